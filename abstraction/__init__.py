@@ -1,0 +1,1 @@
+"""Cards, hand strength, ranges and (later) card abstractions: everything that maps cards to buckets."""

@@ -1,0 +1,354 @@
+"""Strength of poker hands of five to seven cards, exact in order and ties: 1 (7-5-4-3-2) to 7,462 (royal flush).
+
+Own design, made for many hands on one board.  Every card has a *key*, and keys are added: bits 0..16 hold the counts of
+the ranks 2..8 as a number in base 5, bits 17..30 those of 9..A, and from bit 32 on four bits per suit count its cards.
+A sum is a perfect hash without search: the low half gives an offset, the high half an index within the hands that share
+it, and their sum addresses a dense table (49,205 rank multisets for seven cards).  A flush leaves no room for four of
+a kind or a full house among seven cards, so it is decided by the suit's 13-bit rank set alone.  A board is therefore
+summed once and each hand costs two additions and three look-ups.
+
+Kernels take the tables as an argument: numba would freeze globals of this size into every kernel.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from abstraction.cards import CARD_COUNT, COMBO_COUNT
+from abstraction.jit import inline_njit, njit
+
+CATEGORIES = (
+    "high card",
+    "pair",
+    "two pair",
+    "three of a kind",
+    "straight",
+    "flush",
+    "full house",
+    "four of a kind",
+    "straight flush",
+)
+CATEGORY_SIZES = (1277, 2860, 858, 858, 10, 1277, 156, 156, 10)
+"""Distinct strengths of each category, weakest category first; they add up to 7,462."""
+
+_LOW_RANKS, _HIGH_RANKS = 7, 6
+_HIGH_SHIFT, _SUIT_SHIFT = 17, 32
+_LOW_BITS, _HIGH_BITS = (1 << 17) - 1, (1 << 14) - 1
+# Each suit's four bits start at 3, so that the fifth card of a suit sets the top one (and seven cards do not overflow).
+_SUIT_START = 0x3333 << _SUIT_SHIFT
+_FLUSH_BITS = 0x8888 << _SUIT_SHIFT
+_RANK_SET = (1 << 13) - 1
+_PAIR, _TWO_PAIR, _TRIPS, _STRAIGHT, _FLUSH, _FULL_HOUSE, _QUADS, _STRAIGHT_FLUSH = range(1, 9)
+
+
+class EvaluatorTables(NamedTuple):
+    """Look-up tables of the evaluator, 0.6 MB in all; treat them as constants."""
+
+    card_key: NDArray[np.int64]
+    """[52] what a card adds to a key (see the module)"""
+    card_suit_set: NDArray[np.int64]
+    """[52] bit 16·suit + rank"""
+    low_offset: NDArray[np.uint16]
+    """[3, 78125] first entry of the hands with these low ranks, by number of cards − 5 and base-5 counts"""
+    high_index: NDArray[np.uint16]
+    """[15625] position among the high-rank counts of the same number of cards, by base-5 counts"""
+    ranks_strength: NDArray[np.int16]
+    """[3, 49205] strength without flushes, by number of cards − 5 and low_offset + high_index"""
+    flush_strength: NDArray[np.int16]
+    """[8192] strength of a flush, by the rank set of its suit; 0 for fewer than five ranks"""
+
+
+# --- tables ---
+
+
+def _keep_highest(rank_sets: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """The `count` highest ranks of each 13-bit rank set (all of them where there are fewer)."""
+    kept = np.zeros_like(rank_sets)
+    rest = rank_sets.copy()
+    for _ in range(count):
+        top = np.where(rest > 0, np.int64(1) << (np.frexp(rest.astype(np.float64))[1] - 1).clip(0), 0)
+        kept |= top
+        rest &= ~top
+    return kept
+
+
+def _straight_top(rank_sets: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Bit of the top rank of the best straight in each rank set, or 0; the ace also counts below the deuce."""
+    shifted = (rank_sets << 1) | (rank_sets >> 12)
+    runs = shifted & (shifted >> 1) & (shifted >> 2) & (shifted >> 3) & (shifted >> 4)
+    return _keep_highest(runs, 1) << 3
+
+
+def _score(category: int, main: NDArray[np.int64], kickers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Comparable number: category, then the set of its main ranks, then the set of the others that count."""
+    return (category << 26) | (main << 13) | kickers
+
+
+def _rank_scores(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Score of the best five (or fewer) cards for rank counts [N, 13]; suits are ignored."""
+    bits = np.int64(1) << np.arange(13)
+    once, twice, thrice, four = (((counts >= n) * bits).sum(axis=1) for n in (1, 2, 3, 4))
+    quads, trips = _keep_highest(four, 1), _keep_highest(thrice, 1)
+    pair, pairs = _keep_highest(twice, 1), _keep_highest(twice, 2)
+    full_of = _keep_highest(twice & ~trips, 1)
+    straight = _straight_top(once)
+    candidates = [
+        (quads > 0, _score(_QUADS, quads, _keep_highest(once & ~quads, 1))),
+        ((trips > 0) & (full_of > 0), _score(_FULL_HOUSE, trips, full_of)),
+        (straight > 0, _score(_STRAIGHT, straight, np.zeros_like(once))),
+        (trips > 0, _score(_TRIPS, trips, _keep_highest(once & ~trips, 2))),
+        (pairs != pair, _score(_TWO_PAIR, pairs, _keep_highest(once & ~pairs, 1))),
+        (pair > 0, _score(_PAIR, pair, _keep_highest(once & ~pair, 3))),
+    ]
+    return np.select([holds for holds, _ in candidates], [score for _, score in candidates], _keep_highest(once, 5))
+
+
+def _flush_scores() -> NDArray[np.int64]:
+    """Score of a flush by the rank set [8192] of its suit; −1 for fewer than five ranks."""
+    sets = np.arange(_RANK_SET + 1, dtype=np.int64)
+    straight = _straight_top(sets)
+    scores = np.where(
+        straight > 0,
+        _score(_STRAIGHT_FLUSH, straight, np.zeros_like(sets)),
+        _score(_FLUSH, np.zeros_like(sets), _keep_highest(sets, 5)),
+    )
+    scores[np.bitwise_count(sets) < 5] = -1
+    return scores
+
+
+def _half_counts(ranks: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Base-5 digits [5^ranks, ranks] of every index, and their sums [5^ranks]."""
+    digits = np.arange(5**ranks)[:, None] // 5 ** np.arange(ranks) % 5
+    return digits, digits.sum(axis=1)
+
+
+@cache
+def evaluator_tables() -> EvaluatorTables:
+    """The tables that every kernel here takes, built on first use (about 0.1 s) and shared afterwards."""
+    low_digits, low_sums = _half_counts(_LOW_RANKS)
+    high_digits, high_sums = _half_counts(_HIGH_RANKS)
+    high_index = np.zeros(len(high_sums), np.uint16)
+    high_sets = [np.flatnonzero(high_sums == held) for held in range(8)]
+    for members in high_sets:
+        high_index[members] = np.arange(len(members))
+
+    low_offset = np.zeros((3, len(low_sums)), np.uint16)
+    scores = []
+    for cards in (5, 6, 7):
+        blocks, start = [], 0
+        for held in range(cards + 1):
+            lows, highs = np.flatnonzero(low_sums == held), high_sets[cards - held]
+            low_offset[cards - 5, lows] = start + len(highs) * np.arange(len(lows))
+            start += len(lows) * len(highs)
+            blocks.append(np.hstack([low_digits[np.repeat(lows, len(highs))], high_digits[np.tile(highs, len(lows))]]))
+        scores.append(_rank_scores(np.vstack(blocks)))
+
+    flush = _flush_scores()
+    order = np.unique(np.concatenate([scores[0], flush[flush >= 0]]))
+    ranks_strength = np.zeros((3, len(scores[2])), np.int16)
+    for row, score in zip(ranks_strength, scores, strict=True):
+        row[: len(score)] = 1 + np.searchsorted(order, score)
+    card = np.arange(CARD_COUNT)
+    rank, suit = card // 4, card % 4
+    rank_key = np.where(rank < _LOW_RANKS, 5**rank, 5 ** (rank - _LOW_RANKS).clip(0) << _HIGH_SHIFT)
+    return EvaluatorTables(
+        card_key=rank_key + (1 << (_SUIT_SHIFT + 4 * suit)),
+        card_suit_set=np.int64(1) << (16 * suit + rank),
+        low_offset=low_offset,
+        high_index=high_index,
+        ranks_strength=ranks_strength,
+        flush_strength=np.where(flush >= 0, 1 + np.searchsorted(order, flush), 0).astype(np.int16),
+    )
+
+
+# --- kernels ---
+
+
+@njit
+def board_sums(tables, board):
+    """Key and suit sets (two int64) of the cards in an array: what `add_hand` and `strength_of_sums` continue from."""
+    key, suit_sets = np.int64(_SUIT_START), np.int64(0)
+    for i in range(board.shape[0]):
+        key += tables.card_key[board[i]]
+        suit_sets |= tables.card_suit_set[board[i]]
+    return key, suit_sets
+
+
+@njit
+def strength_of_ranks(tables, key, cards):
+    """Strength (int64) of 5, 6 or 7 cards by their ranks alone, given their key."""
+    low = np.int64(tables.low_offset[cards - 5, key & _LOW_BITS])
+    high = np.int64(tables.high_index[(key >> _HIGH_SHIFT) & _HIGH_BITS])
+    return np.int64(tables.ranks_strength[cards - 5, low + high])
+
+
+@njit
+def strength_of_sums(tables, key, suit_sets, cards):
+    """Strength (int64) of 5, 6 or 7 cards given the sums over all of them."""
+    flush = key & _FLUSH_BITS
+    if not flush:
+        return strength_of_ranks(tables, key, cards)
+    shift = 0
+    while not flush & (8 << _SUIT_SHIFT):
+        flush >>= 4
+        shift += 16
+    return np.int64(tables.flush_strength[(suit_sets >> shift) & _RANK_SET])
+
+
+@njit
+def add_hand(tables, key, suit_sets, a, b):
+    """Strength (int64) of hole cards a, b on a five-card board with the given sums."""
+    return strength_of_sums(
+        tables,
+        key + tables.card_key[a] + tables.card_key[b],
+        suit_sets | tables.card_suit_set[a] | tables.card_suit_set[b],
+        7,
+    )
+
+
+@inline_njit
+def showdown(tables, deal):
+    """Strengths (two int64) of both players' hands in a deal [9]: player 0's hole cards, player 1's, the board.
+
+    Inlined, and takes the whole deal: passing slices to a compiled call costs several times the evaluation.
+    """
+    key, suit_sets = np.int64(_SUIT_START), np.int64(0)
+    for i in range(4, 9):
+        key += tables.card_key[deal[i]]
+        suit_sets |= tables.card_suit_set[deal[i]]
+    return add_hand(tables, key, suit_sets, deal[0], deal[1]), add_hand(tables, key, suit_sets, deal[2], deal[3])
+
+
+@njit
+def _fill_flushes(tables, key, suit_sets, out):
+    """Overwrite the strengths of the combinations that make a flush with a board of at least three cards of a suit."""
+    for suit in range(4):
+        held = ((key >> (_SUIT_SHIFT + 4 * suit)) & 15) - 3
+        if held < 3:
+            continue
+        for b in range(CARD_COUNT):
+            b_held = held + (b & 3 == suit)
+            for a in range(b):
+                if b_held + (a & 3 == suit) >= 5:
+                    sets = suit_sets | tables.card_suit_set[a] | tables.card_suit_set[b]
+                    out[b * (b - 1) // 2 + a] = tables.flush_strength[(sets >> 16 * suit) & _RANK_SET]
+
+
+@njit
+def fill_board_strengths(tables, board, out):
+    """Write the strength of every combination on a five-card board into out [1326] int16; −1 if they overlap.
+
+    Without a flush the 91 pairs of ranks decide; flushes and overlaps are then written over them.
+    """
+    key, suit_sets = board_sums(tables, board)
+    for high in range(13):
+        for low in range(high + 1):
+            held_low = held_high = 1
+            for card in board:
+                held_low += card // 4 == low
+                held_high += card // 4 == high
+            value = np.int64(-1)
+            if held_low + (low == high) <= 4 and held_high <= 4:  # a fifth card of a rank would leave the tables
+                value = strength_of_ranks(tables, key + tables.card_key[4 * low] + tables.card_key[4 * high], 7)
+            for b in range(4 * high, 4 * high + 4):
+                for a in range(4 * low, min(4 * low + 4, b)):
+                    out[b * (b - 1) // 2 + a] = value
+    _fill_flushes(tables, key, suit_sets, out)
+    for card in board:
+        b = np.int64(card)
+        for a in range(b):
+            out[b * (b - 1) // 2 + a] = -1
+        for c in range(b + 1, CARD_COUNT):
+            out[c * (c - 1) // 2 + b] = -1
+
+
+@njit
+def fill_strengths(tables, cards, out):
+    """Write the strength of each row of cards [N, 5..7] int8 into out [N] int32."""
+    for row in range(cards.shape[0]):
+        key, suit_sets = np.int64(_SUIT_START), np.int64(0)
+        for i in range(cards.shape[1]):  # not `board_sums`: a slice for each row would take most of the time
+            key += tables.card_key[cards[row, i]]
+            suit_sets |= tables.card_suit_set[cards[row, i]]
+        out[row] = strength_of_sums(tables, key, suit_sets, cards.shape[1])
+
+
+# --- functions ---
+
+
+def strengths(cards: ArrayLike) -> NDArray[np.int32]:
+    """Strength of each row of cards [N, 5..7] (numbers 0..51, distinct within a row): [N] int32, 1..7,462.
+
+    Higher is better and equal means a tie, also between hands of different numbers of cards.  Raises ValueError if the
+    array has another shape, a card does not exist, or a row holds a card twice.
+    """
+    rows = np.asarray(cards)
+    if rows.ndim != 2 or not 5 <= rows.shape[1] <= 7 or not np.issubdtype(rows.dtype, np.integer):
+        raise ValueError(
+            f"cards have shape {rows.shape} and dtype {rows.dtype}: rows of 5 to 7 card numbers are needed"
+        )
+    if rows.size and not (rows.min() >= 0 and rows.max() < CARD_COUNT):
+        raise ValueError(f"cards range from {rows.min()} to {rows.max()}: they are numbered 0 (2c) to 51 (As)")
+    sets = np.bitwise_or.reduce(np.int64(1) << rows.astype(np.int64), axis=1)
+    twice = np.flatnonzero(np.bitwise_count(sets) != rows.shape[1])
+    if len(twice):
+        raise ValueError(f"row {twice[0]}, {rows[twice[0]].tolist()}, holds a card twice: a hand is of distinct cards")
+    out = np.empty(len(rows), np.int32)
+    fill_strengths(evaluator_tables(), np.array(rows, np.int8, order="C"), out)
+    return out
+
+
+def strength(cards: Sequence[int]) -> int:
+    """Strength 1..7,462 of one hand of five to seven cards; ValueError as for `strengths`."""
+    return int(strengths(np.asarray(cards)[None])[0])
+
+
+def board_strengths(board: Sequence[int], tables: EvaluatorTables | None = None) -> NDArray[np.int16]:
+    """Strength of every combination on a five-card board: [1326] int16, −1 where they share a card.
+
+    Raises ValueError if the board is not of five distinct cards.
+    """
+    cards = np.array(board, np.int8)
+    if cards.shape != (5,) or len(set(board)) != 5 or cards.min() < 0 or cards.max() >= CARD_COUNT:
+        raise ValueError(f"board {list(board)} does not hold five distinct cards of 0..51")
+    out = np.empty(COMBO_COUNT, np.int16)
+    fill_board_strengths(tables or evaluator_tables(), cards, out)
+    return out
+
+
+def category(value: int) -> int:
+    """Category 0 (high card) to 8 (straight flush) of a strength 1..7,462; names in `CATEGORIES`."""
+    last = np.cumsum(CATEGORY_SIZES)
+    if not 1 <= value <= last[-1]:
+        raise ValueError(f"strength {value} does not exist: strengths run from 1 to {last[-1]}")
+    return int(np.searchsorted(last, value))
+
+
+def poker_family_strength(hole: Sequence[int], board: Sequence[int], ranks: int, suits: int) -> int:
+    """Strength of a hand in the poker family, whose cards are rank·suits + suit: higher is better, equal is a tie.
+
+    From five cards in all (hole and board) on, the best five by the standard order, for decks of at most 13 ranks and
+    4 suits.  With fewer, n of a kind and kickers only: no straights or flushes, as ACPC and OpenSpiel's
+    universal_poker rank.  Strengths of hands with different numbers of cards do not compare.  Raises ValueError if a
+    card is not in the deck or occurs twice, or if there are more than seven.
+    """
+    cards = [int(card) for card in (*hole, *board)]
+    hand = f"hand {list(hole)} on board {list(board)}"
+    if not 1 <= len(cards) <= 7 or len(set(cards)) != len(cards) or not all(0 <= c < ranks * suits for c in cards):
+        raise ValueError(f"{hand} is not made of 1 to 7 distinct cards of 0..{ranks * suits - 1}")
+    if len(cards) >= 5:
+        if ranks > 13 or suits > 4:
+            raise ValueError(f"{hand}: five cards of {ranks} ranks and {suits} suits; at most 13 and 4 are allowed")
+        return strength([card // suits * 4 + card % suits for card in cards])
+    held = [card // suits for card in cards]
+    groups = sorted(((held.count(rank), rank) for rank in set(held)), reverse=True)
+    groups += [(0, 0)] * (len(cards) - len(groups))  # as many digits for every hand of this size
+    value = 0
+    for count, _ in groups:
+        value = value * 8 + count
+    for _, rank in groups:
+        value = value * ranks + rank
+    return value

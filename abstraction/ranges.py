@@ -1,0 +1,172 @@
+"""Ranges as text: "AA,AKs:0.5,QQ+,A5s-A2s,AsAh", each item a set of combinations with one weight.
+
+    AA  AKs  AKo  AK     a pair; suited, offsuit and all combinations of two ranks
+    AsAh                 one combination
+    TT+  A2s+  KTo+      and better: pairs up to aces; the lower card up to one below the higher
+    TT-77  A5s-A2s       from one to the other: pairs; the same higher card
+    76s-54s              both cards moving down together
+    item:0.5             weight of the item, 0 to 1; 1 where none is given
+
+A combination may be named twice only with the same weight.
+"""
+
+import re
+from functools import cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from abstraction.cards import COMBO_COUNT, RANKS, combo_index, combo_text, parse_cards
+
+_CLASS = re.compile(f"([{RANKS}])([{RANKS}])([so]?)")
+_NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+_ALLOWED = "allowed are AA, AK, AKs, AKo, AsAh, TT+, KTo+, TT-77, A5s-A2s and 76s-54s, each with :weight or without"
+
+# A class of hands: higher rank, lower rank, and "s", "o" or "" for both (and for pairs).
+_HandClass = tuple[int, int, str]
+
+
+@cache
+def _members(hand: _HandClass) -> tuple[int, ...]:
+    """Combinations of a class."""
+    high, low, suited = hand
+    return tuple(
+        combo_index(4 * high + i, 4 * low + j)
+        for i in range(4)
+        for j in range(4)
+        if (i > j if high == low else suited == "" or (i == j) == (suited == "s"))
+    )
+
+
+def _parse_class(text: str) -> _HandClass | None:
+    """The class a text such as "AKs" names, or None."""
+    match = _CLASS.fullmatch(text)
+    if match is None:
+        return None
+    first, second = RANKS.index(match[1]), RANKS.index(match[2])
+    if first == second and match[3]:
+        return None
+    return max(first, second), min(first, second), match[3]
+
+
+def _better(hand: _HandClass) -> list[_HandClass]:
+    """The class and those above it: what "+" means."""
+    high, low, suited = hand
+    if high == low:
+        return [(rank, rank, suited) for rank in range(high, len(RANKS))]
+    return [(high, rank, suited) for rank in range(low, high)]
+
+
+def _between(first: _HandClass, last: _HandClass) -> list[_HandClass] | None:
+    """The classes from one to the other, in either order, or None if no such run exists."""
+    (high, low, suited), (other_high, other_low, other_suited) = max(first, last), min(first, last)
+    if suited != other_suited or (high == low) != (other_high == other_low):
+        return None
+    if high == other_high:
+        return [(high, rank, suited) for rank in range(other_low, low + 1)]
+    if high - low == other_high - other_low:
+        return [(high - step, low - step, suited) for step in range(high - other_high + 1)]
+    return None
+
+
+def _item_combos(text: str) -> list[int] | None:
+    """Combinations that an item without its weight names, or None if it names none."""
+    if re.fullmatch(f"(?:[{RANKS}][cdhs]){{2}}", text):
+        return [combo_index(*parse_cards(text))]
+    classes: list[_HandClass] | None = None
+    if "-" in text:
+        first, last = (_parse_class(part) for part in text.split("-", 1))
+        classes = _between(first, last) if first and last else None
+    elif text.endswith("+"):
+        lowest = _parse_class(text[:-1])
+        classes = _better(lowest) if lowest else None
+    else:
+        single = _parse_class(text)
+        classes = [single] if single else None
+    return None if classes is None else [combo for hand in classes for combo in _members(hand)]
+
+
+def parse_range(text: str) -> NDArray[np.float64]:
+    """Weight of every combination in a range text, [1326] float64 in 0..1; see the module for the items.
+
+    Blanks around items are ignored and the empty text is the empty range.  Raises ValueError naming the item if it is
+    not one, its weight is not a number of 0..1, or it gives a combination another weight than an earlier item.
+    """
+    weights = np.zeros(COMBO_COUNT)
+    named = np.zeros(COMBO_COUNT, np.bool_)
+    for item in text.split(",") if text.strip() else []:
+        hands, colon, number = (part.strip() for part in item.partition(":"))
+        try:
+            combos = _item_combos(hands)
+        except ValueError as error:  # the same card twice
+            raise ValueError(f"range item {item.strip()!r}: {error}") from None
+        if combos is None:
+            raise ValueError(f"range item {item.strip()!r} is not known: {_ALLOWED}")
+        weight = float(number) if _NUMBER.fullmatch(number) else (-1.0 if colon else 1.0)
+        if not 0 <= weight <= 1:
+            raise ValueError(f"range item {item.strip()!r} has the weight {number!r}: a number from 0 to 1 is needed")
+        changed = [combo for combo in combos if named[combo] and weights[combo] != weight]
+        if changed:
+            raise ValueError(
+                f"range item {item.strip()!r} gives {combo_text(changed[0])} the weight {weight!r}, but an earlier "
+                f"item gives it {float(weights[changed[0]])!r}: name each hand once, or with one weight"
+            )
+        weights[combos] = weight
+        named[combos] = True
+    return weights
+
+
+def _run_text(names: list[str], reaches_top: bool) -> str:
+    """Text of a run of classes, best first."""
+    if len(names) == 1:
+        return names[0]
+    return f"{names[-1]}+" if reaches_top else f"{names[0]}-{names[-1]}"
+
+
+def _uniform_weight(weights: NDArray[np.float64], hand: _HandClass) -> float:
+    """The one weight of all combinations of a class, or 0 where they differ."""
+    values = weights[list(_members(hand))]
+    return float(values[0]) if (values == values[0]).all() else 0.0
+
+
+def _rows() -> list[list[_HandClass]]:
+    """Classes in rows that "+" runs along, best first: pairs, then by higher card all, suited and offsuit hands."""
+    top = len(RANKS) - 1
+    rows = [[(rank, rank, "") for rank in range(top, -1, -1)]]
+    for high in range(top, 0, -1):
+        rows += [[(high, low, suited) for low in range(high - 1, -1, -1)] for suited in ("", "s", "o")]
+    return rows
+
+
+def range_text(weights: ArrayLike) -> str:
+    """Compact text of a range that `parse_range` reads back to exactly the same weights.
+
+    `weights` is [1326] of numbers in 0..1; hands of weight 0 are left out.  Raises ValueError for another shape, or a
+    weight that is not in 0..1.
+    """
+    rest = np.array(weights, np.float64)
+    if rest.shape != (COMBO_COUNT,):
+        raise ValueError(f"a range has {COMBO_COUNT} weights, one a combination: the shape {rest.shape} does not fit")
+    outside = np.flatnonzero(~((rest >= 0) & (rest <= 1)))
+    if len(outside):
+        raise ValueError(f"the weight of {combo_text(int(outside[0]))} is {rest[outside[0]]}: 0 to 1 is allowed")
+
+    def item(text: str, weight: float) -> str:
+        return text if weight == 1 else f"{text}:{weight!r}"
+
+    items = []
+    for row in _rows():
+        run: list[str] = []
+        run_weight, run_starts_row = 0.0, False
+        for position, hand in enumerate([*row, None]):
+            weight = _uniform_weight(rest, hand) if hand else 0.0
+            if run and weight != run_weight:
+                items.append(item(_run_text(run, run_starts_row), run_weight))
+                run = []
+            if hand and weight:
+                if not run:
+                    run_weight, run_starts_row = weight, position == 0
+                run.append(RANKS[hand[0]] + RANKS[hand[1]] + hand[2])
+                rest[list(_members(hand))] = 0
+    items += [item(combo_text(int(combo)), float(rest[combo])) for combo in np.flatnonzero(rest)[::-1]]
+    return ",".join(items)

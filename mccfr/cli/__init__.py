@@ -1,0 +1,72 @@
+"""The command line: a few lines for each command; everything heavy is imported inside the commands."""
+
+import sys
+from collections.abc import Sequence
+
+import rich_click as click
+
+from mccfr import __version__
+from mccfr.cli import inspect, play, runs
+
+EXIT_FAILED, EXIT_BAD_INPUT, EXIT_STOPPED = 1, 2, 75
+
+click.rich_click.TEXT_MARKUP = "rich"
+click.rich_click.COMMAND_GROUPS = {
+    "mccfr": [
+        {"name": "Before a run", "commands": ["games", "plan"]},
+        {"name": "Runs", "commands": ["solve", "resume", "status", "verify"]},
+        {"name": "Results", "commands": ["evaluate", "export", "query"]},
+    ]
+}
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="mccfr")
+def cli() -> None:
+    """Equilibrium strategies of huge imperfect-information games by Monte Carlo counterfactual regret minimisation.
+
+    A run is one TOML file: the game, the solver, its limits. Try:
+
+        mccfr solve runs/kuhn.toml            compute; Ctrl-C stops with a checkpoint, the same command continues
+
+        mccfr evaluate runs/kuhn              exploitability of the newest checkpoint
+
+        mccfr export runs/kuhn kuhn-policy    the average strategy as plain files
+
+        mccfr query kuhn-policy "" --hand K   what it does with the king, first to act
+
+    Exit status: 0 done; 2 bad input, said in one sentence; 75 stopped by a signal, resumable; 1 anything else.
+    """
+
+
+for command in (*inspect.COMMANDS, *runs.COMMANDS, *play.COMMANDS):
+    cli.add_command(command)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Entry point of the program: runs a command and turns errors into one sentence and an exit status."""
+    try:
+        code = cli.main(args=arguments, standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        code = EXIT_BAD_INPUT
+    except click.Abort:
+        code = EXIT_STOPPED
+    except (ValueError, MemoryError, FileNotFoundError, FileExistsError, NotADirectoryError, BlockingIOError) as error:
+        code = _explain(error, EXIT_BAD_INPUT)
+    except (IsADirectoryError, PermissionError) as error:
+        code = _explain(error, EXIT_BAD_INPUT)
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output has gone: nothing to say to anybody
+        code = EXIT_FAILED
+    except (OSError, RuntimeError) as error:
+        code = _explain(error, EXIT_FAILED)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _explain(error: BaseException, code: int) -> int:
+    text = str(error)
+    if isinstance(error, OSError) and error.strerror:
+        text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    click.echo(f"mccfr: {text}", err=True)
+    return code

@@ -1,0 +1,67 @@
+"""Commands that look before anything is spent: games, plan."""
+
+from pathlib import Path
+from typing import Any
+
+import rich_click as click
+
+from mccfr.cli.options import bytes_text, duration_text, json_option, path_type, print_json
+
+
+@click.command()
+@json_option
+def games(as_json: bool) -> None:
+    """The games, their parameters with defaults, and the counts of an example of each."""
+    from mccfr.games.catalogue import catalogue
+
+    found = catalogue()
+    if as_json:
+        print_json(found)
+        return
+    for game in found:
+        click.secho(game["name"], bold=True, nl=False)
+        click.echo(f"  {game['description']}")
+        for key, default in game["parameters"].items():
+            click.echo(f"    {key} = {'(required)' if default is None else default}")
+        if game["counts"]:
+            counts = game["counts"]
+            click.echo(
+                f"    example {game['example']}: {counts['nodes']:,} nodes, {counts['decision_nodes']:,} decisions, "
+                f"{counts['infosets']:,} infosets"
+            )
+
+
+@click.command()
+@click.argument("config", type=path_type)
+@click.option("--set", "overrides", multiple=True, metavar="TABLE.KEY=VALUE", help="Override one key of the config.")
+@json_option
+def plan(config: Path, overrides: tuple[str, ...], as_json: bool) -> None:
+    """Sizes of tree and tables, memory, disk and time of the run that CONFIG describes. Nothing is created."""
+    from mccfr.config import load_config
+    from mccfr.plan import make_plan
+
+    found = make_plan(load_config(config, overrides), config.parent)
+    if as_json:
+        print_json(found)
+        return
+    click.echo(_plan_text(found))
+
+
+def _plan_text(plan: dict[str, Any]) -> str:
+    lines = [
+        f"game         {plan['game']}",
+        f"tree         {plan['nodes']:,} nodes, {plan['decision_nodes']:,} decisions "
+        f"(by street {plan['decision_nodes_per_street']}, actions {plan['actions_per_street']})",
+        f"infosets     {plan['infosets']:,} (by player {plan['infosets_per_player']})",
+        f"tables       {bytes_text(plan['table_bytes'])} (by street "
+        f"{', '.join(bytes_text(b) for b in plan['bytes_per_street'])})",
+        f"memory       {bytes_text(plan['memory_bytes'])}",
+        f"disk         {bytes_text(plan['disk_bytes'])} at most; a checkpoint {bytes_text(plan['checkpoint_bytes'])}",
+    ]
+    if plan["seconds"] is not None:
+        speed = f"{plan['nodes_per_second_assumed'] / 1e6:.0f} M nodes/s"
+        lines.append(f"time         about {duration_text(plan['seconds'])}, if the machine does {speed}")
+    return "\n".join(lines)
+
+
+COMMANDS = (games, plan)

@@ -1,0 +1,81 @@
+"""Options that several commands share, declared once."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import rich_click as click
+
+_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+class Duration(click.ParamType[float]):
+    """A length of time in seconds: 90, 90s, 10m, 1.5h, 7d."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Seconds; fails with what is allowed."""
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", str(value))
+        if match is None:
+            raise click.BadParameter(f"{value!r} is not a length of time; write 90, 90s, 10m, 1.5h or 7d", ctx, param)
+        return float(match[1]) * _UNITS[match[2]]
+
+
+class Count(click.ParamType[int]):
+    """A whole number, also written 1e7 or 10_000_000."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The number; fails with what is allowed."""
+        try:
+            number = float(value) if re.search("[eE.]", str(value)) else int(str(value))
+        except ValueError:
+            number = -1
+        if number < 0 or number != int(number):
+            text = f"{value!r} is not a whole number of at least 0, such as 1000000, 1_000_000 or 1e6"
+            raise click.BadParameter(text, ctx, param)
+        return int(number)
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
+path_type = click.Path(path_type=Path)
+
+
+def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """--nodes, --iterations, --time, --workers: they override the config for this session."""
+    for option in (
+        click.option("--workers", type=click.IntRange(0, 1024), help="Worker processes; 0: in this process."),
+        click.option("--time", "seconds", type=Duration(), help="Train so long in this session: 90s, 10m, 2h, 7d."),
+        click.option("--iterations", type=Count(), help="Stop when the run has so many iterations in all."),
+        click.option("--nodes", type=Count(), help="Stop when the run has touched so many nodes in all."),
+    ):
+        command = option(command)
+    return command
+
+
+def print_json(value: Mapping[str, Any] | list[Any]) -> None:
+    """One JSON object on stdout."""
+    click.echo(json.dumps(value, allow_nan=False))
+
+
+def bytes_text(count: float) -> str:
+    """Bytes for people: 512 B, 1.5 MB, 12.3 GB."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.3g} {unit}"
+        count /= 1000
+    return f"{count:.3g} TB"
+
+
+def duration_text(seconds: float) -> str:
+    """A length of time for people: 45 s, 3 min 20 s, 5 h 10 min, 3 d 4 h."""
+    whole = round(seconds)
+    for size, unit, smaller, small_unit in ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
+        if whole >= size:
+            rest = whole % size // smaller
+            return f"{whole // size} {unit}" + (f" {rest} {small_unit}" if rest else "")
+    return f"{seconds:.3g} s"

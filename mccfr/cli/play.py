@@ -1,0 +1,93 @@
+"""Commands that use results: evaluate, export, query."""
+
+from pathlib import Path
+from typing import Any
+
+import rich_click as click
+
+from mccfr.cli.options import json_option, path_type, print_json
+from mccfr.cli.progress import evaluation_text
+
+
+@click.command()
+@click.argument("target", metavar="DIR-or-POLICY", type=path_type)
+@click.option("--method", default="exact", show_default=True, type=click.Choice(["exact"]), help="How to measure.")
+@click.option("--checkpoint", type=click.IntRange(min=0), help="Number of the checkpoint; default: the newest.")
+@json_option
+def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool) -> None:
+    """Value and exploitability of a run's checkpoint or of an exported policy.
+
+    Exploitability is the mean over both players of what a best response gains, in chips and in mbb/g.
+    """
+    from mccfr.results import evaluate_target
+
+    record = evaluate_target(target, method, checkpoint)
+    if as_json:
+        print_json(record)
+        return
+    click.echo(evaluation_text(record))
+    best = record["best_response_chips"]
+    click.echo(f"best responses gain {best[0]:.6g} chips as player 0 and {best[1]:.6g} as player 1")
+
+
+@click.command()
+@click.argument("directory", metavar="DIR", type=path_type)
+@click.argument("out", type=path_type)
+@click.option(
+    "--format",
+    "format_name",
+    default="policy",
+    show_default=True,
+    type=click.Choice(["policy", "zarr", "hdf5", "csv", "parquet", "openspiel"]),
+    help="policy: plain files that any language can map; openspiel: a table that OpenSpiel can score.",
+)
+@click.option("--checkpoint", type=click.IntRange(min=0), help="Number of the checkpoint; default: the newest.")
+@click.option("--quantise", default="uint16", show_default=True, type=click.Choice(["uint8", "uint16"]))
+def export(directory: Path, out: Path, format_name: str, checkpoint: int | None, quantise: str) -> None:
+    """Write the average strategy of the run in DIR to OUT."""
+    from mccfr.results import export_run
+    from mccfr.training.rundir import open_run
+
+    run = open_run(directory)
+    click.echo(f"wrote {export_run(run, run.build_game(), out, format_name, quantise, checkpoint)}", err=True)
+
+
+@click.command()
+@click.argument("policy", type=path_type)
+@click.argument("line")
+@click.option("--hand", help="The actor's cards: AsKh, K. Without it: the probabilities of every hand.")
+@click.option("--board", help="Board cards: Qs7h2d.")
+@json_option
+def query(policy: Path, line: str, hand: str | None, board: str | None, as_json: bool) -> None:
+    """What POLICY does after the betting LINE (ACPC: c, f, rN, / between streets; "" is the first decision).
+
+    Example: mccfr query kuhn-policy cb --hand Q
+    """
+    from mccfr.policy import Policy
+    from mccfr.query import query as look_up
+
+    found = look_up(Policy.open(policy), line, hand, board)
+    if as_json:
+        print_json(found)
+    else:
+        click.echo(_query_text(found))
+
+
+def _query_text(found: dict[str, Any]) -> str:
+    """The answer for people: one row for each action, or one for each hand."""
+    pot = "" if found["pot_chips"] is None else f", pot {found['pot_chips']} chips"
+    lines = [f"player {found['player']} to act on street {found['street']} after {found['line']!r}{pot}"]
+    names = [action["action"] for action in found["actions"]]
+    if "hands" in found:
+        lines.append("hand    " + "".join(f"{name:>10}" for name in names))
+        for hand, row in found["hands"].items():
+            flag = "  (never reached: uniform)" if hand in found["unreached"] else ""
+            lines.append(f"{hand:8}" + "".join(f"{share:10.4f}" for share in row) + flag)
+        return "\n".join(lines)
+    for action in found["actions"]:
+        lines.append(f"{action['action']:>10}  {action['probability']:.4f}")
+    lines.append(f"weight {found['actions'][0]['weight']:g}" + ("" if found["reached"] else ": never reached, uniform"))
+    return "\n".join(lines)
+
+
+COMMANDS = (evaluate, export, query)

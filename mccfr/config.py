@@ -1,0 +1,345 @@
+"""Run configuration: frozen structs read from TOML.  One default for each key, in one place, here.
+
+A configuration error is a `ValueError` of one sentence that names the file, the key, the value and what is allowed.
+"""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+
+class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A TOML table: unknown keys are errors."""
+
+
+class _Game(_Table, frozen=True, tag_field="name"):
+    """A `[game]` table: `name` chooses which of the following it is."""
+
+
+class KuhnGame(_Game, frozen=True, tag="kuhn"):
+    """Kuhn poker: three cards, ante 1, one bet of 1."""
+
+
+class LeducGame(_Game, frozen=True, tag="leduc"):
+    """Leduc poker: one hole card, one board card, two rounds; a raise is a call plus one of the round's sizes."""
+
+    ranks: int = 3
+    suits: int = 2
+    raises: int = 2  # bets and raises in a round, at most
+    bets: Sequence[Sequence[float]] = ((2.0,), (4.0,))  # sizes of a raise in chips, for each of the two rounds
+    ante: float = 1.0
+    merge_suits: bool = False  # True: hands alike but for a renaming of suits share an infoset (288 instead of 936)
+
+
+class GoofspielGame(_Game, frozen=True, tag="goofspiel"):
+    """Goofspiel: prizes in known order, equal bids split the prize, payoff = difference of the totals."""
+
+    cards: int = 5
+    order: Literal["ascending", "descending"] = "ascending"
+    reveal: Literal["bids", "result"] = "bids"  # what both see after a round: the bids, or only who won
+
+
+class MatrixGame(_Game, frozen=True, tag="matrix"):
+    """A two-player zero-sum matrix game; both move at once."""
+
+    payoffs: Sequence[Sequence[float]]  # payoff of the row player (player 0), one list for each row
+
+
+class PokerGame(_Game, frozen=True, tag="poker"):
+    """Small poker with the betting rules of the ACPC dealer: any deck, limit or no-limit with every size allowed."""
+
+    ranks: int = 3
+    suits: int = 2
+    hole_cards: Literal[1, 2] = 1
+    board_cards: Sequence[int] = (0, 1)  # cards dealt to the board on each street
+    blinds: Sequence[float] = ()  # by seat: [2, 1] = seat 0 posts 2; this or antes
+    antes: Sequence[float] = ()
+    stack: float = 5.0
+    limit: bool = False
+    raise_sizes: Sequence[float] = ()  # limit only: size of a raise on each street
+    max_raises: Sequence[int] = ()  # raises on each street, at most; limit needs it, no-limit without: any number
+    first_player: Sequence[int] = ()  # seat (1 or 2) that acts first on each street; default 1 everywhere
+    merge_suits: bool = False
+
+
+class AkqGame(_Game, frozen=True, tag="akq"):
+    """Half-street AKQ game: three cards, the first player bets or checks, the second may only answer a bet."""
+
+    pot: float = 2.0
+    bet: float = 1.0
+
+
+class ClairvoyanceGame(_Game, frozen=True, tag="clairvoyance"):
+    """The bettor knows whether he holds the nuts; the same pot fraction may be bet on each of n streets."""
+
+    streets: int = 1
+    bet: float = 1.0  # fraction of the pot
+    probability: float = 0.5  # that the bettor holds the nuts
+    pot: float = 1.0
+
+
+class StreetMenu(_Table, frozen=True):
+    """Bet sizes on one street; see `[game.menu]` in docs/interface.md."""
+
+    first: Sequence[str] | None = None
+    later: Sequence[str] | None = None
+    max_bets: int | None = None
+
+
+class Menu(_Table, frozen=True):
+    """Action abstraction: sizes of a street's first bet and of later raises; at most `max_bets` non-all-in bets."""
+
+    first: Sequence[str] = ("0.5p", "1p", "allin")
+    later: Sequence[str] = ("1p", "allin")
+    max_bets: int | None = None
+    preflop: StreetMenu | None = None
+    flop: StreetMenu | None = None
+    turn: StreetMenu | None = None
+    river: StreetMenu | None = None
+
+
+class HoldemSubgame(_Game, frozen=True, tag="holdem-subgame"):
+    """A no-limit hold'em endgame from a file in the LibratusEndgames format (turn or river)."""
+
+    file: str
+    stack: float = 20000.0  # chips of each player in the whole hand, what is in the pot included
+    big_blind: float = 100.0
+    menu: Menu = Menu()  # the discounting paper's sizes, any number of bets
+
+
+class OpenSpielGame(_Game, frozen=True, tag="openspiel"):
+    """A game imported from OpenSpiel: two players, zero sum, turn-based, perfect recall."""
+
+    game: str
+    max_histories: int = 2_000_000
+
+
+GameConfig = (
+    KuhnGame
+    | LeducGame
+    | GoofspielGame
+    | MatrixGame
+    | PokerGame
+    | AkqGame
+    | ClairvoyanceGame
+    | HoldemSubgame
+    | OpenSpielGame
+)
+
+
+class SolverConfig(_Table, frozen=True):
+    """What is computed: the sampling algorithm, its discounting and its seed."""
+
+    algorithm: Literal["external-sampling", "outcome-sampling"] = "external-sampling"
+    seed: int = 0
+    discount: Literal["none", "linear", "initial", "dcfr"] = "linear"
+    period_nodes: int = 10_000_000  # nodes touched, over all workers: Brown & Sandholm 2019, section 5
+    discount_until_nodes: int | None = None  # None: discounting never ends
+    alpha: float = 1.5  # dcfr only: the paper's recommendation
+    beta: float = 0.0
+    gamma: float = 2.0
+    epsilon: float = 0.6  # outcome sampling: share of uniform exploration (Lanctot et al. 2009)
+
+
+class TablesConfig(_Table, frozen=True):
+    """Where and how the tables live."""
+
+    format: Literal["zarr", "hdf5"] = "zarr"
+    live_dir: str = "auto"  # "auto": /dev/shm where it is large enough, else anonymous shared memory
+    regret_dtype: Literal["float32", "float64"] = "float32"
+    sum_dtype: Literal["auto", "float32", "float64"] = "auto"
+
+
+class RunSettings(_Table, frozen=True):
+    """Limits (totals of the run) and checkpoints; none of this is part of a run's identity."""
+
+    workers: int = 1  # 0: in this process
+    nodes: int | None = None
+    iterations: int | None = None
+    seconds: float | None = None  # training time
+    checkpoint_seconds: float = 600.0
+    checkpoint_nodes: int | None = None
+    keep_checkpoints: int = 3
+
+
+class EvaluationConfig(_Table, frozen=True):
+    """When exploitability is computed while the run goes on."""
+
+    method: Literal["exact"] = "exact"
+    at_nodes: Sequence[int] = ()
+    at_iterations: Sequence[int] = ()
+    every_checkpoint: bool = True
+    at_end: bool = True
+
+
+class ExportConfig(_Table, frozen=True):
+    """A policy written at the end of the run."""
+
+    out: str
+    format: Literal["policy", "zarr", "hdf5", "csv", "parquet", "openspiel"] = "policy"
+    quantise: Literal["uint8", "uint16"] = "uint16"
+
+
+class Config(_Table, frozen=True):
+    """One run, as its TOML file says it."""
+
+    game: GameConfig
+    solver: SolverConfig = SolverConfig()
+    tables: TablesConfig = TablesConfig()
+    run: RunSettings = RunSettings()
+    evaluation: EvaluationConfig = EvaluationConfig()
+    export: ExportConfig | None = None
+
+
+def parse_override(text: str) -> tuple[str, Any]:
+    """Split `table.key=value` (the value in TOML; a bare word is taken as a string); `ValueError` if it is not that."""
+    path, sign, value = text.partition("=")
+    if not sign or "." not in path:
+        raise ValueError(f"--set {text}: expected table.key=value, for example --set solver.seed=3")
+    try:
+        return path.strip(), tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return path.strip(), value.strip()
+
+
+def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
+    """Read a run's TOML file and apply `--set` overrides; `ValueError` naming file, key, value and what is allowed."""
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ValueError(
+            f"{path}: no such file; give the path of a run's TOML file, such as runs/subgame.toml"
+        ) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, IsADirectoryError) as error:
+        raise ValueError(f"{path}: not a TOML file: {error}") from None
+    for text in overrides:
+        keys, value = parse_override(text)
+        table = document
+        for key in keys.split(".")[:-1]:
+            table = table.setdefault(key, {})
+            if not isinstance(table, dict):
+                raise ValueError(f"--set {text}: {key!r} is not a table")
+        table[keys.rsplit(".", 1)[1]] = value
+    return config_from(document, str(path))
+
+
+def config_from(document: Mapping[str, Any], source: str) -> Config:
+    """A `Config` from parsed TOML; `source` names it in errors (`ValueError`)."""
+    try:
+        config = msgspec.convert(document, Config)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"{source}: {_explain(str(error), document)}") from None
+    for problem in _problems(config):
+        raise ValueError(f"{source}: {problem}")
+    return config
+
+
+def to_document(config: Config) -> dict[str, Any]:
+    """Plain dictionary of a config, every default written out: what run directories and identities keep."""
+    return msgspec.to_builtins(config)
+
+
+def _explain(message: str, document: Mapping[str, Any]) -> str:
+    """Turn msgspec's message into one with the key's dotted path, its value and what is allowed."""
+    text, _, where = message.partition(" - at `$")
+    steps = [step for step in where.rstrip("`").replace("[", ".[").split(".") if step]
+    value: Any = document
+    kind: Any = Config
+    for step in steps:
+        if step.startswith("["):
+            value = value[int(step[1:-1])] if step[1:-1].isdigit() and isinstance(value, list) else value
+        else:
+            value = value.get(step) if isinstance(value, Mapping) else None
+            kind = _field_type(kind, step, document)
+    key = ".".join(steps).replace(".[", "[") or "the top level"
+    if "unknown field" in text:
+        unknown = text.split("`")[1]
+        fields = _fields(kind, document)
+        return f"unknown key {unknown!r} in {key}; allowed: {', '.join(sorted(fields)) or 'none'}"
+    if "Invalid enum value" in text or "Invalid value" in text:
+        names = _choices(kind)
+        return f"{key} = {value!r} is not one of: {', '.join(map(repr, names))}"
+    if "missing required field" in text:
+        return f"{key} needs the key {text.split('`')[1]!r}"
+    return f"{key} = {value!r}: {text[0].lower()}{text[1:].replace('`', '')}"
+
+
+def _game_class(document: Mapping[str, Any]) -> Any:
+    """The struct that a document's `game.name` chooses, if any."""
+    table = document.get("game")
+    name = table.get("name") if isinstance(table, Mapping) else None
+    return next((c for c in GameConfig.__args__ if c.__struct_config__.tag == name), None)
+
+
+def _fields(kind: Any, document: Mapping[str, Any]) -> dict[str, Any]:
+    """Field types of a struct (the chosen game's where the type is the union of games)."""
+    if kind == GameConfig:
+        kind = _game_class(document)
+    kinds = [k for k in (kind, *getattr(kind, "__args__", ())) if hasattr(k, "__struct_fields__")]
+    if not kinds:
+        return {}
+    fields = {field.encode_name: field.type for field in msgspec.structs.fields(kinds[0])}
+    if kinds[0].__struct_config__.tag is not None:
+        fields["name"] = str
+    return fields
+
+
+def _field_type(kind: Any, step: str, document: Mapping[str, Any]) -> Any:
+    return _fields(kind, document).get(step)
+
+
+def _choices(kind: Any) -> list[Any]:
+    """What a key may be: the values of a `Literal`, or the names of the games."""
+    if kind is None or kind == GameConfig:  # game.name itself is wrong: no struct is chosen yet
+        return [c.__struct_config__.tag for c in GameConfig.__args__]
+    return list(getattr(kind, "__args__", ()))
+
+
+def _problems(config: Config) -> list[str]:
+    """Checks that types cannot express, one sentence each."""
+    solver, run, tables = config.solver, config.run, config.tables
+    checks = [
+        (solver.seed >= 0, "solver.seed", solver.seed, "a whole number of at least 0"),
+        (solver.seed < 2**63, "solver.seed", solver.seed, "below 2**63"),
+        (solver.period_nodes >= 1, "solver.period_nodes", solver.period_nodes, "at least 1"),
+        (0 < solver.epsilon <= 1, "solver.epsilon", solver.epsilon, "above 0 and at most 1"),
+        (solver.gamma >= 0, "solver.gamma", solver.gamma, "at least 0"),
+        (solver.alpha == solver.alpha and solver.beta == solver.beta, "solver.alpha, beta", "nan", "numbers"),
+        (
+            solver.discount_until_nodes is None or solver.discount_until_nodes >= 0,
+            "solver.discount_until_nodes",
+            solver.discount_until_nodes,
+            "at least 0",
+        ),
+        (0 <= run.workers <= 1024, "run.workers", run.workers, "0 (in this process) to 1024"),
+        (run.nodes is None or run.nodes >= 0, "run.nodes", run.nodes, "at least 0"),
+        (run.iterations is None or run.iterations >= 0, "run.iterations", run.iterations, "at least 0"),
+        (run.seconds is None or 0 <= run.seconds < float("inf"), "run.seconds", run.seconds, "at least 0"),
+        (run.checkpoint_seconds > 0, "run.checkpoint_seconds", run.checkpoint_seconds, "above 0"),
+        (
+            run.checkpoint_nodes is None or run.checkpoint_nodes >= 1,
+            "run.checkpoint_nodes",
+            run.checkpoint_nodes,
+            "at least 1",
+        ),
+        (run.keep_checkpoints >= 1, "run.keep_checkpoints", run.keep_checkpoints, "at least 1"),
+        (
+            all(n >= 0 for n in config.evaluation.at_nodes),
+            "evaluation.at_nodes",
+            config.evaluation.at_nodes,
+            "at least 0",
+        ),
+        (
+            all(n >= 0 for n in config.evaluation.at_iterations),
+            "evaluation.at_iterations",
+            config.evaluation.at_iterations,
+            "at least 0",
+        ),
+        (bool(tables.live_dir), "tables.live_dir", tables.live_dir, '"auto" or a directory'),
+    ]
+    return [
+        f"{key} = {value!r} is not allowed: it must be {allowed}" for good, key, value, allowed in checks if not good
+    ]

@@ -1,0 +1,111 @@
+"""Discounting of sampled runs, driven by nodes touched (Brown & Sandholm 2019, sections 3 and 5).
+
+A period is `period_nodes` nodes over all workers. `linear` multiplies all that is accumulated by n/(n+1) after period
+n; the same strategies follow, up to scale, from weighting each new update by its period's number n, and no table is
+swept. `initial` gives weight 1 in period 1 and 10 afterwards. `dcfr` multiplies positive regrets by n^α/(n^α+1),
+negative ones by n^β/(n^β+1) and strategy sums by (n/(n+1))^γ after period n. A regret's sign cannot change while its
+row is not touched, so a row is brought up to date when it is next updated: a stamp counts the period ends it has seen,
+and the product over the gap comes from sums of logarithms (plain prefix products underflow: with β = 0 after 1,075
+periods).
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+_LOG_ZERO = -800.0  # exp of it is 0 in float64; a factor of exactly 0, kept finite so that differences stay defined
+
+
+class Discount(NamedTuple):
+    """What a kernel needs for one period.
+
+    weight       float64        factor of every new update
+    lazy         int64          1: rows carry stamps and are discounted when updated
+    ends         int64          period ends so far that discount
+    log_positive [P] float64    sums of logarithms of the factors of positive regrets after 0, 1, .. P-1 period ends
+    log_negative [P] float64    of negative regrets
+    log_sum      [P] float64    of strategy sums
+    """
+
+    weight: float
+    lazy: int
+    ends: int
+    log_positive: npt.NDArray[np.float64]
+    log_negative: npt.NDArray[np.float64]
+    log_sum: npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A run's discounting; every method is a pure function of the nodes touched so far."""
+
+    kind: str = "none"  # "none" | "linear" | "initial" | "dcfr"
+    period_nodes: int = 10_000_000
+    until_nodes: int | None = None  # discounting ends here; the weight stays where it is
+    alpha: float = 1.5
+    beta: float = 0.0
+    gamma: float = 2.0
+
+    @property
+    def lazy(self) -> bool:
+        """Whether rows need stamps."""
+        return self.kind == "dcfr"
+
+    def period(self, nodes: int) -> int:
+        """Number of the period in which the next iteration falls, from 1."""
+        return nodes // self.period_nodes + 1
+
+    def period_end(self, nodes: int) -> int:
+        """Node count at which the present period ends."""
+        return (nodes // self.period_nodes + 1) * self.period_nodes
+
+    def effective_period(self, nodes: int) -> int:
+        """The period that discounting has got to: it stands still once discounting has ended."""
+        if self.until_nodes is not None:
+            nodes = min(nodes, self.until_nodes)
+        return self.period(nodes)
+
+    def weight(self, nodes: int) -> float:
+        """Factor of a new update."""
+        period = self.effective_period(nodes)
+        if self.kind == "linear":
+            return float(period)
+        if self.kind == "initial":
+            return 1.0 if period == 1 else 10.0
+        return 1.0
+
+    def at(self, nodes: int, known: Discount | None = None) -> Discount:
+        """The kernels' form at a node count; the tables of `known` are used again where they reach far enough."""
+        ends = self.effective_period(nodes) - 1
+        if known is not None and len(known.log_sum) > ends:
+            return known._replace(weight=self.weight(nodes), ends=ends)
+        logs = np.zeros((3, 1)) if not self.lazy else self._log_factors(2 * ends + 64)
+        return Discount(self.weight(nodes), int(self.lazy), ends if self.lazy else 0, logs[0], logs[1], logs[2])
+
+    def _log_factors(self, count: int) -> npt.NDArray[np.float64]:
+        """[3, count+1] running sums of log factors of positive regrets, negative regrets and sums."""
+        n = np.arange(1, count + 1, dtype=np.float64)
+        logs = np.zeros((3, count + 1))
+        for row, exponent in ((0, self.alpha), (1, self.beta)):
+            if exponent == np.inf:
+                continue  # no discount: factor 1
+            # log(n^x / (n^x + 1)) = -log(1 + n^-x); x = -infinity: factor 0, also after period 1
+            term = np.full(count, _LOG_ZERO) if exponent == -np.inf else -np.logaddexp(0.0, -exponent * np.log(n))
+            logs[row, 1:] = np.cumsum(np.maximum(term, _LOG_ZERO))
+        logs[2, 1:] = np.cumsum(self.gamma * np.log(n / (n + 1)))
+        return logs
+
+
+def bring_forward(
+    values: npt.NDArray[np.float64],
+    stamps: npt.NDArray[np.uint32],
+    ends: int,
+    positive: npt.NDArray[np.float64],
+    negative: npt.NDArray[np.float64],
+) -> npt.NDArray[np.float64]:
+    """Values [..., A] discounted from each row's stamp [...] to `ends` period ends: what an eager sweep would hold."""
+    gap_positive = np.exp(positive[ends] - positive[stamps])[..., None]
+    gap_negative = np.exp(negative[ends] - negative[stamps])[..., None]
+    return np.where(values > 0, values * gap_positive, values * gap_negative)

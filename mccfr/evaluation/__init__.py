@@ -1,0 +1,1 @@
+"""How good a strategy is: value and exploitability."""

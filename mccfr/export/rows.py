@@ -1,0 +1,128 @@
+"""A strategy as a table of rows, one for each infoset and action: CSV and Parquet."""
+
+import csv
+import importlib
+import io
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mccfr.deal import NO_BUCKET
+from mccfr.hands import board_text, card_names
+from mccfr.lines import line_text
+from mccfr.policy.source import PolicySource
+from storage import durable
+from storage.outputs import output
+
+COLUMNS = ("line", "street", "player", "hand", "board", "action", "probability", "weight", "infoset")
+_ROWS_AT_ONCE = 1 << 16
+_PARQUET_MAGIC = b"PAR1"
+
+Row = tuple[str, int, int, str, str, str, float, float, str]
+
+
+def strategy_rows(source: PolicySource) -> Iterator[Row]:
+    """One row for each infoset that can occur and each of its actions, columns as in COLUMNS, node by node.
+
+    Where an infoset holds several hands (suits merged), hand and board are the first of them.  In trees with hidden
+    moves, `line` is the first history of the infoset and `infoset` its name; elsewhere that column is empty.
+    `street` counts from 0 at the root.
+    """
+    game, tree = source.game, source.game.tree
+    arrays, texts = tree.arrays, _infoset_texts(source)
+    seen: set[tuple[int, int]] = set()
+    for node in tree.decisions.tolist():
+        block, row = int(arrays.block[node]), int(arrays.row[node])
+        if (block, row) in seen:
+            continue
+        seen.add((block, row))
+        street, player = divmod(block, 2)
+        line, labels = line_text(tree, node), [tree.label[child] for child in tree.children(node)]
+        name = tree.infoset_names[player][row] if tree.infoset_names is not None and game.cards is None else ""
+        for bucket, hand, board in texts[block]:
+            weight = source.weight(node, bucket)
+            for label, probability in zip(labels, source.probabilities(node, bucket).tolist(), strict=True):
+                yield line, street, player, hand, board, label, probability, weight, name
+
+
+def _infoset_texts(source: PolicySource) -> list[list[tuple[int, str, str]]]:
+    """For each block, (bucket, hand, board) of every bucket that can occur, in order of buckets."""
+    cards, blocks = source.game.cards, 2 * source.game.tree.streets
+    if cards is None:
+        return [[(0, "", "")]] * blocks
+    names = card_names(cards)
+    texts = []
+    for block in range(blocks):
+        street, player = divmod(block, 2)
+        bucket = np.where(cards.reach[player] > 0, cards.bucket[street][player], NO_BUCKET)
+        found, first = np.unique(bucket, return_index=True)
+        places = [divmod(int(place), bucket.shape[1]) for place in first]
+        texts.append(
+            [
+                (number, cards.hand_names[hand], board_text(cards, street, board, names))
+                for number, (board, hand) in zip(found.tolist(), places, strict=True)
+                if number != NO_BUCKET
+            ]
+        )
+    return texts
+
+
+def write_csv(out: Path, source: PolicySource) -> None:
+    """Write `strategy_rows` as CSV (UTF-8, a header line), streamed.  `FileExistsError` where `out` is another file."""
+    header = ",".join(COLUMNS) + "\n"
+
+    def is_ours(path: Path) -> bool:
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            return file.read(len(header)) == header.encode()
+
+    def pieces() -> Iterator[bytes]:
+        yield header.encode()
+        rows = strategy_rows(source)
+        while batch := list(islice(rows, _ROWS_AT_ONCE)):
+            text = io.StringIO()
+            csv.writer(text, lineterminator="\n").writerows(batch)
+            yield text.getvalue().encode()
+
+    with output(out, is_ours) as temporary:
+        durable.write_file(temporary, pieces())
+
+
+def write_parquet(out: Path, source: PolicySource) -> None:
+    """Write `strategy_rows` as Parquet; `ValueError` without pyarrow, `FileExistsError` where `out` is another file."""
+    try:
+        arrow, parquet = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
+    except ImportError:
+        raise ValueError("export format 'parquet' needs the package pyarrow: pip install 'mccfr[parquet]'") from None
+    kinds = {
+        "street": arrow.int32(),
+        "player": arrow.int32(),
+        "probability": arrow.float64(),
+        "weight": arrow.float64(),
+    }
+    schema = arrow.schema([(name, kinds.get(name, arrow.string())) for name in COLUMNS])
+
+    def is_ours(path: Path) -> bool:
+        return (
+            path.is_file() and _starts_with(path, _PARQUET_MAGIC) and parquet.read_schema(path).names == list(COLUMNS)
+        )
+
+    with output(out, is_ours) as temporary:
+        with parquet.ParquetWriter(temporary, schema) as writer:
+            rows = strategy_rows(source)
+            while batch := list(islice(rows, _ROWS_AT_ONCE)):
+                writer.write_table(_arrow_table(arrow, schema, batch))
+        durable.adopt_file(temporary)
+
+
+def _arrow_table(arrow: Any, schema: Any, batch: list[Row]) -> Any:
+    return arrow.table([list(column) for column in zip(*batch, strict=True)], schema=schema)
+
+
+def _starts_with(path: Path, magic: bytes) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(magic)) == magic

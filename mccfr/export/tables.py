@@ -1,0 +1,47 @@
+"""Raw tables as plain Zarr or HDF5, with the tree that says what each cell is."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.games.game import Game
+from storage.arrays import write_arrays
+
+_TREE_FIELDS = ("kind", "player", "block", "count", "first", "slot", "row")
+_TABLE_AXES = {"regret": ("bucket", "slot"), "strategy_sum": ("bucket", "slot")}  # stamps have rows instead of slots
+
+
+def write_tables(
+    out: Path,
+    game: Game,
+    game_document: Mapping[str, Any],
+    tables: Mapping[str, npt.NDArray[np.generic]],
+    format: str,  # noqa: A002 - the name of the command's option
+    provenance: Mapping[str, Any],
+) -> None:
+    """Write tables [bucket, slot] under their own names, and the betting tree under `tree/`, to a group or file.
+
+    `tree/kind`, `player`, `block`, `count`, `first`, `slot`, `row`, `parent` [N] int32 as in `TreeArrays`; `tree/label`
+    [N, L] uint8 holds the action into each node as UTF-8, padded with zeros.  The cells of a decision are the columns
+    slot .. slot+count-1 of the table of its street (block // 2) and player (block % 2); later columns are padding.
+    The attribute `description` is JSON: the game's configuration and the provenance.  Raises as `write_arrays`.
+    """
+    arrays: dict[str, npt.NDArray[Any]] = {name: np.asarray(table) for name, table in tables.items()}
+    axes: dict[str, tuple[str, ...]]
+    axes = {name: _TABLE_AXES.get(name.partition("/")[0], ("bucket", "row")) for name in tables}
+    for field in _TREE_FIELDS:
+        arrays[f"tree/{field}"] = getattr(game.tree.arrays, field).astype(np.int32)
+    arrays["tree/parent"] = np.asarray(game.tree.parent)
+    axes.update({name: ("node",) for name in arrays if name not in axes})
+    arrays["tree/label"], axes["tree/label"] = _label_bytes(game.tree.label), ("node", "byte")
+    write_arrays(out, arrays, format, axes=axes, description={"game": game_document, "provenance": provenance})
+
+
+def _label_bytes(labels: Any) -> npt.NDArray[np.uint8]:
+    """[N, L] uint8: each label as UTF-8, padded with zeros to the longest."""
+    encoded = [label.encode() for label in labels]
+    width = max(1, *map(len, encoded))
+    return np.frombuffer(b"".join(text.ljust(width, b"\0") for text in encoded), np.uint8).reshape(len(encoded), width)

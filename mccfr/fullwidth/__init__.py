@@ -1,0 +1,1 @@
+"""Full-width passes over a game: every history, nothing sampled."""

@@ -1,0 +1,86 @@
+"""Goofspiel with prizes in known order, as Brown & Sandholm 2019 describe it ("Description of Goofspiel").
+
+Each round both players bid a card of their hand at once for the next prize: the higher bid takes it, equal bids split
+it, both cards are gone.  The payoff is the difference of the prizes won (OpenSpiel's `point_difference` is half of it).
+Bids at once are compiled as player 0's bid followed by player 1's, who has not seen it.  The last round, where each has
+one card left, is no decision.
+"""
+
+from math import perm
+from typing import NamedTuple
+
+from mccfr.config import GoofspielGame
+from mccfr.games.game import Game
+from mccfr.games.history_tree import HISTORY_BYTES, Decision, build_history_tree
+from storage.space import available_memory_bytes
+
+_NO_BID = 0
+_MAX_CARDS = 7
+_MEMORY_SHARE = 0.8  # of what is available: the rest is for the tables and for others
+
+
+class _Round(NamedTuple):
+    """A history: before a round's first bid, or between its two."""
+
+    hands: tuple[tuple[int, ...], tuple[int, ...]]
+    seen: tuple[str, str]  # what names each player's infoset
+    lead: float  # chips of player 0 less those of player 1 so far
+    bid: int = _NO_BID  # player 0's in this round
+
+
+def count_goofspiel(cards: int) -> int:
+    """Number of histories, decisions and terminals: all that a game with `cards` cards in each hand has."""
+    rounds = (perm(cards, k) ** 2 * (1 + cards - k) for k in range(cards - 1))
+    return sum(rounds) + perm(cards, cards - 1) ** 2
+
+
+def goofspiel(config: GoofspielGame) -> Game:
+    """Goofspiel with 2 to 7 cards; its value is 0.
+
+    Labels are the bids.  Infosets are named by the bids of the rounds before, in the order of the line ("3 1 2 2"), or,
+    with `reveal = "result"`, by the own bids, each with its result ("3+ 2= 1-": won, split, lost).
+
+    Raises `ValueError` for another number of cards, or when the tree needs more memory than there is.
+    """
+    cards = config.cards
+    if not 2 <= cards <= _MAX_CARDS:
+        raise ValueError(f"game.cards = {cards}: Goofspiel takes 2 to {_MAX_CARDS} cards")
+    histories = count_goofspiel(cards)
+    needed, available = histories * HISTORY_BYTES, available_memory_bytes()
+    if needed > _MEMORY_SHARE * available:
+        raise ValueError(
+            f"game.cards = {cards}: {histories:,} histories need about {needed / 1e9:.1f} GB of memory, more than "
+            f"{_MEMORY_SHARE:.0%} of the {available / 1e9:.1f} GB available; take fewer cards"
+        )
+    prizes = range(1, cards + 1) if config.order == "ascending" else range(cards, 0, -1)
+    labels = [str(card) for card in range(cards + 1)]
+    shown = config.reveal == "bids"
+
+    def lead_after(lead: float, prize: int, bid_0: int, bid_1: int) -> float:
+        return lead + prize * ((bid_0 > bid_1) - (bid_0 < bid_1))
+
+    def after_round(history: _Round, bids: tuple[int, int]) -> _Round | float:
+        first, second = (
+            tuple(card for card in hand if card != bid) for hand, bid in zip(history.hands, bids, strict=True)
+        )
+        lead = lead_after(history.lead, prizes[-1 - len(first)], *bids)
+        if len(first) == 1:
+            return lead_after(lead, prizes[-1], first[0], second[0])
+        marks = "=" if bids[0] == bids[1] else "+-" if bids[0] > bids[1] else "-+"
+        texts = (f"{bids[0]} {bids[1]}",) * 2 if shown else (f"{bids[0]}{marks[0]}", f"{bids[1]}{marks[-1]}")
+        seen_0, seen_1 = (f"{seen} {text}".lstrip() for seen, text in zip(history.seen, texts, strict=True))
+        return _Round((first, second), (seen_0, seen_1), lead)
+
+    def expand(history: _Round | float) -> Decision | float:
+        if not isinstance(history, _Round):
+            return history
+        hand_0, hand_1 = history.hands
+        if history.bid == _NO_BID:
+            bids = [history._replace(bid=bid) for bid in hand_0]
+            return Decision(0, history.seen[0], [labels[bid] for bid in hand_0], bids)
+        rounds = [after_round(history, (history.bid, bid)) for bid in hand_1]
+        return Decision(1, history.seen[1], [labels[bid] for bid in hand_1], rounds)
+
+    hand = tuple(range(1, cards + 1))
+    tree = build_history_tree(_Round((hand, hand), ("", ""), 0.0), expand)
+    return Game("goofspiel", tree, None, pot_chips=sum(prizes))

@@ -1,0 +1,36 @@
+"""Matrix games: one move each, at once."""
+
+from math import isfinite
+
+from mccfr.config import MatrixGame
+from mccfr.games.game import Game
+from mccfr.games.history_tree import Decision, build_history_tree, largest_payoff
+
+
+def matrix(config: MatrixGame) -> Game:
+    """A two-player zero-sum matrix game: player 0 chooses the row, then player 1, who has not seen it, the column.
+
+    Labels are the numbers of rows and columns from 0; each player's one infoset has the empty name.  Raises
+    `ValueError` where the payoffs are empty, ragged or not finite.
+    """
+    payoffs = [list(row) for row in config.payoffs]
+    if not payoffs or not payoffs[0]:
+        raise ValueError(f"game.payoffs = {payoffs!r}: at least one row with at least one payoff is needed")
+    for number, row in enumerate(payoffs):
+        if len(row) != len(payoffs[0]):
+            raise ValueError(
+                f"game.payoffs: row {number} has {len(row)} payoffs and row 0 has {len(payoffs[0])}; "
+                "all rows need the same number"
+            )
+        if not all(map(isfinite, row)):
+            raise ValueError(f"game.payoffs: row {number} = {row!r}; payoffs must be finite numbers")
+    rows, columns = range(len(payoffs)), range(len(payoffs[0]))
+
+    def expand(history: tuple[int, ...]) -> Decision | float:
+        if len(history) == 2:
+            return float(payoffs[history[0]][history[1]])
+        moves = columns if history else rows
+        return Decision(len(history), "", [str(move) for move in moves], [(*history, move) for move in moves])
+
+    tree = build_history_tree((), expand)
+    return Game("matrix", tree, None, pot_chips=largest_payoff(tree))

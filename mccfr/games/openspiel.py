@@ -1,0 +1,96 @@
+"""Games imported from OpenSpiel (Lanctot et al. 2019): its states walked once, compiled to a tree of histories."""
+
+from typing import Any
+
+from mccfr.config import OpenSpielGame
+from mccfr.games.game import Game
+from mccfr.games.history_tree import Chance, Decision, Expansion, build_history_tree, largest_payoff
+
+_ZERO = 1e-9  # sums of payoffs that OpenSpiel itself rounds
+
+
+def import_openspiel(config: OpenSpielGame) -> Game:
+    """Compile a game of OpenSpiel that is turn-based, for two players, zero sum and of perfect recall.
+
+    Labels are action ids as text, infosets are named by `information_state_string` (by the history where a game of
+    perfect information has none).  Payoffs are OpenSpiel's returns.
+
+    Raises `ValueError` where the package is missing, OpenSpiel does not know the game, a condition fails (which one is
+    said), or there are more than `max_histories` histories, chance and terminals included.
+    """
+    try:
+        import pyspiel
+    except ImportError:
+        raise ValueError(
+            f"game.game = {config.game!r} needs the package open_spiel: pip install 'mccfr[openspiel]'"
+        ) from None
+    if config.max_histories < 1:
+        raise ValueError(f"game.max_histories = {config.max_histories}: it must be at least 1")
+    game = _load(pyspiel, config.game)
+    problem = _problem(pyspiel, game)
+    if problem:
+        raise ValueError(f"game.game = {config.game!r} {problem}")
+    by_history = not game.get_type().provides_information_state_string
+
+    def expand(reached: tuple[Any, int | None]) -> Expansion:
+        state, taken = reached
+        if taken is not None:  # states are large: siblings that wait share their parent's
+            state = state.child(taken)
+        if state.is_terminal():
+            return _payoff(state, config.game)
+        if state.is_chance_node():
+            actions, probabilities = zip(*state.chance_outcomes(), strict=True)
+            return Chance([str(a) for a in actions], probabilities, [(state, a) for a in actions])
+        player, actions = state.current_player(), state.legal_actions()
+        infoset = state.history_str() if by_history else state.information_state_string(player)
+        return Decision(player, infoset, [str(a) for a in actions], [(state, a) for a in actions])
+
+    name = f"game.game = {config.game!r}"
+    tree = build_history_tree((game.new_initial_state(), None), expand, max_histories=config.max_histories, name=name)
+    return Game("openspiel", tree, None, pot_chips=largest_payoff(tree))
+
+
+def _load(pyspiel: Any, text: str) -> Any:
+    """The game that a text such as "liars_dice(dice_sides=4)" describes; `ValueError` where there is none."""
+    short_name = text.partition("(")[0].strip()
+    if short_name not in pyspiel.registered_names():
+        raise ValueError(f"game.game = {text!r}: OpenSpiel has no game of the name {short_name!r}")
+    try:
+        return pyspiel.load_game(text)
+    except pyspiel.SpielError as error:
+        raise ValueError(f"game.game = {text!r}: OpenSpiel says: {' '.join(str(error).split())}") from None
+
+
+def _problem(pyspiel: Any, game: Any) -> str | None:
+    """Which condition of the import fails, as the rest of a sentence that began with the game; None if all hold."""
+    kind, declared = pyspiel.GameType, game.get_type()
+    if declared.dynamics == kind.Dynamics.SIMULTANEOUS:
+        return (
+            "has simultaneous moves; only turn-based games can be imported: "
+            f"try 'turn_based_simultaneous_game(game={game})'"
+        )
+    conditions = (
+        (declared.dynamics == kind.Dynamics.SEQUENTIAL, f"is not turn-based ({declared.dynamics.name})"),
+        (game.num_players() == 2, f"is for {game.num_players()} players; exactly two are needed"),
+        (declared.utility == kind.Utility.ZERO_SUM, f"is not zero sum ({declared.utility.name})"),
+        (
+            declared.reward_model == kind.RewardModel.TERMINAL,
+            f"pays before its end ({declared.reward_model.name}); all payoffs must be at terminals",
+        ),
+        (
+            declared.chance_mode != kind.ChanceMode.SAMPLED_STOCHASTIC,
+            "samples its chance moves; their outcomes and probabilities must be explicit",
+        ),
+        (
+            declared.provides_information_state_string or declared.information == kind.Information.PERFECT_INFORMATION,
+            "does not tell infosets apart (no information_state_string); perfect recall is needed",
+        ),
+    )
+    return next((text for holds, text in conditions if not holds), None)
+
+
+def _payoff(state: Any, name: str) -> float:
+    first, second = state.returns()
+    if abs(first + second) > _ZERO * max(1.0, abs(first)):
+        raise ValueError(f"game.game = {name!r} is not zero sum: a terminal pays {first} and {second}")
+    return first

@@ -1,0 +1,146 @@
+"""The small members of the poker family: Kuhn, Leduc, limit and no-limit toys, AKQ and clairvoyance.
+
+Sources: Kuhn 1950; Southey et al. 2005 (Leduc); the betting rules of the ACPC dealer (universal_poker in OpenSpiel);
+Ankenman & Chen 2006, "The Mathematics of Poker" (half-street AKQ and clairvoyance games).
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from mccfr.config import AkqGame, ClairvoyanceGame, KuhnGame, LeducGame, PokerGame
+from mccfr.deal import CardModel
+from mccfr.games.betting import BettingRules, BettingState, build_tree
+from mccfr.games.game import Game
+from mccfr.games.small_deck import small_deck
+
+Targets = Callable[[BettingState], Sequence[float]]
+
+
+def kuhn(_: KuhnGame) -> Game:
+    """Kuhn poker: value -1/18 for player 0."""
+    rules = BettingRules((1, 1), (0,), lambda state: [state.to_call + 1] if state.bets == 0 else [], raise_text="b")
+    return Game("kuhn", build_tree(rules), small_deck(3, 1, 1, [0], names="JQK"), pot_chips=2)
+
+
+def leduc(config: LeducGame) -> Game:
+    """Leduc poker with any ranks, raises and sizes and no limit on the stack.  `ValueError` for bad parameters."""
+    if len(config.bets) != 2 or any(size <= 0 for sizes in config.bets for size in sizes):
+        raise ValueError(f"game.bets = {config.bets!r}: expected two lists of sizes above 0, one for each round")
+    if config.raises < 0 or config.ante <= 0:
+        raise ValueError(f"game.raises = {config.raises}, game.ante = {config.ante}: raises >= 0 and ante > 0 needed")
+    sizes = [sorted(round_sizes) for round_sizes in config.bets]
+
+    def targets(state: BettingState) -> list[float]:
+        return [state.to_call + size for size in sizes[state.street]] if state.bets < config.raises else []
+
+    rules = BettingRules((config.ante, config.ante), (0, 0), targets, board_cards=(0, 1))
+    letters = "JQK" if config.ranks == 3 else None
+    cards = small_deck(config.ranks, config.suits, 1, [0, 1], merge_suits=config.merge_suits, names=letters)
+    return Game("leduc", build_tree(rules), cards, pot_chips=2 * config.ante)
+
+
+def poker(config: PokerGame) -> Game:
+    """Limit or no-limit poker on a small deck, by the rules of the ACPC dealer.  `ValueError` for bad parameters."""
+    streets = len(config.board_cards)
+    if bool(config.blinds) == bool(config.antes):
+        raise ValueError("game: give either blinds or antes, each a list of two amounts by seat")
+    posted = tuple(config.blinds or config.antes)
+    if len(posted) != 2 or min(posted) < 0 or max(posted) <= 0:
+        raise ValueError(f"game.blinds or game.antes = {list(posted)}: expected two amounts of at least 0, by seat")
+    if not streets or min(config.board_cards) < 0:
+        raise ValueError(
+            f"game.board_cards = {list(config.board_cards)}: expected a count of at least 0 for each street"
+        )
+    if max(posted) >= config.stack:
+        raise ValueError(f"game.stack = {config.stack}: it must be above what is posted, {max(posted)}")
+    first = config.first_player or [1] * streets
+    if len(first) != streets or any(seat not in (1, 2) for seat in first):
+        raise ValueError(f"game.first_player = {list(first)}: expected 1 or 2 for each of {streets} streets")
+    targets = _limit_targets(config, streets) if config.limit else _no_limit_targets(config, streets)
+    # The dealer's smallest bet is the larger blind; where nothing is posted it would be one chip.
+    rules = BettingRules(
+        (posted[0], posted[1]),
+        [seat - 1 for seat in first],
+        targets,
+        stack=config.stack,
+        minimum_bet=max(posted),
+        board_cards=tuple(config.board_cards),
+    )
+    cards = small_deck(
+        config.ranks, config.suits, config.hole_cards, config.board_cards, merge_suits=config.merge_suits
+    )
+    return Game("poker", build_tree(rules), cards, pot_chips=sum(posted))
+
+
+def _limit_targets(config: PokerGame, streets: int) -> Targets:
+    sizes, most = list(config.raise_sizes), list(config.max_raises)
+    if len(sizes) != streets or len(most) != streets or min(sizes) <= 0 or min(most) < 0:
+        raise ValueError(f"game: limit poker needs raise_sizes and max_raises, one for each of {streets} streets")
+
+    def targets(state: BettingState) -> list[float]:
+        if state.bets >= most[state.street]:
+            return []
+        return [min(state.to_call + sizes[state.street], config.stack)]
+
+    return targets
+
+
+def _no_limit_targets(config: PokerGame, streets: int) -> Targets:
+    if config.raise_sizes or (config.max_raises and len(config.max_raises) != streets):
+        raise ValueError(
+            f"game: no-limit poker takes no raise_sizes, and max_raises only one for each of {streets} streets"
+        )
+    if config.stack != int(config.stack):
+        raise ValueError(
+            f"game.stack = {config.stack}: no-limit poker, where every whole amount is a raise, needs a whole stack"
+        )
+
+    def targets(state: BettingState) -> Sequence[float]:
+        if config.max_raises and state.bets >= config.max_raises[state.street]:
+            return []
+        lowest = int(min(state.to_call + state.last_raise, config.stack))
+        return range(lowest, int(config.stack) + 1)
+
+    return targets
+
+
+def akq(config: AkqGame) -> Game:
+    """Half-street AKQ game: value 1/18 for player 0 at pot 2, bet 1 (each player has put in half the pot)."""
+    if config.pot <= 0 or config.bet <= 0:
+        raise ValueError(f"game.pot = {config.pot}, game.bet = {config.bet}: both must be above 0")
+    half = config.pot / 2
+    rules = BettingRules(
+        (half, half), (0,), lambda state: [half + config.bet] if state.bets == 0 else [], check_closes=True
+    )
+    return Game("akq", build_tree(rules), small_deck(3, 1, 1, [0], names="QKA"), pot_chips=config.pot)
+
+
+def clairvoyance(config: ClairvoyanceGame) -> Game:
+    """The n-street clairvoyance game; player 0 knows.  His value is his share of the pot, which neither has put in."""
+    if config.streets < 1 or config.bet <= 0 or config.pot <= 0 or not 0 < config.probability < 1:
+        raise ValueError(
+            f"game: streets = {config.streets}, bet = {config.bet}, probability = {config.probability}, "
+            f"pot = {config.pot}: "
+            "streets must be at least 1, bet and pot above 0, probability between 0 and 1"
+        )
+    half = config.pot / 2
+
+    def targets(state: BettingState) -> list[float]:
+        # The pot holds 2·to_call when nothing is to be called; the second player never bets.
+        return [state.to_call * (1 + 2 * config.bet)] if state.player == 0 else []
+
+    rules = BettingRules((half, half), (0,) * config.streets, targets, check_closes=True)
+    hands = ["nuts", "bluffcatcher", "air"]
+    bucket = np.array([[[0, -1, 1]], [[-1, 0, -1]]], np.int32)
+    cards = CardModel(
+        np.full((3, 2), -1, np.int16),
+        hands,
+        np.array([[config.probability, 0, 1 - config.probability], [0, 1, 0]], np.float64),
+        [np.zeros((1, 0), np.int16)] * config.streets,
+        [np.zeros(1, np.int32)] * config.streets,
+        np.array([[2, 1, 0]], np.int32),
+        [bucket] * config.streets,
+        np.array([[2, 1]] * config.streets, np.int64),
+    )
+    return Game("clairvoyance", build_tree(rules), cards, offset_chips=half, pot_chips=config.pot)

@@ -1,0 +1,73 @@
+"""Probabilities as small integers: every row sums to 255 or 65,535 exactly, by largest remainders (Hamilton's method).
+
+An entry is off by less than 1/255 or 1/65,535, and zero stays zero: an action that is never played is never played.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.jit import njit
+
+TOTALS = {"uint8": 255, "uint16": 65535}
+"""What a row sums to, by the dtype of its entries."""
+
+_SUM_TOLERANCE = 1e-6
+
+
+@njit
+def _quantise_rows(probability, starts, total, out):
+    """Rows of probability [buckets, slots] to whole shares of `total` in `out`; returns the largest |row sum - 1|."""
+    worst = 0.0
+    for bucket in range(probability.shape[0]):
+        for row in range(starts.shape[0] - 1):
+            first, stop = starts[row], starts[row + 1]
+            whole = 0.0
+            for slot in range(first, stop):
+                whole += probability[bucket, slot]
+            worst = max(worst, abs(whole - 1.0))
+            left = total
+            if whole > 0.0:
+                for slot in range(first, stop):
+                    share = np.int64(np.floor(probability[bucket, slot] / whole * total))
+                    out[bucket, slot] = share
+                    left -= share
+            for _ in range(left):
+                chosen, largest = first, -2.0
+                for slot in range(first, stop):
+                    # Remainders sum to what is left, so one above 0 is there to choose and zeros are never raised.
+                    remainder = probability[bucket, slot] / whole * total - out[bucket, slot]
+                    if remainder > largest:
+                        chosen, largest = slot, remainder
+                out[bucket, chosen] += 1
+    return worst
+
+
+def quantise(probability: npt.NDArray[np.float64], starts: npt.NDArray[np.int64], dtype: str) -> npt.NDArray[np.uint]:
+    """Whole shares of the rows of `probability`.
+
+    probability  [buckets, slots] float64, the rows lie at starts[r] .. starts[r+1]-1 and sum to 1
+    starts       [rows+1] int64
+    dtype        "uint8" or "uint16": shares of 255 or of 65,535
+
+    Returns [buckets, slots] of that dtype, every row summing to the total.  Raises `ValueError` for another dtype, and
+    where rows are no probabilities: negative, not finite, or off 1 by more than 1e-6.
+    """
+    if dtype not in TOTALS:
+        raise ValueError(f"quantise = {dtype!r} is not one of {', '.join(TOTALS)}")
+    if not (np.all(probability >= 0) and np.all(np.isfinite(probability))):
+        raise ValueError("the strategy holds a negative or infinite probability; every row must sum to 1")
+    out = np.zeros(probability.shape, np.uint16)
+    worst = _quantise_rows(np.ascontiguousarray(probability, np.float64), starts, TOTALS[dtype], out)
+    if worst > _SUM_TOLERANCE:
+        raise ValueError(f"the strategy has a row whose probabilities are off 1 by {worst:g}; every row must sum to 1")
+    return out.astype(dtype, copy=False)
+
+
+def dequantise(
+    shares: npt.NDArray[np.uint], weight: npt.NDArray[np.float32], starts: npt.NDArray[np.int64]
+) -> npt.NDArray[np.float64]:
+    """[buckets, slots] probabilities of shares, uniform in the rows whose `weight` [buckets, rows] is 0."""
+    counts = np.diff(starts)
+    never = np.repeat(np.asarray(weight) == 0, counts, axis=1)
+    uniform = np.repeat(1.0 / counts, counts)
+    return np.where(never, uniform, shares / float(TOTALS[shares.dtype.name]))

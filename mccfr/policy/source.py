@@ -1,0 +1,56 @@
+"""What queries and exports need of a strategy, whether it is in memory or in a policy directory."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.games.game import Game
+from mccfr.strategy import Strategy
+from mccfr.tree import DECISION
+
+
+class PolicySource(Protocol):
+    """A game and both players' behaviour in it."""
+
+    @property
+    def game(self) -> Game:
+        """The compiled game."""
+
+    def probabilities(self, node: int, bucket: int) -> npt.NDArray[np.float64]:
+        """[A] probability of each action at a decision; uniform where `weight` is 0."""
+
+    def weight(self, node: int, bucket: int) -> float:
+        """Accumulated weight behind the average strategy at an infoset; 0: never reached."""
+
+
+def place(game: Game, node: int, bucket: int) -> tuple[int, int, int, int]:
+    """(block, row, first slot, number of actions) of an infoset; `ValueError` if there is no such infoset."""
+    arrays = game.tree.arrays
+    if not 0 <= node < len(arrays.kind) or arrays.kind[node] != DECISION:
+        raise ValueError(f"node {node} is not one of the tree's decisions")
+    block = int(arrays.block[node])
+    buckets = 1 if game.cards is None else int(game.cards.buckets[block // 2, block % 2])
+    if not 0 <= bucket < buckets:
+        where = f"street {block // 2}, player {block % 2}"
+        raise ValueError(f"bucket {bucket} at node {node}: {where} has buckets 0 to {buckets - 1}")
+    return block, int(arrays.row[node]), int(arrays.slot[node]), int(arrays.count[node])
+
+
+@dataclass(frozen=True)
+class StrategySource:
+    """A strategy in memory as a `PolicySource`."""
+
+    game: Game
+    strategy: Strategy
+
+    def probabilities(self, node: int, bucket: int) -> npt.NDArray[np.float64]:
+        """[A] probability of each action; `ValueError` for a node that is no decision or an unknown bucket."""
+        block, _, slot, count = place(self.game, node, bucket)
+        return self.strategy.probability[block][bucket, slot : slot + count].copy()
+
+    def weight(self, node: int, bucket: int) -> float:
+        """Weight behind the row; `ValueError` as in `probabilities`."""
+        block, row, _, _ = place(self.game, node, bucket)
+        return float(self.strategy.weight[block][bucket, row])

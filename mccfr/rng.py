@@ -1,0 +1,72 @@
+"""Random numbers for kernels: xoshiro256** with its four words of state in an array the caller owns.
+
+Blackman & Vigna 2021, "Scrambled Linear Pseudorandom Number Generators".  Numba's own generator costs 21 ns a draw
+against 1.3 ns and hides its state, which a checkpoint must hold.  Streams are derived by hashing
+(seed, worker, purpose, counter) with SplitMix64's finaliser, so that the deal of any iteration can be drawn alone.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.jit import njit
+
+ACTIONS, DEALS = 1, 2
+"""Purposes of a stream: actions sampled in traversals; the deal of one iteration."""
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_2 = np.uint64(0x94D049BB133111EB)
+_UNIT = 1.0 / 9007199254740992.0  # 2^-53
+
+
+@njit
+def _mix(z):
+    z = (z ^ (z >> np.uint64(30))) * _MIX_1
+    z = (z ^ (z >> np.uint64(27))) * _MIX_2
+    return z ^ (z >> np.uint64(31))
+
+
+@njit
+def seed_stream(state, seed, worker, purpose, counter):
+    """Fill `state` [4] uint64 with the stream of (seed, worker, purpose, counter), changing it in place."""
+    z = _mix(np.uint64(seed) + _GOLDEN)
+    z = _mix((z ^ np.uint64(worker)) + _GOLDEN)
+    z = _mix((z ^ np.uint64(purpose)) + _GOLDEN)
+    z = _mix((z ^ np.uint64(counter)) + _GOLDEN)
+    for i in range(4):
+        z += _GOLDEN
+        state[i] = _mix(z)
+
+
+@njit
+def next_word(state):
+    """Next 64 random bits; `state` [4] uint64 is advanced in place."""
+    word = state[1] * np.uint64(5)
+    word = ((word << np.uint64(7)) | (word >> np.uint64(57))) * np.uint64(9)
+    shifted = state[1] << np.uint64(17)
+    state[2] ^= state[0]
+    state[3] ^= state[1]
+    state[1] ^= state[2]
+    state[0] ^= state[3]
+    state[2] ^= shifted
+    state[3] = (state[3] << np.uint64(45)) | (state[3] >> np.uint64(19))
+    return word
+
+
+@njit
+def uniform(state):
+    """A float64 in [0, 1) with 53 random bits; `state` is advanced in place."""
+    return np.float64(next_word(state) >> np.uint64(11)) * _UNIT
+
+
+@njit
+def below(state, n):
+    """A whole number in [0, n), for n far below 2^53 (bias below n·2^-53); `state` is advanced in place."""
+    return np.int64(uniform(state) * n)
+
+
+def new_stream(seed: int, worker: int, purpose: int = ACTIONS, counter: int = 0) -> npt.NDArray[np.uint64]:
+    """A fresh state [4] uint64 for a stream."""
+    state = np.zeros(4, np.uint64)
+    seed_stream(state, np.uint64(seed), np.uint64(worker), np.uint64(purpose), np.uint64(counter))
+    return state

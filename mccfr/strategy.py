@@ -1,0 +1,96 @@
+"""Strategies as arrays: what tables hold, normalised, in the form that evaluation, export and play all share."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.jit import njit
+from mccfr.discount import Discount
+from mccfr.games.game import Game
+from mccfr.tables import table_name
+from mccfr.tree import DECISION
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """Behaviour of both players.  B blocks (2·street + player).
+
+    probability  B × [buckets, slots] float64   a row's probabilities at slot .. slot+actions-1 sum to 1
+    weight       B × [buckets, rows] float64    accumulated weight behind each row; 0: never reached, then uniform
+    """
+
+    probability: tuple[npt.NDArray[np.float64], ...]
+    weight: tuple[npt.NDArray[np.float64], ...]
+
+
+def row_starts(game: Game, block: int) -> npt.NDArray[np.int64]:
+    """[rows+1] first slot of each row of a block in order of rows, and the end of the last."""
+    arrays = game.tree.arrays
+    nodes = np.flatnonzero((arrays.kind == DECISION) & (arrays.block == block))
+    starts = np.zeros(int(game.tree.row_count[block]) + 1, np.int64)
+    starts[arrays.row[nodes]] = arrays.slot[nodes]  # trees with hidden moves name a row at several nodes
+    starts[-1] = game.tree.row_slots[block]
+    return starts
+
+
+@njit
+def _normalise(sums, starts, probability, weight):
+    """Rows of sums [buckets, width] to probabilities and weights, in place; rows without weight become uniform."""
+    for bucket in range(sums.shape[0]):
+        for row in range(starts.shape[0] - 1):
+            first, stop = starts[row], starts[row + 1]
+            total = 0.0
+            for slot in range(first, stop):
+                total += sums[bucket, slot]
+            weight[bucket, row] = total
+            for slot in range(first, stop):
+                probability[bucket, slot] = sums[bucket, slot] / total if total > 0.0 else 1.0 / (stop - first)
+
+
+def average_strategy(
+    game: Game, tables: Mapping[str, npt.NDArray[np.generic]], discount: Discount | None = None
+) -> Strategy:
+    """The average strategy of `strategy_sum` tables by name, [bucket, slot] each (cells of padding are ignored).
+
+    Where tables carry stamps and `discount` is given, weights are brought forward to its period (lazy discounting;
+    probabilities do not depend on it).  Raises `ValueError` where a sum is negative or not finite: no run writes such a table.
+    """
+    probability, weight = [], []
+    for block in range(2 * game.tree.streets):
+        starts, buckets = row_starts(game, block), int(game.buckets[block])
+        p, w = np.zeros((buckets, int(starts[-1]))), np.zeros((buckets, len(starts) - 1))
+        if len(starts) > 1:
+            sums = np.asarray(tables[table_name("strategy_sum", block)])
+            if not np.all(sums >= 0) or not np.all(np.isfinite(sums)):
+                raise ValueError(f"{table_name('strategy_sum', block)} holds a negative or infinite sum")
+            _normalise(np.ascontiguousarray(sums), starts, p, w)
+            stamps = tables.get(table_name("strategy_sum_stamp", block))
+            if stamps is not None and discount is not None:
+                w *= np.exp(discount.log_sum[discount.ends] - discount.log_sum[stamps.astype(np.int64)])
+        probability.append(p)
+        weight.append(w)
+    return Strategy(tuple(probability), tuple(weight))
+
+
+def tabulate(game: Game, choose: Callable[[int, int], npt.ArrayLike]) -> Strategy:
+    """A strategy from a function of (node, bucket) giving the probabilities of the node's actions; for small games."""
+    blocks = range(2 * game.tree.streets)
+    probability = [np.zeros((int(game.buckets[b]), int(game.tree.row_slots[b]))) for b in blocks]
+    weight = [np.ones((int(game.buckets[b]), int(game.tree.row_count[b]))) for b in blocks]
+    arrays = game.tree.arrays
+    for node in game.tree.decisions:
+        block, slot, count = int(arrays.block[node]), int(arrays.slot[node]), int(arrays.count[node])
+        for bucket in range(int(game.buckets[block])):
+            probability[block][bucket, slot : slot + count] = choose(int(node), bucket)
+    return Strategy(tuple(probability), tuple(weight))
+
+
+def uniform_strategy(game: Game) -> Strategy:
+    """Every action alike at every infoset."""
+    blocks = range(2 * game.tree.streets)
+    empty = {
+        table_name("strategy_sum", b): np.zeros((int(game.buckets[b]), int(game.tree.row_slots[b]))) for b in blocks
+    }
+    return average_strategy(game, empty)

@@ -1,0 +1,16 @@
+"""The cells through which the coordinator and the workers of a run talk.
+
+Row 0 is the coordinator's, row 1+w worker w's; each side writes only its own, and each cell is read and written whole.
+A worker publishes its counters before it acknowledges, so what the coordinator reads of a paused worker is consistent.
+"""
+
+COLUMNS = 16
+
+# Row 0
+COMMAND, EPOCH, STOP_NODES, STOP_ITERATIONS, BASE_NODES, BASE_ITERATIONS = range(6)
+RUN, PAUSE, QUIT = 1, 2, 3
+"""COMMAND: train until the run's totals reach STOP_NODES or STOP_ITERATIONS; rest; end.  Each order has a new EPOCH."""
+
+# Rows of workers
+RESTING_SINCE, ITERATIONS, NODES, BUSY_NANOSECONDS, RNG = 0, 1, 2, 3, 4
+"""RESTING_SINCE: the epoch whose order the worker has carried out, and now rests; RNG: four cells of 64 bits."""

@@ -1,0 +1,45 @@
+"""Who is told how a run goes on: the library itself prints nothing."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a run has done so far; rates are over the training time of this session."""
+
+    nodes: int
+    iterations: int
+    period: int
+    training_seconds: float
+    nodes_per_second: float
+    iterations_per_second: float
+    share_done: float | None  # of the nearest limit; None without one
+    seconds_left: float | None
+
+
+class Reporter(Protocol):
+    """Takes what a session has to tell."""
+
+    def message(self, text: str) -> None:
+        """Say one sentence worth keeping."""
+
+    def progress(self, progress: Progress) -> None:
+        """Take note of counters; called several times a second."""
+
+    def evaluation(self, record: Mapping[str, Any]) -> None:
+        """Take note of a line of evaluations.jsonl."""
+
+
+class Silent:
+    """A reporter that keeps nothing."""
+
+    def message(self, text: str) -> None:
+        """Ignore it."""
+
+    def progress(self, progress: Progress) -> None:
+        """Ignore it."""
+
+    def evaluation(self, record: Mapping[str, Any]) -> None:
+        """Ignore it."""

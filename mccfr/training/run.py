@@ -1,0 +1,301 @@
+"""A session of a run: release the workers, watch limits and clocks, checkpoint, evaluate, stop.
+
+What happens to the tables depends on node and iteration counts alone; checkpoints, evaluations and the clock only look.
+Workers go on training while a checkpoint is written or an evaluation computed from a copy of the tables; where memory
+is too short for a copy they rest meanwhile.
+"""
+
+import signal
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.evaluation.record import evaluation_record
+from mccfr.games.game import Game
+from mccfr.training.events import Events, Totals
+from mccfr.training.pool import InlinePool, Pool, ProcessPool
+from mccfr.training.report import Progress, Reporter
+from mccfr.training.rundir import CHECKPOINTS, EVALUATIONS, JOURNAL, LIVE, METRICS, Run, lock
+from mccfr.training.solver import Solver, WorkerState, schedule_of
+from mccfr.training.worker import map_tables
+from storage import checkpoint as checkpoints
+from storage import durable
+from storage.live import create_live, remove_stale_live
+from storage.space import available_memory_bytes
+
+_TICK_SECONDS = 0.1
+_METRICS_SECONDS = 5.0
+_COPY_SHARE = 0.5  # of the available memory: what a copy of the tables may take while workers go on
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
+
+Arrays = Mapping[str, npt.NDArray[np.generic]]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a session ended."""
+
+    signal: int | None  # the signal that stopped it; None: a limit was reached
+    totals: Totals
+    checkpoint: int
+    evaluation: Mapping[str, Any] | None
+
+
+class Session:
+    """From `solve` or `resume` to the last checkpoint.  The caller holds the run's lock."""
+
+    def __init__(self, run: Run, game: Game, reporter: Reporter) -> None:
+        self._run, self._game, self._reporter = run, game, reporter
+        self._settings, self._points = run.config.run, run.config.evaluation
+        self._events = Events(self._settings, self._points)
+        self._schedule = schedule_of(run.config.solver)
+        self._layout = run.layout(game)
+        self._signal: int | None = None
+        self._evaluation: Mapping[str, Any] | None = None
+        self._trained_before = 0.0  # training seconds of earlier sessions
+        self._origin = Totals()  # where this session began
+        self._committed: tuple[int, Totals] | None = None  # number of the newest checkpoint, and its counts
+        self._training = False
+        self._clock = 0.0  # wall seconds of this session in which workers were released
+        self._released_at = self._last_metrics = self._last_checkpoint = time.monotonic()
+
+    def conduct(self) -> Outcome:
+        """Run from the newest sound checkpoint to a limit or a signal; ends with a checkpoint.
+
+        Raises `MemoryError` or `OSError` where the live tables find no room, `RuntimeError` where a worker died.
+        """
+        run, tables = self._run, self._run.config.tables
+        remove_stale_live(run.path(LIVE))
+        checkpoints.sweep(run.path(CHECKPOINTS))
+        restored, problems = checkpoints.newest_valid(run.path(CHECKPOINTS), run.identity)
+        for problem in problems:
+            self._reporter.message(f"damaged checkpoint passed over: {problem}")
+        with create_live(
+            self._layout.specs, format=tables.format, live_dir=tables.live_dir, link=run.path(LIVE)
+        ) as live:
+            if live.warning:
+                self._reporter.message(live.warning)
+            arrays, mappings = map_tables(self._layout, live.regions)
+            views = {name: mapping.view(name) for mapping in mappings.values() for name in mapping.offsets}
+            states = self._restore(restored, views)
+            pool: Pool
+            if self._settings.workers == 0:
+                pool = InlinePool(self._game, run, arrays, states)
+            else:
+                if self._settings.workers > 1:  # compile once, not in every worker
+                    Solver(self._game, run.config.solver, arrays).warm_up()
+                pool = ProcessPool(run, live, self._settings.workers, states)
+            run.event("started", workers=self._settings.workers)
+            try:
+                with self._signals_noted():
+                    return self._loop(pool, views)
+            finally:
+                pool.close()
+
+    def _restore(self, restored: checkpoints.Checkpoint | None, views: Arrays) -> list[WorkerState]:
+        """Fill the live tables from a checkpoint, drop records of work that was lost, return the workers' states."""
+        states = []
+        if restored is not None:
+            for name, view in views.items():
+                restored.read_into(name, view)
+            state = restored.state
+            self._trained_before = float(state["training_seconds"])
+            self._origin = Totals(state["nodes_touched"], state["iterations"])
+            self._committed = (restored.number, self._origin)
+            states = [WorkerState(s["iterations"], s["nodes"], s["rng"]) for s in state["workers"]]
+        for name in (EVALUATIONS, METRICS):
+            records = self._run.read(name)
+            kept = [record["nodes_touched"] <= self._origin.nodes for record in records]
+            if not all(kept):
+                lines = durable.read_lines(self._run.path(name))
+                text = "".join(f"{line}\n" for line, keep in zip(lines, kept, strict=True) if keep)
+                durable.replace_file(self._run.path(name), text.encode())
+        return states
+
+    @contextmanager
+    def _signals_noted(self) -> Iterator[None]:
+        """While the loop runs, signals only leave a note."""
+
+        def note(number: int, _: FrameType | None) -> None:
+            self._signal = number
+
+        before = {number: signal.signal(number, note) for number in SIGNALS}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _loop(self, pool: Pool, views: Arrays) -> Outcome:
+        while not pool.resting():
+            pool.wait(_TICK_SECONDS)  # until the workers are there
+        seen = self._origin if self._origin.nodes else None
+        while True:
+            if not self._done(pool):
+                self._train_to_next_event(pool)
+            totals, done = Totals(*pool.totals()), self._done(pool)
+            commit = self._checkpoint_called() or self._events.checkpoint_between(seen, totals) or done
+            commit = commit and (self._committed is None or self._committed[1] != totals)
+            look = (
+                self._events.evaluation_between(seen, totals)
+                or (commit and self._points.every_checkpoint)
+                or (done and self._points.at_end and not self._evaluated(totals))
+            )
+            seen = totals
+            if commit or look:
+                self._look(pool, views, commit, look, done)
+            if done:
+                return self._end(pool, totals)
+
+    def _done(self, pool: Pool) -> bool:
+        """Whether the session is over, once the workers rest."""
+        limit = self._settings.seconds
+        time_up = limit is not None and self._clock >= limit
+        return not self._training and (
+            self._signal is not None or time_up or self._events.limit_reached(Totals(*pool.totals()))
+        )
+
+    def _evaluated(self, totals: Totals) -> bool:
+        """Whether the last line of evaluations.jsonl speaks of these counts."""
+        records = self._run.read(EVALUATIONS)
+        self._evaluation = records[-1] if records else None
+        return bool(records) and records[-1]["nodes_touched"] == totals.nodes
+
+    def _release(self, pool: Pool) -> None:
+        stop = self._events.next_stop(Totals(*pool.totals()))
+        pool.release(stop.nodes, stop.iterations)
+        self._training, self._released_at = True, time.monotonic()
+
+    def _train_to_next_event(self, pool: Pool) -> None:
+        """Let the workers run until they have reached the next event, or the clock or a signal calls."""
+        if not self._training:
+            self._release(pool)
+        paused = False
+        while not pool.resting():
+            pool.wait(_TICK_SECONDS)
+            self._tick(pool)
+            limit = self._settings.seconds
+            time_up = limit is not None and self._clock + time.monotonic() - self._released_at >= limit
+            if not paused and (self._signal is not None or time_up or self._checkpoint_called()):
+                pool.pause()
+                paused = True
+        self._training = False
+        self._clock += time.monotonic() - self._released_at
+
+    def _checkpoint_called(self) -> bool:
+        """Whether the clock calls for a checkpoint."""
+        return time.monotonic() - self._last_checkpoint >= self._settings.checkpoint_seconds
+
+    def _look(self, pool: Pool, views: Arrays, commit: bool, evaluate: bool, done: bool) -> None:
+        """Checkpoint and evaluate what the resting workers have left; they go on meanwhile if a copy fits."""
+        totals, states = Totals(*pool.totals()), pool.states()
+        seconds = self._trained_before + pool.busy_seconds()
+        names = [name for name in views if commit or name.startswith("strategy_sum/")]
+        size = sum(views[name].nbytes for name in names)
+        copied = not done and size <= _COPY_SHARE * available_memory_bytes()
+        arrays = {name: views[name].copy() if copied else views[name] for name in names}
+        if copied:
+            self._release(pool)
+        if commit:
+            self._commit(arrays, states, totals, seconds)
+        if evaluate:
+            checkpoint = self._committed[0] if commit and self._committed else None
+            record = evaluation_record(self._game, arrays, self._points.method)
+            record |= {"nodes_touched": totals.nodes, "iterations": totals.iterations, "checkpoint": checkpoint}
+            self._run.append(EVALUATIONS, record)
+            self._evaluation = record
+            self._reporter.evaluation(record)
+
+    def _commit(self, arrays: Arrays, states: list[WorkerState], totals: Totals, seconds: float) -> None:
+        run, root = self._run, self._run.path(CHECKPOINTS)
+        number = max(1, checkpoints.next_number(root))
+        state = {
+            "nodes_touched": totals.nodes,
+            "iterations": totals.iterations,
+            "period": self._schedule.period(totals.nodes),
+            "training_seconds": seconds,
+            "workers": [{"iterations": s.iterations, "nodes": s.nodes, "rng": s.rng} for s in states],
+        }
+        checkpoints.commit(
+            root,
+            number,
+            self._layout.specs,
+            arrays,
+            state,
+            run.identity,
+            format=run.config.tables.format,
+            keep=self._settings.keep_checkpoints,
+            journal=run.path(JOURNAL),
+        )
+        self._committed = (number, totals)
+        self._last_checkpoint = time.monotonic()
+
+    def _tick(self, pool: Pool) -> None:
+        """Tell the reporter where the run stands, and every few seconds the metrics file."""
+        progress = self._progress(pool)
+        self._reporter.progress(progress)
+        if time.monotonic() - self._last_metrics >= _METRICS_SECONDS:
+            self._write_metrics(progress)
+
+    def _write_metrics(self, progress: Progress) -> None:
+        self._last_metrics = time.monotonic()
+        record = {
+            "nodes_touched": progress.nodes,
+            "iterations": progress.iterations,
+            "period": progress.period,
+            "nodes_per_second": round(progress.nodes_per_second),
+            "iterations_per_second": round(progress.iterations_per_second, 1),
+            "training_seconds": round(self._trained_before + progress.training_seconds, 3),
+            "unix_seconds": round(time.time(), 3),
+        }
+        self._run.append(METRICS, record)
+
+    def _progress(self, pool: Pool) -> Progress:
+        totals, seconds = Totals(*pool.totals()), max(pool.busy_seconds(), 1e-9)
+        nodes_per_second = (totals.nodes - self._origin.nodes) / seconds
+        iterations_per_second = (totals.iterations - self._origin.iterations) / seconds
+        clock = self._clock + (time.monotonic() - self._released_at if self._training else 0.0)
+        ahead = [
+            ((limit - count) / rate, count / limit)
+            for count, limit, rate in (
+                (totals.nodes, self._settings.nodes, nodes_per_second),
+                (totals.iterations, self._settings.iterations, iterations_per_second),
+                (clock, self._settings.seconds, 1.0),
+            )
+            if limit and rate > 0
+        ]
+        left, share = min(ahead, default=(None, None))
+        return Progress(
+            totals.nodes,
+            totals.iterations,
+            self._schedule.period(totals.nodes),
+            seconds,
+            nodes_per_second,
+            iterations_per_second,
+            share,
+            left,
+        )
+
+    def _end(self, pool: Pool, totals: Totals) -> Outcome:
+        if self._committed is None:
+            raise RuntimeError("the session ended without a checkpoint")
+        self._write_metrics(self._progress(pool))
+        number = self._committed[0]
+        event = "finished" if self._signal is None else "stopped"
+        self._run.event(event, signal=self._signal, nodes_touched=totals.nodes, checkpoint=number)
+        return Outcome(self._signal, totals, number, self._evaluation)
+
+
+def train(run: Run, game: Game, reporter: Reporter) -> Outcome:
+    """Continue a run from its newest sound checkpoint until a limit of its settings or a signal; takes the lock.
+
+    Raises as `Session.conduct`, and `BlockingIOError` while another process works on the run.
+    """
+    with lock(run):
+        return Session(run, game, reporter).conduct()

@@ -1,0 +1,194 @@
+"""Run directories: what they hold, what identifies a run, and how one is made and opened.
+
+A run directory is self-contained: `config.toml` with every default written out, copies of the files that the game needs
+under `inputs/`, `manifest.json` with the run's identity.  Limits, workers and evaluation points are no part of the
+identity; game, solver and table formats are.
+"""
+
+import json
+import math
+import shutil
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from mccfr import __version__
+from mccfr.config import Config, load_config, to_document
+from mccfr.games.build import build_game, game_files
+from mccfr.games.game import Game
+from mccfr.tables import TableLayout, make_layout
+from storage import durable
+from storage.lock import RunLock
+from storage.manifest import content_hash, read_manifest, write_manifest
+
+FORMAT, FORMAT_VERSION = "mccfr-run", 1
+MANIFEST, CONFIG, INPUTS, LOCK = "manifest.json", "config.toml", "inputs", "run.lock"
+METRICS, EVALUATIONS, JOURNAL, LOG = "metrics.jsonl", "evaluations.jsonl", "journal.jsonl", "log.txt"
+CHECKPOINTS, LIVE = "checkpoints", "live"
+
+
+@dataclass(frozen=True)
+class Run:
+    """An opened run directory."""
+
+    directory: Path
+    config: Config
+    manifest: Mapping[str, Any]
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What a checkpoint must have been made by: the hash of the identity document, and a readable part of it."""
+        return {"run_identity": self.manifest["identity"], "game": self.manifest["identity_document"]["game"]["name"]}
+
+    def path(self, name: str) -> Path:
+        """A file or directory of the run."""
+        return self.directory / name
+
+    def build_game(self) -> Game:
+        """Compile the run's game."""
+        return build_game(self.config.game, self.directory)
+
+    def layout(self, game: Game) -> TableLayout:
+        """Layout of the run's tables, with the dtypes chosen when it was created."""
+        wide = np.array(self.manifest["wide_sums"], np.uint8)
+        lazy = self.config.solver.discount == "dcfr"
+        return make_layout(game, lazy=lazy, regret_dtype=self.config.tables.regret_dtype, wide=wide)
+
+    def append(self, name: str, record: Mapping[str, Any]) -> None:
+        """Append one JSON line to a file of the run, durably."""
+        durable.append_line(self.path(name), json.dumps(record))
+
+    def read(self, name: str) -> list[dict[str, Any]]:
+        """All lines of a JSON-lines file of the run; [] where there is none."""
+        path = self.path(name)
+        return [json.loads(line) for line in durable.read_lines(path)] if path.exists() else []
+
+    def event(self, event: str, **facts: object) -> None:
+        """Note in the journal that the run started, stopped or finished."""
+        self.append(JOURNAL, {"event": event, **facts, "unix_seconds": round(time.time(), 3)})
+
+
+def _finite(value: Any) -> Any:
+    """Infinite powers as text: JSON has no infinity."""
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def identity_document(config: Config, base: Path) -> dict[str, Any]:
+    """What makes two runs the same: game (with the content of its files), solver, table formats."""
+    document = _finite(to_document(config))
+    game = {**document["game"]}
+    for key in [key for key in game if key == "file"]:
+        del game[key]
+    game["files_sha256"] = [sha256(path.read_bytes()).hexdigest() for path in game_files(config.game, base)]
+    tables = {key: document["tables"][key] for key in ("format", "regret_dtype", "sum_dtype")}
+    return {"game": game, "solver": document["solver"], "tables": tables}
+
+
+def _without_nothing(value: Any) -> Any:
+    """TOML has no null: absent keys mean the default, which is None for all that may be None."""
+    if isinstance(value, Mapping):
+        return {key: _without_nothing(item) for key, item in value.items() if item is not None}
+    return [_without_nothing(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def create_run(config: Config, base: Path, directory: Path, layout: TableLayout) -> Run:
+    """Make a run directory for `config`, whose files are relative to `base`, with tables of the given layout.
+
+    Everything is written under a temporary name and renamed, so that a run directory is whole or absent.  Raises
+    `FileExistsError` where `directory` exists and is not empty.
+    """
+    import tomli_w
+
+    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+        raise FileExistsError(f"{directory} exists and is not a run directory: choose another with --run, or remove it")
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    temporary = directory.with_name(f"{durable.TEMPORARY_PREFIX}{directory.name}")
+    shutil.rmtree(temporary, ignore_errors=True)
+    durable.make_dir(temporary)
+    document = to_document(config)
+    sources = game_files(config.game, base)
+    if sources:
+        durable.make_dir(temporary / INPUTS)
+        durable.write_file(temporary / INPUTS / sources[0].name, sources[0].read_bytes())
+        durable.fsync_dir(temporary / INPUTS)
+        document["game"]["file"] = f"{INPUTS}/{sources[0].name}"
+    durable.write_file(temporary / CONFIG, tomli_w.dumps(_without_nothing(document)).encode())
+    identity = identity_document(config, base)
+    fields = {
+        "created_by": f"mccfr {__version__}",
+        "identity": content_hash(identity),
+        "identity_document": identity,
+        "wide_sums": [int(wide) for wide in layout.wide],
+    }
+    write_manifest(temporary / MANIFEST, FORMAT, FORMAT_VERSION, fields)
+    durable.fsync_dir(temporary)
+    if directory.exists():
+        directory.rmdir()
+    durable.rename(temporary, directory)
+    durable.fsync_dir(directory.parent)
+    return open_run(directory)
+
+
+def is_run(directory: Path) -> bool:
+    """Whether a directory holds a run."""
+    return (directory / MANIFEST).is_file()
+
+
+def open_run(directory: Path) -> Run:
+    """Open a run directory; `ValueError` or `OSError` of one sentence where it is none, or damaged."""
+    if not is_run(directory):
+        raise ValueError(f"{directory} is not a run directory (it has no {MANIFEST}); give one that `mccfr solve` made")
+    manifest = read_manifest(directory / MANIFEST, FORMAT, FORMAT_VERSION)
+    config = load_config(directory / CONFIG)
+    found = content_hash(identity_document(config, directory))
+    if found != manifest["identity"]:
+        raise ValueError(
+            f"{directory / CONFIG} or {INPUTS}/ was changed: identity {found[:12]} is not the run's "
+            f"{manifest['identity'][:12]}; restore it, or start a new run"
+        )
+    return Run(directory, config, manifest)
+
+
+def check_same_run(run: Run, config: Config, base: Path) -> None:
+    """Raise `ValueError` naming the differing keys unless `config` describes the run in its directory."""
+    wanted, found = identity_document(config, base), run.manifest["identity_document"]
+    if content_hash(wanted) == run.manifest["identity"]:
+        return
+    differences = [
+        f"{table}.{key} = {found[table].get(key)!r} there and {wanted[table].get(key)!r} here"
+        for table in wanted
+        for key in sorted({*found[table], *wanted[table]})
+        if found[table].get(key) != wanted[table].get(key)
+    ]
+    raise ValueError(
+        f"{run.directory} holds another run: {'; '.join(differences)}; choose another directory with --run"
+    )
+
+
+def lock(run: Run) -> RunLock:
+    """The run's lock; taking it raises `BlockingIOError` while another process works on the run."""
+    return RunLock(run.path(LOCK))
+
+
+def is_locked(run: Run) -> bool:
+    """Whether some process works on the run."""
+    try:
+        with lock(run):
+            return False
+    except BlockingIOError:
+        return True
+
+
+def with_settings(run: Run, /, **settings: Any) -> Run:
+    """The run with other limits or evaluation settings: nothing that belongs to its identity."""
+    return Run(run.directory, msgspec.structs.replace(run.config, **settings), run.manifest)

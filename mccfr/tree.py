@@ -1,0 +1,167 @@
+"""Compiled trees: a game's decision points as one frozen struct of arrays, the only form kernels ever see.
+
+Two forms.  `CompiledTree` holds general records (decision, terminal, chance).  For the poker family it is the *public*
+betting tree: cards never appear in it, a deal is drawn up front as `bucket[block]` and the showdown's result.  Other
+games keep chance and hidden moves in the tree and use bucket 0.  `PackedTree` is the hot form for betting trees: one
+32-byte record for each decision node, terminals folded into their parent's record.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+DECISION, TERMINAL, CHANCE = 0, 1, 2
+NO_PARENT = -1
+NO_SLOT = -1
+NO_PLAYER = -1
+MAX_PACKED_ACTIONS = 8
+
+
+class TreeArrays(NamedTuple):
+    """General records as kernels take them.  N nodes, root 0; siblings contiguous, depth-first order.
+
+    kind        [N] int8     DECISION, TERMINAL or CHANCE
+    player      [N] int8     who acts at a decision, else NO_PLAYER
+    block       [N] int8     2·street + player at a decision: which table block its row is in; else -1
+    count       [N] int32    number of children (actions of a decision, outcomes of chance)
+    first       [N] int32    first child; children are first .. first+count-1
+    slot        [N] int32    first cell of the decision's row within a bucket's cells of its block; else NO_SLOT
+    row         [N] int32    ordinal of the row within its block (for the stamps of lazy discounting); else NO_SLOT
+    fixed       [N] float64  chips player 0 gets at a terminal whatever the cards
+    showdown    [N] float64  chips added times the deal's result (+1: player 0 has the better hand, -1, 0: tie)
+    probability [N] float64  of the edge into this node below a chance node; 1 elsewhere
+    touched     [N] int8     nodes counted on entering: itself, and the chance nodes folded into the way there
+    """
+
+    kind: npt.NDArray[np.int8]
+    player: npt.NDArray[np.int8]
+    block: npt.NDArray[np.int8]
+    count: npt.NDArray[np.int32]  # type: ignore[assignment]  # hides the tuple's own method
+    first: npt.NDArray[np.int32]
+    slot: npt.NDArray[np.int32]
+    row: npt.NDArray[np.int32]
+    fixed: npt.NDArray[np.float64]
+    showdown: npt.NDArray[np.float64]
+    probability: npt.NDArray[np.float64]
+    touched: npt.NDArray[np.int8]
+
+
+PACKED_NODE = np.dtype(
+    [
+        ("first", np.int32),  # packed index of the first child that is a decision
+        ("slot", np.int32),  # first cell of the row within a bucket's cells of the block
+        ("row", np.int32),  # ordinal of the row within the block
+        ("fold_value", np.float32),  # chips player 0 gets when action 0 folds
+        ("call_value", np.float32),  # chips times the deal's result when the check or call ends the hand
+        ("actions", np.int8),  # number of actions, at most MAX_PACKED_ACTIONS
+        ("player", np.int8),
+        ("block", np.int8),
+        ("folds", np.int8),  # 1: action 0 folds
+        ("ends", np.int8),  # 1: the check or call (the action after the fold, if any) ends the hand
+        ("touched", np.int8),  # nodes counted on entering: 1, and 1 more when board cards are dealt on the way
+        ("end_touched", np.int8),  # nodes counted for that ending: 1, and 1 more for a run-out
+        ("leaves_touched", np.int8),  # both endings together: what a traverser who looks at all actions counts
+        ("padding", np.int32),
+    ]
+)
+"""One decision node, 32 bytes.  Actions in order: fold, ending check or call, then the children first, first+1, ..."""
+
+PackedTree = npt.NDArray[np.void]
+"""[D] PACKED_NODE, root 0, in the order of the compiled tree's decisions."""
+
+
+@dataclass(frozen=True)
+class CompiledTree:
+    """A compiled tree with what people (not kernels) need to read it.
+
+    N nodes, S streets, B = 2·S blocks (block 2·street + player).
+    """
+
+    arrays: TreeArrays
+    parent: npt.NDArray[np.int32]  # [N], NO_PARENT at the root
+    label: Sequence[str]  # [N] the action or chance outcome that leads into the node: "c", "f", "r300", "3", ...
+    streets: int
+    row_slots: npt.NDArray[np.int64]  # [B] cells of one bucket's rows in each block
+    row_count: npt.NDArray[np.int64]  # [B] rows (infosets of one bucket) in each block
+    infoset_names: tuple[Sequence[str], Sequence[str]] | None = None  # by player and row, for trees with hidden moves
+
+    @property
+    def nodes(self) -> int:
+        """Number of records that are decisions or terminals (chance nodes are counted apart everywhere)."""
+        return int((self.arrays.kind != CHANCE).sum())
+
+    @property
+    def decisions(self) -> npt.NDArray[np.int64]:
+        """[D] indices of the decision nodes, ascending."""
+        return np.flatnonzero(self.arrays.kind == DECISION)
+
+    def children(self, node: int) -> range:
+        """Indices of a node's children."""
+        first = int(self.arrays.first[node])
+        return range(first, first + int(self.arrays.count[node]))
+
+    def path(self, node: int) -> list[int]:
+        """Nodes from the root to `node`, both included."""
+        found = [node]
+        while (above := int(self.parent[found[-1]])) != NO_PARENT:
+            found.append(above)
+        return found[::-1]
+
+
+def check_order(tree: CompiledTree) -> None:
+    """Raise `ValueError` unless siblings are contiguous and every child comes after its parent."""
+    arrays = tree.arrays
+    for node in range(len(arrays.kind)):
+        for child in tree.children(node):
+            if child <= node or tree.parent[child] != node:
+                raise ValueError(f"tree node {child} is out of order below node {node}")
+
+
+def pack(tree: CompiledTree) -> PackedTree:
+    """Fold the terminals of a betting tree into their parents; `ValueError` where its shape does not allow it.
+
+    Allowed: no chance records; at most MAX_PACKED_ACTIONS actions; terminals only as the first actions of a node:
+    at most one fold (fixed payoff), then at most one ending check or call (pure showdown).
+    """
+    arrays = tree.arrays
+    if np.any(arrays.kind == CHANCE):
+        raise ValueError("the tree has chance nodes of its own: it cannot be packed")
+    decisions = tree.decisions
+    packed_index = np.full(len(arrays.kind), -1, np.int32)
+    packed_index[decisions] = np.arange(len(decisions), dtype=np.int32)
+    packed = np.zeros(len(decisions), PACKED_NODE)
+    for name in ("slot", "row", "player", "block", "touched"):
+        packed[name] = getattr(arrays, name)[decisions]
+    for record, node in zip(packed, decisions, strict=True):
+        _fold_terminals(record, tree, int(node), packed_index)
+    return packed
+
+
+def can_pack(tree: CompiledTree) -> bool:
+    """Whether `pack` accepts the tree."""
+    try:
+        pack(tree)
+    except ValueError:
+        return False
+    return True
+
+
+def _fold_terminals(record: np.void, tree: CompiledTree, node: int, packed_index: npt.NDArray[np.int32]) -> None:
+    arrays, kids = tree.arrays, tree.children(node)
+    if len(kids) > MAX_PACKED_ACTIONS:
+        raise ValueError(f"node {node} has {len(kids)} actions; a packed tree takes at most {MAX_PACKED_ACTIONS}")
+    record["actions"] = len(kids)
+    rest = list(kids)
+    if rest and arrays.kind[rest[0]] == TERMINAL and arrays.showdown[rest[0]] == 0:
+        record["folds"], record["fold_value"] = 1, arrays.fixed[rest[0]]
+        record["leaves_touched"] += arrays.touched[rest.pop(0)]
+    if rest and arrays.kind[rest[0]] == TERMINAL and arrays.fixed[rest[0]] == 0:
+        record["ends"], record["call_value"] = 1, arrays.showdown[rest[0]]
+        record["end_touched"] = arrays.touched[rest[0]]
+        record["leaves_touched"] += arrays.touched[rest.pop(0)]
+    if any(arrays.kind[kid] != DECISION for kid in rest):
+        raise ValueError(f"node {node} is not of the form fold, ending call, decisions: the tree cannot be packed")
+    record["first"] = packed_index[rest[0]] if rest else -1

@@ -1,0 +1,49 @@
+"""`verify`: which kind of artefact a path holds, and everything that is wrong with it."""
+
+import json
+from pathlib import Path
+
+from mccfr.policy import is_policy, verify_policy
+from mccfr.training.rundir import CHECKPOINTS, EVALUATIONS, JOURNAL, METRICS, is_run, open_run
+from storage import checkpoint as checkpoints
+from storage import durable
+
+
+def problems_of(path: Path) -> list[str]:
+    """Check every byte of a run, a checkpoint or a policy; one sentence for each problem, [] for a sound artefact.
+
+    Raises `ValueError` where the path holds none of these.
+    """
+    if is_run(path):
+        return _problems_of_run(path)
+    if is_policy(path):
+        return verify_policy(path)
+    if (path / "state.json").exists() or (path / "manifest.json").exists():
+        return checkpoints.verify(path)
+    raise ValueError(f"{path} is neither a run, a checkpoint nor a policy: give a directory that mccfr has made")
+
+
+def _problems_of_run(path: Path) -> list[str]:
+    try:
+        run = open_run(path)
+    except (OSError, ValueError) as error:
+        return [str(error)]
+    problems = []
+    root = run.path(CHECKPOINTS)
+    for number in checkpoints.list_checkpoints(root):
+        directory = checkpoints.checkpoint_path(root, number)
+        problems += checkpoints.verify(directory)
+    for name in (METRICS, EVALUATIONS, JOURNAL):
+        if run.path(name).exists():
+            problems += _problems_of_lines(run.path(name))
+    return problems
+
+
+def _problems_of_lines(path: Path) -> list[str]:
+    problems = []
+    for number, line in enumerate(durable.read_lines(path), 1):
+        try:
+            json.loads(line)
+        except ValueError as error:
+            problems.append(f"{path.name}, line {number}: not JSON ({error})")
+    return problems

@@ -1,0 +1,1 @@
+"""Named arrays in files: create, map into memory, checksum, commit atomically, lock.  Nothing of games or cards."""

@@ -1,0 +1,100 @@
+"""Plain arrays written once for other programs: compressed, checksummed Zarr groups, HDF5 files and `.npy` files."""
+
+import importlib
+import io
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from storage import durable
+from storage.formats import table_format
+from storage.outputs import output
+from storage.schema import ArraySpec, validate_specs
+
+_HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
+_ATTRIBUTE = "description"
+
+
+def npy_pieces(array: np.ndarray) -> Iterator[bytes | memoryview]:
+    """Yield the pieces of an array's `.npy` file (version 1.0, row-major, little endian), for `durable.write_file`."""
+    array = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, np.lib.format.header_data_from_array_1_0(array))
+    yield header.getvalue()
+    if array.size:
+        yield array.data.cast("B")
+
+
+def write_arrays(
+    path: Path,
+    arrays: Mapping[str, np.ndarray],
+    format: str,  # noqa: A002 - the name of the config's key
+    *,
+    axes: Mapping[str, tuple[str, ...]],
+    description: Mapping[str, Any],
+) -> None:
+    """Write named arrays as a Zarr group or an HDF5 file, whole under its final name or not at all.
+
+    An earlier output of this function at `path` is replaced in one step.
+
+    Args:
+        path:        the group's directory or the file
+        arrays:      {name: array}; names and dtypes as `ArraySpec` allows them
+        format:      `zarr` or `hdf5`
+        axes:        {name: name of each axis}
+        description: JSON that goes into the attribute `description` of the group or file
+
+    Raises:
+        ValueError: an unknown format, or a name, shape or dtype that is not allowed.
+        FileExistsError: there is something else of that name.
+    """
+    layout = table_format(format)
+    specs = validate_specs(ArraySpec(name, array.shape, array.dtype.name, axes[name]) for name, array in arrays.items())
+    text = json.dumps(description, sort_keys=True)
+    with output(path, lambda existing: is_described(existing, format)) as temporary:
+        scratch = temporary.with_name(f"{temporary.name}-scratch")
+        durable.make_dir(scratch)
+        try:
+            layout.write_tables(scratch, specs, arrays)
+            tables = scratch / layout.TABLES
+            _describe(tables, format, text)
+            if tables.is_dir():
+                durable.adopt_tree(tables)
+            else:
+                durable.adopt_file(tables)
+            durable.rename(tables, temporary)
+        finally:
+            durable.remove_tree(scratch)
+
+
+def is_described(path: Path, format: str) -> bool:  # noqa: A002 - the name of the config's key
+    """Whether a Zarr group or HDF5 file is one that `write_arrays` wrote."""
+    if format == "zarr":
+        try:
+            content = json.loads((path / "zarr.json").read_bytes())
+        except (OSError, ValueError):
+            return False
+        return isinstance(content, dict) and _ATTRIBUTE in content.get("attributes", {})
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        if file.read(len(_HDF5_SIGNATURE)) != _HDF5_SIGNATURE:
+            return False
+    try:
+        with importlib.import_module("h5py").File(path, "r") as opened:
+            return _ATTRIBUTE in opened.attrs
+    except OSError:
+        return False
+
+
+def _describe(tables: Path, format: str, text: str) -> None:  # noqa: A002 - the name of the config's key
+    """Add the attribute; the library is loaded here because the other format may not be wanted at all."""
+    library = importlib.import_module({"zarr": "zarr", "hdf5": "h5py"}[format])
+    if format == "zarr":
+        library.open_group(tables, mode="r+").attrs[_ATTRIBUTE] = text
+    else:
+        with library.File(tables, "r+") as file:
+            file.attrs[_ATTRIBUTE] = text

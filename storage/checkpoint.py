@@ -1,0 +1,386 @@
+"""Checkpoints: immutable directories that are either whole or not there.
+
+A checkpoint is `ROOT/000123/` with `manifest.json`, `state.json` and `tables.zarr/` or `tables.h5`.  It is written
+under a temporary name, every file and directory fsynced, the manifest last, and then renamed: at no moment does a crash
+leave a directory of a final name whose content is not on the disk, and older checkpoints go only after that.  The
+manifest lists every file with its length and CRC-32C, because a missing Zarr chunk would otherwise read as zeros.
+"""
+
+import json
+import re
+import secrets
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from storage import durable
+from storage.formats import TableFormat, blocks, table_format
+from storage.manifest import canonical_json, exact_json, read_manifest, write_manifest
+from storage.schema import ArraySpec, check_relative_name, specs_from_json, specs_to_json, validate_specs
+
+FORMAT = "checkpoint"
+FORMAT_VERSION = 1
+
+_MANIFEST = "manifest.json"
+_STATE = "state.json"
+_NUMBER = re.compile(r"[0-9]{6,}")
+
+
+def checkpoint_path(root: Path, number: int) -> Path:
+    """Return the directory of checkpoint `number`."""
+    return Path(root) / f"{number:06d}"
+
+
+def list_checkpoints(root: Path) -> list[int]:
+    """Return the numbers of the checkpoints in `root`, ascending, without a look inside; [] where there is no root."""
+    root = Path(root)
+    if not root.is_dir():
+        return []
+    names = [entry.name for entry in root.iterdir() if entry.is_dir() and _NUMBER.fullmatch(entry.name)]
+    return sorted(int(name) for name in names if f"{int(name):06d}" == name)
+
+
+def next_number(root: Path) -> int:
+    """Return the lowest number that a new checkpoint in `root` can have: one more than the highest, or 0."""
+    return max(list_checkpoints(root), default=-1) + 1
+
+
+def commit(
+    root: Path,
+    number: int,
+    specs: Iterable[ArraySpec],
+    arrays: Mapping[str, np.ndarray],
+    state: dict[str, Any],
+    identity: dict[str, Any],
+    *,
+    format: str,  # noqa: A002 - the name of the config's key
+    keep: int,
+    journal: Path | None = None,
+    parents: Mapping[str, str] | None = None,
+) -> Path:
+    """Write a checkpoint and return its directory.
+
+    It survives a crash from then on.  Nothing may write the arrays meanwhile; they are read a few chunks at a time.
+
+    Args:
+        root:     directory of the checkpoints, made if absent
+        number:   of the checkpoint; at least `next_number(root)`
+        specs:    the schema
+        arrays:   {name: array} with the shape and dtype of the schema
+        state:    JSON that reads back exactly: counters, random words (integers up to 2**64 - 1), positions
+        identity: JSON that says which run this is; `newest_valid` compares it
+        format:   `zarr` or `hdf5`
+        keep:     how many checkpoints stay, at least 1
+        journal:  gets one line per checkpoint
+        parents:  {name: content hash} of what the checkpoint was made from
+
+    Raises:
+        ValueError: arrays do not fit the schema, state or identity are not exact in JSON, keep < 1, unknown format.
+        FileExistsError: the number is taken or lies below one that is.
+        OSError: the disk is full or fails; the temporary directory is removed and older checkpoints are untouched.
+    """
+    root, specs, layout = Path(root), validate_specs(specs), table_format(format)
+    _check_arrays(specs, arrays)
+    if keep < 1:
+        raise ValueError(f"keep is {keep}; at least 1 checkpoint must stay")
+    final = checkpoint_path(root, number)
+    lowest = next_number(root)
+    if number < lowest:
+        raise FileExistsError(
+            f"checkpoint {number} cannot be written into {root}: numbers ascend, the next is {lowest} or more"
+        )
+    state_text = exact_json(state, "the state of a checkpoint")
+    fields = {
+        "number": number,
+        "table_format": format,
+        "identity": identity,
+        "parents": dict(parents or {}),
+        "arrays": specs_to_json(specs),
+    }
+    exact_json(fields, "the identity of a checkpoint")
+    content_hash = _write_and_rename(final, layout, specs, arrays, state_text, fields)
+    durable.fsync_dir(root)
+    if journal is not None:
+        line = json.dumps({"checkpoint": number, "manifest": content_hash, "unix_seconds": time.time()})
+        durable.append_line(journal, line)
+    drop_older(root, keep)
+    return final
+
+
+def _write_and_rename(
+    final: Path,
+    layout: TableFormat,
+    specs: Sequence[ArraySpec],
+    arrays: Mapping[str, np.ndarray],
+    state: bytes,
+    fields: dict[str, Any],
+) -> str:
+    """Write a checkpoint under a temporary name, all of it durable, then rename it; return its content hash."""
+    root = final.parent
+    if not root.is_dir():
+        durable.make_dir(root)
+        durable.fsync_dir(root.parent)
+    temporary = final.with_name(f"{durable.TEMPORARY_PREFIX}{final.name}-{secrets.token_hex(4)}")
+    durable.make_dir(temporary)
+    try:
+        files = _write_content(temporary, layout, specs, arrays, state)
+        content_hash = write_manifest(temporary / _MANIFEST, FORMAT, FORMAT_VERSION, {**fields, "files": files})
+        durable.fsync_dir(temporary)
+        durable.rename(temporary, final)
+    except BaseException:
+        if temporary.exists():
+            durable.remove_tree(temporary)
+        raise
+    return content_hash
+
+
+def _check_arrays(specs: Sequence[ArraySpec], arrays: Mapping[str, np.ndarray]) -> None:
+    names = {spec.name for spec in specs}
+    if names != set(arrays):
+        raise ValueError(f"arrays and schema differ in: {', '.join(sorted(names ^ set(arrays)))}")
+    for spec in specs:
+        array = arrays[spec.name]
+        if array.shape != spec.shape or array.dtype != spec.numpy_dtype:
+            raise ValueError(
+                f"array {spec.name!r} has shape {array.shape} of {array.dtype}; the schema states {spec.shape} of "
+                f"{spec.dtype}"
+            )
+
+
+def _write_content(
+    directory: Path, layout: TableFormat, specs: Sequence[ArraySpec], arrays: Mapping[str, np.ndarray], state: bytes
+) -> dict[str, dict[str, int]]:
+    """Write and fsync everything but the manifest; return {name: {length_bytes, crc32c}} of every file."""
+    layout.write_tables(directory, specs, arrays)
+    tables = directory / layout.TABLES
+    files = durable.adopt_tree(tables) if tables.is_dir() else {layout.TABLES: durable.adopt_file(tables)}
+    files[_STATE] = durable.write_file(directory / _STATE, state)
+    return {name: {"length_bytes": length, "crc32c": checksum} for name, (length, checksum) in files.items()}
+
+
+def drop_older(root: Path, keep: int) -> None:
+    """Remove all but the newest `keep` checkpoints.
+
+    Each is renamed first, so that a crash half-way leaves a temporary directory for `sweep` and no broken checkpoint.
+    """
+    dropped = []
+    for number in list_checkpoints(root)[:-keep]:
+        name = checkpoint_path(root, number)
+        dropped.append(root / f"{durable.TEMPORARY_PREFIX}drop-{name.name}-{secrets.token_hex(4)}")
+        durable.rename(name, dropped[-1])
+    if dropped:
+        durable.fsync_dir(root)
+    for path in dropped:
+        durable.remove_tree(path)
+
+
+def sweep(root: Path) -> list[Path]:
+    """Remove the temporary leftovers of killed runs in `root`; for the holder of the run lock, at start-up.
+
+    Returns:
+        What was removed.
+    """
+    root, removed = Path(root), []
+    for path in sorted(root.glob(f"{durable.TEMPORARY_PREFIX}*")) if root.is_dir() else []:
+        if path.is_dir() and not path.is_symlink():
+            durable.remove_tree(path)
+        else:
+            durable.remove_file(path)
+        removed.append(path)
+    if removed:
+        durable.fsync_dir(root)
+    return removed
+
+
+class Checkpoint:
+    """An open checkpoint: its manifest and state are read and checked, its arrays when they are asked for.
+
+    Attributes:
+        path, number, identity, parents, specs, state: as given to `commit`
+        format:       `zarr` or `hdf5`
+        content_hash: of the manifest, and so of everything
+    """
+
+    def __init__(self, path: Path, manifest: dict[str, Any]) -> None:
+        self.path = path
+        try:
+            self.number: int = manifest["number"]
+            self.identity: dict[str, Any] = manifest["identity"]
+            self.parents: dict[str, str] = manifest["parents"]
+            self.format: str = manifest["table_format"]
+            self.content_hash: str = manifest["content_hash"]
+            self.specs = specs_from_json(manifest["arrays"])
+            self.files = {
+                check_relative_name(name): (int(entry["length_bytes"]), int(entry["crc32c"]))
+                for name, entry in manifest["files"].items()
+            }
+            self._layout = table_format(self.format)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"{path / _MANIFEST} is intact but not a checkpoint's: {error!r}") from error
+        self._checked: set[str] = set()
+        self._check_files([_STATE])
+        self.state: dict[str, Any] = json.loads((path / _STATE).read_bytes())
+
+    def _check_files(self, names: Iterable[str]) -> None:
+        for name in names:
+            if name in self._checked:
+                continue
+            problem = self.file_problem(name)
+            if problem:
+                raise OSError(f"checkpoint {self.path}: {problem}")
+            self._checked.add(name)
+
+    def file_problem(self, name: str) -> str | None:
+        """Compare one file with the manifest, every byte of it; a sentence about what is wrong, or None."""
+        if name not in self.files:
+            return f"{name} is not in the manifest"
+        file, (length, checksum) = self.path / name, self.files[name]
+        if file.is_symlink() or not file.is_file():
+            return f"{name} is missing"
+        found = file.stat().st_size
+        if found != length:
+            return f"{name} has {found} bytes; the manifest states {length}"
+        found = durable.checksum_file(file)[1]
+        if found != checksum:
+            return f"{name} has checksum {found:08x}; the manifest states {checksum:08x}"
+        return None
+
+    def spec(self, name: str) -> ArraySpec:
+        """Return the schema of one array; KeyError for an unknown name."""
+        for spec in self.specs:
+            if spec.name == name:
+                return spec
+        raise KeyError(f"checkpoint {self.path} has no array {name!r}; it has {', '.join(s.name for s in self.specs)}")
+
+    def read(self, name: str) -> np.ndarray:
+        """Return one array in its shape and dtype.
+
+        Raises:
+            KeyError: there is no such array.
+            OSError: a file of it is damaged or missing.
+            ValueError: its files state another shape or dtype than the manifest; nothing has been allocated then.
+        """
+        return self._read(self.spec(name), None)
+
+    def read_into(self, name: str, out: np.ndarray) -> None:
+        """Read one array, block by block, into `out` [shape of the array, its dtype], which is changed in place.
+
+        Raises as `read`, and ValueError where `out` does not fit; after an OSError part of `out` may have been written.
+        """
+        spec = self.spec(name)
+        if out.shape != spec.shape or out.dtype != spec.numpy_dtype:
+            raise ValueError(
+                f"array {name!r} has shape {spec.shape} of {spec.dtype}; `out` has shape {out.shape} of {out.dtype}"
+            )
+        self._read(spec, out)
+
+    def _read(self, spec: ArraySpec, out: np.ndarray | None) -> np.ndarray:
+        names = list(self.files)
+        self._check_files(self._layout.files_of(spec, names))
+        with self._layout.open_array(self.path, spec, names) as array:
+            if out is None:
+                out = np.empty(spec.shape, spec.numpy_dtype)
+            for block in blocks(spec.shape, array.chunks):
+                out[block] = array[block]
+        return out
+
+    def array_problem(self, spec: ArraySpec) -> str | None:
+        """Decode every cell of one array; a sentence about what is wrong, or None."""
+        try:
+            with self._layout.open_array(self.path, spec, list(self.files)) as array:
+                for block in blocks(spec.shape, array.chunks):
+                    array[block]
+        except Exception as error:  # whatever a library says about a file it cannot read is the finding
+            return f"array {spec.name!r} cannot be read: {error}"
+        return None
+
+
+def open_checkpoint(path: Path) -> Checkpoint:
+    """Open a checkpoint's directory and check its manifest and state; the tables are checked when they are read.
+
+    Raises:
+        FileNotFoundError: there is no manifest.
+        OSError: the manifest or the state is damaged.
+        ValueError: another format or format version; the message has both.
+    """
+    path = Path(path)
+    return Checkpoint(path, read_manifest(path / _MANIFEST, FORMAT, FORMAT_VERSION))
+
+
+def verify(path: Path) -> list[str]:
+    """Check every byte of a checkpoint and decode every array.
+
+    Returns:
+        One sentence for each thing that is wrong: a manifest that is damaged or of another version, files that are
+        missing, extra, of another length or checksum, arrays that cannot be read or differ from the schema.  Empty
+        for a sound checkpoint.
+    """
+    path = Path(path)
+    try:
+        checkpoint = open_checkpoint(path)
+    except (OSError, ValueError) as error:
+        return [f"{path.name}: {error}"]
+    problems = []
+    if _NUMBER.fullmatch(path.name) and path.name != f"{checkpoint.number:06d}":
+        problems.append(f"the directory is named {path.name} and the manifest states number {checkpoint.number}")
+    problems.extend(filter(None, map(checkpoint.file_problem, checkpoint.files)))
+    problems.extend(_extra_entries(path, checkpoint.files))
+    if not problems:
+        problems.extend(filter(None, map(checkpoint.array_problem, checkpoint.specs)))
+    return [f"{path.name}: {problem}" for problem in problems]
+
+
+def _extra_entries(path: Path, files: Iterable[str]) -> list[str]:
+    """Entries of the directory that no manifest speaks of."""
+    expected = {path / _MANIFEST}
+    for name in files:
+        file = path / name
+        expected.update([file, *(folder for folder in file.parents if path in folder.parents)])
+    return [f"{entry.relative_to(path)} is not in the manifest" for entry in path.rglob("*") if entry not in expected]
+
+
+def newest_valid(root: Path, identity: dict[str, Any] | None = None) -> tuple[Checkpoint | None, list[str]]:
+    """Return the newest checkpoint that verifies in full, and what was wrong with the newer ones.
+
+    Args:
+        root:     directory of the checkpoints
+        identity: what the checkpoint's identity must be; None accepts any
+
+    Returns:
+        (checkpoint, or None where there is no sound one; problems of those that were skipped).
+
+    Raises:
+        ValueError: the newest sound checkpoint has another identity, or a checkpoint another format version; the
+            message has both values.  Going back to an older one would lose work without a word.
+    """
+    problems: list[str] = []
+    for number in reversed(list_checkpoints(root)):
+        path = checkpoint_path(root, number)
+        try:
+            checkpoint = open_checkpoint(path)
+        except OSError as error:
+            problems.append(f"{path.name}: {error}")
+            continue
+        found = verify(path)
+        if found:
+            problems.extend(found)
+            continue
+        if identity is not None:
+            _check_identity(checkpoint, identity)
+        return checkpoint, problems
+    return None, problems
+
+
+def _check_identity(checkpoint: Checkpoint, identity: dict[str, Any]) -> None:
+    if canonical_json(checkpoint.identity) == canonical_json(identity):
+        return
+    keys = sorted({*checkpoint.identity, *identity})
+    differences = [
+        f"{key} is {checkpoint.identity.get(key)!r} there and {identity.get(key)!r} here"
+        for key in keys
+        if checkpoint.identity.get(key) != identity.get(key)
+    ]
+    raise ValueError(f"checkpoint {checkpoint.path} belongs to another run: {'; '.join(differences)}")

@@ -1,0 +1,250 @@
+"""The one layer for file operations that must survive a crash.
+
+Everything that has to be on the disk goes through these functions, each of which does one step: a file's content is
+durable after `fsync_file`, a name (a created, renamed or removed entry) after `fsync_dir` of its parent.  Inside
+`recording()` every step is also written down with its data, so that a test can rebuild the states which a crash after
+any prefix of the steps may leave behind.
+"""
+
+import contextlib
+import os
+import secrets
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+import crc32c
+import msgspec
+
+TEMPORARY_PREFIX = ".tmp-"
+
+_READ_BYTES = 1 << 22
+_recordings: list[list["Operation"]] = []
+
+
+class Operation(msgspec.Struct, frozen=True):
+    """One recorded step.
+
+    Fields:
+        kind:   `make_dir`, `write_file`, `append`, `truncate`, `fsync_file`, `fsync_dir`, `rename`, `remove_file` or
+                `remove_dir`
+        path:   the file or directory the step is about
+        data:   what `write_file` wrote (the whole file) or `append` added
+        target: the new name of a `rename`
+        length: the length that `truncate` left, in bytes
+    """
+
+    kind: str
+    path: Path
+    data: bytes = b""
+    target: Path | None = None
+    length: int = 0
+
+
+@contextlib.contextmanager
+def recording() -> Iterator[list[Operation]]:
+    """Collect the operations done until the block ends, in order, in the list that it yields.
+
+    The content of written files is kept in memory: for tests and small files.
+    """
+    operations: list[Operation] = []
+    _recordings.append(operations)
+    try:
+        yield operations
+    finally:
+        _recordings[:] = [other for other in _recordings if other is not operations]
+
+
+def _record(operation: Operation) -> None:
+    for operations in _recordings:
+        operations.append(operation)
+
+
+def make_dir(path: Path) -> None:
+    """Create one directory; durable after `fsync_dir(path.parent)`."""
+    path.mkdir()
+    _record(Operation("make_dir", path))
+
+
+def write_file(path: Path, data: bytes | bytearray | memoryview | Iterable[bytes | memoryview]) -> tuple[int, int]:
+    """Write a whole file and fsync it; its name is durable after `fsync_dir(path.parent)`.
+
+    Args:
+        path: the file, replaced if it exists
+        data: the content, or its pieces one after the other
+
+    Returns:
+        (length in bytes, crc32c) of the content.
+    """
+    pieces = (data,) if isinstance(data, bytes | bytearray | memoryview) else data
+    length, checksum, kept = 0, 0, []
+    with path.open("wb") as file:
+        for piece in pieces:
+            file.write(piece)
+            length += memoryview(piece).nbytes
+            checksum = crc32c.crc32c(piece, checksum)
+            if _recordings:
+                kept.append(bytes(piece))
+        file.flush()
+        _record(Operation("write_file", path, b"".join(kept)))
+        fsync_file(path, file)
+    return length, checksum
+
+
+def adopt_file(path: Path) -> tuple[int, int]:
+    """Make durable a file that a library has written: read it back for its checksum and fsync it.
+
+    Returns:
+        (length in bytes, crc32c) of the content as read back.
+    """
+    length, checksum, kept = 0, 0, []
+    with path.open("r+b") as file:
+        while piece := file.read(_READ_BYTES):
+            length += len(piece)
+            checksum = crc32c.crc32c(piece, checksum)
+            if _recordings:
+                kept.append(piece)
+        _record(Operation("write_file", path, b"".join(kept)))
+        fsync_file(path, file)
+    return length, checksum
+
+
+def adopt_tree(path: Path) -> dict[str, tuple[int, int]]:
+    """Make durable a directory that a library has written: every file, then every directory, the deepest first.
+
+    The name of `path` itself is durable after `fsync_dir(path.parent)`.
+
+    Returns:
+        {name of the file relative to `path.parent`: (length in bytes, crc32c)}.
+    """
+    folders, files = [], {}
+    for folder, names, file_names in os.walk(path):
+        _record(Operation("make_dir", Path(folder)))
+        names.sort()
+        folders.append(Path(folder))
+        for name in sorted(file_names):
+            file = Path(folder, name)
+            files[file.relative_to(path.parent).as_posix()] = adopt_file(file)
+    for inner in reversed(folders):
+        fsync_dir(inner)
+    return files
+
+
+def checksum_file(path: Path) -> tuple[int, int]:
+    """Return (length in bytes, crc32c) of a file, reading it piece by piece."""
+    length, checksum = 0, 0
+    with path.open("rb") as file:
+        while piece := file.read(_READ_BYTES):
+            length += len(piece)
+            checksum = crc32c.crc32c(piece, checksum)
+    return length, checksum
+
+
+def fsync_file(path: Path, file: BinaryIO) -> None:
+    """Wait until the content of the open `file`, whose name is `path`, is on the disk."""
+    os.fsync(file.fileno())
+    _record(Operation("fsync_file", path))
+
+
+def fsync_dir(path: Path) -> None:
+    """Wait until the entries of a directory are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    _record(Operation("fsync_dir", path))
+
+
+def rename(source: Path, target: Path) -> None:
+    """Give a file or directory a new name in one step; durable after `fsync_dir` of the parent."""
+    source.rename(target)
+    _record(Operation("rename", source, target=target))
+
+
+def remove_file(path: Path) -> None:
+    """Remove one file or link; durable after `fsync_dir(path.parent)`."""
+    path.unlink()
+    _record(Operation("remove_file", path))
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a directory and all it contains, links as links; durable after `fsync_dir(path.parent)`.
+
+    A crash half-way leaves half of it: rename to a temporary name first where that matters.
+    """
+    for folder, names, file_names in os.walk(path, topdown=False):
+        for name in file_names:
+            remove_file(Path(folder, name))
+        for name in names:
+            inner = Path(folder, name)
+            if inner.is_symlink():
+                remove_file(inner)
+            else:
+                _remove_empty_dir(inner)
+    _remove_empty_dir(path)
+
+
+def _remove_empty_dir(path: Path) -> None:
+    path.rmdir()
+    _record(Operation("remove_dir", path))
+
+
+def replace_file(path: Path, data: bytes) -> tuple[int, int]:
+    """Replace a small file in one durable step: after a crash it has the old content or the new.
+
+    Returns:
+        (length in bytes, crc32c) of the new content.
+    """
+    temporary = path.with_name(f"{TEMPORARY_PREFIX}{path.name}-{secrets.token_hex(4)}")
+    try:
+        result = write_file(temporary, data)
+        rename(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    fsync_dir(path.parent)
+    return result
+
+
+def append_line(path: Path, line: str) -> None:
+    """Append one line to a journal and fsync it.  A torn last line, left by a crash, is cut off first.
+
+    Raises:
+        ValueError: `line` contains a line break.
+    """
+    if "\n" in line:
+        raise ValueError(f"a line of {path} cannot contain a line break: {line!r}")
+    data = line.encode() + b"\n"
+    created = not path.exists()
+    with path.open("a+b") as file:
+        whole = _whole_lines_length(file)
+        if whole < file.seek(0, os.SEEK_END):
+            file.truncate(whole)
+            _record(Operation("truncate", path, length=whole))
+        file.write(data)
+        file.flush()
+        _record(Operation("append", path, data))
+        fsync_file(path, file)
+    if created:
+        fsync_dir(path.parent)
+
+
+def _whole_lines_length(file: BinaryIO) -> int:
+    """Length in bytes of the lines that have their line break, found from the end backwards."""
+    end = file.seek(0, os.SEEK_END)
+    while end > 0:
+        start = max(0, end - 4096)
+        file.seek(start)
+        position = file.read(end - start).rfind(b"\n")
+        if position >= 0:
+            return start + position + 1
+        end = start
+    return 0
+
+
+def read_lines(path: Path) -> list[str]:
+    """Return the whole lines of a journal, none where it is absent; a torn last line (no line break) is left out."""
+    if not path.exists():
+        return []
+    return path.read_bytes().decode(errors="surrogateescape").split("\n")[:-1]

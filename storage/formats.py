@@ -1,0 +1,79 @@
+"""What the two table formats have in common, and the one place that loads them.
+
+zarr and h5py are slow to import, so a format's module is loaded when a table of that format is first needed.
+"""
+
+import importlib
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+import numpy as np
+
+from storage.mapping import Region
+from storage.schema import ArraySpec
+
+FORMATS = ("zarr", "hdf5")
+
+CHECKPOINT_CHUNK_BYTES = 4 << 20
+_CHUNKS_PER_BLOCK = 4
+
+
+class TableFormat(Protocol):
+    """What a format module offers.  `directory` is always the directory that holds the tables."""
+
+    TABLES: str  # name of the tables inside the directory: `tables.zarr` or `tables.h5`
+
+    def live_bytes(self, specs: Sequence[ArraySpec]) -> int:
+        """Bytes that live tables take, within a few pages for each array."""
+
+    def create_live(self, directory: Path, specs: Sequence[ArraySpec]) -> tuple[Region, ...]:
+        """Create the live tables as files in `directory`, filled with zeros."""
+
+    def create_live_anonymous(
+        self, directory: Path, specs: Sequence[ArraySpec]
+    ) -> tuple[tuple[Region, ...], list[int]]:
+        """Create the live tables in anonymous memory, with links to it in `directory`; also the open descriptors."""
+
+    def write_tables(self, directory: Path, specs: Sequence[ArraySpec], arrays: Mapping[str, np.ndarray]) -> None:
+        """Write the compressed, checksummed tables of a checkpoint, block by block."""
+
+    def files_of(self, spec: ArraySpec, files: Sequence[str]) -> list[str]:
+        """Those of a checkpoint's `files` (relative to its directory) that hold the array."""
+
+    def open_array(self, directory: Path, spec: ArraySpec, files: Sequence[str]) -> AbstractContextManager[Any]:
+        """The array for reading by slices, once its shape, dtype and pieces agree with `spec` and `files`."""
+
+
+def table_format(name: str) -> TableFormat:
+    """Return the module of the format `zarr` or `hdf5`; ValueError for any other name."""
+    if name not in FORMATS:
+        raise ValueError(f"table format {name!r} is not one of {', '.join(FORMATS)}")
+    return cast(TableFormat, importlib.import_module(f"storage.{name}_format"))
+
+
+def check_layout(spec: ArraySpec, shape: Sequence[int], dtype: np.dtype[Any], where: Path) -> None:
+    """Compare what a file states with the schema, before anything is allocated.
+
+    Raises:
+        ValueError: shape or dtype differ; the message has both.
+    """
+    if tuple(shape) != spec.shape or dtype != spec.numpy_dtype:
+        raise ValueError(
+            f"{where}: array {spec.name!r} has shape {tuple(shape)} of {dtype}; the manifest states {spec.shape} of "
+            f"{spec.dtype}"
+        )
+
+
+def blocks(shape: Sequence[int], chunk: Sequence[int]) -> Iterator[tuple[slice, ...]]:
+    """Yield slices that cover an array in row-major order, each made of a few whole chunks."""
+    step = list(chunk)
+    if tuple(chunk[1:]) == tuple(shape[1:]):
+        step[0] *= _CHUNKS_PER_BLOCK
+    starts = (range(0, length, width) for length, width in zip(shape, step, strict=True))
+    for corner in itertools.product(*starts):
+        yield tuple(
+            slice(start, min(start + width, length)) for start, width, length in zip(corner, step, shape, strict=True)
+        )

@@ -1,0 +1,244 @@
+"""Live tables: the arrays that workers train on, in shared memory, in the layout of an ordinary Zarr or HDF5 file.
+
+They lie in `/dev/shm` where that is large enough, else in anonymous shared memory that other processes reach through
+links to `/proc/PID/fd`, so that anyone can open them with plain zarr or h5py while the run goes on.  They are never
+trusted after an unclean stop: `remove_stale_live` clears away what a killed run has left.
+"""
+
+import contextlib
+import errno
+import json
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from storage import space
+from storage.formats import TableFormat, table_format
+from storage.mapping import Region, map_regions
+from storage.schema import ArraySpec, validate_specs
+
+MEMORY_SHARE = 0.8  # above it the system starts to swap or evict, and training slows down by hundreds of times
+
+FREE_BYTES_MARGIN = 16 << 20  # what stays free in the tables' file system
+_SHARED_MEMORY = Path("/dev/shm")
+_DIRECTORY_PREFIX = "mccfr-"
+_MARKER = ".mccfr-live"
+_LINKS_BYTES = 1 << 20  # room for a directory that holds only links and metadata
+
+
+class LiveTables:
+    """Live tables of one run, removed by `close` or at the end of a `with` statement.
+
+    Attributes:
+        directory: holds `tables.zarr` or `tables.h5`; also the place for `storage.mapping.create_cells`
+        tables:    the Zarr group or HDF5 file itself, for plain readers
+        specs:     the schema
+        regions:   where each array's cells lie, in the order of `specs`
+        anonymous: whether the memory is anonymous: then it lives only as long as this process
+        warning:   a sentence for the user, or None
+    """
+
+    def __init__(self, directory: Path, link: Path, tables: str, specs: tuple[ArraySpec, ...]) -> None:
+        self.directory = directory
+        self.link = link
+        self.tables = directory / tables
+        self.specs = specs
+        self.regions: tuple[Region, ...] = ()
+        self.anonymous = False
+        self.warning: str | None = None
+        self._descriptors: list[int] = []
+        self._owner = os.getpid()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Remove the tables and the link; processes that have them mapped keep their memory until they unmap it.
+
+        Does nothing the second time, and nothing in a forked child: the tables belong to the process that made them.
+        """
+        if os.getpid() != self._owner:
+            return
+        if self.link.is_symlink() and self.link.readlink() == self.directory:
+            self.link.unlink()
+        if self.directory.exists():
+            shutil.rmtree(self.directory)
+        while self._descriptors:
+            os.close(self._descriptors.pop())
+
+
+def live_bytes(specs: Iterable[ArraySpec], *, format: str) -> int:  # noqa: A002 - the name of the config's key
+    """Return the bytes that live tables of this schema take (ValueError for an unknown format)."""
+    return table_format(format).live_bytes(validate_specs(specs))
+
+
+def check_room(
+    specs: Iterable[ArraySpec],
+    *,
+    format: str,  # noqa: A002 - the name of the config's key
+    live_dir: str | Path = "auto",
+    free_bytes_margin: int = FREE_BYTES_MARGIN,
+) -> None:
+    """Refuse, as `create_live` with the same arguments would, without creating anything."""
+    _choose_place(live_dir, live_bytes(specs, format=format), free_bytes_margin)
+
+
+def create_live(
+    specs: Iterable[ArraySpec],
+    *,
+    format: str,  # noqa: A002 - the name of the config's key
+    live_dir: str | Path = "auto",
+    link: Path,
+    free_bytes_margin: int = FREE_BYTES_MARGIN,
+) -> LiveTables:
+    """Create live tables, every cell at its array's fill value, or refuse and touch nothing.
+
+    Args:
+        specs:             the schema
+        format:            `zarr` or `hdf5`
+        live_dir:          `auto`: `/dev/shm` where it has room, else anonymous shared memory; or a directory, in which
+                           a fresh one is made.  One on a disk is allowed, with a warning
+        link:              becomes a link to the tables' directory: the run directory's `live`
+        free_bytes_margin: what must stay free in the file system besides the tables
+
+    Raises:
+        MemoryError: the tables take more than 80 % of the available memory (on a disk: more than all of it).  The
+            message has both numbers.
+        OSError: the file system of `live_dir` has too little room (both numbers), or `live_dir` is no directory.
+        FileExistsError: `link` exists: call `remove_stale_live` first.
+        ValueError: unknown format, bad schema.
+    """
+    specs = validate_specs(specs)
+    layout = table_format(format)
+    needed = layout.live_bytes(specs)
+    if os.path.lexists(link):
+        raise FileExistsError(errno.EEXIST, f"{link} already exists: tables of another run, or leftovers to remove")
+    parent, anonymous, warning = _choose_place(live_dir, needed, free_bytes_margin)
+    directory = parent / f"{_DIRECTORY_PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
+    live = LiveTables(directory, Path(link), layout.TABLES, specs)
+    live.anonymous, live.warning = anonymous, warning
+    try:
+        _create(live, layout, specs)
+    except BaseException:
+        live.close()
+        raise
+    return live
+
+
+def _create(live: LiveTables, layout: TableFormat, specs: Sequence[ArraySpec]) -> None:
+    live.directory.mkdir()
+    holder = {"pid": os.getpid(), "start_ticks": _start_ticks(os.getpid()), "link": str(live.link.absolute())}
+    (live.directory / _MARKER).write_text(json.dumps(holder))
+    # The link comes before the memory, so that a kill at any moment leaves nothing large that cannot be found.
+    live.link.symlink_to(live.directory)
+    if live.anonymous:
+        live.regions, live._descriptors = layout.create_live_anonymous(live.directory, specs)
+    else:
+        live.regions = layout.create_live(live.directory, specs)
+    for spec, region in zip(specs, live.regions, strict=True):
+        if spec.fill != 0:
+            mapping = map_regions([region], writable=True, populate=False)
+            mapping.view(spec.name)[...] = spec.fill
+            mapping.close()
+
+
+def _choose_place(live_dir: str | Path, needed: int, margin: int) -> tuple[Path, bool, str | None]:
+    """(directory to make ours in, whether the memory is anonymous, warning), or refuse."""
+    if live_dir == "auto":
+        _refuse_above(MEMORY_SHARE, needed)
+        if _SHARED_MEMORY.is_dir() and os.access(_SHARED_MEMORY, os.W_OK | os.X_OK):
+            free = space.free_bytes(_SHARED_MEMORY)
+            if free >= needed + margin:
+                return _SHARED_MEMORY, False, None
+            if free >= _LINKS_BYTES:
+                return _SHARED_MEMORY, True, None
+        return Path(tempfile.gettempdir()), True, None
+    parent = Path(live_dir).absolute()
+    if not parent.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, f"live_dir {live_dir} is not a directory: create it, or use 'auto'")
+    in_memory = space.is_in_memory(parent)
+    _refuse_above(MEMORY_SHARE if in_memory else 1.0, needed)
+    free = space.free_bytes(parent)
+    if free < needed + margin:
+        raise OSError(
+            errno.ENOSPC,
+            f"the tables need {needed:,} bytes (and {margin:,} to spare) and {live_dir} has {free:,} bytes free: "
+            f"choose another live_dir or make the tables smaller",
+        )
+    if in_memory:
+        return parent, False, None
+    return (
+        parent,
+        False,
+        (
+            f"live_dir {live_dir} is not in memory: training slows down to a crawl as soon as the system writes the "
+            f"tables back, unless its dirty-page limits (vm.dirty_bytes, vm.dirty_background_bytes) are above "
+            f"{needed:,} bytes"
+        ),
+    )
+
+
+def _refuse_above(share: float, needed: int) -> None:
+    available = space.available_memory_bytes()
+    if needed > share * available:
+        raise MemoryError(
+            f"the tables need {needed:,} bytes and {available:,} bytes of memory are available, of which tables may "
+            f"take {share:.0%}: make the tables smaller, free memory or use a larger machine"
+        )
+
+
+def _start_ticks(pid: int) -> int | None:
+    """When a process started, in clock ticks since boot, or None where there is none: tells reused ids apart."""
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        if fields[0] not in ("Z", "X"):
+            return int(fields[19])
+    return None
+
+
+def remove_stale_live(link: Path) -> Path | None:
+    """Remove what a killed run has left: the link and, if it carries our marker, the directory it points to.
+
+    To be called by the holder of the run lock.  A directory whose process is still alive (as the link of a copied run
+    directory has it) is left alone, and so is any directory without our marker; the link goes in either case.
+
+    Returns:
+        The directory that was removed, or None.
+
+    Raises:
+        FileExistsError: there is something at `link` that is not a link.
+    """
+    link = Path(link)
+    if not link.is_symlink():
+        if link.exists():
+            raise FileExistsError(errno.EEXIST, f"{link} should be a link to live tables and is not: move it away")
+        return None
+    directory = link.parent / link.readlink()
+    stale = _is_stale(directory)
+    if stale:
+        shutil.rmtree(directory)
+    link.unlink()
+    return directory if stale else None
+
+
+def _is_stale(directory: Path) -> bool:
+    """Whether a directory is one of ours and its process is gone."""
+    marker = directory / _MARKER
+    if not directory.name.startswith(_DIRECTORY_PREFIX) or directory.is_symlink() or not marker.is_file():
+        return False
+    try:
+        holder = json.loads(marker.read_text())
+        pid, started = int(holder["pid"]), int(holder["start_ticks"])
+    except (ValueError, KeyError, TypeError):
+        return True  # killed while writing the marker: only we make such a file in a directory of such a name
+    return _start_ticks(pid) != started

@@ -1,0 +1,82 @@
+"""The run lock: one process at a time works on a run directory.
+
+A `flock` belongs to the open file and is freed by the kernel when its holder dies, however it dies.
+"""
+
+import errno
+import fcntl
+import os
+import weakref
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+_held: "weakref.WeakSet[RunLock]" = weakref.WeakSet()
+
+
+class RunLock:
+    """An exclusive lock on a file, for use in a `with` statement; the file stays and holds the holder's process id.
+
+    A forked child gives its copy up at once, so that orphaned children cannot keep the lock of a killed parent.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = Path(path)
+        self._descriptor: int | None = None
+
+    def __enter__(self) -> Self:
+        self.acquire()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.release()
+
+    def acquire(self) -> None:
+        """Take the lock without waiting.
+
+        Raises:
+            BlockingIOError: another process, or another lock object, holds it; the message names the process id.
+        """
+        if self._descriptor is not None:
+            raise BlockingIOError(errno.EWOULDBLOCK, f"{self.path} is already locked by this very object")
+        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.pread(descriptor, 64, 0).decode("ascii", "replace").strip() or "unknown"
+            os.close(descriptor)
+            raise BlockingIOError(
+                errno.EWOULDBLOCK,
+                f"{self.path} is locked by process {holder}: wait for it, stop it, or use another directory",
+            ) from None
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        self._descriptor = descriptor
+        _held.add(self)
+
+    def release(self) -> None:
+        """Free the lock; nothing happens where it is not held."""
+        if self._descriptor is None:
+            return
+        os.ftruncate(self._descriptor, 0)
+        self._abandon()
+
+    def _abandon(self) -> None:
+        """Close the descriptor without touching the file."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+            _held.discard(self)
+
+
+def _abandon_all() -> None:
+    for lock in list(_held):
+        lock._abandon()
+
+
+os.register_at_fork(after_in_child=_abandon_all)

@@ -1,0 +1,102 @@
+"""JSON manifests: what an artefact is, in which version of its format, with a checksum over the manifest itself.
+
+A manifest is one JSON object with `format`, `format_version`, the caller's fields and `content_hash`, the SHA-256 of
+all the others.  There is exactly one way to write a given manifest, and the reader compares bytes, so that every
+flipped bit is noticed, in the white space too.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from storage import durable
+
+_HASH = "content_hash"
+_OWN_FIELDS = ("format", "format_version", _HASH)
+
+
+def canonical_json(value: Any) -> bytes:
+    """Return the one compact JSON text of a value: keys sorted, ASCII, floats by their shortest exact digits.
+
+    Raises:
+        ValueError: a float is NaN or infinite.
+        TypeError: something in the value is not JSON.
+    """
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode()
+
+
+def content_hash(value: Any) -> str:
+    """Return the SHA-256 of the value's canonical JSON as 64 hexadecimal digits."""
+    return hashlib.sha256(canonical_json(value)).hexdigest()
+
+
+def exact_json(value: Any, what: str) -> bytes:
+    """Return readable JSON text from which exactly `value` can be read back.
+
+    Integers of any size and all finite floats survive; tuples, non-string keys, NaN and NumPy values do not.
+
+    Args:
+        value: the value to write
+        what:  its name in messages
+
+    Raises:
+        ValueError: the value does not survive; the message says what to do.
+    """
+    advice = "use dictionaries with string keys, lists, strings, integers, finite floats, booleans and None"
+    try:
+        text = json.dumps(value, sort_keys=True, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{what} cannot be written as JSON ({error}); {advice}") from error
+    if json.loads(text) != value:
+        raise ValueError(f"{what} would change when written as JSON; {advice}")
+    return text.encode()
+
+
+def write_manifest(path: Path, format_name: str, format_version: int, fields: Mapping[str, Any]) -> str:
+    """Write and fsync a manifest file; its name is durable after `fsync_dir` of the parent.
+
+    Returns:
+        The manifest's content hash.
+
+    Raises:
+        ValueError: a field has one of the manifest's own names or is not exact in JSON.
+    """
+    taken = [name for name in _OWN_FIELDS if name in fields]
+    if taken:
+        raise ValueError(f"manifest {path}: field {taken[0]!r} is set by the manifest itself; rename the field")
+    content = {"format": format_name, "format_version": format_version, **fields}
+    content[_HASH] = content_hash(content)
+    durable.write_file(path, exact_json(content, f"manifest {path}"))
+    return content[_HASH]
+
+
+def read_manifest(path: Path, format_name: str, format_version: int) -> dict[str, Any]:
+    """Read a manifest and check its integrity, then its format and version.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        OSError: the file is damaged.
+        ValueError: an intact manifest has another format or version; the message has both.
+    """
+    data = path.read_bytes()
+    try:
+        content = json.loads(data)
+        stated = content.pop(_HASH)
+        intact = stated == content_hash(content) and data == exact_json({**content, _HASH: stated}, "manifest")
+    except (ValueError, KeyError, AttributeError, TypeError):
+        intact = False
+    if not intact:
+        raise OSError(f"{path} is damaged: its content does not match its own checksum")
+    found = content.get("format")
+    if found != format_name:
+        raise ValueError(f"{path} has format {found!r}; expected {format_name!r}")
+    version = content.get("format_version")
+    if version != format_version:
+        raise ValueError(
+            f"{path} has format_version {version} of {format_name!r}; this program reads format_version "
+            f"{format_version}: use a program of that version"
+        )
+    content[_HASH] = stated
+    return content

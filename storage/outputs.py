@@ -1,0 +1,86 @@
+"""Finished outputs, a file or a directory, that take their final name in one step.
+
+What is written here is meant for people and other programs, under a name that they chose: nothing of theirs may be
+overwritten, a reader must never meet half an output, and an older output of the same kind gives way in one step.
+"""
+
+import contextlib
+import ctypes
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from storage import durable
+
+_AT_FDCWD = -100  # linux/fcntl.h
+_RENAME_EXCHANGE = 2  # linux/fs.h
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def check_output(path: Path, replaceable: Callable[[Path], bool]) -> None:
+    """Raise `FileExistsError` unless `path` is free, an empty directory, or something that `replaceable` accepts."""
+    if path.is_symlink() or (path.exists() and not _is_empty_dir(path) and not replaceable(path)):
+        raise FileExistsError(
+            f"{path} exists and is not an earlier output of the same kind: remove it or choose another name"
+        )
+
+
+@contextlib.contextmanager
+def output(path: Path, replaceable: Callable[[Path], bool]) -> Iterator[Path]:
+    """Yield a free temporary name beside `path`; what is there when the block ends gets the name `path` in one step.
+
+    The block must make its content durable (`durable.write_file`, `adopt_file`, `adopt_tree`); this takes care of the
+    names.  If the block raises, the temporary is removed and `path` is as it was.
+
+    Args:
+        path:        the output; missing parents are made
+        replaceable: whether the file or directory that has the name now may be replaced
+
+    Raises:
+        FileExistsError: the name is taken by something else; nothing has been written.
+        OSError: the file system fails, or cannot exchange two names in one step.
+    """
+    check_output(path, replaceable)
+    _make_parents(path.parent)
+    temporary = path.with_name(f"{durable.TEMPORARY_PREFIX}{path.name}-{secrets.token_hex(4)}")
+    try:
+        yield temporary
+        if path.is_dir() and not _is_empty_dir(path):
+            exchange(temporary, path)
+        else:
+            durable.rename(temporary, path)
+        durable.fsync_dir(path.parent)
+    finally:
+        if temporary.is_dir():
+            durable.remove_tree(temporary)
+        elif temporary.exists():
+            durable.remove_file(temporary)
+
+
+def exchange(first: Path, second: Path) -> None:
+    """Swap the names of two files or directories in one step; durable after `fsync_dir` of the parents.
+
+    Raises:
+        OSError: one does not exist, or the file system cannot do it.
+    """
+    names = os.fsencode(first), os.fsencode(second)
+    if _libc.renameat2(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _RENAME_EXCHANGE) != 0:
+        number = ctypes.get_errno()
+        advice = "cannot be replaced in one step here: remove it or choose another name"
+        raise OSError(number, f"{second} {advice} ({os.strerror(number)})")
+
+
+def _is_empty_dir(path: Path) -> bool:
+    return path.is_dir() and next(path.iterdir(), None) is None
+
+
+def _make_parents(folder: Path) -> None:
+    missing = []
+    while not folder.exists():
+        missing.append(folder)
+        folder = folder.parent
+    for path in reversed(missing):
+        durable.make_dir(path)
+        durable.fsync_dir(path.parent)

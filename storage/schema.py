@@ -1,0 +1,141 @@
+"""Schemas of tables: which named arrays there are, their shapes, dtypes and axes.
+
+An algorithm declares its tables as a list of `ArraySpec`; live tables, checkpoints, verification and export all work
+from that list and know nothing else about the arrays.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+ALLOWED_DTYPES = ("float32", "float64", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+
+_COMPONENT = re.compile(r"^[A-Za-z0-9_.-]+$")
+_RESERVED = (".", "..", "zarr.json")  # the last one is the name of Zarr's own metadata file
+
+
+def check_relative_name(name: str) -> str:
+    """Return `name` if it is a relative path of plain components that stays inside its root.
+
+    Every component between slashes must match `^[A-Za-z0-9_.-]+$`; `.` and `..` are refused.
+
+    Raises:
+        ValueError: the name could leave its root or has a character that is not allowed.
+    """
+    for component in name.split("/"):
+        # fullmatch: `$` alone would let a trailing newline through.
+        if not _COMPONENT.fullmatch(component) or component in (".", ".."):
+            raise ValueError(
+                f"name {name!r}: component {component!r} is not allowed; between slashes use letters, digits and _ . - "
+                f"only, and neither '.' nor '..'"
+            )
+    return name
+
+
+class ArraySpec(msgspec.Struct, frozen=True):
+    """One named array.
+
+    Fields:
+        name:  path of plain components inside the tables, such as `regret/street0/player1`
+        shape: positive lengths of the axes, at least one
+        dtype: one of `ALLOWED_DTYPES`, stored little endian
+        axes:  the name of each axis, as many as `shape` has lengths
+        fill:  the value that every cell starts with; must be exact in `dtype`
+
+    Raises:
+        ValueError: a field is outside of what is allowed; the message names it.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    axes: tuple[str, ...]
+    fill: int | float = 0
+
+    def __post_init__(self) -> None:
+        check_relative_name(self.name)
+        for component in self.name.split("/"):
+            if component in _RESERVED:
+                raise ValueError(f"array name {self.name!r}: {component!r} is the name of a file of the format itself")
+        if self.dtype not in ALLOWED_DTYPES:
+            raise ValueError(f"array {self.name!r}: dtype {self.dtype!r} is not one of {', '.join(ALLOWED_DTYPES)}")
+        if not self.shape or any(length < 1 for length in self.shape):
+            raise ValueError(f"array {self.name!r}: shape {self.shape} must have at least one axis, all lengths >= 1")
+        if len(self.axes) != len(self.shape):
+            raise ValueError(f"array {self.name!r}: {len(self.axes)} axis names for a shape of {len(self.shape)} axes")
+        self._check_fill()
+
+    def _check_fill(self) -> None:
+        if self.numpy_dtype.kind == "f":
+            exact = float(self.numpy_dtype.type(self.fill)) == self.fill
+        else:
+            limits = np.iinfo(self.numpy_dtype)
+            exact = int(self.fill) == self.fill and limits.min <= self.fill <= limits.max
+        if not exact:
+            raise ValueError(f"array {self.name!r}: fill {self.fill!r} is not exact in {self.dtype}")
+
+    @property
+    def numpy_dtype(self) -> np.dtype[Any]:
+        """The dtype as NumPy's object, little endian."""
+        return np.dtype(self.dtype).newbyteorder("<")
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the raw cells."""
+        return math.prod(self.shape) * self.numpy_dtype.itemsize
+
+
+def validate_specs(specs: Iterable[ArraySpec]) -> tuple[ArraySpec, ...]:
+    """Return the specs as a tuple after checking them against each other.
+
+    Raises:
+        ValueError: there is none, two have one name, or one's name is a folder of another's.
+    """
+    checked = tuple(specs)
+    if not checked:
+        raise ValueError("a schema needs at least one array")
+    names = [spec.name for spec in checked]
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise ValueError(f"array names must be unique; given more than once: {', '.join(repeated)}")
+    known = set(names)
+    for name in names:
+        parts = name.split("/")
+        for depth in range(1, len(parts)):
+            folder = "/".join(parts[:depth])
+            if folder in known:
+                raise ValueError(f"array {folder!r} cannot also be the folder of array {name!r}; rename one")
+    return checked
+
+
+def specs_to_json(specs: Iterable[ArraySpec]) -> list[dict[str, Any]]:
+    """Return the specs as plain lists and dictionaries that `json.dumps` takes."""
+    return msgspec.json.decode(msgspec.json.encode(list(specs)))
+
+
+def specs_from_json(data: Any) -> tuple[ArraySpec, ...]:
+    """Return the specs that `specs_to_json` turned into plain data, validated anew.
+
+    Raises:
+        ValueError: a field is missing, of the wrong type or outside of what is allowed.
+    """
+    return validate_specs(msgspec.convert(data, list[ArraySpec]))
+
+
+def split_at_chunks(shape: Sequence[int], itemsize: int, target_bytes: int) -> tuple[int, ...]:
+    """Return the largest chunk shape of at most about `target_bytes` whose cells are contiguous in row-major order.
+
+    Trailing axes stay whole as long as they fit; the axis before them is split, and those before it have length 1.
+    """
+    chunk = [1] * len(shape)
+    for axis in range(len(shape)):
+        row_bytes = math.prod(shape[axis + 1 :]) * itemsize
+        if row_bytes <= target_bytes or axis == len(shape) - 1:
+            chunk[axis] = min(shape[axis], max(1, target_bytes // row_bytes))
+            chunk[axis + 1 :] = shape[axis + 1 :]
+            break
+    return tuple(chunk)

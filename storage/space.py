@@ -1,0 +1,84 @@
+"""How much memory and how much room in a file system there is, and whether a directory lives in memory."""
+
+import ctypes
+import os
+from pathlib import Path
+
+_TMPFS_MAGIC = 0x01021994
+_RAMFS_MAGIC = 0x858458F6
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def available_memory_bytes(root: Path = Path("/")) -> int:
+    """Return the bytes of memory that can be taken without swapping, control groups (containers) counted.
+
+    Args:
+        root: where `proc` and `sys` are found
+
+    Raises:
+        OSError: the kernel does not say how much memory is available.
+    """
+    available = None
+    for line in (root / "proc/meminfo").read_text().splitlines():
+        if line.startswith("MemAvailable:"):
+            available = int(line.split()[1]) * 1024
+    if available is None:
+        raise OSError(f"{root / 'proc/meminfo'} has no MemAvailable: Linux 3.14 or later is needed")
+    return min([available, *_control_group_bytes(root)])
+
+
+def _control_group_bytes(root: Path) -> list[int]:
+    """Bytes left under each memory limit of the control groups that this process is in (versions 1 and 2)."""
+    memberships = root / "proc/self/cgroup"
+    left: list[int] = []
+    if not memberships.exists():
+        return left
+    for line in memberships.read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controllers == "":
+            mount, limit, usage = root / "sys/fs/cgroup", "memory.max", "memory.current"
+            reclaimable = ("inactive_file", "active_file")
+        elif "memory" in controllers.split(","):
+            mount, limit, usage = root / "sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"
+            reclaimable = ("total_inactive_file", "total_active_file")
+        else:
+            continue
+        # In a container only the mount's own root may be visible, so every ancestor is looked at.
+        inner = Path(path.lstrip("/"))
+        for group in dict.fromkeys(mount / folder for folder in (inner, *inner.parents)):
+            left.extend(_left_in_group(group, limit, usage, reclaimable))
+    return left
+
+
+def _left_in_group(group: Path, limit: str, usage: str, reclaimable: tuple[str, str]) -> list[int]:
+    if not (group / limit).exists() or not (group / usage).exists():
+        return []
+    stated = (group / limit).read_text().strip()
+    if stated == "max":
+        return []
+    cache = 0
+    if (group / "memory.stat").exists():
+        statistics = dict(line.split(maxsplit=1) for line in (group / "memory.stat").read_text().splitlines())
+        cache = sum(int(statistics.get(name, 0)) for name in reclaimable)
+    return [max(0, int(stated) - int((group / usage).read_text()) + cache)]
+
+
+def free_bytes(path: Path) -> int:
+    """Return the bytes that this user can still write in the file system of `path`."""
+    statistics = os.statvfs(path)
+    return statistics.f_bavail * statistics.f_frsize
+
+
+def is_in_memory(path: Path) -> bool:
+    """Return whether the file system of `path` is kept in memory (tmpfs or ramfs).
+
+    Raises:
+        OSError: there is no such path.
+    """
+    buffer = ctypes.create_string_buffer(512)  # struct statfs; its first member, a long, is the type
+    if _libc.statfs(os.fsencode(path), buffer) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), str(path))
+    kind = ctypes.c_ulong.from_buffer(buffer).value & 0xFFFFFFFF
+    return kind in (_TMPFS_MAGIC, _RAMFS_MAGIC)

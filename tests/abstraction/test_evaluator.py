@@ -1,0 +1,256 @@
+import random
+from collections import Counter
+from itertools import chain, combinations, pairwise, permutations
+
+import numpy as np
+import phevaluator
+import pyspiel
+import pytest
+from pokerkit import StandardHighHand
+
+from abstraction import evaluator
+from abstraction.cards import cards_text, combo_table, parse_cards
+from abstraction.evaluator import CATEGORIES, CATEGORY_SIZES, evaluator_tables, poker_family_strength
+from abstraction.jit import njit
+
+
+def random_hands(count, size, seed):
+    """Random rows of distinct cards, [count, size] int8."""
+    random_state = np.random.default_rng(seed)
+    keys = random_state.random((count, 52), dtype=np.float32)
+    return np.argpartition(keys, size, axis=1)[:, :size].astype(np.int8)
+
+
+def phevaluator_strengths(hands):
+    """Its ranks run from 1, the best, to 7,462."""
+    evaluate = phevaluator.evaluate_cards
+    return 7463 - np.fromiter((evaluate(*hand) for hand in hands.tolist()), np.int32, len(hands))
+
+
+@njit
+def showdowns(tables, deals, out):
+    for row in range(deals.shape[0]):
+        out[row, 0], out[row, 1] = evaluator.showdown(tables, deals[row])
+
+
+@pytest.mark.parametrize(("size", "count"), [(5, 100_000), (6, 100_000), (7, 1_000_000)])
+def test_random_hands_equal_phevaluator(size, count):
+    hands = np.concatenate([random_hands(min(count, 100_000), size, seed) for seed in range(-(-count // 100_000))])
+    assert len(hands) == count
+    assert np.array_equal(evaluator.strengths(hands), phevaluator_strengths(hands))
+
+
+@pytest.mark.parametrize("size", [5, 6, 7])
+def test_order_and_ties_equal_pokerkit(size):
+    hands = random_hands(600, size, seed=10 + size)
+    # Hands of one suit and of few ranks, where the rare categories are.
+    suited = 4 * np.argsort(np.random.default_rng(1).random((200, 13)), axis=1)[:, :size] + 2
+    few_ranks = np.argsort(np.random.default_rng(2).random((200, 12)), axis=1)[:, :size] + 8
+    hands = np.concatenate([hands, suited, few_ranks])
+    strengths = evaluator.strengths(hands)
+    oracle = [StandardHighHand.from_game(cards_text(hand)) for hand in hands]
+    order = np.argsort(strengths, kind="stable")
+    for first, second in pairwise(order):
+        assert (strengths[first] < strengths[second]) == (oracle[first] < oracle[second])
+        assert (strengths[first] == strengths[second]) == (oracle[first] == oracle[second])
+
+
+def test_all_five_card_hands_fall_into_the_known_classes():
+    count = 2_598_960
+    hands = np.fromiter(chain.from_iterable(combinations(range(52), 5)), np.int8, 5 * count).reshape(count, 5)
+    of_strength = np.bincount(evaluator.strengths(hands), minlength=7463)
+    assert np.flatnonzero(of_strength).tolist() == list(range(1, 7463))
+    assert sum(CATEGORY_SIZES) == 7462
+    by_category = Counter()
+    for value in range(1, 7463):
+        by_category[CATEGORIES[evaluator.category(value)]] += int(of_strength[value])
+    assert by_category == {
+        "straight flush": 40,
+        "four of a kind": 624,
+        "full house": 3744,
+        "flush": 5108,
+        "straight": 10200,
+        "three of a kind": 54912,
+        "two pair": 123552,
+        "pair": 1098240,
+        "high card": 1302540,
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "category"),
+    [
+        ("7c5d4h3s2c", "high card"),
+        ("AcAdKhQsJc9d8h", "pair"),
+        ("AcAdKhKsQcQd2h", "two pair"),
+        ("AcAdAhKsQc9d8h", "three of a kind"),
+        ("Ac2d3h4s5c5d5h", "straight"),
+        ("Ac2c3c4c6c5d5h", "flush"),
+        ("AcAdAhKsKcKd2h", "full house"),
+        ("AcAdAhAsKcKdKh", "four of a kind"),
+        ("Ac2c3c4c5c6d7d", "straight flush"),
+        ("AsKsQsJsTs2d3d", "straight flush"),
+    ],
+)
+def test_category_of_named_hands(text, category):
+    assert CATEGORIES[evaluator.category(evaluator.strength(parse_cards(text)))] == category
+
+
+def test_strengths_of_different_sizes_compare():
+    assert evaluator.strength(parse_cards("7c5d4h3s2c")) == 1
+    assert evaluator.strength(parse_cards("AsKsQsJsTs2d3d")) == 7462
+    best_five = evaluator.strength(parse_cards("AcAdKhKsQc"))
+    assert best_five == evaluator.strength(parse_cards("AcAdKhKsQcQd"))
+    assert best_five == evaluator.strength(parse_cards("AcAdKhKsQcQd2h"))
+    assert best_five > evaluator.strength(parse_cards("AcAdKhKsJcJd2h"))
+
+
+def test_board_strengths_equal_hand_by_hand():
+    special = [
+        "AcKcQcJcTc",
+        "AcAdAhAs2c",
+        "2c2d2h3c3d",
+        "9h8h7h6h2s",
+        "9h8h7h2c2s",
+        "2c3d4h5sAc",
+        "KcKdKhQsQc",
+        "7c7d8h9sTc",
+    ]
+    boards = np.concatenate([[parse_cards(text) for text in special], random_hands(150, 5, seed=3)])
+    table = combo_table()
+    for board in boards:
+        strengths = evaluator.board_strengths(board.tolist())
+        free = ~np.isin(table, board).any(axis=1)
+        assert strengths.dtype == np.int16
+        assert free.sum() == 1081
+        assert (strengths[~free] == -1).all()
+        hands = np.hstack([table[free], np.tile(board.astype(np.int8), (1081, 1))])
+        assert np.array_equal(strengths[free], evaluator.strengths(hands))
+
+
+def test_showdown_of_a_deal_equals_two_evaluations():
+    deals = random_hands(5000, 9, seed=4)
+    out = np.empty((len(deals), 2), np.int32)
+    showdowns(evaluator_tables(), deals, out)
+    assert np.array_equal(out[:, 0], evaluator.strengths(deals[:, [0, 1, 4, 5, 6, 7, 8]]))
+    assert np.array_equal(out[:, 1], evaluator.strengths(deals[:, 2:]))
+
+
+def test_kernels_have_one_signature_whatever_the_caller_passes():
+    hands = random_hands(10, 7, seed=5)
+    read_only = hands.copy()
+    read_only.flags.writeable = False
+    for variant in (hands, hands.astype(np.int64), np.asfortranarray(hands), hands[::2], read_only, hands.tolist()):
+        evaluator.strengths(variant)
+    evaluator.board_strengths(hands[0, :5])
+    evaluator.board_strengths(hands[0, :5].tolist())
+    if hasattr(evaluator.fill_strengths, "signatures"):  # absent under NUMBA_DISABLE_JIT
+        assert len(evaluator.fill_strengths.signatures) == 1
+        assert len(evaluator.fill_board_strengths.signatures) == 1
+
+
+@pytest.mark.parametrize(
+    ("cards", "message"),
+    [
+        ([0, 1, 2, 3], r"shape \(1, 4\)"),
+        (range(8), r"shape \(1, 8\)"),
+        ([0.0, 1.0, 2.0, 3.0, 4.0], "dtype float64"),
+        ([0, 1, 2, 3, 52], "range from 0 to 52"),
+        ([0, 1, 2, 3, -1], "range from -1 to 3"),
+        ([5, 1, 2, 3, 5, 7], r"row 0, \[5, 1, 2, 3, 5, 7\], holds a card twice"),
+    ],
+)
+def test_bad_hands_are_refused(cards, message):
+    with pytest.raises(ValueError, match=message):
+        evaluator.strength(list(cards))
+
+
+def test_bad_boards_and_strengths_are_refused():
+    for board in ([0, 1, 2, 3], [0, 1, 2, 3, 3], [0, 1, 2, 3, 52]):
+        with pytest.raises(ValueError, match="five distinct cards"):
+            evaluator.board_strengths(board)
+    for value in (0, 7463, -1):
+        with pytest.raises(ValueError, match="run from 1 to 7462"):
+            evaluator.category(value)
+
+
+def universal_poker(ranks, suits, hole_cards, board_cards):
+    """OpenSpiel's game in which only checks are possible, so that every deal goes to a showdown for 1 chip."""
+    return pyspiel.load_game(
+        "universal_poker",
+        {
+            "betting": "limit",
+            "numPlayers": 2,
+            "numRounds": 2,
+            "blind": "1 1",
+            "stack": "5 5",
+            "raiseSize": "2 2",
+            "maxRaises": "0 0",
+            "firstPlayer": "1 1",
+            "numRanks": ranks,
+            "numSuits": suits,
+            "numHoleCards": hole_cards,
+            "numBoardCards": f"0 {board_cards}",
+        },
+    )
+
+
+def deals(deck_size, hole_cards, board_cards, count):
+    """`count` random deals, or all in which hands and board are sorted if there are no more than that."""
+    total = 2 * hole_cards + board_cards
+    cuts = (0, hole_cards, 2 * hole_cards, total)
+    everything = [
+        deal
+        for deal in (permutations(range(deck_size), total) if deck_size <= 6 else [])
+        if all(list(deal[a:b]) == sorted(deal[a:b]) for a, b in pairwise(cuts))
+    ]
+    shuffled = random.Random(7)
+    return everything or [tuple(shuffled.sample(range(deck_size), total)) for _ in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("ranks", "suits", "hole_cards", "board_cards"),
+    [
+        (3, 2, 1, 1),
+        (2, 3, 2, 1),
+        (3, 2, 2, 1),
+        (2, 4, 2, 2),
+        (3, 4, 2, 2),
+        (4, 3, 1, 3),
+        (13, 4, 2, 2),
+        (6, 3, 2, 3),
+        (7, 4, 2, 5),
+    ],
+)
+def test_poker_family_ranks_hands_as_universal_poker(ranks, suits, hole_cards, board_cards):
+    game = universal_poker(ranks, suits, hole_cards, board_cards)
+    outcomes = Counter()
+    for deal in deals(ranks * suits, hole_cards, board_cards, 1500):
+        state, dealt = game.new_initial_state(), iter(deal)
+        while not state.is_terminal():
+            state.apply_action(next(dealt) if state.is_chance_node() else 1)
+        board = deal[2 * hole_cards :]
+        first = poker_family_strength(deal[:hole_cards], board, ranks, suits)
+        second = poker_family_strength(deal[hole_cards : 2 * hole_cards], board, ranks, suits)
+        assert state.returns()[0] == (first > second) - (first < second), deal
+        outcomes[(first > second) - (first < second)] += 1
+    assert min(outcomes[-1], outcomes[0], outcomes[1]) > 0
+
+
+def test_poker_family_refuses_hands_outside_the_deck():
+    for hole, board, ranks, suits in (
+        ((0,), (0,), 3, 2),
+        ((6,), (), 3, 2),
+        ((), (), 3, 2),
+        (range(5), range(5, 8), 13, 4),
+    ):
+        with pytest.raises(ValueError, match="is not made of 1 to 7 distinct cards"):
+            poker_family_strength(hole, board, ranks, suits)
+    with pytest.raises(ValueError, match="at most 13 and 4 are allowed"):
+        poker_family_strength((0, 1), (2, 3, 4), 14, 4)
+
+
+def test_poker_family_takes_decks_beyond_the_standard_one_below_five_cards():
+    best_first = [(0, 1, 2, 3), (65, 66, 67, 60), (65, 66, 60, 61), (0, 1, 5, 6), (65, 66, 60, 55), (65, 61, 57, 53)]
+    strengths = [poker_family_strength(cards[:2], cards[2:], 14, 5) for cards in best_first]
+    assert strengths == sorted(set(strengths), reverse=True)

@@ -1,0 +1,90 @@
+"""Discounting by sweeping whole tables after each period, as the papers write it: the twin of the lazy form."""
+
+import numpy as np
+from harness import Trainer, rows
+
+from mccfr.discount import Schedule
+from mccfr.games.game import Game
+from mccfr.tables import table_name
+
+
+def factors(schedule: Schedule, period: int) -> tuple[float, float, float]:
+    """Factors of positive regrets, negative regrets and strategy sums after a period (Brown & Sandholm 2019)."""
+    if schedule.kind == "none":
+        return 1.0, 1.0, 1.0
+    if schedule.kind == "linear":
+        return (period / (period + 1),) * 3
+    if schedule.kind == "initial":  # weight 1 in the first period and 10 after it, on the scale of the later ones
+        return ((0.1 if period == 1 else 1.0),) * 3
+
+    def share(exponent: float) -> float:
+        if np.isinf(exponent):
+            return float(exponent > 0)
+        return float(period) ** exponent / (float(period) ** exponent + 1)
+
+    return share(schedule.alpha), share(schedule.beta), (period / (period + 1)) ** schedule.gamma
+
+
+class EagerSweep(Trainer):
+    """A run whose kernels do not discount: after each period its tables are swept as `spec` asks."""
+
+    def __init__(self, game: Game, algorithm: str = "external", *, spec: Schedule, **options: object) -> None:
+        super().__init__(game, algorithm, schedule=Schedule("none", spec.period_nodes), **options)
+        self.spec, self.swept = spec, 0
+
+    def after_call(self) -> None:
+        for period in range(self.swept + 1, self.spec.effective_period(self.nodes)):
+            positive, negative, sums = (np.float64(factor) for factor in factors(self.spec, period))
+            for name, table in self.tables.items():
+                table[:] *= np.where(table > 0, positive, negative) if name.startswith("regret") else sums
+            self.swept = period
+
+
+def swept_tables(trainer: Trainer) -> dict[str, np.ndarray]:
+    """A run's regrets and sums in float64, on the scale and at the moment of an eager sweep.
+
+    Lazy rows get the direct product of the factors since their stamp; weighted ones are divided by the present weight.
+    """
+    schedule = trainer.schedule
+    ends = schedule.effective_period(trainer.nodes) - 1
+    steps = np.array([factors(schedule, period) for period in range(1, ends + 1)]).reshape(ends, 3)
+    swept = {}
+    for block in np.flatnonzero(trainer.game.tree.row_count):
+        for kind in ("regret", "strategy_sum"):
+            name = table_name(kind, block)
+            swept[name] = trainer.tables[name].astype(np.float64)
+            if not schedule.lazy:
+                swept[name] /= schedule.weight(trainer.nodes)
+    if schedule.lazy:
+        for block, slots, row in rows(trainer.game):
+            for kind, columns in (("regret", (0, 1)), ("strategy_sum", (2, 2))):
+                stamps = trainer.tables[table_name(f"{kind}_stamp", block)][:, row]
+                cells = swept[table_name(kind, block)][:, slots]
+                for bucket, stamp in enumerate(stamps):
+                    up, down = steps[stamp:, columns].prod(axis=0)
+                    cells[bucket] *= np.where(cells[bucket] > 0, up, down)
+    return swept
+
+
+def largest_difference(game: Game, found: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> dict[str, float]:
+    """Over all rows, the largest difference relative to the row's largest entry, for "regret" and "strategy_sum"."""
+    worst = {"regret": 0.0, "strategy_sum": 0.0}
+    for block, slots, _ in rows(game):
+        for kind in ("regret", "strategy_sum"):
+            name = table_name(kind, block)
+            row, target = found[name][:, slots], expected[name][:, slots].astype(np.float64)
+            scale = np.abs(target).max(axis=1)
+            off = np.abs(row - target).max(axis=1)
+            relative = np.where(off == 0, 0.0, off / np.where(scale > 0, scale, 1e-300))
+            worst[kind] = max(worst[kind], float(np.nan_to_num(relative, nan=np.inf).max()))
+    return worst
+
+
+def lazy_against_eager(
+    game: Game, spec: Schedule, nodes: int, algorithm: str = "external", **options: object
+) -> dict[str, float]:
+    """Largest relative difference of a run and its eager twin in float64 tables; `options` go to the run alone."""
+    wide = {"regret_dtype": "float64", "sum_dtype": "float64"}
+    lazy = Trainer(game, algorithm, **{"schedule": spec, **wide, **options}).train(nodes=nodes)
+    eager = EagerSweep(game, algorithm, spec=spec, **wide).train(nodes=nodes)
+    return largest_difference(game, swept_tables(lazy), eager.tables)

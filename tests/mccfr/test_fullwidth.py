@@ -1,0 +1,184 @@
+"""Exact value and best response by histories against OpenSpiel's, against enumeration, and against planted errors."""
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pyspiel
+import pytest
+
+from mccfr.config import GoofspielGame, KuhnGame, MatrixGame, OpenSpielGame
+from mccfr.fullwidth.histories import best_response_value, expected_value
+from mccfr.games.game import Game
+from mccfr.games.goofspiel import goofspiel
+from mccfr.games.history_tree import Chance, Decision, build_history_tree
+from mccfr.games.matrix import matrix
+from mccfr.games.openspiel import import_openspiel
+from mccfr.games.poker import kuhn
+from mccfr.strategy import Strategy, row_starts, tabulate, uniform_strategy
+
+GOOFSPIEL = (
+    "turn_based_simultaneous_game(game=goofspiel(num_cards={},points_order={},imp_info={},"
+    "returns_type=point_difference))"
+)
+TEXTS = {
+    "liars dice": "liars_dice(dice_sides=4)",
+    "kuhn": "kuhn_poker",
+    "leduc": "leduc_poker",
+    "goofspiel-4": GOOFSPIEL.format(4, "ascending", "False"),
+    "goofspiel-4 result": GOOFSPIEL.format(4, "descending", "True"),
+    "goofspiel-5": GOOFSPIEL.format(5, "ascending", "False"),
+}
+GAMES = {
+    "liars dice": import_openspiel(OpenSpielGame(game="liars_dice(dice_sides=4)")),
+    "kuhn": import_openspiel(OpenSpielGame(game="kuhn_poker")),
+    "leduc": import_openspiel(OpenSpielGame(game="leduc_poker")),
+    "goofspiel-4": goofspiel(GoofspielGame(cards=4)),
+    "goofspiel-4 result": goofspiel(GoofspielGame(cards=4, order="descending", reveal="result")),
+    "goofspiel-5": goofspiel(GoofspielGame(cards=5)),
+}
+ACTION_OFFSET = {name: int(name.startswith("goofspiel")) for name in GAMES}  # our bid 1 is OpenSpiel's action 0
+PAYOFF_RATIO = {name: 1 + ACTION_OFFSET[name] for name in GAMES}  # OpenSpiel halves the difference
+
+
+def openspiel_names(name):
+    """OpenSpiel's name of the infoset of each decision node, found by walking both trees together."""
+    tree, names = GAMES[name].tree, {}
+    todo = [(0, pyspiel.load_game(TEXTS[name]).new_initial_state())]
+    while todo:
+        node, state = todo.pop()
+        if state.current_player() >= 0:
+            names[node] = state.information_state_string()
+        todo.extend((c, state.child(int(tree.label[c]) - ACTION_OFFSET[name])) for c in tree.children(node))
+    return names
+
+
+NAMES = {name: openspiel_names(name) for name in GAMES}
+
+
+def policy_pair(name, seed):
+    """A policy of OpenSpiel and the same as ours: uniform (seed 0) or random, some actions never played."""
+    game, rng = GAMES[name], np.random.default_rng(seed)
+    table = {}
+    for node, infoset in NAMES[name].items():
+        if infoset not in table:
+            count = int(game.tree.arrays.count[node])
+            weights = np.ones(count) if seed == 0 else rng.exponential(size=count) * (rng.random(count) < 0.8)
+            weights = weights if weights.sum() > 0 else np.eye(count)[0]
+            table[infoset] = (weights / weights.sum(), [int(game.tree.label[c]) for c in game.tree.children(node)])
+    theirs = pyspiel.TabularPolicy(
+        {
+            i: [(a - ACTION_OFFSET[name], float(x)) for a, x in zip(labels, p, strict=True)]
+            for i, (p, labels) in table.items()
+        }
+    )
+    return theirs, tabulate(game, lambda node, _: table[NAMES[name][node]][0])
+
+
+def their_values(name, policy):
+    """OpenSpiel's value for player 0, best response values of both players, and NashConv, in our chips."""
+    game = pyspiel.load_game(TEXTS[name])
+    root = game.new_initial_state()
+    best = [pyspiel.TabularBestResponse(game, player, policy).value_from_state(root) for player in range(2)]
+    value = pyspiel.expected_returns(root, policy, -1, True)[0]
+    return np.array([value, *best, pyspiel.nash_conv(game, policy, True)]) * PAYOFF_RATIO[name]
+
+
+def our_values(game, strategy):
+    best = [best_response_value(game, strategy, player) for player in range(2)]
+    return np.array([expected_value(game, strategy), *best, sum(best)])
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_value_and_best_response_equal_openspiels(name):
+    seeds = range(11) if name != "goofspiel-5" else range(4)
+    for seed in seeds:
+        theirs, ours = policy_pair(name, seed)
+        assert our_values(GAMES[name], ours) == pytest.approx(their_values(name, theirs), abs=1e-9)
+
+
+def seeing_all(game, player):
+    """The game with each of the player's nodes an infoset of its own: the responder sees hidden cards and moves."""
+    arrays = game.tree.arrays
+    own = np.flatnonzero(arrays.player == player)
+    row, slot = arrays.row.copy(), arrays.slot.copy()
+    row[own] = np.arange(len(own))
+    slot[own] = np.cumsum(arrays.count[own]) - arrays.count[own]
+    rows, slots = game.tree.row_count.copy(), game.tree.row_slots.copy()
+    rows[player], slots[player] = len(own), arrays.count[own].sum()
+    tree = replace(game.tree, arrays=arrays._replace(row=row, slot=slot), row_count=rows, row_slots=slots)
+    return replace(game, tree=tree)
+
+
+@pytest.mark.parametrize("name", ["liars dice", "goofspiel-4", "goofspiel-4 result"])
+def test_planted_best_responder_that_sees_hidden_moves_and_cards_fails_the_comparison(name):
+    theirs, ours = policy_pair(name, 1)
+    _, *honest, _ = their_values(name, theirs)
+    for player in range(2):
+        # In Goofspiel player 0 bids first: with bids revealed there is nothing more for him to see.
+        blind = name == "goofspiel-4" and player == 0
+        game = seeing_all(GAMES[name], player)
+        probability = list(ours.probability)
+        probability[player] = np.zeros((1, int(game.tree.row_slots[player])))
+        seeing = best_response_value(game, Strategy(tuple(probability), ours.weight), player)
+        assert best_response_value(GAMES[name], ours, player) == pytest.approx(honest[player], abs=1e-9)
+        if blind:
+            assert seeing == pytest.approx(honest[player], abs=1e-9)
+        else:
+            assert seeing > honest[player] + 0.05  # the comparison's bound is 1e-9
+
+
+def test_best_response_equals_the_best_of_all_pure_strategies():
+    """Policies that depend on the order of past bids, which OpenSpiel's infosets forget."""
+    game, rng = goofspiel(GoofspielGame(cards=3)), np.random.default_rng(5)
+    rows = [np.diff(row_starts(game, player)) for player in range(2)]
+    mixed = Strategy(
+        tuple(np.concatenate([rng.dirichlet(np.ones(n)) for n in rows[player]])[None] for player in range(2)),
+        uniform_strategy(game).weight,
+    )
+    for player in range(2):
+        values = []
+        for choices in product(*(range(count) for count in rows[player])):
+            pure = np.concatenate([np.eye(n)[choice] for n, choice in zip(rows[player], choices, strict=True)])[None]
+            probability = tuple(pure if p == player else mixed.probability[p] for p in range(2))
+            values.append((1 - 2 * player) * expected_value(game, Strategy(probability, mixed.weight)))
+        assert len(values) == 3 * 2**9
+        assert best_response_value(game, mixed, player) == pytest.approx(max(values), abs=1e-12)
+
+
+def test_chance_at_the_root_and_a_player_who_never_acts():
+    """A best response of one who has no decision is the value itself."""
+
+    def expand(history):
+        if history == "":
+            return Chance(["h", "t"], [0.25, 0.75], ["h", "t"])
+        if len(history) == 1:
+            return Decision(1, history, ["0", "1"], [history + "0", history + "1"])
+        return {"h0": 4.0, "h1": -4.0, "t0": 0.0, "t1": 8.0}[history]
+
+    game = Game("coin", build_history_tree("", expand), None)
+    assert our_values(game, uniform_strategy(game)).tolist() == [3, 3, 1, 4]
+
+
+def test_lost_recall_is_found():
+    game = GAMES["goofspiel-4"]
+    row, slot = game.tree.arrays.row.copy(), game.tree.arrays.slot.copy()
+    nodes = [int(n) for n in game.tree.decisions if game.tree.arrays.player[n] == 1 and game.tree.arrays.count[n] == 2]
+    arrays = game.tree.arrays
+    other = next(n for n in nodes if arrays.row[n] != arrays.row[nodes[0]])
+    row[other], slot[other] = arrays.row[nodes[0]], arrays.slot[nodes[0]]  # one history moved to another infoset
+    broken = replace(game, tree=replace(game.tree, arrays=arrays._replace(row=row, slot=slot)))
+    best_response_value(broken, uniform_strategy(game), 0)
+    with pytest.raises(ValueError, match=rf"player 1 lacks perfect recall at node {other} of goofspiel"):
+        best_response_value(broken, uniform_strategy(game), 1)
+
+
+def test_refusals():
+    cards = kuhn(KuhnGame())
+    with pytest.raises(ValueError, match="kuhn deals cards beside its tree"):
+        expected_value(cards, uniform_strategy(cards))
+    game = GAMES["goofspiel-4"]
+    with pytest.raises(ValueError, match=r"player 0's strategy has the shape \(1, 6\)"):
+        best_response_value(game, uniform_strategy(matrix(MatrixGame(payoffs=[[1] * 2] * 6))), 1)
+    with pytest.raises(ValueError, match="player = 2: it must be 0 or 1"):
+        best_response_value(game, uniform_strategy(game), 2)

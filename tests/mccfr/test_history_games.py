@@ -1,0 +1,382 @@
+"""Games that keep hidden moves in the tree: counts, layout, payoffs, refusals, and the general kernels on them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pyspiel
+import pytest
+
+from mccfr.config import (
+    AkqGame,
+    ClairvoyanceGame,
+    GoofspielGame,
+    KuhnGame,
+    LeducGame,
+    MatrixGame,
+    OpenSpielGame,
+    PokerGame,
+)
+from mccfr.deal import new_deals
+from mccfr.discount import Schedule
+from mccfr.fullwidth.histories import best_response_value, expected_value
+from mccfr.games import goofspiel as goofspiel_module
+from mccfr.games import history_tree
+from mccfr.games.goofspiel import count_goofspiel, goofspiel
+from mccfr.games.histories import count_histories
+from mccfr.games.history_tree import Chance, Decision, build_history_tree
+from mccfr.games.matrix import matrix
+from mccfr.games.openspiel import import_openspiel
+from mccfr.games.poker import akq, clairvoyance, kuhn, leduc, poker
+from mccfr.rng import new_stream
+from mccfr.sampling.common import new_path, new_worklist
+from mccfr.sampling.external import external_sampling_general
+from mccfr.sampling.outcome import outcome_sampling_general
+from mccfr.strategy import average_strategy, row_starts, tabulate, uniform_strategy
+from mccfr.tables import make_layout, private_tables
+from mccfr.tree import CHANCE, DECISION, TERMINAL, check_order
+
+
+def turn_based_goofspiel(cards, reveal="bids", order="ascending"):
+    hidden = "True" if reveal == "result" else "False"
+    return pyspiel.load_game(
+        f"turn_based_simultaneous_game(game=goofspiel(num_cards={cards},points_order={order},imp_info={hidden},"
+        "returns_type=point_difference))"
+    )
+
+
+def count_states(game):
+    """Histories and infosets of an OpenSpiel game."""
+    histories, infosets, todo = 0, set(), [game.new_initial_state()]
+    while todo:
+        state = todo.pop()
+        histories += 1
+        if state.current_player() >= 0:
+            infosets.add((state.current_player(), state.information_state_string()))
+        todo.extend(state.child(action) for action in state.legal_actions())
+    return histories, len(infosets)
+
+
+def node_at(game, line):
+    """The node that a line of labels leads to."""
+    node = 0
+    for label in line.split():
+        node = next(child for child in game.tree.children(node) if game.tree.label[child] == label)
+    return node
+
+
+def infoset_name(game, node):
+    arrays = game.tree.arrays
+    return game.tree.infoset_names[arrays.player[node]][arrays.row[node]]
+
+
+@pytest.mark.parametrize(
+    ("cards", "reveal", "decisions", "terminals", "infosets"),
+    [
+        (2, "bids", 3, 4, 2),
+        (3, "bids", 31, 36, 20),
+        (3, "result", 31, 36, 16),
+        (4, "bids", 501, 576, 322),
+        (4, "result", 501, 576, 162),
+        (5, "bids", 12_531, 14_400, 8_052),
+        (5, "result", 12_531, 14_400, 2_124),
+    ],
+)
+def test_goofspiel_counts(cards, reveal, decisions, terminals, infosets):
+    game = goofspiel(GoofspielGame(cards=cards, reveal=reveal))
+    assert (game.tree.arrays.kind == DECISION).sum() == decisions
+    assert (game.tree.arrays.kind == TERMINAL).sum() == terminals
+    assert game.counts()["infosets"] == infosets
+    assert game.counts()["nodes"] == count_goofspiel(cards) == count_histories(game) == decisions + terminals
+    assert len(set(game.tree.infoset_names[0])) == game.infosets[0] == len(game.tree.infoset_names[0])
+
+
+@pytest.mark.parametrize("cards", [4, 5])
+def test_goofspiel_counts_are_openspiels(cards):
+    game = goofspiel(GoofspielGame(cards=cards, reveal="result"))
+    assert count_states(turn_based_goofspiel(cards, "result")) == (len(game.tree.arrays.kind), game.infosets.sum())
+    # With bids revealed OpenSpiel forgets their order and has fewer infosets, but the same histories.
+    game = goofspiel(GoofspielGame(cards=cards, reveal="bids"))
+    histories, infosets = count_states(turn_based_goofspiel(cards, "bids"))
+    assert histories == len(game.tree.arrays.kind)
+    assert infosets < game.infosets.sum()
+
+
+@pytest.mark.parametrize("order", ["ascending", "descending"])
+@pytest.mark.parametrize("reveal", ["bids", "result"])
+def test_goofspiel_pays_twice_what_openspiel_pays(order, reveal):
+    game = goofspiel(GoofspielGame(cards=4, order=order, reveal=reveal))
+    todo = [(0, turn_based_goofspiel(4, reveal, order).new_initial_state())]
+    payoffs = set()
+    while todo:
+        node, state = todo.pop()
+        children = game.tree.children(node)
+        assert [game.tree.label[child] for child in children] == [str(a + 1) for a in state.legal_actions()]
+        if state.is_terminal():
+            assert game.tree.arrays.fixed[node] == 2 * state.returns()[0]
+            payoffs.add(game.tree.arrays.fixed[node])
+        else:
+            assert game.tree.arrays.player[node] == state.current_player()
+        todo.extend((child, state.child(int(game.tree.label[child]) - 1)) for child in children)
+    assert len(payoffs) > 5
+
+
+def test_goofspiel_by_hand():
+    # 3 beats 1 for the first prize, 1 loses to 2, and 2 loses to 3 without a decision.
+    line = "3 1 1 2"
+    ascending = goofspiel(GoofspielGame(cards=3))
+    descending = goofspiel(GoofspielGame(cards=3, order="descending"))
+    assert ascending.tree.arrays.fixed[node_at(ascending, line)] == 1 - 2 - 3
+    assert descending.tree.arrays.fixed[node_at(descending, line)] == 3 - 2 - 1
+    assert ascending.tree.arrays.fixed[node_at(ascending, "2 2 3 1")] == 2 - 3  # equal bids split the prize
+    assert ascending.pot_chips == 6
+
+
+def test_second_player_does_not_see_the_bid():
+    game = goofspiel(GoofspielGame(cards=4))
+    arrays = game.tree.arrays
+    siblings = [node_at(game, f"3 1 {bid}") for bid in (1, 2, 4)]
+    assert len({(arrays.row[node], arrays.slot[node], arrays.block[node]) for node in siblings}) == 1
+    assert infoset_name(game, siblings[0]) == infoset_name(game, node_at(game, "3 1")) == "3 1"
+    assert arrays.row[node_at(game, "3 2 1")] != arrays.row[siblings[0]]
+
+
+def test_only_the_result_is_seen():
+    game = goofspiel(GoofspielGame(cards=4, reveal="result"))
+    assert infoset_name(game, node_at(game, "3 1")) == infoset_name(game, node_at(game, "3 2")) == "3+"
+    assert infoset_name(game, node_at(game, "3 1 4 4 1")) == "1- 4="
+    assert infoset_name(game, node_at(game, "3 4")) == "3-"
+
+
+@pytest.mark.parametrize(
+    "game",
+    [
+        goofspiel(GoofspielGame(cards=4)),
+        goofspiel(GoofspielGame(cards=4, reveal="result")),
+        matrix(MatrixGame(payoffs=[[1, 0.9], [-0.7, 1], [0, 0]])),
+        import_openspiel(OpenSpielGame(game="liars_dice(dice_sides=2)")),
+    ],
+    ids=["goofspiel", "goofspiel-result", "matrix", "liars-dice"],
+)
+def test_layout(game):
+    tree, arrays = game.tree, game.tree.arrays
+    check_order(tree)
+    assert np.array_equal(np.sort(arrays.first[arrays.count > 0]), np.unique(arrays.first[arrays.count > 0]))
+    # Depth-first: below the first child lies everything up to the next child's own children.
+    for node in range(len(arrays.kind)):
+        inner = [arrays.first[child] for child in tree.children(node) if arrays.count[child]]
+        assert inner == sorted(inner)
+        assert not inner or inner[0] == arrays.first[node] + arrays.count[node]
+    assert np.all(arrays.touched == 1) and tree.streets == 1 and game.cards is None
+    assert np.array_equal(arrays.block, arrays.player)
+    for player in range(2):
+        own = arrays.player == player
+        starts = row_starts(game, player)
+        assert np.array_equal(np.unique(arrays.row[own]), np.arange(tree.row_count[player]))
+        assert np.array_equal(starts[arrays.row[own]], arrays.slot[own])
+        assert np.array_equal(np.diff(starts)[arrays.row[own]], arrays.count[own])
+        assert len(tree.infoset_names[player]) == tree.row_count[player]
+    chance = np.flatnonzero(arrays.kind == CHANCE)
+    assert all(abs(arrays.probability[list(tree.children(node))].sum() - 1) < 1e-12 for node in chance)
+    assert np.all(arrays.probability[[c for n in tree.decisions for c in tree.children(int(n))]] == 1)
+
+
+@pytest.mark.parametrize("cards", [-1, 1, 8])
+def test_goofspiel_refuses_other_numbers_of_cards(cards):
+    with pytest.raises(ValueError, match=rf"game.cards = {cards}: .* 2 to 7"):
+        goofspiel(GoofspielGame(cards=cards))
+
+
+def test_goofspiel_refuses_more_than_memory(monkeypatch):
+    monkeypatch.setattr(goofspiel_module, "available_memory_bytes", lambda: 4_000_000)
+    goofspiel(GoofspielGame(cards=4))
+    with pytest.raises(ValueError, match=r"game.cards = 5: 26,931 histories .* take fewer cards"):
+        goofspiel(GoofspielGame(cards=5))
+
+
+def test_matrix_values():
+    game = matrix(MatrixGame(payoffs=[[1, 0.9], [-0.7, 1]]))
+    assert (len(game.tree.arrays.kind), game.infosets.tolist()) == (7, [1, 1])
+    assert [game.tree.label[node] for node in range(7)] == ["", "0", "1", "0", "1", "0", "1"]
+    assert game.tree.arrays.fixed[3:].tolist() == [1, 0.9, -0.7, 1]
+    # Indifference: rows 17/18 and 1/18, columns 1/18 and 17/18; the value is 16.3/18.
+    mixed = {0: [17 / 18, 1 / 18], 1: [1 / 18, 17 / 18]}
+    strategy = tabulate(game, lambda node, _: mixed[int(game.tree.arrays.player[node])])
+    assert expected_value(game, strategy) == pytest.approx(16.3 / 18, abs=1e-12)
+    assert best_response_value(game, strategy, 0) == pytest.approx(16.3 / 18, abs=1e-12)
+    assert best_response_value(game, strategy, 1) == pytest.approx(-16.3 / 18, abs=1e-12)
+    uniform = uniform_strategy(game)
+    assert best_response_value(game, uniform, 0) == pytest.approx(0.95)
+    assert best_response_value(game, uniform, 1) == pytest.approx(-0.15)
+
+
+def test_matrix_of_one_row():
+    game = matrix(MatrixGame(payoffs=[[0, 1, -1_000_000]]))
+    assert best_response_value(game, uniform_strategy(game), 1) == 1_000_000
+    assert game.pot_chips == 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("payoffs", "words"),
+    [
+        ([], "at least one row"),
+        ([[]], "at least one row"),
+        ([[1, 2], [3]], "row 1 has 1 payoffs"),
+        ([[1, 2], [3, float("nan")]], "row 1 .*finite"),
+        ([[float("inf")]], "row 0 .*finite"),
+    ],
+)
+def test_matrix_refusals(payoffs, words):
+    with pytest.raises(ValueError, match=f"game.payoffs.*{words}"):
+        matrix(MatrixGame(payoffs=payoffs))
+
+
+def two_steps(history, *, names):
+    """Player 0 acts twice; `names` tells what he knows at the second time."""
+    if len(history) == 2:
+        return float(history == (0, 1))
+    return Decision(0, names[history], ["l", "r"], [(*history, 0), (*history, 1)])
+
+
+def test_planted_loss_of_recall_is_refused():
+    kept = build_history_tree((), lambda h: two_steps(h, names={(): "", (0,): "l", (1,): "r"}))
+    assert kept.row_count.tolist() == [3, 0]
+    with pytest.raises(ValueError, match=r"not of perfect recall: player 0 .* infoset 'again'"):
+        build_history_tree((), lambda h: two_steps(h, names={(): "", (0,): "again", (1,): "again"}))
+    with pytest.raises(ValueError, match="not of perfect recall"):  # the same infoset twice on one path
+        build_history_tree((), lambda h: two_steps(h, names={(): "", (0,): "", (1,): "r"}))
+
+
+def test_what_was_seen_before_counts_as_recall():
+    """He saw chance's move at his first decision and forgets it at his second, with the same own actions."""
+
+    def expand(history, names=("seen {}", "{}")):
+        if not history:
+            return Chance(["h", "t"], [0.5, 0.5], ["h", "t"])
+        if len(history) == 3:
+            return 1.0
+        return Decision(1, names[len(history) - 1].format(history), ["0"], [history + "0"])
+
+    assert build_history_tree("", expand).row_count.tolist() == [0, 4]
+    with pytest.raises(ValueError, match="not of perfect recall: player 1"):
+        build_history_tree("", lambda history: expand(history, ("seen {}", "forgot")))
+
+
+def test_builder_refusals(monkeypatch):
+    def expand(history):
+        if len(history) == 2:
+            return 0.0
+        moves = range(2 + len(history) * history[0]) if history else range(2)
+        return Decision(len(history), "", [str(m) for m in moves], [(*history, m) for m in moves])
+
+    with pytest.raises(ValueError, match="infoset '' of player 1 has the actions 0 1 in one history and 0 1 2 in"):
+        build_history_tree((), expand)
+    with pytest.raises(ValueError, match="without actions"):
+        build_history_tree((), lambda _: Decision(0, "", [], []))
+    monkeypatch.setattr(history_tree, "MAX_NAME_BYTES", 100)
+    with pytest.raises(ValueError, match="names of player 0's infosets take more than 100 bytes"):
+        build_history_tree((), lambda _: Decision(0, "n" * 101, ["0"], [()]))
+
+
+def test_counting_stops_at_the_limit():
+    calls = []
+
+    def expand(history):
+        calls.append(history)
+        return Decision(0, history, ["0", "1"], [history + "0", history + "1"])
+
+    with pytest.raises(ValueError, match=r"the endless game has more than 1,000 histories"):
+        build_history_tree("", expand, max_histories=1000, name="the endless game")
+    assert len(calls) == 500
+    exact = build_history_tree((), lambda h: 0.0 if h else Decision(0, "", ["0", "1"], [(0,), (1,)]), max_histories=3)
+    assert len(exact.arrays.kind) == 3
+
+
+UNIVERSAL = "universal_poker(betting=nolimit,numPlayers=2,numSuits=2,numRanks=3,bettingAbstraction=fullgame,{})"
+TOYS = {
+    "kuhn_poker": kuhn(KuhnGame()),
+    "leduc_poker": leduc(LeducGame()),
+    UNIVERSAL.format("numRounds=2,blind=2 1,stack=7 7,firstPlayer=2 1,numHoleCards=1,numBoardCards=0 1"): poker(
+        PokerGame(blinds=[2, 1], stack=7, first_player=[2, 1])
+    ),
+    UNIVERSAL.format("numRounds=1,blind=2 1,stack=8 8,numHoleCards=2"): poker(
+        PokerGame(hole_cards=2, board_cards=[0], blinds=[2, 1], stack=8, first_player=[2])
+    ),
+    UNIVERSAL.format("numRounds=3,blind=1 1,stack=3 3,firstPlayer=1 1 1,numHoleCards=1,numBoardCards=0 1 2"): poker(
+        PokerGame(board_cards=[0, 1, 2], blinds=[1, 1], stack=3)
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "histories"), list(zip(TOYS, [58, 9457, 21_307, 29_677, 61_597], strict=True)))
+def test_histories_with_cards_are_openspiels(text, histories):
+    assert count_histories(TOYS[text]) == histories == count_states(pyspiel.load_game(text))[0]
+
+
+def test_histories_with_cards():
+    assert count_histories(leduc(LeducGame(merge_suits=True))) == 9457
+    assert count_histories(akq(AkqGame())) == 1 + 3 + 6 * 5
+    assert count_histories(clairvoyance(ClairvoyanceGame())) is None
+    game = leduc(LeducGame())
+    narrow = game.cards.reach.copy()
+    narrow[0, 0] = 0
+    assert count_histories(replace(game, cards=replace(game.cards, reach=narrow))) is None
+    boards = [game.cards.board_cards[0], game.cards.board_cards[1][:1]]
+    assert count_histories(replace(game, cards=replace(game.cards, board_cards=boards))) is None
+
+
+def train(game, kernel, iterations, seed, epsilon=None):
+    """Average strategy of a general kernel with linear weights, 1,000 iterations a period, no deals."""
+    layout, nodes = make_layout(game, lazy=False, regret_dtype="float64"), len(game.tree.arrays.kind)
+    tables, views = private_tables(layout)
+    schedule, rng, touched = Schedule("linear", period_nodes=1), new_stream(seed, 0), 0
+    if epsilon is None:
+        scratch = (new_worklist(nodes, nodes, 2),)
+    else:
+        scratch = (new_path(20, int(game.tree.arrays.count.max()), 2), epsilon)
+    for period in range(iterations // 1000):
+        limits = np.array([0, 1000, 2**62])
+        run, more = kernel(game.tree.arrays, tables, new_deals(1000, 1), limits, schedule.at(period), rng, *scratch)
+        assert run == 1000
+        touched += more
+    return average_strategy(game, views), touched
+
+
+def exploitability(game, strategy):
+    return (best_response_value(game, strategy, 0) + best_response_value(game, strategy, 1)) / 2
+
+
+@pytest.mark.parametrize(
+    ("kernel", "iterations", "epsilon", "bound"),
+    [(external_sampling_general, 20_000, None, 0.005), (outcome_sampling_general, 200_000, 0.6, 0.01)],
+    ids=["external", "outcome"],
+)
+def test_general_kernels_solve_a_matrix_game(kernel, iterations, epsilon, bound):
+    game = matrix(MatrixGame(payoffs=[[1, 0.9], [-0.7, 1]]))
+    strategy, touched = train(game, kernel, iterations, seed=1, epsilon=epsilon)
+    assert exploitability(game, uniform_strategy(game)) == pytest.approx(0.4)
+    assert exploitability(game, strategy) < bound
+    assert abs(expected_value(game, strategy) - 16.3 / 18) < bound
+    # Three nodes on each path; external sampling looks at both actions of the traverser: 5 and 4 nodes.
+    assert touched == iterations * (9 if epsilon is None else 6)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "iterations", "epsilon", "bound"),
+    [(external_sampling_general, 30_000, None, 0.05), (outcome_sampling_general, 500_000, 0.6, 0.1)],
+    ids=["external", "outcome"],
+)
+@pytest.mark.parametrize("reveal", ["bids", "result"])
+def test_general_kernels_solve_goofspiel(kernel, iterations, epsilon, bound, reveal):
+    game = goofspiel(GoofspielGame(cards=4, reveal=reveal))
+    strategy, _ = train(game, kernel, iterations, seed=2, epsilon=epsilon)
+    assert exploitability(game, uniform_strategy(game)) == pytest.approx(2.5)
+    assert exploitability(game, strategy) < bound
+    assert abs(expected_value(game, strategy)) < bound
+
+
+def test_general_kernel_draws_chance_in_the_tree():
+    game = import_openspiel(OpenSpielGame(game="kuhn_poker"))
+    strategy, _ = train(game, external_sampling_general, 50_000, seed=3)
+    assert exploitability(game, uniform_strategy(game)) == pytest.approx(11 / 24)
+    assert exploitability(game, strategy) < 0.01
+    assert expected_value(game, strategy) == pytest.approx(-1 / 18, abs=0.01)

@@ -1,0 +1,154 @@
+"""Importing games of OpenSpiel: counts, names, and one clear sentence for each condition that fails."""
+
+import sys
+
+import numpy as np
+import pyspiel
+import pytest
+
+from mccfr.config import OpenSpielGame
+from mccfr.fullwidth.histories import expected_value
+from mccfr.games.histories import count_histories
+from mccfr.games.openspiel import import_openspiel
+from mccfr.strategy import uniform_strategy
+from mccfr.tree import CHANCE, TERMINAL
+
+
+def imported(text, **more):
+    return import_openspiel(OpenSpielGame(game=text, **more))
+
+
+@pytest.mark.parametrize(
+    ("text", "nodes", "chance_nodes", "infosets"),
+    [
+        ("kuhn_poker", 54, 4, [6, 6]),
+        ("leduc_poker", 9_300, 157, [468, 468]),
+        ("liars_dice(dice_sides=4)", 8_176, 5, [512, 512]),
+        ("turn_based_simultaneous_game(game=matrix_rps())", 13, 0, [1, 1]),
+        (
+            "turn_based_simultaneous_game(game=goofspiel(num_cards=4,points_order=ascending,imp_info=True))",
+            1_077,
+            0,
+            162,
+        ),
+        ("breakthrough(rows=3,columns=2)", 69, 0, [19, 14]),  # no information_state_string, but perfect information
+        ("pig(horizon=5)", 7_603, 400, [1_461, 1_340]),
+    ],
+)
+def test_counts(text, nodes, chance_nodes, infosets):
+    game = imported(text)
+    counts = game.counts()
+    assert (counts["nodes"], counts["chance_nodes"]) == (nodes, chance_nodes)
+    assert counts["infosets"] == np.sum(infosets)
+    if not np.isscalar(infosets):
+        assert counts["infosets_per_player"] == infosets
+    assert count_histories(game) == nodes + chance_nodes
+    assert np.all(game.tree.arrays.touched == 1)
+
+
+def test_states_names_and_payoffs_are_openspiels():
+    game = imported("leduc_poker")
+    tree, arrays = game.tree, game.tree.arrays
+    todo, seen = [(0, pyspiel.load_game("leduc_poker").new_initial_state())], 0
+    while todo:
+        node, state = todo.pop()
+        seen += 1
+        assert [tree.label[child] for child in tree.children(node)] == [str(a) for a in state.legal_actions()]
+        if state.is_terminal():
+            assert arrays.kind[node] == TERMINAL and arrays.fixed[node] == state.returns()[0]
+        elif state.is_chance_node():
+            assert arrays.kind[node] == CHANCE and arrays.player[node] == -1
+            assert arrays.probability[list(tree.children(node))].tolist() == [p for _, p in state.chance_outcomes()]
+        else:
+            assert arrays.player[node] == state.current_player()
+            assert tree.infoset_names[state.current_player()][arrays.row[node]] == state.information_state_string()
+        todo.extend((child, state.child(int(tree.label[child]))) for child in tree.children(node))
+    assert seen == len(arrays.kind) == 9_457
+    assert game.pot_chips == 13
+
+
+def test_value_of_uniform_play():
+    game = imported("kuhn_poker")
+    assert expected_value(game, uniform_strategy(game)) == pytest.approx(0.125, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("no_such_game(players=2)", "OpenSpiel has no game of the name 'no_such_game'"),
+        ("", "OpenSpiel has no game of the name ''"),
+        ("kuhn_poker(cards=4)", "OpenSpiel says: Unknown parameter 'cards'"),
+        ("kuhn_poker(players=", "OpenSpiel says: "),
+        ("kuhn_poker(players=3)", "is for 3 players; exactly two are needed"),
+        ("tiny_hanabi", r"is not zero sum \(IDENTICAL\)"),
+        ("turn_based_simultaneous_game(game=matrix_pd())", r"is not zero sum \(GENERAL_SUM\)"),
+        ("matrix_rps", r"simultaneous moves; .* try 'turn_based_simultaneous_game\(game=matrix_rps\(\)\)'"),
+        ("goofspiel(num_cards=4)", r"try 'turn_based_simultaneous_game\(game=goofspiel\(num_cards=4\)\)'"),
+        ("mfg_crowd_modelling", "is not turn-based"),
+        ("dark_chess", "does not tell infosets apart .* perfect recall is needed"),
+        (
+            "turn_based_simultaneous_game(game=repeated_game(stage_game=matrix_mp(),num_repetitions=2))",
+            "pays before its end .* all payoffs must be at terminals",
+        ),
+        (
+            "turn_based_simultaneous_game(game=goofspiel(num_cards=4,points_order=ascending,imp_info=False))",
+            "is not of perfect recall: player 0 forgets what he did or saw before his infoset 'Current player",
+        ),
+        ("phantom_ttt", "has more than 2,000 histories, the most allowed"),
+    ],
+)
+def test_refusals_say_which_condition_fails(text, words):
+    with pytest.raises(ValueError, match=words) as refusal:
+        imported(text, max_histories=2000)
+    assert "\n" not in str(refusal.value) and repr(text) in str(refusal.value)
+
+
+class PretendGame:
+    """A game whose type is Kuhn poker's, but for one field."""
+
+    def __init__(self, **changed):
+        self.game = pyspiel.load_game("kuhn_poker")
+        self.declared = self.game.get_type()
+        self.changed = changed
+
+    def get_type(self):
+        return type("Declared", (), {**{n: getattr(self.declared, n) for n in dir(self.declared)}, **self.changed})
+
+    def num_players(self):
+        return 2
+
+    def new_initial_state(self):
+        return self.game.new_initial_state()
+
+
+def test_sampled_chance_is_refused(monkeypatch):
+    """OpenSpiel ships no game that fails in this alone."""
+    plain, sampled = PretendGame(), PretendGame(chance_mode=pyspiel.GameType.ChanceMode.SAMPLED_STOCHASTIC)
+    monkeypatch.setattr(pyspiel, "load_game", lambda _: plain)
+    assert imported("kuhn_poker").counts()["nodes"] == 54
+    monkeypatch.setattr(pyspiel, "load_game", lambda _: sampled)
+    with pytest.raises(ValueError, match="samples its chance moves"):
+        imported("kuhn_poker")
+
+
+def test_payoffs_that_do_not_sum_to_zero_are_refused(monkeypatch):
+    """A game may declare zero sum and pay otherwise: prisoner's dilemma under a false flag."""
+    honest = pyspiel.load_game("turn_based_simultaneous_game(game=matrix_pd())")
+    lying = PretendGame()
+    lying.new_initial_state = honest.new_initial_state
+    monkeypatch.setattr(pyspiel, "load_game", lambda _: lying)
+    with pytest.raises(ValueError, match=r"'kuhn_poker' is not zero sum: a terminal pays 5.0 and 5.0"):
+        imported("kuhn_poker")
+
+
+@pytest.mark.parametrize("limit", [0, 57])
+def test_limit_of_histories(limit):
+    with pytest.raises(ValueError, match="histories"):
+        imported("kuhn_poker", max_histories=limit)
+    assert len(imported("kuhn_poker", max_histories=58).tree.arrays.kind) == 58
+
+
+def test_missing_package(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyspiel", None)
+    with pytest.raises(ValueError, match=r"needs the package open_spiel: pip install 'mccfr\[openspiel\]'"):
+        imported("kuhn_poker")

@@ -1,0 +1,60 @@
+"""From checkpoints to evaluations and exports."""
+
+import shutil
+
+import numpy as np
+import pytest
+from test_run import OUTCOME, go, make
+
+from mccfr.policy import Policy, verify_policy
+from mccfr.results import evaluate_target, export_run, find_checkpoint, read_tables
+from mccfr.strategy import average_strategy
+from mccfr.training.solver import schedule_of
+
+
+def test_a_run_exports_the_checkpoint_asked_for(tmp_path):
+    run = make(tmp_path / "run")
+    go(run, iterations=500)
+    go(run, iterations=1500)
+    game = run.build_game()
+    newest = Policy.open(export_run(run, game, tmp_path / "p", "policy", "uint16", None))
+    assert verify_policy(newest.path) == []
+    assert newest.meta["provenance"]["checkpoint"] == 2 and newest.meta["provenance"]["iterations"] == 1500
+    strategy = average_strategy(game, read_tables(find_checkpoint(run, 2), "strategy_sum"))
+    for stored, exact in zip(newest.strategy().probability, strategy.probability, strict=True):
+        np.testing.assert_allclose(stored, exact, atol=2e-5)
+    first = Policy.open(export_run(run, game, tmp_path / "p", "policy", "uint8", 1))  # replaces the other
+    assert first.meta["provenance"]["iterations"] == 500
+    assert evaluate_target(first.path, "exact", None)["iterations"] == 500
+    assert evaluate_target(run.directory, "exact", 1)["checkpoint"] == 1
+    with pytest.raises(ValueError, match="has no checkpoint 7; it has 1, 2"):
+        export_run(run, game, tmp_path / "q", "policy", "uint16", 7)
+
+
+def test_checkpoints_of_another_run_are_refused(tmp_path):
+    run, other = make(tmp_path / "run"), make(tmp_path / "other", OUTCOME)
+    with pytest.raises(ValueError, match="has no checkpoint yet"):
+        find_checkpoint(run, None)
+    go(other, iterations=100)
+    shutil.copytree(other.directory / "checkpoints", run.directory / "checkpoints")
+    with pytest.raises(ValueError, match="belongs to the run"):
+        find_checkpoint(run, None)
+
+
+def test_weights_of_lazy_discounting_are_those_of_an_eager_sweep(tmp_path):
+    """Rows last touched long ago weigh less than their cells say: stamps bring them forward."""
+    run = make(tmp_path / "run", {**OUTCOME, "period_nodes": 5_000})
+    go(run, nodes=100_000)
+    game, checkpoint = run.build_game(), find_checkpoint(run, None)
+    tables = read_tables(checkpoint)
+    schedule = schedule_of(run.config.solver)
+    discount = schedule.at(checkpoint.state["nodes_touched"])
+    weights = average_strategy(game, tables, discount).weight
+    raw = average_strategy(game, tables).weight
+    n = np.arange(1, discount.ends + 1)
+    factors = (n / (n + 1)) ** schedule.gamma
+    for block, (weight, plain) in enumerate(zip(weights, raw, strict=True)):
+        stamps = tables[f"strategy_sum_stamp/street{block // 2}/player{block % 2}"]
+        direct = np.array([[factors[seen:].prod() for seen in row] for row in stamps])
+        np.testing.assert_allclose(weight, plain * direct, rtol=1e-9)
+        assert np.any(weight < 0.9 * plain)

@@ -1,0 +1,295 @@
+"""Runs: bit-identical resume, events that only look, signals, crashes, plain readers, records."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import h5py
+import msgspec
+import numpy as np
+import pytest
+import zarr
+
+from mccfr.config import config_from
+from mccfr.games.build import build_game
+from mccfr.plan import planned_layout
+from mccfr.results import find_checkpoint, read_tables
+from mccfr.training import run as run_module
+from mccfr.training.events import Events, Totals
+from mccfr.training.report import Silent
+from mccfr.training.run import train
+from mccfr.training.rundir import EVALUATIONS, METRICS, create_run, open_run, with_settings
+from mccfr.training.solver import WorkerState
+from mccfr.training.status import run_status
+
+EXTERNAL = {"discount": "linear", "period_nodes": 50_000, "seed": 5}
+OUTCOME = {"algorithm": "outcome-sampling", "discount": "dcfr", "period_nodes": 40_000}
+
+
+def make(path, solver=EXTERNAL, game="leduc", tables=None, evaluation=None, **settings):
+    """A new run directory of a small game with the given `[run]` settings."""
+    document = {"game": {"name": game}, "solver": solver, "run": {"workers": 0, **settings}, "tables": tables or {}}
+    config = config_from({**document, "evaluation": evaluation or {"every_checkpoint": False}}, "test")
+    return create_run(config, path.parent, path, planned_layout(config, build_game(config.game, path.parent)))
+
+
+def go(run, reporter=None, **settings):
+    """One session of a run with other settings."""
+    run = with_settings(run, run=msgspec.structs.replace(run.config.run, **settings))
+    return train(run, run.build_game(), reporter or Silent())
+
+
+def content(run, number=None):
+    """Tables and random words of a checkpoint."""
+    checkpoint = find_checkpoint(run, number)
+    return read_tables(checkpoint), [worker["rng"] for worker in checkpoint.state["workers"]]
+
+
+def assert_same(one, other):
+    (tables, words), (other_tables, other_words) = content(one), content(other)
+    assert words == other_words
+    assert tables.keys() == other_tables.keys()
+    for name, table in tables.items():
+        np.testing.assert_array_equal(table, other_tables[name], err_msg=name)
+
+
+def start(run, *arguments):
+    """`mccfr resume` of a run as a process of its own."""
+    command = [sys.executable, "-m", "mccfr", "resume", str(run.directory), *map(str, arguments)]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, cwd=Path(__file__).parents[2])
+
+
+def wait_for(condition, seconds=60.0):
+    """Poll until the condition holds."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("solver", [EXTERNAL, OUTCOME], ids=["external-linear", "outcome-dcfr"])
+def test_stopping_resuming_checkpointing_and_evaluating_change_nothing(tmp_path, solver):
+    whole = make(tmp_path / "whole", solver)
+    go(whole, iterations=9_000)
+    parts = make(tmp_path / "parts", solver, evaluation={"at_nodes": [70_000], "at_iterations": [1, 4_444]})
+    go(parts, iterations=2_500, checkpoint_nodes=30_000)
+    go(parts, nodes=60_001)
+    go(parts, iterations=7_777, checkpoint_seconds=0.01)
+    go(parts, iterations=9_000)
+    assert_same(whole, parts)
+    iterations = [record["iterations"] for record in parts.read(EVALUATIONS)]
+    assert 1 in iterations and 4_444 in iterations
+
+
+def test_a_worker_process_does_what_the_run_does_in_process(tmp_path):
+    inline = make(tmp_path / "inline")
+    go(inline, iterations=5_000)
+    process = make(tmp_path / "process", workers=1)
+    go(process, nodes=50_000)
+    go(process, iterations=5_000)
+    assert_same(inline, process)
+
+
+def test_planted_error_position_inside_a_period_not_saved(tmp_path, monkeypatch):
+    """A session that begins its period anew weights the rest of it wrongly: tables differ."""
+    whole, parts = make(tmp_path / "whole"), make(tmp_path / "parts")
+    go(whole, iterations=5_000)
+    go(parts, iterations=2_000)
+    restore = run_module.Session._restore
+
+    def forgetful(session, restored, views):
+        return [WorkerState(state.iterations, 0, state.rng) for state in restore(session, restored, views)]
+
+    monkeypatch.setattr(run_module.Session, "_restore", forgetful)
+    go(parts, iterations=5_000)
+    (tables, _), (other, _) = content(whole), content(parts)
+    assert not np.array_equal(tables["regret/street1/player0"], other["regret/street1/player0"])
+
+
+def test_limits_take_effect_at_the_first_iteration_boundary(tmp_path):
+    run = make(tmp_path / "run")
+    outcome = go(run, nodes=100_000)
+    before = go(make(tmp_path / "less"), iterations=outcome.totals.iterations - 1)
+    assert before.totals.nodes < 100_000 <= outcome.totals.nodes
+    assert go(run, nodes=100_000).totals == outcome.totals  # nothing left to do
+    assert find_checkpoint(run, None).number == outcome.checkpoint
+
+
+def test_two_workers_end_close_to_the_limit_and_count_everything(tmp_path):
+    run = make(tmp_path / "run", workers=2)
+    outcome = go(run, nodes=2_000_000)
+    assert 2_000_000 <= outcome.totals.nodes < 2_400_000  # one batch of each at most
+    states = find_checkpoint(run, None).state["workers"]
+    assert sum(state["nodes"] for state in states) == outcome.totals.nodes
+    assert all(state["iterations"] > 0 for state in states)
+    # Fewer workers keep the others' states, so that no deal is drawn twice.
+    go(run, workers=1, nodes=outcome.totals.nodes + 100_000)
+    again = find_checkpoint(run, None).state["workers"]
+    assert again[1] == states[1] and again[0]["iterations"] > states[0]["iterations"]
+
+
+@pytest.mark.parametrize("form", ["zarr", "hdf5"])
+def test_plain_readers_see_what_two_workers_wrote(tmp_path, form):
+    run = make(tmp_path / "run", workers=2, tables={"format": form}, evaluation={"at_end": True})
+    live = {}
+
+    class Reader(Silent):
+        """At the last evaluation the workers rest and the live tables are still there."""
+
+        def evaluation(self, record):
+            live.update(_read_plain(run.directory / "live", form))
+
+    go(run, Reader(), nodes=300_000)
+    saved = _read_plain(run.directory / "checkpoints" / "000001", form)
+    tables = read_tables(find_checkpoint(run, None))
+    assert live.keys() == saved.keys() == tables.keys()
+    assert any(np.any(table) for table in tables.values())
+    for name, table in tables.items():
+        np.testing.assert_array_equal(live[name], table, err_msg=name)
+        np.testing.assert_array_equal(saved[name], table, err_msg=name)
+    assert not (run.directory / "live").is_symlink()
+
+
+def _read_plain(directory, form):
+    if form == "zarr":
+        group = zarr.open(directory / "tables.zarr", mode="r")
+        return {name: array[...] for name, array in group.members(max_depth=None) if isinstance(array, zarr.Array)}
+    found = {}
+    with h5py.File(directory / "tables.h5", "r") as file:
+        file.visititems(lambda name, item: found.update({name: item[...]}) if isinstance(item, h5py.Dataset) else None)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("number", "workers"), [(signal.SIGINT, 1), (signal.SIGTERM, 0), (signal.SIGUSR1, 0)], ids=["INT", "TERM", "USR1"]
+)
+def test_signals_stop_with_a_checkpoint_and_status_75(tmp_path, number, workers):
+    run = make(tmp_path / "run", workers=workers)
+    process = start(run, "--nodes", 10**12)
+    wait_for(lambda: run_status(run)["state"] == "running")
+    wait_for(lambda: any("event" in r for r in run.read("journal.jsonl")))
+    time.sleep(1.0)
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 75, errors.decode()
+    status = run_status(run)
+    assert status["state"] == "stopped" and status["checkpoint"] == 1 and status["live_dir"] is None
+    assert b"mccfr resume" in errors
+    whole = make(tmp_path / "whole")
+    go(whole, iterations=status["iterations"])
+    assert_same(whole, run)
+
+
+def _kill_and_resume(tmp_path, kills, seed):
+    """Kill -9 a single-worker run at random moments; it must end as an undisturbed one, to the bit."""
+    target, dice = 40_000_000, random.Random(seed)
+    run = make(tmp_path / "run", workers=1, nodes=target, checkpoint_nodes=2_000_000, evaluation={"at_nodes": [10**6]})
+    for _ in range(kills):
+        saved = run_status(run)["nodes_touched"]
+        process = start(run, "--nodes", target)
+        time.sleep(dice.uniform(0.3, 3.0))
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        status = run_status(run)
+        assert status["nodes_touched"] >= saved
+        assert status["state"] in ("interrupted", "finished", "stopped")
+    go(run, nodes=target)
+    nodes = [record["nodes_touched"] for record in run.read(EVALUATIONS)]
+    assert nodes == sorted(set(nodes))
+    whole = make(tmp_path / "whole", workers=0)
+    go(whole, nodes=target)
+    assert_same(whole, run)
+
+
+def test_killed_at_three_random_moments(tmp_path):
+    _kill_and_resume(tmp_path, 3, seed=1)
+
+
+@pytest.mark.slow
+def test_killed_at_ten_random_moments(tmp_path):
+    _kill_and_resume(tmp_path, 10, seed=2)
+
+
+def test_a_dead_worker_ends_the_run_and_loses_no_checkpoint(tmp_path):
+    run = make(tmp_path / "run", workers=1, checkpoint_nodes=1_000_000)
+    process = start(run, "--nodes", 10**12)
+    wait_for(lambda: run_status(run)["checkpoint"] is not None)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    for child in children:
+        os.kill(int(child), signal.SIGKILL)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert b"worker 0 died (signal 9" in errors
+    assert not (run.directory / "live").is_symlink()
+    go(run, workers=0, nodes=run_status(run)["nodes_touched"] + 1)
+
+
+def test_records_of_lost_work_are_dropped(tmp_path):
+    run = make(tmp_path / "run", evaluation={"at_nodes": [20_000, 60_000], "at_end": False, "every_checkpoint": False})
+    go(run, nodes=50_000)
+    run.append(EVALUATIONS, {"nodes_touched": 60_000})
+    run.append(METRICS, {"nodes_touched": 70_000})
+    go(run, nodes=80_000)
+    nodes = [record["nodes_touched"] for record in run.read(EVALUATIONS)]
+    assert len(nodes) == 2 and 20_000 <= nodes[0] < 21_000 and 60_001 <= nodes[1] < 61_000
+    assert all(record["nodes_touched"] != 70_000 for record in run.read(METRICS))
+
+
+def test_keep_checkpoints_and_verify(tmp_path):
+    from mccfr.verification import problems_of
+
+    run = make(tmp_path / "run", keep_checkpoints=2)
+    go(run, nodes=200_000, checkpoint_nodes=30_000)
+    kept = sorted(path.name for path in (run.directory / "checkpoints").iterdir())
+    assert len(kept) == 2
+    assert problems_of(run.directory) == []
+    state = run.directory / "checkpoints" / kept[-1] / "state.json"
+    state.write_text(state.read_text().replace("200", "201", 1))
+    assert problems_of(run.directory)
+    messages = []
+
+    class Listener(Silent):
+        """Keeps messages."""
+
+        def message(self, text):
+            messages.append(text)
+
+    go(run, Listener(), nodes=250_000)  # goes on from the older one, and says so
+    assert any("damaged checkpoint passed over" in message for message in messages)
+
+
+def test_events_are_functions_of_counts():
+    config = config_from(
+        {
+            "game": {"name": "kuhn"},
+            "run": {"nodes": 100, "iterations": 50, "checkpoint_nodes": 30},
+            "evaluation": {"at_nodes": [0, 40], "at_iterations": [7]},
+        },
+        "test",
+    )
+    events = Events(config.run, config.evaluation)
+    assert events.next_stop(Totals(0, 0)) == Totals(30, 7)
+    assert events.next_stop(Totals(30, 7)) == Totals(40, 50)
+    assert events.next_stop(Totals(95, 49)) == Totals(100, 50)
+    assert events.evaluation_between(None, Totals(0, 0)) and not events.evaluation_between(Totals(0, 0), Totals(39, 6))
+    assert events.evaluation_between(Totals(39, 6), Totals(40, 6)) and events.evaluation_between(
+        Totals(1, 1), Totals(2, 7)
+    )
+    assert events.checkpoint_between(Totals(29, 0), Totals(30, 0))
+    assert not events.checkpoint_between(Totals(30, 0), Totals(59, 0))
+    assert events.limit_reached(Totals(100, 0)) and events.limit_reached(Totals(0, 50))
+    assert not events.limit_reached(Totals(99, 49))
+
+
+def test_run_directory_is_self_contained_and_guards_its_config(tmp_path):
+    run = make(tmp_path / "run")
+    text = (run.directory / "config.toml").read_text()
+    (run.directory / "config.toml").write_text(text.replace("seed = 5", "seed = 6"))
+    with pytest.raises(ValueError, match="was changed"):
+        open_run(run.directory)
+    assert json.loads((run.directory / "manifest.json").read_text())["format"] == "mccfr-run"

@@ -1,0 +1,134 @@
+"""Compiled trees: counts of named betting menus, order of the records, and their packed form."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from harness import KUHN, LEDUC, with_chance_in_tree
+
+from mccfr.config import Menu, PokerGame
+from mccfr.games.betting import BettingRules, build_tree
+from mccfr.games.menu import menu_targets
+from mccfr.games.poker import poker
+from mccfr.tree import DECISION, PACKED_NODE, TERMINAL, can_pack, check_order, pack
+
+HALF = ("0.5p", "1p", "allin")
+POT = ("1p", "allin")
+# Menu of 20,000 chips with blinds 50 and 100 -> nodes, decisions by street, actions by street.  The counts were made by
+# an independent implementation (S and L also by hand-written enumeration there).
+PERFT = {
+    "S": (Menu(first=POT, later=POT), 3_362, [20, 100, 340, 900], [57, 264, 856, 2_184]),
+    "M2": (Menu(first=HALF, later=POT, max_bets=2), 18_634, [12, 100, 884, 5_812], [33, 280, 2_472, 15_848]),
+    "M": (Menu(first=HALF, later=POT), 38_322, [40, 400, 2_520, 11_520], [117, 1_124, 6_836, 30_244]),
+    "L": (
+        Menu(first=("0.5p", "1p", "2p", "allin"), later=HALF, max_bets=3),
+        298_498,
+        [40, 1_504, 16_888, 92_352],
+        [117, 4_436, 47_732, 246_212],
+    ),
+}
+TOY = poker(PokerGame(antes=(1, 1), stack=5))
+
+
+def holdem_tree(menu):
+    """The betting of a whole hand of heads-up no-limit hold'em: the small blind acts first before the flop."""
+    targets = menu_targets(menu, 20_000, 100, 0)
+    return build_tree(BettingRules((100, 50), (1, 0, 0, 0), targets, 20_000, 100, (0, 3, 1, 1)))
+
+
+@pytest.mark.parametrize("name", PERFT)
+def test_counts_of_named_menus(name):
+    menu, nodes, decisions, actions = PERFT[name]
+    tree = holdem_tree(menu)
+    street = tree.arrays.block[tree.decisions] // 2
+    assert tree.nodes == nodes
+    assert np.bincount(street).tolist() == decisions
+    assert np.bincount(street, weights=tree.arrays.count[tree.decisions]).tolist() == actions
+    assert tree.row_count.sum() == sum(decisions)
+    assert tree.row_slots.sum() == sum(actions)
+    assert pack(tree).nbytes == 32 * sum(decisions)
+
+
+def test_small_trees():
+    assert (KUHN.tree.nodes, len(KUHN.tree.decisions)) == (9, 4)
+    assert (LEDUC.tree.nodes, len(LEDUC.tree.decisions)) == (85, 36)
+    assert LEDUC.infosets.sum() == 936
+    line = KUHN.tree.label.index("f")
+    assert [KUHN.tree.label[node] for node in KUHN.tree.path(line)] in (["", "c", "b", "f"], ["", "b", "f"])
+
+
+@pytest.mark.parametrize("tree", [KUHN.tree, LEDUC.tree, TOY.tree, holdem_tree(PERFT["S"][0])])
+def test_records_are_in_order_and_rows_tile_the_tables(tree):
+    check_order(tree)
+    arrays = tree.arrays
+    for block in range(2 * tree.streets):
+        nodes = np.flatnonzero((arrays.kind == DECISION) & (arrays.block == block))
+        by_row = nodes[np.argsort(arrays.row[nodes])]
+        assert arrays.row[by_row].tolist() == list(range(tree.row_count[block]))
+        ends = np.cumsum(arrays.count[by_row])
+        assert arrays.slot[by_row].tolist() == (ends - arrays.count[by_row]).tolist()
+        assert ends[-1] == tree.row_slots[block]
+
+
+def test_records_out_of_order_are_refused():
+    parent = KUHN.tree.parent.copy()
+    parent[3] = 2
+    with pytest.raises(ValueError, match="out of order"):
+        check_order(replace(KUHN.tree, parent=parent))
+
+
+@pytest.mark.parametrize("tree", [KUHN.tree, LEDUC.tree, TOY.tree, holdem_tree(PERFT["M2"][0])])
+def test_packed_records_say_what_the_general_ones_say(tree):
+    """Every action of every packed record decoded as the kernels do, against the child it stands for."""
+    arrays, packed = tree.arrays, pack(tree)
+    assert PACKED_NODE.itemsize == 32
+    for record, node in zip(packed, tree.decisions, strict=True):
+        children = list(tree.children(int(node)))
+        assert record["actions"] == len(children)
+        for name in ("slot", "row", "player", "block", "touched"):
+            assert record[name] == getattr(arrays, name)[node]
+        leaves = 0
+        for action, child in enumerate(children):
+            if record["folds"] and action == 0:
+                assert (arrays.kind[child], arrays.showdown[child]) == (TERMINAL, 0)
+                assert record["fold_value"] == arrays.fixed[child]
+                leaves += arrays.touched[child]
+            elif action < record["folds"] + record["ends"]:
+                assert (arrays.kind[child], arrays.fixed[child]) == (TERMINAL, 0)
+                assert record["call_value"] == arrays.showdown[child]
+                assert record["end_touched"] == arrays.touched[child]
+                leaves += arrays.touched[child]
+            else:
+                below = record["first"] + action - record["folds"] - record["ends"]
+                assert tree.decisions[below] == child
+        assert record["leaves_touched"] == leaves
+
+
+def changed(tree, node, **cells):
+    """The tree with some cells of one record changed."""
+    columns = {name: column.copy() for name, column in tree.arrays._asdict().items()}
+    for name, cell in cells.items():
+        columns[name][node] = cell
+    return replace(tree, arrays=type(tree.arrays)(**columns))
+
+
+def refused_trees():
+    """Trees that the packed form cannot hold, by what the refusal says."""
+    arrays = KUHN.tree.arrays
+    showdown = int(np.flatnonzero(arrays.showdown)[0])
+    bet = KUHN.tree.label.index("b")
+    return {
+        "has 12 actions": poker(PokerGame(antes=(1, 1), stack=12)).tree,
+        "node 1 is not of the form": changed(KUHN.tree, showdown, fixed=1.0),  # both a fixed payoff and a showdown
+        "node 0 is not of the form": changed(KUHN.tree, bet, kind=TERMINAL, showdown=2.0),  # behind a decision
+        "cannot be packed": with_chance_in_tree(KUHN).tree,
+    }
+
+
+@pytest.mark.parametrize("message", refused_trees())
+def test_trees_of_another_shape_are_not_packed(message):
+    tree = refused_trees()[message]
+    with pytest.raises(ValueError, match=message):
+        pack(tree)
+    assert not can_pack(tree)
+    assert can_pack(KUHN.tree)

@@ -1,0 +1,312 @@
+import json
+import random
+import shutil
+import tracemalloc
+
+import h5py
+import numpy as np
+import pytest
+import zarr
+
+from storage import checkpoint, durable, formats, hdf5_format, zarr_format
+from storage.manifest import content_hash, exact_json
+from storage.schema import ALLOWED_DTYPES, ArraySpec
+
+SPECS = (
+    ArraySpec("regret/street0/player1", (7, 3), "float32", ("bucket", "slot")),
+    ArraySpec("words", (4,), "uint64", ("word",)),
+    ArraySpec("empty", (50,), "int32", ("x",)),
+)
+STATE = {"words": [2**64 - 1, 0, -(2**63)], "share": 0.1, "tiny": 5e-324, "text": "é", "none": None, "flag": True}
+IDENTITY = {"config": "abc", "seed": 3}
+BOTH = pytest.mark.parametrize("layout", ["zarr", "hdf5"])
+
+
+def tables(number=1):
+    return {
+        "regret/street0/player1": np.linspace(-number, number, 21, dtype=np.float32).reshape(7, 3),
+        "words": np.array([2**64 - number, 1, 2, 3], np.uint64),
+        "empty": np.zeros(50, np.int32),
+    }
+
+
+def commit(root, number, layout="zarr", keep=3, **changes):
+    arguments = {"specs": SPECS, "arrays": tables(number), "state": STATE, "identity": IDENTITY, **changes}
+    return checkpoint.commit(root, number, format=layout, keep=keep, **arguments)
+
+
+def forge(path, change):
+    """Rewrite a manifest so that it is intact and says something else."""
+    content = json.loads((path / "manifest.json").read_bytes())
+    del content["content_hash"]
+    change(content)
+    content["content_hash"] = content_hash(content)
+    (path / "manifest.json").write_bytes(exact_json(content, "manifest"))
+
+
+@pytest.fixture
+def small_chunks(monkeypatch):
+    for module in (zarr_format, hdf5_format):
+        monkeypatch.setattr(module, "CHECKPOINT_CHUNK_BYTES", 40)
+
+
+@BOTH
+def test_what_is_committed_is_read_back(tmp_path, small_chunks, layout):
+    path = commit(tmp_path / "all", 12, layout, parents={"config": "00ff"})
+    assert path == tmp_path / "all/000012"
+    found = checkpoint.open_checkpoint(path)
+    assert (found.number, found.state, found.identity, found.specs) == (12, STATE, IDENTITY, SPECS)
+    assert found.parents == {"config": "00ff"}
+    assert type(found.state["words"][0]) is int
+    for name, expected in tables(12).items():
+        read = found.read(name)
+        assert read.dtype == expected.dtype
+        assert np.array_equal(read, expected)
+        out = np.full_like(expected, 9)
+        found.read_into(name, out)
+        assert np.array_equal(out, expected)
+    with pytest.raises(ValueError, match="`out` has shape"):
+        found.read_into("words", np.zeros(5, np.uint64))
+    with pytest.raises(KeyError, match="has no array 'other'; it has regret"):
+        found.read("other")
+    assert checkpoint.verify(path) == []
+
+
+@BOTH
+def test_plain_readers_and_every_dtype(tmp_path, layout):
+    specs = [ArraySpec(name, (3, 2), name, ("a", "b")) for name in ALLOWED_DTYPES]
+    arrays = {name: np.arange(6).reshape(3, 2).astype(name) for name in ALLOWED_DTYPES}
+    path = commit(tmp_path / "all", 1, layout, specs=specs, arrays=arrays)
+    opened = zarr.open(str(path / "tables.zarr"), mode="r") if layout == "zarr" else h5py.File(path / "tables.h5", "r")
+    for name, expected in arrays.items():
+        assert opened[name].dtype == name
+        assert np.array_equal(opened[name][...], expected)
+    if layout == "hdf5":
+        assert opened["int32"].dims[1].label == "b"
+        assert (opened["int32"].fletcher32, opened["int32"].compression, opened["int32"].compression_opts) == (
+            True,
+            "gzip",
+            1,
+        )
+        opened.close()
+    else:
+        assert opened["int32"].metadata.dimension_names == ("a", "b")
+        assert [type(codec).__name__ for codec in opened["int32"].compressors] == ["ZstdCodec", "Crc32cCodec"]
+
+
+@BOTH
+def test_every_flipped_bit_is_reported_and_never_read(tmp_path, small_chunks, layout):
+    path = commit(tmp_path / "all", 1, layout)
+    files = sorted(file for file in path.rglob("*") if file.is_file())
+    assert len(files) > 10 or layout == "hdf5"
+    generator = random.Random(5)
+    for _ in range(100):
+        file = generator.choice(files)
+        data = file.read_bytes()
+        flipped = bytearray(data)
+        bit = generator.randrange(8 * len(data))
+        flipped[bit // 8] ^= 1 << bit % 8
+        file.write_bytes(flipped)
+        assert checkpoint.verify(path), (file, bit)
+        try:
+            opened = checkpoint.open_checkpoint(path)
+            for name, expected in tables(1).items():
+                assert np.array_equal(opened.read(name), expected), (file, bit)
+        except OSError:
+            pass  # refused: as good as right
+        file.write_bytes(data)
+    assert checkpoint.verify(path) == []
+
+
+def test_missing_extra_and_truncated_files_are_reported_by_name(tmp_path, small_chunks):
+    path = commit(tmp_path / "all", 1)
+    chunk = path / "tables.zarr/empty/c/3"  # all zeros: zarr would not notice
+    data = chunk.read_bytes()
+    chunk.unlink()
+    assert checkpoint.verify(path) == ["000001: tables.zarr/empty/c/3 is missing"]
+    with pytest.raises(OSError, match="c/3 is missing"):
+        checkpoint.open_checkpoint(path).read("empty")
+    assert np.array_equal(checkpoint.open_checkpoint(path).read("words"), tables(1)["words"])
+    chunk.write_bytes(data[:-1])
+    assert f"has {len(data) - 1} bytes; the manifest states {len(data)}" in checkpoint.verify(path)[0]
+    chunk.write_bytes(data)
+    (path / "tables.zarr/empty/c/30").write_bytes(data)
+    (path / "more").mkdir()
+    assert sorted(checkpoint.verify(path)) == [
+        "000001: more is not in the manifest",
+        "000001: tables.zarr/empty/c/30 is not in the manifest",
+    ]
+    (path / "more").rmdir()
+    (path / "tables.zarr/empty/c/30").unlink()
+    shutil.copytree(path, tmp_path / "all/000009")
+    assert "the manifest states number 1" in checkpoint.verify(tmp_path / "all/000009")[0]
+    (path / "manifest.json").unlink()
+    assert "manifest.json" in checkpoint.verify(path)[0]
+
+
+@BOTH
+def test_a_manifest_that_disagrees_with_its_arrays_is_refused_before_anything_is_allocated(tmp_path, layout):
+    path = commit(tmp_path / "all", 1, layout)
+
+    def huge(content):
+        content["arrays"][1]["shape"] = [2**50]
+
+    forge(path, huge)
+    assert "has shape (4,) of uint64; the manifest states (1125899906842624,)" in checkpoint.verify(path)[0]
+    with pytest.raises(ValueError, match="the manifest states"):
+        checkpoint.open_checkpoint(path).read("words")
+
+    def escape(content):
+        content["arrays"][1]["shape"] = [4]
+        content["files"]["../secret"] = content["files"]["state.json"]
+
+    forge(path, escape)
+    with pytest.raises(ValueError, match=r"\.\."):
+        checkpoint.open_checkpoint(path)
+    forge(path, lambda content: content.pop("files"))
+    with pytest.raises(ValueError, match="not a checkpoint's"):
+        checkpoint.open_checkpoint(path)
+
+
+def test_a_chunk_missing_from_files_and_manifest_alike_is_not_read_as_zeros(tmp_path, small_chunks):
+    path = commit(tmp_path / "all", 1)
+    shutil.rmtree(path / "tables.zarr/words/c")
+    forge(path, lambda content: content["files"].pop("tables.zarr/words/c/0"))
+    assert "chunk" in checkpoint.verify(path)[0]
+    with pytest.raises(OSError, match="chunk"):
+        checkpoint.open_checkpoint(path).read("words")
+
+
+def test_an_hdf5_file_without_stored_chunks_is_not_read_as_zeros(tmp_path):
+    path = commit(tmp_path / "all", 1, "hdf5")
+    with h5py.File(path / "tables.h5", "a") as file:
+        del file["empty"]
+        file.create_dataset("empty", (50,), "<i4", chunks=(50,), compression="gzip")
+    length, checksum = durable.checksum_file(path / "tables.h5")
+    forge(path, lambda content: content["files"].update({"tables.h5": {"length_bytes": length, "crc32c": checksum}}))
+    assert "0 stored bytes of array 'empty' cannot hold 200" in checkpoint.verify(path)[0]
+
+
+def test_only_the_newest_are_kept_and_the_journal_has_a_line_for_each(tmp_path):
+    root = tmp_path / "all"
+    assert checkpoint.list_checkpoints(root) == []
+    assert checkpoint.next_number(root) == 0
+    for number in (1, 2, 5, 9):
+        commit(root, number, keep=2, journal=tmp_path / "journal.jsonl")
+    assert checkpoint.list_checkpoints(root) == [5, 9]
+    assert sorted(entry.name for entry in root.iterdir()) == ["000005", "000009"]
+    assert checkpoint.next_number(root) == 10
+    lines = [json.loads(line) for line in durable.read_lines(tmp_path / "journal.jsonl")]
+    assert [line["checkpoint"] for line in lines] == [1, 2, 5, 9]
+    assert lines[-1]["manifest"] == checkpoint.open_checkpoint(root / "000009").content_hash
+    for number in (9, 7):
+        with pytest.raises(FileExistsError, match="the next is 10"):
+            commit(root, number)
+    with pytest.raises(ValueError, match="keep is 0"):
+        commit(root, 10, keep=0)
+
+
+def test_the_newest_sound_checkpoint_is_found_and_damage_is_told(tmp_path):
+    root = tmp_path / "all"
+    assert checkpoint.newest_valid(root) == (None, [])
+    for number in (1, 2, 3):
+        commit(root, number)
+    (root / "000003/manifest.json").write_bytes(b"\0" * 100)
+    (root / "000002/tables.zarr/words/c/0").unlink()
+    found, problems = checkpoint.newest_valid(root, IDENTITY)
+    assert found.number == 1
+    assert len(problems) == 2
+    assert "000003" in problems[0]
+    assert "damaged" in problems[0]
+    assert problems[1] == "000002: tables.zarr/words/c/0 is missing"
+    (root / "000001/state.json").unlink()
+    found, problems = checkpoint.newest_valid(root, IDENTITY)
+    assert found is None
+    assert "state.json is missing" in problems[2]
+
+
+def test_another_identity_and_another_format_version_are_refused_with_both_values(tmp_path, monkeypatch):
+    root = tmp_path / "all"
+    commit(root, 1)
+    with pytest.raises(ValueError, match=r"seed is 3 there and 4 here") as caught:
+        checkpoint.newest_valid(root, {**IDENTITY, "seed": 4})
+    assert "config" not in str(caught.value).split("run:")[1]
+    monkeypatch.setattr(checkpoint, "FORMAT_VERSION", 2)
+    commit(root, 2)
+    monkeypatch.undo()
+    for refuse in (lambda: checkpoint.newest_valid(root), lambda: checkpoint.open_checkpoint(root / "000002")):
+        with pytest.raises(ValueError, match=r"format_version 2 .* format_version 1"):
+            refuse()
+    assert "format_version 2" in checkpoint.verify(root / "000002")[0]
+
+
+def test_temporary_leftovers_are_swept_and_nothing_else(tmp_path):
+    root = tmp_path / "all"
+    assert checkpoint.sweep(root) == []
+    commit(root, 1)
+    (root / ".tmp-000002-abc/tables.zarr").mkdir(parents=True)
+    (root / ".tmp-000002-abc/tables.zarr/zarr.json").write_text("{}")
+    (root / ".tmp-file").write_text("")
+    (root / ".tmp-link").symlink_to(root / "000001")
+    assert [path.name for path in checkpoint.sweep(root)] == [".tmp-000002-abc", ".tmp-file", ".tmp-link"]
+    assert [path.name for path in root.iterdir()] == ["000001"]
+    assert checkpoint.verify(root / "000001") == []
+
+
+@BOTH
+def test_a_full_disk_leaves_the_older_checkpoints_and_no_trace(tmp_path, monkeypatch, layout):
+    root = tmp_path / "all"
+    commit(root, 1, layout)
+
+    def fail(path, data):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(durable, "write_file", fail)
+    with pytest.raises(OSError, match="No space"):
+        commit(root, 2, layout, keep=1)
+    assert [path.name for path in root.iterdir()] == ["000001"]
+    assert checkpoint.newest_valid(root)[0].number == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({"arrays": {**tables(), "more": np.zeros(1)}}, "more"),
+        ({"arrays": {name: array for name, array in tables().items() if name != "words"}}, "words"),
+        ({"arrays": {**tables(), "words": np.zeros(5, np.uint64)}}, r"\(5,\)"),
+        ({"arrays": {**tables(), "words": np.zeros(4, np.int64)}}, "int64"),
+        ({"state": {"x": float("nan")}}, "state"),
+        ({"state": {"x": np.uint64(1)}}, "state"),
+        ({"identity": {1: 2}}, "identity"),
+        ({"layout": "sqlite"}, "zarr, hdf5"),
+    ],
+)
+def test_bad_input_is_refused_and_touches_nothing(tmp_path, changes, word):
+    with pytest.raises(ValueError, match=word):
+        commit(tmp_path / "all", 1, **changes)
+    assert not (tmp_path / "all").exists()
+
+
+@BOTH
+def test_writing_and_reading_take_little_memory(tmp_path, layout):
+    specs = [ArraySpec("large", (1 << 22, 5), "float32", ("row", "column"))]  # 80 MiB
+    arrays = {"large": np.zeros((1 << 22, 5), np.float32)}
+    arrays["large"][::1000] = 1
+    commit(tmp_path / "warm", 1, layout)  # imports and first-use tables of the libraries
+    tracemalloc.start()
+    path = commit(tmp_path / "all", 1, layout, specs=specs, arrays=arrays)
+    assert checkpoint.verify(path) == []
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 60 << 20
+    out = np.empty_like(arrays["large"])
+    checkpoint.open_checkpoint(path).read_into("large", out)
+    assert np.array_equal(out, arrays["large"])
+
+
+def test_blocks_cover_every_cell_once():
+    for shape, chunk in [((10, 3), (2, 3)), ((7, 9), (1, 4)), ((5,), (5,)), ((3, 4, 5), (1, 2, 5))]:
+        seen = np.zeros(shape, int)
+        for block in formats.blocks(shape, chunk):
+            seen[block] += 1
+        assert (seen == 1).all()

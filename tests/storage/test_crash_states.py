@@ -1,0 +1,227 @@
+"""A crash after any step of a commit leaves a sound checkpoint; every step that is left out makes that false."""
+
+import json
+import shutil
+from pathlib import Path
+
+import crash_states
+import crc32c
+import numpy as np
+import pytest
+
+from storage import checkpoint, durable
+from storage.manifest import content_hash
+from storage.schema import ArraySpec
+
+SPECS = (
+    ArraySpec("regret/street0", (5, 3), "float32", ("bucket", "slot")),
+    ArraySpec("sum", (4,), "float64", ("slot",)),
+)
+
+
+def tables(number):
+    generator = np.random.default_rng(number)
+    return {spec.name: generator.random(spec.shape).astype(spec.dtype) for spec in SPECS}
+
+
+def commit(run, number, layout):
+    return checkpoint.commit(
+        run / "checkpoints",
+        number,
+        SPECS,
+        tables(number),
+        {"number": number},
+        {"run": "crash"},
+        format=layout,
+        keep=1,
+        journal=run / "journal.jsonl",
+    )
+
+
+BROKEN = "a broken checkpoint has a final name"
+NONE_LEFT = "no sound checkpoint is left"
+WRONG_DATA = "a checkpoint that verifies has wrong data"
+NOT_DURABLE = "commit has returned and checkpoint 2 may be gone"
+FALSE_JOURNAL = "the journal speaks of a checkpoint that is not there"
+FALSE_MANIFEST = "a whole manifest lies beside a damaged file"
+
+
+def record(run, layout):
+    """(the disk with checkpoint 1, the operations of committing checkpoint 2 over it)."""
+    run.mkdir()
+    commit(run, 1, layout)
+    before = crash_states.load(run)
+    with durable.recording() as operations:
+        commit(run, 2, layout)
+    return before, operations
+
+
+def findings(before, run, operations, scratch):
+    """(what goes wrong in any crash state after any prefix, how many different states there were)."""
+    seen, found = {}, set()
+    for length in range(len(operations) + 1):
+        for state in crash_states.states_after(before, run, operations[:length]):
+            visible = frozenset(item for item in state.items() if "/.tmp-" not in item[0])
+            if visible not in seen:
+                shutil.rmtree(scratch, ignore_errors=True)
+                crash_states.write(state, scratch)
+                seen[visible] = newest_number(scratch, found)
+            if length == len(operations) and seen[visible] != 2:
+                found.add(NOT_DURABLE)
+            check_manifests(state, found)
+    return found, len(seen)
+
+
+def newest_number(run, found):
+    """Number of the checkpoint that a run would go on from; what is wrong goes into `found`."""
+    root = run / "checkpoints"
+    if any(checkpoint.verify(checkpoint.checkpoint_path(root, number)) for number in checkpoint.list_checkpoints(root)):
+        found.add(BROKEN)
+    newest, _ = checkpoint.newest_valid(root, {"run": "crash"})
+    if newest is None:
+        found.add(NONE_LEFT)
+        return None
+    right = newest.state == {"number": newest.number}
+    for name, expected in tables(newest.number).items():
+        right = right and np.array_equal(newest.read(name), expected)
+    if not right:
+        found.add(WRONG_DATA)
+    if any(json.loads(line)["checkpoint"] > newest.number for line in durable.read_lines(run / "journal.jsonl")):
+        found.add(FALSE_JOURNAL)
+    return newest.number
+
+
+def check_manifests(state, found):
+    """Beside a whole manifest lies no damaged file, under a temporary name too (where names may still be missing)."""
+    for path, data in state.items():
+        folder, _, name = path.rpartition("/")
+        if name != "manifest.json" or not data or data[-1:] != b"\n" or "/.tmp-drop-" in path:
+            continue
+        manifest = json.loads(data)
+        stated = manifest.pop("content_hash")
+        if stated != content_hash(manifest):
+            continue
+        for file, entry in manifest["files"].items():
+            content = state.get(f"{folder}/{file}")
+            if content is not None and crc32c.crc32c(content) != entry["crc32c"]:
+                found.add(FALSE_MANIFEST)
+
+
+@pytest.mark.parametrize("layout", ["zarr", "hdf5"])
+def test_every_crash_state_has_a_sound_checkpoint(tmp_path, layout):
+    before, operations = record(tmp_path / "run", layout)
+    found, states = findings(before, tmp_path / "run", operations, tmp_path / "scratch")
+    assert found == set()
+    assert states >= 5
+    assert checkpoint.list_checkpoints(tmp_path / "run/checkpoints") == [2]
+    kinds = [operation.kind for operation in operations]
+    assert kinds.count("rename") == 2  # the new one in, the old one out
+    assert kinds.index("remove_file") > kinds.index("append")
+
+
+def without_file_fsync(monkeypatch, run):
+    monkeypatch.setattr(durable, "fsync_file", lambda path, file: None)
+
+
+def without_directory_fsync(monkeypatch, run):
+    monkeypatch.setattr(durable, "fsync_dir", lambda path: None)
+
+
+def without_temporary_directory_fsync(monkeypatch, run):
+    real = durable.fsync_dir
+    monkeypatch.setattr(durable, "fsync_dir", lambda path: path.name.startswith(".tmp-") or real(path))
+
+
+def without_inner_directory_fsync(monkeypatch, run):
+    real = durable.fsync_dir
+    monkeypatch.setattr(durable, "fsync_dir", lambda path: path.name == "tables.zarr" or real(path))
+
+
+def without_parent_fsync(monkeypatch, run):
+    real = durable.fsync_dir
+    monkeypatch.setattr(durable, "fsync_dir", lambda path: path == run / "checkpoints" or real(path))
+
+
+def dropping_before_the_rename(monkeypatch, run):
+    real = durable.rename
+
+    def rename(source, target):
+        if target.name == "000002":
+            durable.remove_tree(run / "checkpoints/000001")
+        real(source, target)
+
+    monkeypatch.setattr(durable, "rename", rename)
+
+
+def dropping_in_place(monkeypatch, run):
+    def drop_older(root, keep):
+        durable.remove_tree(root / "000001")
+
+    monkeypatch.setattr(checkpoint, "drop_older", drop_older)
+
+
+def journal_before_the_rename(monkeypatch, run):
+    real = durable.rename
+
+    def rename(source, target):
+        if target.name == "000002":
+            durable.append_line(run / "journal.jsonl", json.dumps({"checkpoint": 2}))
+        real(source, target)
+
+    monkeypatch.setattr(durable, "rename", rename)
+
+
+def manifest_first(operations):
+    of_manifest = [operation for operation in operations if operation.path.name == "manifest.json"]
+    of_manifest = [operation for operation in of_manifest if operation.kind in ("write_file", "fsync_file")]
+    others = [operation for operation in operations if operation not in of_manifest]
+    assert len(of_manifest) == 2
+    assert others[0].kind == "make_dir"
+    return [others[0], *of_manifest, *others[1:]]
+
+
+def under_its_final_name(operations):
+    """No temporary name: every path as it is after the rename, and no rename."""
+    temporary, final = next((o.path, o.target) for o in operations if o.kind == "rename")
+
+    def moved(path: Path) -> Path:
+        return final / path.relative_to(temporary) if path.is_relative_to(temporary) else path
+
+    kept = [operation for operation in operations if operation.target != final]
+    return [
+        durable.Operation(operation.kind, moved(operation.path), operation.data, operation.target) for operation in kept
+    ]
+
+
+@pytest.mark.parametrize(
+    ("plant", "expected"),
+    [
+        (without_file_fsync, {FALSE_MANIFEST, BROKEN, NONE_LEFT, NOT_DURABLE}),
+        (without_directory_fsync, {BROKEN, NONE_LEFT, NOT_DURABLE}),
+        (without_temporary_directory_fsync, {BROKEN, NONE_LEFT, NOT_DURABLE}),
+        (without_inner_directory_fsync, {BROKEN, NONE_LEFT, NOT_DURABLE}),
+        (without_parent_fsync, {NONE_LEFT, NOT_DURABLE, FALSE_JOURNAL}),
+        (dropping_before_the_rename, {BROKEN, NONE_LEFT}),
+        (dropping_in_place, {BROKEN}),
+        (journal_before_the_rename, {FALSE_JOURNAL}),
+    ],
+)
+def test_a_planted_error_is_found(tmp_path, monkeypatch, plant, expected):
+    run = tmp_path / "run"
+    run.mkdir()
+    commit(run, 1, "zarr")
+    before = crash_states.load(run)
+    plant(monkeypatch, run)
+    with durable.recording() as operations:
+        commit(run, 2, "zarr")
+    found, _ = findings(before, run, operations, tmp_path / "scratch")
+    assert found >= expected
+
+
+@pytest.mark.parametrize(
+    ("reorder", "expected"), [(manifest_first, {FALSE_MANIFEST}), (under_its_final_name, {BROKEN})]
+)
+def test_another_order_is_found(tmp_path, reorder, expected):
+    before, operations = record(tmp_path / "run", "zarr")
+    found, _ = findings(before, tmp_path / "run", reorder(operations), tmp_path / "scratch")
+    assert found >= expected

@@ -1,0 +1,131 @@
+import json
+
+import crc32c
+import pytest
+
+from storage import durable, manifest
+
+
+def test_files_are_written_whole_with_length_and_checksum(tmp_path):
+    path = tmp_path / "file"
+    expected = (11, crc32c.crc32c(b"hello world"))
+    assert durable.write_file(path, b"hello world") == expected
+    assert durable.write_file(path, (piece for piece in (b"hello", memoryview(b" "), b"world"))) == expected
+    assert path.read_bytes() == b"hello world"
+    assert durable.adopt_file(path) == expected
+    assert durable.checksum_file(path) == expected
+
+
+def test_recording_has_every_step_in_order_with_its_data(tmp_path):
+    with durable.recording() as operations:
+        durable.make_dir(tmp_path / "a")
+        durable.write_file(tmp_path / "a/x", [b"1", b"2"])
+        durable.fsync_dir(tmp_path / "a")
+        durable.rename(tmp_path / "a", tmp_path / "b")
+        durable.replace_file(tmp_path / "b/x", b"3")
+        durable.remove_tree(tmp_path / "b")
+    durable.make_dir(tmp_path / "c")
+    assert [operation.kind for operation in operations] == [
+        "make_dir", "write_file", "fsync_file", "fsync_dir", "rename",
+        "write_file", "fsync_file", "rename", "fsync_dir", "remove_file", "remove_dir",
+    ]  # fmt: skip
+    assert operations[1].data == b"12"
+    assert operations[4].target == tmp_path / "b"
+    assert not (tmp_path / "b").exists()
+
+
+def test_adopted_trees_are_synced_from_the_deepest_directory_up(tmp_path):
+    (tmp_path / "t/a/b").mkdir(parents=True)
+    (tmp_path / "t/a/b/x").write_bytes(b"x")
+    (tmp_path / "t/y").write_bytes(b"yy")
+    with durable.recording() as operations:
+        files = durable.adopt_tree(tmp_path / "t")
+    assert {name: length for name, (length, _) in files.items()} == {"t/a/b/x": 1, "t/y": 2}
+    synced = [operation.path.name for operation in operations if operation.kind == "fsync_dir"]
+    assert synced == ["b", "a", "t"]
+    assert {operation.path.name for operation in operations if operation.kind == "fsync_file"} == {"x", "y"}
+
+
+def test_trees_are_removed_without_following_links(tmp_path):
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside/file").write_bytes(b"kept")
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree/link").symlink_to(tmp_path / "outside")
+    durable.remove_tree(tmp_path / "tree")
+    assert not (tmp_path / "tree").exists()
+    assert (tmp_path / "outside/file").read_bytes() == b"kept"
+
+
+def test_a_failed_replacement_leaves_the_old_content_and_nothing_else(tmp_path, monkeypatch):
+    durable.replace_file(tmp_path / "file", b"old")
+
+    def fail(source, target):
+        raise OSError("no")
+
+    monkeypatch.setattr(durable, "rename", fail)
+    with pytest.raises(OSError, match="no"):
+        durable.replace_file(tmp_path / "file", b"new")
+    assert (tmp_path / "file").read_bytes() == b"old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("torn", [b"half a li", b"\0" * 9000, b"x" * 4096])
+def test_a_torn_last_line_is_not_read_and_cut_off_before_the_next(tmp_path, torn):
+    journal = tmp_path / "journal"
+    assert durable.read_lines(journal) == []
+    durable.append_line(journal, "one\u2028still one")
+    with journal.open("ab") as file:
+        file.write(torn)
+    assert durable.read_lines(journal) == ["one\u2028still one"]
+    durable.append_line(journal, "two")
+    assert durable.read_lines(journal) == ["one\u2028still one", "two"]
+    assert journal.read_bytes().endswith(b"one\ntwo\n")
+    with pytest.raises(ValueError, match="line break"):
+        durable.append_line(journal, "a\nb")
+
+
+def test_manifest_round_trip_and_every_flipped_bit(tmp_path):
+    path = tmp_path / "manifest.json"
+    fields = {"numbers": [2**64 - 1, 0.1, -0.0, 1e-300], "name": "é"}
+    stated = manifest.write_manifest(path, "thing", 3, fields)
+    content = manifest.read_manifest(path, "thing", 3)
+    assert content == {"format": "thing", "format_version": 3, "content_hash": stated, **fields}
+    data = path.read_bytes()
+    for bit in range(8 * len(data)):
+        flipped = bytearray(data)
+        flipped[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(flipped)
+        with pytest.raises(OSError, match="damaged"):
+            manifest.read_manifest(path, "thing", 3)
+
+
+def test_other_formats_and_versions_are_refused_with_both_values(tmp_path):
+    path = tmp_path / "manifest.json"
+    manifest.write_manifest(path, "thing", 3, {})
+    with pytest.raises(ValueError, match=r"'thing'.*'other'"):
+        manifest.read_manifest(path, "other", 3)
+    with pytest.raises(ValueError, match=r"format_version 3 .*format_version 4"):
+        manifest.read_manifest(path, "thing", 4)
+    with pytest.raises(FileNotFoundError):
+        manifest.read_manifest(tmp_path / "absent", "thing", 4)
+    with pytest.raises(ValueError, match="format_version"):
+        manifest.write_manifest(path, "thing", 3, {"format_version": 1})
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"{}", b"null", b"\0" * 50, b'{"content_hash": 1}', b"\xff"])
+def test_what_is_no_manifest_is_damaged(tmp_path, content):
+    path = tmp_path / "manifest.json"
+    path.write_bytes(content)
+    with pytest.raises(OSError, match="damaged"):
+        manifest.read_manifest(path, "thing", 3)
+
+
+def test_content_hash_depends_on_content_only():
+    assert manifest.content_hash({"a": 1, "b": [1.5]}) == manifest.content_hash(json.loads('{"b": [1.5],\n"a": 1}'))
+    assert manifest.content_hash({"a": 1}) != manifest.content_hash({"a": 1.0})
+
+
+@pytest.mark.parametrize("value", [(1, 2), {1: 2}, {"x": float("nan")}, {"x": float("inf")}, {"x": {1}}, {"x": b"1"}])
+def test_values_that_json_would_change_are_refused(value):
+    with pytest.raises(ValueError, match=r"the state .* use dictionaries"):
+        manifest.exact_json(value, "the state")

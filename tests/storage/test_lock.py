@@ -1,0 +1,48 @@
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from storage.lock import RunLock
+
+HOLDER = """
+import os, sys, time
+from pathlib import Path
+from storage.lock import RunLock
+with RunLock(Path(sys.argv[1])):
+    child = os.fork()  # an orphan that outlives the holder
+    if child:
+        print(child, flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_second_holder_is_refused_and_told_who_holds_it(tmp_path):
+    path = tmp_path / "run.lock"
+    with RunLock(path), pytest.raises(BlockingIOError, match=f"locked by process {os.getpid()}"):
+        RunLock(path).acquire()
+    with RunLock(path) as again, pytest.raises(BlockingIOError, match="already"):
+        again.acquire()
+    assert path.read_text() == ""
+
+
+def test_the_lock_is_free_after_kill_9_even_with_a_forked_child_left(tmp_path):
+    path = tmp_path / "run.lock"
+    holder = subprocess.Popen([sys.executable, "-c", HOLDER, str(path)], stdout=subprocess.PIPE, text=True)
+    child = int(holder.stdout.readline())
+    try:
+        with pytest.raises(BlockingIOError, match=f"locked by process {holder.pid}"):
+            RunLock(path).acquire()
+        holder.kill()
+        holder.wait()
+        assert path.read_text() == f"{holder.pid}\n"
+        os.kill(child, 0)  # the child is still there
+        with RunLock(path):
+            assert path.read_text() == f"{os.getpid()}\n"
+    finally:
+        os.kill(child, signal.SIGKILL)
+        holder.kill()
+        holder.stdout.close()
+        holder.wait()

@@ -1,0 +1,121 @@
+import gc
+import mmap
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from storage import mapping
+from storage.mapping import HUGE_PAGE_BYTES, Region
+
+PAGE = mmap.PAGESIZE
+
+
+def region(path, name, shape, dtype="float32", offset=0, size=None):
+    """A region over a file of its own, whose cells count up from 1."""
+    cells = np.arange(1, np.prod(shape) + 1, dtype=dtype)
+    with path.open("wb") as file:
+        file.truncate(offset + cells.nbytes)
+        file.seek(offset)
+        file.write(cells.tobytes())
+    return Region(name, str(path), offset, cells.nbytes, shape, dtype)
+
+
+def mapped_files():
+    return {line.split(maxsplit=5)[-1] for line in Path("/proc/self/maps").read_text().splitlines()}
+
+
+def test_regions_of_odd_sizes_form_one_flat_array(tmp_path):
+    regions = [
+        region(tmp_path / "a", "a", (3, 5)),
+        region(tmp_path / "b", "b", (7,), offset=3 * PAGE),
+        region(tmp_path / "c", "c", (600_001, 2), offset=HUGE_PAGE_BYTES),
+        region(tmp_path / "d", "d", (600_001, 1), offset=PAGE),  # large, and not at a multiple of 2 MiB in its file
+        region(tmp_path / "e", "e", (2, 2, 2)),
+    ]
+    mapped = mapping.map_regions(regions, writable=True, populate=True)
+    address = mapped.flat.__array_interface__["data"][0]
+    assert address % HUGE_PAGE_BYTES == 0
+    assert mapped.flat.dtype == np.float32
+    end = 0
+    for one in regions:
+        start, count = mapped.offsets[one.name], np.prod(one.shape)
+        assert start >= end
+        assert not mapped.flat[end:start].any()  # gaps can be read and are zero
+        assert (mapped.flat[start : start + count] == np.arange(1, count + 1)).all()
+        assert mapped.view(one.name).shape == one.shape
+        end = start + count
+    assert end == mapped.flat.size
+    assert (address + 4 * mapped.offsets["c"]) % HUGE_PAGE_BYTES == 0
+    mapped.flat[mapped.offsets["a"] + 15] = 9  # a gap can be written, harmlessly
+    mapped.view("c")[-1, -1] = -5
+    assert np.fromfile(tmp_path / "c", np.float32)[-1] == -5
+
+
+def test_pages_go_when_the_last_array_goes_and_not_before(tmp_path):
+    one = region(tmp_path / "cells", "a", (5000,))
+    mapped = mapping.map_regions([one], writable=False, populate=True)
+    part = mapped.view("a")[4990:]
+    assert not part.flags.writeable
+    mapped.close()
+    with pytest.raises(ValueError, match="closed"):
+        mapped.view("a")
+    gc.collect()
+    assert part.tolist() == list(range(4991, 5001))
+    assert str(tmp_path / "cells") in mapped_files()
+    del part
+    gc.collect()
+    assert str(tmp_path / "cells") not in mapped_files()
+
+
+@pytest.mark.parametrize("missing", [1, 5 * PAGE])
+def test_a_truncated_file_is_refused_and_not_extended(tmp_path, missing):
+    one = region(tmp_path / "cells", "a", (10_000,))
+    os.truncate(one.path, 40_000 - missing)
+    with pytest.raises(OSError, match=rf"truncated: {40_000 - missing} bytes, and array 'a' ends at byte 40000"):
+        mapping.map_regions([one], writable=True, populate=True)
+    assert Path(one.path).stat().st_size == 40_000 - missing
+
+
+def test_regions_that_do_not_fit_are_refused(tmp_path):
+    good = region(tmp_path / "a", "a", (4,))
+    double = region(tmp_path / "b", "b", (4,), "float64")
+    with pytest.raises(ValueError, match="float32, float64"):
+        mapping.map_regions([good, double], writable=True, populate=False)
+    with pytest.raises(ValueError, match="at least one"):
+        mapping.map_regions([], writable=True, populate=False)
+    with pytest.raises(ValueError, match="different names"):
+        mapping.map_regions([good, good], writable=True, populate=False)
+    with pytest.raises(ValueError, match="page size"):
+        mapping.map_regions([Region("a", good.path, 8, 8, (2,), "float32")], writable=True, populate=False)
+    with pytest.raises(ValueError, match="which takes 16"):
+        mapping.map_regions([Region("a", good.path, 0, 8, (4,), "float32")], writable=True, populate=False)
+    with pytest.raises(FileNotFoundError):
+        mapping.map_regions([Region("a", str(tmp_path / "no"), 0, 8, (2,), "float32")], writable=True, populate=False)
+    with pytest.raises(ValueError, match="shape"):
+        mapping.regions_from_json([{**mapping.regions_to_json([good])[0], "shape": "x"}])
+    assert mapping.regions_from_json(mapping.regions_to_json([good])) == (good,)
+
+
+def test_populating_works_without_the_kernel_s_help(tmp_path, monkeypatch):
+    monkeypatch.setattr(mapping, "_MADV_POPULATE_WRITE", 9999)  # EINVAL, as before Linux 5.14
+    mapped = mapping.map_regions([region(tmp_path / "a", "a", (5000,))], writable=True, populate=True)
+    assert mapped.view("a").sum() == 5000 * 5001 // 2
+
+
+def test_cells_are_shared_with_another_process(tmp_path, worker):
+    block = mapping.create_cells(tmp_path / "cells", (2, 3))
+    assert block.cells.dtype == np.int64
+    assert not block.cells.any()
+    block.cells[1, 2] = 2**40
+    worker({"cells": str(block.path), "shape": [2, 3], "add": 5})
+    assert block.cells.tolist() == [[5, 5, 5], [5, 5, 2**40 + 5]]
+    with pytest.raises(FileExistsError):
+        mapping.create_cells(tmp_path / "cells", (2, 3))
+    with pytest.raises(OSError, match="48 bytes"):
+        mapping.map_cells(tmp_path / "cells", (2, 4))
+    with pytest.raises(ValueError, match=">= 1"):
+        mapping.create_cells(tmp_path / "none", (0,))
+    block.close()
+    assert (tmp_path / "cells").exists()
