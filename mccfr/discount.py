@@ -21,20 +21,20 @@ _LOG_ZERO = -800.0  # exp of it is 0 in float64; a factor of exactly 0, kept fin
 class Discount(NamedTuple):
     """What a kernel needs for one period.
 
-    weight       float64        factor of every new update
-    lazy         int64          1: rows carry stamps and are discounted when updated
-    ends         int64          period ends so far that discount
-    log_positive [P] float64    sums of logarithms of the factors of positive regrets after 0, 1, .. P-1 period ends
-    log_negative [P] float64    of negative regrets
-    log_sum      [P] float64    of strategy sums
+    weight  float64  factor of every new update
+    lazy    int64    1: rows carry stamps and are discounted when updated
+    ends    int64    period ends so far that discount
+    positive_factors, negative_factors, sum_factors  [2, P] float64
+            row 0: the factor of period end 1, 2, .. P-1 for positive regrets, negative regrets, strategy sums
+            row 1: sums of their logarithms up to that end; column 0 of both stands for no period end
     """
 
     weight: float
     lazy: int
     ends: int
-    log_positive: npt.NDArray[np.float64]
-    log_negative: npt.NDArray[np.float64]
-    log_sum: npt.NDArray[np.float64]
+    positive_factors: npt.NDArray[np.float64]
+    negative_factors: npt.NDArray[np.float64]
+    sum_factors: npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -79,33 +79,24 @@ class Schedule:
     def at(self, nodes: int, known: Discount | None = None) -> Discount:
         """The kernels' form at a node count; the tables of `known` are used again where they reach far enough."""
         ends = self.effective_period(nodes) - 1
-        if known is not None and len(known.log_sum) > ends:
-            return known._replace(weight=self.weight(nodes), ends=ends)
-        logs = np.zeros((3, 1)) if not self.lazy else self._log_factors(2 * ends + 64)
-        return Discount(self.weight(nodes), int(self.lazy), ends if self.lazy else 0, logs[0], logs[1], logs[2])
+        if known is not None and known.sum_factors.shape[1] > ends:
+            return known._replace(weight=self.weight(nodes), ends=ends if self.lazy else 0)
+        factors = np.ones((3, 2, 1)) if not self.lazy else self._factors(2 * ends + 64)
+        return Discount(self.weight(nodes), int(self.lazy), ends if self.lazy else 0, *factors)
 
-    def _log_factors(self, count: int) -> npt.NDArray[np.float64]:
-        """[3, count+1] running sums of log factors of positive regrets, negative regrets and sums."""
+    def _factors(self, count: int) -> npt.NDArray[np.float64]:
+        """[3, 2, count+1]: factors and their log sums for positive regrets, negative regrets and strategy sums."""
         n = np.arange(1, count + 1, dtype=np.float64)
-        logs = np.zeros((3, count + 1))
-        for row, exponent in ((0, self.alpha), (1, self.beta)):
+        found = np.zeros((3, 2, count + 1))
+        found[:, 0] = 1.0
+        for kind, exponent in ((0, self.alpha), (1, self.beta)):
             if exponent == np.inf:
                 continue  # no discount: factor 1
             # log(n^x / (n^x + 1)) = -log(1 + n^-x); x = -infinity: factor 0, also after period 1
-            term = np.full(count, _LOG_ZERO) if exponent == -np.inf else -np.logaddexp(0.0, -exponent * np.log(n))
-            logs[row, 1:] = np.cumsum(np.maximum(term, _LOG_ZERO))
-        logs[2, 1:] = np.cumsum(self.gamma * np.log(n / (n + 1)))
-        return logs
-
-
-def bring_forward(
-    values: npt.NDArray[np.float64],
-    stamps: npt.NDArray[np.uint32],
-    ends: int,
-    positive: npt.NDArray[np.float64],
-    negative: npt.NDArray[np.float64],
-) -> npt.NDArray[np.float64]:
-    """Values [..., A] discounted from each row's stamp [...] to `ends` period ends: what an eager sweep would hold."""
-    gap_positive = np.exp(positive[ends] - positive[stamps])[..., None]
-    gap_negative = np.exp(negative[ends] - negative[stamps])[..., None]
-    return np.where(values > 0, values * gap_positive, values * gap_negative)
+            zero = exponent == -np.inf
+            term = np.full(count, _LOG_ZERO) if zero else -np.logaddexp(0.0, -exponent * np.log(n))
+            found[kind, 0, 1:] = 0.0 if zero else 1 / (1 + n**-exponent)
+            found[kind, 1, 1:] = np.cumsum(np.maximum(term, _LOG_ZERO))
+        found[2, 0, 1:] = (n / (n + 1)) ** self.gamma
+        found[2, 1, 1:] = np.cumsum(self.gamma * np.log(n / (n + 1)))
+        return found

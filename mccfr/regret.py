@@ -1,8 +1,49 @@
-"""Regret matching and updates of table rows: the helpers that every sampled kernel shares."""
+"""Regret matching and updates of table rows, action by action: the arithmetic that every sampled kernel shares.
+
+The packed kernels do the same to a whole row at once (`mccfr.sampling.rows`), bit for bit: both add in the order that
+suits eight lanes, so sums here look more roundabout than they need to.  Rows may have any number of actions; tables,
+strategies and values may be float32 or float64.
+"""
 
 from math import exp
 
-from abstraction.jit import njit
+import numpy as np
+
+from abstraction.jit import intrinsic, njit
+
+_LANES = 8
+_SHORT_GAP = 16  # period ends whose factors are multiplied one by one
+
+
+@intrinsic
+def as_element(typing_context, array, number):
+    """`number` converted to the dtype of `array`: keeps float32 arithmetic in float32."""
+
+    def codegen(context, builder, signature, arguments):
+        return context.cast(builder, arguments[1], number, array.dtype)
+
+    return array.dtype(array, number), codegen
+
+
+@njit
+def _lane(values, place, count, lane):
+    """Sum of every eighth value from `lane` on."""
+    total = as_element(values, 0.0)
+    for i in range(place + lane, place + count, _LANES):
+        total += values[i]
+    return total
+
+
+@njit
+def total_of(values, place, count):
+    """Sum of values[place : place+count] in the order of eight lanes folded in half three times."""
+    return (
+        (_lane(values, place, count, 0) + _lane(values, place, count, 4))
+        + (_lane(values, place, count, 2) + _lane(values, place, count, 6))
+    ) + (
+        (_lane(values, place, count, 1) + _lane(values, place, count, 5))
+        + (_lane(values, place, count, 3) + _lane(values, place, count, 7))
+    )
 
 
 @njit
@@ -10,72 +51,118 @@ def regret_matching(regret, start, actions, sigma, place):
     """Current strategy of a row: sigma[place:place+actions] in proportion to positive regrets, else uniform.
 
     Hart & Mas-Colell 2000; Zinkevich et al. 2007, equation 8.  `regret` is the flat table, `start` the row's first
-    cell; `sigma` float64 is changed in place.
+    cell; `sigma`, of the same dtype, is changed in place.
     """
-    total = 0.0
+    one = as_element(sigma, 1.0)
     for a in range(actions):
-        positive = max(float(regret[start + a]), 0.0)
-        sigma[place + a] = positive
-        total += positive
-    if total > 0.0:
-        scale = 1.0 / total
+        sigma[place + a] = max(regret[start + a], as_element(sigma, 0.0))
+    total = total_of(sigma, place, actions)
+    if total > 0:
         for a in range(actions):
-            sigma[place + a] *= scale
+            sigma[place + a] /= total
     else:
         for a in range(actions):
-            sigma[place + a] = 1.0 / actions
+            sigma[place + a] = one / as_element(sigma, actions)
+
+
+@njit
+def _share(sigma, place, actions, a):
+    return sigma[place + a] if 0 <= a < actions else as_element(sigma, 0.0)
+
+
+@njit
+def _pair(sigma, place, actions, a):
+    return _share(sigma, place, actions, a) + _share(sigma, place, actions, a - 1)
+
+
+@njit
+def _four(sigma, place, actions, a):
+    return _pair(sigma, place, actions, a) + _pair(sigma, place, actions, a - 2)
+
+
+@njit
+def last_possible(sigma, place, actions):
+    """The last action of positive probability: what is drawn where rounding leaves the sum of a row below u."""
+    for a in range(actions - 1, 0, -1):
+        if sigma[place + a] > 0:
+            return a
+    return 0
 
 
 @njit
 def choose(sigma, place, actions, u):
-    """Action drawn from sigma[place:place+actions] by u in [0, 1): the number of prefix sums <= u, at most the last.
+    """Action drawn from sigma[place:place+actions] by u in [0, 1): the number of prefix sums <= u.
 
     An action of probability 0 is never drawn, also where rounding leaves the sum a hair below 1.
     """
-    total = 0.0
-    last = 0
-    for a in range(actions):
-        if sigma[place + a] > 0.0:
-            total += sigma[place + a]
-            last = a
-            if u < total:
+    limit = as_element(sigma, u)
+    if actions <= _LANES:
+        for a in range(actions):
+            if not _four(sigma, place, actions, a) + _four(sigma, place, actions, a - 4) <= limit:
                 return a
-    return last
+        return last_possible(sigma, place, actions)
+    total = as_element(sigma, 0.0)
+    for a in range(actions):
+        total += sigma[place + a]
+        if not total <= limit:
+            return a
+    return last_possible(sigma, place, actions)
 
 
 @njit
-def add_sums(tables, block, start, actions, sigma, place, weight):
-    """strategy_sum row += weight · sigma, in the block's own dtype, in place."""
-    if tables.wide[block]:
-        for a in range(actions):
-            tables.wide_sum[start + a] += weight * sigma[place + a]
-    else:
-        for a in range(actions):
-            tables.narrow_sum[start + a] += weight * sigma[place + a]
+def add(sums, start, actions, sigma, place, weight):
+    """sums[start:start+actions] += weight · sigma[place:...], in the dtype of `sums`, in place."""
+    factor = as_element(sums, weight)
+    for a in range(actions):
+        sums[start + a] += as_element(sums, sigma[place + a]) * factor
 
 
 @njit
-def discount_regrets(tables, start, actions, stamp, discount):
-    """Bring a regret row forward to the present period: factors of the period ends since its stamp, by sign, in place."""
-    seen = tables.stamp[stamp]
-    if seen != discount.ends:
-        positive = exp(discount.log_positive[discount.ends] - discount.log_positive[seen])
-        negative = exp(discount.log_negative[discount.ends] - discount.log_negative[seen])
-        for a in range(actions):
-            tables.regret[start + a] *= positive if tables.regret[start + a] > 0 else negative
-        tables.stamp[stamp] = discount.ends
+def update(regret, start, actions, value, first, total, weight):
+    """regret[start:start+actions] += weight · (value[first:...] - total), in place."""
+    factor = as_element(regret, weight)
+    for a in range(actions):
+        regret[start + a] += (value[first + a] - total) * factor
 
 
 @njit
-def discount_sums(tables, block, start, actions, stamp, discount):
-    """Bring a strategy-sum row forward to the present period, in place."""
-    seen = tables.stamp[stamp]
-    if seen != discount.ends:
-        factor = exp(discount.log_sum[discount.ends] - discount.log_sum[seen])
-        if tables.wide[block]:
-            for a in range(actions):
-                tables.wide_sum[start + a] *= factor
-        else:
-            for a in range(actions):
-                tables.narrow_sum[start + a] *= factor
-        tables.stamp[stamp] = discount.ends
+def update_sampled(regret, start, actions, action, worth, here, weight):
+    """regret[start:start+actions] += weight · ((worth at the sampled action, else 0) - here), in place."""
+    factor = as_element(regret, weight)
+    for a in range(actions):
+        gain = as_element(regret, worth if a == action else 0.0) - as_element(regret, here)
+        regret[start + a] += gain * factor
+
+
+@njit
+def gap_factor(factors, seen, ends):
+    """Product of the factors of period ends seen+1 .. ends: directly over a short gap, else by logarithms."""
+    if ends - seen > _SHORT_GAP:
+        return exp(factors[1, ends] - factors[1, seen])
+    product = 1.0
+    for end in range(seen + 1, ends + 1):
+        product *= factors[0, end]
+    return product
+
+
+@njit
+def discount_regrets(regret, start, actions, stamps, stamp, ends, positive_factors, negative_factors):
+    """Bring a regret row forward to `ends` period ends: factors of those since its stamp, by sign, in place."""
+    seen = np.int64(stamps[stamp])
+    if seen != ends:
+        positive = as_element(regret, gap_factor(positive_factors, seen, ends))
+        negative = as_element(regret, gap_factor(negative_factors, seen, ends))
+        for a in range(actions):
+            regret[start + a] *= positive if regret[start + a] > 0 else negative
+        stamps[stamp] = ends
+
+
+@njit
+def discount_sums(sums, start, actions, stamps, stamp, ends, sum_factors):
+    """Bring a strategy-sum row forward to `ends` period ends, in place."""
+    seen = np.int64(stamps[stamp])
+    if seen != ends:
+        factor = as_element(sums, gap_factor(sum_factors, seen, ends))
+        for a in range(actions):
+            sums[start + a] *= factor
+        stamps[stamp] = ends

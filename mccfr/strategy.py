@@ -55,7 +55,9 @@ def average_strategy(
     """The average strategy of `strategy_sum` tables by name, [bucket, slot] each (cells of padding are ignored).
 
     Where tables carry stamps and `discount` is given, weights are brought forward to its period (lazy discounting;
-    probabilities do not depend on it).  Raises `ValueError` where a sum is negative or not finite: no run writes such a table.
+    probabilities do not depend on it).
+
+    Raises `ValueError` where a sum is negative or not finite: no run writes such a table.
     """
     probability, weight = [], []
     for block in range(2 * game.tree.streets):
@@ -68,7 +70,7 @@ def average_strategy(
             _normalise(np.ascontiguousarray(sums), starts, p, w)
             stamps = tables.get(table_name("strategy_sum_stamp", block))
             if stamps is not None and discount is not None:
-                w *= np.exp(discount.log_sum[discount.ends] - discount.log_sum[stamps.astype(np.int64)])
+                w *= np.exp(discount.sum_factors[1, discount.ends] - discount.sum_factors[1, stamps.astype(np.int64)])
         probability.append(p)
         weight.append(w)
     return Strategy(tuple(probability), tuple(weight))

@@ -9,7 +9,7 @@ from llvmlite import ir
 from abstraction.jit import intrinsic, njit, types
 
 START, STOP, NODE_LIMIT = 0, 1, 2
-"""Cells of a kernel's `limits` [3] int64: deals START..STOP-1 of the batch, unless NODE_LIMIT nodes are reached first."""
+"""Cells of a kernel's `limits` [3] int64: deals START..STOP-1 of the batch, fewer once NODE_LIMIT nodes are reached."""
 
 
 class Hand(NamedTuple):
@@ -22,20 +22,20 @@ class Hand(NamedTuple):
 
 
 class Worklist(NamedTuple):
-    """Scratch of external sampling: N nodes (packed: decisions), E cells of strategies.
+    """Scratch of external sampling: N nodes (packed: decisions), E cells of strategies, dtype of the regrets R.
 
-    order  [N] int32    nodes in the order visited
-    start  [N] int64    first regret cell of the row; by place in the worklist (packed) or by node (general)
-    child  [N] int32    place of the first child in the worklist, -1: the hand ended here (packed); child node (general)
-    value  [N] float64  chips for the traverser
-    sigma  [E] float64  current strategies of the rows visited
+    order  [N] int32  nodes in the order visited
+    start  [N] int64  first regret cell of the row; by place in the worklist (packed) or by node (general)
+    child  [N] int32  place of the first child in the worklist, -1: the hand ended here (packed); child node (general)
+    value  [N] R      chips for the traverser
+    sigma  [E] R      current strategies of the rows visited
     """
 
     order: npt.NDArray[np.int32]
     start: npt.NDArray[np.int64]
     child: npt.NDArray[np.int32]
-    value: npt.NDArray[np.float64]
-    sigma: npt.NDArray[np.float64]
+    value: npt.NDArray[np.floating]
+    sigma: npt.NDArray[np.floating]
     hand: Hand
 
 
@@ -46,14 +46,14 @@ class Path(NamedTuple):
     stamp    [L] int64      stamp of the row
     actions  [L] int32      number of actions
     action   [L] int32      the one taken
-    sigma    [L+1, A] float64 flat  strategies; the last A cells serve the opponent
+    sigma    [(L+1)·A] R    strategies, in the dtype of the regrets; the last A cells serve the opponent
     """
 
     row: npt.NDArray[np.int64]
     stamp: npt.NDArray[np.int64]
     actions: npt.NDArray[np.int32]
     action: npt.NDArray[np.int32]
-    sigma: npt.NDArray[np.float64]
+    sigma: npt.NDArray[np.floating]
     hand: Hand
 
 
@@ -61,26 +61,26 @@ def _new_hand(blocks: int) -> Hand:
     return Hand(*(np.zeros(blocks, np.int64) for _ in range(4)))
 
 
-def new_worklist(nodes: int, strategy_cells: int, blocks: int) -> Worklist:
-    """Scratch for `nodes` nodes: packed trees need 8 cells of strategies a node, general records one."""
+def new_worklist(nodes: int, strategy_cells: int, blocks: int, dtype: npt.DTypeLike) -> Worklist:
+    """Scratch for `nodes` nodes and regrets of `dtype`: packed trees need 8 cells of strategies a node, others one."""
     return Worklist(
         np.zeros(nodes, np.int32),
         np.zeros(nodes, np.int64),
         np.zeros(nodes, np.int32),
-        np.zeros(nodes),
-        np.zeros(strategy_cells),
+        np.zeros(nodes, dtype),
+        np.zeros(strategy_cells, dtype),
         _new_hand(blocks),
     )
 
 
-def new_path(depth: int, max_actions: int, blocks: int) -> Path:
-    """Scratch for paths of at most `depth` decisions with at most `max_actions` actions."""
+def new_path(depth: int, max_actions: int, blocks: int, dtype: npt.DTypeLike) -> Path:
+    """Scratch for paths of at most `depth` decisions with at most `max_actions` actions, regrets of `dtype`."""
     return Path(
         np.zeros(depth, np.int64),
         np.zeros(depth, np.int64),
         np.zeros(depth, np.int32),
         np.zeros(depth, np.int32),
-        np.zeros((depth + 1) * max_actions),
+        np.zeros((depth + 1) * max_actions, dtype),
         _new_hand(blocks),
     )
 
@@ -105,11 +105,7 @@ def prefetch(typing_context, array, index):
 
 
 @njit
-def place_hand(tables, bucket, deal, hand):
-    """Find where the deal's rows of every block begin; `hand` is changed in place."""
-    for block in range(tables.width.shape[0]):
-        own = np.int64(bucket[deal, block])
-        hand.regrets[block] = tables.regret_base[block] + own * tables.width[block]
-        hand.sums[block] = tables.sum_base[block] + own * tables.width[block]
-        hand.regret_stamps[block] = tables.regret_stamp_base[block] + own * tables.rows[block]
-        hand.sum_stamps[block] = tables.sum_stamp_base[block] + own * tables.rows[block]
+def locate(base, width, bucket, deal, first):
+    """first[b] = base[b] + bucket[deal, b] · width[b] for every block, in place: where a hand's rows begin."""
+    for block in range(base.shape[0]):
+        first[block] = base[block] + np.int64(bucket[deal, block]) * width[block]

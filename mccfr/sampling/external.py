@@ -1,19 +1,31 @@
 """External-sampling MCCFR (Lanctot, Waugh, Zinkevich & Bowling 2009, section 3.2).
 
 An iteration is one deal and one traversal for each player with that deal.  At the traverser's nodes every action is
-walked and regrets are updated; at the opponent's nodes one action is sampled from his current strategy and that strategy
-is added to his strategy sum, with no reach factor: the sampling supplies it.  A traversal is a breadth-first worklist:
-the forward pass computes strategies and pushes children, asking for each child's row when it is pushed, so that many
-cache misses are under way at once; the backward pass computes values and updates regrets.
+walked and regrets are updated; at the opponent's nodes one action is sampled from his current strategy and that
+strategy is added to his strategy sum, with no reach factor: the sampling supplies it.  A traversal is a breadth-first
+worklist: the forward pass computes strategies and pushes children, asking for each child's row when it is pushed, so
+that many cache misses are under way at once; the backward pass computes values and updates regrets.
 
-Two kernels, equal to the last bit where both apply: over packed betting trees, and over general records.
+Two kernels, equal to the last bit where both apply: over packed betting trees, whose rows are handled as vectors, and
+over general records, action by action.  Arrays are taken out of their tuples once, at the top: in a loop that would
+cost a reference count each time.
 """
 
 from abstraction.jit import njit
-from mccfr.regret import add_sums, choose, discount_regrets, discount_sums, regret_matching
+from mccfr.regret import (
+    add,
+    choose,
+    discount_regrets,
+    discount_sums,
+    last_possible,
+    regret_matching,
+    total_of,
+    update,
+)
 from mccfr.rng import uniform
-from mccfr.sampling.common import NODE_LIMIT, START, STOP, place_hand, prefetch
-from mccfr.tree import CHANCE, MAX_PACKED_ACTIONS, TERMINAL
+from mccfr.sampling.common import NODE_LIMIT, START, STOP, locate, prefetch
+from mccfr.sampling.rows import LANES, add_row, choose_row, regret_matching_row, update_row
+from mccfr.tree import CHANCE, TERMINAL
 
 
 @njit
@@ -21,93 +33,103 @@ def external_sampling_packed(tree, tables, deals, limits, discount, rng, work):
     """Run deals of a batch over a packed tree; `tables`, `rng` and `work` are changed in place.
 
     tree [D] PACKED_NODE; tables TableArrays; deals Deals; limits [3] int64; discount Discount; rng [4] uint64; work
-    Worklist for D nodes and MAX_PACKED_ACTIONS·D cells.  Returns (iterations run, nodes touched): it stops after the first
-    iteration that reaches limits[NODE_LIMIT].
+    Worklist for D nodes and 8·D cells.  Returns (iterations run, nodes touched): it stops after the first iteration
+    that reaches limits[NODE_LIMIT].
     """
+    regret, narrow_sum, wide_sum, wide, stamps = (
+        tables.regret,
+        tables.narrow_sum,
+        tables.wide_sum,
+        tables.wide,
+        tables.stamp,
+    )
+    order, start, child, value, sigma, hand = work.order, work.start, work.child, work.value, work.sigma, work.hand
+    regrets, sums, regret_stamps, sum_stamps = hand.regrets, hand.sums, hand.regret_stamps, hand.sum_stamps
+    ends, positive_factors, negative_factors, sum_factors = (
+        discount.ends,
+        discount.positive_factors,
+        discount.negative_factors,
+        discount.sum_factors,
+    )
+    weight, lazy = discount.weight, discount.lazy
     nodes, deal = 0, limits[START]
     while deal < limits[STOP] and nodes < limits[NODE_LIMIT]:
-        place_hand(tables, deals.bucket, deal, work.hand)
+        locate(tables.regret_base, tables.width, deals.bucket, deal, regrets)
+        locate(tables.sum_base, tables.width, deals.bucket, deal, sums)
+        if lazy:
+            locate(tables.regret_stamp_base, tables.rows, deals.bucket, deal, regret_stamps)
+            locate(tables.sum_stamp_base, tables.rows, deals.bucket, deal, sum_stamps)
         for traverser in range(2):
             sign = 1.0 - 2.0 * traverser
             result = sign * deals.result[deal]
-            nodes += _forward_packed(tree, tables, traverser, sign, result, discount, rng, work)
+            # Forward: strategies, strategy sums, choices; children are pushed.
+            order[0] = 0
+            start[0] = regrets[tree[0].block] + tree[0].slot
+            tail, place = 1, 0
+            while place < tail:
+                node = tree[order[place]]
+                block, actions, mine = node.block, node.actions, place * LANES
+                regret_matching_row(regret, start[place], actions, sigma, mine)
+                nodes += node.touched
+                child[place] = tail
+                endings = node.folds + node.ends
+                first, stop = 0, actions - endings
+                if node.player == traverser:
+                    nodes += node.leaves_touched
+                else:
+                    row = sums[block] + node.slot
+                    if wide[block]:
+                        if lazy:
+                            discount_sums(
+                                wide_sum, row, actions, stamps, sum_stamps[block] + node.row, ends, sum_factors
+                            )
+                        add_row(wide_sum, row, actions, sigma, mine, weight)
+                    else:
+                        if lazy:
+                            discount_sums(
+                                narrow_sum, row, actions, stamps, sum_stamps[block] + node.row, ends, sum_factors
+                            )
+                        add_row(narrow_sum, row, actions, sigma, mine, weight)
+                    action = choose_row(sigma, mine, uniform(rng))
+                    if action >= actions:
+                        action = last_possible(sigma, mine, actions)
+                    first = action - endings
+                    stop = first + 1
+                    if first < 0:  # the hand ends here
+                        stop = first
+                        child[place] = -1
+                        if node.folds and action == 0:
+                            nodes += node.leaves_touched - node.end_touched
+                            value[place] = sign * node.fold_value
+                        else:
+                            nodes += node.end_touched
+                            value[place] = result * node.call_value
+                for k in range(first, stop):
+                    index = node.first + k
+                    below = tree[index]
+                    order[tail] = index
+                    start[tail] = regrets[below.block] + below.slot
+                    prefetch(regret, start[tail])
+                    tail += 1
+                place += 1
+            # Backward: values from the leaves up, and the traverser's regrets.
+            for place in range(tail - 1, -1, -1):
+                node = tree[order[place]]
+                if node.player != traverser:
+                    if child[place] >= 0:
+                        value[place] = value[child[place]]
+                    continue
+                if lazy:
+                    stamp = regret_stamps[node.block] + node.row
+                    discount_regrets(
+                        regret, start[place], node.actions, stamps, stamp, ends, positive_factors, negative_factors
+                    )
+                endings = (node.folds, sign * node.fold_value, node.ends, result * node.call_value)
+                value[place] = update_row(
+                    regret, start[place], node.actions, sigma, place * LANES, value, child[place], endings, weight
+                )
         deal += 1
     return deal - limits[START], nodes
-
-
-@njit
-def _forward_packed(tree, tables, traverser, sign, result, discount, rng, work):
-    """One traversal: forward, then backward over the worklist.  Returns the nodes touched."""
-    nodes = 0
-    order, start, child, hand = work.order, work.start, work.child, work.hand
-    order[0] = 0
-    tail = 1
-    place = 0
-    while place < tail:
-        node = tree[order[place]]
-        block, actions = node.block, node.actions
-        row = hand.regrets[block] + node.slot
-        sigma = place * MAX_PACKED_ACTIONS
-        regret_matching(tables.regret, row, actions, work.sigma, sigma)
-        nodes += node.touched
-        start[place] = row
-        child[place] = tail
-        endings = node.folds + node.ends
-        if node.player == traverser:
-            nodes += node.leaves_touched
-            first, stop = 0, actions - endings
-        else:
-            action = choose(work.sigma, sigma, actions, uniform(rng))
-            sums = hand.sums[block] + node.slot
-            if discount.lazy:
-                discount_sums(tables, block, sums, actions, hand.sum_stamps[block] + node.row, discount)
-            add_sums(tables, block, sums, actions, work.sigma, sigma, discount.weight)
-            first = action - endings
-            stop = first + 1
-            if first < 0:  # the hand ends here
-                stop = first
-                child[place] = -1
-                if node.folds and action == 0:
-                    nodes += node.leaves_touched - node.end_touched
-                    work.value[place] = sign * node.fold_value
-                else:
-                    nodes += node.end_touched
-                    work.value[place] = result * node.call_value
-        for k in range(first, stop):
-            index = node.first + k
-            below = tree[index]
-            order[tail] = index
-            prefetch(tables.regret, hand.regrets[below.block] + below.slot)
-            tail += 1
-        place += 1
-    _backward_packed(tree, tables, traverser, sign, result, discount, work, tail)
-    return nodes
-
-
-@njit
-def _backward_packed(tree, tables, traverser, sign, result, discount, work, tail):
-    """Values from the leaves up, and the traverser's regret updates."""
-    value, sigma, hand = work.value, work.sigma, work.hand
-    for place in range(tail - 1, -1, -1):
-        node = tree[work.order[place]]
-        child = work.child[place]
-        if node.player != traverser:
-            if child >= 0:
-                value[place] = value[child]
-            continue
-        actions, row, mine = node.actions, work.start[place], place * MAX_PACKED_ACTIONS
-        endings = node.folds + node.ends
-        fold, call = sign * node.fold_value, result * node.call_value
-        total = 0.0
-        for a in range(actions):
-            here = value[child + a - endings] if a >= endings else (fold if a < node.folds else call)
-            total += sigma[mine + a] * here
-        value[place] = total
-        if discount.lazy:
-            discount_regrets(tables, row, actions, hand.regret_stamps[node.block] + node.row, discount)
-        for a in range(actions):
-            here = value[child + a - endings] if a >= endings else (fold if a < node.folds else call)
-            tables.regret[row + a] += discount.weight * (here - total)
 
 
 @njit
@@ -116,19 +138,22 @@ def external_sampling_general(tree, tables, deals, limits, discount, rng, work):
 
     tree TreeArrays with N nodes; work for N nodes and N cells (a strategy is kept with the children it leads to).
     """
-    nodes, deal = 0, limits[START]
+    hand, nodes, deal = work.hand, 0, limits[START]
     while deal < limits[STOP] and nodes < limits[NODE_LIMIT]:
-        place_hand(tables, deals.bucket, deal, work.hand)
+        locate(tables.regret_base, tables.width, deals.bucket, deal, hand.regrets)
+        locate(tables.sum_base, tables.width, deals.bucket, deal, hand.sums)
+        locate(tables.regret_stamp_base, tables.rows, deals.bucket, deal, hand.regret_stamps)
+        locate(tables.sum_stamp_base, tables.rows, deals.bucket, deal, hand.sum_stamps)
         for traverser in range(2):
-            tail, touched = _forward_general(tree, tables, traverser, discount, rng, work)
-            _backward_general(tree, tables, traverser, deals.result[deal], discount, work, tail)
+            tail, touched = _forward(tree, tables, traverser, discount, rng, work)
+            _backward(tree, tables, traverser, deals.result[deal], discount, work, tail)
             nodes += touched
         deal += 1
     return deal - limits[START], nodes
 
 
 @njit
-def _forward_general(tree, tables, traverser, discount, rng, work):
+def _forward(tree, tables, traverser, discount, rng, work):
     """Visit nodes: strategies, strategy sums, sampled choices.  Returns (length of the worklist, nodes touched)."""
     order, sigma, hand = work.order, work.sigma, work.hand
     order[0] = 0
@@ -147,19 +172,27 @@ def _forward_general(tree, tables, traverser, discount, rng, work):
             tail += 1
             continue
         block = tree.block[node]
-        row = hand.regrets[block] + tree.slot[node]
-        regret_matching(tables.regret, row, actions, sigma, first)
-        work.start[node] = row
+        work.start[node] = hand.regrets[block] + tree.slot[node]
         work.child[node] = first
+        regret_matching(tables.regret, work.start[node], actions, sigma, first)
         if tree.player[node] == traverser:
             for a in range(actions):
                 order[tail] = first + a
                 tail += 1
         else:
-            sums = hand.sums[block] + tree.slot[node]
-            if discount.lazy:
-                discount_sums(tables, block, sums, actions, hand.sum_stamps[block] + tree.row[node], discount)
-            add_sums(tables, block, sums, actions, sigma, first, discount.weight)
+            row, stamp = hand.sums[block] + tree.slot[node], hand.sum_stamps[block] + tree.row[node]
+            if tables.wide[block]:
+                if discount.lazy:
+                    discount_sums(
+                        tables.wide_sum, row, actions, tables.stamp, stamp, discount.ends, discount.sum_factors
+                    )
+                add(tables.wide_sum, row, actions, sigma, first, discount.weight)
+            else:
+                if discount.lazy:
+                    discount_sums(
+                        tables.narrow_sum, row, actions, tables.stamp, stamp, discount.ends, discount.sum_factors
+                    )
+                add(tables.narrow_sum, row, actions, sigma, first, discount.weight)
             chosen = first + choose(sigma, first, actions, uniform(rng))
             order[tail] = chosen
             work.child[node] = chosen
@@ -168,7 +201,7 @@ def _forward_general(tree, tables, traverser, discount, rng, work):
 
 
 @njit
-def _backward_general(tree, tables, traverser, result, discount, work, tail):
+def _backward(tree, tables, traverser, result, discount, work, tail):
     """Values from the leaves up, and the traverser's regret updates."""
     value, sigma, hand = work.value, work.sigma, work.hand
     sign = 1.0 - 2.0 * traverser
@@ -182,12 +215,19 @@ def _backward_general(tree, tables, traverser, result, discount, work, tail):
             value[node] = value[child]
             continue
         actions, row = tree.count[node], work.start[node]
-        total = 0.0
-        for a in range(actions):
-            total += sigma[child + a] * value[child + a]
-        value[node] = total
         if discount.lazy:
             stamp = hand.regret_stamps[tree.block[node]] + tree.row[node]
-            discount_regrets(tables, row, actions, stamp, discount)
+            discount_regrets(
+                tables.regret,
+                row,
+                actions,
+                tables.stamp,
+                stamp,
+                discount.ends,
+                discount.positive_factors,
+                discount.negative_factors,
+            )
         for a in range(actions):
-            tables.regret[row + a] += discount.weight * (value[child + a] - total)
+            sigma[child + a] *= value[child + a]  # the strategy has served: what is left of it is its sum
+        value[node] = total_of(sigma, child, actions)
+        update(tables.regret, row, actions, value, child, value[node], discount.weight)

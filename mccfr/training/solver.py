@@ -71,17 +71,19 @@ class Solver:
         self._choose_kernel(game, config)
 
     def _choose_kernel(self, game: Game, config: SolverConfig) -> None:
-        packed, blocks = can_pack(game.tree), 2 * game.tree.streets
+        packed, blocks, dtype = can_pack(game.tree), 2 * game.tree.streets, self._tables.regret.dtype
         self._tree = pack(game.tree) if packed else game.tree.arrays
         nodes = len(self._tree) if packed else len(game.tree.arrays.kind)
         if config.algorithm == "external-sampling":
             self._kernel = external_sampling_packed if packed else external_sampling_general
-            self._scratch: Worklist | Path = new_worklist(nodes, nodes * (MAX_PACKED_ACTIONS if packed else 1), blocks)
+            self._scratch: Worklist | Path = new_worklist(
+                nodes, nodes * (MAX_PACKED_ACTIONS if packed else 1), blocks, dtype
+            )
             self._extra: tuple[float, ...] = ()
         else:
             self._kernel = outcome_sampling_packed if packed else outcome_sampling_general
             most = MAX_PACKED_ACTIONS if packed else int(game.tree.arrays.count.max())
-            self._scratch = new_path(tree_depth(game.tree), most, blocks)
+            self._scratch = new_path(tree_depth(game.tree), most, blocks, dtype)
             self._extra = (config.epsilon,)
 
     def warm_up(self) -> None:

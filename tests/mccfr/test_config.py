@@ -35,7 +35,7 @@ BAD = {
 
 @pytest.mark.parametrize("message", BAD)
 def test_bad_config_names_file_key_and_what_is_allowed(message):
-    with pytest.raises(ValueError, match="^run.toml: ") as caught:
+    with pytest.raises(ValueError, match=r"^run\.toml: ") as caught:
         config_from(BAD[message], "run.toml")
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -62,7 +62,7 @@ def test_overrides_take_toml_values_and_bare_words(tmp_path):
     path.write_text('[game]\nname = "kuhn"\n')
     config = load_config(path, ["solver.seed=3", "solver.discount=none", "run.nodes=1_000"])
     assert (config.solver.seed, config.solver.discount, config.run.nodes) == (3, "none", 1000)
-    with pytest.raises(ValueError, match="expected table.key=value"):
+    with pytest.raises(ValueError, match=r"expected table\.key=value"):
         parse_override("seed=3")
 
 

@@ -1,0 +1,326 @@
+"""Drives the sampled kernels in this process, without files or workers, and measures what they made."""
+
+from collections.abc import Iterator
+from types import ModuleType
+from typing import NamedTuple
+
+import naive
+import numpy as np
+
+from mccfr.config import KuhnGame, LeducGame
+from mccfr.deal import Deals, deal_arrays, draw_deals, new_deals, no_deal_arrays
+from mccfr.discount import Schedule
+from mccfr.games.game import Game
+from mccfr.games.poker import kuhn, leduc
+from mccfr.rng import new_stream
+from mccfr.sampling import external, outcome
+from mccfr.sampling.common import new_path, new_worklist
+from mccfr.strategy import Strategy, average_strategy
+from mccfr.tables import choose_wide, make_layout, private_tables, table_name
+from mccfr.tree import (
+    CHANCE,
+    DECISION,
+    MAX_PACKED_ACTIONS,
+    NO_PARENT,
+    NO_PLAYER,
+    CompiledTree,
+    TreeArrays,
+    pack,
+)
+
+NO_LIMIT = np.iinfo(np.int64).max
+PRODUCTION = {"external": external, "outcome": outcome}
+
+
+class Trainer:
+    """One run in this process; `train` may be called again and again and goes on where it was.
+
+    kernels is a module with the functions of mccfr.sampling.external (or outcome), for example a mutant of it; general
+    chooses the kernels over general records.  `tables` holds a view [bucket, slot] of each table by name.
+    """
+
+    def __init__(
+        self,
+        game: Game,
+        algorithm: str = "external",
+        *,
+        schedule: Schedule | None = None,
+        seed: int = 0,
+        epsilon: float = 0.6,
+        general: bool = False,
+        kernels: ModuleType | None = None,
+        batch: int = 4096,
+        regret_dtype: str = "float32",
+        sum_dtype: str = "auto",
+    ) -> None:
+        self.options = {
+            **{"algorithm": algorithm, "schedule": schedule, "seed": seed, "epsilon": epsilon, "general": general},
+            **{"kernels": kernels, "batch": batch, "regret_dtype": regret_dtype, "sum_dtype": sum_dtype},
+        }
+        self.game, self.schedule, self.seed, self.batch = game, schedule or Schedule(), seed, batch
+        blocks, streets = 2 * game.tree.streets, game.tree.streets
+        wide = choose_wide(game, sum_dtype)
+        layout = make_layout(game, lazy=self.schedule.lazy, regret_dtype=regret_dtype, wide=wide)
+        self.arrays, self.tables = private_tables(layout)
+        self.tree = game.tree.arrays if general else pack(game.tree)
+        self.kernel = getattr(
+            kernels or PRODUCTION[algorithm], f"{algorithm}_sampling_{'general' if general else 'packed'}"
+        )
+        most = int(game.tree.arrays.count.max()) if general else MAX_PACKED_ACTIONS
+        if algorithm == "external":
+            nodes = len(game.tree.arrays.kind) if general else len(self.tree)
+            self.scratch = (new_worklist(nodes, nodes * (1 if general else most), blocks, regret_dtype),)
+        else:
+            self.scratch = (new_path(len(game.tree.arrays.kind), most, blocks, regret_dtype), epsilon)
+        self.rng = new_stream(seed, 0)
+        self.deal_arrays = no_deal_arrays() if game.cards is None else deal_arrays(game.cards)
+        self.deals, self.deal_state = new_deals(batch, streets), np.zeros(4, np.uint64)
+        self.iterations, self.nodes, self.discount = 0, 0, None
+
+    def train(self, iterations: int | None = None, *, nodes: int | None = None) -> "Trainer":
+        """Go on until so many iterations have been run in all, or the first iteration that reaches so many nodes."""
+        last = NO_LIMIT if iterations is None else iterations
+        most = NO_LIMIT if nodes is None else nodes
+        while self.iterations < last and self.nodes < most:
+            count = min(self.batch, last - self.iterations)
+            where = np.uint64(self.seed), np.uint64(0), np.int64(self.iterations), np.int64(count)
+            assert draw_deals(self.deal_arrays, *where, self.deal_state, self.deals)
+            self._play(self.deals, count, most)
+        return self
+
+    def _play(self, deals: Deals, count: int, most: int) -> None:
+        done = 0
+        while done < count and self.nodes < most:
+            self.discount = self.schedule.at(self.nodes, self.discount)
+            stop = min(self.schedule.period_end(self.nodes), most)
+            limits = np.array([done, count, stop - self.nodes])
+            run, touched = self.kernel(self.tree, self.arrays, deals, limits, self.discount, self.rng, *self.scratch)
+            done += run
+            self.iterations += run
+            self.nodes += touched
+            self.after_call()
+
+    def resume(self, nodes: int | None = None) -> "Trainer":
+        """A new run that starts from what a checkpoint of this one holds: tables, counters, random state.
+
+        `nodes` puts another count of nodes in the checkpoint: a planted error.
+        """
+        other = Trainer(self.game, **self.options)
+        for name, table in self.tables.items():
+            other.tables[name][:] = table
+        other.rng[:] = self.rng
+        other.iterations, other.nodes = self.iterations, self.nodes if nodes is None else nodes
+        return other
+
+    def after_call(self) -> None:
+        """Called when a kernel has returned; tests that sweep the tables themselves override it."""
+
+    @property
+    def strategy(self) -> Strategy:
+        """The average strategy so far."""
+        return average_strategy(self.game, self.tables)
+
+    @property
+    def exploitability_chips(self) -> float:
+        """Exact exploitability of the average strategy, over every deal of a small card game."""
+        return naive.exploitability(self.game, self.strategy)
+
+
+class Bound(NamedTuple):
+    """What a right run stays below: exploitability in chips after so many iterations."""
+
+    game: Game
+    algorithm: str
+    iterations: int
+    chips: float
+
+
+KUHN, LEDUC = kuhn(KuhnGame()), leduc(LeducGame())
+MERGED_LEDUC = leduc(LeducGame(merge_suits=True))
+
+KUHN_EXTERNAL = Bound(KUHN, "external", 100_000, 0.008)
+KUHN_OUTCOME = Bound(KUHN, "outcome", 1_000_000, 0.006)
+LEDUC_EXTERNAL = Bound(LEDUC, "external", 5_000_000, 0.013)
+LEDUC_EXTERNAL_SHORT = Bound(LEDUC, "external", 1_000_000, 0.025)
+LEDUC_OUTCOME = Bound(LEDUC, "outcome", 20_000_000, 0.035)
+LEDUC_OUTCOME_SHORT = Bound(LEDUC, "outcome", 2_000_000, 0.12)
+
+
+def trained_chips(bound: Bound, **options: object) -> float:
+    """Exploitability of a run with a bound's game, algorithm and length."""
+    return Trainer(bound.game, bound.algorithm, **options).train(bound.iterations).exploitability_chips
+
+
+def value_chips(game: Game, strategy: Strategy) -> float:
+    """Chips that player 0 gets in a small card game when both play `strategy`, the game's offset included."""
+    deals = naive.all_deals(game)
+    return float(deals[0] @ naive.value(game, strategy, 0, deals)) + game.offset_chips
+
+
+def same_tables(one: Trainer, other: Trainer) -> bool:
+    """Whether two runs hold the same bits in every table, and have counted alike."""
+    return (
+        one.tables.keys() == other.tables.keys()
+        and all(np.array_equal(one.tables[name], other.tables[name]) for name in one.tables)
+        and (one.iterations, one.nodes) == (other.iterations, other.nodes)
+        and np.array_equal(one.rng, other.rng)
+    )
+
+
+def rows(game: Game) -> Iterator[tuple[int, slice, int]]:
+    """(block, slots, row) of each decision node of a betting tree, slots as a slice of a bucket's cells."""
+    arrays = game.tree.arrays
+    for node in game.tree.decisions:
+        slot = int(arrays.slot[node])
+        yield int(arrays.block[node]), slice(slot, slot + int(arrays.count[node])), int(arrays.row[node])
+
+
+# Mean increments under a fixed strategy ------------------------------------------------------------------------------
+
+FROZEN = 1e12  # regrets so large that a million updates do not move the strategy by more than 1e-5
+
+
+class Increments(NamedTuple):
+    """Increments of a cell in one iteration, by table name: [buckets, slots] each."""
+
+    mean: dict[str, np.ndarray]
+    error: dict[str, np.ndarray]  # standard error of the mean
+
+
+def fixed_profile(game: Game, seed: int) -> dict[str, np.ndarray]:
+    """Regret tables of a strategy that is far from uniform; a fifth of the actions are never played."""
+    rng = np.random.default_rng(seed)
+    profile = {}
+    for block in np.flatnonzero(game.tree.row_count):
+        shape = int(game.buckets[block]), int(game.tree.row_slots[block])
+        profile[table_name("regret", block)] = FROZEN * rng.choice([-1, 0.5, 1, 2, 5], shape)
+    return profile
+
+
+def current_strategy(game: Game, regrets: dict[str, np.ndarray]) -> Strategy:
+    """Regret matching over whole tables, naively."""
+    positive = {name.replace("regret", "strategy_sum"): np.maximum(table, 0) for name, table in regrets.items()}
+    return average_strategy(game, positive)
+
+
+def measured_increments(game: Game, algorithm: str, kernels: ModuleType | None, iterations: int) -> Increments:
+    """Mean increments of single iterations that all start from `fixed_profile`, and their errors from 100 batches."""
+    trainer = Trainer(game, algorithm, kernels=kernels, batch=iterations // 100, regret_dtype="float64", seed=5)
+    profile = fixed_profile(game, 7)
+    means: dict[str, list[np.ndarray]] = {name: [] for name in trainer.tables}
+    for batch in range(1, 101):
+        for name, table in trainer.tables.items():
+            table[:] = 0
+            if name in profile:
+                table[:, : profile[name].shape[1]] = profile[name]
+        trainer.train(batch * trainer.batch)
+        for name, table in trainer.tables.items():
+            width = int(game.tree.row_slots[int(name[-1]) + 2 * int(name.split("street")[1][0])])
+            start = profile.get(name, 0.0)
+            means[name].append((table[:, :width] - start) / trainer.batch)
+    return Increments(
+        {name: np.mean(batches, 0) for name, batches in means.items()},
+        {name: np.std(batches, 0, ddof=1) / 10 for name, batches in means.items()},
+    )
+
+
+def exact_increments(game: Game, strategy: Strategy) -> dict[str, np.ndarray]:
+    """Expected increments by enumeration: counterfactual regrets, and own reach · sigma summed over chance.
+
+    Zinkevich et al. 2007, equation 5; Lanctot et al. 2009, lemma 1 and section 3.2.
+    """
+    arrays, deals = game.tree.arrays, naive.all_deals(game)
+    chance, bucket, _ = deals
+    expected = {}
+    for block in np.flatnonzero(game.tree.row_count):
+        for kind in ("regret", "strategy_sum"):
+            shape = int(game.buckets[block]), int(game.tree.row_slots[block])
+            expected[table_name(kind, block)] = np.zeros(shape)
+
+    def walk(node: int, reach: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+        if arrays.kind[node] != DECISION:
+            return naive.payoffs(game, node, deals)
+        block, slot, player = int(arrays.block[node]), int(arrays.slot[node]), int(arrays.player[node])
+        sigma = strategy.probability[block][bucket[:, block], slot : slot + int(arrays.count[node])].T
+        below = []
+        for share, child in zip(sigma, game.tree.children(node), strict=True):
+            deeper = (reach[0] * share, reach[1]) if player == 0 else (reach[0], reach[1] * share)
+            below.append(walk(child, deeper))
+        here = (sigma * below).sum(axis=0)
+        for a, value in enumerate(below):
+            gain = chance * reach[1 - player] * (value - here) * (1 - 2 * player)
+            np.add.at(expected[table_name("regret", block)], (bucket[:, block], slot + a), gain)
+            share = chance * reach[player] * sigma[a]
+            np.add.at(expected[table_name("strategy_sum", block)], (bucket[:, block], slot + a), share)
+        return here
+
+    ones = np.ones(len(chance))
+    walk(0, (ones, ones))
+    return expected
+
+
+def increment_scores(
+    game: Game, algorithm: str, kernels: ModuleType | None = None, iterations: int = 1_000_000
+) -> dict[str, float]:
+    """Largest |measured - exact| in standard errors over all cells, for "regret" and for "strategy_sum".
+
+    A cell whose increments never vary must be right to 1e-6; one that is not scores infinity.
+    """
+    measured = measured_increments(game, algorithm, kernels, iterations)
+    exact = exact_increments(game, current_strategy(game, fixed_profile(game, 7)))
+    scores = {"regret": 0.0, "strategy_sum": 0.0}
+    for name, expected in exact.items():
+        off, error = np.abs(measured.mean[name] - expected), measured.error[name]
+        varies = error > 1e-9
+        score = np.where(varies, off / np.where(varies, error, 1), np.where(off > 1e-6, np.inf, 0))
+        scores[name.split("/")[0]] = max(scores[name.split("/")[0]], float(score.max()))
+    return scores
+
+
+# Chance in the tree --------------------------------------------------------------------------------------------------
+
+
+def with_chance_in_tree(game: Game) -> Game:
+    """A card game with its deals as a chance node at the root of a general tree: bucket 0, no cards beside it."""
+    probability, bucket, result = naive.all_deals(game)
+    old, deals, nodes = game.tree.arrays, len(result), len(game.tree.arrays.kind)
+    index = np.empty((deals, nodes), np.int32)  # where node k of deal d goes
+    index[:, 0] = 1 + np.arange(deals)
+    index[:, 1:] = 1 + deals + np.arange(deals * (nodes - 1)).reshape(deals, nodes - 1)
+    columns = {name: np.zeros(1 + deals * nodes, column.dtype) for name, column in old._asdict().items()}
+    parent = np.zeros(1 + deals * nodes, np.int32)
+    block = np.maximum(old.block, 0)
+    for d in range(deals):
+        to = index[d]
+        for name in ("kind", "player", "block", "count", "touched"):
+            columns[name][to] = getattr(old, name)
+        columns["first"][to] = to[np.minimum(old.first, nodes - 1)]
+        own = bucket[d, block]
+        columns["slot"][to] = old.slot + own * game.tree.row_slots[block]
+        columns["row"][to] = old.row + own * game.tree.row_count[block]
+        columns["fixed"][to] = old.fixed + old.showdown * result[d]
+        parent[to[1:]] = to[game.tree.parent[1:]]
+    root = {"kind": CHANCE, "player": NO_PLAYER, "block": -1, "count": deals, "first": 1, "touched": 1}
+    for name, column in columns.items():
+        column[0] = root.get(name, 0)
+    columns["probability"][:] = 1
+    columns["probability"][1 : 1 + deals] = probability
+    parent[0] = NO_PARENT
+    tree = CompiledTree(
+        TreeArrays(**columns),
+        parent,
+        [""] * len(parent),
+        game.tree.streets,
+        game.tree.row_slots * game.buckets,
+        game.tree.row_count * game.buckets,
+    )
+    return Game(f"{game.name} with chance in the tree", tree, None, game.offset_chips, pot_chips=game.pot_chips)
+
+
+def strategy_beside(game: Game, in_tree: Strategy) -> Strategy:
+    """A strategy of `with_chance_in_tree(game)` in the form of `game` itself."""
+
+    def split(tables: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
+        return tuple(table.reshape(int(buckets), -1) for table, buckets in zip(tables, game.buckets, strict=True))
+
+    return Strategy(split(in_tree.probability), split(in_tree.weight))

@@ -1,0 +1,89 @@
+"""The production kernels against solved games.  Bounds lie far below uniform play and are shown to bite by
+test_planted_errors."""
+
+import numpy as np
+import pytest
+from harness import (
+    KUHN,
+    KUHN_EXTERNAL,
+    KUHN_OUTCOME,
+    LEDUC,
+    LEDUC_EXTERNAL,
+    LEDUC_OUTCOME,
+    LEDUC_OUTCOME_SHORT,
+    Trainer,
+    strategy_beside,
+    trained_chips,
+    value_chips,
+    with_chance_in_tree,
+)
+from naive import exploitability
+
+from mccfr.config import AkqGame, ClairvoyanceGame, PokerGame
+from mccfr.discount import Schedule
+from mccfr.games.poker import akq, clairvoyance, poker
+from mccfr.strategy import uniform_strategy
+
+# Values of player 0 and where they come from: sequence-form linear programs of an independent implementation on
+# OpenSpiel's universal_poker (no-limit toys; the one-round toy with the small blind, seat 1, to act first), and closed
+# forms of Ankenman & Chen 2006 (AKQ 1/18; clairvoyance min(1, p·((1+2b)/(1+b))^n) of the pot).
+SOLVED = {
+    "two rounds, antes 1 1, stack 5": (poker(PokerGame(antes=(1, 1), stack=5)), -0.080417285),
+    "two rounds, blinds 2 1, stack 7": (poker(PokerGame(blinds=(2, 1), stack=7, first_player=(2, 1))), -0.157575758),
+    "one round, two hole cards, stack 8": (
+        poker(PokerGame(hole_cards=2, board_cards=(0,), blinds=(2, 1), stack=8, first_player=(2,))),
+        -0.092233314,
+    ),
+    "AKQ": (akq(AkqGame()), 1 / 18),
+    "clairvoyance 2 streets": (clairvoyance(ClairvoyanceGame(streets=2, bet=1, probability=0.2)), 0.45),
+    "clairvoyance 3 streets": (clairvoyance(ClairvoyanceGame(streets=3, bet=1, probability=0.2)), 0.675),
+    "clairvoyance half pot": (clairvoyance(ClairvoyanceGame(streets=3, bet=0.5, probability=0.3)), 0.7111111),
+}
+
+
+def test_kuhn_external_sampling_over_five_seeds():
+    found = [trained_chips(KUHN_EXTERNAL, seed=seed) for seed in range(5)]
+    assert np.mean(found) < 0.005
+    assert max(found) < KUHN_EXTERNAL.chips
+
+
+def test_kuhn_outcome_sampling():
+    assert trained_chips(KUHN_OUTCOME) < KUHN_OUTCOME.chips
+
+
+def test_leduc_external_sampling():
+    trainer = Trainer(LEDUC).train(LEDUC_EXTERNAL.iterations)
+    assert LEDUC.infosets.sum() == 936
+    assert trainer.exploitability_chips < LEDUC_EXTERNAL.chips
+    assert value_chips(LEDUC, trainer.strategy) == pytest.approx(-0.085606424078, abs=LEDUC_EXTERNAL.chips)
+
+
+def test_leduc_outcome_sampling():
+    assert trained_chips(LEDUC_OUTCOME_SHORT) < LEDUC_OUTCOME_SHORT.chips
+
+
+@pytest.mark.slow
+def test_leduc_outcome_sampling_to_the_full_length():
+    assert trained_chips(LEDUC_OUTCOME) < LEDUC_OUTCOME.chips
+
+
+@pytest.mark.parametrize("name", SOLVED)
+def test_values_of_solved_games_with_external_sampling(name):
+    game, value = SOLVED[name]
+    strategy = Trainer(game, schedule=Schedule("linear", 200_000)).train(300_000).strategy
+    assert abs(value_chips(game, strategy) - value) < 0.01 * game.pot_chips
+    assert exploitability(game, strategy) < 0.015 * game.pot_chips < exploitability(game, uniform_strategy(game)) / 10
+
+
+@pytest.mark.parametrize("name", ["AKQ", "clairvoyance 2 streets", "clairvoyance half pot"])
+def test_values_of_solved_games_with_outcome_sampling(name):
+    game, value = SOLVED[name]
+    strategy = Trainer(game, "outcome").train(500_000).strategy
+    assert abs(value_chips(game, strategy) - value) < 0.01 * game.pot_chips
+    assert exploitability(game, strategy) < 0.02 * game.pot_chips
+
+
+@pytest.mark.parametrize("bound", [KUHN_EXTERNAL, KUHN_OUTCOME], ids=["external", "outcome"])
+def test_general_kernels_solve_kuhn_with_chance_in_the_tree(bound):
+    trainer = Trainer(with_chance_in_tree(KUHN), bound.algorithm, general=True).train(bound.iterations)
+    assert exploitability(KUHN, strategy_beside(KUHN, trainer.strategy)) < bound.chips

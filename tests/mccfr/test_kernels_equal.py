@@ -1,0 +1,114 @@
+"""Kernels over packed trees and over general records are equal to the last bit; node counts follow the definition."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from harness import KUHN, LEDUC, Trainer, rows, same_tables
+
+from mccfr.config import PokerGame
+from mccfr.discount import Schedule
+from mccfr.games.poker import poker
+from mccfr.sampling import external, outcome
+from mccfr.tables import table_name
+from mccfr.tree import DECISION
+
+NO_LIMIT_TOY = poker(PokerGame(antes=(1, 1), stack=5))
+ONE_ROUND_TOY = poker(PokerGame(hole_cards=2, board_cards=(0,), blinds=(2, 1), stack=8, first_player=(2,)))
+GAMES = {"Kuhn": KUHN, "Leduc": LEDUC, "toy": NO_LIMIT_TOY}
+SCHEDULES = {
+    "none": Schedule("none", 5_000),
+    "linear": Schedule("linear", 5_000),
+    "initial": Schedule("initial", 5_000),
+    "dcfr": Schedule("dcfr", 5_000),
+}
+
+
+@pytest.mark.parametrize("kind", SCHEDULES)
+@pytest.mark.parametrize("name", GAMES)
+@pytest.mark.parametrize("algorithm", ["external", "outcome"])
+def test_general_equals_packed_to_the_last_bit(algorithm, name, kind):
+    packed, general = (
+        Trainer(GAMES[name], algorithm, schedule=SCHEDULES[kind], general=general, seed=1).train(nodes=100_000)
+        for general in (False, True)
+    )
+    assert packed.nodes >= 100_000
+    assert same_tables(packed, general)
+    for table in packed.tables:
+        assert packed.tables[table].any(), table
+
+
+@pytest.mark.parametrize("kind", ["linear", "dcfr"])
+@pytest.mark.parametrize("algorithm", ["external", "outcome"])
+def test_batches_of_any_size_give_the_same_run(algorithm, kind):
+    one, other = (Trainer(LEDUC, algorithm, schedule=SCHEDULES[kind], batch=batch).train(3_000) for batch in (4_096, 7))
+    assert same_tables(one, other)
+
+
+@pytest.mark.parametrize("algorithm", ["external", "outcome"])
+def test_seeds_and_node_limits(algorithm):
+    one, other = (Trainer(KUHN, algorithm, seed=seed).train(1_000) for seed in (1, 2))
+    assert not same_tables(one, other)
+    limited = Trainer(KUHN, algorithm, seed=1).train(nodes=one.nodes - 1)  # the iteration that reaches it is the last
+    assert (limited.iterations, limited.nodes) == (1_000, one.nodes)
+    assert same_tables(limited, one)
+
+
+def count_nodes(game, pure, bucket, traverser, walk_all, node=0, street=0):
+    """Nodes touched by a traversal when everybody plays `pure`, by the definition, from payoffs and streets alone.
+
+    A decision or terminal visited counts one; so does a chance node: one for each street change, and one for an all-in
+    that is called before the last street.
+    """
+    arrays, last = game.tree.arrays, game.tree.streets - 1
+    if arrays.kind[node] != DECISION:
+        return 1 + (arrays.showdown[node] != 0 and street < last)
+    block, player = int(arrays.block[node]), int(arrays.player[node])
+    entered = 1 + (block // 2 != street)
+    children = list(game.tree.children(node))
+    if player != traverser or not walk_all:
+        children = [children[pure[block][bucket[block], int(arrays.row[node])]]]
+    return entered + sum(count_nodes(game, pure, bucket, traverser, walk_all, child, block // 2) for child in children)
+
+
+@pytest.mark.parametrize("general", [False, True], ids=["packed", "general"])
+@pytest.mark.parametrize("algorithm", ["external", "outcome"])
+@pytest.mark.parametrize("game", [KUHN, LEDUC, NO_LIMIT_TOY, ONE_ROUND_TOY], ids=["Kuhn", "Leduc", "toy", "one round"])
+def test_nodes_touched_follow_the_definition(game, algorithm, general):
+    """With pure strategies (and no exploration) a traversal is determined, and can be counted by hand."""
+    rng = np.random.default_rng(3)
+    trainer = Trainer(game, algorithm, general=general, epsilon=1e-15, batch=1, regret_dtype="float64")
+    seen = set()
+    for iteration in range(1, 151):
+        pure = [np.zeros((int(b), int(r)), int) for b, r in zip(game.buckets, game.tree.row_count, strict=True)]
+        for block, slots, row in rows(game):
+            table = trainer.tables[table_name("regret", block)]
+            pure[block][:, row] = rng.integers(slots.stop - slots.start, size=len(table))
+            table[:, slots] = np.where(np.arange(slots.stop - slots.start) == pure[block][:, row, None], 1e12, -1e12)
+        before = trainer.nodes
+        trainer.train(iteration)
+        bucket = trainer.deals.bucket[0]
+        expected = sum(count_nodes(game, pure, bucket, p, algorithm == "external") for p in range(2))
+        assert trainer.nodes - before == expected
+        seen.add(expected)
+    assert len(seen) >= 2
+
+
+@pytest.mark.parametrize(
+    ("kernel", "algorithm", "general"),
+    [
+        (external.external_sampling_packed, "external", False),
+        (external.external_sampling_general, "external", True),
+        (outcome.outcome_sampling_packed, "outcome", False),
+        (outcome.outcome_sampling_general, "outcome", True),
+    ],
+)
+def test_one_compiled_form_for_each_dtype_of_regrets(kernel, algorithm, general):
+    """Every game, discount and dtype of sums shares it: a second form would be compiled in the middle of a run."""
+    for game in (KUHN, LEDUC):
+        for schedule in SCHEDULES.values():
+            for regret_dtype, sum_dtype in product(("float32", "float64"), repeat=2):
+                options = {"schedule": schedule, "regret_dtype": regret_dtype, "sum_dtype": sum_dtype}
+                Trainer(game, algorithm, general=general, **options).train(nodes=10_000)
+    regrets = [str(signature[1].types[0]) for signature in kernel.signatures]
+    assert len(regrets) == len(set(regrets)) == 2, regrets
