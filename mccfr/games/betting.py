@@ -30,8 +30,12 @@ class BettingState:
 
     @property
     def to_call(self) -> float:
-        """Chips put in by the player who does not act: what a call brings the actor up to."""
-        return self.put_in[1 - self.player]
+        """Chips that a check or call brings the actor up to: his own blind may be the larger one."""
+        return max(self.put_in)
+
+    def with_put_in(self, amount: float) -> tuple[float, float]:
+        """`put_in` once the actor has put in `amount` chips."""
+        return (amount, self.put_in[1]) if self.player == 0 else (self.put_in[0], amount)
 
 
 @dataclass(frozen=True)
@@ -68,11 +72,10 @@ def amount_text(amount: float) -> str:
 
 def raised(state: BettingState, target: float) -> BettingState:
     """The state after the actor has raised to `target` chips."""
-    put_in = (target, state.put_in[1]) if state.player == 0 else (state.put_in[0], target)
     increment = target - state.to_call
     return replace(
         state,
-        put_in=put_in,
+        put_in=state.with_put_in(target),
         player=1 - state.player,
         bets=state.bets + 1,
         acted=True,
@@ -84,7 +87,7 @@ def raised(state: BettingState, target: float) -> BettingState:
 def called(rules: BettingRules, state: BettingState) -> BettingState | None:
     """The decision after a check or call, or None if the hand is over (showdown, or all-in and run out)."""
     level = state.to_call
-    put_in = (level, level)
+    put_in = state.with_put_in(level)
     if not (state.acted or rules.check_closes):
         return replace(state, put_in=put_in, player=1 - state.player, acted=True, dealt=False)
     street = state.street + 1

@@ -110,6 +110,11 @@ def external_sampling_packed(tree, tables, deals, limits, discount, rng, work):
                     order[tail] = index
                     start[tail] = regrets[below.block] + below.slot
                     prefetch(regret, start[tail])
+                    if below.player != traverser:
+                        if wide[below.block]:
+                            prefetch(wide_sum, sums[below.block] + below.slot)
+                        else:
+                            prefetch(narrow_sum, sums[below.block] + below.slot)
                     tail += 1
                 place += 1
             # Backward: values from the leaves up, and the traverser's regrets.

@@ -114,6 +114,7 @@ class ProcessPool:
         for row, state in zip(self._cells[1:], states, strict=False):
             if state.rng:
                 publish(row, state)
+        self._ordered_at = time.monotonic()
         self._processes = self._start(run, live, workers, shape)
 
     def _start(self, run: Run, live: LiveTables, workers: int, shape: tuple[int, int]) -> list[subprocess.Popen[bytes]]:
@@ -144,6 +145,7 @@ class ProcessPool:
             ]
 
     def _order(self, command: int) -> None:
+        self._ordered_at = time.monotonic()
         self._cells[0, control.COMMAND] = command
         self._cells[0, control.EPOCH] += 1
 
@@ -156,10 +158,12 @@ class ProcessPool:
         self._order(control.PAUSE)
 
     def wait(self, seconds: float) -> None:
-        end = time.monotonic() + seconds
-        while not self.resting() and time.monotonic() < end:
+        # Short naps at first, so that a pause takes no time; longer ones later: the processors are the workers'.
+        began = now = time.monotonic()
+        while not self.resting() and now < began + seconds:
             self._check_alive()
-            time.sleep(0.001)
+            time.sleep(min(0.02, max(0.0005, (now - self._ordered_at) / 20)))
+            now = time.monotonic()
 
     def _check_alive(self) -> None:
         for worker, process in enumerate(self._processes):

@@ -18,7 +18,7 @@ import zarr
 from mccfr.config import config_from
 from mccfr.games.build import build_game
 from mccfr.plan import planned_layout
-from mccfr.results import find_checkpoint, read_tables
+from mccfr.results import evaluate_target, find_checkpoint, read_tables
 from mccfr.training import run as run_module
 from mccfr.training.events import Events, Totals
 from mccfr.training.report import Silent
@@ -131,6 +131,15 @@ def test_two_workers_end_close_to_the_limit_and_count_everything(tmp_path):
     go(run, workers=1, nodes=outcome.totals.nodes + 100_000)
     again = find_checkpoint(run, None).state["workers"]
     assert again[1] == states[1] and again[0]["iterations"] > states[0]["iterations"]
+
+
+@pytest.mark.parametrize("discount", ["none", "linear"])
+def test_two_workers_solve_leduc(tmp_path, discount):
+    """5·10^6 iterations: below 0.015 chips, as one worker is below 0.013; uniform play has 2.37."""
+    run = make(tmp_path / "run", {"discount": discount}, workers=2)
+    outcome = go(run, iterations=5_000_000)
+    record = evaluate_target(run.directory, "exact", outcome.checkpoint)
+    assert record["exploitability_chips"] < 0.015
 
 
 @pytest.mark.parametrize("form", ["zarr", "hdf5"])

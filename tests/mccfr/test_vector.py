@@ -210,6 +210,12 @@ OPENSPIEL_GAMES = {
         202,
         1920,
     ),
+    "larger blind first": (
+        PokerGame(board_cards=(0,), blinds=(2, 1), stack=6),
+        lambda: universal_poker(1, 1, "2 1", "1", 6),
+        34,
+        72,
+    ),
     "two hole cards": (
         PokerGame(hole_cards=2, board_cards=(0,), blinds=(2, 1), stack=8, first_player=(2,)),
         lambda: universal_poker(1, 2, "2 1", "2", 8),

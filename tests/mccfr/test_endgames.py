@@ -1,0 +1,85 @@
+"""External sampling on hold'em river endgames: exploitability bands by discount, on our own endgame and on a public one.
+
+The public bands are from an independent implementation, which deals one hand for both traversals as we do, over three to
+fourteen seeds; 15 % around a band is allowed.  Those of our own endgame were measured here over eight seeds.
+"""
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mccfr.config import HoldemSubgame, SolverConfig
+from mccfr.evaluation.exact import evaluate_exact
+from mccfr.games.build import build_game
+from mccfr.strategy import average_strategy
+from mccfr.tables import make_layout, private_tables
+from mccfr.training.solver import Solver
+
+RUNS = Path(__file__).resolve().parents[2] / "runs"
+SUBGAME_3 = RUNS.parent.parent / "shared/data/libratus_endgames/subgame3.txt"
+SEEDS = (1, 2, 3)
+POINTS = (10_000_000, 32_000_000, 56_000_000)
+NO_LIMIT = 2**62
+
+# Lowest and highest mean over seeds, in mbb/g: at 10^7, 3.2·10^7 and 5.6·10^7 nodes.
+PUBLIC = {
+    "none": ((1074, 1131), (439, 445), (266, 276)),
+    "linear": ((1074, 1131), (248, 259), (126, 130)),
+    "initial": ((1074, 1131), (193, 199), (129, 132)),
+}
+OWN = {
+    "none": ((1143, 1174), (396, 406), (229, 237)),
+    "linear": ((1143, 1174), (202, 211), (86, 88)),
+    "initial": ((1143, 1174), (131, 137), (76, 78)),
+}
+
+
+@cache
+def endgame(path):
+    """The game of a file, compiled once."""
+    return build_game(HoldemSubgame(file=str(path)), RUNS)
+
+
+@cache
+def curve(path, discount, seed):
+    """Exploitability in mbb/g at POINTS, each at the first iteration that reaches it."""
+    game = endgame(path)
+    arrays, views = private_tables(make_layout(game, lazy=False))
+    solver, nodes, found = Solver(game, SolverConfig(discount=discount, seed=seed), arrays), 0, []
+    for point in POINTS:
+        while nodes < point:
+            nodes += solver.run(nodes, point - nodes, NO_LIMIT)[1]
+        found.append(evaluate_exact(game, average_strategy(game, views)).exploitability_mbb)
+    return found
+
+
+def mean(path, discount):
+    """Mean over the seeds at each of POINTS."""
+    return np.mean([curve(path, discount, seed) for seed in SEEDS], axis=0)
+
+
+def assert_in_bands(found, bands):
+    for point, value, (low, high) in zip(POINTS, found, bands, strict=True):
+        assert 0.85 * low < value < 1.15 * high, f"{value:.1f} mbb/g at {point:,} nodes; expected {low} to {high}"
+
+
+@pytest.mark.parametrize("discount", PUBLIC)
+def test_subgame_3_follows_the_published_bands(discount):
+    if not SUBGAME_3.exists():
+        pytest.skip("the Libratus endgames are not on this machine")
+    assert_in_bands(mean(SUBGAME_3, discount), PUBLIC[discount])
+
+
+@pytest.mark.parametrize("discount", OWN)
+def test_own_endgame_follows_its_bands(discount):
+    assert_in_bands(mean(RUNS / "games/river.txt", discount), OWN[discount])
+
+
+@pytest.mark.parametrize("path", [SUBGAME_3, RUNS / "games/river.txt"], ids=["subgame 3", "own"])
+def test_linear_discounting_pays(path):
+    """At 5.6·10^7 nodes by 1.5 times at least."""
+    if not path.exists():
+        pytest.skip("the Libratus endgames are not on this machine")
+    assert mean(path, "none")[2] > 1.5 * mean(path, "linear")[2]
