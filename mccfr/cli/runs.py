@@ -10,6 +10,8 @@ from mccfr.cli.options import bytes_text, duration_text, json_option, limit_opti
 from mccfr.cli.progress import evaluation_text, reporter
 
 if TYPE_CHECKING:
+    from mccfr.config import Config
+    from mccfr.tables import TableLayout
     from mccfr.training.rundir import Run
 
 
@@ -30,7 +32,6 @@ def solve(config: Path, directory: Path | None, overrides: tuple[str, ...], **li
     from mccfr.games.build import build_game
     from mccfr.plan import planned_layout
     from mccfr.training import rundir
-    from storage.live import check_room
 
     settings = load_config(config, overrides)
     run_settings = msgspec.structs.replace(settings.run, **_given(limits))
@@ -46,7 +47,7 @@ def solve(config: Path, directory: Path | None, overrides: tuple[str, ...], **li
         return
     game = build_game(settings.game, config.parent)
     layout = planned_layout(settings, game)
-    check_room(layout.specs, format=settings.tables.format, live_dir=settings.tables.live_dir)
+    _check_room(layout, settings)
     _train(rundir.create_run(settings, config.parent, directory, layout), game)
 
 
@@ -75,13 +76,26 @@ def _given(limits: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
+def _check_room(layout: "TableLayout", config: "Config") -> None:
+    """Raise `MemoryError` or `ValueError`, with both numbers, where the live tables would find no room."""
+    from storage.live import check_room
+
+    try:
+        check_room(layout.specs, format=config.tables.format, live_dir=config.tables.live_dir)
+    except OSError as error:  # a full or missing live_dir is bad input, unlike a disk that fails later
+        raise ValueError(error.strerror or str(error)) from None
+
+
 def _train(run: "Run", game: Any = None) -> None:
     """Train, export if asked, and end the process with 75 after a signal."""
     from mccfr.training.run import train
+    from mccfr.training.rundir import is_locked
 
     settings = run.config.run
     with reporter() as report:
         game = run.build_game() if game is None else game
+        if not (run.path("live").is_symlink() and is_locked(run)):  # a running run has its tables already
+            _check_room(run.layout(game), run.config)
         if settings.nodes is None and settings.iterations is None and settings.seconds is None:
             report.message("no limit is set: the run goes on until Ctrl-C stops it (with a checkpoint)")
         report.message(

@@ -113,6 +113,32 @@ def test_too_little_memory_exits_2_with_both_numbers(capsys, tmp_path, kuhn, mon
     assert "1,000 bytes" in err and "bytes of memory are available" in err
 
 
+def test_a_full_live_dir_exits_2_with_both_numbers(capsys, tmp_path, kuhn, monkeypatch):
+    monkeypatch.setattr(space, "free_bytes", lambda *_: 1234)
+    (tmp_path / "live").mkdir()
+    settings = ["--set", f"tables.live_dir={tmp_path / 'live'}"]
+    assert "1,234 bytes free" in refused(capsys, tmp_path, "solve", kuhn, "--run", tmp_path / "run", *settings)
+    settings = ["--set", f"tables.live_dir={tmp_path / 'absent'}"]
+    assert "not a directory" in refused(capsys, tmp_path, "solve", kuhn, "--run", tmp_path / "run", *settings)
+
+
+COUNTS = {  # nodes, decisions, infosets, histories with cards
+    "kuhn": (9, 4, 12, 58),
+    "leduc": (85, 36, 936, 9457),
+    "goofspiel": (26931, 12531, 8052, 26931),
+    "matrix": (7, 3, 2, 7),
+    "poker": (377, 144, 3648, 41197),
+    "akq": (5, 2, 6, 34),
+    "clairvoyance": (13, 6, 9, None),
+}
+
+
+def test_games_prints_the_counts_of_its_examples(capsys):
+    found = {game["name"]: game["counts"] for game in json.loads(call(capsys, "games", "--json")[1]) if game["counts"]}
+    keys = ("nodes", "decision_nodes", "infosets", "histories")
+    assert {name: tuple(counts[key] for key in keys) for name, counts in found.items()} == COUNTS
+
+
 def test_plan_creates_nothing_and_games_lists_all(capsys, tmp_path, kuhn):
     before = sorted(tmp_path.rglob("*"))
     plan = json.loads(call(capsys, "plan", kuhn, "--json")[1])
