@@ -154,12 +154,15 @@ class TablesConfig(_Table, frozen=True):
 
 
 class RunSettings(_Table, frozen=True):
-    """Limits (totals of the run) and checkpoints; none of this is part of a run's identity."""
+    """Limits and checkpoints; none of this is part of a run's identity.
+
+    `nodes` and `iterations` are totals of the run; `seconds` is the training time of each session.
+    """
 
     workers: int = 1  # 0: in this process
     nodes: int | None = None
     iterations: int | None = None
-    seconds: float | None = None  # training time
+    seconds: float | None = None
     checkpoint_seconds: float = 600.0
     checkpoint_nodes: int | None = None
     keep_checkpoints: int = 3
@@ -200,9 +203,11 @@ def parse_override(text: str) -> tuple[str, Any]:
     if not sign or "." not in path:
         raise ValueError(f"--set {text}: expected table.key=value, for example --set solver.seed=3")
     try:
-        return path.strip(), tomllib.loads(f"value = {value}")["value"]
+        found = tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:
         return path.strip(), value.strip()
+    whole = isinstance(found, float) and found.is_integer()
+    return path.strip(), int(found) if whole else found  # 1e7 for a count; keys that take fractions take 1 for 1.0 too
 
 
 def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:

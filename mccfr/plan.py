@@ -11,7 +11,7 @@ from mccfr.games.histories import count_histories
 from mccfr.tables import TableLayout, choose_wide, expected_adds, make_layout
 from storage.live import live_bytes
 
-NODES_PER_SECOND = 1.2e7
+NODES_PER_SECOND = 3e7
 """Nodes a second of one worker that times are estimated with; docs/performance.md has measurements."""
 
 _PROCESS_BYTES = 200 << 20  # interpreter, libraries and compiled kernels of one process

@@ -8,7 +8,7 @@ from mccfr.policy.source import PolicySource
 
 
 def query(source: PolicySource, line: str, hand: str | None = None, board: str | None = None) -> dict[str, Any]:
-    """The strategy at the decision that `line` leads to; see INTERFACE for the fields.
+    """The strategy at the decision that `line` leads to; docs/interface.md lists the fields.
 
     source  a `Policy`, or `StrategySource(game, strategy)`
     line    as `mccfr.lines` reads it

@@ -14,7 +14,7 @@ from mccfr.policy import Policy, is_policy
 from mccfr.strategy import average_strategy
 from mccfr.training.rundir import CHECKPOINTS, Run, is_run, open_run
 from mccfr.training.solver import schedule_of
-from storage.checkpoint import Checkpoint, checkpoint_path, list_checkpoints, open_checkpoint
+from storage.checkpoint import Checkpoint, checkpoint_path, is_checkpoint, list_checkpoints, open_checkpoint
 
 
 def find_checkpoint(run: Run, number: int | None) -> Checkpoint:
@@ -22,7 +22,9 @@ def find_checkpoint(run: Run, number: int | None) -> Checkpoint:
     root = run.path(CHECKPOINTS)
     numbers = list_checkpoints(root)
     if not numbers:
-        raise ValueError(f"{run.directory} has no checkpoint yet: start it with mccfr resume {run.directory}")
+        raise ValueError(
+            f"{run.directory} has no checkpoint yet: a run gets one now and then, and whenever it is stopped"
+        )
     if number is not None and number not in numbers:
         raise ValueError(f"{run.directory} has no checkpoint {number}; it has {', '.join(map(str, numbers))}")
     checkpoint = open_checkpoint(checkpoint_path(root, numbers[-1] if number is None else number))
@@ -50,6 +52,8 @@ def evaluate_target(target: Path, method: str, number: int | None) -> dict[str, 
         origin = policy.meta["provenance"]
         counts = {key: origin.get(key) for key in ("nodes_touched", "iterations", "checkpoint")}
         return evaluation_record(policy.game, policy.strategy(), method) | counts
+    if is_checkpoint(target):
+        raise ValueError(f"{target} is a checkpoint: give its run's directory and --checkpoint {int(target.name)}")
     raise ValueError(f"{target} is neither a run directory nor an exported policy")
 
 

@@ -14,12 +14,12 @@ def problems_of(path: Path) -> list[str]:
 
     Raises `ValueError` where the path holds none of these.
     """
-    if is_run(path):
-        return _problems_of_run(path)
     if is_policy(path):
         return verify_policy(path)
-    if (path / "state.json").exists() or (path / "manifest.json").exists():
+    if checkpoints.is_checkpoint(path):
         return checkpoints.verify(path)
+    if is_run(path):
+        return _problems_of_run(path)
     raise ValueError(f"{path} is neither a run, a checkpoint nor a policy: give a directory that mccfr has made")
 
 

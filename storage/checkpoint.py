@@ -298,6 +298,13 @@ class Checkpoint:
         return None
 
 
+def is_checkpoint(path: Path) -> bool:
+    """Return whether a directory has the place and the files of a checkpoint, sound or not."""
+    return _NUMBER.fullmatch(Path(path).name) is not None and any(
+        (Path(path) / name).exists() for name in (_STATE, _MANIFEST)
+    )
+
+
 def open_checkpoint(path: Path) -> Checkpoint:
     """Open a checkpoint's directory and check its manifest and state; the tables are checked when they are read.
 

@@ -6,10 +6,13 @@ A `flock` belongs to the open file and is freed by the kernel when its holder di
 import errno
 import fcntl
 import os
+import time
 import weakref
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+_TRIES, _TRY_SECONDS = 5, 0.01
 
 _held: "weakref.WeakSet[RunLock]" = weakref.WeakSet()
 
@@ -43,7 +46,7 @@ class RunLock:
             raise BlockingIOError(errno.EWOULDBLOCK, f"{self.path} is already locked by this very object")
         descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock_patiently(descriptor)
         except BlockingIOError:
             holder = os.pread(descriptor, 64, 0).decode("ascii", "replace").strip() or "unknown"
             os.close(descriptor)
@@ -72,6 +75,33 @@ class RunLock:
             os.close(self._descriptor)
             self._descriptor = None
             _held.discard(self)
+
+
+def is_held(path: Path) -> bool:
+    """Return whether somebody holds the lock on `path`; reads only, and holds nothing up for more than a moment."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _lock_patiently(descriptor: int) -> None:
+    """Lock exclusively; a look by `is_held` may be in the way for an instant, so try a few times."""
+    for _ in range(_TRIES - 1):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(_TRY_SECONDS)
+        else:
+            return
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _abandon_all() -> None:

@@ -27,13 +27,11 @@ def cli() -> None:
 
     A run is one TOML file: the game, the solver, its limits. Try:
 
-        mccfr solve runs/kuhn.toml            compute; Ctrl-C stops with a checkpoint, the same command continues
-
-        mccfr evaluate runs/kuhn              exploitability of the newest checkpoint
-
-        mccfr export runs/kuhn kuhn-policy    the average strategy as plain files
-
-        mccfr query kuhn-policy "" --hand K   what it does with the king, first to act
+    \b
+      mccfr solve runs/kuhn.toml           compute; Ctrl-C stops, again goes on
+      mccfr evaluate runs/kuhn             exploitability of the newest checkpoint
+      mccfr export runs/kuhn kuhn-policy   the average strategy as plain files
+      mccfr query kuhn-policy "" --hand K  what it does with the king, first to act
 
     Exit status: 0 done; 2 bad input, said in one sentence; 75 stopped by a signal, resumable; 1 anything else.
     """

@@ -1,5 +1,6 @@
 """Commands that look before anything is spent: games, plan."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +23,23 @@ def games(as_json: bool) -> None:
         click.secho(game["name"], bold=True, nl=False)
         click.echo(f"  {game['description']}")
         for key, default in game["parameters"].items():
-            click.echo(f"    {key} = {'(required)' if default is None else default}")
+            click.echo(f"    {key} = {_toml(default)}")
         if game["counts"]:
             counts = game["counts"]
+            example = ", ".join(f"{key} = {_toml(value)}" for key, value in game["example"].items()) or "as is"
             click.echo(
-                f"    example {game['example']}: {counts['nodes']:,} nodes, {counts['decision_nodes']:,} decisions, "
+                f"    example ({example}): {counts['nodes']:,} nodes, {counts['decision_nodes']:,} decisions, "
                 f"{counts['infosets']:,} infosets"
             )
+
+
+def _toml(value: Any) -> str:
+    """A parameter as a config would have it."""
+    if value is None:
+        return "(required)"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key} = {_toml(item)}" for key, item in value.items() if item is not None) + "}"
+    return json.dumps(value)
 
 
 @click.command()

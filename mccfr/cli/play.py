@@ -27,7 +27,7 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool) -
         return
     click.echo(evaluation_text(record))
     best = record["best_response_chips"]
-    click.echo(f"best responses gain {best[0]:.6g} chips as player 0 and {best[1]:.6g} as player 1")
+    click.echo(f"a best response gets {best[0]:.6g} chips as player 0 and {best[1]:.6g} as player 1")
 
 
 @click.command()

@@ -17,8 +17,8 @@ def evaluation_text(record: Mapping[str, Any]) -> str:
     mbb = record["exploitability_mbb"]
     size = f"{record['exploitability_chips']:.6g} chips" + ("" if mbb is None else f" = {mbb:.6g} mbb/g")
     return (
-        f"at {record['nodes_touched']:,} nodes: exploitability {size}, value {record['value_chips']:.6g} chips "
-        f"({record['method']}, {duration_text(record['seconds'])})"
+        f"at {record['nodes_touched']:,} nodes: exploitability {size}, value for player 0 {record['value_chips']:.6g} "
+        f"chips ({record['method']}, {duration_text(record['seconds'])})"
     )
 
 
@@ -65,7 +65,10 @@ class LiveReporter:
 
     def message(self, text: str) -> None:
         """Print it above the bar."""
-        self._bar.console.print(text, markup=False, highlight=False)
+        self._print(f"mccfr: {text}")
+
+    def _print(self, text: str) -> None:
+        self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def progress(self, progress: Progress) -> None:
         """Move the bar."""
@@ -78,7 +81,7 @@ class LiveReporter:
         mbb = record["exploitability_mbb"]
         short = f"{record['exploitability_chips']:.4g} chips" if mbb is None else f"{mbb:.4g} mbb/g"
         self._exploitability = f" · exploitability {short}"
-        self.message(evaluation_text(record))
+        self._print(evaluation_text(record))
 
 
 @contextmanager

@@ -100,10 +100,10 @@ def _train(run: "Run", game: Any = None) -> None:
             report.message("no limit is set: the run goes on until Ctrl-C stops it (with a checkpoint)")
         report.message(
             f"{run.directory}: {game.name}, {int(game.infosets.sum()):,} infosets, "
-            f"{bytes_text(run.layout(game).nbytes)} of tables, workers {settings.workers}"
+            f"{bytes_text(run.layout(game).nbytes)} of tables, {_workers_text(settings.workers)}"
         )
         outcome = train(run, game, report)
-        if outcome.evaluation is not None:
+        if outcome.evaluation is not None and not outcome.evaluated:
             report.message(f"last evaluation {evaluation_text(outcome.evaluation)}")
         export = run.config.export
         if outcome.signal is None and export is not None:
@@ -144,14 +144,18 @@ def status(directory: Path, as_json: bool) -> None:
         f"state        {found['state']}",
         f"nodes        {found['nodes_touched']:,} (period {found['period']:,})",
         f"iterations   {found['iterations']:,}",
-        f"speed        {found['nodes_per_second'] or 0:,.0f} nodes/s with {found['workers']} workers",
-        f"checkpoint   {found['checkpoint']}",
+        f"speed        {found['nodes_per_second'] or 0:,.0f} nodes/s, {_workers_text(found['workers'])}",
+        f"checkpoint   {'none yet' if found['checkpoint'] is None else found['checkpoint']}",
         f"tables       {bytes_text(found['tables_bytes'])}" + (f" in {found['live_dir']}" if found["live_dir"] else ""),
         f"trained      {duration_text(found['training_seconds'])}",
     ]
     if found["last_evaluation"]:
         lines.append(f"evaluation   {evaluation_text(found['last_evaluation'])}")
     click.echo("\n".join(lines))
+
+
+def _workers_text(workers: int) -> str:
+    return "in its own process" if workers == 0 else "1 worker" if workers == 1 else f"{workers} workers"
 
 
 @click.command()

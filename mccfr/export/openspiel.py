@@ -129,7 +129,9 @@ def write_openspiel(
     try:
         import pyspiel
     except ImportError:
-        raise ValueError("export format 'openspiel' needs open_spiel: pip install 'mccfr[openspiel]'") from None
+        raise ValueError(
+            "export format 'openspiel' needs open_spiel: run tools/bootstrap openspiel in the clone"
+        ) from None
     chosen = translation(game_document)
     walk = Walk(source, pyspiel.load_game(chosen.game), chosen.action, chosen.payoff_scale)
     document = {

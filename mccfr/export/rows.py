@@ -97,7 +97,7 @@ def write_parquet(out: Path, source: PolicySource) -> None:
     try:
         arrow, parquet = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
     except ImportError:
-        raise ValueError("export format 'parquet' needs the package pyarrow: pip install 'mccfr[parquet]'") from None
+        raise ValueError("export format 'parquet' needs pyarrow: run tools/bootstrap parquet in the clone") from None
     kinds = {
         "street": arrow.int32(),
         "player": arrow.int32(),

@@ -154,7 +154,7 @@ class _Builder:
 
 
 def build_tree(rules: BettingRules) -> CompiledTree:
-    """The public betting tree of `rules` (DESIGN: general records, siblings contiguous, depth-first order).
+    """The public betting tree of `rules` (general records, siblings contiguous, depth-first order).
 
     Raises `ValueError` if it grows beyond MAX_NODES.
     """

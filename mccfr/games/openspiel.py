@@ -22,7 +22,7 @@ def import_openspiel(config: OpenSpielGame) -> Game:
         import pyspiel
     except ImportError:
         raise ValueError(
-            f"game.game = {config.game!r} needs the package open_spiel: pip install 'mccfr[openspiel]'"
+            f"game.game = {config.game!r} needs the package open_spiel: run tools/bootstrap openspiel in the clone"
         ) from None
     if config.max_histories < 1:
         raise ValueError(f"game.max_histories = {config.max_histories}: it must be at least 1")

@@ -44,7 +44,8 @@ class Outcome:
     signal: int | None  # the signal that stopped it; None: a limit was reached
     totals: Totals
     checkpoint: int
-    evaluation: Mapping[str, Any] | None
+    evaluation: Mapping[str, Any] | None  # the last one of the run
+    evaluated: bool  # whether it is this session's
 
 
 class Session:
@@ -58,6 +59,7 @@ class Session:
         self._layout = run.layout(game)
         self._signal: int | None = None
         self._evaluation: Mapping[str, Any] | None = None
+        self._evaluated_now = False
         self._trained_before = 0.0  # training seconds of earlier sessions
         self._origin = Totals()  # where this session began
         self._committed: tuple[int, Totals] | None = None  # number of the newest checkpoint, and its counts
@@ -209,7 +211,7 @@ class Session:
             record = evaluation_record(self._game, arrays, self._points.method)
             record |= {"nodes_touched": totals.nodes, "iterations": totals.iterations, "checkpoint": checkpoint}
             self._run.append(EVALUATIONS, record)
-            self._evaluation = record
+            self._evaluation, self._evaluated_now = record, True
             self._reporter.evaluation(record)
 
     def _commit(self, arrays: Arrays, states: list[WorkerState], totals: Totals, seconds: float) -> None:
@@ -289,7 +291,7 @@ class Session:
         number = self._committed[0]
         event = "finished" if self._signal is None else "stopped"
         self._run.event(event, signal=self._signal, nodes_touched=totals.nodes, checkpoint=number)
-        return Outcome(self._signal, totals, number, self._evaluation)
+        return Outcome(self._signal, totals, number, self._evaluation, self._evaluated_now)
 
 
 def train(run: Run, game: Game, reporter: Reporter) -> Outcome:

@@ -24,7 +24,7 @@ from mccfr.games.build import build_game, game_files
 from mccfr.games.game import Game
 from mccfr.tables import TableLayout, make_layout
 from storage import durable
-from storage.lock import RunLock
+from storage.lock import RunLock, is_held
 from storage.manifest import content_hash, read_manifest, write_manifest
 
 FORMAT, FORMAT_VERSION = "mccfr-run", 1
@@ -140,8 +140,8 @@ def create_run(config: Config, base: Path, directory: Path, layout: TableLayout)
 
 
 def is_run(directory: Path) -> bool:
-    """Whether a directory holds a run."""
-    return (directory / MANIFEST).is_file()
+    """Whether a directory holds a run (a checkpoint has a manifest too, but no config)."""
+    return (directory / MANIFEST).is_file() and (directory / CONFIG).is_file()
 
 
 def open_run(directory: Path) -> Run:
@@ -164,6 +164,8 @@ def check_same_run(run: Run, config: Config, base: Path) -> None:
     wanted, found = identity_document(config, base), run.manifest["identity_document"]
     if content_hash(wanted) == run.manifest["identity"]:
         return
+    if found["game"]["name"] != wanted["game"]["name"]:
+        wanted, found = ({"game": {"name": document["game"]["name"]}} for document in (wanted, found))
     differences = [
         f"{table}.{key} = {found[table].get(key)!r} there and {wanted[table].get(key)!r} here"
         for table in wanted
@@ -181,12 +183,8 @@ def lock(run: Run) -> RunLock:
 
 
 def is_locked(run: Run) -> bool:
-    """Whether some process works on the run."""
-    try:
-        with lock(run):
-            return False
-    except BlockingIOError:
-        return True
+    """Whether some process works on the run; needs no more than to read."""
+    return is_held(run.path(LOCK))
 
 
 def with_settings(run: Run, /, **settings: Any) -> Run:

@@ -59,6 +59,18 @@ def test_from_solve_to_query(capsys, tmp_path, kuhn):
     assert call(capsys, "query", policy, "")[0] == 0
 
 
+def test_checkpoints_verify_by_themselves_and_evaluate_points_to_their_run(capsys, tmp_path, kuhn):
+    run = tmp_path / "run"
+    call(capsys, "solve", kuhn, "--run", run)
+    checkpoint = run / "checkpoints" / "000001"
+    assert call(capsys, "verify", checkpoint)[0] == 0
+    code, _, err = call(capsys, "evaluate", checkpoint)
+    assert code == 2 and "give its run's directory and --checkpoint 1" in err
+    (checkpoint / "state.json").write_text("{}")
+    code, out, _ = call(capsys, "verify", checkpoint)
+    assert code == 1 and "state.json" in out
+
+
 def test_solve_again_continues_and_resume_goes_on(capsys, tmp_path, kuhn):
     run = tmp_path / "run"
     call(capsys, "solve", kuhn, "--run", run)

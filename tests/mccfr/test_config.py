@@ -60,7 +60,7 @@ def test_shipped_configs_load(path):
 def test_overrides_take_toml_values_and_bare_words(tmp_path):
     path = tmp_path / "run.toml"
     path.write_text('[game]\nname = "kuhn"\n')
-    config = load_config(path, ["solver.seed=3", "solver.discount=none", "run.nodes=1_000"])
+    config = load_config(path, ["solver.seed=3", "solver.discount=none", "run.nodes=1e3"])
     assert (config.solver.seed, config.solver.discount, config.run.nodes) == (3, "none", 1000)
     with pytest.raises(ValueError, match=r"expected table\.key=value"):
         parse_override("seed=3")

@@ -176,7 +176,7 @@ def test_write_refuses_what_read_would_refuse(tmp_path):
 def test_the_four_published_endgames(number, street, board, pot_chips, hands, weight):
     path = DATA / f"subgame{number}.txt"
     if not path.exists():
-        pytest.skip("the LibratusEndgames files are not part of the repository; put them into ../shared/data")
+        pytest.skip("the LibratusEndgames files are not part of the repository; the examples are not here")
     endgame = read_endgame(path)
     assert (endgame.street, cards_text(endgame.board), endgame.pot_chips) == (street, board, pot_chips)
     assert (endgame.reach > 0).sum(axis=1).tolist() == hands
