@@ -26,6 +26,7 @@ from mccfr.training.run import train
 from mccfr.training.rundir import EVALUATIONS, METRICS, create_run, open_run, with_settings
 from mccfr.training.solver import WorkerState
 from mccfr.training.status import run_status
+from storage import space
 
 EXTERNAL = {"discount": "linear", "period_nodes": 50_000, "seed": 5}
 OUTCOME = {"algorithm": "outcome-sampling", "discount": "dcfr", "period_nodes": 40_000}
@@ -162,6 +163,32 @@ def test_plain_readers_see_what_two_workers_wrote(tmp_path, form):
         np.testing.assert_array_equal(live[name], table, err_msg=name)
         np.testing.assert_array_equal(saved[name], table, err_msg=name)
     assert not (run.directory / "live").is_symlink()
+
+
+@pytest.mark.parametrize("form", ["zarr", "hdf5"])
+def test_a_small_shared_memory_makes_no_difference(tmp_path, form, monkeypatch):
+    """As in containers: tables in anonymous memory, opened by the worker and by plain readers through /proc."""
+    whole = make(tmp_path / "whole", tables={"format": form})
+    go(whole, iterations=3_000)
+    monkeypatch.setattr(space, "free_bytes", lambda *_: 2 << 20)
+    run = make(tmp_path / "run", workers=1, tables={"format": form}, evaluation={"at_end": True})
+    live = {}
+
+    class Reader(Silent):
+        """Reads the live tables in another process at the last evaluation."""
+
+        def evaluation(self, record):
+            assert any(
+                "/proc/" in str(path.readlink()) for path in (run.directory / "live").rglob("*") if path.is_symlink()
+            )
+            live.update(_read_plain(run.directory / "live", form))
+
+    go(run, Reader(), iterations=3_000)
+    assert_same(whole, run)
+    tables = read_tables(find_checkpoint(run, None))
+    assert live.keys() == tables.keys()
+    for name, table in tables.items():
+        np.testing.assert_array_equal(live[name], table, err_msg=name)
 
 
 def _read_plain(directory, form):
