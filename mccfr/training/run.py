@@ -72,6 +72,10 @@ class Session:
 
         Raises `MemoryError` or `OSError` where the live tables find no room, `RuntimeError` where a worker died.
         """
+        with self._signals_noted():
+            return self._conduct()
+
+    def _conduct(self) -> Outcome:
         run, tables = self._run, self._run.config.tables
         remove_stale_live(run.path(LIVE))
         checkpoints.sweep(run.path(CHECKPOINTS))
@@ -95,8 +99,7 @@ class Session:
                 pool = ProcessPool(run, live, self._settings.workers, states)
             run.event("started", workers=self._settings.workers)
             try:
-                with self._signals_noted():
-                    return self._loop(pool, views)
+                return self._loop(pool, views)
             finally:
                 pool.close()
 
@@ -122,7 +125,7 @@ class Session:
 
     @contextmanager
     def _signals_noted(self) -> Iterator[None]:
-        """While the loop runs, signals only leave a note."""
+        """From the first moment to the last, signals only leave a note."""
 
         def note(number: int, _: FrameType | None) -> None:
             self._signal = number
