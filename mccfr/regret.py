@@ -149,7 +149,7 @@ def gap_factor(factors, seen, ends):
 def discount_regrets(regret, start, actions, stamps, stamp, ends, positive_factors, negative_factors):
     """Bring a regret row forward to `ends` period ends: factors of those since its stamp, by sign, in place."""
     seen = np.int64(stamps[stamp])
-    if seen != ends:
+    if seen < ends:  # another worker may be a period ahead
         positive = as_element(regret, gap_factor(positive_factors, seen, ends))
         negative = as_element(regret, gap_factor(negative_factors, seen, ends))
         for a in range(actions):
@@ -161,7 +161,7 @@ def discount_regrets(regret, start, actions, stamps, stamp, ends, positive_facto
 def discount_sums(sums, start, actions, stamps, stamp, ends, sum_factors):
     """Bring a strategy-sum row forward to `ends` period ends, in place."""
     seen = np.int64(stamps[stamp])
-    if seen != ends:
+    if seen < ends:  # another worker may be a period ahead
         factor = as_element(sums, gap_factor(sum_factors, seen, ends))
         for a in range(actions):
             sums[start + a] *= factor

@@ -191,3 +191,14 @@ def test_wide_sums_survive_a_billion_additions_and_narrow_ones_do_not():
     assert wide.tables["strategy_sum/street0/player0"][0, :2] == pytest.approx(1e9 * sigma, rel=1e-6)
     stalled = narrow.tables["strategy_sum/street0/player0"][0, :2]  # above 2^23 an addition of 1/3 is rounded away
     assert np.all(stalled < 0.3 * 1e8 * sigma)
+
+
+def test_a_worker_that_is_behind_leaves_a_row_as_it_is():
+    """Workers pass a period's end at different moments: a row stamped by one ahead is not discounted again, or back."""
+    discount = Schedule("dcfr", 10).at(50)
+    regret, stamps = np.array([4.0, -6.0]), np.array([discount.ends + 1], np.uint32)
+    logs = discount.positive_factors, discount.negative_factors
+    discount_regrets(regret, 0, 2, stamps, 0, discount.ends, *logs)
+    discount_sums(regret, 0, 2, stamps, 0, discount.ends, discount.sum_factors)
+    assert regret.tolist() == [4.0, -6.0]
+    assert stamps.tolist() == [discount.ends + 1]
