@@ -63,6 +63,7 @@ class InlinePool:
     def __init__(self, game: Game, run: Run, tables: TableArrays, states: Sequence[WorkerState]) -> None:
         own = states[0] if states else WorkerState()
         self._solver = Solver(game, run.config.solver, tables, 0, own)
+        self._solver.warm_up()
         self._idle = list(states[1:])
         self._stop = (0, 0)
 

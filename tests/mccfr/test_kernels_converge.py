@@ -62,7 +62,6 @@ def test_leduc_outcome_sampling():
     assert trained_chips(LEDUC_OUTCOME_SHORT) < LEDUC_OUTCOME_SHORT.chips
 
 
-@pytest.mark.slow
 def test_leduc_outcome_sampling_to_the_full_length():
     assert trained_chips(LEDUC_OUTCOME) < LEDUC_OUTCOME.chips
 
