@@ -1,0 +1,323 @@
+"""Perfect numbering of hands up to a relabelling of the suits, after Waugh, "A Fast and Optimal Hand Isomorphism
+Algorithm" (AAAI 2013 workshop).
+
+Cards come in rounds, and the order within a round does not matter: (2, 5) is two hole cards and an unordered board,
+(2, 3, 1, 1) hole cards, flop, turn and river.  The classes of a shape are numbered 0, 1, ... without gaps.
+
+One suit's cards are a rank set for each round, and the set of a round avoids the ranks of the earlier ones: closing up
+those gaps and taking the set's place among the sets of its size (in colexicographic order, which is that of the sets as
+binary numbers) gives one digit a round, and the digits one number for the suit.  The *configuration* of a hand is the
+multiset of its suits' card counts by round.  With the suits sorted by these counts, suits with different counts can be
+told apart, and their numbers are digits of the index; k suits with equal counts are interchangeable, and the multiset
+of their k numbers x_0 ≤ x_1 ≤ ... is one digit, the sum of C(x_i + i, i + 1).
+
+Ours: the configuration and the order of the suits come from one look-up before any rank is read.  Each card adds a
+weight that depends on its round and suit, and the sum identifies the counts.  Everything is exact.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from operator import index as as_integer
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from abstraction.cards import CARD_COUNT
+from abstraction.isomorphism_tables import GROUP_SHIFT, RANK_SET, IsomorphismTables, isomorphism_tables
+from abstraction.jit import inline_njit, njit
+
+MAX_CARDS = 7
+
+_NUMBER = (1 << GROUP_SHIFT) - 1
+
+# --- kernels ---
+#
+# All of them are inlined into the loops that call them: handing fourteen arrays to a compiled call takes longer than
+# the work itself.
+
+
+@inline_njit
+def _multisets(x, i):
+    """C(x + i, i + 1): multisets of i + 1 numbers below x."""
+    if i == 0:
+        return x
+    if i == 1:
+        return x * (x + 1) // 2
+    if i == 2:
+        return x * (x + 1) * (x + 2) // 6
+    return x * (x + 1) * (x + 2) * (x + 3) // 24
+
+
+@inline_njit
+def index_hand(tables, cards):
+    """Index (int64) of the class of a hand: cards [N], round after round, numbers 0..51, unchecked."""
+    total = np.int64(0)
+    for i in range(tables.card_weight.shape[0]):
+        total += tables.card_weight[i, cards[i] & 3]
+    layout = tables.layout[total]
+    row = layout >> 32
+    used = np.int64(0)  # rank sets of the earlier rounds, 16 bits a position
+    x0, x1, x2, x3 = tables.group[row, 0], tables.group[row, 1], tables.group[row, 2], tables.group[row, 3]
+    for r in range(tables.round_start.shape[0] - 1):
+        seen, closed = used, np.int64(0)
+        for i in range(tables.round_start[r], tables.round_start[r + 1]):
+            card = np.int64(cards[i])
+            rank = card >> 2
+            shift = (layout >> 8 * (card & 3)) & 63
+            below = (used >> shift) & ((1 << rank) - 1)
+            closed |= 1 << (shift + rank - tables.set_size[below])
+            seen |= 1 << (shift + rank)
+        used = seen
+        x0 += tables.radix[row, r, 0] * tables.set_number[closed & RANK_SET]
+        x1 += tables.radix[row, r, 1] * tables.set_number[closed >> 16 & RANK_SET]
+        x2 += tables.radix[row, r, 2] * tables.set_number[closed >> 32 & RANK_SET]
+        x3 += tables.radix[row, r, 3] * tables.set_number[closed >> 48 & RANK_SET]
+    # A sorting network: the group in the high bits keeps the groups apart.
+    x0, x1, x2, x3 = min(x0, x1), max(x0, x1), min(x2, x3), max(x2, x3)
+    x0, x2, x1, x3 = min(x0, x2), max(x0, x2), min(x1, x3), max(x1, x3)
+    x1, x2 = min(x1, x2), max(x1, x2)
+    index = tables.offset[row] + (x0 & _NUMBER)
+    index += tables.group_radix[row, 1] * _multisets(x1 & _NUMBER, tables.member[row, 1])
+    index += tables.group_radix[row, 2] * _multisets(x2 & _NUMBER, tables.member[row, 2])
+    index += tables.group_radix[row, 3] * _multisets(x3 & _NUMBER, tables.member[row, 3])
+    return index
+
+
+@inline_njit
+def _configuration_of(offset, index):
+    """Configuration (int64) that an index belongs to."""
+    low, high = np.int64(0), np.int64(offset.shape[0] - 1)
+    while high - low > 1:
+        middle = (low + high) >> 1
+        if offset[middle] <= index:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@inline_njit
+def _largest_member(multiset, i):
+    """Largest x with C(x + i, i + 1) ≤ multiset: the last of i + 1 sorted numbers.
+
+    x^(i + 1) / (i + 1)! does not exceed the binomial, so the root is an upper bound, at most two too large.
+    """
+    if i == 0 or multiset == 0:
+        return multiset
+    if i == 1:
+        x = np.int64(np.sqrt(2.0 * multiset)) + 1
+    elif i == 2:
+        x = np.int64(np.cbrt(6.0 * multiset)) + 1
+    else:
+        x = np.int64(np.sqrt(np.sqrt(24.0 * multiset))) + 1
+    while _multisets(x, i) > multiset:
+        x -= 1
+    return x
+
+
+@inline_njit
+def _previous_suit(rest, multiset, radix, i, last_of_group):
+    """Number of the suit that is member i of its group, and what it leaves of an index and of its group's multiset."""
+    if last_of_group:
+        multiset = rest // radix
+        rest -= multiset * radix
+    x = _largest_member(multiset, i)
+    return x, rest, multiset - _multisets(x, i)
+
+
+@inline_njit
+def _put_card(out, first, filled, card):
+    """Insert a card into the sorted cards out[first : first + filled]."""
+    place = first + filled
+    while place > first and out[place - 1] > card:
+        out[place] = out[place - 1]
+        place -= 1
+    out[place] = card
+
+
+@inline_njit
+def unindex_hand(tables, index, out):
+    """Write the representative of a class into out [N], sorted within each round; the index is not checked."""
+    row = _configuration_of(tables.offset, index)
+    rest, multiset = index - tables.offset[row], np.int64(0)
+    filled = np.int64(0)  # cards written to each round, 8 bits a round
+    for position in range(3, -1, -1):
+        radix, member = tables.group_radix[row, position], tables.member[row, position]
+        last = position == 3 or tables.member[row, position + 1] == 0
+        x, rest, multiset = _previous_suit(rest, multiset, radix, member, last)
+        used = np.int64(0)
+        for r in range(tables.held.shape[1]):
+            held = tables.held[row, r, position]
+            if held == 0:
+                continue
+            later = x // tables.choices[row, r, position]
+            ranks = tables.sets[tables.first_set[held] + x - later * tables.choices[row, r, position]]
+            x = later
+            gaps = used
+            while gaps:  # open, from below, the gaps that the earlier rounds left
+                below = (gaps & -gaps) - 1
+                ranks += ranks & ~below
+                gaps &= gaps - 1
+            used |= ranks
+            while ranks:
+                card = 4 * tables.set_size[(ranks & -ranks) - 1] + position
+                _put_card(out, tables.round_start[r], filled >> 8 * r & 255, card)
+                filled += 1 << 8 * r
+                ranks &= ranks - 1
+
+
+@inline_njit
+def orbit_of_index(tables, index):
+    """Number of hands (int64) in a class: 24 relabellings over those that change nothing."""
+    row = _configuration_of(tables.offset, index)
+    rest, multiset = index - tables.offset[row], np.int64(0)
+    later, equal, unchanged = np.int64(-1), np.int64(0), np.int64(1)
+    for position in range(3, -1, -1):
+        radix, member = tables.group_radix[row, position], tables.member[row, position]
+        last = position == 3 or tables.member[row, position + 1] == 0
+        x, rest, multiset = _previous_suit(rest, multiset, radix, member, last)
+        equal = equal + 1 if x == later and not last else np.int64(1)
+        unchanged *= equal
+        later = x
+    return 24 // unchanged
+
+
+@njit
+def _fill_indices(tables, cards, out):
+    """Indices of hands [H, N] int8 into out [H] int64."""
+    for hand in range(cards.shape[0]):
+        out[hand] = index_hand(tables, cards[hand])
+
+
+@njit
+def _fill_hands(tables, indices, out):
+    """Representatives of indices [H] int64 into out [H, N] int8."""
+    for hand in range(indices.shape[0]):
+        unindex_hand(tables, indices[hand], out[hand])
+
+
+@njit
+def _fill_orbits(tables, indices, out):
+    """Orbit sizes of indices [H] int64 into out [H] int64."""
+    for hand in range(indices.shape[0]):
+        out[hand] = orbit_of_index(tables, indices[hand])
+
+
+@njit
+def _first_repeat(cards):
+    """First row of cards [H, N] int8 that holds a card twice, or −1."""
+    for hand in range(cards.shape[0]):
+        seen = np.int64(0)
+        for card in cards[hand]:
+            if seen >> card & 1:
+                return hand
+            seen |= 1 << np.int64(card)
+    return -1
+
+
+# --- functions ---
+
+
+@dataclass(frozen=True)
+class Indexer:
+    """Numbers the hands of one shape up to suit relabelling; `indexer` makes it.
+
+    For use inside other kernels: `index_hand`, `unindex_hand` and `orbit_of_index` with `tables`.
+    """
+
+    cards_per_round: tuple[int, ...]
+    """cards of each round; their sum is N below"""
+    sizes: tuple[int, ...]
+    """number of classes of the first 1, 2, ..., all rounds"""
+    tables: IsomorphismTables
+    """what the kernels take"""
+
+    @property
+    def size(self) -> int:
+        """Number of classes: indices run from 0 to size − 1."""
+        return self.sizes[-1]
+
+    def index(self, cards: Sequence[int]) -> int:
+        """Index of one hand of N cards; ValueError as for `index_batch`."""
+        return int(self.index_batch(np.asarray(cards)[None])[0])
+
+    def index_batch(self, cards: ArrayLike) -> NDArray[np.int64]:
+        """Index of each row of cards [H, N] integer, round after round: [H] int64.
+
+        The order within a round is free.  Raises ValueError if the array has another shape or is not of integers, a
+        card does not exist, or a row holds a card twice.
+        """
+        given = np.asarray(cards)
+        if given.ndim != 2 or given.shape[1] != sum(self.cards_per_round) or not np.issubdtype(given.dtype, np.integer):
+            raise ValueError(
+                f"cards have shape {given.shape} and dtype {given.dtype}: rounds of {list(self.cards_per_round)} "
+                f"take rows of {sum(self.cards_per_round)} card numbers"
+            )
+        if given.size and not (given.min() >= 0 and given.max() < CARD_COUNT):
+            raise ValueError(f"cards range from {given.min()} to {given.max()}: they are numbered 0 (2c) to 51 (As)")
+        rows = np.array(given, np.int8, order="C")
+        repeat = _first_repeat(rows)
+        if repeat >= 0:
+            raise ValueError(f"row {repeat}, {rows[repeat].tolist()}, holds a card twice: a hand is of distinct cards")
+        out = np.empty(len(rows), np.int64)
+        _fill_indices(self.tables, rows, out)
+        return out
+
+    def unindex(self, index: int) -> tuple[int, ...]:
+        """The N cards that stand for a class, sorted within each round; ValueError as for `unindex_batch`."""
+        return tuple(self.unindex_batch([index])[0].tolist())
+
+    def unindex_batch(self, indices: ArrayLike) -> NDArray[np.int8]:
+        """The cards that stand for each class of indices [H] integer: [H, N] int8, sorted within each round.
+
+        Raises ValueError if the indices are not a list of integers of 0 to size − 1.
+        """
+        checked = self._checked(indices)
+        out = np.empty((len(checked), sum(self.cards_per_round)), np.int8)
+        _fill_hands(self.tables, checked, out)
+        return out
+
+    def orbit_size(self, index: int) -> int:
+        """Number of hands in a class, 1 to 24; ValueError as for `orbit_size_batch`."""
+        return int(self.orbit_size_batch([index])[0])
+
+    def orbit_size_batch(self, indices: ArrayLike) -> NDArray[np.int64]:
+        """Number of hands in each class of indices [H] integer, the order within a round not counting: [H] int64.
+
+        Raises ValueError if the indices are not a list of integers of 0 to size − 1.
+        """
+        checked = self._checked(indices)
+        out = np.empty(len(checked), np.int64)
+        _fill_orbits(self.tables, checked, out)
+        return out
+
+    def _checked(self, indices: ArrayLike) -> NDArray[np.int64]:
+        given = np.asarray(indices)
+        if given.ndim != 1 or (given.size and not np.issubdtype(given.dtype, np.integer)):
+            raise ValueError(f"indices have shape {given.shape} and dtype {given.dtype}: a list of integers is needed")
+        if given.size and not (given.min() >= 0 and given.max() < self.size):
+            raise ValueError(
+                f"indices range from {given.min()} to {given.max()}: rounds of {list(self.cards_per_round)} "
+                f"have the indices 0 to {self.size - 1}"
+            )
+        return np.array(given, np.int64)
+
+
+@cache
+def _indexer(cards_per_round: tuple[int, ...]) -> Indexer:
+    tables = isomorphism_tables(cards_per_round)
+    earlier = _indexer(cards_per_round[:-1]).sizes if len(cards_per_round) > 1 else ()
+    return Indexer(cards_per_round, (*earlier, int(tables.offset[-1])), tables)
+
+
+def indexer(cards_per_round: Sequence[int]) -> Indexer:
+    """The indexer of a shape, such as (2, 5) or (2, 3, 1, 1): built on first use (milliseconds) and shared afterwards.
+
+    Raises TypeError if a number of cards is no integer, and ValueError unless there is at least one round, of at least
+    one card each, and at most seven cards in all.
+    """
+    rounds = tuple(as_integer(cards) for cards in cards_per_round)
+    if not rounds or min(rounds) < 1 or sum(rounds) > MAX_CARDS:
+        raise ValueError(f"rounds of {list(rounds)} cards: each needs at least one, and all at most {MAX_CARDS}")
+    return _indexer(rounds)

@@ -1,0 +1,146 @@
+"""Look-up tables of the hand isomorphism: the configurations of a shape, their suit layouts and digit radices."""
+
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, pairwise, product
+from math import comb
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+RANK_SET = (1 << 13) - 1
+GROUP_SHIFT = 32
+"""a suit's number (at most 13·12·...·7) has its group from this bit on"""
+
+_RANKS, _SUITS = 13, 4
+
+_SuitCounts = tuple[int, ...]  # cards of one suit in each round
+_Configuration = tuple[_SuitCounts, ...]  # the four suits, largest counts first
+
+
+class IsomorphismTables(NamedTuple):
+    """Look-up tables of one shape, 0.2 to 0.9 MB; treat them as constants.
+
+    Axes: N cards, R rounds, C configurations; a position 0..3 is a suit's place in its configuration.
+    """
+
+    round_start: NDArray[np.int64]
+    """[R + 1] first card of each round, and N"""
+    card_weight: NDArray[np.int64]
+    """[N, 4] what a card adds to the sum that identifies the counts, by its place in the hand and its suit"""
+    layout: NDArray[np.int64]
+    """[largest sum + 1] configuration << 32, and in byte s 16 times the position of suit s"""
+    set_size: NDArray[np.int64]
+    """[8192] number of ranks in a rank set"""
+    set_number: NDArray[np.int64]
+    """[8192] place of a rank set among those of its size"""
+    sets: NDArray[np.int64]
+    """[8192] rank sets by size, then place"""
+    first_set: NDArray[np.int64]
+    """[14] where the sets of each size start in `sets`"""
+    held: NDArray[np.int64]
+    """[C, R, 4] cards of each position in each round"""
+    choices: NDArray[np.int64]
+    """[C, R, 4] number of rank sets for them"""
+    radix: NDArray[np.int64]
+    """[C, R, 4] product of the choices of the earlier rounds"""
+    group: NDArray[np.int64]
+    """[C, 4] number of the group of suits with equal counts, << 32"""
+    member: NDArray[np.int64]
+    """[C, 4] place within the group: 0 at the first suit of each"""
+    group_radix: NDArray[np.int64]
+    """[C, 4] product of the classes of the earlier groups"""
+    offset: NDArray[np.int64]
+    """[C + 1] first index of each configuration, and the number of classes"""
+
+
+def _splits(cards: int) -> Iterator[tuple[int, ...]]:
+    """All ways to split the cards of a round among the suits."""
+    return (split for split in product(range(cards + 1), repeat=_SUITS) if sum(split) == cards)
+
+
+def _count_weights(cards_per_round: tuple[int, ...]) -> tuple[NDArray[np.int64], int]:
+    """Weight [R, 4] of a card by round and suit, and the number of sums.
+
+    In a round of n cards the weights 0, 1, n + 1, n² + n + 1 suffice: a ≤ n cards of suit 1 stay below the third, and
+    a + b ≤ n cards of suits 1 and 2 weigh at most n(n + 1), below the fourth.
+    """
+    weights, scale = [], 1
+    for n in cards_per_round:
+        weights.append([0, scale, scale * (n + 1), scale * (n * n + n + 1)])
+        scale *= n * (n * n + n + 1) + 1
+    return np.array(weights, np.int64), scale
+
+
+def _layouts(cards_per_round: tuple[int, ...]) -> tuple[list[_Configuration], NDArray[np.int64], NDArray[np.int64]]:
+    """All configurations, the weights [R, 4], and the layout by sum of weights."""
+    weights, sums = _count_weights(cards_per_round)
+    deals = []
+    for by_round in product(*(_splits(n) for n in cards_per_round)):
+        by_suit = list(zip(*by_round, strict=True))
+        order = sorted(range(_SUITS), key=lambda suit: by_suit[suit], reverse=True)
+        deals.append((np.sum(weights * by_round), tuple(by_suit[suit] for suit in order), order))
+    configurations = sorted({configuration for _, configuration, _ in deals}, reverse=True)
+    rows = {configuration: row for row, configuration in enumerate(configurations)}
+    layout = np.full(sums, -1, np.int64)
+    for total, configuration, order in deals:
+        positions = sum(16 * position << 8 * suit for position, suit in enumerate(order))
+        layout[total] = rows[configuration] << 32 | positions
+    return configurations, weights, layout
+
+
+def _choices(counts: _SuitCounts) -> list[int]:
+    """Number of rank sets of a suit in each round, given the earlier ones."""
+    before = accumulate(counts, initial=0)
+    return [comb(_RANKS - used, n) for used, n in zip(before, counts, strict=False)]
+
+
+def _products(factors: Sequence[int]) -> list[int]:
+    """Products of the first 0, 1, ..., all factors."""
+    return list(accumulate(factors, lambda a, b: a * b, initial=1))
+
+
+def _groups(configuration: _Configuration) -> tuple[list[int], list[int], list[int], int]:
+    """Group number, member and group radix of each position, and the classes of a configuration."""
+    group, member = [0], [0]
+    for before, counts in pairwise(configuration):
+        alike = counts == before
+        group.append(group[-1] + (not alike))
+        member.append(member[-1] + 1 if alike else 0)
+    classes = []
+    for number in range(group[-1] + 1):
+        first, size = group.index(number), group.count(number)
+        classes.append(comb(_products(_choices(configuration[first]))[-1] + size - 1, size))
+    radices = _products(classes)
+    return group, member, [radices[number] for number in group], radices[-1]
+
+
+def isomorphism_tables(cards_per_round: tuple[int, ...]) -> IsomorphismTables:
+    """The tables of a shape, in milliseconds for those of hold'em and 0.3 s for seven rounds of one card."""
+    configurations, weights, layout = _layouts(cards_per_round)
+    held = np.array(configurations, np.int64).transpose(0, 2, 1)
+    choices = np.array([[_choices(counts) for counts in row] for row in configurations], np.int64).transpose(0, 2, 1)
+    radix = np.ones_like(choices)
+    radix[:, 1:] = np.cumprod(choices, axis=1)[:, :-1]
+    groups, members, group_radices, classes = zip(*map(_groups, configurations), strict=True)
+    set_size = np.bitwise_count(np.arange(RANK_SET + 1)).astype(np.int64)
+    sets = np.argsort(set_size, kind="stable")
+    first_set = np.searchsorted(set_size[sets], np.arange(_RANKS + 1))
+    set_number = np.empty_like(sets)
+    set_number[sets] = np.arange(len(sets)) - first_set[set_size[sets]]
+    return IsomorphismTables(
+        round_start=np.array([0, *accumulate(cards_per_round)], np.int64),
+        card_weight=np.repeat(weights, cards_per_round, axis=0),
+        layout=layout,
+        set_size=set_size,
+        set_number=set_number,
+        sets=sets,
+        first_set=first_set,
+        held=np.ascontiguousarray(held),
+        choices=np.ascontiguousarray(choices),
+        radix=np.ascontiguousarray(radix),
+        group=np.array(groups, np.int64) << GROUP_SHIFT,
+        member=np.array(members, np.int64),
+        group_radix=np.array(group_radices, np.int64),
+        offset=np.array([0, *accumulate(classes)], np.int64),
+    )

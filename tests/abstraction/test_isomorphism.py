@@ -1,0 +1,285 @@
+from collections import Counter
+from itertools import combinations, permutations
+from math import comb, prod
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from abstraction import isomorphism
+from abstraction.cards import combo_table, parse_cards
+from abstraction.isomorphism import index_hand, indexer, orbit_of_index, unindex_hand
+from abstraction.jit import njit
+
+HANDS = {  # printed by Waugh 2013 for (2, 3, 1, 1) and its prefixes; the others counted by an independent program
+    (2,): 169,
+    (2, 3): 1_286_792,
+    (2, 4): 13_960_050,
+    (2, 5): 123_156_254,
+    (2, 3, 1): 55_190_538,
+    (2, 3, 1, 1): 2_428_287_420,
+}
+BOARDS = {(3,): 1755, (4,): 16_432, (5,): 134_459, (3, 1): 63_193, (3, 1, 1): 2_554_656}
+RELABELLINGS = np.array([[4 * (card // 4) + order[card % 4] for card in range(52)] for order in permutations(range(4))])
+
+
+def concrete_hands(shape):
+    """Number of hands of a shape before any relabelling."""
+    dealt = np.cumsum([0, *shape])
+    return prod(comb(52 - int(before), cards) for before, cards in zip(dealt, shape, strict=False))
+
+
+def sorted_rounds(shape, hands):
+    """Hands [H, N] with the cards of each round in ascending order."""
+    ends = np.cumsum(shape)[:-1]
+    return np.concatenate([np.sort(part, axis=1) for part in np.split(hands, ends, axis=1)], axis=1)
+
+
+def canonical(shape, hands):
+    """Least of the 24 relabellings of each hand [H, N], read as a number to base 52, by trying them all: [H] int64."""
+    digits = 52 ** np.arange(sum(shape), dtype=np.int64)
+    return np.min([sorted_rounds(shape, relabelling[hands]) @ digits for relabelling in RELABELLINGS], axis=0)
+
+
+def random_hands(shape, count, seed):
+    keys = np.random.default_rng(seed).random((count, 52), dtype=np.float32)
+    return np.argpartition(keys, sum(shape), axis=1)[:, : sum(shape)].astype(np.int8)
+
+
+def all_hands(shape):
+    """Every hand of a shape [H, N], each once."""
+    hands = np.zeros((1, 0), np.int64)
+    for cards in shape:
+        left = np.array([np.setdiff1d(np.arange(52), hand) for hand in hands])
+        chosen = np.array(list(combinations(range(left.shape[1]), cards)))
+        hands = np.hstack([np.repeat(hands, len(chosen), axis=0), left[:, chosen].reshape(-1, cards)])
+    return hands
+
+
+def fixed_hands(shape, order):
+    """Hands that a permutation of the suits leaves as they are: each round a union of cycles of cards."""
+    suits, cycles = set(range(4)), []
+    while suits:
+        cycle = [suits.pop()]
+        while order[cycle[-1]] in suits:
+            cycle.append(order[cycle[-1]])
+            suits.remove(cycle[-1])
+        cycles += [len(cycle)] * 13
+    ways = Counter({shape: 1})
+    for length in cycles:
+        for left, count in list(ways.items()):
+            for r, cards in enumerate(left):
+                if cards >= length:
+                    ways[(*left[:r], cards - length, *left[r + 1 :])] += count
+    return ways[(0,) * len(shape)]
+
+
+def burnside_count(shape):
+    return sum(fixed_hands(shape, order) for order in permutations(range(4))) // 24
+
+
+@pytest.mark.parametrize(("shape", "classes"), [*HANDS.items(), *BOARDS.items()])
+def test_class_counts_are_the_published_ones(shape, classes):
+    assert indexer(shape).size == classes
+    assert burnside_count(shape) == classes
+
+
+@pytest.mark.parametrize(
+    "shape", [(1,), (6,), (7,), (1, 1), (2, 2), (2, 1, 4), (3, 3), (4, 3), (1, 6), (1, 1, 1, 1, 3), (1,) * 7]
+)
+def test_every_prefix_of_a_shape_has_the_burnside_count(shape):
+    assert indexer(shape).sizes == tuple(burnside_count(shape[: r + 1]) for r in range(len(shape)))
+
+
+@pytest.mark.parametrize("shape", [*HANDS, (4, 3), (1, 1, 1, 1, 1, 1, 1)])
+def test_index_of_unindex_is_the_identity_on_a_million_indices(shape):
+    ours = indexer(shape)
+    ends = np.array([0, 1, ours.size - 2, ours.size - 1])
+    indices = np.concatenate([ends, np.random.default_rng(3).integers(0, ours.size, 1_000_000)])
+    hands = ours.unindex_batch(indices)
+    assert np.array_equal(ours.index_batch(hands), indices)
+    assert np.array_equal(sorted_rounds(shape, hands), hands)
+
+
+@pytest.mark.parametrize("shape", [(2,), *BOARDS, (2, 3)])
+def test_index_of_unindex_is_the_identity_and_orbits_add_up_on_all_indices(shape):
+    ours = indexer(shape)
+    indices = np.arange(ours.size)
+    assert np.array_equal(ours.index_batch(ours.unindex_batch(indices)), indices)
+    assert ours.orbit_size_batch(indices).sum() == concrete_hands(shape)
+
+
+@pytest.mark.parametrize("shape", [(1,), (2,), (1, 1), (2, 1), (1, 2), (1, 1, 1), (3,), (4,), (3, 1)])
+def test_same_index_exactly_if_isomorphic_on_all_hands(shape):
+    hands = all_hands(shape)
+    assert len(hands) == concrete_hands(shape)
+    found, forms = indexer(shape).index_batch(hands), canonical(shape, hands)
+    first = np.unique(found, return_index=True)[1]
+    assert np.array_equal(forms, forms[first][found])  # one form for each index
+    assert len(np.unique(forms)) == len(first) == indexer(shape).size  # and another for each other index
+    assert np.array_equal(np.bincount(found), indexer(shape).orbit_size_batch(np.arange(len(first))))
+
+
+def test_all_flop_hands_fall_into_classes_of_the_orbit_sizes():
+    ours = indexer((2, 3))
+    flops = np.array(list(combinations(range(50), 3)))
+    found = np.zeros(ours.size, np.int64)
+    hands = np.empty((len(flops), 5), np.int8)
+    for hole in combo_table():
+        hands[:, :2] = hole
+        hands[:, 2:] = np.setdiff1d(np.arange(52), hole)[flops]
+        np.add.at(found, ours.index_batch(hands), 1)
+    assert np.array_equal(found, ours.orbit_size_batch(np.arange(ours.size)))
+
+
+@pytest.mark.parametrize("shape", [*HANDS, *BOARDS, (1, 2, 3), (1, 1, 1, 1, 1, 1, 1)])
+def test_random_hands_keep_index_and_form(shape):
+    ours, hands = indexer(shape), random_hands(shape, 20_000, seed=sum(shape))
+    indices = ours.index_batch(hands)
+    back = ours.unindex_batch(indices)
+    forms = canonical(shape, hands)
+    assert np.array_equal(canonical(shape, back), forms)
+    distinct = np.unique(forms)
+    assert len(np.unique(indices)) == len(distinct) > len(hands) // 400
+    digits = 52 ** np.arange(sum(shape), dtype=np.int64)
+    images = np.sort([sorted_rounds(shape, relabelling[hands]) @ digits for relabelling in RELABELLINGS], axis=0)
+    assert np.array_equal(1 + np.count_nonzero(np.diff(images, axis=0), axis=0), ours.orbit_size_batch(indices))
+
+
+@pytest.mark.parametrize("shape", [(2, 4), (2, 5), (2, 3, 1), (2, 3, 1, 1), (3, 1, 1)])
+def test_sampled_orbit_sizes_estimate_the_number_of_hands(shape):
+    ours = indexer(shape)
+    sizes = ours.orbit_size_batch(np.random.default_rng(5).integers(0, ours.size, 1_000_000))
+    assert abs(sizes.mean() - concrete_hands(shape) / ours.size) < 5 * sizes.std() / 1000
+    assert set(np.unique(sizes)) <= {1, 2, 3, 4, 6, 8, 12, 24}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", [(2, 4), (2, 3, 1), (2, 5)])
+def test_orbits_add_up_to_all_hands_and_every_index_comes_back(shape):
+    ours, total, step = indexer(shape), 0, 1 << 22
+    for start in range(0, ours.size, step):
+        indices = np.arange(start, min(start + step, ours.size))
+        total += int(ours.orbit_size_batch(indices).sum())
+        assert np.array_equal(ours.index_batch(ours.unindex_batch(indices)), indices)
+    assert total == concrete_hands(shape)
+
+
+@st.composite
+def relabelled_hands(draw):
+    """A shape, a hand, and the same hand with suits renamed and each round shuffled."""
+    shape = tuple(draw(st.lists(st.integers(1, 5), min_size=1, max_size=5).filter(lambda rounds: sum(rounds) <= 7)))
+    hand = draw(st.lists(st.integers(0, 51), min_size=sum(shape), max_size=sum(shape), unique=True))
+    suits = draw(st.permutations(range(4)))
+    renamed = [4 * (card // 4) + suits[card % 4] for card in hand]
+    shuffled, start = [], 0
+    for cards in shape:
+        shuffled += draw(st.permutations(renamed[start : start + cards]))
+        start += cards
+    return shape, hand, shuffled
+
+
+@settings(max_examples=200, deadline=None)
+@given(relabelled_hands())
+def test_index_ignores_suit_names_and_order_within_a_round(case):
+    shape, hand, shuffled = case
+    ours = indexer(shape)
+    index = ours.index(hand)
+    assert 0 <= index < ours.size
+    assert ours.index(shuffled) == index
+    assert ours.index(ours.unindex(index)) == index
+
+
+def test_hands_that_differ_in_suits_only_where_it_matters():
+    ours = indexer((2, 3, 1))
+    index = ours.index(parse_cards("AsKsQs7h2d2s"))
+    assert ours.index(parse_cards("KdAd2h7cQd2d")) == index
+    assert ours.index(parse_cards("AsKsQs7h2d2h")) != index
+    assert ours.index(parse_cards("AsKsQs7h2s2d")) != index  # the same seven cards but another flop
+    both = indexer((2, 4))
+    assert both.index(parse_cards("AsKsQs7h2d2s")) == both.index(parse_cards("AsKsQs7h2s2d"))
+
+
+@njit
+def next_street(tables, later, index, hand, counts):
+    """For each card that can follow a hand, count the class that it leads to."""
+    unindex_hand(tables, index, hand)
+    for card in range(52):
+        if card not in hand[:-1]:
+            hand[-1] = card
+            counts[index_hand(later, hand)] += 1
+    return orbit_of_index(tables, index)
+
+
+def test_kernels_serve_other_kernels():
+    flop, turn = indexer((3,)), indexer((3, 1))
+    counts, hand = np.zeros(turn.size, np.int64), np.zeros(4, np.int8)
+    reached = np.zeros(turn.size, np.int64)
+    for index in range(flop.size):
+        counts[:] = 0
+        orbit = next_street(flop.tables, turn.tables, index, hand, counts)
+        assert counts.sum() == 49
+        reached += orbit * counts
+    assert np.array_equal(reached, turn.orbit_size_batch(np.arange(turn.size)))
+
+
+def test_cards_and_indices_of_any_layout_run_one_compiled_form():
+    ours = indexer((2, 3))
+    indices = np.arange(0, 1_000_000, 7)
+    hands = ours.unindex_batch(indices)
+    frozen = hands.copy()
+    frozen.flags.writeable = False
+    for form in (frozen, hands.astype(np.uint64), np.asfortranarray(hands), hands.tolist()):
+        assert np.array_equal(ours.index_batch(form), indices)
+    assert np.array_equal(ours.unindex_batch(indices.astype(np.uint32)[::2]), hands[::2])
+    assert ours.unindex_batch([]).shape == (0, 5)
+    assert ours.index_batch(hands[:0]).shape == (0,)
+    for kernel in (isomorphism._fill_indices, isomorphism._fill_hands, isomorphism._first_repeat):
+        assert len(getattr(kernel, "signatures", [None])) == 1
+
+
+@pytest.mark.parametrize(
+    ("cards", "message"),
+    [
+        ([0, 0, 1, 2, 3], r"row 0, \[0, 0, 1, 2, 3\], holds a card twice"),
+        ([9, 4, 1, 2, 4], "holds a card twice"),
+        ([0, 1, 2, 3], r"shape \(1, 4\).*take rows of 5 card numbers"),
+        ([0, 1, 2, 3, 4, 5], r"rounds of \[2, 3\] take rows of 5"),
+        ([0, 1, 2, 3, 52], "numbered 0"),
+        ([0, 1, 2, 3, -1], "numbered 0"),
+        ([0, 1, 2, 3, 256 + 4], "numbered 0"),
+        ([0.0, 1.0, 2.0, 3.0, 4.0], "dtype float64"),
+        (7, "shape"),
+    ],
+)
+def test_index_refuses_what_is_no_hand(cards, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        indexer((2, 3)).index(cards)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_repeat_is_named_by_its_row():
+    hands = random_hands((2, 3), 100, seed=1)
+    hands[42, 4] = hands[42, 0]
+    with pytest.raises(ValueError, match="row 42, "):
+        indexer((2, 3)).index_batch(hands)
+
+
+@pytest.mark.parametrize("index", [-1, 1755, 1 << 70, 0.5])
+def test_unindex_and_orbit_size_refuse_what_is_no_index(index):
+    for method in (indexer((3,)).unindex, indexer((3,)).orbit_size):
+        with pytest.raises(ValueError, match="indices"):
+            method(index)
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (2, 0), (3, -1), (2, 6), (1,) * 8])
+def test_indexer_refuses_other_shapes(shape):
+    with pytest.raises(ValueError, match="at most 7"):
+        indexer(shape)
+
+
+def test_an_indexer_is_built_once():
+    assert indexer([2, 3]) is indexer((np.int64(2), 3))
+    with pytest.raises(TypeError):
+        indexer((2.5, 3))
