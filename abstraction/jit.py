@@ -84,7 +84,10 @@ numba.config.CACHE_DIR = str(_CACHE)
 njit = numba.njit(cache=True, error_model="numpy", fastmath=False)
 """Compile a kernel: cached on disk, IEEE arithmetic, division by zero gives inf instead of an exception."""
 
+nogil_njit = numba.njit(cache=True, error_model="numpy", fastmath=False, nogil=True)
+"""As `njit`, and other threads run meanwhile: for kernels that work on a range of boards or points of their own."""
+
 inline_njit = numba.njit(inline="always")
 """A small helper that is compiled into each kernel that calls it (never called on its own in a hot loop)."""
 
-__all__ = ["inline_njit", "intrinsic", "kernel_source_hash", "njit", "types"]
+__all__ = ["inline_njit", "intrinsic", "kernel_source_hash", "njit", "nogil_njit", "types"]

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+from abstraction.buckets import is_abstraction, verify_abstraction
 from mccfr.policy import is_policy, verify_policy
 from mccfr.training.rundir import CHECKPOINTS, EVALUATIONS, JOURNAL, METRICS, is_run, open_run
 from storage import checkpoint as checkpoints
@@ -10,7 +11,7 @@ from storage import durable
 
 
 def problems_of(path: Path) -> list[str]:
-    """Check every byte of a run, a checkpoint or a policy; one sentence for each problem, [] for a sound artefact.
+    """Check every byte of a run, checkpoint, policy or abstraction; one sentence a problem, [] for a sound artefact.
 
     Raises `ValueError` where the path holds none of these.
     """
@@ -20,7 +21,11 @@ def problems_of(path: Path) -> list[str]:
         return checkpoints.verify(path)
     if is_run(path):
         return _problems_of_run(path)
-    raise ValueError(f"{path} is neither a run, a checkpoint nor a policy: give a directory that mccfr has made")
+    if is_abstraction(path):
+        return verify_abstraction(path)
+    raise ValueError(
+        f"{path} is neither a run, a checkpoint, a policy nor an abstraction: give a directory that mccfr has made"
+    )
 
 
 def _problems_of_run(path: Path) -> list[str]:

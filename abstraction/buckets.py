@@ -1,0 +1,83 @@
+"""A built abstraction: which bucket a hand is in, and what is known of the buckets."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from abstraction.boards import STREET_CARDS, board_tables, check_board, locate_board
+from abstraction.cards import cards_text, combo_index, parse_cards
+from abstraction.recipe import STREETS
+from storage.checkpoint import Checkpoint, checkpoint_path, list_checkpoints, open_checkpoint, verify
+
+_STREET_OF = {cards: street for street, cards in STREET_CARDS.items()}
+
+
+def is_abstraction(path: Path) -> bool:
+    """Whether a directory holds at least the first stage of an abstraction."""
+    return bool(list_checkpoints(Path(path) / STREETS[0]))
+
+
+class Abstraction:
+    """An abstraction directory; a street's buckets are read, and their bytes checked, when first needed."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = Path(path)
+        self._stages = {street: self._open(street) for street in STREETS}
+        self._buckets: dict[str, NDArray[Any]] = {}
+
+    def _open(self, street: str) -> Checkpoint:
+        numbers = list_checkpoints(self.path / street)
+        if not numbers:
+            raise ValueError(f"{self.path} has no buckets for the {street}: build it with mccfr abstraction build")
+        return open_checkpoint(checkpoint_path(self.path / street, numbers[-1]))
+
+    def bucket_counts(self) -> dict[str, int]:
+        """Number of buckets of each street."""
+        return {street: int(stage.state["buckets"]) for street, stage in self._stages.items()}
+
+    def table(self, street: str) -> NDArray[Any]:
+        """[boards, 1326] uint16 or uint32: bucket of each slot of each canonical board (`abstraction.boards`).
+
+        Raises `OSError` where the file is damaged.
+        """
+        if street not in self._buckets:
+            self._buckets[street] = self._stages[street].read("bucket")
+        return self._buckets[street]
+
+    def bucket(self, hand: Sequence[int], board: Sequence[int] = ()) -> tuple[str, int]:
+        """(street, bucket) of two hole cards on a board of 0, 3, 4 or 5; `ValueError` for cards that do not fit."""
+        if len(hand) != 2:
+            raise ValueError(f"the hand {cards_text(hand)} has {len(hand)} cards: two are needed")
+        if board:
+            check_board(board)
+        if len({*hand, *board}) < len(hand) + len(board):
+            raise ValueError(f"hand {cards_text(hand)} and board {cards_text(board)} hold a card twice")
+        street, combo = _STREET_OF[len(board)], combo_index(*hand)
+        if not board:
+            return street, int(self.table(street)[0, combo])
+        index, permutation = locate_board(board)
+        slot = int(board_tables().hole_permutation[permutation, combo])
+        return street, int(self.table(street)[index, slot])
+
+    def bucket_of_text(self, hand: str, board: str = "") -> dict[str, Any]:
+        """The fields of `mccfr abstraction bucket`: street, bucket, features."""
+        street, bucket = self.bucket(parse_cards(hand), parse_cards(board))
+        return {"street": street, "bucket": bucket, "features": self._stages[street].identity["recipe"]["features"]}
+
+    def info(self) -> dict[str, Any]:
+        """What each stage was made from and what is known of its buckets."""
+        return {street: {"recipe": stage.identity["recipe"], **stage.state} for street, stage in self._stages.items()}
+
+
+def verify_abstraction(path: Path) -> list[str]:
+    """Check every byte; one sentence for each problem."""
+    problems = []
+    for street in STREETS:
+        numbers = list_checkpoints(path / street)
+        if not numbers:
+            problems.append(f"{street}: not built")
+        for number in numbers:
+            problems += [f"{street}/{problem}" for problem in verify(checkpoint_path(path / street, number))]
+    return problems

@@ -1,0 +1,115 @@
+"""Centres of groups of weighted points: means for L2, medians for EMD.
+
+Each group is summed by one thread, its points in order of their number, in float64: results do not depend on how
+groups are shared out.  The median of a coordinate is the smallest value v of the group for which the points with x <= v
+hold at least half the weight.  It minimises Σ w·|x − v|; and medians of cumulative distributions are one again, since
+no point's later coordinate is smaller than its earlier one.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from abstraction.clustering.assign import Members, share_out
+from abstraction.clustering.metric import EMD
+from abstraction.jit import njit, nogil_njit
+
+
+@nogil_njit
+def _means_range(first, last, points, weights, members, centres):
+    """Weighted means of groups `first` to `last` − 1; groups without points keep their centre."""
+    dimensions = points.shape[1]
+    sums = np.empty(dimensions)
+    for c in range(first, last):
+        mine = members.order[members.starts[c] : members.starts[c + 1]]
+        if mine.shape[0] == 0:
+            continue
+        sums[:] = 0.0
+        total = 0.0
+        for x in mine:
+            weight = weights[x]
+            total += weight
+            for j in range(dimensions):
+                sums[j] += weight * points[x, j]
+        for j in range(dimensions):
+            centres[c, j] = sums[j] / total
+
+
+@njit
+def _count_below(points, weights, mine, pivot, below, under, over):
+    """For each coordinate: weight of x <= pivot, the largest such x (or `under`), the smallest other (or `over`)."""
+    for x in mine:
+        weight = weights[x]
+        for j in range(pivot.shape[0]):
+            value = points[x, j]
+            inside = value <= pivot[j]
+            below[j] += weight if inside else 0.0
+            under[j] = max(under[j], value if inside else under[j])
+            over[j] = min(over[j], over[j] if inside else value)
+
+
+@nogil_njit
+def _medians_range(first, last, points, weights, members, centres):
+    """Weighted medians of groups `first` to `last` − 1; groups without points keep their centre.
+
+    All coordinates are bisected at once between values that occur: [low, high] holds the median until they meet.
+    """
+    dimensions = points.shape[1]
+    low, high = np.empty(dimensions, np.float32), np.empty(dimensions, np.float32)
+    pivot = np.empty(dimensions, np.float32)
+    under, over = np.empty(dimensions, np.float32), np.empty(dimensions, np.float32)
+    below = np.empty(dimensions)
+    for c in range(first, last):
+        mine = members.order[members.starts[c] : members.starts[c + 1]]
+        if mine.shape[0] == 0:
+            continue
+        half = 0.0
+        low[:], high[:] = np.inf, -np.inf
+        for x in mine:
+            half += weights[x]
+            for j in range(dimensions):
+                low[j] = min(low[j], points[x, j])
+                high[j] = max(high[j], points[x, j])
+        half *= 0.5
+        while True:
+            open_ = 0
+            for j in range(dimensions):
+                middle = low[j] + (high[j] - low[j]) * np.float32(0.5)
+                pivot[j] = middle if middle < high[j] else low[j]
+                open_ += low[j] < high[j]
+            if open_ == 0:
+                break
+            below[:], under[:], over[:] = 0.0, low, high
+            _count_below(points, weights, mine, pivot, below, under, over)
+            for j in range(dimensions):
+                if low[j] < high[j]:
+                    if below[j] >= half:
+                        high[j] = under[j]
+                    else:
+                        low[j] = over[j]
+        centres[c] = low
+
+
+def group_centres(
+    points: NDArray[np.float32],
+    weights: NDArray[np.float64],
+    members: Members,
+    centres: NDArray[np.float32],
+    metric: int,
+    workers: int = 1,
+) -> NDArray[np.float32]:
+    """New centres [k, D] float32 of the groups in `members`: means for L2, medians for EMD.
+
+    points [N, D] float32, weights [N] float64 > 0, `centres` the old ones, which groups without points keep.
+    """
+    result = centres.copy()
+    kernel = _medians_range if metric == EMD else _means_range
+    share_out(lambda i, j: kernel(i, j, points, weights, members, result), len(result), workers)
+    return result
+
+
+def weighted_medians(points: NDArray[np.float32], weights: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Lower weighted median [D] of each coordinate of points [N, D], N >= 1, weights > 0."""
+    points = np.ascontiguousarray(points, dtype=np.float32)
+    members = Members(np.arange(len(points), dtype=np.int32), np.array([0, len(points)]))
+    empty = np.zeros((1, points.shape[1]), np.float32)
+    return group_centres(points, np.asarray(weights, dtype=np.float64), members, empty, EMD)[0]

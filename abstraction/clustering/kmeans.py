@@ -1,0 +1,231 @@
+"""k-means and k-medians of weighted points: Lloyd's iteration, exact, stoppable after any step.
+
+One step moves every centre to the mean (L2) or median (EMD) of its points and then assigns every point to its nearest
+centre (Lloyd 1982).  Distances are saved by bounds that change no result; labels, centres and inertia are the same bits
+for any number of workers and whether or not the state went through a file between steps.
+
+What we add: a bucket left without points takes over the point that contributes most to the inertia (among equals the
+lowest number; never the last point of a bucket), which becomes its centre.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from abstraction.clustering.assign import Nearest, group_members, nearest_centres, own_distances
+from abstraction.clustering.centres import group_centres
+from abstraction.clustering.points import Problem, clustering_problem, distinct_points
+from abstraction.clustering.seeding import seed_centres, uniform
+from abstraction.jit import njit
+
+ITERATIONS = 100
+TOLERANCE = 1e-4
+_MORE = 100  # further steps at most, while the last one had to repair a bucket
+
+
+@dataclass(frozen=True)
+class KMeansState:
+    """Lloyd's iteration between two steps.  `centres`, `labels` and the numbers determine everything that follows."""
+
+    centres: NDArray[np.float32]
+    """[k, D]"""
+    labels: NDArray[np.int32]
+    """[N] bucket of each point"""
+    distances: NDArray[np.float32]
+    """[N] to the own centre, squared for L2; follows from the above"""
+    iteration: int
+    """steps done"""
+    inertia: float
+    """Σ weight x distance"""
+    previous_inertia: float
+    """before the last step; infinite at the start"""
+    changed: int
+    """points whose label the last step changed"""
+    repaired: int
+    """buckets without points that the last step had to fill"""
+
+
+Progress = Callable[[KMeansState], None]
+
+
+@njit
+def _inertia(weights, distances):
+    """Σ weight x distance, in order."""
+    total = 0.0
+    for i in range(weights.shape[0]):
+        total += weights[i] * distances[i]
+    return total
+
+
+def _repair(problem: Problem, centres: NDArray[np.float32], nearest: Nearest) -> int:
+    """Give every empty bucket a point, changing centres, labels and distances in place; how many there were."""
+    counts = np.bincount(nearest.labels, minlength=len(centres))
+    empty = np.flatnonzero(counts == 0)
+    if len(empty) == 0:
+        return 0
+    order = np.argsort(-(problem.weights * nearest.distances), kind="stable")
+    candidates = iter(order)
+    for bucket in empty:
+        point = next((x for x in candidates if nearest.distances[x] > 0 and counts[nearest.labels[x]] > 1), None)
+        if point is None:
+            distinct = len(distinct_points(problem.points).points)
+            raise ValueError(
+                f"k is {len(centres)}, but there are {distinct} distinct points: choose k at most {distinct}"
+            )
+        counts[nearest.labels[point]] -= 1
+        counts[bucket] = 1
+        centres[bucket] = problem.points[point]
+        nearest.labels[point], nearest.distances[point] = bucket, 0.0
+    return len(empty)
+
+
+def start(problem: Problem, k: int, seed: int = 0, purpose: int = 0) -> KMeansState:
+    """The state after k-means++ seeding; ValueError with both numbers if there are fewer than k distinct points."""
+    seeds = seed_centres(problem, k, seed, purpose)
+    inertia = float(_inertia(problem.weights, seeds.nearest.distances))
+    return KMeansState(problem.points[seeds.chosen], *seeds.nearest, 0, inertia, np.inf, 0, 0)
+
+
+def start_from(problem: Problem, centres: NDArray[np.float32], labels: NDArray[np.int32] | None = None) -> KMeansState:
+    """The state with the centres given, [k, D]; `labels`, a guess, saves time and changes nothing."""
+    centres = np.array(centres, dtype=np.float32, order="C")
+    if centres.ndim != 2 or centres.shape[1] != problem.points.shape[1] or not 1 <= len(centres) <= len(problem.points):
+        raise ValueError(
+            f"centres have shape {centres.shape}, points {problem.points.shape}: as many coordinates, and no more "
+            "centres than points, are needed"
+        )
+    nearest = nearest_centres(problem.points, centres, problem.metric, problem.workers, labels)
+    repaired = _repair(problem, centres, nearest)
+    return KMeansState(centres, *nearest, 0, float(_inertia(problem.weights, nearest.distances)), np.inf, 0, repaired)
+
+
+def step(problem: Problem, state: KMeansState) -> KMeansState:
+    """The state after one more iteration; the one given is left as it is."""
+    k = len(state.centres)
+    members = group_members(state.labels, k)
+    centres = group_centres(problem.points, problem.weights, members, state.centres, problem.metric, problem.workers)
+    nearest = nearest_centres(problem.points, centres, problem.metric, problem.workers, state.labels)
+    repaired = _repair(problem, centres, nearest)
+    return KMeansState(
+        centres,
+        *nearest,
+        iteration=state.iteration + 1,
+        inertia=float(_inertia(problem.weights, nearest.distances)),
+        previous_inertia=state.inertia,
+        changed=int(np.count_nonzero(nearest.labels != state.labels)),
+        repaired=repaired,
+    )
+
+
+def finished(state: KMeansState, iterations: int = ITERATIONS, tolerance: float = TOLERANCE) -> bool:
+    """Whether to stop: nothing changed, inertia fell by no more than `tolerance` of itself, or `iterations` are done.
+
+    Never right after a repair (within 100 further iterations), so that every label is the nearest centre's.
+    """
+    if state.repaired and state.iteration < iterations + _MORE:
+        return False
+    if state.iteration >= iterations:
+        return True
+    fell = state.previous_inertia - state.inertia
+    return state.iteration > 0 and (state.changed == 0 or fell <= tolerance * state.previous_inertia)
+
+
+def run(
+    problem: Problem,
+    state: KMeansState,
+    iterations: int = ITERATIONS,
+    tolerance: float = TOLERANCE,
+    progress: Progress | None = None,
+) -> KMeansState:
+    """Step until `finished`; `progress` is called with each new state, and may save it (`state_arrays`)."""
+    while not finished(state, iterations, tolerance):
+        state = step(problem, state)
+        if progress is not None:
+            progress(state)
+    return state
+
+
+def state_arrays(state: KMeansState) -> dict[str, NDArray[Any]]:
+    """What to save of a state: arrays by name."""
+    return {
+        "centres": state.centres,
+        "labels": state.labels,
+        "counters": np.array([state.iteration, state.changed, state.repaired], np.int64),
+        "inertia": np.array([state.inertia, state.previous_inertia], np.float64),
+    }
+
+
+def state_from_arrays(problem: Problem, arrays: Mapping[str, NDArray[Any]]) -> KMeansState:
+    """The state that `state_arrays` took apart; ValueError if it does not belong to these points."""
+    centres = np.array(arrays["centres"], dtype=np.float32, order="C")
+    labels = np.array(arrays["labels"], dtype=np.int32)
+    count, dimensions = problem.points.shape
+    if centres.ndim != 2 or centres.shape[1] != dimensions or labels.shape != (count,):
+        raise ValueError(
+            f"the saved state has centres of shape {centres.shape} and labels of shape {labels.shape}, which do not "
+            f"fit points of shape {problem.points.shape}: start again, or give the points it was made from"
+        )
+    if labels.min() < 0 or labels.max() >= len(centres):
+        raise ValueError(f"saved labels lie between {labels.min()} and {labels.max()}, but k is {len(centres)}")
+    nearest = own_distances(problem.points, centres, labels, problem.metric, problem.workers)
+    iteration, changed, repaired = (int(value) for value in arrays["counters"])
+    inertia, previous = (float(value) for value in arrays["inertia"])
+    return KMeansState(centres, *nearest, iteration, inertia, previous, changed, repaired)
+
+
+@dataclass(frozen=True)
+class Clustering:
+    """Buckets of the points given."""
+
+    centres: NDArray[np.float32]
+    """[k, D]"""
+    labels: NDArray[np.int32]
+    """[N] bucket of each point given, duplicates included; none is empty"""
+    inertia: float
+    """Σ weight x distance over all points given"""
+    iterations: int
+    """steps of Lloyd's iteration"""
+
+
+def _sample(problem: Problem, size: int, seed: int) -> Problem:
+    """`size` of the points, drawn without replacement, with their weights; in order of their number."""
+    draws = np.random.Generator(np.random.PCG64(int(uniform(seed, 1) * 2**53)))
+    chosen = np.sort(np.argsort(draws.random(len(problem.points)), kind="stable")[:size])
+    return Problem(problem.points[chosen], problem.weights[chosen], problem.metric, problem.workers)
+
+
+def kmeans(
+    points: NDArray[Any],
+    weights: ArrayLike | None,
+    k: int,
+    *,
+    distance: str = "l2",
+    seed: int = 0,
+    sample: int | None = None,
+    iterations: int = ITERATIONS,
+    tolerance: float = TOLERANCE,
+    workers: int = 1,
+    progress: Progress | None = None,
+) -> Clustering:
+    """Cluster points [N, D] with weights [N] into k buckets: duplicates merged, k-means++, Lloyd to the end.
+
+    `sample`: cluster that many of the distinct points only, then assign all.  Raises ValueError for k larger than the
+    number of distinct points (or than the sample), and as `clustering_problem` does.
+    """
+    merged = distinct_points(points, weights)
+    whole = clustering_problem(merged.points, merged.weights, distance, workers)
+    if not 1 <= k <= len(whole.points):
+        raise ValueError(
+            f"k is {k}, but there are {len(whole.points)} distinct points: choose k at most that, at least 1"
+        )
+    if sample is not None and sample < k:
+        raise ValueError(f"sample is {sample}, but k is {k}: a sample of at least k points is needed")
+    part = whole if sample is None or sample >= len(whole.points) else _sample(whole, sample, seed)
+    state = run(part, start(part, k, seed), iterations, tolerance, progress)
+    if part is whole:
+        return Clustering(state.centres, state.labels[merged.inverse], state.inertia, state.iteration)
+    all_points = start_from(whole, state.centres)
+    return Clustering(all_points.centres, all_points.labels[merged.inverse], all_points.inertia, state.iteration)

@@ -1,0 +1,149 @@
+"""Distances of one point to many centres at once, as vectors of float32 lanes.
+
+Centres are *packed* for it: [ceil(k / 32), D, 32] float32, panel p holding centres 32·p to 32·p + 31, coordinate by
+coordinate, padded with infinities.  Each lane adds its terms in the order of `abstraction.clustering.metric`, without
+fused operations, so the bits are the same.  LLVM splits the vectors where the machine's are shorter.
+"""
+
+import numpy as np
+from llvmlite import ir
+from numpy.typing import NDArray
+
+from abstraction.clustering.metric import EMD
+from abstraction.jit import inline_njit, intrinsic, njit, types
+
+LANES = 32
+"""Centres measured together: two vectors of 16, enough sums under way to hide the latency of an addition."""
+AHEAD = 8
+"""Points between the one asked for and the one in use."""
+
+_WIDTH = 16
+_I32, _I64 = ir.IntType(32), ir.IntType(64)
+_VECTOR = ir.VectorType(ir.FloatType(), _WIDTH)
+_BITS = ir.VectorType(_I32, _WIDTH)
+
+
+def _splat(builder, value):
+    vector = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), value, _I32(0))
+    return builder.shuffle_vector(vector, vector, ir.Constant(_BITS, [0] * _WIDTH))
+
+
+def _square(builder, difference):
+    return builder.fmul(difference, difference)
+
+
+def _absolute(builder, difference):
+    bits = builder.and_(builder.bitcast(difference, _BITS), ir.Constant(_BITS, [0x7FFFFFFF] * _WIDTH))
+    return builder.bitcast(bits, _VECTOR)
+
+
+def _sum_terms(builder, point, panel, dimensions, term):
+    """Emit the loop over coordinates; the two vectors of sums.  At least one coordinate."""
+    before, loop, after = builder.block, builder.append_basic_block("terms"), builder.append_basic_block("summed")
+    builder.branch(loop)
+    builder.position_at_end(loop)
+    index = builder.phi(_I64)
+    index.add_incoming(_I64(0), before)
+    totals = [builder.phi(_VECTOR) for _ in range(LANES // _WIDTH)]
+    value = _splat(builder, builder.load(builder.gep(point, [index])))
+    added = []
+    for number, total in enumerate(totals):
+        total.add_incoming(ir.Constant(_VECTOR, [0.0] * _WIDTH), before)
+        offset = builder.add(builder.mul(index, _I64(LANES)), _I64(number * _WIDTH))
+        place = builder.bitcast(builder.gep(panel, [offset]), _VECTOR.as_pointer())
+        difference = builder.fsub(value, builder.load(place, align=4))
+        added.append(builder.fadd(total, term(builder, difference)))
+        total.add_incoming(added[-1], loop)
+    following = builder.add(index, _I64(1))
+    index.add_incoming(following, loop)
+    builder.cbranch(builder.icmp_signed("<", following, dimensions), loop, after)
+    builder.position_at_end(after)
+    return added
+
+
+def _lanes(term):
+    """The intrinsic for one distance: see `lane_distances`."""
+
+    def lanes(typing_context, points, row, panels, panel, dimensions, sums):
+        def codegen(context, builder, signature, arguments):
+            def data(number):
+                return context.make_array(signature.args[number])(context, builder, arguments[number]).data
+
+            _, row_, _, panel_, dimensions_, _ = arguments
+            point = builder.gep(data(0), [builder.mul(row_, dimensions_)])
+            columns = builder.gep(data(2), [builder.mul(builder.mul(panel_, dimensions_), _I64(LANES))])
+            for number, vector in enumerate(_sum_terms(builder, point, columns, dimensions_, term)):
+                place = builder.gep(data(5), [_I64(number * _WIDTH)])
+                builder.store(vector, builder.bitcast(place, _VECTOR.as_pointer()), align=4)
+            return context.get_dummy_value()
+
+        return types.void(points, types.int64, panels, types.int64, types.int64, sums), codegen
+
+    return lanes
+
+
+_l2_lanes = intrinsic(_lanes(_square))
+_emd_lanes = intrinsic(_lanes(_absolute))
+
+
+@intrinsic
+def _prefetch_line(typing_context, points, row, dimensions, column):
+    """Ask for the cache line that holds points[row, column]."""
+
+    def codegen(context, builder, signature, arguments):
+        array, row_, dimensions_, column_ = arguments
+        data = context.make_array(signature.args[0])(context, builder, array).data
+        place = builder.gep(data, [builder.add(builder.mul(row_, dimensions_), column_)])
+        place = builder.bitcast(place, ir.IntType(8).as_pointer())
+        name = "llvm.prefetch.p0"
+        kind = ir.FunctionType(ir.VoidType(), [place.type, _I32, _I32, _I32])
+        prefetch = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+        builder.call(prefetch, [place, _I32(0), _I32(3), _I32(1)])
+        return context.get_dummy_value()
+
+    return types.void(points, types.int64, types.int64, types.int64), codegen
+
+
+@inline_njit
+def prefetch_point(points, row):
+    """Ask for the memory of points[row], float32: rows in no order cost a miss each otherwise, more than their sums."""
+    for column in range(0, points.shape[1], 16):
+        _prefetch_line(points, row, points.shape[1], column)
+
+
+@inline_njit
+def lane_distances(points, row, panels, panel, metric, sums):
+    """sums [32] float32 = distances of points[row] to the 32 centres of panels[panel]; arrays C-contiguous."""
+    if metric == EMD:
+        _emd_lanes(points, row, panels, panel, points.shape[1], sums)
+    else:
+        _l2_lanes(points, row, panels, panel, points.shape[1], sums)
+
+
+@njit
+def closest_lane(sums, numbers, start, count, best, best_label):
+    """Closer of (best, best_label) and lanes 0 to `count` − 1, which are centres numbers[start + lane].
+
+    Among equals the lowest number wins.  Distances are not negative, so their bits compare as integers, which the
+    compiler turns into vector instructions as it may not for floats.
+    """
+    bits = sums.view(np.int32)
+    least = bits[0]
+    for lane in range(LANES):
+        least = min(least, bits[lane])
+    closest = np.int32(least).view(np.float32)
+    if closest <= best:
+        for lane in range(count):
+            number = numbers[start + lane]
+            if sums[lane] == closest and (closest < best or number < best_label):
+                best, best_label = closest, number
+    return best, best_label
+
+
+def pack_centres(centres: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Centres [k, D] as panels [ceil(k / 32), D, 32] float32, padded with infinities."""
+    k, dimensions = centres.shape
+    panels = -(-k // LANES)
+    padded = np.full((panels * LANES, dimensions), np.inf, np.float32)
+    padded[:k] = centres
+    return np.ascontiguousarray(padded.reshape(panels, LANES, dimensions).transpose(0, 2, 1))

@@ -1,0 +1,43 @@
+"""Percentile buckets of one number (E[HS], E[HS²]): equal weight in each, as nearly as ties allow."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+class Percentiles(NamedTuple):
+    """Buckets in order of the number."""
+
+    labels: NDArray[np.int32]
+    """[N] bucket of each item, 0 holding the smallest values"""
+    lowest: NDArray[Any]
+    """[k] smallest value in each bucket, dtype as given: a value v is in the last bucket whose `lowest` is <= v"""
+
+
+def percentile_buckets(values: NDArray[Any], weights: ArrayLike | None, k: int) -> Percentiles:
+    """Cut values [N] with weights [N] (1 each if None) into k buckets of about equal weight, ties together.
+
+    A value goes to the bucket that holds the middle of its weight, moved as little as needed so that no bucket is
+    empty.  Raises ValueError for k larger than the number of distinct values, with both numbers; for values that are
+    not finite or not [N], and weights that are not positive or of another length.
+    """
+    values = np.asarray(values)
+    if values.ndim != 1 or len(values) == 0 or not np.isfinite(values).all():
+        raise ValueError(f"values of shape {values.shape} were given: one finite number for each item is needed")
+    given = np.ones(len(values)) if weights is None else np.asarray(weights, dtype=np.float64)
+    if given.shape != values.shape or not given.min() > 0:
+        raise ValueError(f"weights of shape {given.shape} were given: one positive weight for each value is needed")
+    distinct, inverse = np.unique(values, return_inverse=True)
+    if not 1 <= k <= len(distinct):
+        raise ValueError(f"k is {k}, but there are {len(distinct)} distinct values: choose k at most that, at least 1")
+    mass = np.bincount(inverse, given)
+    upto = np.cumsum(mass)
+    wanted = ((upto - 0.5 * mass) * (k / upto[-1])).astype(np.int64)
+    # First value of each bucket: strictly rising, and leaving one value at least for each bucket after it.
+    bucket = np.arange(k)
+    starts = np.searchsorted(wanted, bucket)
+    starts = np.maximum.accumulate(starts - bucket) + bucket
+    starts = np.minimum(starts, len(distinct) - k + bucket)
+    of_value = np.searchsorted(starts, np.arange(len(distinct)), side="right") - 1
+    return Percentiles(of_value[inverse].astype(np.int32), distinct[starts])

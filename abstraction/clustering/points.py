@@ -1,0 +1,140 @@
+"""Weighted points: duplicates merged, and the form in which the clustering takes them."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from abstraction.clustering.metric import LARGEST, distance_code
+from abstraction.jit import inline_njit, njit
+
+
+class DistinctPoints(NamedTuple):
+    """Points without duplicates, in order of first appearance."""
+
+    points: NDArray[Any]
+    """[M, D] the distinct rows, dtype as given; the array given itself if no two are equal"""
+    weights: NDArray[Any]
+    """[M] total weight of each: int64 for integer weights, else float64"""
+    inverse: NDArray[np.int32]
+    """[N] which distinct row each row given is"""
+
+
+@inline_njit
+def _word(words, row, j, negative_zero):
+    """The bits of words[row, j], those of a float's two zeros being one."""
+    word = words[row, j]
+    return np.uint64(0) if word == negative_zero else np.uint64(word)
+
+
+@njit
+def _row_hash(words, row, negative_zero):
+    """64-bit hash of a row."""
+    state = np.uint64(0x9E3779B97F4A7C15)
+    for j in range(words.shape[1]):
+        state = (state ^ _word(words, row, j, negative_zero)) * np.uint64(0xD6E8FEB86659FD93)
+        state ^= state >> np.uint64(32)
+    return state
+
+
+@njit
+def _same_rows(words, one, other, negative_zero):
+    for j in range(words.shape[1]):
+        if _word(words, one, j, negative_zero) != _word(words, other, j, negative_zero):
+            return False
+    return True
+
+
+@njit
+def _number_rows(words, negative_zero, slots, tags, firsts, inverse):
+    """Number distinct rows in order of appearance: fills inverse [N] and firsts; returns how many there are.
+
+    slots [2^b] int32, −1 at first, is an open-addressed table of those numbers, tags [2^b] uint32 part of their hashes.
+    """
+    mask = np.uint64(slots.shape[0] - 1)
+    count = 0
+    for row in range(words.shape[0]):
+        state = _row_hash(words, row, negative_zero)
+        tag = np.uint32(state >> np.uint64(32))
+        place = state & mask
+        while slots[place] >= 0:
+            if tags[place] == tag and _same_rows(words, firsts[slots[place]], row, negative_zero):
+                break
+            place = (place + np.uint64(1)) & mask
+        if slots[place] < 0:
+            slots[place], tags[place], firsts[count] = count, tag, row
+            count += 1
+        inverse[row] = slots[place]
+    return count
+
+
+@njit
+def _total_weights(weights, inverse, totals):
+    for i in range(weights.shape[0]):
+        totals[inverse[i]] += weights[i]
+
+
+def distinct_points(points: NDArray[Any], weights: ArrayLike | None = None) -> DistinctPoints:
+    """Merge equal rows of points [N, D] (any integer or float dtype), adding up weights [N] (1 each if None).
+
+    Exact: rows are compared in full; the zeros of a float are equal.  Needs 16 to 24 bytes a row besides the result.
+    Raises ValueError for points that are not two-dimensional, weights of another length, and 2^31 rows or more.
+    """
+    if points.ndim != 2 or points.dtype.kind not in "iuf":
+        raise ValueError(f"points are {points.dtype} of shape {points.shape}: numbers of shape [N, D] are needed")
+    rows = len(points)
+    given = np.ones(rows, np.int64) if weights is None else np.asarray(weights)
+    if given.shape != (rows,):
+        raise ValueError(f"weights have shape {given.shape}, but there are {rows} points: one weight each is needed")
+    if rows >= 2**31:
+        raise ValueError(f"{rows} points were given: fewer than 2^31 are allowed")
+    words = np.ascontiguousarray(points).view(f"u{points.dtype.itemsize}")
+    negative_zero = words.dtype.type(1 << (8 * points.dtype.itemsize - 1) if points.dtype.kind == "f" else 0)
+    size = 1 << max(4, (2 * rows - 1).bit_length()) if rows else 16
+    slots, tags = np.full(size, -1, np.int32), np.empty(size, np.uint32)
+    firsts, inverse = np.empty(rows, np.int32), np.empty(rows, np.int32)
+    count = _number_rows(words, negative_zero, slots, tags, firsts, inverse)
+    totals = np.zeros(count, np.int64 if given.dtype.kind in "iub" else np.float64)
+    _total_weights(given.astype(totals.dtype, copy=False), inverse, totals)
+    return DistinctPoints(points if count == rows else points[firsts[:count]], totals, inverse)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Points to cluster, checked, and how."""
+
+    points: NDArray[np.float32]
+    """[N, D] C-contiguous"""
+    weights: NDArray[np.float64]
+    """[N] positive"""
+    metric: int
+    """L2 or EMD"""
+    workers: int
+    """threads at most at a time; changes no result"""
+
+
+def clustering_problem(
+    points: NDArray[Any], weights: ArrayLike | None = None, distance: str = "l2", workers: int = 1
+) -> Problem:
+    """Check points [N, D] and weights [N] (1 each if None), N and D at least 1, and take them as float32 and float64.
+
+    Merge duplicates first (`distinct_points`): it saves time, and repairs of empty buckets rely on points that differ.
+    `distance` is "l2" or "emd".  Raises ValueError for another distance, shapes that do not fit, a coordinate that is
+    not finite or 1e15 and larger, a weight that is not positive and finite, and fewer than one worker.
+    """
+    metric = distance_code(distance)
+    if points.ndim != 2 or 0 in points.shape:
+        raise ValueError(f"points have shape {points.shape}: [N, D] with at least one point and coordinate is needed")
+    if workers < 1:
+        raise ValueError(f"workers is {workers}: at least one is needed")
+    taken = np.ascontiguousarray(points, dtype=np.float32)
+    # Minimum and maximum are NaN if a coordinate is: no array of flags as large as the points.
+    if not max(-float(taken.min()), float(taken.max())) < LARGEST:
+        raise ValueError(f"points hold a coordinate that is not finite, or {LARGEST:g} and larger: smaller are allowed")
+    given = np.ones(len(taken)) if weights is None else np.asarray(weights, dtype=np.float64)
+    if given.shape != (len(taken),):
+        raise ValueError(f"weights have shape {given.shape}, but there are {len(taken)} points: one each is needed")
+    if not (float(given.min()) > 0 and float(given.max()) < np.inf):
+        raise ValueError(f"weights lie between {given.min()} and {given.max()}: positive finite ones are needed")
+    return Problem(taken, np.ascontiguousarray(given), metric, workers)

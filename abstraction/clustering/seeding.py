@@ -1,0 +1,159 @@
+"""k-means++ seeding (Arthur & Vassilvitskii 2007), exact, and the numbers it draws.
+
+The first centre is drawn with probability proportional to weight, each next one proportional to weight times the
+distance to the nearest centre so far: the squared distance for L2, the distance itself for EMD (their §5: the exponent
+of the objective).  A point is only measured against a new centre c if its own centre a has d(a, c) < 2·d(x, a).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from abstraction.clustering.assign import Nearest
+from abstraction.clustering.lanes import AHEAD, prefetch_point
+from abstraction.clustering.metric import L2, TINY, length, point_distance, rounding_margin
+from abstraction.clustering.points import Problem
+from abstraction.jit import njit, nogil_njit
+from abstraction.parallel import run_ranges
+
+_BLOCK = 4096  # points whose weighted distances are summed together: fixes the order of sums
+_MASK = (1 << 64) - 1
+
+
+def uniform(seed: int, *numbers: int) -> float:
+    """A number in [0, 1) that depends on the seed and the numbers only: SplitMix64 (Steele, Lea & Flood 2014)."""
+    state = 0
+    for number in (seed, *numbers):
+        state = (state + (number & _MASK) + 0x9E3779B97F4A7C15) & _MASK
+        state = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+        state = ((state ^ (state >> 27)) * 0x94D049BB133111EB) & _MASK
+        state ^= state >> 31
+    return (state >> 11) * 2.0**-53
+
+
+class Seeds(NamedTuple):
+    """Chosen points and what each point is nearest to among them."""
+
+    chosen: NDArray[np.int64]
+    """[k] numbers of the points that are the first centres"""
+    nearest: Nearest
+    """labels and distances of all points"""
+
+
+@njit
+def _gaps(points, chosen, count, metric, limits):
+    """limits [count] float32: points at most so far from centre a cannot be closer to chosen[count]."""
+    margin = rounding_margin(points.shape[1])
+    for a in range(count):
+        gap = 0.5 * length(point_distance(points[chosen[a]], points[chosen[count]], metric), metric)
+        gap = max(0.0, gap * (1.0 - 4.0 * margin) - TINY)
+        # Rounded to float32 once more: down, by the margin.
+        limits[a] = (gap * gap if metric == L2 else gap) * (1.0 - margin)
+
+
+@njit
+def _mass(weights, distances, begin, end):
+    """Σ weight x distance of points `begin` to `end` − 1, in four sums so that additions overlap."""
+    whole = begin + (end - begin) // 4 * 4
+    first = second = third = fourth = 0.0
+    for x in range(begin, whole, 4):
+        first += weights[x] * distances[x]
+        second += weights[x + 1] * distances[x + 1]
+        third += weights[x + 2] * distances[x + 2]
+        fourth += weights[x + 3] * distances[x + 3]
+    for x in range(whole, end):
+        first += weights[x] * distances[x]
+    return (first + second) + (third + fourth)
+
+
+@nogil_njit
+def _measure_blocks(first, last, metric, count, problem, chosen, nearest, state):
+    """Measure centre number `count` against the points of blocks `first` to `last` − 1.
+
+    problem = (points, weights); state = (limits [k] float32, masses [blocks] float64: Σ weight x distance).
+    """
+    points, weights = problem
+    limits, masses = state
+    centre = points[chosen[count]]
+    open_ = np.empty(_BLOCK, np.int64)
+    for block in range(first, last):
+        begin, end = block * _BLOCK, min((block + 1) * _BLOCK, points.shape[0])
+        # Collected first, without a branch: few points are open, and each would cost a misprediction.
+        found = 0
+        for x in range(begin, end):
+            open_[found] = x
+            found += nearest.distances[x] > limits[np.uint32(nearest.labels[x])]
+        changed = False
+        for i in range(found):
+            prefetch_point(points, open_[min(i + AHEAD, found - 1)])
+            x = open_[i]
+            distance = point_distance(points[x], centre, metric)
+            if distance < nearest.distances[x]:
+                nearest.distances[x] = distance
+                nearest.labels[x] = count
+                changed = True
+        if changed:
+            masses[block] = _mass(weights, nearest.distances, begin, end)
+
+
+@njit
+def _draw(weights, distances, masses, share):
+    """The point at `share` of the total weight x distance; −1 if that is nothing."""
+    total = 0.0
+    for mass in masses:
+        total += mass
+    target = share * total
+    chosen = -1
+    passed = 0.0
+    for block in range(masses.shape[0]):
+        if masses[block] <= 0.0:
+            continue
+        # The last block with mass stays the choice where rounding leaves the target beyond the end.
+        chosen = block
+        if passed + masses[block] > target:
+            break
+        passed += masses[block]
+    if chosen < 0:
+        return -1
+    begin, end = chosen * _BLOCK, min((chosen + 1) * _BLOCK, weights.shape[0])
+    for x in range(begin, end):
+        if distances[x] > 0:
+            chosen = x
+            passed += weights[x] * distances[x]
+            if passed > target:
+                break
+    return chosen
+
+
+def seed_centres(problem: Problem, k: int, seed: int = 0, purpose: int = 0) -> Seeds:
+    """Choose k points as first centres; no two are equal.
+
+    `seed` and `purpose` fix the draws.  Raises ValueError with both numbers if there are fewer than k distinct points.
+    """
+    count = len(problem.points)
+    if not 1 <= k <= count:
+        raise ValueError(f"k is {k}, but there are {count} points: 1 to {count} buckets are allowed")
+    blocks = -(-count // _BLOCK)
+    chosen = np.zeros(k, np.int64)
+    nearest = Nearest(np.zeros(count, np.int32), np.full(count, np.inf, np.float32))
+    state = (np.zeros(k, np.float32), np.zeros(blocks))
+    starts = np.arange(0, count, _BLOCK)
+    weight = np.add.reduceat(problem.weights, starts)
+    ones = np.ones(count, np.float32)
+    chosen[0] = _draw(problem.weights, ones, weight, uniform(seed, purpose, 0))
+    inputs = (problem.points, problem.weights)
+    chunk = max(1, -(-blocks // (2 * problem.workers)))
+    for number in range(k):
+        if number:
+            chosen[number] = _draw(problem.weights, nearest.distances, state[1], uniform(seed, purpose, number))
+            if chosen[number] < 0:
+                raise ValueError(f"k is {k}, but there are {number} distinct points: choose k at most {number}")
+            _gaps(problem.points, chosen, number, problem.metric, state[0])
+
+        def measure(first: int, last: int, number: int = number) -> None:
+            _measure_blocks(first, last, problem.metric, number, inputs, chosen, nearest, state)
+
+        for _ in run_ranges(measure, 0, blocks, chunk, problem.workers):
+            pass
+    return Seeds(chosen, nearest)

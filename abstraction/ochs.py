@@ -1,0 +1,188 @@
+"""Opponent cluster hand strength: a river hand described by its equity against each cluster of opponent hands.
+
+Johanson, Burch, Valenzano & Bowling, "Evaluating State-Space Abstractions in Extensive-Form Games" (AAMAS 2013): the
+169 classes of hole cards are clustered into 8 by the earth mover's distance of their equity histograms, and a river
+hand becomes the vector of its equities against a uniformly random hand of each cluster.  Wins and ties are counted
+exactly over the opponent hands that share no card with the hand or the board; only the final division rounds.
+
+Ours: the clustering is k-medians, because for one-dimensional histograms the earth mover's distance is the L1 distance
+of cumulative distributions, whose best centre is their median; classes weigh as many combinations as they have.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from abstraction.boards import BOARD_COUNTS, PREFLOP_CLASSES, canonical_boards, preflop_classes
+from abstraction.cards import COMBO_COUNT
+from abstraction.evaluator import evaluator_tables
+from abstraction.histograms import preflop_histograms
+from abstraction.jit import nogil_njit
+from abstraction.parallel import checked_range, kernel_array, run_ranges
+from abstraction.strength import LIVE_CARDS, fill_pair_order, pair_order
+
+DEFAULT_CLUSTERS = 8
+BLOCKED_FEATURE = -1.0
+"""Stands in the features of slots that share a card with the board."""
+
+_LANES = LIVE_CARDS + 1
+_RESTARTS = 200
+_CHUNK = 32  # boards per call of the kernel
+
+
+# --- clusters of opponent hands ---
+
+
+def _weighted_median(points: NDArray[np.float64], weights: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Lower weighted median of each column of points [n, d]: the centre of least total L1 distance."""
+    rows = np.argsort(points, axis=0, kind="stable")
+    passed = np.cumsum(weights[rows], axis=0)
+    middle = (2 * passed >= passed[-1]).argmax(axis=0)
+    columns = np.arange(points.shape[1])
+    return points[rows[middle, columns], columns]
+
+
+def _distances(points: NDArray[np.float64], centres: NDArray[np.float64]) -> NDArray[np.float64]:
+    """[n, k] L1 distances."""
+    return np.abs(points[:, None] - centres[None]).sum(axis=2)
+
+
+def _k_medians(
+    points: NDArray[np.float64], weights: NDArray[np.int64], count: int, random_state: np.random.Generator
+) -> tuple[float, NDArray[np.intp]]:
+    """One run from centres seeded in proportion to distance: total weighted distance, and labels [n]."""
+    centres = points[[random_state.choice(len(points), p=weights / weights.sum())]]
+    while len(centres) < count:
+        share = weights * _distances(points, centres).min(axis=1)
+        centres = np.vstack([centres, points[random_state.choice(len(points), p=share / share.sum())]])
+    labels = np.full(len(points), -1, np.intp)
+    while True:
+        distances = _distances(points, centres)
+        nearest = distances.argmin(axis=1)
+        least = distances.min(axis=1)
+        for empty in np.flatnonzero(np.bincount(nearest, minlength=count) == 0):
+            farthest = int((least * (np.bincount(nearest, minlength=count)[nearest] > 1)).argmax())
+            nearest[farthest], least[farthest] = empty, 0.0
+        if np.array_equal(nearest, labels):
+            return float(weights @ least), labels
+        labels = nearest
+        centres = np.array([_weighted_median(points[labels == k], weights[labels == k]) for k in range(count)])
+
+
+def opponent_clusters(
+    strengths: NDArray[np.int64], clusters: int = DEFAULT_CLUSTERS, seed: int = 0
+) -> NDArray[np.int16]:
+    """Cluster of each of the 169 classes of hole cards (`preflop_classes`), [169] int16, weakest cluster first.
+
+    `strengths` [169, 1981] are all of `preflop_strengths`; their histograms of 50 bins are compared by earth mover's
+    distance.  The best of 200 runs of k-medians (0.8 s), a function of the seed alone.  Raises ValueError for another
+    shape or clusters outside 1..169.
+    """
+    if strengths.shape[0] != PREFLOP_CLASSES:
+        raise ValueError(f"strengths have shape {strengths.shape}: one row for each of 169 classes is needed")
+    if not 1 <= clusters <= PREFLOP_CLASSES:
+        raise ValueError(f"clusters is {clusters}: 1 to {PREFLOP_CLASSES} clusters of opponent hands are supported")
+    counts = preflop_histograms(strengths)
+    points = np.cumsum(counts, axis=1) / counts.sum(axis=1, keepdims=True)
+    weights = np.bincount(preflop_classes())
+    random_state = np.random.default_rng(seed)
+    runs = [_k_medians(points, weights, clusters, random_state) for _ in range(_RESTARTS)]
+    labels = min(runs, key=lambda run: run[0])[1]
+    boards = strengths.sum(axis=1) / weights
+    equity = strengths @ np.arange(strengths.shape[1]) / boards
+    mean = np.bincount(labels, equity) / np.bincount(labels, weights)
+    return np.argsort(np.argsort(mean))[labels].astype(np.int16)
+
+
+# --- features ---
+
+
+@nogil_njit
+def fill_ochs(tables, boards, pairs, cluster_of, clusters, start, stop, out):
+    """Write the features of boards [start, stop) of boards [N, 5] int8 to out [stop − start, 1326, clusters] float32.
+
+    `cluster_of` [1326] int16.  As for the river strength, hands are compared with all hands of a cluster, less those
+    with their first card, less those with their second; where they belong to the cluster they are among each.
+    """
+    cluster = np.zeros((_LANES, _LANES), np.int16)  # of the pair of live cards i and j
+    beaten = np.empty((_LANES, clusters, _LANES), np.int16)  # [i, cluster, j] as _count_beaten_by_card
+    held = np.empty((_LANES, clusters), np.int32)  # hands of a cluster with live card i
+    below = np.empty((COMBO_COUNT, clusters), np.int32)
+    passed = np.empty(clusters, np.int32)
+    for index in range(start, stop):
+        for i in range(5):
+            pairs.board[i] = boards[index, i]
+        distinct = fill_pair_order(tables, pairs)
+        order, live = pairs.order, pairs.live
+        beaten[:], held[:], below[:distinct], passed[:] = 0, 0, 0, 0
+        for i in range(LIVE_CARDS):
+            first = live[i] * (live[i] - 1) // 2
+            for j in range(i):
+                c = cluster_of[first + live[j]]
+                cluster[i, j] = c
+                cluster[j, i] = c
+                held[i, c] += 1
+                held[j, c] += 1
+                below[order[i, j], c] += 1
+        for i in range(LIVE_CARDS):
+            for other in range(LIVE_CARDS):
+                opponent, c = order[i, other], cluster[i, other]
+                for j in range(_LANES):
+                    beaten[i, c, j] += (opponent < order[i, j]) + (opponent <= order[i, j])
+        for s in range(distinct):
+            for c in range(clusters):
+                passed[c] += below[s, c]
+                below[s, c] = 2 * passed[c] - below[s, c]
+        out[index - start] = BLOCKED_FEATURE
+        for i in range(LIVE_CARDS):
+            first = live[i] * (live[i] - 1) // 2
+            for j in range(i):
+                s, own = order[i, j], cluster[i, j]
+                for c in range(clusters):
+                    wins2 = below[s, c] - beaten[i, c, j] - beaten[j, c, i] + (c == own)
+                    hands2 = 2 * (passed[c] - held[i, c] - held[j, c] + (c == own))
+                    share = np.float32(wins2) / np.float32(hands2) if hands2 else np.float32(0.5)
+                    out[index - start, first + live[j], c] = share
+
+
+def _combo_clusters(clusters: ArrayLike) -> NDArray[np.int16]:
+    """Cluster of every combination, [1326] int16, from one for each class [169] or combination [1326]."""
+    given = np.asarray(clusters)
+    if given.shape not in {(PREFLOP_CLASSES,), (COMBO_COUNT,)} or not np.issubdtype(given.dtype, np.integer):
+        raise ValueError(f"clusters have shape {given.shape} and dtype {given.dtype}: 169 or 1,326 integers are needed")
+    used = np.unique(given)
+    if not np.array_equal(used, np.arange(len(used))) or len(used) > PREFLOP_CLASSES:
+        raise ValueError(f"clusters are numbered {used.tolist()[:10]}...: 0 to k - 1 without gaps, k <= 169, is needed")
+    return (given[preflop_classes()] if len(given) == PREFLOP_CLASSES else given).astype(np.int16)
+
+
+def ochs_features(
+    clusters: ArrayLike,
+    start: int = 0,
+    stop: int | None = None,
+    *,
+    out: NDArray[np.float32] | None = None,
+    workers: int = 1,
+) -> NDArray[np.float32]:
+    """Equity of river hands against each of k opponent clusters: [stop − start, 1326, k] float32.
+
+    Rows are the canonical boards [start, stop).  `clusters` is the cluster of each class of hole cards [169] or of each
+    combination [1326], 0 to k − 1: see `opponent_clusters`.  Features are the same for isomorphic hands only where the
+    combinations of a class agree.  An equity is (wins + ties/2) / hands, rounded once; ½ where cards leave no hand of
+    the cluster; −1 where the slot shares a card with the board.  All boards with k = 8 would take 5.7 GB, a thousand 42
+    MB: work by ranges.  Raises ValueError for clusters of another shape or with gaps, a range outside the boards, an
+    `out` of another shape or dtype, or workers < 1.
+    """
+    cluster_of = _combo_clusters(clusters)
+    count = int(cluster_of.max()) + 1
+    start, stop = checked_range(start, stop, BOARD_COUNTS[5], "boards")
+    shape = (stop - start, COMBO_COUNT, count)
+    features = np.empty(shape, np.float32) if out is None else kernel_array(out, shape, np.float32, "out")
+    tables, boards = evaluator_tables(), canonical_boards(5)
+
+    def fill(first: int, last: int) -> None:
+        part = features[first - start : last - start]
+        fill_ochs(tables, boards, pair_order(), cluster_of, count, first, last, part)
+
+    for _ in run_ranges(fill, start, stop, _CHUNK, workers):
+        pass
+    return features

@@ -1,0 +1,379 @@
+"""Exact strength of hands against a uniformly random opponent hand: river strength, E[HS] and E[HS²].
+
+The *river strength* of a hand is the integer 2·wins + ties against the 990 opponent hands that share no card with it or
+the board, 0 to 1,980; HS is that divided by 1,980.  A hand on an earlier street has one river strength per run-out
+(unordered cards to come: 46 on the turn, 1,081 on the flop, 2,118,760 before it).  Everything is counted and summed in
+integers, so results are exact and do not depend on the order of work.
+
+Arrays have one row per canonical board (`abstraction.boards`) and 1,326 hole-card slots.  Functions take a range of
+boards and an array to write to, so that a long job can go on where it stood.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from abstraction.boards import (
+    BOARD_COUNTS,
+    PREFLOP_CLASSES,
+    STREET_CARDS,
+    board_classes,
+    board_tables,
+    canonical_boards,
+    check_board,
+    locate_river,
+    preflop_classes,
+    used_slots,
+)
+from abstraction.cards import CARD_COUNT, COMBO_COUNT, cards_text, combo_index, combo_table, parse_cards
+from abstraction.evaluator import evaluator_tables, fill_board_strengths
+from abstraction.jit import njit, nogil_njit
+from abstraction.parallel import checked_range, kernel_array, run_ranges
+
+OPPONENT_HANDS = 990
+STRENGTH_LIMIT = 2 * OPPONENT_HANDS
+"""Largest river strength: 1,980."""
+BLOCKED = 65535
+"""Stands in the river strengths of slots that share a card with the board."""
+RUNOUTS = {0: 2_118_760, 3: 1_081, 4: 46, 5: 1}
+"""Unordered run-outs to the river that a hand has, by number of cards on the board."""
+BOARD_RUNOUTS = {3: 1_176, 4: 48}
+"""Unordered run-outs of a board alone, by its number of cards; the difference hold one of a hand's cards."""
+
+LIVE_CARDS = 47
+_LANES = 48  # columns of a card pair table: a whole number of vectors
+_NEVER = 32767  # order of a card paired with itself: above every hand's, so that it never counts as beaten
+_HAND_STRENGTHS = 7463  # of the evaluator: 1 to 7,462
+_CHUNK = 256  # boards per call of a kernel
+
+
+class PairOrder(NamedTuple):
+    """The hands of one river board by order of strength, laid out by pairs of its 47 live cards: scratch."""
+
+    board: NDArray[np.int8]
+    """[5] the board: set by the caller"""
+    live: NDArray[np.int64]
+    """[48] the cards not on the board, ascending (and one place over)"""
+    order: NDArray[np.int16]
+    """[48, 48] which distinct strength, from 0, the two cards of those places have; 32,767 on and past the diagonal"""
+    strength: NDArray[np.int16]
+    """[1326] strength of each combination, −1 where it overlaps the board"""
+    order_of: NDArray[np.int16]
+    """[7464] order of each strength that occurs"""
+    occurs: NDArray[np.uint8]
+    """[7464] flags of strengths, all 0 between calls"""
+    occurs_words: NDArray[np.uint64]
+    """[933] the same memory, eight flags at a time"""
+
+
+def pair_order() -> PairOrder:
+    """Scratch for one thread."""
+    occurs = np.zeros(-(-_HAND_STRENGTHS // 8) * 8, np.uint8)
+    return PairOrder(
+        board=np.zeros(5, np.int8),
+        live=np.zeros(_LANES, np.int64),
+        order=np.full((_LANES, _LANES), _NEVER, np.int16),
+        strength=np.empty(COMBO_COUNT, np.int16),
+        order_of=np.zeros(len(occurs), np.int16),
+        occurs=occurs,
+        occurs_words=occurs.view(np.uint64),
+    )
+
+
+# --- kernels ---
+
+
+@njit
+def fill_pair_order(tables, pairs):
+    """Set everything in `pairs` for pairs.board; returns the number of distinct strengths, at most 1,081."""
+    fill_board_strengths(tables, pairs.board, pairs.strength)
+    board, live, strength = pairs.board, pairs.live, pairs.strength
+    count = 0
+    for card in range(CARD_COUNT):
+        live[count] = card
+        count += 1
+        for i in range(5):
+            count -= board[i] == card
+    for combo in range(COMBO_COUNT):
+        pairs.occurs[max(strength[combo], 0)] = 1
+    pairs.occurs[0] = 0  # where the overlapping combinations went
+    distinct = 0
+    for word in range(pairs.occurs_words.shape[0]):
+        if pairs.occurs_words[word]:
+            for value in range(8 * word, 8 * word + 8):
+                pairs.order_of[value] = distinct
+                distinct += pairs.occurs[value]
+            pairs.occurs_words[word] = 0
+    for high in range(LIVE_CARDS):
+        first = live[high] * (live[high] - 1) // 2
+        for low in range(high):
+            order = pairs.order_of[strength[first + live[low]]]
+            pairs.order[low, high] = order
+            pairs.order[high, low] = order
+    return distinct
+
+
+@njit
+def _count_beaten_by_card(order, beaten):
+    """Write to beaten [48, 48] int16, for the hand of live cards i and j, twice the hands with i that are weaker plus
+    those that are as strong (itself among them)."""
+    beaten[:] = 0
+    for i in range(LIVE_CARDS):
+        for other in range(LIVE_CARDS):
+            opponent = order[i, other]
+            for j in range(_LANES):
+                beaten[i, j] += (opponent < order[i, j]) + (opponent <= order[i, j])
+
+
+@nogil_njit
+def fill_river_strengths(tables, boards, pairs, start, stop, out):
+    """Write the river strengths of boards [start, stop) of boards [N, 5] int8 to out [stop − start, 1326] uint16.
+
+    A hand is compared with all 1,081, less those that hold its first card, less those that hold its second; it is
+    itself among each of the three.
+    """
+    beaten = np.empty((_LANES, _LANES), np.int16)
+    below = np.empty(COMBO_COUNT, np.int32)
+    for index in range(start, stop):
+        for i in range(5):
+            pairs.board[i] = boards[index, i]
+        distinct = fill_pair_order(tables, pairs)
+        order, live = pairs.order, pairs.live
+        _count_beaten_by_card(order, beaten)
+        below[:distinct] = 0
+        for i in range(LIVE_CARDS):
+            for j in range(i):
+                below[order[i, j]] += 1
+        passed = 0
+        for s in range(distinct):
+            passed += below[s]
+            below[s] = 2 * passed - below[s] + 1
+        out[index - start] = BLOCKED
+        for i in range(LIVE_CARDS):
+            first = live[i] * (live[i] - 1) // 2
+            for j in range(i):
+                out[index - start, first + live[j]] = below[order[i, j]] - beaten[i, j] - beaten[j, i]
+
+
+@njit
+def list_runouts(tables, boards, index, rivers, permutations):
+    """Write the run-outs of board `index` of boards [N, 3 or 4] to rivers and permutations [1176] int64.
+
+    These are the canonical index of each river board and the suit permutation that leads there.  Returns the number of
+    run-outs: 48 or 1,176.
+    """
+    a, b, c = np.int64(boards[index, 0]), np.int64(boards[index, 1]), np.int64(boards[index, 2])
+    count = 0
+    if boards.shape[1] == 4:
+        d = np.int64(boards[index, 3])
+        for river in range(CARD_COUNT):
+            if river not in (a, b, c, d):
+                rivers[count], permutations[count] = locate_river(tables, a, b, c, d, river)
+                count += 1
+        return count
+    for d in range(CARD_COUNT):
+        if d in (a, b, c):
+            continue
+        for river in range(d):
+            if river not in (a, b, c):
+                rivers[count], permutations[count] = locate_river(tables, a, b, c, d, river)
+                count += 1
+    return count
+
+
+@nogil_njit
+def fill_runout_sums(tables, boards, river, start, stop, sums, squares):
+    """Add up river [134459, 1326] uint16 and its squares over the run-outs of boards [start, stop) of [N, 3 or 4].
+
+    Adds to sums and squares [stop − start, 1326] int64.  Blocked run-outs add 65,535 and its square: the caller takes
+    them off, which spares a branch for each of a billion look-ups.
+    """
+    rivers, permutations = np.empty(1176, np.int64), np.empty(1176, np.int64)
+    hole_permutation = tables.hole_permutation
+    for index in range(start, stop):
+        for runout in range(list_runouts(tables, boards, index, rivers, permutations)):
+            row, permutation = rivers[runout], permutations[runout]
+            for combo in range(COMBO_COUNT):
+                value = np.int64(river[row, np.uint16(hole_permutation[permutation, combo])])
+                sums[index - start, combo] += value
+                squares[index - start, combo] += value * value
+
+
+@nogil_njit
+def add_preflop_strengths(river, multiplicity, classes, start, stop, out):
+    """Count river [stop − start, 1326] uint16, the strengths of boards [start, stop), into out [169, 1982] int64.
+
+    Each board counts as often as its multiplicity [134459] says; the last column takes the blocked slots.
+    """
+    for index in range(start, stop):
+        for combo in range(COMBO_COUNT):
+            value = min(np.int64(river[index - start, combo]), STRENGTH_LIMIT + 1)
+            out[classes[combo], value] += multiplicity[index]
+
+
+@njit
+def _add_hand(tables, combos, combo, board, strength, out):
+    """Add one hand's strength on a five-card board, and its square, to out [2] int64; straight from the definition."""
+    fill_board_strengths(tables, board, strength)
+    a, b = combos[combo, 0], combos[combo, 1]
+    value = np.int64(0)
+    for other in range(COMBO_COUNT):
+        if strength[other] > 0 and combos[other, 0] not in (a, b) and combos[other, 1] not in (a, b):
+            value += (strength[other] < strength[combo]) + (strength[other] <= strength[combo])
+    out[0] += value
+    out[1] += value * value
+
+
+@njit
+def sum_hand(tables, combos, combo, board, known, out):
+    """Add one hand's strengths and their squares over all run-outs to out [2] int64.
+
+    `board` [5] int8 holds `known` cards, 3 to 5, in its first places; the others are overwritten.
+    """
+    strength = np.empty(COMBO_COUNT, np.int16)
+    free = np.empty(CARD_COUNT, np.int8)
+    count = 0
+    for card in range(CARD_COUNT):
+        free[count] = card
+        count += card not in board[:known] and card not in combos[combo]
+    if known == 5:
+        _add_hand(tables, combos, combo, board, strength, out)
+    for i in range(count if known < 5 else 0):
+        board[known] = free[i]
+        if known == 4:
+            _add_hand(tables, combos, combo, board, strength, out)
+        for j in range(i if known == 3 else 0):
+            board[4] = free[j]
+            _add_hand(tables, combos, combo, board, strength, out)
+
+
+# --- functions ---
+
+
+def river_strengths(
+    start: int = 0, stop: int | None = None, *, out: NDArray[np.uint16] | None = None, workers: int = 1
+) -> NDArray[np.uint16]:
+    """River strengths of canonical boards [start, stop) of five cards: [stop − start, 1326] uint16.
+
+    2·wins + ties, 0 to 1,980, and 65,535 where the slot shares a card with the board.  All 134,459 boards take 357 MB.
+    Written to `out` if it is given (a mapped file, say).  Raises ValueError for a range outside the boards, an `out` of
+    another shape or dtype, or workers < 1.
+    """
+    start, stop = checked_range(start, stop, BOARD_COUNTS[5], "boards")
+    shape = (stop - start, COMBO_COUNT)
+    rows = np.empty(shape, np.uint16) if out is None else kernel_array(out, shape, np.uint16, "out")
+    tables, boards = evaluator_tables(), canonical_boards(5)
+
+    def fill(first: int, last: int) -> None:
+        fill_river_strengths(tables, boards, pair_order(), first, last, rows[first - start : last - start])
+
+    for _ in run_ranges(fill, start, stop, _CHUNK, workers):
+        pass
+    return rows
+
+
+def checked_river(river: NDArray[np.uint16]) -> NDArray[np.uint16]:
+    """All river strengths as kernels take them; ValueError if they are not [134459, 1326] uint16, writable."""
+    return kernel_array(river, (BOARD_COUNTS[5], COMBO_COUNT), np.uint16, "river")
+
+
+def runout_sums(
+    river: NDArray[np.uint16], cards: int, start: int = 0, stop: int | None = None, *, workers: int = 1
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Sums of river strength and of its square over the run-outs of canonical boards [start, stop) of 3 or 4 cards.
+
+    `river` is all of `river_strengths`.  Returns wins2_sum and wins2_square_sum, each [stop − start, 1326] int64, −1
+    where the slot shares a card with the board (175 MB each for all turn boards).  With n = 1,081 or 46 run-outs,
+    E[HS] = wins2_sum / (1980·n) and E[HS²] = wins2_square_sum / (1980²·n).  Raises ValueError as `river_strengths`.
+    """
+    if cards not in BOARD_RUNOUTS:
+        raise ValueError(f"sums over run-outs were asked for boards of {cards} cards: 3 and 4 are supported")
+    river = checked_river(river)
+    start, stop = checked_range(start, stop, BOARD_COUNTS[cards], "boards")
+    tables, boards = board_tables(), canonical_boards(cards)
+    sums, squares = (np.zeros((stop - start, COMBO_COUNT), np.int64) for _ in range(2))
+    blocked = BOARD_RUNOUTS[cards] - RUNOUTS[cards]
+
+    def fill(first: int, last: int) -> None:
+        part = slice(first - start, last - start)
+        fill_runout_sums(tables, boards, river, first, last, sums[part], squares[part])
+        used = used_slots(boards[first:last])
+        sums[part] = np.where(used, sums[part] - blocked * BLOCKED, -1)
+        squares[part] = np.where(used, squares[part] - blocked * BLOCKED**2, -1)
+
+    for _ in run_ranges(fill, start, stop, _CHUNK // (4 if cards == 4 else 64), workers):
+        pass
+    return sums, squares
+
+
+def preflop_strengths(
+    start: int = 0, stop: int | None = None, *, river: NDArray[np.uint16] | None = None, workers: int = 1
+) -> NDArray[np.int64]:
+    """How often each river strength occurs to each of the 169 classes of hole cards: [169, 1981] int64.
+
+    Counts pairs of a concrete board and a combination of the class over the boards whose canonical one is in [start,
+    stop), so that counts of ranges add up; over all boards a row's sum is 2,118,760 times the class's 4, 6 or 12
+    combinations.  `river` is all of `river_strengths` where the caller has it; else strengths are computed chunk by
+    chunk.  Raises ValueError as `river_strengths`.
+    """
+    start, stop = checked_range(start, stop, BOARD_COUNTS[5], "boards")
+    given = None if river is None else checked_river(river)
+    multiplicity, classes = board_classes(5).multiplicity, preflop_classes()
+
+    def count(first: int, last: int) -> NDArray[np.int64]:
+        counts = np.zeros((PREFLOP_CLASSES, STRENGTH_LIMIT + 2), np.int64)
+        rows = river_strengths(first, last) if given is None else given[first:last]
+        add_preflop_strengths(rows, multiplicity, classes, first, last, counts)
+        return counts
+
+    total = np.zeros((PREFLOP_CLASSES, STRENGTH_LIMIT + 2), np.int64)
+    for counts in run_ranges(count, start, stop, 8 * _CHUNK, workers):
+        total += counts
+    return total[:, :-1].copy()
+
+
+def _preflop_sums(combo: int, workers: int) -> tuple[int, int]:
+    """Sums over all run-outs of a hand without a board."""
+    classes = preflop_classes()
+    members = int((classes == classes[combo]).sum())
+    counts = preflop_strengths(workers=workers)[classes[combo]].tolist()
+    sums = sum(value * count for value, count in enumerate(counts))
+    squares = sum(value * value * count for value, count in enumerate(counts))
+    return sums // members, squares // members
+
+
+def hand_strength(hand: str, board: str = "", *, workers: int = 1) -> dict[str, str | int | float]:
+    """Exact strength of a hand such as "AsKd" on a board such as "Qs7h2d" (or of 0, 4 or 5 cards).
+
+    Returns street, hand, board, runouts, wins2_sum and wins2_square_sum (of 2·wins + ties over the run-outs), ehs and
+    ehs2.  Milliseconds with a board; without one all canonical boards are gone through (1 to 2 s, shared by `workers`).
+    Raises ValueError if the texts do not name cards, a card occurs twice or their numbers are not allowed.
+    """
+    hole, cards = parse_cards(hand), parse_cards(board)
+    if len(hole) != 2:
+        raise ValueError(f"the hand {hand!r} has {len(hole)} cards: a hand has two, as in AsKd")
+    check_board(cards, (0, 3, 4, 5))
+    shared = set(hole) & set(cards)
+    if shared:
+        raise ValueError(f"the card {cards_text(sorted(shared)[:1])} is in the hand {hand} and on the board {board}")
+    combo = combo_index(*hole)
+    if cards:
+        sums = np.zeros(2, np.int64)
+        padded = np.zeros(5, np.int8)
+        padded[: len(cards)] = cards
+        sum_hand(evaluator_tables(), combo_table(), combo, padded, len(cards), sums)
+        wins2, squares = int(sums[0]), int(sums[1])
+    else:
+        wins2, squares = _preflop_sums(combo, workers)
+    runouts = RUNOUTS[len(cards)]
+    return {
+        "street": next(street for street, count in STREET_CARDS.items() if count == len(cards)),
+        "hand": hand,
+        "board": board,
+        "runouts": runouts,
+        "wins2_sum": wins2,
+        "wins2_square_sum": squares,
+        "ehs": wins2 / (STRENGTH_LIMIT * runouts),
+        "ehs2": squares / (STRENGTH_LIMIT**2 * runouts),
+    }

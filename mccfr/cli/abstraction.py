@@ -1,0 +1,99 @@
+"""Commands on card abstractions: build, info, bucket, strength."""
+
+import sys
+import time
+from pathlib import Path
+
+import rich_click as click
+
+from mccfr.cli.options import duration_text, json_option, path_type, print_json
+
+
+@click.group()
+def abstraction() -> None:
+    """Card abstractions for full hold'em: build them, look into them, ask for a hand's bucket or strength."""
+
+
+@abstraction.command()
+@click.argument("recipe", type=path_type)
+@click.option("--out", type=path_type, help="Directory; default: beside the recipe, named like it.")
+@click.option("--workers", type=click.IntRange(1, 1024), default=2, show_default=True, help="Threads.")
+def build(recipe: Path, out: Path | None, workers: int) -> None:
+    """Build the abstraction that RECIPE describes; streets that are there already are left alone.
+
+    May be killed and started again at any time: finished streets stay. The same recipe gives the same buckets,
+    whatever the number of workers.
+
+    Example: mccfr abstraction build runs/abstractions/quick.toml
+    """
+    from abstraction.build import Builder
+    from abstraction.recipe import load_recipe
+
+    target, began, last = out or recipe.with_suffix(""), time.monotonic(), [0.0]
+
+    def report(stage: str, share: float) -> None:
+        now = time.monotonic()
+        if share in (0.0, 1.0) or now - last[0] > 5:
+            last[0] = now
+            print(f"{stage}: {share:.0%} after {duration_text(now - began)}", file=sys.stderr, flush=True)
+
+    built = Builder(load_recipe(recipe), target, workers, report).build()
+    click.echo(f"mccfr: {target}: {'built ' + ', '.join(built) if built else 'everything was there already'}", err=True)
+
+
+@abstraction.command()
+@click.argument("directory", metavar="DIR", type=path_type)
+@json_option
+def info(directory: Path, as_json: bool) -> None:
+    """What the abstraction in DIR was made from, and how good its buckets are."""
+    from abstraction.buckets import Abstraction
+
+    found = Abstraction(directory).info()
+    if as_json:
+        print_json(found)
+        return
+    for street, facts in found.items():
+        click.echo(f"{street}: {facts['buckets']:,} buckets from {facts['recipe']['features']}")
+        if "explained" in facts:
+            click.echo(
+                f"    {facts['explained']:.2%} of the features' spread explained; equity spread within a bucket "
+                f"{facts['equity_spread']:.4f}; hands in a bucket {facts['smallest_bucket_hands']:,} to "
+                f"{facts['largest_bucket_hands']:,}, median {facts['median_bucket_hands']:,.0f}; "
+                f"{facts['empty_buckets']} empty"
+            )
+
+
+@abstraction.command()
+@click.argument("directory", metavar="DIR", type=path_type)
+@click.option("--hand", required=True, help="Two cards: AsKd.")
+@click.option("--board", default="", help="0, 3, 4 or 5 cards: Qs7h2d.")
+@json_option
+def bucket(directory: Path, hand: str, board: str, as_json: bool) -> None:
+    """The bucket of a hand on a board."""
+    from abstraction.buckets import Abstraction
+
+    found = Abstraction(directory).bucket_of_text(hand, board)
+    if as_json:
+        print_json(found)
+    else:
+        click.echo(f"{found['street']}: bucket {found['bucket']} ({found['features']})")
+
+
+@abstraction.command()
+@click.option("--hand", required=True, help="Two cards: AsKd.")
+@click.option("--board", default="", help="0, 3, 4 or 5 cards: Qs7h2d.")
+@json_option
+def strength(hand: str, board: str, as_json: bool) -> None:
+    """Exact strength of a hand against a random one: mean over all run-outs, and mean square."""
+    from abstraction.strength import hand_strength
+
+    found = hand_strength(hand, board)
+    if as_json:
+        print_json(found)
+    else:
+        click.echo(
+            f"{found['street']}: E[HS] {found['ehs']:.6f}, E[HS²] {found['ehs2']:.6f}, {found['runouts']:,} run-outs"
+        )
+
+
+COMMANDS = (abstraction,)

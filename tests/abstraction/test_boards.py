@@ -1,0 +1,133 @@
+from itertools import combinations, permutations
+from math import comb
+
+import numpy as np
+import pytest
+
+from abstraction import boards
+from abstraction.boards import board_classes, board_tables, canonical_boards, locate_board
+from abstraction.cards import combo_cards, combo_index, combo_table, parse_cards
+from abstraction.evaluator import board_strengths
+from abstraction.jit import njit
+
+
+def rank(cards):
+    return sum(comb(card, place) for place, card in enumerate(sorted(cards), 1))
+
+
+def images(cards):
+    """The board under each of the 24 suit permutations, sorted, with the permutation."""
+    return [(sorted(4 * (c // 4) + p[c % 4] for c in cards), p) for p in permutations(range(4))]
+
+
+def random_boards(size, count, seed):
+    random_state = np.random.default_rng(seed)
+    return np.array([random_state.permutation(52)[:size] for _ in range(count)])
+
+
+@njit
+def locate_all(tables, cards, out):
+    for i in range(cards.shape[0]):
+        a, b, c = cards[i, 0], cards[i, 1], cards[i, 2]
+        if cards.shape[1] == 3:
+            out[i, 0], out[i, 1] = boards.locate_flop(tables, a, b, c)
+        elif cards.shape[1] == 4:
+            out[i, 0], out[i, 1] = boards.locate_turn(tables, a, b, c, cards[i, 3])
+        else:
+            out[i, 0], out[i, 1] = boards.locate_river(tables, a, b, c, cards[i, 3], cards[i, 4])
+
+
+@pytest.mark.parametrize(("size", "count"), [(3, 1755), (4, 16432), (5, 134459)])
+def test_canonical_boards_are_the_least_of_their_classes(size, count):
+    classes = board_classes(size)
+    assert classes.boards.shape == (count, size)
+    assert classes.boards.dtype == np.int8
+    assert classes.multiplicity.sum() == comb(52, size)
+    assert (np.diff(classes.boards, axis=1) > 0).all()
+    ranks = [rank(board) for board in classes.boards.tolist()]
+    assert ranks == sorted(set(ranks))
+    for index in np.random.default_rng(size).integers(count, size=200):
+        board = classes.boards[index].tolist()
+        everyone = {tuple(image) for image, _ in images(board)}
+        assert rank(board) == min(map(rank, everyone))
+        assert classes.multiplicity[index] == len(everyone)
+
+
+@pytest.mark.parametrize("size", [3, 4, 5])
+def test_every_board_is_led_to_its_canonical_one(size):
+    location = board_classes(size).location
+    cards = np.array(list(combinations(range(52), size)) if size < 5 else random_boards(5, 200_000, seed=1))
+    cards.sort(axis=1)
+    ranks = sum(np.array([comb(c, place) for c in range(52)])[cards[:, place - 1]] for place in range(1, size + 1))
+    index, permutation = location[ranks] >> 5, location[ranks] & 31
+    image = np.sort(cards & ~3 | boards.suit_permutations()[permutation[:, None], cards & 3], axis=1)
+    assert np.array_equal(image, canonical_boards(size)[index])
+    if size < 5:
+        assert np.array_equal(np.bincount(index), board_classes(size).multiplicity)
+
+
+@pytest.mark.parametrize("size", [3, 4, 5])
+def test_location_does_not_depend_on_the_order_or_names_of_suits(size):
+    cards = random_boards(size, 300, seed=2)
+    found = np.empty((len(cards), 2), np.int64)
+    locate_all(board_tables(), cards.astype(np.int64), found)
+    for board, location in zip(cards.tolist(), found.tolist(), strict=True):
+        assert locate_board(board) == tuple(location)
+        assert locate_board(board[::-1]) == tuple(location)
+        assert {locate_board(image)[0] for image, _ in images(board)} == {location[0]}
+
+
+def test_hole_permutations_move_both_cards():
+    moved = boards.hole_permutations()
+    assert moved.shape == (24, 1326)
+    assert moved.dtype == np.int16
+    assert np.array_equal(moved[0], np.arange(1326))
+    suits = boards.suit_permutations().tolist()
+    for p in range(24):
+        assert sorted(moved[p].tolist()) == list(range(1326))
+        for combo in range(p, 1326, 31):
+            a, b = combo_cards(combo)
+            assert moved[p, combo] == combo_index(4 * (a // 4) + suits[p][a % 4], 4 * (b // 4) + suits[p][b % 4])
+
+
+def test_a_hand_is_as_strong_on_the_canonical_board():
+    for board in random_boards(5, 20, seed=3).tolist():
+        index, permutation = locate_board(board)
+        canonical = board_strengths(canonical_boards(5)[index].tolist())
+        assert np.array_equal(canonical[boards.hole_permutations()[permutation]], board_strengths(board))
+
+
+def test_preflop_classes_are_the_169_known_ones():
+    classes = boards.preflop_classes()
+    names = {}
+    for combo in range(1326):
+        a, b = combo_cards(combo)
+        names.setdefault((b // 4, a // 4, a % 4 == b % 4), set()).add(int(classes[combo]))
+    assert len(names) == 169
+    assert sorted(label for labels in names.values() for label in labels) == list(range(169))
+
+
+def test_used_slots_share_no_card_with_the_board():
+    cards = canonical_boards(4)[::1500]
+    expected = [~np.isin(combo_table(), board).any(axis=1) for board in cards]
+    assert np.array_equal(boards.used_slots(cards), expected)
+
+
+@pytest.mark.parametrize(
+    ("board", "message"),
+    [
+        ([0, 1], "2 cards"),
+        (range(6), "6 cards"),
+        ([0, 1, 52], "does not exist"),
+        ([-1, 1, 2], "does not exist"),
+        (parse_cards("Qs7h2d") + parse_cards("Qs"), "holds a card twice"),
+    ],
+)
+def test_bad_boards_are_refused(board, message):
+    with pytest.raises(ValueError, match=message):
+        locate_board(board)
+
+
+def test_other_sizes_are_refused():
+    with pytest.raises(ValueError, match="boards of 2 cards"):
+        canonical_boards(2)

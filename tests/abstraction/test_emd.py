@@ -1,0 +1,180 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linear_sum_assignment, linprog
+
+from abstraction.clustering.centres import weighted_medians
+from abstraction.clustering.emd import cdf, earth_movers_distance, histograms_of
+from abstraction.clustering.kmeans import kmeans
+from abstraction.clustering.potential import (
+    bucket_axes,
+    bucket_positions,
+    buckets_from_counts,
+    exact_transport,
+    greedy_transport,
+    ground_distances,
+    potential_points,
+    transport_error,
+)
+
+
+def transport(first, second, cost):
+    """Least Σ flow x cost that turns masses `first` [I] into `second` [J], as a linear programme."""
+    rows, columns = cost.shape
+    constraints = np.zeros((rows + columns, rows * columns))
+    for i in range(rows):
+        constraints[i, i * columns : (i + 1) * columns] = 1
+    for j in range(columns):
+        constraints[rows + j, j::columns] = 1
+    return linprog(cost.ravel(), A_eq=constraints, b_eq=np.concatenate([first, second])).fun
+
+
+def test_one_dimensional_distance_equals_transport():
+    rng = np.random.default_rng(0)
+    for bins in (2, 5, 12):
+        apart = np.abs(np.arange(bins)[:, None] - np.arange(bins)[None])
+        for _ in range(8):
+            counts = rng.integers(0, 9, (2, bins)) + np.eye(2, bins, dtype=np.int64)
+            rows = cdf(counts)
+            expected = transport(*(counts / counts.sum(axis=1, keepdims=True)), apart)
+            assert earth_movers_distance(rows[0], rows[1]) == pytest.approx(expected, abs=1e-6)
+            assert earth_movers_distance(rows[0], rows[1], 1 / bins) == pytest.approx(expected / bins, abs=1e-6)
+
+
+def test_cumulative_rows():
+    counts = np.array([[1, 0, 3], [2, 0, 6], [0, 1, 0]], np.uint8)
+    rows = cdf(counts)
+    assert rows.dtype == np.float32
+    assert rows.tolist() == [[0.25, 0.25], [0.25, 0.25], [0.0, 1.0]]
+    assert histograms_of(rows).tolist() == [[0.25, 0, 0.75], [0.25, 0, 0.75], [0, 1, 0]]
+    with pytest.raises(ValueError, match="histogram 1 has a negative entry or none"):
+        cdf(np.array([[1, 1], [0, 0], [1, 1]]))
+    with pytest.raises(ValueError, match="histogram 2 has a negative entry or none"):
+        cdf(np.array([[1, 1], [2, 0], [-1, 3]]))
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 2**32), count=st.integers(1, 40), grid=st.sampled_from([2, 7, 10**6]))
+def test_medians_are_optimal(seed, count, grid):
+    rng = np.random.default_rng(seed)
+    points = (rng.integers(-grid, grid, (count, 3)) / np.float32(grid)).astype(np.float32)
+    weights = rng.integers(1, 9, count).astype(np.float64)
+    medians = weighted_medians(points, weights)
+    for j in range(3):
+        # The objective is convex with kinks at the points: no point may do better; of equals, the smallest.
+        work = np.abs(points[:, j, None].astype(np.float64) - points[None, :, j]).T @ weights
+        best = points[work <= work.min() * (1 + 1e-12), j]
+        assert medians[j] == best.min()
+
+
+def test_medians_of_spread_out_numbers():
+    rng = np.random.default_rng(1)
+    points = (rng.choice([-1, 1], (801, 40)) * 2.0 ** rng.uniform(-30, 30, (801, 40))).astype(np.float32)
+    assert np.array_equal(weighted_medians(points, np.ones(801)), np.median(points, axis=0))
+
+
+def test_centres_are_cumulative_distributions():
+    rng = np.random.default_rng(0)
+    counts = rng.multinomial(46, rng.dirichlet(np.ones(10), 600))
+    found = kmeans(cdf(counts), None, 15, distance="emd")
+    assert (np.diff(found.centres, axis=1) >= 0).all()
+    assert (histograms_of(found.centres) >= 0).all()
+    work = earth_movers_distance(cdf(counts), found.centres[found.labels]).sum()
+    assert found.inertia == pytest.approx(work, rel=1e-6)
+    squares = kmeans(cdf(counts), None, 15, distance="l2")
+    assert work < earth_movers_distance(cdf(counts), squares.centres[squares.labels]).sum()
+
+
+@pytest.mark.parametrize("distance", ["l2", "emd"])
+def test_exact_transport(distance):
+    rng = np.random.default_rng(0)
+    centres = rng.random((12, 3)).astype(np.float32)
+    for cards in (1, 4, 9):
+        first, second = rng.integers(0, 12, (2, cards))
+        exact = exact_transport(first, second, centres, distance)
+        ground = ground_distances(centres, centres, distance)
+        masses = [np.bincount(part, minlength=12) / cards for part in (first, second)]
+        assert exact == pytest.approx(transport(*masses, ground), abs=1e-7)
+        assert greedy_transport(first, second, centres, distance) >= exact - 1e-12
+    first, second = rng.integers(0, 12, (2, 46))
+    cost = ground_distances(centres[first], centres[second], distance)
+    chosen = linear_sum_assignment(cost)
+    assert exact_transport(first, second, centres, distance) == pytest.approx(cost[chosen].mean(), rel=1e-9)
+
+
+def test_greedy_transport_by_hand():
+    # From 0 and 2 to 1 and −9: the mass at 0 takes the place at 1 first, so the one at 2 must go to −9.
+    centres = np.array([[0.0], [2.0], [1.0], [-9.0]])
+    assert greedy_transport([0, 1], [2, 3], centres) == pytest.approx((1 + 11) / 2)
+    assert exact_transport([0, 1], [2, 3], centres) == pytest.approx((9 + 1) / 2)
+
+
+def test_potential_points_give_exact_transport_on_a_line():
+    rng = np.random.default_rng(0)
+    centres = rng.random((30, 1))
+    hands = rng.integers(0, 30, (40, 9))
+    points = potential_points(hands, centres, None)
+    assert (np.diff(points, axis=1) >= 0).all()
+    for one, other in rng.integers(0, 40, (20, 2)):
+        expected = exact_transport(hands[one], hands[other], centres)
+        assert np.abs(points[one] - points[other]).sum() == pytest.approx(expected, abs=1e-6)
+    counts = np.array([np.bincount(hand, minlength=30) for hand in hands])
+    assert np.array_equal(potential_points(buckets_from_counts(counts), centres, None), points)
+
+
+def test_axes_of_next_buckets_keep_their_distances():
+    rng = np.random.default_rng(0)
+    turned, _ = np.linalg.qr(rng.normal(size=(5, 5)))
+    flat = rng.normal(size=(50, 2)) * [3, 1]
+    positions = bucket_axes((flat @ turned[:2] + 7).astype(np.float32), np.ones(50), 2)
+    assert ground_distances(positions, positions, "l2") == pytest.approx(ground_distances(flat, flat, "l2"), abs=1e-5)
+    assert positions[:, 0].var() > positions[:, 1].var()
+    assert bucket_axes(flat, axes=9).shape == (50, 2)
+
+
+@pytest.mark.parametrize("distance", ["l2", "emd"])
+def test_runs_of_positions_never_exceed_all_of_them(distance):
+    rng = np.random.default_rng(0)
+    centres = np.sort(rng.random((40, 6)), axis=1)
+    hands = rng.integers(0, 40, (30, 11))
+    positions = bucket_positions(centres, None, distance, 4)
+    every, runs = (potential_points(hands, positions, values) for values in (None, 3))
+    assert (every.shape, runs.shape) == ((30, 44), (30, 12))
+    apart = [np.abs(points[:15] - points[15:]).sum(axis=1) for points in (every, runs)]
+    assert (apart[1] <= apart[0] + 1e-6).all()
+    assert runs.sum(axis=1) == pytest.approx(every.sum(axis=1), abs=1e-5)
+
+
+def test_directions():
+    rng = np.random.default_rng(0)
+    centres = rng.random((60, 10))
+    assert np.array_equal(bucket_positions(centres, None, "emd", 2), centres[:, [2, 7]])
+    assert np.array_equal(bucket_positions(centres, None, "emd", 99), centres)
+    # The mean |projection| over directions is the length of what is projected, up to one factor, in any direction.
+    for dimensions, directions in ((2, 24), (3, 64)):
+        rows = rng.normal(size=(200, dimensions))
+        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+        rows = np.concatenate([rows, -rows])
+        lengths = np.abs(bucket_positions(rows, None, "l2", directions)).mean(axis=1)
+        assert lengths.std() < 0.02 * lengths.mean()
+    assert bucket_positions(centres[:, :1]).shape == (60, 1)
+
+
+def test_error_against_exact_transport():
+    rng = np.random.default_rng(0)
+    strength, shape = rng.random((2, 100))
+    centres = np.stack([strength, 0.2 * shape, 0.1 * rng.random(100)], axis=1)
+    near = np.argsort(strength)[(rng.integers(0, 80, (300, 1)) + rng.integers(0, 20, (300, 15)))]
+    found = transport_error(near, centres, bucket_positions(centres), count=60)
+    assert found.pairs == 60
+    assert found.points_error < 0.1
+    assert found.points_correlation > 0.98
+    assert found.greedy_error < 0.1
+    crude = transport_error(near, centres, centres[:, 2:], count=60)
+    assert crude.points_error > 3 * found.points_error
+    line = transport_error(near, centres[:, :1], centres[:, :1], values=None, pairs=np.array([[0, 1], [2, 9], [5, 4]]))
+    assert line.pairs == 3
+    assert line.points_error < 1e-6
+    with pytest.raises(ValueError, match="next buckets lie between 0 and 99, but there are 50"):
+        transport_error(near, centres[:50], centres[:50])

@@ -1,0 +1,111 @@
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from abstraction.boards import canonical_boards, hole_permutations, locate_board, used_slots
+from abstraction.histograms import cumulative, equity_histograms, histogram_bytes, preflop_histograms, strength_bins
+from abstraction.strength import BLOCKED, preflop_strengths, river_strengths, runout_sums
+
+RUNOUTS = {3: 1081, 4: 46}
+
+
+@pytest.fixture(scope="module")
+def river():
+    return river_strengths(workers=2)
+
+
+def naive_histograms(river, board, bins):
+    """Counts per bin of a board's hands, run-out by run-out; ordered run-outs on the flop, halved at the end."""
+    live = [card for card in range(52) if card not in board]
+    counts = np.zeros((1326, bins), np.int64)
+    for runout in combinations(live, 5 - len(board)):
+        index, permutation = locate_board([*board, *runout])
+        strength = river[index, hole_permutations()[permutation]].astype(np.int64)
+        for combo in np.flatnonzero(strength != BLOCKED):
+            counts[combo, strength[combo] * bins // 1981] += 1
+    return counts
+
+
+@pytest.mark.parametrize(("cards", "bins", "indices"), [(4, 50, (0, 7, 5000, 16431)), (4, 7, (99,)), (3, 50, (1200,))])
+def test_histograms_equal_counting(river, cards, bins, indices):
+    for index in indices:
+        found = equity_histograms(river, cards, index, index + 1, bins=bins)
+        assert np.array_equal(found[0], naive_histograms(river, canonical_boards(cards)[index].tolist(), bins))
+
+
+@pytest.mark.parametrize(("cards", "dtype"), [(3, np.uint16), (4, np.uint8)])
+def test_histograms_hold_every_runout_once(river, cards, dtype):
+    start, stop = 300, 340
+    found = equity_histograms(river, cards, start, stop, workers=2)
+    assert found.dtype == dtype
+    assert found.nbytes == histogram_bytes(cards, stop - start)
+    used = used_slots(canonical_boards(cards)[start:stop])
+    assert np.array_equal(found.sum(axis=2), np.where(used, RUNOUTS[cards], 0))
+
+
+def test_the_finest_histograms_give_both_sums(river):
+    found = equity_histograms(river, 4, 42, 44, bins=1981).astype(np.int64)
+    sums, squares = runout_sums(river, 4, 42, 44)
+    used = sums >= 0
+    assert np.array_equal((found @ np.arange(1981))[used], sums[used])
+    assert np.array_equal((found @ np.arange(1981) ** 2)[used], squares[used])
+
+
+def test_a_flop_is_half_the_sum_of_its_turns(river):
+    flop = canonical_boards(3)[777].tolist()
+    total = np.zeros((1326, 50), np.int64)
+    for card in set(range(52)) - set(flop):
+        index, permutation = locate_board([*flop, card])
+        total += equity_histograms(river, 4, index, index + 1)[0, hole_permutations()[permutation]]
+    assert np.array_equal(equity_histograms(river, 3, 777, 778)[0] * 2, total)
+
+
+@pytest.mark.parametrize("cards", [3, 4])
+def test_ranges_and_workers_do_not_change_anything(river, cards):
+    whole = equity_histograms(river, cards, 10, 50, workers=2)
+    out = np.full_like(whole, 3)
+    for first, last in ((10, 13), (13, 44), (44, 50)):
+        equity_histograms(river, cards, first, last, out=out[first - 10 : last - 10])
+    assert np.array_equal(out, whole)
+
+
+def test_preflop_histograms_are_counts_by_bin():
+    strengths = preflop_strengths(0, 300)
+    for bins in (2, 50, 1981):
+        expected = np.zeros((169, bins), np.int64)
+        for value in range(1981):
+            expected[:, value * bins // 1981] += strengths[:, value]
+        assert np.array_equal(preflop_histograms(strengths, bins), expected)
+
+
+def test_cumulative_distributions_measure_how_far_earth_is_moved():
+    counts = np.array([[4, 0, 0], [0, 0, 8], [2, 2, 0], [0, 0, 0]], np.uint8)
+    found = cumulative(counts)
+    assert found.dtype == np.float32
+    assert found.tolist() == [[1, 1, 1], [0, 0, 1], [0.5, 1, 1], [0, 0, 0]]
+    assert np.abs(found[0] - found[1]).sum() == 2  # all of it, over two bins
+    assert np.abs(found[0] - found[2]).sum() == 0.5
+
+
+def test_bins_are_of_equal_width():
+    widths = np.bincount(strength_bins(50))
+    assert len(widths) == 50
+    assert set(widths.tolist()) == {39, 40}
+    assert np.array_equal(strength_bins(1981), np.arange(1981))
+
+
+def test_bad_input_is_refused(river):
+    for bins in (1, 1982):
+        with pytest.raises(ValueError, match=f"bins is {bins}"):
+            equity_histograms(river, 4, 0, 1, bins=bins)
+    with pytest.raises(ValueError, match="boards of 5 cards"):
+        equity_histograms(river, 5)
+    with pytest.raises(ValueError, match="ranges lie within 0 to 1755"):
+        equity_histograms(river, 3, 0, 1756)
+    with pytest.raises(ValueError, match="uint8 is needed"):
+        equity_histograms(river, 4, 0, 1, out=np.empty((1, 1326, 50), np.uint16))
+    with pytest.raises(ValueError, match="river has shape"):
+        equity_histograms(river[:10], 4, 0, 1)
+    with pytest.raises(ValueError, match="all 1,981 river strengths"):
+        preflop_histograms(np.zeros((169, 50), np.int64))

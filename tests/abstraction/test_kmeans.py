@@ -1,0 +1,306 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.cluster import KMeans
+
+from abstraction.clustering.assign import nearest_centres
+from abstraction.clustering.kmeans import (
+    finished,
+    kmeans,
+    run,
+    start,
+    start_from,
+    state_arrays,
+    state_from_arrays,
+    step,
+)
+from abstraction.clustering.metric import EMD, L2
+from abstraction.clustering.nested import nested, nested_kmeans
+from abstraction.clustering.points import clustering_problem, distinct_points
+from abstraction.clustering.seeding import seed_centres, uniform
+from abstraction.clustering.two_level import share_buckets, two_level
+
+
+def naive_distances(points, centres, distance):
+    """[N, k] float32: the sum over coordinates in order, each operation rounded."""
+    sums = np.zeros((len(points), len(centres)), np.float32)
+    for j in range(points.shape[1]):
+        difference = points[:, j, None] - centres[None, :, j]
+        sums += np.abs(difference) if distance == "emd" else difference * difference
+    return sums
+
+
+def naive_centre(points, weights, distance):
+    """Mean added up in order, or lower weighted median, of one bucket."""
+    if distance == "l2":
+        total = np.zeros(points.shape[1])
+        for point, weight in zip(points, weights, strict=True):
+            total += weight * point.astype(np.float64)
+        return (total / sum(weights)).astype(np.float32)
+    centre = np.empty(points.shape[1], np.float32)
+    for j in range(points.shape[1]):
+        order = np.argsort(points[:, j], kind="stable")
+        centre[j] = points[order[np.searchsorted(np.cumsum(weights[order]), weights.sum() / 2)], j]
+    return centre
+
+
+def naive_assign(points, weights, centres, distance):
+    sums = naive_distances(points, centres, distance)
+    labels = sums.argmin(axis=1)
+    own = sums[np.arange(len(points)), labels]
+    for empty in np.setdiff1d(np.arange(len(centres)), labels):
+        counts = np.bincount(labels, minlength=len(centres))
+        movable = (own > 0) & (counts[labels] > 1)
+        moved = int(np.argmax(np.where(movable, weights * own, -1)))
+        centres[empty], labels[moved], own[moved] = points[moved], empty, 0
+    return labels, own
+
+
+def naive_lloyd(points, weights, centres, distance, steps):
+    """Centres and labels after so many steps, everything measured."""
+    centres = centres.copy()
+    labels, own = naive_assign(points, weights, centres, distance)
+    for _ in range(steps):
+        centres = np.array(
+            [naive_centre(points[labels == c], weights[labels == c], distance) for c in range(len(centres))]
+        )
+        labels, own = naive_assign(points, weights, centres, distance)
+    return centres, labels, own
+
+
+def equity_like(count, bins=12, seed=0):
+    """Cumulative histograms that vary in a few ways, as hands do, with many ties, and orbit sizes; no two the same."""
+    rng = np.random.default_rng(seed)
+    middle, width = rng.beta(1.5, 1.5, (count, 1)), rng.uniform(0.03, 0.2, (count, 1))
+    chance = np.exp(-0.5 * (((np.arange(bins) + 0.5) / bins - middle) / width) ** 2) + 1e-9
+    counts = rng.multinomial(46, chance / chance.sum(axis=1, keepdims=True))
+    weights = rng.choice([4, 12, 24], count)
+    merged = distinct_points((np.cumsum(counts, axis=1)[:, :-1]).astype(np.uint8), weights)
+    return merged.points.astype(np.float32) / np.float32(46), merged.weights
+
+
+def same(one, other):
+    return all(
+        getattr(one, name).tobytes() == getattr(other, name).tobytes() for name in ("centres", "labels", "distances")
+    ) and (one.iteration, one.inertia, one.changed) == (other.iteration, other.inertia, other.changed)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 2**32),
+    dimensions=st.integers(1, 7),
+    k=st.integers(1, 130),
+    grid=st.sampled_from([3, 10, 1000]),
+    distance=st.sampled_from(["l2", "emd"]),
+    far=st.booleans(),
+)
+def test_fast_equals_naive(seed, dimensions, k, grid, distance, far):
+    rng = np.random.default_rng(seed)
+    points = rng.integers(0, grid, (200, dimensions)).astype(np.float32) / np.float32(grid)
+    merged = distinct_points(points + np.float32(100 * far), rng.integers(1, 25, 200))
+    k = min(k, len(merged.points))
+    # Centres at random, equal and far ones among them: ties and empty buckets.
+    centres = merged.points[rng.integers(0, len(merged.points), k)] + np.float32(rng.integers(0, 2))
+    problem = clustering_problem(merged.points, merged.weights, distance, 1)
+    state = start_from(problem, centres)
+    for steps in range(4):
+        expected, labels, own = naive_lloyd(problem.points, problem.weights, centres, distance, steps)
+        assert state.centres.tobytes() == expected.tobytes()
+        assert np.array_equal(state.labels, labels)
+        assert np.array_equal(state.distances, own)
+        assert state.inertia == pytest.approx((problem.weights * own).sum(), rel=1e-12)
+        assert np.bincount(state.labels, minlength=k).min() > 0
+        state = step(problem, state)
+
+
+@pytest.mark.parametrize("distance", ["l2", "emd"])
+def test_many_centres_equal_naive_from_any_guess(distance):
+    points, _ = equity_like(3000)
+    centres = points[::9].copy()
+    metric = {"l2": L2, "emd": EMD}[distance]
+    sums = naive_distances(points, centres, distance)
+    expected = sums.argmin(axis=1)
+    guess = np.random.default_rng(0).integers(0, len(centres), len(points)).astype(np.int32)
+    for labels in (None, guess):
+        found = nearest_centres(points, centres, metric, 2, labels)
+        assert np.array_equal(found.labels, expected)
+        assert np.array_equal(found.distances, sums.min(axis=1))
+
+
+@pytest.mark.parametrize("distance", ["l2", "emd"])
+def test_seeds_are_what_measuring_everything_gives(distance):
+    points, weights = equity_like(10_000)
+    problem = clustering_problem(points, weights, distance)
+    seeds = seed_centres(problem, 90, seed=5)
+    sums = naive_distances(points, points[seeds.chosen], distance)
+    assert np.array_equal(seeds.nearest.labels, sums.argmin(axis=1))
+    assert np.array_equal(seeds.nearest.distances, sums.min(axis=1))
+    # Each draw lies where the cumulative weight x distance passes its share.
+    for number in (1, 2, 50, 89):
+        mass = weights * sums[:, :number].min(axis=1).astype(np.float64)
+        expected = np.searchsorted(np.cumsum(mass), uniform(5, 0, number) * mass.sum(), side="right")
+        assert seeds.chosen[number] == expected
+
+
+def test_first_seed_is_drawn_by_weight():
+    problem = clustering_problem(np.arange(4.0)[:, None], [1, 7, 1, 1])
+    first = [int(seed_centres(problem, 1, seed).chosen[0]) for seed in range(400)]
+    assert 0.62 < np.mean(np.array(first) == 1) < 0.78
+
+
+@pytest.mark.parametrize("distance", ["l2", "emd"])
+def test_workers_change_nothing(distance):
+    points, weights = equity_like(12_000)
+    states = []
+    for workers in (1, 2, 3):
+        problem = clustering_problem(points, weights, distance, workers)
+        states.append(run(problem, start(problem, 100, seed=1), iterations=8))
+    assert same(states[0], states[1])
+    assert same(states[0], states[2])
+
+
+@pytest.mark.parametrize("distance", ["l2", "emd"])
+def test_resume_equals_uninterrupted(distance):
+    points, weights = equity_like(2000)
+    problem = clustering_problem(points, weights, distance)
+    saved = []
+    whole = run(problem, start(problem, 80), progress=lambda state: saved.append(state_arrays(state)))
+    assert whole.iteration == len(saved) > 4
+    for arrays in (saved[0], saved[3], saved[-1]):
+        copied = {name: array.copy() for name, array in arrays.items()}
+        assert same(run(problem, state_from_arrays(problem, copied)), whole)
+    with pytest.raises(ValueError, match=r"do not fit points of shape \(7, 11\)"):
+        state_from_arrays(clustering_problem(points[:7], weights[:7]), saved[0])
+    with pytest.raises(ValueError, match="saved labels lie between 20 and 99, but k is 80"):
+        state_from_arrays(problem, {**saved[0], "labels": saved[0]["labels"] + 20})
+
+
+def test_within_one_percent_of_scikit_learn():
+    points, weights = equity_like(6000)
+    problem = clustering_problem(points, weights, "l2", 2)
+    begin = start(problem, 60, seed=3)
+    ours = run(problem, begin, iterations=300, tolerance=0)
+    theirs = KMeans(60, init=begin.centres, n_init=1, max_iter=300, tol=0).fit(points, sample_weight=weights)
+    assert ours.changed == 0
+    assert ours.inertia == pytest.approx(theirs.inertia_, rel=0.01)
+    assert ours.inertia < 0.8 * begin.inertia
+
+
+def test_converged_state_is_a_fixed_point():
+    points, weights = equity_like(1500)
+    problem = clustering_problem(points, weights, "emd")
+    state = run(problem, start(problem, 30), iterations=1000, tolerance=0)
+    assert state.changed == 0
+    again = step(problem, state)
+    assert (again.changed, again.inertia) == (0, state.inertia)
+    assert not finished(start(problem, 30))
+
+
+def test_duplicates_count_by_their_weight():
+    points, weights = equity_like(400)
+    repeated = np.repeat(points, 3, axis=0)
+    whole = kmeans(repeated, np.repeat(weights, 3), 20, seed=2)
+    once = kmeans(points, weights * 3, 20, seed=2)
+    assert np.array_equal(whole.labels[::3], once.labels)
+    assert np.array_equal(whole.centres, once.centres)
+    assert len(np.unique(whole.labels)) == 20
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32])
+def test_distinct_points(dtype):
+    rng = np.random.default_rng(0)
+    points = rng.integers(0, 4, (5000, 5)).astype(dtype)
+    weights = rng.integers(1, 30, 5000)
+    found = distinct_points(points, weights)
+    expected, first, inverse = np.unique(points, axis=0, return_index=True, return_inverse=True)
+    assert found.points.dtype == dtype
+    assert np.array_equal(found.points[found.inverse], points)
+    assert len(found.points) == len(expected)
+    assert np.array_equal(found.points, points[np.sort(first)])
+    assert found.weights.dtype == np.int64
+    assert np.array_equal(found.weights[found.inverse[first]], np.bincount(inverse, weights))
+
+
+def test_zeros_of_a_float_are_one_point():
+    found = distinct_points(np.array([[0.0, 1.0], [-0.0, 1.0], [0.0, -1.0]]), [0.5, 1.0, 2.0])
+    assert found.inverse.tolist() == [0, 0, 1]
+    assert found.weights.tolist() == [1.5, 2.0]
+
+
+def test_a_sample_assigns_every_point_to_the_nearest():
+    points, weights = equity_like(3000)
+    found = kmeans(points, weights, 70, sample=500, seed=1)
+    assert np.array_equal(found.labels, naive_distances(points, found.centres, "l2").argmin(axis=1))
+    assert np.bincount(found.labels, minlength=70).min() > 0
+    assert found.inertia < 2 * kmeans(points, weights, 70, seed=1).inertia
+
+
+@pytest.mark.parametrize("distance", ["l2", "emd"])
+def test_two_levels_lose_little(distance):
+    points, weights = equity_like(4000)
+    flat = kmeans(points, weights, 300, distance=distance, workers=2)
+    seen = []
+    options = {"distance": distance, "progress": lambda *stage: seen.append(stage)}
+    levels = [two_level(points, weights, 300, workers=workers, **options) for workers in (1, 2)]
+    assert levels[0].labels.tobytes() == levels[1].labels.tobytes()
+    assert np.array_equal(levels[0].labels, naive_distances(points, levels[0].centres, distance).argmin(axis=1))
+    assert np.bincount(levels[0].labels, minlength=300).min() > 0
+    assert levels[0].inertia < 1.1 * flat.inertia
+    assert [stage for stage in seen if stage[0] == "buckets"][:17] == [("buckets", i, 17) for i in range(1, 18)]
+
+
+def test_buckets_are_shared_by_need_and_room():
+    shares = share_buckets(np.array([8.0, 0.0, 4.0, 4.0]), np.array([100, 100, 2, 100]), 20)
+    assert shares.sum() == 20
+    assert shares.tolist() == [11, 1, 2, 6]
+    assert share_buckets(np.zeros(3), np.array([2, 1, 4]), 7).tolist() == [2, 1, 4]
+    with pytest.raises(ValueError, match="k is 8, but 3 groups of 7 distinct points"):
+        share_buckets(np.ones(3), np.array([2, 1, 4]), 8)
+
+
+def test_private_buckets_stay_inside_public_ones():
+    points, weights = equity_like(2000)
+    points = np.concatenate([points, points[:500]])
+    weights = np.concatenate([weights, weights[:500]])
+    parents = np.arange(len(points), dtype=np.int32) % 7
+    found, offsets = nested_kmeans(points, weights, parents, 12, distance="emd", workers=2)
+    assert offsets.tolist() == list(range(0, 85, 12))
+    assert np.array_equal(found.labels // 12, parents)
+    assert np.bincount(found.labels, minlength=84).min() > 0
+    alone = [distinct_points(points[parents == p]).points for p in range(7)]
+    few, offsets = nested_kmeans(points, None, parents, 10_000)
+    assert np.diff(offsets).tolist() == [len(part) for part in alone]
+    assert few.inertia == 0
+
+
+def test_nested_labels():
+    found = nested(np.array([0, 2, 2, 0]), np.array([1, 0, 4, 0]))
+    assert found.offsets.tolist() == [0, 2, 2, 7]
+    assert found.labels.tolist() == [1, 2, 6, 0]
+    assert nested(np.array([1]), np.array([0]), np.array([5, 5])).labels.tolist() == [5]
+    with pytest.raises(ValueError, match="counts allow"):
+        nested(np.array([1]), np.array([5]), np.array([5, 5]))
+
+
+@pytest.mark.parametrize(
+    ("message", "call"),
+    [
+        ("k is 4, but there are 3 distinct points", lambda p: kmeans(p, None, 4)),
+        ("k is 4, but there are 3 distinct points", lambda p: two_level(p, None, 4)),
+        ("k is 4, but there are 3 distinct points", lambda p: start(clustering_problem(p), 4)),
+        ("k is 2, but there are 1 distinct points", lambda p: start_from(clustering_problem(p[[0, 2]]), p[[0, 1]])),
+        ("k is 9, but there are 5 points", lambda p: start(clustering_problem(p), 9)),
+        ("sample is 2, but k is 3", lambda p: kmeans(p, None, 3, sample=2)),
+        ("distance is 'cosine'", lambda p: kmeans(p, None, 2, distance="cosine")),
+        ("one weight each", lambda p: kmeans(p, [1, 2], 2)),
+        ("positive finite", lambda p: kmeans(p, [1, 0, 3, 1, 1], 2)),
+        ("not finite", lambda p: kmeans(p * np.nan, None, 1)),
+        ("workers is 0", lambda p: kmeans(p, None, 2, workers=0)),
+        ("no points", lambda p: nested_kmeans(p, None, np.array([0, 0, 2, 2, 2]), 1)),
+    ],
+)
+def test_bad_input(message, call):
+    points = np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 1.0], [2.0, 2.0], [2.0, 2.0]])
+    with pytest.raises(ValueError, match=message):
+        call(points)

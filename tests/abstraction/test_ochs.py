@@ -1,0 +1,134 @@
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from abstraction import ochs
+from abstraction.boards import canonical_boards, locate_board, preflop_classes
+from abstraction.cards import combo_index, combo_table, parse_cards
+from abstraction.evaluator import board_strengths
+from abstraction.histograms import preflop_histograms
+from abstraction.ochs import ochs_features, opponent_clusters
+from abstraction.strength import preflop_strengths, river_strengths
+
+
+@pytest.fixture(scope="module")
+def strengths():
+    return preflop_strengths(workers=2)
+
+
+def naive_features(board, cluster_of, clusters):
+    """Equity of every hand against each cluster, hand against hand."""
+    values, table = board_strengths(board), combo_table()
+    out = np.full((1326, clusters), -1, np.float32)
+    for combo in np.flatnonzero(values > 0):
+        free = (values > 0) & ~np.isin(table, table[combo]).any(axis=1)
+        for k in range(clusters):
+            theirs = values[free & (cluster_of == k)]
+            wins2 = 2 * (theirs < values[combo]).sum() + (theirs == values[combo]).sum()
+            out[combo, k] = np.float32(wins2) / np.float32(2 * len(theirs)) if len(theirs) else 0.5
+    return out
+
+
+def class_of(hand):
+    return preflop_classes()[combo_index(*parse_cards(hand))]
+
+
+@pytest.mark.parametrize("clusters", [1, 3, 8])
+def test_features_equal_hand_against_hand(clusters):
+    random_state = np.random.default_rng(clusters)
+    of_class = random_state.permutation(np.arange(169) % clusters)
+    if clusters == 8:  # aces alone: two on the board and one in the hand leave none of them
+        of_class[of_class == 7] = 0
+        of_class[class_of("AsAh")] = 7
+    cluster_of = of_class[preflop_classes()]
+    indices = [locate_board(parse_cards("AcAd7h8s9c"))[0], *random_state.integers(134459, size=3).tolist()]
+    for index in indices:
+        board = canonical_boards(5)[index].tolist()
+        expected = naive_features(board, cluster_of, clusters)
+        for given in (of_class, cluster_of):
+            assert np.array_equal(ochs_features(given, index, index + 1)[0], expected)
+
+
+def test_one_cluster_of_all_hands_gives_the_river_strength():
+    found = ochs_features(np.zeros(169, int), 70_000, 70_100, workers=2)[:, :, 0]
+    strength = river_strengths(70_000, 70_100)
+    expected = np.where(strength == 65535, np.float32(-1), strength.astype(np.float32) / np.float32(1980))
+    assert np.array_equal(found, expected)
+
+
+def test_ranges_and_workers_do_not_change_anything():
+    clusters = np.arange(169) % 8
+    whole = ochs_features(clusters, 1000, 1100, workers=2)
+    out = np.zeros((100, 1326, 8), np.float32)
+    for first, last in ((1000, 1001), (1001, 1080), (1080, 1100)):
+        ochs_features(clusters, first, last, out=out[first - 1000 : last - 1000])
+    assert np.array_equal(out, whole)
+
+
+def test_opponent_clusters_are_a_function_of_the_seed_and_ordered(strengths):
+    found = opponent_clusters(strengths, seed=3)
+    assert np.array_equal(found, opponent_clusters(strengths, seed=3))
+    assert sorted(set(found.tolist())) == list(range(8))
+    combos = np.bincount(preflop_classes())
+    equity = strengths @ np.arange(1981)
+    mean = np.bincount(found, equity) / np.bincount(found, combos)
+    assert (np.diff(mean) > 0).all()
+    assert found[class_of("AsAh")] == 7
+    assert found[class_of("3d2c")] == 0
+
+
+def test_opponent_clusters_cannot_be_bettered_by_moving_one_class(strengths):
+    """Distance of each class to the medians of the clusters, from the definition."""
+    found = opponent_clusters(strengths)
+    counts = preflop_histograms(strengths)
+    cdf = np.cumsum(counts, axis=1) / counts.sum(axis=1, keepdims=True)
+    combos = np.bincount(preflop_classes())
+    medians = np.array(
+        [
+            np.quantile(np.repeat(cdf[found == k], combos[found == k], axis=0), 0.5, axis=0, method="lower")
+            for k in range(8)
+        ]
+    )
+    distance = np.abs(cdf[:, None] - medians).sum(axis=2)
+    own = distance[np.arange(169), found]
+    assert (own <= distance.min(axis=1) + 1e-12).all()
+    # Far below one cluster for all, and below cutting the order of equity into eight equal parts.
+    by_equity = np.argsort(np.argsort(strengths @ np.arange(1981) / combos)) * 8 // 169
+    cut = [np.abs(cdf[by_equity == k] - np.median(cdf[by_equity == k], axis=0)).sum(axis=1) for k in range(8)]
+    parts = sum((combos[by_equity == k] * cut[k]).sum() for k in range(8))
+    assert (combos * own).sum() < 0.97 * parts
+
+
+def test_medians_weigh_and_empty_clusters_are_filled():
+    points = np.array([[0.0], [1.0], [2.0], [10.0]])
+    assert ochs._weighted_median(points, np.array([1, 1, 1, 4])).tolist() == [10]
+    assert ochs._weighted_median(points, np.array([3, 1, 1, 1])).tolist() == [0]
+    assert ochs._weighted_median(points, np.array([2, 2, 2, 1])).tolist() == [1]
+    for seed in range(20):
+        total, labels = ochs._k_medians(points, np.ones(4, int), 4, np.random.default_rng(seed))
+        assert total == 0
+        assert sorted(labels.tolist()) == [0, 1, 2, 3]
+
+
+def test_more_clusters_lie_closer(strengths):
+    counts = preflop_histograms(strengths)
+    cdf, combos = np.cumsum(counts, axis=1) / counts.sum(axis=1, keepdims=True), np.bincount(preflop_classes())
+    totals = [ochs._k_medians(cdf, combos, k, np.random.default_rng(0))[0] for k in (1, 4, 16, 169)]
+    assert all(more < less for less, more in pairwise(totals))
+    assert totals[-1] == 0
+
+
+def test_bad_input_is_refused(strengths):
+    for clusters in (np.zeros(168, int), np.zeros(169), np.zeros((169, 1), int)):
+        with pytest.raises(ValueError, match="169 or 1,326 integers are needed"):
+            ochs_features(clusters, 0, 1)
+    for clusters in (np.full(169, 1), np.arange(169) % 3 * 2, np.full(169, -1)):
+        with pytest.raises(ValueError, match="without gaps"):
+            ochs_features(clusters, 0, 1)
+    with pytest.raises(ValueError, match="ranges lie within 0 to 134459"):
+        ochs_features(np.zeros(169, int), 0, 134460)
+    with pytest.raises(ValueError, match="clusters is 170"):
+        opponent_clusters(strengths, 170)
+    with pytest.raises(ValueError, match="one row for each of 169 classes"):
+        opponent_clusters(strengths[:10])

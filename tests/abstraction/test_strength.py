@@ -1,0 +1,205 @@
+import csv
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from abstraction import strength
+from abstraction.boards import board_classes, canonical_boards, hole_permutations, locate_board, preflop_classes
+from abstraction.cards import combo_index, combo_table, parse_cards
+from abstraction.evaluator import board_strengths
+from abstraction.parallel import run_ranges
+from abstraction.strength import BLOCKED, hand_strength, preflop_strengths, river_strengths, runout_sums
+
+REFERENCE = Path(__file__).resolve().parents[2] / "../shared/reference/hand_strength.csv"
+
+
+@pytest.fixture(scope="module")
+def river():
+    return river_strengths(workers=2)
+
+
+@pytest.fixture(scope="module")
+def reference():
+    """Rows of the independent table: street, hand, board, run-outs, the two sums and the two expectations."""
+    if not REFERENCE.exists():
+        pytest.skip("the reference table of hand strengths lies beside the repository and is not here")
+    lines = [line for line in REFERENCE.read_text().splitlines() if not line.startswith("#")]
+    return list(csv.reader(lines[1:]))
+
+
+def naive_strengths(board):
+    """2·wins + ties of every hand on a river board, hand against hand."""
+    values, table = board_strengths(board), combo_table()
+    out = np.full(1326, BLOCKED)
+    for combo in np.flatnonzero(values > 0):
+        free = (values > 0) & ~np.isin(table, table[combo]).any(axis=1)
+        assert free.sum() == 990
+        out[combo] = 2 * (values[free] < values[combo]).sum() + (values[free] == values[combo]).sum()
+    return out
+
+
+def slot(hand, board):
+    index, permutation = locate_board(parse_cards(board))
+    return index, hole_permutations()[permutation, combo_index(*parse_cards(hand))]
+
+
+def test_river_strengths_equal_hand_against_hand(river):
+    special = ["2c2d2h2s3c", "TcJcQcKcAc", "9h8h7h6h2s", "2c3d4h5sAc", "KcKdKhQsQc"]
+    indices = [locate_board(parse_cards(board))[0] for board in special]
+    for index in [*indices, *np.random.default_rng(1).integers(134459, size=15).tolist()]:
+        assert np.array_equal(river[index], naive_strengths(canonical_boards(5)[index].tolist()))
+
+
+def test_river_strength_takes_1950_values(river):
+    occurs = np.zeros(BLOCKED + 1, bool)
+    for rows in np.array_split(river, 200):
+        occurs[rows] = True
+    values = np.flatnonzero(occurs)
+    assert len(values) == 1951  # and the mark of blocked slots
+    assert values[-2:].tolist() == [1980, BLOCKED]
+    assert ((river == BLOCKED).sum(axis=1) == 1326 - 1081).all()
+
+
+def test_ranges_and_workers_do_not_change_anything(river):
+    out = np.empty((700, 1326), np.uint16)
+    assert river_strengths(500, 1200, out=out, workers=1) is out
+    assert np.array_equal(out, river[500:1200])
+    whole = runout_sums(river, 4, 100, 300, workers=2)
+    parts = [runout_sums(river, 4, first, first + 100) for first in (100, 200)]
+    for i in range(2):
+        assert np.array_equal(whole[i], np.concatenate([part[i] for part in parts]))
+    counts = preflop_strengths(river=river, workers=2)
+    assert np.array_equal(preflop_strengths(5000, 9000), preflop_strengths(5000, 9000, river=river, workers=2))
+    assert np.array_equal(
+        counts, sum(preflop_strengths(a, b, river=river) for a, b in ((0, 7777), (7777, 90000), (90000, 134459)))
+    )
+
+
+@pytest.mark.parametrize("cards", [3, 4])
+def test_sums_over_runouts_equal_the_definition(river, cards):
+    index = 1234
+    sums, squares = runout_sums(river, cards, index, index + 1)
+    board = canonical_boards(cards)[index].tolist()
+    expected = np.zeros((2, 1326), np.int64)
+    for runout in combinations([card for card in range(52) if card not in board], 5 - cards):
+        found, permutation = locate_board([*board, *runout])
+        row = river[found, hole_permutations()[permutation]].astype(np.int64)
+        row[row == BLOCKED] = 0
+        expected += [row, row * row]
+    on_board = np.isin(combo_table(), board).any(axis=1)
+    expected[:, on_board] = -1
+    assert np.array_equal(sums[0], expected[0])
+    assert np.array_equal(squares[0], expected[1])
+
+
+def test_reference_hands_one_by_one(reference):
+    streets = set()
+    for street, hand, board, runouts, wins2, squares, ehs, ehs2 in reference:
+        found = hand_strength(hand, board)
+        assert list(found) == ["street", "hand", "board", "runouts", "wins2_sum", "wins2_square_sum", "ehs", "ehs2"]
+        assert [found[key] for key in ("street", "hand", "board", "runouts")] == [street, hand, board, int(runouts)]
+        assert (found["wins2_sum"], found["wins2_square_sum"]) == (int(wins2), int(squares))
+        assert found["ehs"] == pytest.approx(float(ehs), abs=1e-12)
+        assert found["ehs2"] == pytest.approx(float(ehs2), abs=1e-12)
+        streets.add(street)
+    assert streets == {"flop", "turn", "river"}
+
+
+def test_reference_hands_in_the_tables(reference, river):
+    for street, hand, board, _, wins2, squares, _, _ in reference:
+        index, combo = slot(hand, board)
+        if street == "river":
+            assert river[index, combo] == int(wins2)
+        else:
+            sums = runout_sums(river, len(board) // 2, index, index + 1)
+            assert [int(part[0, combo]) for part in sums] == [int(wins2), int(squares)]
+
+
+def test_isomorphic_hands_are_as_strong():
+    assert hand_strength("AsKs", "Qs7h2d")["wins2_square_sum"] == hand_strength("KhAh", "2c7dQh")["wins2_square_sum"]
+    assert hand_strength("AsKs", "Qs7h2d")["wins2_sum"] > hand_strength("AdKs", "Qs7h2c")["wins2_sum"]
+
+
+def test_before_the_flop_boards_count_as_often_as_they_occur(river):
+    counts = preflop_strengths(river=river, workers=2)
+    members = np.bincount(preflop_classes())
+    assert np.array_equal(counts.sum(axis=1), 2_118_760 * members)
+    # Symmetry: over all pairs of disjoint hands a win is another hand's loss.
+    assert 2 * (counts @ np.arange(1981)).sum() == 1980 * counts.sum()
+    # Aces win 85.2 % and tie 0.5 % of the time; 3-2 offsuit is the weakest hand: both widely published.
+    aces = hand_strength("AsAh", workers=2)
+    assert (aces["street"], aces["board"], aces["runouts"]) == ("preflop", "", 2_118_760)
+    assert aces["ehs"] == pytest.approx(0.852037, abs=1e-6)
+    expectation = counts @ np.arange(1981) / (members * 2_118_760 * 1980)
+    assert expectation.argmin() == preflop_classes()[combo_index(*parse_cards("3d2c"))]
+    row = counts[expectation.argmax()]
+    assert aces["wins2_sum"] * 6 == row @ np.arange(1981)
+    assert aces["wins2_square_sum"] * 6 == row @ np.arange(1981) ** 2
+
+
+def test_preflop_counts_equal_a_count_over_concrete_boards(river):
+    classes, start, stop = preflop_classes(), 40_000, 40_003
+    expected = np.zeros((169, 1981), np.int64)
+    canonical = board_classes(5)
+    for index in range(start, stop):
+        for combo in range(1326):
+            if river[index, combo] != BLOCKED:
+                expected[classes[combo], river[index, combo]] += canonical.multiplicity[index]
+    assert np.array_equal(preflop_strengths(start, stop), expected)
+
+
+def test_kernels_have_one_signature():
+    for kernel in (strength.fill_river_strengths, strength.fill_runout_sums, strength.add_preflop_strengths):
+        if hasattr(kernel, "signatures"):  # absent under NUMBA_DISABLE_JIT
+            assert len(kernel.signatures) == 1
+
+
+@pytest.mark.parametrize(
+    ("hand", "board", "message"),
+    [
+        ("As", "Qs7h2d", "has 1 cards"),
+        ("AsKdQd", "", "has 3 cards"),
+        ("AsAs", "Qs7h2d", "twice"),
+        ("AsKd", "Qs7h", "2 cards"),
+        ("AsKd", "Qs7hAs", "the card As is in the hand AsKd and on the board"),
+        ("AsKd", "Qs7h2dQs", "twice"),
+        ("AsKx", "", "is not a card"),
+    ],
+)
+def test_bad_hands_are_refused(hand, board, message):
+    with pytest.raises(ValueError, match=message):
+        hand_strength(hand, board)
+
+
+def test_bad_ranges_and_arrays_are_refused():
+    for start, stop in ((-1, 5), (5, 4), (0, 134460)):
+        with pytest.raises(ValueError, match="ranges lie within 0 to 134459"):
+            river_strengths(start, stop)
+    for out in (np.empty((3, 1326), np.uint16), np.empty((2, 1326), np.int16)):
+        with pytest.raises(ValueError, match=r"\(2, 1326\) uint16 is needed"):
+            river_strengths(0, 2, out=out)
+    read_only = np.empty((2, 1326), np.uint16)
+    read_only.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        river_strengths(0, 2, out=read_only)
+    with pytest.raises(ValueError, match="river has shape"):
+        runout_sums(np.zeros((5, 1326), np.uint16), 4)
+    with pytest.raises(ValueError, match="boards of 5 cards"):
+        runout_sums(np.zeros((5, 1326), np.uint16), 5)
+    with pytest.raises(ValueError, match="workers is 0"):
+        river_strengths(0, 2, workers=0)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_chunks_cover_a_range_in_order_and_an_error_gets_out(workers):
+    assert list(run_ranges(lambda a, b: (a, b), 3, 11, 3, workers)) == [(3, 6), (6, 9), (9, 11)]
+    assert list(run_ranges(lambda a, b: (a, b), 3, 3, 3, workers)) == []
+
+    def fail(first, _):
+        if first == 6:
+            raise OSError("no space")
+
+    with pytest.raises(OSError, match="no space"):
+        list(run_ranges(fail, 0, 12, 3, workers))
