@@ -37,6 +37,10 @@ class Abstraction:
         """Number of buckets of each street."""
         return {street: int(stage.state["buckets"]) for street, stage in self._stages.items()}
 
+    def content_hashes(self) -> dict[str, str]:
+        """Hash of each street's manifest, and so of everything in it."""
+        return {street: stage.content_hash for street, stage in self._stages.items()}
+
     def table(self, street: str) -> NDArray[Any]:
         """[boards, 1326] uint16 or uint32: bucket of each slot of each canonical board (`abstraction.boards`).
 

@@ -130,6 +130,13 @@ GameConfig = (
 )
 
 
+class AbstractionConfig(_Table, frozen=True):
+    """Card buckets that hold'em games are solved on; without the table, every hand is on its own."""
+
+    path: str  # an abstraction's directory, relative to the config
+    recipe: str | None = None  # built into `path` if there is none yet; relative to the config
+
+
 class SolverConfig(_Table, frozen=True):
     """What is computed: the sampling algorithm, its discounting and its seed."""
 
@@ -190,6 +197,7 @@ class Config(_Table, frozen=True):
     """One run, as its TOML file says it."""
 
     game: GameConfig
+    abstraction: AbstractionConfig | None = None
     solver: SolverConfig = SolverConfig()
     tables: TablesConfig = TablesConfig()
     run: RunSettings = RunSettings()

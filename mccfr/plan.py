@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from mccfr.config import Config
-from mccfr.games.build import build_game
+from mccfr.games.build import configured_game
 from mccfr.games.game import Game
 from mccfr.games.histories import count_histories
 from mccfr.tables import TableLayout, choose_wide, expected_adds, make_layout
@@ -33,7 +33,7 @@ def planned_layout(config: Config, game: Game) -> TableLayout:
 
 def make_plan(config: Config, base: Path) -> dict[str, Any]:
     """Sizes of tree and tables, memory, disk and time of a run; files are relative to `base`."""
-    game = build_game(config.game, base)
+    game = configured_game(config, base)
     layout = planned_layout(config, game)
     tables = live_bytes(layout.specs, format=config.tables.format)
     per_street = [

@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import rich_click as click
@@ -12,6 +13,19 @@ from mccfr.cli.options import duration_text, json_option, path_type, print_json
 @click.group()
 def abstraction() -> None:
     """Card abstractions for full hold'em: build them, look into them, ask for a hand's bucket or strength."""
+
+
+def stage_reporter() -> Callable[[str, float], None]:
+    """Progress of a build as lines on stderr: stage, share done, time so far."""
+    began, last = time.monotonic(), [0.0]
+
+    def report(stage: str, share: float) -> None:
+        now = time.monotonic()
+        if share in (0.0, 1.0) or now - last[0] > 5:
+            last[0] = now
+            print(f"{stage}: {share:.0%} after {duration_text(now - began)}", file=sys.stderr, flush=True)
+
+    return report
 
 
 @abstraction.command()
@@ -29,15 +43,8 @@ def build(recipe: Path, out: Path | None, workers: int) -> None:
     from abstraction.build import Builder
     from abstraction.recipe import load_recipe
 
-    target, began, last = out or recipe.with_suffix(""), time.monotonic(), [0.0]
-
-    def report(stage: str, share: float) -> None:
-        now = time.monotonic()
-        if share in (0.0, 1.0) or now - last[0] > 5:
-            last[0] = now
-            print(f"{stage}: {share:.0%} after {duration_text(now - began)}", file=sys.stderr, flush=True)
-
-    built = Builder(load_recipe(recipe), target, workers, report).build()
+    target = out or recipe.with_suffix("")
+    built = Builder(load_recipe(recipe), target, workers, stage_reporter()).build()
     click.echo(f"mccfr: {target}: {'built ' + ', '.join(built) if built else 'everything was there already'}", err=True)
 
 

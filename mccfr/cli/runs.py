@@ -29,7 +29,7 @@ def solve(config: Path, directory: Path | None, overrides: tuple[str, ...], **li
     Example: mccfr solve runs/leduc.toml --nodes 1e8 --workers 2 --set solver.discount=linear
     """
     from mccfr.config import load_config
-    from mccfr.games.build import build_game
+    from mccfr.games.build import configured_game
     from mccfr.plan import planned_layout
     from mccfr.training import rundir
 
@@ -45,7 +45,8 @@ def solve(config: Path, directory: Path | None, overrides: tuple[str, ...], **li
         )
         _train(run)
         return
-    game = build_game(settings.game, config.parent)
+    _build_abstraction(settings, config.parent)
+    game = configured_game(settings, config.parent)
     layout = planned_layout(settings, game)
     _check_room(layout, settings)
     _train(rundir.create_run(settings, config.parent, directory, layout), game)
@@ -74,6 +75,19 @@ def _given(limits: dict[str, Any]) -> dict[str, Any]:
     if {"nodes", "iterations", "seconds"} & set(given):
         return {"nodes": None, "iterations": None, "seconds": None, **given}
     return given
+
+
+def _build_abstraction(settings: "Config", base: Path) -> None:
+    """Build the abstraction that the config's recipe describes, unless all of it is there."""
+    wanted = settings.abstraction
+    if wanted is None or wanted.recipe is None:
+        return
+    from abstraction.build import Builder
+    from abstraction.recipe import load_recipe
+    from mccfr.cli.abstraction import stage_reporter
+
+    recipe = load_recipe(base / wanted.recipe)
+    Builder(recipe, base / wanted.path, max(1, settings.run.workers), stage_reporter()).build()
 
 
 def _check_room(layout: "TableLayout", config: "Config") -> None:

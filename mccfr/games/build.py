@@ -5,6 +5,7 @@ from pathlib import Path
 from mccfr.config import (
     AkqGame,
     ClairvoyanceGame,
+    Config,
     GameConfig,
     GoofspielGame,
     HoldemSubgame,
@@ -49,6 +50,20 @@ def build_game(config: GameConfig, base: Path) -> Game:
             from mccfr.games.openspiel import import_openspiel
 
             return import_openspiel(config)
+
+
+def configured_game(config: Config, base: Path) -> Game:
+    """The game of a whole configuration: `[game]`, on the buckets of `[abstraction]` if there is one.
+
+    Raises as `build_game`, and `ValueError` for an abstraction that is absent or does not suit the game.
+    """
+    game = build_game(config.game, base)
+    if config.abstraction is None:
+        return game
+    from abstraction.buckets import Abstraction
+    from mccfr.games.bucketed import bucketed
+
+    return bucketed(game, Abstraction(base / config.abstraction.path))
 
 
 def game_files(config: GameConfig, base: Path) -> list[Path]:

@@ -18,9 +18,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from abstraction.buckets import Abstraction
 from mccfr import __version__
 from mccfr.config import Config, load_config, to_document
-from mccfr.games.build import build_game, game_files
+from mccfr.games.build import configured_game, game_files
 from mccfr.games.game import Game
 from mccfr.tables import TableLayout, make_layout
 from storage import durable
@@ -52,7 +53,7 @@ class Run:
 
     def build_game(self) -> Game:
         """Compile the run's game."""
-        return build_game(self.config.game, self.directory)
+        return configured_game(self.config, self.directory)
 
     def layout(self, game: Game) -> TableLayout:
         """Layout of the run's tables, with the dtypes chosen when it was created."""
@@ -91,7 +92,10 @@ def identity_document(config: Config, base: Path) -> dict[str, Any]:
         del game[key]
     game["files_sha256"] = [sha256(path.read_bytes()).hexdigest() for path in game_files(config.game, base)]
     tables = {key: document["tables"][key] for key in ("format", "regret_dtype", "sum_dtype")}
-    return {"game": game, "solver": document["solver"], "tables": tables}
+    identity = {"game": game, "solver": document["solver"], "tables": tables}
+    if config.abstraction is not None:
+        identity["abstraction"] = Abstraction(base / config.abstraction.path).content_hashes()
+    return identity
 
 
 def _without_nothing(value: Any) -> Any:
@@ -122,6 +126,8 @@ def create_run(config: Config, base: Path, directory: Path, layout: TableLayout)
         durable.write_file(temporary / INPUTS / sources[0].name, sources[0].read_bytes())
         durable.fsync_dir(temporary / INPUTS)
         document["game"]["file"] = f"{INPUTS}/{sources[0].name}"
+    if config.abstraction is not None:  # far too large to copy: the run refers to it, and knows its hashes
+        document["abstraction"] = {"path": str((base / config.abstraction.path).resolve())}
     durable.write_file(temporary / CONFIG, tomli_w.dumps(_without_nothing(document)).encode())
     identity = identity_document(config, base)
     fields = {
@@ -167,10 +173,10 @@ def check_same_run(run: Run, config: Config, base: Path) -> None:
     if found["game"]["name"] != wanted["game"]["name"]:
         wanted, found = ({"game": {"name": document["game"]["name"]}} for document in (wanted, found))
     differences = [
-        f"{table}.{key} = {found[table].get(key)!r} there and {wanted[table].get(key)!r} here"
-        for table in wanted
-        for key in sorted({*found[table], *wanted[table]})
-        if found[table].get(key) != wanted[table].get(key)
+        f"{table}.{key} = {found.get(table, {}).get(key)!r} there and {wanted.get(table, {}).get(key)!r} here"
+        for table in sorted({*found, *wanted})
+        for key in sorted({*found.get(table, {}), *wanted.get(table, {})})
+        if found.get(table, {}).get(key) != wanted.get(table, {}).get(key)
     ]
     raise ValueError(
         f"{run.directory} holds another run: {'; '.join(differences)}; choose another directory with --run"

@@ -199,7 +199,7 @@ def test_csv_leaves_out_hands_that_no_one_has(tmp_path):
 
 def test_parquet_says_what_it_needs(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ValueError, match=r"needs the package pyarrow: pip install 'mccfr\[parquet\]'"):
+    with pytest.raises(ValueError, match=r"needs pyarrow: run tools/bootstrap parquet"):
         write(tmp_path / "p", KuhnGame(), kind="parquet")
 
 

@@ -330,9 +330,9 @@ def train(game, kernel, iterations, seed, epsilon=None):
     tables, views = private_tables(layout)
     schedule, rng, touched = Schedule("linear", period_nodes=1), new_stream(seed, 0), 0
     if epsilon is None:
-        scratch = (new_worklist(nodes, nodes, 2, np.float32),)
+        scratch = (new_worklist(nodes, nodes, 2, np.float64),)
     else:
-        scratch = (new_path(20, int(game.tree.arrays.count.max()), 2, np.float32), epsilon)
+        scratch = (new_path(20, int(game.tree.arrays.count.max()), 2, np.float64), epsilon)
     for period in range(iterations // 1000):
         limits = np.array([0, 1000, 2**62])
         run, more = kernel(game.tree.arrays, tables, new_deals(1000, 1), limits, schedule.at(period), rng, *scratch)

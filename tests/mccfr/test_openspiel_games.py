@@ -150,5 +150,5 @@ def test_limit_of_histories(limit):
 
 def test_missing_package(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyspiel", None)
-    with pytest.raises(ValueError, match=r"needs the package open_spiel: pip install 'mccfr\[openspiel\]'"):
+    with pytest.raises(ValueError, match=r"needs the package open_spiel: run tools/bootstrap openspiel"):
         imported("kuhn_poker")

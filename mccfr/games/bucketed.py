@@ -1,0 +1,46 @@
+"""Hold'em games on a card abstraction: hands of one bucket share the rows of the tables."""
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.boards import STREET_CARDS, board_tables, locate_board
+from abstraction.buckets import Abstraction
+from mccfr.deal import NO_BUCKET, CardModel
+from mccfr.games.game import Game
+
+_STREET_OF = {cards: street for street, cards in STREET_CARDS.items()}
+
+
+def bucketed(game: Game, abstraction: Abstraction) -> Game:
+    """`game` with the infosets of an abstraction: on each board, hands of one bucket are one.
+
+    Play stays what it is - cards, payoffs, best responses; only the players' memory is coarser.  Buckets without a hand
+    that its owner may hold are left out, so numbers here are not those of the abstraction.  Raises `ValueError` for a
+    game without 52 cards and two hole cards.
+    """
+    if game.cards is None or not game.name.startswith("holdem"):
+        raise ValueError(f"[abstraction] is for hold'em games, and game.name = {game.name!r}: leave the table out")
+    cards = game.cards
+    bucket, counts = [], []
+    for boards, lossless in zip(cards.board_cards, cards.bucket, strict=True):
+        shared = _labels(boards, abstraction)
+        numbers = np.full_like(lossless, NO_BUCKET)
+        for player in range(2):
+            live = lossless[player] != NO_BUCKET
+            numbers[player][live] = np.unique(shared[live], return_inverse=True)[1]
+        bucket.append(numbers)
+        counts.append(numbers.max(axis=(1, 2)) + 1)
+    model: CardModel = replace(cards, bucket=bucket, buckets=np.array(counts, np.int64))
+    return replace(game, cards=model)
+
+
+def _labels(boards: npt.NDArray[np.int16], abstraction: Abstraction) -> npt.NDArray[np.int64]:
+    """[B, 1326] the abstraction's bucket of every combination on every board."""
+    table = abstraction.table(_STREET_OF[boards.shape[1]])
+    rows = np.empty((len(boards), table.shape[1]), np.int64)
+    for row, board in zip(rows, boards, strict=True):
+        index, permutation = locate_board(board.tolist())
+        row[:] = table[index, board_tables().hole_permutation[permutation]]
+    return rows

@@ -1,0 +1,123 @@
+"""Endgames on card buckets: shared rows, real-game evaluation, the abstraction in a run's identity."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from abstraction.boards import BOARD_COUNTS, STREET_CARDS
+from abstraction.strength import hand_strength
+from mccfr.cli import main
+from mccfr.config import HoldemSubgame, KuhnGame, config_from
+from mccfr.evaluation.exact import evaluate_exact
+from mccfr.games.bucketed import bucketed
+from mccfr.games.build import build_game
+from mccfr.results import evaluate_target
+from mccfr.strategy import uniform_strategy
+from mccfr.training.rundir import identity_document
+from storage.checkpoint import commit
+from storage.schema import ArraySpec
+
+RUNS = Path(__file__).resolve().parents[2] / "runs"
+RIVER = HoldemSubgame(file="games/river.txt")
+
+
+class Labels:
+    """Stands for an abstraction whose buckets are a function of the slot alone."""
+
+    def __init__(self, of_slot):
+        self.of_slot = of_slot
+
+    def table(self, street):
+        return np.broadcast_to(self.of_slot, (BOARD_COUNTS[STREET_CARDS[street]], 1326))
+
+
+def test_one_bucket_for_each_slot_is_the_lossless_game():
+    game = build_game(RIVER, RUNS)
+    same = bucketed(game, Labels(np.arange(1326)))
+    assert same.infosets.tolist() == game.infosets.tolist()
+    assert evaluate_exact(same, uniform_strategy(same)).exploitability_mbb == pytest.approx(
+        evaluate_exact(game, uniform_strategy(game)).exploitability_mbb, rel=1e-12
+    )
+
+
+@pytest.mark.parametrize("file", ["games/river.txt", "games/turn.txt"])
+def test_hands_of_a_bucket_share_an_infoset_and_no_bucket_is_empty(file):
+    game = build_game(HoldemSubgame(file=file), RUNS)
+    shared = bucketed(game, Labels(np.arange(1326) % 40))
+    for lossless, numbers, counts in zip(game.cards.bucket, shared.cards.bucket, shared.cards.buckets, strict=True):
+        assert np.array_equal(lossless < 0, numbers < 0)
+        for player in range(2):
+            live = numbers[player][numbers[player] >= 0]
+            assert np.array_equal(np.unique(live), np.arange(counts[player]))
+            assert counts[player] <= 40
+    # Rows are shared across boards too; uniform play is the same play, and so is its value.
+    assert evaluate_exact(shared, uniform_strategy(shared)).exploitability_mbb == pytest.approx(
+        evaluate_exact(game, uniform_strategy(game)).exploitability_mbb, rel=1e-9
+    )
+
+
+def test_games_without_hold_em_cards_are_refused():
+    with pytest.raises(ValueError, match=r"\[abstraction\] is for hold'em games"):
+        bucketed(build_game(KuhnGame(), RUNS), Labels(np.zeros(1326, int)))
+
+
+@pytest.fixture(scope="module")
+def abstractions(tmp_path_factory):
+    """Two abstraction directories with ten and two buckets a street, dealt out by slot."""
+    made = []
+    for count in (10, 2):
+        root = tmp_path_factory.mktemp(f"abstraction{count}")
+        for street, cards in STREET_CARDS.items():
+            boards = BOARD_COUNTS.get(cards, 1)
+            bucket = np.broadcast_to((np.arange(1326) * count // 1326).astype(np.uint16), (boards, 1326)).copy()
+            specs = [ArraySpec("bucket", bucket.shape, "uint16", ("board", "hole cards"))]
+            identity = {"stage": f"{count}", "recipe": {"features": "slot"}}
+            commit(root / street, 0, specs, {"bucket": bucket}, {"buckets": count}, identity, format="zarr", keep=1)
+        made.append(root)
+    return made
+
+
+def run_command(tmp_path, abstraction, *arguments):
+    config = tmp_path / "endgame.toml"
+    config.write_text(
+        f'[game]\nname = "holdem-subgame"\nfile = "{RUNS / "games/river.txt"}"\n'
+        f'[abstraction]\npath = "{abstraction}"\n[run]\nworkers = 0\nnodes = 3_000_000\n'
+    )
+    with pytest.raises(SystemExit) as ended:
+        main(["solve", str(config), "--run", str(tmp_path / "run"), *arguments])
+    return ended.value.code or 0
+
+
+def test_a_run_on_buckets_is_measured_in_the_real_game(tmp_path, abstractions):
+    assert run_command(tmp_path, abstractions[0]) == 0
+    record = evaluate_target(tmp_path / "run", "exact", None)
+    uniform = build_game(RIVER, RUNS)
+    worst = evaluate_exact(uniform, uniform_strategy(uniform)).exploitability_mbb
+    # Ten buckets of arbitrary hands: much better than uniform play, far from the endgame's equilibrium.
+    assert 1_000 < record["exploitability_mbb"] < worst / 3
+
+
+def test_another_abstraction_is_another_run(tmp_path, abstractions, capsys):
+    assert run_command(tmp_path, abstractions[0]) == 0
+    assert run_command(tmp_path, abstractions[1]) == 2
+    assert "abstraction.river" in capsys.readouterr().err
+    document = {"game": {"name": "holdem-subgame", "file": "games/river.txt"}}
+    plain = identity_document(config_from(document, "test"), RUNS)
+    assert "abstraction" not in plain
+
+
+def test_an_absent_abstraction_is_bad_input(tmp_path, capsys):
+    assert run_command(tmp_path, tmp_path / "absent") == 2
+    assert "build it with mccfr abstraction build" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+def test_strength_command_agrees_with_the_function(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["abstraction", "strength", "--hand", "AsKd", "--board", "Qs7h2d", "--json"])
+    assert not ended.value.code
+    assert str(hand_strength("AsKd", "Qs7h2d")["wins2_sum"]) in capsys.readouterr().out
+    with pytest.raises(SystemExit) as ended:
+        main(["abstraction", "strength", "--hand", "AsAs"])
+    assert ended.value.code == 2
