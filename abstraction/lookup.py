@@ -1,0 +1,414 @@
+"""Bucket look-up for kernels: both players' buckets on all streets of a deal, and all buckets of a board at once.
+
+The tables of an abstraction lie in one block of memory, in huge pages where the system grants them, seen as uint16 and
+as uint32; each street says which of the two it is.  Every kernel therefore has one signature, whatever the numbers of
+buckets.  A deal is nine cards: player 0's hole cards, player 1's, the board in order of dealing.  A game need not have
+the four streets of hold'em: `board_cards` says how many board cards are known on each of its streets.
+
+The river table has 357 MB, so nearly every access misses all caches.  `fill_buckets` works on blocks of deals and asks
+for the memory of a whole block before it reads: first the location of the boards, then the buckets themselves.
+"""
+
+import mmap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import comb
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from llvmlite import ir
+from numpy.typing import ArrayLike, NDArray
+
+from abstraction.boards import (
+    _PERMUTATION_BITS,
+    _PERMUTATION_MASK,
+    BOARD_COUNTS,
+    STREET_CARDS,
+    board_classes,
+    board_tables,
+    check_board,
+    hole_permutations,
+    suit_permutations,
+)
+from abstraction.cards import CARD_COUNT, COMBO_COUNT
+from abstraction.evaluator import _SUIT_START, strength_of_sums
+from abstraction.jit import inline_njit, intrinsic, njit, types
+from abstraction.parallel import kernel_array
+
+if TYPE_CHECKING:  # kernels are compiled anew when a module they import changes: buckets brings in all of storage
+    from abstraction.buckets import Abstraction
+
+NO_BUCKET = -1
+"""Stands in a board's row for hole cards that share a card with the board."""
+HOLDEM = tuple(STREET_CARDS.values())
+"""Board cards known on the streets of hold'em."""
+DEAL_CARDS = 9
+
+_BLOCK = 32  # deals under way at a time: enough misses in flight, and their addresses stay in the nearest cache
+_LINE_BYTES = 64
+_HUGE_PAGE_BYTES = 2 << 20
+_NARROW_UNUSED = 0xFFFF
+# Locations of the empty board, then of boards of three, four and five cards.
+_LOCATION_FIRST = (0, 0, 0, 1, 1 + comb(CARD_COUNT, 3), 1 + comb(CARD_COUNT, 3) + comb(CARD_COUNT, 4))
+_LOCATIONS = _LOCATION_FIRST[5] + comb(CARD_COUNT, 5)
+
+
+class BucketTables(NamedTuple):
+    """What kernels need to find buckets on S streets; treat as constants.
+
+    `narrow`, `wide` and `location` are views of the same memory.
+    """
+
+    board_cards: NDArray[np.int64]
+    """[S] board cards known on each street: 0, 3, 4 or 5, ascending"""
+    location_first: NDArray[np.int64]
+    """[6] element of `location` where boards of so many cards begin"""
+    bucket_first: NDArray[np.int64]
+    """[S] element of `narrow` or `wide` where the street's buckets [boards, 1326] begin"""
+    is_wide: NDArray[np.int64]
+    """[S] 1: the street's buckets are in `wide`, 0: in `narrow`"""
+    location: NDArray[np.int32]
+    """canonical index · 32 + suit permutation of every board, by its rank"""
+    narrow: NDArray[np.uint16]
+    """buckets of streets with fewer than 65,535"""
+    wide: NDArray[np.uint32]
+    """buckets of the others"""
+    choose: NDArray[np.int32]
+    """[6, 52] C(card, k)"""
+    card_image: NDArray[np.uint8]
+    """[24, 52] what each card becomes under each suit permutation"""
+    hole_permutation: NDArray[np.int16]
+    """[24, 1326] the same for combinations"""
+
+
+# --- kernels ---
+
+
+@intrinsic
+def prefetch(typing_context, array, index):
+    """Ask the processor for the cache line of array[index], to be read soon; nothing is read or checked."""
+
+    def codegen(context, builder, signature, arguments):
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        place = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
+        number = ir.IntType(32)
+        name = "llvm.prefetch.p0"
+        kind = ir.FunctionType(ir.VoidType(), [place.type, number, number, number])
+        function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+        builder.call(function, [place, number(0), number(3), number(1)])  # read, keep in all caches, data
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64), codegen
+
+
+@inline_njit
+def _nested_ranks(choose, a, b, c, d, e):
+    """Ranks (`abstraction.boards`) of the first three, the first four and all five of five cards.
+
+    Where fewer cards are known the others may be any: the ranks in which they count mean nothing then.
+    """
+    at_a = 1 + (a > b) + (a > c)
+    at_b = 1 + (b > a) + (b > c)
+    at_c = 6 - at_a - at_b
+    flop = choose[at_a, a] + choose[at_b, b] + choose[at_c, c]
+    below_d = (a < d) + (b < d) + (c < d)
+    at_a, at_b, at_c, at_d = at_a + (d < a), at_b + (d < b), at_c + (d < c), 1 + below_d
+    turn = choose[at_a, a] + choose[at_b, b] + choose[at_c, c] + choose[at_d, d]
+    below_e = (a < e) + (b < e) + (c < e) + (d < e)
+    river = choose[at_a + (e < a), a] + choose[at_b + (e < b), b] + choose[at_c + (e < c), c]
+    river += choose[at_d + (e < d), d] + choose[1 + below_e, e]
+    return np.int64(flop), np.int64(turn), np.int64(river)
+
+
+@inline_njit
+def _slot(card_image, permutation, a, b):
+    """The combination that hole cards a and b become under a suit permutation."""
+    first, second = np.int64(card_image[permutation, np.uint8(a)]), np.int64(card_image[permutation, np.uint8(b)])
+    high = max(first, second)
+    return ((high * (high - 1)) >> 1) + min(first, second)
+
+
+@njit
+def _ask_locations(tables, deals, first, count, ranks):
+    """Set ranks [6, >= count], by number of cards, of deals first .. first + count − 1, and ask for the locations."""
+    choose, location = tables.choose, tables.location
+    for i in range(count):
+        k = first + i
+        ranks[0, i] = 0
+        ranks[3, i], ranks[4, i], ranks[5, i] = _nested_ranks(
+            choose,
+            np.int64(deals[k, 4]),
+            np.int64(deals[k, 5]),
+            np.int64(deals[k, 6]),
+            np.int64(deals[k, 7]),
+            np.int64(deals[k, 8]),
+        )
+    for street in range(tables.board_cards.shape[0]):
+        cards = tables.board_cards[street]
+        start = tables.location_first[cards]
+        for i in range(count):
+            ranks[cards, i] += start
+            prefetch(location, ranks[cards, i])
+
+
+@njit
+def _ask_buckets(tables, deals, first, count, ranks, places):
+    """Set places [2·S, >= count], the elements that hold the buckets of each street and player, and ask for them."""
+    location, card_image = tables.location, tables.card_image
+    narrow, wide = tables.narrow, tables.wide
+    for street in range(tables.board_cards.shape[0]):
+        cards, start, is_wide = tables.board_cards[street], tables.bucket_first[street], tables.is_wide[street]
+        for i in range(count):
+            k, at = first + i, np.int64(location[ranks[cards, i]])
+            permutation, row = np.uint8(at & _PERMUTATION_MASK), start + (at >> _PERMUTATION_BITS) * COMBO_COUNT
+            place_0 = row + _slot(card_image, permutation, deals[k, 0], deals[k, 1])
+            place_1 = row + _slot(card_image, permutation, deals[k, 2], deals[k, 3])
+            places[2 * street, i], places[2 * street + 1, i] = place_0, place_1
+            if is_wide:
+                prefetch(wide, place_0)
+                prefetch(wide, place_1)
+            else:
+                prefetch(narrow, place_0)
+                prefetch(narrow, place_1)
+
+
+@njit
+def _read_buckets(tables, first, count, places, out):
+    """Read the buckets at `places` into out [K, 2·S] int32."""
+    narrow, wide = tables.narrow, tables.wide
+    for street in range(tables.board_cards.shape[0]):
+        is_wide = tables.is_wide[street]
+        for i in range(count):
+            place_0, place_1 = places[2 * street, i], places[2 * street + 1, i]
+            if is_wide:
+                out[first + i, 2 * street] = wide[place_0]
+                out[first + i, 2 * street + 1] = wide[place_1]
+            else:
+                out[first + i, 2 * street] = narrow[place_0]
+                out[first + i, 2 * street + 1] = narrow[place_1]
+
+
+@njit
+def fill_buckets(tables, deals, count, out):
+    """Write the buckets of deals [K >= count, 9] int8 to out [K, 2·S] int32, in place: column 2·street + player."""
+    ranks = np.empty((6, _BLOCK), np.int64)
+    places = np.empty((2 * tables.board_cards.shape[0], _BLOCK), np.int64)
+    for first in range(0, count, _BLOCK):
+        size = min(_BLOCK, count - first)
+        _ask_locations(tables, deals, first, size, ranks)
+        _ask_buckets(tables, deals, first, size, ranks, places)
+        _read_buckets(tables, first, size, places, out)
+
+
+@njit
+def lookup_buckets(tables, deal, out):
+    """Write the buckets of one deal [9] to out [2·S] int32, in place; for many deals `fill_buckets` is faster."""
+    a, b, c = np.int64(deal[4]), np.int64(deal[5]), np.int64(deal[6])
+    flop, turn, river = _nested_ranks(tables.choose, a, b, c, np.int64(deal[7]), np.int64(deal[8]))
+    for street in range(tables.board_cards.shape[0]):
+        cards = tables.board_cards[street]
+        rank = river if cards == 5 else turn if cards == 4 else flop if cards == 3 else 0
+        at = np.int64(tables.location[tables.location_first[cards] + rank])
+        permutation = np.uint8(at & _PERMUTATION_MASK)
+        row = tables.bucket_first[street] + (at >> _PERMUTATION_BITS) * COMBO_COUNT
+        for player in range(2):
+            place = row + _slot(tables.card_image, permutation, deal[2 * player], deal[2 * player + 1])
+            if tables.is_wide[street]:
+                out[2 * street + player] = tables.wide[place]
+            else:
+                out[2 * street + player] = tables.narrow[place]
+
+
+@inline_njit
+def showdown_result(evaluator, deals, k, board_cards):
+    """+1.0 if player 0 wins the showdown of deal k of [K, 9] with so many board cards (3 to 5), −1.0 if player 1, 0.0.
+
+    `evaluator`: `abstraction.evaluator.EvaluatorTables`.
+    """
+    key, suit_sets = np.int64(_SUIT_START), np.int64(0)
+    for i in range(4, 4 + board_cards):
+        key += evaluator.card_key[deals[k, i]]
+        suit_sets |= evaluator.card_suit_set[deals[k, i]]
+    key_0 = key + evaluator.card_key[deals[k, 0]] + evaluator.card_key[deals[k, 1]]
+    key_1 = key + evaluator.card_key[deals[k, 2]] + evaluator.card_key[deals[k, 3]]
+    sets_0 = suit_sets | evaluator.card_suit_set[deals[k, 0]] | evaluator.card_suit_set[deals[k, 1]]
+    sets_1 = suit_sets | evaluator.card_suit_set[deals[k, 2]] | evaluator.card_suit_set[deals[k, 3]]
+    first = strength_of_sums(evaluator, key_0, sets_0, 2 + board_cards)
+    second = strength_of_sums(evaluator, key_1, sets_1, 2 + board_cards)
+    return np.float64((first > second) - (first < second))
+
+
+@njit
+def fill_results(evaluator, deals, count, board_cards, result):
+    """Write `showdown_result` of deals [K >= count, 9] int8 to result [K] float64, in place."""
+    for k in range(count):
+        result[k] = showdown_result(evaluator, deals, k, board_cards)
+
+
+@njit
+def fill_board_rows(tables, street, boards, out):
+    """Write the buckets of all hole cards on boards [N, 5] int8 to out [N, 1326] int32, in place; −1 on overlap.
+
+    Of each board as many cards count as are known on that street; the others may be any of 0..51.
+    """
+    cards, start = tables.board_cards[street], tables.location_first[tables.board_cards[street]]
+    for i in range(boards.shape[0]):
+        a, b, c = np.int64(boards[i, 0]), np.int64(boards[i, 1]), np.int64(boards[i, 2])
+        ranks = _nested_ranks(tables.choose, a, b, c, np.int64(boards[i, 3]), np.int64(boards[i, 4]))
+        at = np.int64(tables.location[start + (ranks[cards - 3] if cards else 0)])
+        permutation = at & _PERMUTATION_MASK
+        row = tables.bucket_first[street] + (at >> _PERMUTATION_BITS) * COMBO_COUNT
+        if tables.is_wide[street]:
+            for combo in range(COMBO_COUNT):
+                out[i, combo] = np.int32(tables.wide[row + tables.hole_permutation[permutation, combo]])
+        else:
+            for combo in range(COMBO_COUNT):
+                bucket = np.int32(tables.narrow[row + tables.hole_permutation[permutation, combo]])
+                out[i, combo] = bucket if bucket != _NARROW_UNUSED else NO_BUCKET
+
+
+# --- functions ---
+
+
+def huge_memory(length_bytes: int) -> NDArray[np.uint8]:
+    """[length_bytes] uint8 of this process's own memory, zero, from a multiple of 2 MiB, in huge pages where granted.
+
+    Give large tables such a place: with pages of 4 KiB every access to them may miss the processor's list of pages too.
+    """
+    pages = mmap.mmap(-1, max(length_bytes, 1) + _HUGE_PAGE_BYTES, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    pages.madvise(mmap.MADV_HUGEPAGE)
+    whole = np.frombuffer(pages, np.uint8)
+    start = -whole.ctypes.data % _HUGE_PAGE_BYTES
+    return whole[start : start + length_bytes]
+
+
+def _rows(cards: int) -> int:
+    """Canonical boards of so many cards."""
+    return BOARD_COUNTS[cards] if cards else 1
+
+
+@dataclass(frozen=True)
+class BucketLayout:
+    """Where the tables of S streets lie in one block of memory.
+
+    A process that has filled a block in shared memory gives others the layout and the block: `tables` makes views.
+    """
+
+    board_cards: tuple[int, ...]
+    """board cards known on each street: 0, 3, 4 or 5, ascending"""
+    dtypes: tuple[str, ...]
+    """dtype of each street's buckets, uint16 or uint32"""
+
+    def __post_init__(self) -> None:
+        known = self.board_cards
+        if not known or list(known) != sorted(set(known)) or not set(known) <= {0, *BOARD_COUNTS} or known[-1] < 3:
+            raise ValueError(
+                f"board cards {known} are not supported: the number known on each street, ascending, of 0, 3, 4 and 5, "
+                "with at least 3 on the last"
+            )
+        if len(self.dtypes) != len(known) or not set(self.dtypes) <= {"uint16", "uint32"}:
+            raise ValueError(f"buckets of dtypes {self.dtypes}: uint16 or uint32 for each of {len(known)} streets")
+
+    def _first_bytes(self) -> list[int]:
+        """First byte of each street's buckets, and of what would come after them."""
+        places = [_aligned(_LOCATIONS * np.dtype(np.int32).itemsize)]
+        for cards, dtype in zip(self.board_cards, self.dtypes, strict=True):
+            places.append(places[-1] + _aligned(_rows(cards) * COMBO_COUNT * np.dtype(dtype).itemsize))
+        return places
+
+    @property
+    def length_bytes(self) -> int:
+        """Bytes of the block."""
+        return self._first_bytes()[-1]
+
+    def street(self, memory: NDArray[np.uint8], street: int) -> NDArray[Any]:
+        """[boards, 1326] of the street's dtype: its buckets in the block."""
+        cards, dtype, first = self.board_cards[street], np.dtype(self.dtypes[street]), self._first_bytes()[street]
+        end = first + _rows(cards) * COMBO_COUNT * dtype.itemsize
+        return memory[first:end].view(dtype).reshape(_rows(cards), COMBO_COUNT)
+
+    def tables(self, memory: NDArray[np.uint8]) -> BucketTables:
+        """The kernels' form of a block [length_bytes] uint8, filled or to be filled; nothing is copied."""
+        block = kernel_array(memory, (self.length_bytes,), np.uint8, "the memory of the bucket tables")
+        sizes = [np.dtype(dtype).itemsize for dtype in self.dtypes]
+        first = [at // size for at, size in zip(self._first_bytes(), sizes, strict=False)]
+        card = np.arange(CARD_COUNT)
+        return BucketTables(
+            board_cards=np.array(self.board_cards, np.int64),
+            location_first=np.array(_LOCATION_FIRST, np.int64),
+            bucket_first=np.array(first, np.int64),
+            is_wide=np.array([size == 4 for size in sizes], np.int64),
+            location=block.view(np.int32)[:_LOCATIONS],
+            narrow=block.view(np.uint16),
+            wide=block.view(np.uint32),
+            choose=board_tables().choose,
+            card_image=((card & ~3)[None] | suit_permutations()[:, card & 3]).astype(np.uint8),
+            hole_permutation=hole_permutations(),
+        )
+
+
+def _aligned(length_bytes: int) -> int:
+    """Rounded up to whole cache lines."""
+    return -(-length_bytes // _LINE_BYTES) * _LINE_BYTES
+
+
+def bucket_tables(
+    streets: Sequence[NDArray[Any]], board_cards: Sequence[int] = HOLDEM, memory: NDArray[np.uint8] | None = None
+) -> BucketTables:
+    """The kernels' form of buckets [boards, 1326] uint16 or uint32 for each street, copied into one block of memory.
+
+    `board_cards` are those known on each street: (0, 3, 4, 5) in hold'em, (0, 3) in flop hold'em, (0, 5) where five
+    cards are dealt as the flop.  `memory` [bytes] uint8 is `BucketLayout.length_bytes` long, `huge_memory` unless
+    given.  Raises ValueError where shapes, dtypes or numbers of cards do not fit.
+    """
+    layout = BucketLayout(tuple(int(cards) for cards in board_cards), tuple(table.dtype.name for table in streets))
+    for cards, table in zip(layout.board_cards, streets, strict=True):
+        if table.shape != (_rows(cards), COMBO_COUNT):
+            raise ValueError(
+                f"the buckets for {cards} board cards have shape {table.shape}: ({_rows(cards)}, {COMBO_COUNT}) is "
+                "needed"
+            )
+    block = huge_memory(layout.length_bytes) if memory is None else memory
+    tables = layout.tables(block)
+    for cards in BOARD_COUNTS:
+        location = board_classes(cards).location
+        tables.location[_LOCATION_FIRST[cards] :][: len(location)] = location
+    tables.location[0] = 0  # the empty board: canonical as it is
+    for street, table in enumerate(streets):
+        layout.street(block, street)[:] = table
+    return tables
+
+
+def abstraction_tables(
+    abstraction: "Abstraction", board_cards: Sequence[int] = HOLDEM, memory: NDArray[np.uint8] | None = None
+) -> BucketTables:
+    """`bucket_tables` of a built abstraction: of hold'em's street with as many board cards.
+
+    Raises ValueError as `bucket_tables`, and `OSError` where a file is damaged.
+    """
+    streets = [street for street, cards in STREET_CARDS.items() if cards in board_cards]
+    return bucket_tables([abstraction.table(street) for street in streets], board_cards, memory)
+
+
+def board_rows(tables: BucketTables, boards: ArrayLike) -> NDArray[np.int32]:
+    """Buckets of all hole cards on each of the boards [N, n] of distinct cards in any order: [N, 1326] int32.
+
+    −1 where hole cards share a card with the board.  Raises ValueError for cards that make no board, or boards of a
+    number of cards that the tables' streets do not know.
+    """
+    cards = np.asarray(boards)
+    if cards.ndim != 2 or cards.shape[1] not in tables.board_cards:
+        allowed = ", ".join(map(str, tables.board_cards.tolist()))
+        raise ValueError(f"boards have shape {cards.shape}: rows of {allowed} cards are needed")
+    for board in cards.tolist():
+        check_board(board, tables.board_cards.tolist())
+    padded = np.zeros((len(cards), 5), np.int8)
+    padded[:, : cards.shape[1]] = cards
+    out = np.empty((len(cards), COMBO_COUNT), np.int32)
+    fill_board_rows(tables, tables.board_cards.tolist().index(cards.shape[1]), padded, out)
+    return out
+
+
+def board_row(tables: BucketTables, board: Sequence[int]) -> NDArray[np.int32]:
+    """`board_rows` of one board: [1326] int32."""
+    return board_rows(tables, np.array([board], np.int8).reshape(1, -1))[0]

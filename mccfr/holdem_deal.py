@@ -1,0 +1,76 @@
+"""Deals of whole hold'em: nine cards without replacement, the showdown, and both players' buckets on every street.
+
+As in `mccfr.deal`, the deal of iteration k of a worker is a pure function of (seed, worker, k), so results do not
+depend on how many deals are drawn at a time.  Every deal has five board cards, also in games that use only three.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from abstraction.cards import CARD_COUNT
+from abstraction.evaluator import EvaluatorTables, evaluator_tables
+from abstraction.jit import inline_njit, njit
+from abstraction.lookup import DEAL_CARDS, BucketTables, fill_buckets, fill_results
+from mccfr.rng import DEALS, next_word, seed_stream
+
+_FIRST_WORD_CARDS = 5  # 52·51·50·49·48 is 3e8: taken from one word of 64 bits, a relative bias below 2e-11
+
+
+class HoldemDealArrays(NamedTuple):
+    """What the deal kernel takes: the buckets of the game's streets, and the evaluator."""
+
+    buckets: BucketTables
+    evaluator: EvaluatorTables
+
+
+def holdem_deal_arrays(buckets: BucketTables) -> HoldemDealArrays:
+    """The deal kernel's arrays for these buckets."""
+    return HoldemDealArrays(buckets, evaluator_tables())
+
+
+@inline_njit
+def _take(word, deck, place):
+    """Bring one of the cards that are left to `place` of the deck; returns the rest of the random word."""
+    left = np.uint64(CARD_COUNT - place)
+    chosen = place + np.int64(word % left)
+    card = deck[chosen]
+    deck[chosen] = deck[place]
+    deck[place] = card
+    return word // left
+
+
+@njit
+def draw_cards(seed, worker, first_iteration, count, state, cards):
+    """Draw nine cards for iterations first_iteration .. + count − 1 into cards [K >= count, 9] int8, in place.
+
+    Player 0's hole cards, player 1's, the board in order of dealing; every order of every nine cards has the same
+    chance, to a relative 2e-11.  `state` [4] uint64 is scratch.
+    """
+    deck = np.empty(CARD_COUNT, np.int8)
+    for k in range(count):
+        seed_stream(state, seed, worker, np.uint64(DEALS), np.uint64(first_iteration + k))
+        for card in range(CARD_COUNT):
+            deck[card] = card
+        word = next_word(state)
+        for place in range(_FIRST_WORD_CARDS):
+            word = _take(word, deck, place)
+        word = next_word(state)
+        for place in range(_FIRST_WORD_CARDS, DEAL_CARDS):
+            word = _take(word, deck, place)
+        for place in range(DEAL_CARDS):
+            cards[k, place] = deck[place]
+
+
+@njit
+def draw_holdem_deals(arrays, seed, worker, first_iteration, count, state, deals):
+    """Draw the deals of iterations first_iteration .. + count − 1 into `deals` [K >= count], in place.
+
+    Takes and returns what `mccfr.deal.draw_deals` does, with `HoldemDealArrays`; always True.
+    """
+    cards = np.empty((count, DEAL_CARDS), np.int8)
+    draw_cards(seed, worker, first_iteration, count, state, cards)
+    board_cards = arrays.buckets.board_cards
+    fill_results(arrays.evaluator, cards, count, board_cards[board_cards.shape[0] - 1], deals.result)
+    fill_buckets(arrays.buckets, cards, count, deals.bucket)
+    return True

@@ -1,0 +1,187 @@
+"""Bucket look-up of kernels: equal to `Abstraction.bucket` on random deals, whatever the streets and their dtypes."""
+
+import random
+
+import numpy as np
+import phevaluator
+import pytest
+from numpy.lib.stride_tricks import as_strided
+
+from abstraction.boards import BOARD_COUNTS, STREET_CARDS, board_classes, used_slots
+from abstraction.buckets import Abstraction
+from abstraction.cards import CARD_COUNT, COMBO_COUNT, card_text, combo_cards
+from abstraction.evaluator import evaluator_tables
+from abstraction.lookup import (
+    HOLDEM,
+    BucketLayout,
+    abstraction_tables,
+    board_row,
+    board_rows,
+    bucket_tables,
+    fill_board_rows,
+    fill_buckets,
+    fill_results,
+    huge_memory,
+    lookup_buckets,
+)
+
+STREETS = tuple(STREET_CARDS)
+
+
+class FakeAbstraction(Abstraction):
+    """An abstraction that is not on disk: tables by street."""
+
+    def __init__(self, tables):
+        self._buckets = tables
+
+
+def random_table(cards, dtype, seed):
+    """Random buckets [boards, 1326] in little memory: each row is the one before, moved by seven places."""
+    boards, itemsize = BOARD_COUNTS.get(cards, 1), np.dtype(dtype).itemsize
+    values = np.random.default_rng(seed).integers(0, np.iinfo(dtype).max // 2, 7 * boards + COMBO_COUNT, dtype)
+    return as_strided(values, (boards, COMBO_COUNT), (7 * itemsize, itemsize), writeable=False)
+
+
+def marked(cards, table):
+    """A copy with the mark of unused slots, as in a built abstraction."""
+    return np.where(used_slots(board_classes(cards).boards), table, np.iinfo(table.dtype).max).astype(table.dtype)
+
+
+@pytest.fixture(scope="module")
+def fake():
+    """Narrow buckets but for the flop, as with a lossless one."""
+    dtypes = dict(zip(STREETS, (np.uint16, np.uint32, np.uint16, np.uint16), strict=True))
+    tables = {street: random_table(cards, dtypes[street], cards) for street, cards in STREET_CARDS.items()}
+    tables |= {street: marked(STREET_CARDS[street], tables[street]) for street in ("flop", "turn")}
+    return FakeAbstraction(tables)
+
+
+@pytest.fixture(scope="module")
+def tables(fake):
+    return abstraction_tables(fake)
+
+
+def random_deals(count, seed=0):
+    generator = random.Random(seed)
+    return np.array([generator.sample(range(CARD_COUNT), 9) for _ in range(count)], np.int8)
+
+
+def expected_buckets(fake, deals, board_cards=HOLDEM):
+    """[K, 2·S] by `Abstraction.bucket`."""
+    rows = []
+    for deal in deals.tolist():
+        hands, board = (deal[:2], deal[2:4]), deal[4:]
+        rows.append([fake.bucket(hand, board[:cards])[1] for cards in board_cards for hand in hands])
+    return np.array(rows)
+
+
+def looked_up(tables, deals):
+    out = np.full((len(deals), 2 * len(tables.board_cards)), -7, np.int32)
+    fill_buckets(tables, deals, len(deals), out)
+    return out
+
+
+def test_buckets_equal_those_of_the_abstraction(fake, tables):
+    deals = random_deals(1_000)
+    expected = expected_buckets(fake, deals)
+    assert np.array_equal(looked_up(tables, deals), expected)
+    one = np.zeros(8, np.int32)
+    for deal, row in zip(deals[:100], expected, strict=False):
+        lookup_buckets(tables, deal, one)
+        assert np.array_equal(one, row)
+
+
+@pytest.mark.parametrize("board_cards", [(0, 3), (0, 5), (0, 4, 5)])
+def test_games_with_other_streets(fake, board_cards):
+    deals = random_deals(200, seed=1)
+    tables = abstraction_tables(fake, board_cards)
+    expected = expected_buckets(fake, deals, board_cards)
+    assert np.array_equal(looked_up(tables, deals), expected)
+    one = np.zeros(2 * len(board_cards), np.int32)
+    lookup_buckets(tables, deals[0], one)
+    assert np.array_equal(one, expected[0])
+
+
+@pytest.mark.parametrize("count", [0, 1, 31, 32, 33, 64])
+def test_any_number_of_deals_and_no_more(tables, count):
+    deals = random_deals(70, seed=2)
+    whole, out = looked_up(tables, deals), np.full((70, 8), -7, np.int32)
+    fill_buckets(tables, deals, count, out)
+    assert np.array_equal(out[:count], whole[:count])
+    assert (out[count:] == -7).all()
+
+
+def test_rows_of_boards_hold_every_hand(fake, tables):
+    deals = random_deals(5, seed=3)
+    for cards in (0, 3, 4):
+        rows = board_rows(tables, deals[:, 4 : 4 + cards])
+        assert rows.shape == (5, COMBO_COUNT) and rows.dtype == np.int32
+        for deal, row in zip(deals.tolist(), rows, strict=True):
+            board = deal[4 : 4 + cards]
+            assert np.array_equal(board_row(tables, board), row)
+            for combo, bucket in enumerate(row.tolist()):
+                hand = combo_cards(combo)
+                assert bucket == (-1 if set(hand) & set(board) else fake.bucket(hand, board)[1])
+
+
+def test_rows_of_river_boards_agree_with_deals(tables):
+    deals = random_deals(50, seed=4)
+    rows = board_rows(tables, deals[:, 4:])
+    low, high = np.sort(deals[:, :2].astype(int), axis=1).T
+    assert np.array_equal(rows[np.arange(50), high * (high - 1) // 2 + low], looked_up(tables, deals)[:, 6])
+
+
+def test_kernels_have_one_signature_for_every_game(fake, tables):
+    narrow = bucket_tables([random_table(cards, np.uint16, cards) for cards in (0, 3)], (0, 3))
+    looked_up(narrow, random_deals(1))
+    board_row(narrow, (0, 1, 2))
+    for kernel in (fill_buckets, fill_board_rows, lookup_buckets):
+        assert len(kernel.signatures) <= 1
+
+
+@pytest.mark.parametrize("board_cards", [3, 4, 5])
+def test_results_equal_those_of_an_independent_evaluator(board_cards):
+    deals, results = random_deals(1_000, seed=5), np.full(1_000, 7.0)
+    fill_results(evaluator_tables(), deals, 990, board_cards, results)
+    for deal, result in zip(deals[:990].tolist(), results, strict=False):
+        board = deal[4 : 4 + board_cards]
+        first, second = (phevaluator.evaluate_cards(*map(card_text, hand + board)) for hand in (deal[:2], deal[2:4]))
+        assert result == (first < second) - (first > second)  # there lower is better
+    assert set(results[:990]) == {-1.0, 0.0, 1.0}
+    assert (results[990:] == 7.0).all()
+
+
+def test_memory_is_shared_with_whoever_knows_the_layout(fake):
+    layout = BucketLayout((0, 3), ("uint16", "uint32"))
+    memory = np.zeros(layout.length_bytes, np.uint8)
+    bucket_tables([fake.table("preflop"), fake.table("flop")], (0, 3), memory)
+    deals = random_deals(40, seed=6)
+    assert np.array_equal(looked_up(layout.tables(memory), deals), expected_buckets(fake, deals, (0, 3)))
+    assert np.array_equal(layout.street(memory, 1), fake.table("flop"))
+
+
+def test_huge_memory_is_aligned_and_zero():
+    memory = huge_memory(5_000_000)
+    assert memory.shape == (5_000_000,) and memory.ctypes.data % (2 << 20) == 0
+    assert not memory.any()
+    memory[:] = 1  # writable
+
+
+def test_what_does_not_fit_is_refused(fake, tables):
+    preflop, flop = fake.table("preflop"), fake.table("flop")
+    with pytest.raises(ValueError, match=r"board cards \(3, 0\) are not supported"):
+        bucket_tables([flop, preflop], (3, 0))
+    with pytest.raises(ValueError, match="at least 3 on the last"):
+        bucket_tables([preflop], (0,))
+    with pytest.raises(ValueError, match=r"dtypes \('uint16', 'int64'\): uint16 or uint32"):
+        bucket_tables([preflop, flop.astype(np.int64)], (0, 3))
+    with pytest.raises(ValueError, match="for each of 2 streets"):
+        bucket_tables([preflop], (0, 3))
+    with pytest.raises(ValueError, match=r"shape \(100, 1326\): \(1755, 1326\) is needed"):
+        bucket_tables([preflop, flop[:100]], (0, 3))
+    with pytest.raises(ValueError, match="the memory of the bucket tables has shape"):
+        bucket_tables([preflop, flop], (0, 3), np.zeros(64, np.uint8))
+    with pytest.raises(ValueError, match="rows of 0, 3, 4, 5 cards are needed"):
+        board_row(tables, (1, 2))
+    with pytest.raises(ValueError, match="holds a card twice"):
+        board_rows(tables, [[1, 2, 3], [4, 4, 5]])
