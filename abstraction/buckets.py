@@ -4,11 +4,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from abstraction.boards import STREET_CARDS, board_tables, check_board, locate_board
 from abstraction.cards import cards_text, combo_index, parse_cards
+from abstraction.clustering.quality import rand_index_of_counts
 from abstraction.recipe import STREETS
+from abstraction.report import bucket_pairs
 from storage.checkpoint import Checkpoint, checkpoint_path, list_checkpoints, open_checkpoint, verify
 
 _STREET_OF = {cards: street for street, cards in STREET_CARDS.items()}
@@ -69,6 +72,30 @@ class Abstraction:
         """The fields of `mccfr abstraction bucket`: street, bucket, features."""
         street, bucket = self.bucket(parse_cards(hand), parse_cards(board))
         return {"street": street, "bucket": bucket, "features": self._stages[street].identity["recipe"]["features"]}
+
+    def sizes(self, street: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Dealt hands in each bucket [K] int64, and their mean equity [K] float64; `OSError` where damaged."""
+        stage = self._stages[street]
+        return stage.read("hands"), stage.read("equity")
+
+    def agreement(self, other: "Abstraction") -> dict[str, float]:
+        """Adjusted Rand index of each street's buckets and another abstraction's, over all dealt hands.
+
+        1 where the same pairs of hands share a bucket, 0 where no more do than by chance.
+        """
+        return {street: self._agreement(other, street) for street in STREETS}
+
+    def _agreement(self, other: "Abstraction", street: str) -> float:
+        cards = STREET_CARDS[street]
+        width = other.bucket_counts()[street]
+        found, both = bucket_pairs(
+            cards, self.table(street), other.table(street), (self.bucket_counts()[street], width)
+        )
+        return rand_index_of_counts(
+            both,
+            np.bincount(found // width, both).astype(np.int64),
+            np.bincount(found % width, both).astype(np.int64),
+        )
 
     def info(self) -> dict[str, Any]:
         """What each stage was made from and what is known of its buckets."""

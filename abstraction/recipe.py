@@ -2,12 +2,12 @@
 
     seed = 0
     [flop]
-    features = "histogram"      # lossless | histogram | ehs | ehs2 | ochs
+    features = "histogram"
     buckets = 1000
 
-`lossless` keeps every class of hands apart (preflop only); `histogram` describes a flop or turn hand by the
-distribution of its river strength; `ehs` and `ehs2` by its mean or mean square, cut at percentiles; `ochs` describes a
-river hand by its equity against clusters of opponent hands.
+`lossless` keeps every class of hands apart; `histogram` describes a flop or turn hand by the distribution of its river
+strength; `potential` by the distribution over the next street's buckets; `ehs` and `ehs2` by its mean or mean square
+strength, cut at percentiles; `ochs` describes a river hand by its equity against clusters of opponent hands.
 """
 
 import tomllib
@@ -19,34 +19,58 @@ import msgspec
 STREETS = ("preflop", "flop", "turn", "river")
 ALLOWED = {
     "preflop": ("lossless",),
-    "flop": ("histogram", "ehs", "ehs2"),
-    "turn": ("histogram", "ehs", "ehs2"),
+    "flop": ("lossless", "histogram", "potential", "ehs", "ehs2"),
+    "turn": ("lossless", "histogram", "potential", "ehs", "ehs2"),
     "river": ("ochs", "ehs"),
 }
 """Features that each street can have."""
+LOSSLESS_BUCKETS = {"preflop": 169, "flop": 1_286_792, "turn": 13_960_050}
+"""Classes of hands up to a renaming of suits."""
+CLUSTERED = ("histogram", "potential", "ochs")
+"""Features that are clustered by k-means; the others need none."""
+TWO_LEVELS_FROM = 5_000
+"""Buckets from which a street is clustered by two levels, unless the recipe says otherwise."""
+SAMPLE = 1_000_000
+"""River hands that are clustered by default; the earlier streets have few distinct points and take all."""
+SAMPLE_PER_BUCKET = 80
+"""And at least so many for each bucket."""
 _LIMITS = {
-    "buckets": (1, 2**31),
+    "buckets": (1, 2**31 - 1),
     "bins": (2, 1981),
     "clusters": (1, 169),
-    "sample": (1, 2**31),
+    "sample": (0, 2**40),
     "iterations": (1, 10**6),
+    "levels": (1, 2),
+    "public": (0, 10_000),
+}
+_COMMON = ("buckets", "distance", "sample", "iterations", "levels", "public", "nested")
+_KEYS: dict[str, tuple[str, ...]] = {
+    "lossless": (),
+    "histogram": (*_COMMON, "bins"),
+    "potential": _COMMON,
+    "ehs": ("buckets",),
+    "ehs2": ("buckets",),
+    "ochs": (*_COMMON, "clusters"),
 }
 
 
 class StreetRecipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One street.  Defaults: lossless preflop; histograms with earth mover's distance; OCHS with L2 on the river."""
+    """One street.  None stands for a default that `stage_document` resolves."""
 
-    features: Literal["lossless", "histogram", "ehs", "ehs2", "ochs"]
-    buckets: int = 169
-    distance: Literal["emd", "l2"] | None = None  # None: emd for histograms, l2 for ochs
+    features: Literal["lossless", "histogram", "potential", "ehs", "ehs2", "ochs"]
+    buckets: int | None = None  # needed, except where lossless
+    distance: Literal["emd", "l2"] | None = None  # emd for histograms and potential, l2 for ochs
     bins: int = 50  # of a histogram
     clusters: int = 8  # of opponent hands
-    sample: int = 200_000  # distinct points that are clustered; all are assigned
+    sample: int | None = None  # hands drawn by weight for the clustering, 0 all; all are assigned
     iterations: int = 40  # of Lloyd's algorithm, at most
+    levels: int | None = None  # 2: groups first, then buckets within them
+    public: int = 0  # clusters of boards, inside which the buckets lie
+    nested: bool = False  # a flop bucket determines the preflop bucket
 
 
 class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A whole abstraction."""
+    """A whole abstraction.  The preflop is lossless."""
 
     seed: int = 0
     preflop: StreetRecipe = StreetRecipe(features="lossless")
@@ -66,38 +90,87 @@ def load_recipe(path: Path) -> Recipe:
         raise ValueError(f"{path}: not a TOML file: {error}") from None
     except msgspec.ValidationError as error:
         raise ValueError(f"{path}: {str(error).replace('`', '')}") from None
-    for street in STREETS:
-        _check(path, street, getattr(recipe, street))
-    if not 0 <= recipe.seed < 2**32:
-        raise ValueError(f"{path}: seed = {recipe.seed} is not allowed: it must be 0 to 2**32 - 1")
+    try:
+        check_recipe(recipe)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
     return recipe
 
 
-def _check(path: Path, street: str, part: StreetRecipe) -> None:
+def check_recipe(recipe: Recipe) -> None:
+    """Raise `ValueError` of one sentence, naming the key and what is allowed, unless the recipe can be built."""
+    for street in STREETS:
+        part = getattr(recipe, street)
+        _check_values(street, part)
+        _check_nesting(street, part)
+    if not 0 <= recipe.seed < 2**32:
+        raise ValueError(f"seed = {recipe.seed} is not allowed: it must be 0 to 2**32 - 1")
+
+
+def _check_values(street: str, part: StreetRecipe) -> None:
     if part.features not in ALLOWED[street]:
-        raise ValueError(f"{path}: {street}.features = {part.features!r} is not one of: {', '.join(ALLOWED[street])}")
+        raise ValueError(f"{street}.features = {part.features!r} is not one of: {', '.join(ALLOWED[street])}")
     for key, (low, high) in _LIMITS.items():
         value = getattr(part, key)
-        if not low <= value <= high:
-            raise ValueError(f"{path}: {street}.{key} = {value} is not allowed: it must be {low:,} to {high:,}")
-    if part.features == "lossless" and part.buckets != 169:
-        raise ValueError(f"{path}: {street}.buckets = {part.buckets}: lossless hole cards have 169 buckets")
-    if part.sample < part.buckets:
-        raise ValueError(f"{path}: {street}.sample = {part.sample} is below {street}.buckets = {part.buckets}")
+        if value is not None and not low <= value <= high:
+            raise ValueError(f"{street}.{key} = {value} is not allowed: it must be {low:,} to {high:,}")
+    if part.features == "lossless":
+        if part.buckets not in (None, LOSSLESS_BUCKETS[street]):
+            raise ValueError(f"{street}.buckets = {part.buckets}: a lossless {street} has {LOSSLESS_BUCKETS[street]:,}")
+    elif part.buckets is None:
+        raise ValueError(f"{street}.buckets is missing: say how many, such as buckets = 200")
+    elif part.sample and part.sample < part.buckets:
+        raise ValueError(f"{street}.sample = {part.sample} is below {street}.buckets = {part.buckets}")
+
+
+def _check_nesting(street: str, part: StreetRecipe) -> None:
+    inside = f"{street}.public = {part.public}" if part.public else f"{street}.nested = true"
+    if not (part.public or part.nested):
+        return
+    if part.public and part.nested:
+        raise ValueError(f"{street}.public and {street}.nested cannot be combined: choose one of them")
+    if part.features not in CLUSTERED:
+        raise ValueError(f"{inside} needs features that are clustered: {', '.join(CLUSTERED)}")
+    if part.levels == 2:
+        raise ValueError(f"{inside} and {street}.levels = 2 cannot be combined: the nesting is the first level")
+    if part.nested and street != "flop":
+        raise ValueError(
+            f"{street}.nested = true is not allowed: buckets are kept by unordered boards, which do not tell the "
+            "flop; only a flop bucket can be nested in the street before"
+        )
+    least = part.public or LOSSLESS_BUCKETS["preflop"]
+    if part.buckets is not None and part.buckets < least:
+        raise ValueError(f"{inside} needs at least {least} buckets, and {street}.buckets = {part.buckets}")
 
 
 def stage_document(recipe: Recipe, street: str) -> dict[str, Any]:
-    """What decides a street's buckets, and nothing else: two recipes that agree here share the stage."""
+    """What decides a street's buckets, defaults resolved: two recipes that agree here, and in parents, share it."""
     part = getattr(recipe, street)
-    keys = {
-        "lossless": (),
-        "histogram": ("buckets", "distance", "bins", "sample", "iterations"),
-        "ehs": ("buckets",),
-        "ehs2": ("buckets",),
-        "ochs": ("buckets", "distance", "clusters", "sample", "iterations"),
-    }[part.features]
     document: dict[str, Any] = {"street": street, "features": part.features}
-    document.update({key: getattr(part, key) for key in keys})
-    if "distance" in document and document["distance"] is None:
-        document["distance"] = "emd" if part.features == "histogram" else "l2"
-    return document | ({"seed": recipe.seed} if "sample" in document or part.features == "ochs" else {})
+    document.update({key: getattr(part, key) for key in _KEYS[part.features]})
+    if part.features not in CLUSTERED:
+        return document
+    if part.distance is None:
+        document["distance"] = "l2" if part.features == "ochs" else "emd"
+    if part.sample is None:
+        document["sample"] = max(SAMPLE, SAMPLE_PER_BUCKET * part.buckets) if street == "river" else 0
+    if part.levels is None:
+        large = part.buckets >= TWO_LEVELS_FROM and not (part.public or part.nested)
+        document["levels"] = 2 if large else 1
+    return document | {"seed": recipe.seed}
+
+
+def parent_street(recipe: Recipe, street: str) -> str | None:
+    """The street whose buckets this one's features are made of: the next one for `potential`, else none."""
+    return STREETS[STREETS.index(street) + 1] if getattr(recipe, street).features == "potential" else None
+
+
+def build_order(recipe: Recipe) -> list[str]:
+    """Streets in an order in which each comes after the one it needs."""
+    order: list[str] = []
+    for street in STREETS:
+        chain = [street]
+        while (parent := parent_street(recipe, chain[-1])) is not None:
+            chain.append(parent)
+        order += [link for link in reversed(chain) if link not in order]
+    return order

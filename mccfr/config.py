@@ -81,20 +81,37 @@ class ClairvoyanceGame(_Game, frozen=True, tag="clairvoyance"):
     pot: float = 1.0
 
 
+class PlayerMenu(_Table, frozen=True):
+    """Bet sizes of one player on one street: `[game.menu.STREET.button]`.  An absent key is the street's."""
+
+    first: Sequence[str] | None = None  # the street's first bet
+    later: Sequence[str] | None = None  # raises
+    sizes: Sequence[Sequence[str]] | None = None  # by bets so far on the street, instead of first and later
+    max_bets: int | None = None
+    allin_threshold: float | None = None
+
+
 class StreetMenu(_Table, frozen=True):
-    """Bet sizes on one street; see `[game.menu]` in docs/interface.md."""
+    """Bet sizes on one street: `[game.menu.STREET]`.  An absent key is the menu's."""
 
     first: Sequence[str] | None = None
     later: Sequence[str] | None = None
+    sizes: Sequence[Sequence[str]] | None = None
     max_bets: int | None = None
+    allin_threshold: float | None = None
+    big_blind: PlayerMenu | None = None  # position 0: first to act after the flop
+    button: PlayerMenu | None = None
 
 
 class Menu(_Table, frozen=True):
-    """Action abstraction: sizes of a street's first bet and of later raises; at most `max_bets` non-all-in bets."""
+    """Action abstraction `[game.menu]`: which amounts may be raised to; mccfr/games/menu.py says how sizes are read."""
 
-    first: Sequence[str] = ("0.5p", "1p", "allin")
-    later: Sequence[str] = ("1p", "allin")
-    max_bets: int | None = None
+    first: Sequence[str] = ("0.5p", "1p", "allin")  # sizes of a street's first bet; preflop of the first raise
+    later: Sequence[str] = ("1p", "allin")  # sizes of raises after it
+    sizes: Sequence[Sequence[str]] | None = None  # instead: a list for no bet so far, one bet, ...; the last goes on
+    max_bets: int | None = None  # bets on a street that are not all-in, the big blind counted; None: any number
+    allin_threshold: float | None = None  # a size above this share of the stack becomes all-in; None: none does
+    limp: bool = True  # False: the button may not just call as its first action before the flop
     preflop: StreetMenu | None = None
     flop: StreetMenu | None = None
     turn: StreetMenu | None = None
@@ -108,6 +125,24 @@ class HoldemSubgame(_Game, frozen=True, tag="holdem-subgame"):
     stack: float = 20000.0  # chips of each player in the whole hand, what is in the pot included
     big_blind: float = 100.0
     menu: Menu = Menu()  # the discounting paper's sizes, any number of bets
+
+
+class HoldemGame(_Game, frozen=True, tag="holdem"):
+    """Full heads-up no-limit hold'em: four streets, 52 cards; `[abstraction]` says which hands share a bucket."""
+
+    stack: float = 20000.0  # chips of each player
+    blinds: Sequence[float] = (50.0, 100.0)  # small (the button's) and big
+    ante: float = 0.0  # of each player
+    menu: Menu = Menu()
+
+
+class FlopHoldemGame(_Game, frozen=True, tag="flop-holdem"):
+    """Limit hold'em that ends after the flop, as the Deep CFR papers play it; lossless without `[abstraction]`."""
+
+    blinds: Sequence[float] = (50.0, 100.0)  # small (the button's) and big
+    bet: float = 100.0  # size of every bet and raise
+    max_raises: int = 3  # bets and raises on a street, at most, besides the blinds
+    board_cards: Literal[3, 5] = 3  # cards of the flop; 5: a whole board at once
 
 
 class OpenSpielGame(_Game, frozen=True, tag="openspiel"):
@@ -126,6 +161,8 @@ GameConfig = (
     | AkqGame
     | ClairvoyanceGame
     | HoldemSubgame
+    | HoldemGame
+    | FlopHoldemGame
     | OpenSpielGame
 )
 
@@ -138,17 +175,39 @@ class AbstractionConfig(_Table, frozen=True):
 
 
 class SolverConfig(_Table, frozen=True):
-    """What is computed: the sampling algorithm, its discounting and its seed."""
+    """What is computed: the algorithm, its discounting and its seed.
 
-    algorithm: Literal["external-sampling", "outcome-sampling"] = "external-sampling"
+    Keys of another algorithm are ignored, with a warning (`ignored_keys`).  In `variant`'s place its parts may be
+    given, and parts beside it override it.
+    """
+
+    algorithm: Literal["external-sampling", "outcome-sampling", "public-chance-sampling", "cfr"] = "external-sampling"
     seed: int = 0
+    # Sampled algorithms:
     discount: Literal["none", "linear", "initial", "dcfr"] = "linear"
-    period_nodes: int = 10_000_000  # nodes touched, over all workers: Brown & Sandholm 2019, section 5
+    period_nodes: int | None = None  # nodes touched, over all workers; None: 10^7 (Brown & Sandholm 2019, section 5),
+    # and for public chance sampling what one round of all boards touches
     discount_until_nodes: int | None = None  # None: discounting never ends
-    alpha: float = 1.5  # dcfr only: the paper's recommendation
-    beta: float = 0.0
-    gamma: float = 2.0
+    gamma: float = 2.0  # dcfr only: the paper's recommendation
+    floored_regrets: bool = True  # public chance sampling with discount "none": as CFR+, sums weighted by n^gamma
+    skip_below: float = 0.0  # public chance sampling: lines of less reach than this share are skipped at random
     epsilon: float = 0.6  # outcome sampling: share of uniform exploration (Lanctot et al. 2009)
+    negative_regret_pruning: bool = False  # external sampling: skip hopeless actions on 95 % of the traversals
+    prune_after_nodes: int = 100_000_000  # negative-regret pruning begins here
+    prune_below_chips: float = 300_000.0  # actions with a regret below minus this, times the weight, are skipped
+    floor_chips: float = 310_000.0  # and no regret falls below minus this, times the weight
+    # Discounting powers of "dcfr" (sampled: 1.5 and 0 unless given) and of full-width variants:
+    alpha: float | None = None
+    beta: float | None = None
+    # Full width:
+    variant: str | None = None  # a preset, such as "dcfr"; None: made of the parts that follow
+    regret_minimiser: Literal["regret-matching", "regret-matching-plus", "normal-hedge", "predictive"] | None = None
+    optimistic: bool | None = None
+    averaging_power: float | None = None
+    updates: Literal["alternating", "simultaneous"] = "alternating"
+    dtype: Literal["float32", "float64"] = "float64"
+    pruning: Literal["none", "partial", "regret-based"] = "none"
+    prune_threshold: int = 25  # regret-based: shortest interval that is worth skipping, in iterations
 
 
 class TablesConfig(_Table, frozen=True):
@@ -158,6 +217,7 @@ class TablesConfig(_Table, frozen=True):
     live_dir: str = "auto"  # "auto": /dev/shm where it is large enough, else anonymous shared memory
     regret_dtype: Literal["float32", "float64"] = "float32"
     sum_dtype: Literal["auto", "float32", "float64"] = "auto"
+    checkpoint_compression: Literal["auto", "none"] = "auto"  # auto: zstd in Zarr, gzip in HDF5; none: raw cells
 
 
 class RunSettings(_Table, frozen=True):
@@ -176,13 +236,20 @@ class RunSettings(_Table, frozen=True):
 
 
 class EvaluationConfig(_Table, frozen=True):
-    """When exploitability is computed while the run goes on."""
+    """When the strategy is measured while the run goes on, and how.
 
-    method: Literal["exact"] = "exact"
+    `head-to-head` plays it against the strategy of the first checkpoint kept by `keep` (until there is one: against
+    uniform play); `exact` computes exploitability, which whole hold'em is too large for.
+    """
+
+    method: Literal["exact", "head-to-head"] = "exact"
     at_nodes: Sequence[int] = ()
     at_iterations: Sequence[int] = ()
     every_checkpoint: bool = True
     at_end: bool = True
+    keep: bool = False  # checkpoint at at_nodes and at_iterations, and never drop those checkpoints
+    boards: int = 1000  # head-to-head: boards that are sampled
+    seed: int = 0  # of those boards
 
 
 class ExportConfig(_Table, frozen=True):
@@ -214,8 +281,7 @@ def parse_override(text: str) -> tuple[str, Any]:
         found = tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:
         return path.strip(), value.strip()
-    whole = isinstance(found, float) and found.is_integer()
-    return path.strip(), int(found) if whole else found  # 1e7 for a count; keys that take fractions take 1 for 1.0 too
+    return path.strip(), found
 
 
 def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
@@ -242,7 +308,7 @@ def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
 def config_from(document: Mapping[str, Any], source: str) -> Config:
     """A `Config` from parsed TOML; `source` names it in errors (`ValueError`)."""
     try:
-        config = msgspec.convert(document, Config)
+        config = msgspec.convert(_whole_numbers(document), Config)
     except msgspec.ValidationError as error:
         raise ValueError(f"{source}: {_explain(str(error), document)}") from None
     for problem in _problems(config):
@@ -250,9 +316,59 @@ def config_from(document: Mapping[str, Any], source: str) -> Config:
     return config
 
 
+def _whole_numbers(value: Any) -> Any:
+    """The document with 2e10 as a whole number, which TOML takes for a float; keys for fractions take both."""
+    if isinstance(value, Mapping):
+        return {key: _whole_numbers(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_whole_numbers(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def to_document(config: Config) -> dict[str, Any]:
     """Plain dictionary of a config, every default written out: what run directories and identities keep."""
     return msgspec.to_builtins(config)
+
+
+def _plain(value: Any) -> Any:
+    """A value in lists and dictionaries; tuples become lists."""
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value if value is msgspec.NODEFAULT else msgspec.to_builtins(value)
+
+
+def ignored_keys(solver: SolverConfig) -> list[str]:
+    """Keys of `[solver]` that are set and that its algorithm does not look at."""
+    period = {"discount", "period_nodes", "discount_until_nodes", "gamma"}
+    external = {"negative_regret_pruning", "prune_after_nodes", "prune_below_chips", "floor_chips"}
+    used = {
+        "external-sampling": period | external,
+        "outcome-sampling": period | {"epsilon"},
+        "public-chance-sampling": period | {"floored_regrets", "skip_below"},
+        "cfr": {
+            *("variant", "regret_minimiser", "optimistic", "averaging_power", "updates", "dtype", "pruning"),
+            "prune_threshold",
+        },
+    }[solver.algorithm]
+    if solver.algorithm == "cfr" or solver.discount == "dcfr":
+        used |= {"alpha", "beta"}
+    return sorted(set(changed_keys(solver)) - used - {"algorithm", "seed"})
+
+
+def changed_keys(table: msgspec.Struct) -> dict[str, Any]:
+    """As `to_document`, without the keys that have their default."""
+    document: dict[str, Any] = {}
+    tag = table.__struct_config__.tag
+    if tag is not None:
+        document["name"] = tag
+    for field in msgspec.structs.fields(table):
+        value = getattr(table, field.name)
+        if isinstance(value, msgspec.Struct):
+            if (inside := changed_keys(value)) or not isinstance(field.default, msgspec.Struct):
+                document[field.encode_name] = inside
+        elif (given := _plain(value)) != _plain(field.default):
+            document[field.encode_name] = given
+    return document
 
 
 def _explain(message: str, document: Mapping[str, Any]) -> str:
@@ -317,10 +433,25 @@ def _problems(config: Config) -> list[str]:
     checks = [
         (solver.seed >= 0, "solver.seed", solver.seed, "a whole number of at least 0"),
         (solver.seed < 2**63, "solver.seed", solver.seed, "below 2**63"),
-        (solver.period_nodes >= 1, "solver.period_nodes", solver.period_nodes, "at least 1"),
+        (
+            solver.period_nodes is None or solver.period_nodes >= 1,
+            "solver.period_nodes",
+            solver.period_nodes,
+            "at least 1",
+        ),
         (0 < solver.epsilon <= 1, "solver.epsilon", solver.epsilon, "above 0 and at most 1"),
         (solver.gamma >= 0, "solver.gamma", solver.gamma, "at least 0"),
         (solver.alpha == solver.alpha and solver.beta == solver.beta, "solver.alpha, beta", "nan", "numbers"),
+        (0 <= solver.skip_below < 1, "solver.skip_below", solver.skip_below, "at least 0 and below 1"),
+        (solver.prune_after_nodes >= 0, "solver.prune_after_nodes", solver.prune_after_nodes, "at least 0"),
+        (solver.prune_below_chips > 0, "solver.prune_below_chips", solver.prune_below_chips, "above 0"),
+        (
+            solver.floor_chips > solver.prune_below_chips,
+            "solver.floor_chips",
+            solver.floor_chips,
+            f"above solver.prune_below_chips = {solver.prune_below_chips:g}",
+        ),
+        (solver.prune_threshold >= 1, "solver.prune_threshold", solver.prune_threshold, "at least 1"),
         (
             solver.discount_until_nodes is None or solver.discount_until_nodes >= 0,
             "solver.discount_until_nodes",
@@ -351,6 +482,8 @@ def _problems(config: Config) -> list[str]:
             config.evaluation.at_iterations,
             "at least 0",
         ),
+        (config.evaluation.boards >= 2, "evaluation.boards", config.evaluation.boards, "at least 2"),
+        (0 <= config.evaluation.seed < 2**63, "evaluation.seed", config.evaluation.seed, "0 to 2**63 - 1"),
         (bool(tables.live_dir), "tables.live_dir", tables.live_dir, '"auto" or a directory'),
     ]
     return [

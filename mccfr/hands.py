@@ -12,16 +12,18 @@ import numpy.typing as npt
 
 from mccfr.deal import NO_BUCKET, CardModel, card_masks
 from mccfr.games.game import Game
+from mccfr.games.holdem_deck import STREET_NAMES, HoldemDeck
 
 _SHOWN = 8  # examples in a message
-_HOLDEM_STREETS = {0: "preflop", 3: "flop", 4: "turn", 5: "river"}
 
 
 def street_name(game: Game, street: int) -> str | int:
     """A street's name where there is one: "turn" in a hold'em game; elsewhere its number in the tree, from 0."""
+    if isinstance(game.cards, HoldemDeck):
+        return STREET_NAMES[game.cards.cards_on(street)]
     if game.cards is None or not game.name.startswith("holdem"):
         return street
-    return _HOLDEM_STREETS[game.cards.board_cards[street].shape[1]]
+    return STREET_NAMES[game.cards.board_cards[street].shape[1]]
 
 
 def card_names(cards: CardModel) -> dict[int, str]:
@@ -128,12 +130,14 @@ def _board_needed(cards: CardModel, street: int, own: int, names: dict[int, str]
     return f"the board has {needed} card{'s' * (needed != 1)} at this point"
 
 
-def hand_bucket(cards: CardModel, street: int, player: int, hand: str, board: str | None) -> int:
+def hand_bucket(cards: CardModel | HoldemDeck, street: int, player: int, hand: str, board: str | None) -> int:
     """Bucket of a hand on a board for a player.
 
     Raises `ValueError` where hand or board name nothing, share a card, are outside the player's range, or may mean
     several infosets.
     """
+    if isinstance(cards, HoldemDeck):
+        return cards.hand_bucket(street, hand, board)
     hands, boards = find_hands(cards, hand), find_boards(cards, street, board)
     disjoint = (cards.hand_masks()[hands][None, :] & card_masks(cards.board_cards[street])[boards][:, None]) == 0
     if not disjoint.any():
@@ -168,8 +172,10 @@ def _meanings(
     return ", ".join(texts[:_SHOWN]) + (", ..." if len(texts) > _SHOWN else "")
 
 
-def hand_buckets(cards: CardModel, street: int, player: int, board: str | None) -> dict[str, int]:
+def hand_buckets(cards: CardModel | HoldemDeck, street: int, player: int, board: str | None) -> dict[str, int]:
     """{hand: bucket} of every hand in a player's range that the board leaves; `ValueError` as in `hand_bucket`."""
+    if isinstance(cards, HoldemDeck):
+        return cards.hand_buckets(street, board)
     boards = find_boards(cards, street, board)
     bucket = cards.bucket[street][player][boards]
     live = (bucket != NO_BUCKET) & (cards.reach[player] > 0)

@@ -1,58 +1,178 @@
-"""What a run will need, computed before anything is created or allocated."""
+"""What a run will need, computed before anything is created or allocated, and the refusal of what finds no room."""
 
 import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from mccfr.config import Config
+from mccfr.forecast import Forecast, forecast
 from mccfr.games.build import configured_game
 from mccfr.games.game import Game
 from mccfr.games.histories import count_histories
-from mccfr.tables import TableLayout, choose_wide, expected_adds, make_layout
-from storage.live import live_bytes
+from mccfr.games.holdem_deck import HoldemDeck
+from mccfr.layouts import table_layout
+from mccfr.tables import TableLayout, choose_wide, expected_adds, table_name
+from storage import live as live_tables
+from storage import space
 
 NODES_PER_SECOND = 3e7
 """Nodes a second of one worker that times are estimated with; docs/performance.md has measurements."""
+COPY_BYTES_PER_SECOND = 3e9
+"""At which tables are copied while the workers rest."""
+COMMIT_BYTES_PER_SECOND = {
+    ("zarr", "auto"): 8e7,
+    ("hdf5", "auto"): 3e7,
+    ("zarr", "none"): 1.2e8,
+    ("hdf5", "none"): 1.2e8,
+}
+"""Raw bytes a second of a commit, by format and compression, where workers keep all processors busy: measured with two
+on two processors and a disk of 160 MB a second (`tools/bench checkpoint`)."""
 
 _PROCESS_BYTES = 200 << 20  # interpreter, libraries and compiled kernels of one process
+_UNEVEN = 4.0  # how much more often than the mean the most frequent bucket of a street may come
 
 
 def planned_layout(config: Config, game: Game) -> TableLayout:
     """The tables that a new run of `config` would have."""
-    adds = None
-    if config.run.nodes is not None:
-        # A traversal visits far fewer nodes than the tree has; taken low, so that sums are rather too wide.
-        adds = expected_adds(game, config.run.nodes, max(4.0, math.sqrt(game.tree.nodes)))
-    return make_layout(
-        game,
-        lazy=config.solver.discount == "dcfr",
-        regret_dtype=config.tables.regret_dtype,
-        wide=choose_wide(game, config.tables.sum_dtype, adds),
-    )
+    return table_layout(config, game, choose_wide(game, config.tables.sum_dtype, _most_adds(config, game)))
+
+
+def _most_adds(config: Config, game: Game) -> npt.NDArray[np.float64] | None:
+    """[B] additions to the row of each block that gets most of them; None where the run has no end in nodes."""
+    if config.run.nodes is None:
+        return None
+    expected = forecast(game, config.solver.algorithm)
+    if expected is None:  # taken low, so that sums are rather too wide
+        return expected_adds(game, config.run.nodes, max(4.0, math.sqrt(game.tree.nodes)))
+    return expected_adds(game, config.run.nodes, expected.nodes) * expected.largest * _UNEVEN
+
+
+def strategy_bytes(game: Game, method: str) -> int:
+    """Memory of the strategies that an evaluation needs: the one measured, and what it is played against."""
+    cells = int((game.buckets * (game.tree.row_slots + game.tree.row_count)).sum())
+    return 8 * cells * (2 if method == "head-to-head" else 1)
+
+
+def bucket_table_bytes(game: Game) -> int:
+    """Memory of the bucket tables that all processes of a run share; 0 in games that list their hands."""
+    return game.cards.layout.length_bytes if isinstance(game.cards, HoldemDeck) else 0
 
 
 def make_plan(config: Config, base: Path) -> dict[str, Any]:
-    """Sizes of tree and tables, memory, disk and time of a run; files are relative to `base`."""
+    """Sizes of tree and tables, memory, disk, visits and time of a run; files are relative to `base`."""
     game = configured_game(config, base)
     layout = planned_layout(config, game)
-    tables = live_bytes(layout.specs, format=config.tables.format)
-    per_street = [
-        sum(spec.nbytes for spec in layout.specs if f"/street{street}/" in spec.name)
-        for street in range(game.tree.streets)
-    ]
-    workers = max(1, config.run.workers)
-    seconds = None if config.run.nodes is None else config.run.nodes / (NODES_PER_SECOND * workers)
+    streets, kind = range(game.tree.streets), (config.tables.format, config.tables.checkpoint_compression)
+    per_street = [sum(s.nbytes for s in layout.specs if f"/street{street}/" in s.name) for street in streets]
+    wide = {spec.name for spec in layout.specs if spec.dtype == "float64"}
     return {
         "game": game.name,
         **game.counts(),
         "histories": count_histories(game),
-        "buckets_per_street": [[int(game.buckets[2 * s + p]) for p in (0, 1)] for s in range(game.tree.streets)],
-        "float64_sums_per_street": [[bool(layout.wide[2 * s + p]) for p in (0, 1)] for s in range(game.tree.streets)],
-        "table_bytes": tables,
+        "buckets_per_street": [[int(game.buckets[2 * s + p]) for p in (0, 1)] for s in streets],
+        "float64_sums_per_street": [[table_name("strategy_sum", 2 * s + p) in wide for p in (0, 1)] for s in streets],
+        "table_bytes": live_tables.live_bytes(layout.specs, format=config.tables.format),
         "bytes_per_street": per_street,
-        "memory_bytes": 2 * tables + (workers + 1) * _PROCESS_BYTES,  # the tables, and a copy while they are saved
+        "bytes_per_table": {spec.name: spec.nbytes for spec in layout.specs},
+        **_memory(config, game, layout),
         "checkpoint_bytes": layout.nbytes,  # before compression
-        "disk_bytes": (config.run.keep_checkpoints + 1) * layout.nbytes,
-        "seconds": seconds,
-        "nodes_per_second_assumed": NODES_PER_SECOND * workers,
+        "checkpoint_seconds": layout.nbytes / COMMIT_BYTES_PER_SECOND[kind],
+        "checkpoint_pause_seconds": layout.nbytes / COPY_BYTES_PER_SECOND,
+        "checkpoints_kept": checkpoints_kept(config),
+        "disk_bytes": disk_bytes(config, layout),
+        **_time(config, game, forecast(game, config.solver.algorithm)),
     }
+
+
+def _processes(config: Config) -> int:
+    return config.run.workers + 1
+
+
+def _memory(config: Config, game: Game, layout: TableLayout) -> dict[str, int]:
+    """Memory by what it is for, and in all.
+
+    A checkpoint's copy of the tables, of which the strategy sums stay for the evaluation after it, is taken only where
+    it fits, so that it is not among what a run cannot do without.
+    """
+    tables = live_tables.live_bytes(layout.specs, format=config.tables.format)
+    copy = layout.nbytes if config.run.workers else 0
+    sums = sum(spec.nbytes for spec in layout.specs if spec.name.startswith("strategy_sum")) if copy else 0
+    points = config.evaluation
+    asked = points.every_checkpoint or points.at_end or points.at_nodes or points.at_iterations
+    strategies = strategy_bytes(game, points.method) if asked else 0
+    least = tables + beside_bytes(config, game)
+    return {
+        "bucket_table_bytes": bucket_table_bytes(game),
+        "copy_bytes": copy,
+        "evaluation_bytes": strategies,
+        "least_memory_bytes": least,
+        "memory_bytes": least + max(copy, sums + strategies),
+        "memory_available_bytes": space.available_memory_bytes(),
+    }
+
+
+def _time(config: Config, game: Game, expected: Forecast | None) -> dict[str, Any]:
+    """Time and visits at the run's limit in nodes, or in iterations where it has only that."""
+    speed, nodes = NODES_PER_SECOND * max(1, config.run.workers), config.run.nodes
+    if nodes is None and config.run.iterations is not None and expected is not None:
+        nodes = round(config.run.iterations * expected.nodes)
+    found: dict[str, Any] = {
+        "seconds": None if nodes is None else nodes / speed,
+        "nodes_per_second_assumed": speed,
+        "nodes_per_iteration": None,
+        "iterations_per_second": None,
+        "iterations": config.run.iterations if config.run.nodes is None else None,
+        "visits_per_infoset_per_street": None,
+    }
+    if expected is not None:
+        found["nodes_per_iteration"] = expected.nodes
+        found["iterations_per_second"] = speed / expected.nodes
+        if nodes is not None:
+            infosets = np.maximum(1, game.infosets.reshape(-1, 2).sum(axis=1))
+            found["iterations"] = nodes / expected.nodes
+            found["visits_per_infoset_per_street"] = (nodes / expected.nodes * expected.visits / infosets).tolist()
+    return found
+
+
+def beside_bytes(config: Config, game: Game) -> int:
+    """Memory that a run cannot do without beside its live tables: bucket tables and processes."""
+    return bucket_table_bytes(game) + _processes(config) * _PROCESS_BYTES
+
+
+def checkpoints_kept(config: Config) -> int:
+    """Checkpoints that stay for good: one for each evaluation point where `evaluation.keep` is set."""
+    points = config.evaluation
+    return len(set(points.at_nodes)) + len(set(points.at_iterations)) if points.keep else 0
+
+
+def disk_bytes(config: Config, layout: TableLayout) -> int:
+    """Disk that a run's checkpoints take at most, one more than are kept while the newest is written."""
+    return (config.run.keep_checkpoints + 1 + checkpoints_kept(config)) * layout.nbytes
+
+
+def room_problem(config: Config, game: Game, layout: TableLayout, directory: Path) -> str | None:
+    """What a run in `directory` lacks, memory or disk, in one sentence with both numbers; None where it has room.
+
+    Raises `ValueError` for a live directory that there is not.
+    """
+    tables = config.tables
+    try:
+        live_tables.check_room(
+            layout.specs, format=tables.format, live_dir=tables.live_dir, beside_bytes=beside_bytes(config, game)
+        )
+    except NotADirectoryError as error:
+        raise ValueError(error.strerror or str(error)) from None
+    except (MemoryError, OSError) as error:
+        return getattr(error, "strerror", None) or str(error)
+    there = next(path for path in (directory.absolute(), *directory.absolute().parents) if path.is_dir())
+    saved = sum(path.stat().st_size for path in (directory / "checkpoints").rglob("*") if path.is_file())
+    needed, free = max(0, disk_bytes(config, layout) - saved), space.free_bytes(there)
+    if needed <= free:
+        return None
+    return (
+        f"the run's checkpoints need up to {needed:,} bytes of disk and {there} has {free:,} bytes free: lower "
+        "run.keep_checkpoints, free some, or choose another directory with --run"
+    )

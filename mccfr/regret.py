@@ -66,47 +66,79 @@ def regret_matching(regret, start, actions, sigma, place):
 
 
 @njit
-def _share(sigma, place, actions, a):
-    return sigma[place + a] if 0 <= a < actions else as_element(sigma, 0.0)
+def _weight(weights, place, actions, a):
+    return max(weights[place + a], as_element(weights, 0.0)) if 0 <= a < actions else as_element(weights, 0.0)
 
 
 @njit
-def _pair(sigma, place, actions, a):
-    return _share(sigma, place, actions, a) + _share(sigma, place, actions, a - 1)
+def _pair(weights, place, actions, a):
+    here = _weight(weights, place, actions, a)
+    return here + _weight(weights, place, actions, a - 1) if a % 4 >= 1 else here
 
 
 @njit
-def _four(sigma, place, actions, a):
-    return _pair(sigma, place, actions, a) + _pair(sigma, place, actions, a - 2)
+def _four(weights, place, actions, a):
+    here = _pair(weights, place, actions, a)
+    return here + _pair(weights, place, actions, a - 2) if a % 4 >= 2 else here
 
 
 @njit
-def last_possible(sigma, place, actions):
-    """The last action of positive probability: what is drawn where rounding leaves the sum of a row below u."""
-    for a in range(actions - 1, 0, -1):
-        if sigma[place + a] > 0:
+def _prefix(weights, place, actions, a):
+    """Sum of the positive weights up to action a < 8, added within each half of eight lanes first."""
+    here = _four(weights, place, actions, a)
+    return here + _four(weights, place, actions, 3) if a >= 4 else here
+
+
+@njit
+def last_positive(weights, place, actions):
+    """The last action of positive weight, -1 if there is none."""
+    for a in range(actions - 1, -1, -1):
+        if weights[place + a] > 0:
             return a
-    return 0
+    return -1
 
 
 @njit
-def choose(sigma, place, actions, u):
-    """Action drawn from sigma[place:place+actions] by u in [0, 1): the number of prefix sums <= u.
+def _choose_evenly(weights, actions, u):
+    limit = as_element(weights, u) * as_element(weights, actions)
+    for a in range(actions - 1):
+        if not as_element(weights, a + 1) <= limit:
+            return a
+    return actions - 1
 
-    An action of probability 0 is never drawn, also where rounding leaves the sum a hair below 1.
-    """
-    limit = as_element(sigma, u)
-    if actions <= _LANES:
-        for a in range(actions):
-            if not _four(sigma, place, actions, a) + _four(sigma, place, actions, a - 4) <= limit:
-                return a
-        return last_possible(sigma, place, actions)
-    total = as_element(sigma, 0.0)
+
+@njit
+def _choose_of_many(weights, place, actions, u):
+    total = as_element(weights, 0.0)
     for a in range(actions):
-        total += sigma[place + a]
-        if not total <= limit:
+        total += _weight(weights, place, actions, a)
+    limit, last, total = as_element(weights, u) * total, 0, as_element(weights, 0.0)
+    for a in range(actions):
+        if weights[place + a] > 0:
+            last = a
+            total += weights[place + a]
+            if not total <= limit:
+                break
+    return last
+
+
+@njit
+def choose(weights, place, actions, u, even=False):
+    """Action drawn by u in [0, 1) in proportion to the positive parts of weights[place:place+actions].
+
+    Weights are regrets, or probabilities of any sum.  Where none is positive, and with `even`, every action is equally
+    likely.  The first positive weight whose prefix sum exceeds u·sum, or else (by rounding) the last positive one: what
+    has no probability is never drawn.
+    """
+    if even or last_positive(weights, place, actions) < 0:
+        return _choose_evenly(weights, actions, u)
+    if actions > _LANES:
+        return _choose_of_many(weights, place, actions, u)
+    limit = as_element(weights, u) * _prefix(weights, place, actions, _LANES - 1)
+    for a in range(actions):
+        if weights[place + a] > 0 and not _prefix(weights, place, actions, a) <= limit:
             return a
-    return last_possible(sigma, place, actions)
+    return last_positive(weights, place, actions)
 
 
 @njit
@@ -123,6 +155,15 @@ def update(regret, start, actions, value, first, total, weight):
     factor = as_element(regret, weight)
     for a in range(actions):
         regret[start + a] += (value[first + a] - total) * factor
+
+
+@njit
+def update_explored(regret, start, actions, value, first, total, weight, floor):
+    """As `update` for the actions whose value is not nan (the others were pruned); no regret is left below `floor`."""
+    factor, least = as_element(regret, weight), as_element(regret, floor)
+    for a in range(actions):
+        if value[first + a] == value[first + a]:
+            regret[start + a] = max(regret[start + a] + (value[first + a] - total) * factor, least)
 
 
 @njit

@@ -1,5 +1,6 @@
 """From a run's checkpoint, or an exported policy, to an evaluation or an export."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -7,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.config import to_document
-from mccfr.evaluation.record import evaluation_record
+from mccfr.evaluation.record import check_method, exact_record, head_to_head_record
 from mccfr.export import export
 from mccfr.games.game import Game
 from mccfr.policy import Policy, is_policy
-from mccfr.strategy import average_strategy
+from mccfr.strategy import Strategy, pure_strategy, uniform_strategy
+from mccfr.training.averages import is_averaged, run_average
 from mccfr.training.rundir import CHECKPOINTS, Run, is_run, open_run
-from mccfr.training.solver import schedule_of
 from storage.checkpoint import Checkpoint, checkpoint_path, is_checkpoint, list_checkpoints, open_checkpoint
 
 
@@ -38,30 +39,83 @@ def read_tables(checkpoint: Checkpoint, kind: str = "") -> dict[str, npt.NDArray
     return {spec.name: checkpoint.read(spec.name) for spec in checkpoint.specs if spec.name.startswith(kind)}
 
 
-def evaluate_target(target: Path, method: str, number: int | None) -> dict[str, Any]:
-    """The evaluation record of a run's checkpoint or of a policy; `ValueError` where `target` is neither."""
+def checkpoint_strategy(run: Run, game: Game, checkpoint: Checkpoint) -> Strategy:
+    """The average strategy of a run's checkpoint."""
+    solver, state = run.config.solver, checkpoint.state
+    needed = [spec.name for spec in checkpoint.specs if is_averaged(solver, spec.name)]
+    tables = {name: checkpoint.read(name) for name in needed}
+    return run_average(game, solver, checkpoint.specs, tables, state["nodes_touched"], state["iterations"])
+
+
+@dataclass(frozen=True)
+class Target:
+    """Something that can be evaluated: a strategy in its game, and the counts behind it."""
+
+    game: Game
+    strategy: Strategy
+    counts: dict[str, Any]
+
+
+def open_target(target: Path, number: int | None = None) -> Target:
+    """A run's checkpoint (the newest without a number) or a policy; `ValueError` where `target` is neither."""
     if is_run(target):
         run = open_run(target)
-        checkpoint = find_checkpoint(run, number)
-        record = evaluation_record(run.build_game(), read_tables(checkpoint, "strategy_sum/"), method)
-        state = checkpoint.state
-        counts = {"nodes_touched": state["nodes_touched"], "iterations": state["iterations"]}
-        return record | counts | {"checkpoint": checkpoint.number}
+        checkpoint, game = find_checkpoint(run, number), run.build_game()
+        counts = {key: checkpoint.state[key] for key in ("nodes_touched", "iterations")}
+        return Target(game, checkpoint_strategy(run, game, checkpoint), counts | {"checkpoint": checkpoint.number})
     if is_policy(target):
         policy = Policy.open(target)
         origin = policy.meta["provenance"]
         counts = {key: origin.get(key) for key in ("nodes_touched", "iterations", "checkpoint")}
-        return evaluation_record(policy.game, policy.strategy(), method) | counts
+        return Target(policy.game, policy.strategy(), counts)
     if is_checkpoint(target):
         raise ValueError(f"{target} is a checkpoint: give its run's directory and --checkpoint {int(target.name)}")
     raise ValueError(f"{target} is neither a run directory nor an exported policy")
 
 
+def evaluate_target(
+    target: Path,
+    method: str,
+    number: int | None = None,
+    *,
+    against: str = "uniform",
+    against_number: int | None = None,
+    boards: int = 1000,
+    seed: int = 0,
+) -> dict[str, Any]:
+    """The evaluation record of a run's checkpoint or of a policy.
+
+    against, against_number  head-to-head: a policy, a run (and checkpoint), "uniform" or "always-call"
+    Raises `ValueError` where a target is neither run nor policy, the method does not suit the game, or the opponent
+    plays another game.
+    """
+    found = open_target(target, number)
+    check_method(found.game, method)
+    if method == "exact":
+        return exact_record(found.game, found.strategy) | found.counts
+    other = opponent(found.game, against, against_number)
+    record = head_to_head_record(found.game, found.strategy, other, against, boards=boards, seed=seed)
+    return record | found.counts
+
+
+def opponent(game: Game, name: str, number: int | None = None) -> Strategy:
+    """A strategy by name ("uniform", "always-call") or from a run or policy of the same game; else `ValueError`."""
+    if name == "uniform":
+        return uniform_strategy(game)
+    if name == "always-call":
+        return pure_strategy(game, "c")
+    other = open_target(Path(name), number)
+    if other.game.tree.label != game.tree.label or (other.game.buckets != game.buckets).any():
+        raise ValueError(
+            f"{name} plays another tree, or on other buckets: head-to-head needs the same game on both sides"
+        )
+    return other.strategy
+
+
 def export_run(run: Run, game: Game, out: Path, form: str, quantise: str, number: int | None) -> Path:
     """Export the average strategy of a run's checkpoint to `out`; returns what was written."""
     checkpoint = find_checkpoint(run, number)
-    tables = read_tables(checkpoint, "" if form in ("zarr", "hdf5") else "strategy_sum")
-    discount = schedule_of(run.config.solver).at(checkpoint.state["nodes_touched"])
+    tables = read_tables(checkpoint) if form in ("zarr", "hdf5") else {}
     provenance = {
         "run_identity": run.manifest["identity"],
         "checkpoint": checkpoint.number,
@@ -72,7 +126,7 @@ def export_run(run: Run, game: Game, out: Path, form: str, quantise: str, number
     export(
         game,
         to_document(run.config)["game"],
-        average_strategy(game, tables, discount),
+        checkpoint_strategy(run, game, checkpoint),
         tables,
         out,
         form,

@@ -6,7 +6,7 @@ bucket's cells are padded to a cache line.  Lazy discounting adds stamps [bucket
 seen.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -19,6 +19,10 @@ from storage.schema import ArraySpec
 _LINE_CELLS = 16  # float32 cells of a cache line
 AUTO_WIDE_BYTES = 64 << 20
 """`sum_dtype = "auto"` gives float64 to every block whose sums fit in this: precision that costs next to nothing."""
+
+
+SLOT_FIRST = ("slot", "bucket")
+"""Axes of full-width tables: hands of a slot lie together."""
 
 
 class TableArrays(NamedTuple):
@@ -107,6 +111,14 @@ def make_layout(
             specs.append(ArraySpec(table_name("regret_stamp", block), stamps, "uint32", ("bucket", "row")))
             specs.append(ArraySpec(table_name("strategy_sum_stamp", block), stamps, "uint32", ("bucket", "row")))
     return TableLayout(tuple(specs), width.astype(np.int64), rows.astype(np.int64), wide)
+
+
+def bucket_first(
+    specs: Iterable[ArraySpec], tables: Mapping[str, npt.NDArray[np.generic]]
+) -> dict[str, npt.NDArray[np.generic]]:
+    """Tables by name as [bucket, slot], whichever axis the algorithm has first."""
+    turned = {spec.name for spec in specs if spec.axes[0] == SLOT_FIRST[0]}
+    return {name: table.T if name in turned else table for name, table in tables.items()}
 
 
 def kernel_arrays(

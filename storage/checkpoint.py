@@ -10,14 +10,15 @@ import json
 import re
 import secrets
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from storage import durable
-from storage.formats import TableFormat, blocks, table_format
+from storage.formats import blocks, table_format
 from storage.manifest import canonical_json, exact_json, read_manifest, write_manifest
 from storage.schema import ArraySpec, check_relative_name, specs_from_json, specs_to_json, validate_specs
 
@@ -26,6 +27,7 @@ FORMAT_VERSION = 1
 
 _MANIFEST = "manifest.json"
 _STATE = "state.json"
+Files = dict[str, tuple[int, int]]  # {name relative to the checkpoint: (length in bytes, crc32c)}
 _NUMBER = re.compile(r"[0-9]{6,}")
 
 
@@ -60,22 +62,28 @@ def commit(
     keep: int,
     journal: Path | None = None,
     parents: Mapping[str, str] | None = None,
+    spared: Collection[int] = (),
+    compressed: bool = True,
+    background: bool = False,
 ) -> Path:
     """Write a checkpoint and return its directory.
 
     It survives a crash from then on.  Nothing may write the arrays meanwhile; they are read a few chunks at a time.
 
     Args:
-        root:     directory of the checkpoints, made if absent
-        number:   of the checkpoint; at least `next_number(root)`
-        specs:    the schema
-        arrays:   {name: array} with the shape and dtype of the schema
-        state:    JSON that reads back exactly: counters, random words (integers up to 2**64 - 1), positions
-        identity: JSON that says which run this is; `newest_valid` compares it
-        format:   `zarr` or `hdf5`
-        keep:     how many checkpoints stay, at least 1
-        journal:  gets one line per checkpoint
-        parents:  {name: content hash} of what the checkpoint was made from
+        root:       directory of the checkpoints, made if absent
+        number:     of the checkpoint; at least `next_number(root)`
+        specs:      the schema
+        arrays:     {name: array} with the shape and dtype of the schema
+        state:      JSON that reads back exactly: counters, random words (integers up to 2**64 - 1), positions
+        identity:   JSON that says which run this is; `newest_valid` compares it
+        format:     `zarr` or `hdf5`
+        keep:       how many checkpoints stay, at least 1
+        journal:    gets one line per checkpoint
+        parents:    {name: content hash} of what the checkpoint was made from
+        spared:     numbers of older checkpoints that stay whatever `keep` says
+        compressed: False: raw cells, for disks faster than the compression
+        background: compress and write at a low priority, so that others go on
 
     Raises:
         ValueError: arrays do not fit the schema, state or identity are not exact in JSON, keep < 1, unknown format.
@@ -101,23 +109,17 @@ def commit(
         "arrays": specs_to_json(specs),
     }
     exact_json(fields, "the identity of a checkpoint")
-    content_hash = _write_and_rename(final, layout, specs, arrays, state_text, fields)
+    write = partial(layout.write_tables, specs=specs, arrays=arrays, compressed=compressed, background=background)
+    content_hash = _write_and_rename(final, write, state_text, fields)
     durable.fsync_dir(root)
     if journal is not None:
         line = json.dumps({"checkpoint": number, "manifest": content_hash, "unix_seconds": time.time()})
         durable.append_line(journal, line)
-    drop_older(root, keep)
+    drop_older(root, keep, spared)
     return final
 
 
-def _write_and_rename(
-    final: Path,
-    layout: TableFormat,
-    specs: Sequence[ArraySpec],
-    arrays: Mapping[str, np.ndarray],
-    state: bytes,
-    fields: dict[str, Any],
-) -> str:
+def _write_and_rename(final: Path, write_tables: Callable[[Path], Files], state: bytes, fields: dict[str, Any]) -> str:
     """Write a checkpoint under a temporary name, all of it durable, then rename it; return its content hash."""
     root = final.parent
     if not root.is_dir():
@@ -126,7 +128,8 @@ def _write_and_rename(
     temporary = final.with_name(f"{durable.TEMPORARY_PREFIX}{final.name}-{secrets.token_hex(4)}")
     durable.make_dir(temporary)
     try:
-        files = _write_content(temporary, layout, specs, arrays, state)
+        found = {**write_tables(temporary), _STATE: durable.write_file(temporary / _STATE, state)}
+        files = {name: {"length_bytes": length, "crc32c": checksum} for name, (length, checksum) in found.items()}
         content_hash = write_manifest(temporary / _MANIFEST, FORMAT, FORMAT_VERSION, {**fields, "files": files})
         durable.fsync_dir(temporary)
         durable.rename(temporary, final)
@@ -150,24 +153,13 @@ def _check_arrays(specs: Sequence[ArraySpec], arrays: Mapping[str, np.ndarray]) 
             )
 
 
-def _write_content(
-    directory: Path, layout: TableFormat, specs: Sequence[ArraySpec], arrays: Mapping[str, np.ndarray], state: bytes
-) -> dict[str, dict[str, int]]:
-    """Write and fsync everything but the manifest; return {name: {length_bytes, crc32c}} of every file."""
-    layout.write_tables(directory, specs, arrays)
-    tables = directory / layout.TABLES
-    files = durable.adopt_tree(tables) if tables.is_dir() else {layout.TABLES: durable.adopt_file(tables)}
-    files[_STATE] = durable.write_file(directory / _STATE, state)
-    return {name: {"length_bytes": length, "crc32c": checksum} for name, (length, checksum) in files.items()}
-
-
-def drop_older(root: Path, keep: int) -> None:
-    """Remove all but the newest `keep` checkpoints.
+def drop_older(root: Path, keep: int, spared: Collection[int] = ()) -> None:
+    """Remove all but the newest `keep` checkpoints and those whose numbers are `spared`.
 
     Each is renamed first, so that a crash half-way leaves a temporary directory for `sweep` and no broken checkpoint.
     """
     dropped = []
-    for number in list_checkpoints(root)[:-keep]:
+    for number in (n for n in list_checkpoints(root)[:-keep] if n not in spared):
         name = checkpoint_path(root, number)
         dropped.append(root / f"{durable.TEMPORARY_PREFIX}drop-{name.name}-{secrets.token_hex(4)}")
         durable.rename(name, dropped[-1])

@@ -37,8 +37,20 @@ class TableFormat(Protocol):
     ) -> tuple[tuple[Region, ...], list[int]]:
         """Create the live tables in anonymous memory, with links to it in `directory`; also the open descriptors."""
 
-    def write_tables(self, directory: Path, specs: Sequence[ArraySpec], arrays: Mapping[str, np.ndarray]) -> None:
-        """Write the compressed, checksummed tables of a checkpoint, block by block."""
+    def write_tables(
+        self,
+        directory: Path,
+        specs: Sequence[ArraySpec],
+        arrays: Mapping[str, np.ndarray],
+        *,
+        compressed: bool = True,
+        background: bool = False,
+    ) -> dict[str, tuple[int, int]]:
+        """Write the checksummed tables of a checkpoint, chunk by chunk, all of it durable.
+
+        `background`: give way to whoever else wants the processors.  Returns {name of each file relative to
+        `directory`: (length in bytes, crc32c)}.
+        """
 
     def files_of(self, spec: ArraySpec, files: Sequence[str]) -> list[str]:
         """Those of a checkpoint's `files` (relative to its directory) that hold the array."""
@@ -65,6 +77,17 @@ def check_layout(spec: ArraySpec, shape: Sequence[int], dtype: np.dtype[Any], wh
             f"{where}: array {spec.name!r} has shape {tuple(shape)} of {dtype}; the manifest states {spec.shape} of "
             f"{spec.dtype}"
         )
+
+
+def chunk_of(array: np.ndarray, spec: ArraySpec, shape: Sequence[int], position: Sequence[int]) -> np.ndarray[Any, Any]:
+    """Return one chunk of an array [shape], row-major, little endian; beyond the array's edge it is filled up."""
+    corner = tuple(slice(index * width, (index + 1) * width) for index, width in zip(position, shape, strict=True))
+    part = np.ascontiguousarray(array[corner], spec.numpy_dtype)
+    if part.shape == tuple(shape):
+        return part
+    whole = np.full(shape, spec.fill, spec.numpy_dtype)
+    whole[tuple(slice(length) for length in part.shape)] = part
+    return whole
 
 
 def blocks(shape: Sequence[int], chunk: Sequence[int]) -> Iterator[tuple[slice, ...]]:

@@ -88,9 +88,13 @@ def check_room(
     format: str,  # noqa: A002 - the name of the config's key
     live_dir: str | Path = "auto",
     free_bytes_margin: int = FREE_BYTES_MARGIN,
+    beside_bytes: int = 0,
 ) -> None:
-    """Refuse, as `create_live` with the same arguments would, without creating anything."""
-    _choose_place(live_dir, live_bytes(specs, format=format), free_bytes_margin)
+    """Refuse, as `create_live` with the same arguments would, without creating anything.
+
+    `beside_bytes`: memory that is needed beside the tables.
+    """
+    _choose_place(live_dir, live_bytes(specs, format=format), free_bytes_margin, beside_bytes)
 
 
 def create_live(
@@ -100,6 +104,7 @@ def create_live(
     live_dir: str | Path = "auto",
     link: Path,
     free_bytes_margin: int = FREE_BYTES_MARGIN,
+    force: bool = False,
 ) -> LiveTables:
     """Create live tables, every cell at its array's fill value, or refuse and touch nothing.
 
@@ -110,6 +115,7 @@ def create_live(
                            a fresh one is made.  One on a disk is allowed, with a warning
         link:              becomes a link to the tables' directory: the run directory's `live`
         free_bytes_margin: what must stay free in the file system besides the tables
+        force:             whatever memory and file system say is available; the system may still refuse
 
     Raises:
         MemoryError: the tables take more than 80 % of the available memory (on a disk: more than all of it).  The
@@ -123,7 +129,7 @@ def create_live(
     needed = layout.live_bytes(specs)
     if os.path.lexists(link):
         raise FileExistsError(errno.EEXIST, f"{link} already exists: tables of another run, or leftovers to remove")
-    parent, anonymous, warning = _choose_place(live_dir, needed, free_bytes_margin)
+    parent, anonymous, warning = _choose_place(live_dir, needed, free_bytes_margin, force=force)
     directory = parent / f"{_DIRECTORY_PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
     live = LiveTables(directory, Path(link), layout.TABLES, specs)
     live.anonymous, live.warning = anonymous, warning
@@ -152,10 +158,12 @@ def _create(live: LiveTables, layout: TableFormat, specs: Sequence[ArraySpec]) -
             mapping.close()
 
 
-def _choose_place(live_dir: str | Path, needed: int, margin: int) -> tuple[Path, bool, str | None]:
+def _choose_place(
+    live_dir: str | Path, needed: int, margin: int, beside: int = 0, *, force: bool = False
+) -> tuple[Path, bool, str | None]:
     """(directory to make ours in, whether the memory is anonymous, warning), or refuse."""
     if live_dir == "auto":
-        _refuse_above(MEMORY_SHARE, needed)
+        _refuse_above(MEMORY_SHARE, needed, beside, force)
         if _SHARED_MEMORY.is_dir() and os.access(_SHARED_MEMORY, os.W_OK | os.X_OK):
             free = space.free_bytes(_SHARED_MEMORY)
             if free >= needed + margin:
@@ -167,9 +175,9 @@ def _choose_place(live_dir: str | Path, needed: int, margin: int) -> tuple[Path,
     if not parent.is_dir():
         raise NotADirectoryError(errno.ENOTDIR, f"live_dir {live_dir} is not a directory: create it, or use 'auto'")
     in_memory = space.is_in_memory(parent)
-    _refuse_above(MEMORY_SHARE if in_memory else 1.0, needed)
+    _refuse_above(MEMORY_SHARE if in_memory else 1.0, needed, beside, force)
     free = space.free_bytes(parent)
-    if free < needed + margin:
+    if free < needed + margin and not force:
         raise OSError(
             errno.ENOSPC,
             f"the tables need {needed:,} bytes (and {margin:,} to spare) and {live_dir} has {free:,} bytes free: "
@@ -188,12 +196,13 @@ def _choose_place(live_dir: str | Path, needed: int, margin: int) -> tuple[Path,
     )
 
 
-def _refuse_above(share: float, needed: int) -> None:
+def _refuse_above(share: float, needed: int, beside: int, force: bool) -> None:
     available = space.available_memory_bytes()
-    if needed > share * available:
+    if needed + beside > share * available and not force:
+        others = f", and what is beside them {beside:,} bytes," if beside else ""
         raise MemoryError(
-            f"the tables need {needed:,} bytes and {available:,} bytes of memory are available, of which tables may "
-            f"take {share:.0%}: make the tables smaller, free memory or use a larger machine"
+            f"the tables need {needed:,} bytes{others} and {available:,} bytes of memory are available, of which a run "
+            f"may take {share:.0%}: make the tables smaller, free memory or use a larger machine"
         )
 
 

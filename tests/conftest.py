@@ -1,6 +1,36 @@
-"""Makes the helpers that tests share (naive twins, harness, mutants) importable from every test file."""
+"""Makes the helpers that tests share (naive twins, harness, mutants) importable, and what is slow to make shared."""
 
 import sys
 from pathlib import Path
 
+import numpy as np
+import pytest
+
+from abstraction.boards import BOARD_COUNTS, STREET_CARDS, canonical_boards, used_slots
+from storage.checkpoint import commit
+from storage.schema import ArraySpec
+
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+
+def write_slot_abstraction(root, count):
+    """An abstraction directory with `count` buckets a street, dealt out by slot: hands of suits that a renaming
+    exchanges may differ, which nothing but a builder cares about; preflop is by slot as well."""
+    for street, cards in STREET_CARDS.items():
+        boards = BOARD_COUNTS.get(cards, 1)
+        bucket = np.broadcast_to((np.arange(1326) * count // 1326).astype(np.uint16), (boards, 1326)).copy()
+        if cards:
+            bucket[~used_slots(canonical_boards(cards))] = 0xFFFF
+        specs = [ArraySpec("bucket", bucket.shape, "uint16", ("board", "hole cards"))]
+        identity = {"stage": f"{count}", "recipe": {"features": "slot"}}
+        commit(root / street, 0, specs, {"bucket": bucket}, {"buckets": count}, identity, format="zarr", keep=1)
+
+
+@pytest.fixture(scope="session")
+def slot_abstractions(tmp_path_factory):
+    """Two abstraction directories with ten and two buckets a street, dealt out by slot."""
+    made = []
+    for count in (10, 2):
+        made.append(tmp_path_factory.mktemp(f"abstraction{count}"))
+        write_slot_abstraction(made[-1], count)
+    return made

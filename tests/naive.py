@@ -65,3 +65,127 @@ def exploitability(game, strategy, seen=None):
     extra = {} if seen is None else {"seen": seen}
     best = [sign * deals[0] @ value(game, strategy, 0, deals, p, **extra) for p, sign in ((0, 1), (1, -1))]
     return sum(best) / 2
+
+
+# --- full-width CFR ---
+
+
+def dealt_hands(game):
+    """Every deal of a small card game: weight [D], hands [D, 2], boards [D, S], bucket [D, B], result [D]."""
+    cards, streets = game.cards, game.tree.streets
+    chains = [[b] for b in range(len(cards.board_cards[0]))]
+    for street in range(1, streets):
+        chains = [[*c, b] for c in chains for b in np.flatnonzero(cards.board_parent[street] == c[-1])]
+    used = [{int(x) for x in hand if x >= 0} for hand in cards.hand_cards]
+    rows = []
+    for i in np.flatnonzero(cards.reach[0]):
+        for j in np.flatnonzero(cards.reach[1]):
+            dead = used[i] | used[j]
+            if used[i] & used[j]:
+                continue
+            for chain in chains:
+                if not dead & set(cards.board_cards[-1][chain[-1]].tolist()):
+                    bucket = [cards.bucket[s][p, chain[s], h] for s in range(streets) for p, h in ((0, i), (1, j))]
+                    order = cards.strength[chain[-1], [i, j]]
+                    weight, result = cards.reach[0, i] * cards.reach[1, j], np.sign(int(order[0]) - int(order[1]))
+                    rows.append((weight, (i, j), chain, bucket, result))
+    return [np.array(column) for column in zip(*rows, strict=True)]
+
+
+def normal_hedge(regrets):
+    """[.., A] NormalHedge's strategy of each row with a positive regret: the scale c by bisection."""
+    positive = np.maximum(regrets, 0)
+    positive = positive / np.maximum(positive.max(axis=1, keepdims=True), 1e-300)
+    low, high = np.full((len(regrets), 1), 1e-2), np.full((len(regrets), 1), 1e2)
+    for _ in range(100):
+        middle = (low * high) ** 0.5
+        above = np.exp(positive**2 / (2 * middle)).mean(axis=1, keepdims=True) > np.e
+        low, high = np.where(above, middle, low), np.where(above, high, middle)
+    share = positive * np.exp(positive**2 / (2 * low))
+    return share / np.maximum(share.sum(axis=1, keepdims=True), 1e-300)
+
+
+def regret_matching(regrets):
+    """[.., A] regret matching's strategy of each row with a positive regret."""
+    positive = np.maximum(regrets, 0)
+    return positive / np.maximum(positive.sum(axis=1, keepdims=True), 1e-300)
+
+
+class Cfr:
+    """Full-width CFR over all deals, from the definitions; of a `Variant` only the parts are read.
+
+    regret, predicted, sums: by block, [buckets, slots].  weigh = False plants an error: regrets without the own hand's
+    deal weight.
+    """
+
+    def __init__(self, game, variant, weigh=True):
+        self.game, self.variant, self.weigh, self.t = game, variant, weigh, 0
+        self.weight, self.hands, self.boards, self.bucket, self.result = dealt_hands(game)
+        shapes = [(int(b), int(s)) for b, s in zip(game.buckets, game.tree.row_slots, strict=True)]
+        self.regret, self.predicted, self.sums = ([np.zeros(shape) for shape in shapes] for _ in range(3))
+        # Each hand on each board enters the average once, whatever the other player may hold: a deal for each.
+        self.once = [
+            np.unique(self.hands[:, block % 2] * 10**6 + self.boards[:, block // 2], return_index=True)[1]
+            for block in range(len(shapes))
+        ]
+
+    def strategy(self):
+        """By block, [buckets, slots]: the strategy of the next iteration."""
+        arrays, basis = self.game.tree.arrays, self.predicted if self.variant.optimistic else self.regret
+        choose = normal_hedge if self.variant.regret_minimiser == "normal-hedge" else regret_matching
+        found = [np.zeros_like(table) for table in basis]
+        for node in self.game.tree.decisions:
+            row = slice(int(arrays.slot[node]), int(arrays.slot[node] + arrays.count[node]))
+            regrets = basis[arrays.block[node]][:, row]
+            some = regrets.max(axis=1, keepdims=True) > 0
+            found[arrays.block[node]][:, row] = np.where(some, choose(regrets), 1 / arrays.count[node])
+        return found
+
+    def iterate(self):
+        self.t += 1
+        frozen = self.strategy()
+        for player in range(2):
+            sigma = self.strategy() if self.variant.updates == "alternating" else frozen
+            increments = [np.zeros_like(table) for table in self.regret]
+            for block in range(player, len(self.sums), 2):
+                self.sums[block] *= ((self.t - 1) / self.t) ** self.variant.averaging_power
+            ones = np.ones(len(self.weight))
+            self._visit(0, player, sigma, ones, ones, increments)
+            for block in range(player, len(self.regret), 2):
+                old = self.regret[block]
+                self.predicted[block] = old + 2 * increments[block]
+                new = old + increments[block]
+                self.regret[block] = np.where(
+                    new > 0, new * self._factor(self.variant.alpha), new * self._factor(self.variant.beta)
+                )
+
+    def _factor(self, exponent):
+        if np.isinf(exponent):
+            return float(exponent > 0)
+        return self.t**exponent / (self.t**exponent + 1)
+
+    def _visit(self, node, player, sigma, own, other, increments):
+        """[D] chips to `player` below a node; own, other: what the players' strategies contribute to each deal."""
+        arrays, tree, sign = self.game.tree.arrays, self.game.tree, 1 - 2 * player
+        if arrays.kind[node] == TERMINAL:
+            return sign * (arrays.fixed[node] + arrays.showdown[node] * self.result)
+        block, slot = int(arrays.block[node]), int(arrays.slot[node])
+        bucket, total = self.bucket[:, block], np.zeros(len(own))
+        children = list(tree.children(node))
+        shares = [sigma[block][bucket, slot + a] for a in range(len(children))]
+        if arrays.player[node] != player:
+            for share, child in zip(shares, children, strict=True):
+                total += share * self._visit(child, player, sigma, own, other * share, increments)
+            return total
+        values = [
+            self._visit(c, player, sigma, own * s, other, increments) for s, c in zip(shares, children, strict=True)
+        ]
+        total = sum(share * value for share, value in zip(shares, values, strict=True))
+        once = self.once[block]
+        for a, value in enumerate(values):
+            weight = self.weight if self.weigh else self.weight / self.game.cards.reach[player][self.hands[:, player]]
+            gained = np.where(np.abs(value - total) > 1e-11 * np.abs(total), value - total, 0)  # else a tie
+            np.add.at(increments[block], (bucket, slot + a), weight * other * gained)
+            mine = self.game.cards.reach[player][self.hands[once, player]] * own[once] * shares[a][once]
+            np.add.at(self.sums[block], (bucket[once], slot + a), mine)
+        return total

@@ -14,6 +14,9 @@ from statistics import median
 from typing import Any
 
 import rich_click as click
+from bench_abstraction import abstraction
+from bench_checkpoint import checkpoint, lost_updates
+from bench_kernel import kernel
 
 from mccfr.config import Config, config_from
 from mccfr.games.build import build_game
@@ -22,7 +25,7 @@ from mccfr.tables import private_tables
 from mccfr.training.report import Silent
 from mccfr.training.run import train
 from mccfr.training.rundir import METRICS, create_run
-from mccfr.training.solver import Solver
+from mccfr.training.sampled import SampledSolver
 
 ROOT = Path(__file__).resolve().parent.parent
 ENDGAME = ROOT / "runs" / "games" / "river.txt"
@@ -36,17 +39,17 @@ def _subgame(path: Path) -> dict[str, Any]:
     return {"name": "holdem-subgame", "file": str(path.resolve())}
 
 
-def _solver(game: dict[str, Any], algorithm: str) -> Solver:
+def _solver(game: dict[str, Any], algorithm: str) -> SampledSolver:
     """A warm solver on tables of its own: what one worker does, without processes and files."""
     config = _config(game, solver={"algorithm": algorithm, "discount": "linear"})
     built = build_game(config.game, ROOT)
-    solver = Solver(built, config.solver, private_tables(planned_layout(config, built))[0])
+    solver = SampledSolver(built, config.solver, private_tables(planned_layout(config, built))[0])
     solver.warm_up()
     _rates(solver, 0.5)
     return solver
 
 
-def _rates(solver: Solver, seconds: float) -> tuple[float, float]:
+def _rates(solver: SampledSolver, seconds: float) -> tuple[float, float]:
     """(nodes, iterations) per second of processor time."""
     nodes = iterations = 0
     began = time.process_time()
@@ -182,6 +185,10 @@ def formats(game: Path, rounds: int, seconds: float) -> None:
         lambda: _run_rate(_run_document(game, 1, seconds, "zarr")),
     )
     _report(f"{game.name}, table formats", hdf5, zarr, "nodes/s", ("HDF5", "Zarr"))
+
+
+for command in (abstraction, kernel, checkpoint, lost_updates):
+    bench.add_command(command)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from abstraction.clustering.assign import Nearest, group_members, nearest_centres, own_distances
 from abstraction.clustering.centres import group_centres
+from abstraction.clustering.keeping import NOTHING, Keeper
 from abstraction.clustering.points import Problem, clustering_problem, distinct_points
 from abstraction.clustering.seeding import seed_centres, uniform
 from abstraction.jit import njit
@@ -174,6 +175,14 @@ def state_from_arrays(problem: Problem, arrays: Mapping[str, NDArray[Any]]) -> K
     iteration, changed, repaired = (int(value) for value in arrays["counters"])
     inertia, previous = (float(value) for value in arrays["inertia"])
     return KMeansState(centres, *nearest, iteration, inertia, previous, changed, repaired)
+
+
+def begin_or_resume(
+    problem: Problem, k: int, seed: int = 0, keeper: Keeper = NOTHING, phase: str = "lloyd"
+) -> KMeansState:
+    """The state that was kept in the phase, or else the one after seeding; ValueError as `start`."""
+    kept = keeper.resume(phase)
+    return start(problem, k, seed) if kept is None else state_from_arrays(problem, kept)
 
 
 @dataclass(frozen=True)

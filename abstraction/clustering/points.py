@@ -7,7 +7,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from abstraction.clustering.metric import LARGEST, distance_code
-from abstraction.jit import inline_njit, njit
+from abstraction.jit import inline_njit, nogil_njit
+
+
+def _words(points: NDArray[Any]) -> tuple[NDArray[Any], Any]:
+    """The bits of rows as unsigned integers, and those of a negative zero (0 for integers)."""
+    words = np.ascontiguousarray(points).view(f"u{points.dtype.itemsize}")
+    return words, words.dtype.type(1 << (8 * points.dtype.itemsize - 1) if points.dtype.kind == "f" else 0)
 
 
 class DistinctPoints(NamedTuple):
@@ -28,7 +34,7 @@ def _word(words, row, j, negative_zero):
     return np.uint64(0) if word == negative_zero else np.uint64(word)
 
 
-@njit
+@nogil_njit
 def _row_hash(words, row, negative_zero):
     """64-bit hash of a row."""
     state = np.uint64(0x9E3779B97F4A7C15)
@@ -38,15 +44,16 @@ def _row_hash(words, row, negative_zero):
     return state
 
 
-@njit
-def _same_rows(words, one, other, negative_zero):
+@nogil_njit
+def _same_rows(words, one, others, other, negative_zero):
+    """Whether words[one] and others[other] are the same row."""
     for j in range(words.shape[1]):
-        if _word(words, one, j, negative_zero) != _word(words, other, j, negative_zero):
+        if _word(words, one, j, negative_zero) != _word(others, other, j, negative_zero):
             return False
     return True
 
 
-@njit
+@nogil_njit
 def _number_rows(words, negative_zero, slots, tags, firsts, inverse):
     """Number distinct rows in order of appearance: fills inverse [N] and firsts; returns how many there are.
 
@@ -59,7 +66,7 @@ def _number_rows(words, negative_zero, slots, tags, firsts, inverse):
         tag = np.uint32(state >> np.uint64(32))
         place = state & mask
         while slots[place] >= 0:
-            if tags[place] == tag and _same_rows(words, firsts[slots[place]], row, negative_zero):
+            if tags[place] == tag and _same_rows(words, firsts[slots[place]], words, row, negative_zero):
                 break
             place = (place + np.uint64(1)) & mask
         if slots[place] < 0:
@@ -69,7 +76,7 @@ def _number_rows(words, negative_zero, slots, tags, firsts, inverse):
     return count
 
 
-@njit
+@nogil_njit
 def _total_weights(weights, inverse, totals):
     for i in range(weights.shape[0]):
         totals[inverse[i]] += weights[i]
@@ -89,8 +96,7 @@ def distinct_points(points: NDArray[Any], weights: ArrayLike | None = None) -> D
         raise ValueError(f"weights have shape {given.shape}, but there are {rows} points: one weight each is needed")
     if rows >= 2**31:
         raise ValueError(f"{rows} points were given: fewer than 2^31 are allowed")
-    words = np.ascontiguousarray(points).view(f"u{points.dtype.itemsize}")
-    negative_zero = words.dtype.type(1 << (8 * points.dtype.itemsize - 1) if points.dtype.kind == "f" else 0)
+    words, negative_zero = _words(points)
     size = 1 << max(4, (2 * rows - 1).bit_length()) if rows else 16
     slots, tags = np.full(size, -1, np.int32), np.empty(size, np.uint32)
     firsts, inverse = np.empty(rows, np.int32), np.empty(rows, np.int32)
@@ -98,6 +104,92 @@ def distinct_points(points: NDArray[Any], weights: ArrayLike | None = None) -> D
     totals = np.zeros(count, np.int64 if given.dtype.kind in "iub" else np.float64)
     _total_weights(given.astype(totals.dtype, copy=False), inverse, totals)
     return DistinctPoints(points if count == rows else points[firsts[:count]], totals, inverse)
+
+
+@nogil_njit
+def _insert_rows(words, weights, negative_zero, store, table, numbers):
+    """Number rows as they appear, adding new ones to the store; returns how many it holds, −1 if too many.
+
+    store = (words [L, D], totals [L], count); table = (slots [2^b], tags [2^b]); fills numbers [N].
+    """
+    kept, totals, count = store
+    slots, tags = table
+    mask = np.uint64(slots.shape[0] - 1)
+    for row in range(words.shape[0]):
+        state = _row_hash(words, row, negative_zero)
+        tag = np.uint32(state >> np.uint64(32))
+        place = state & mask
+        while slots[place] >= 0:
+            if tags[place] == tag and _same_rows(kept, slots[place], words, row, negative_zero):
+                break
+            place = (place + np.uint64(1)) & mask
+        if slots[place] < 0:
+            if count == kept.shape[0]:
+                return -1
+            slots[place], tags[place] = count, tag
+            kept[count] = words[row]
+            totals[count] = 0
+            count += 1
+        numbers[row] = slots[place]
+        totals[slots[place]] += weights[row]
+    return count
+
+
+@nogil_njit
+def _place_again(kept, count, negative_zero, slots, tags):
+    """Fill a larger table with the rows of the store."""
+    mask = np.uint64(slots.shape[0] - 1)
+    for number in range(count):
+        state = _row_hash(kept, number, negative_zero)
+        place = state & mask
+        while slots[place] >= 0:
+            place = (place + np.uint64(1)) & mask
+        slots[place], tags[place] = number, np.uint32(state >> np.uint64(32))
+
+
+class PointSet:
+    """Distinct rows that arrive part by part, numbered in order of first appearance.
+
+    Memory that `limit` rows would need is asked for at once, but only what is filled is ever touched.
+    """
+
+    def __init__(self, limit: int, dimensions: int, dtype: np.dtype[Any]) -> None:
+        if not 1 <= limit < 2**31:
+            raise ValueError(f"limit is {limit}: 1 to 2^31 - 1 distinct points are allowed")
+        self._rows = np.empty((limit, dimensions), dtype)
+        self._totals = np.empty(limit, np.int64)
+        self._count = 0
+        self._slots, self._tags = np.full(1 << 16, -1, np.int32), np.empty(1 << 16, np.uint32)
+
+    def add(self, rows: NDArray[Any], weights: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Numbers [N] of rows [N, D], their weights [N] added to what the set has.
+
+        Raises ValueError for rows of another shape or dtype, and for more distinct rows than the limit.
+        """
+        if rows.dtype != self._rows.dtype or rows.shape[1:] != self._rows.shape[1:] or weights.shape != (len(rows),):
+            raise ValueError(
+                f"rows are {rows.dtype} of shape {rows.shape}, weights have shape {weights.shape}: "
+                f"{self._rows.dtype} [N, {self._rows.shape[1]}] and [N] are needed"
+            )
+        words, negative_zero = _words(rows)
+        kept = self._rows.view(words.dtype)
+        most = self._count + len(rows)
+        if most > len(self._slots) // 2:
+            size = 1 << (2 * most - 1).bit_length()
+            self._slots, self._tags = np.full(size, -1, np.int32), np.empty(size, np.uint32)
+            _place_again(kept, self._count, negative_zero, self._slots, self._tags)
+        numbers = np.empty(len(rows), np.int32)
+        store, table = (kept, self._totals, self._count), (self._slots, self._tags)
+        count = _insert_rows(words, weights.astype(np.int64, copy=False), negative_zero, store, table, numbers)
+        if count < 0:
+            raise ValueError(f"there are more distinct points than the {len(kept)} that the set was made for")
+        self._count = int(count)
+        return numbers
+
+    def finish(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """The distinct rows [M, D] and their weights [M]; the set takes no more after that."""
+        self._slots, self._tags = np.empty(0, np.int32), np.empty(0, np.uint32)
+        return self._rows[: self._count], self._totals[: self._count]
 
 
 @dataclass(frozen=True)

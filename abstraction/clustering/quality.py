@@ -132,7 +132,7 @@ def adjusted_rand_index(first: NDArray[Any], second: NDArray[Any], weights: Arra
     first, second = np.asarray(first), np.asarray(second)
     if first.shape != second.shape:
         raise ValueError(f"labelings have shapes {first.shape} and {second.shape}: they must label the same items")
-    sizes = [int(labels.max(initial=-1)) + 1 for labels in (first, second)]
+    sizes = [int(labels.max()) + 1 if labels.size else 0 for labels in (first, second)]
     first, _ = _checked(first, None, sizes[0])
     second, _ = _checked(second, None, sizes[1])
     given = None if weights is None else np.asarray(weights)
@@ -149,11 +149,22 @@ def adjusted_rand_index(first: NDArray[Any], second: NDArray[Any], weights: Arra
     if cells > _DENSE_CELLS:
         occurring, keys = np.unique(keys, return_inverse=True)
         cells = len(occurring)
-    both = _pairs(_integer_counts(keys, counted, cells))
-    in_first = _pairs(_integer_counts(first, counted, sizes[0]))
-    in_second = _pairs(_integer_counts(second, counted, sizes[1]))
+    return rand_index_of_counts(
+        _integer_counts(keys, counted, cells),
+        _integer_counts(first, counted, sizes[0]),
+        _integer_counts(second, counted, sizes[1]),
+    )
+
+
+def rand_index_of_counts(both: NDArray[np.int64], first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
+    """Adjusted Rand index from how many items each pair of buckets shares and each bucket holds, in any order.
+
+    Less than 2^32 items in all.
+    """
+    total = int(first.sum())
+    pairs, in_first, in_second = _pairs(both), _pairs(first), _pairs(second)
     everything = total * (total - 1) // 2
-    # (both − chance) / ((in_first + in_second) / 2 − chance) with chance = in_first·in_second / everything.
-    numerator = 2 * (both * everything - in_first * in_second)
+    # (pairs − chance) / ((in_first + in_second) / 2 − chance) with chance = in_first·in_second / everything.
+    numerator = 2 * (pairs * everything - in_first * in_second)
     denominator = (in_first + in_second) * everything - 2 * in_first * in_second
     return numerator / denominator if denominator else 1.0

@@ -11,13 +11,28 @@ order of what equity histograms vary in.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from abstraction.clustering.assign import Members, group_members
-from abstraction.clustering.kmeans import ITERATIONS, TOLERANCE, Clustering, run, start, start_from, step
+from abstraction.clustering.assign import Members, group_members, own_distances
+from abstraction.clustering.centres import group_centres
+from abstraction.clustering.keeping import NOTHING, Arrays, Keeper
+from abstraction.clustering.kmeans import (
+    ITERATIONS,
+    TOLERANCE,
+    Clustering,
+    KMeansState,
+    begin_or_resume,
+    run,
+    start,
+    start_from,
+    state_arrays,
+    state_from_arrays,
+    step,
+)
 from abstraction.clustering.metric import L2
 from abstraction.clustering.points import Problem, clustering_problem, distinct_points
 from abstraction.parallel import run_ranges
@@ -48,6 +63,53 @@ def share_buckets(need: NDArray[np.floating[Any]], room: NDArray[np.int64], k: i
     return shares
 
 
+def group_needs(problem: Problem, members: Members) -> NDArray[np.float64]:
+    """What `share_buckets` takes, [G]: for each group the power of its inertia about its own centre."""
+    empty = np.zeros((len(members.starts) - 1, problem.points.shape[1]), np.float32)
+    centres = group_centres(problem.points, problem.weights, members, empty, problem.metric, problem.workers)
+    labels = np.empty(len(problem.points), np.int32)
+    labels[members.order] = np.repeat(np.arange(len(empty), dtype=np.int32), np.diff(members.starts))
+    nearest = own_distances(problem.points, centres, labels, problem.metric, problem.workers)
+    return _needs(problem, labels, nearest.distances, len(empty))
+
+
+def _needs(
+    problem: Problem, labels: NDArray[np.int32], distances: NDArray[np.float32], groups: int
+) -> NDArray[np.float64]:
+    power = _DIMENSIONS / (_DIMENSIONS + (2 if problem.metric == L2 else 1))
+    return np.asarray(np.bincount(labels, problem.weights * distances, groups) ** power, np.float64)
+
+
+@dataclass
+class _Parts:
+    """Groups that are clustered already: what the phase "buckets" keeps."""
+
+    labels: NDArray[np.int32]
+    centres: NDArray[np.float32]
+    done: int = 0
+    inertia: float = 0.0
+    iterations: int = 0
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        counters = np.array([self.done, self.iterations], np.int64)
+        # Copied, since other groups are being clustered meanwhile.
+        return {
+            "labels": self.labels.copy(),
+            "centres": self.centres.copy(),
+            "counters": counters,
+            "inertia": np.array([self.inertia]),
+        }
+
+
+def _parts(problem: Problem, buckets: int, kept: Arrays | None) -> _Parts:
+    if kept is None:
+        points, dimensions = problem.points.shape
+        return _Parts(np.zeros(points, np.int32), np.zeros((buckets, dimensions), np.float32))
+    labels, centres = np.array(kept["labels"], np.int32), np.array(kept["centres"], np.float32)
+    done, iterations = (int(value) for value in kept["counters"])
+    return _Parts(labels, centres, done, float(kept["inertia"][0]), iterations)
+
+
 def cluster_within(
     problem: Problem,
     members: Members,
@@ -56,15 +118,17 @@ def cluster_within(
     iterations: int = ITERATIONS,
     tolerance: float = TOLERANCE,
     progress: Progress | None = None,
+    keeper: Keeper = NOTHING,
+    besides: Arrays | None = None,
 ) -> Clustering:
     """Cluster each group of distinct points into its share of buckets; groups side by side on the problem's workers.
 
     Buckets are numbered through: group g's follow those of the groups before it.  `iterations` of the result is the
-    largest of any group.  Raises ValueError if a group has fewer points than buckets.
+    largest of any group.  `keeper` gets the groups that are done, and `besides`, in the phase "buckets".  Raises
+    ValueError if a group has fewer points than buckets.
     """
     offsets = np.concatenate([[0], np.cumsum(shares)])
-    labels = np.empty(len(problem.points), np.int32)
-    centres = np.empty((int(offsets[-1]), problem.points.shape[1]), np.float32)
+    found = _parts(problem, int(offsets[-1]), keeper.resume("buckets"))
 
     def cluster(first: int, last: int) -> tuple[float, int]:
         total, most = 0.0, 0
@@ -72,17 +136,82 @@ def cluster_within(
             mine = members.order[members.starts[group] : members.starts[group + 1]]
             part = Problem(problem.points[mine], problem.weights[mine], problem.metric, 1)
             state = run(part, start(part, int(shares[group]), seed, group + 1), iterations, tolerance)
-            centres[offsets[group] : offsets[group + 1]] = state.centres
-            labels[mine] = state.labels + np.int32(offsets[group])
+            found.centres[offsets[group] : offsets[group + 1]] = state.centres
+            found.labels[mine] = state.labels + np.int32(offsets[group])
             total, most = total + state.inertia, max(most, state.iteration)
         return total, most
 
-    inertia, most = 0.0, 0
-    for done, (part, count) in enumerate(run_ranges(cluster, 0, len(shares), 1, problem.workers), 1):
-        inertia, most = inertia + part, max(most, count)
+    for part, count in run_ranges(cluster, found.done, len(shares), 1, problem.workers):
+        found.done, found.inertia = found.done + 1, found.inertia + part
+        found.iterations = max(found.iterations, count)
+        keeper.keep("buckets", lambda: {**found.arrays(), **(besides or {})})
         if progress is not None:
-            progress("buckets", done, len(shares))
-    return Clustering(centres, labels, inertia, most)
+            progress("buckets", found.done, len(shares))
+    return Clustering(found.centres, found.labels, found.inertia, found.iterations)
+
+
+def _within_groups(
+    problem: Problem, k: int, groups: int, seed: int, limits: tuple[int, float], progress: Progress, keeper: Keeper
+) -> KMeansState:
+    """The two levels, without the flat steps that follow; limits = (iterations, tolerance)."""
+    kept = keeper.resume("buckets")
+    if kept is None:
+        state = begin_or_resume(problem, groups, seed, keeper, "groups")
+
+        def tell(latest: KMeansState) -> None:
+            keeper.keep("groups", lambda: state_arrays(latest))
+            progress("groups", latest.iteration, limits[0])
+
+        state = run(problem, state, *limits, tell)
+    else:
+        state = state_from_arrays(problem, {name[6:]: kept[name] for name in kept if name.startswith("group.")})
+    members = group_members(state.labels, groups)
+    shares = share_buckets(_needs(problem, state.labels, state.distances, groups), np.diff(members.starts), k)
+    besides = {f"group.{name}": array for name, array in state_arrays(state).items()}
+    parts = cluster_within(problem, members, shares, seed, *limits, progress, keeper, besides)
+    return start_from(problem, parts.centres, parts.labels)
+
+
+def _keep_flat(keeper: Keeper, state: KMeansState) -> None:
+    keeper.keep("flat", lambda: state_arrays(state))
+
+
+def refine(
+    problem: Problem,
+    k: int,
+    *,
+    seed: int = 0,
+    groups: int | None = None,
+    flat_steps: int = FLAT_STEPS,
+    iterations: int = ITERATIONS,
+    tolerance: float = TOLERANCE,
+    progress: Progress | None = None,
+    keeper: Keeper = NOTHING,
+) -> KMeansState:
+    """Cluster distinct points into k buckets by two levels; the state's `iteration` counts the flat steps.
+
+    With a `keeper` that has something of the phases "groups", "buckets" or "flat" it goes on from there, to the same
+    bits.  Raises ValueError for k larger than the number of points, and groups outside 1 to k.
+    """
+    first = round(k**0.5) if groups is None else groups
+    if not 1 <= k <= len(problem.points):
+        raise ValueError(
+            f"k is {k}, but there are {len(problem.points)} distinct points: choose k at most that, at least 1"
+        )
+    if not 1 <= first <= k:
+        raise ValueError(f"groups is {first}, but k is {k}: 1 to {k} groups are allowed")
+    tell: Progress = progress or (lambda _phase, _done, _of: None)
+    kept = keeper.resume("flat")
+    if kept is None:
+        state = _within_groups(problem, k, first, seed, (iterations, tolerance), tell, keeper)
+        _keep_flat(keeper, state)
+    else:
+        state = state_from_arrays(problem, kept)
+    while state.iteration < flat_steps or state.repaired:
+        state = step(problem, state)
+        _keep_flat(keeper, state)
+        tell("flat", min(state.iteration, flat_steps), flat_steps)
+    return state
 
 
 def two_level(
@@ -101,30 +230,20 @@ def two_level(
 ) -> Clustering:
     """Cluster points [N, D] with weights [N] into k buckets by two levels; as `kmeans` otherwise.
 
-    `groups` of the first level: √k rounded if None.  Every label is the nearest centre's.  Raises ValueError for k
-    larger than the number of distinct points, groups outside 1 to k, and as `clustering_problem` does.
+    `groups` of the first level: √k rounded if None.  Every label is the nearest centre's; `iterations` of the result
+    counts the flat steps.  Raises ValueError for k larger than the number of distinct points, groups outside 1 to k,
+    and as `clustering_problem` does.
     """
     merged = distinct_points(points, weights)
     problem = clustering_problem(merged.points, merged.weights, distance, workers)
-    distinct = len(problem.points)
-    if not 1 <= k <= distinct:
-        raise ValueError(f"k is {k}, but there are {distinct} distinct points: choose k at most that, at least 1")
-    first = round(k**0.5) if groups is None else groups
-    if not 1 <= first <= k:
-        raise ValueError(f"groups is {first}, but k is {k}: 1 to {k} groups are allowed")
-    state = start(problem, first, seed)
-    tell = None if progress is None else (lambda s: progress("groups", s.iteration, iterations))
-    state = run(problem, state, iterations, tolerance, tell)
-    members = group_members(state.labels, first)
-    power = _DIMENSIONS / (_DIMENSIONS + (2 if problem.metric == L2 else 1))
-    need = np.bincount(state.labels, problem.weights * state.distances, first) ** power
-    shares = share_buckets(need, np.diff(members.starts), k)
-    parts = cluster_within(problem, members, shares, seed, iterations, tolerance, progress)
-    state = start_from(problem, parts.centres, parts.labels)
-    for done in range(flat_steps):
-        state = step(problem, state)
-        if progress is not None:
-            progress("flat", done + 1, flat_steps)
-    while state.repaired:
-        state = step(problem, state)
-    return Clustering(state.centres, state.labels[merged.inverse], state.inertia, parts.iterations)
+    state = refine(
+        problem,
+        k,
+        seed=seed,
+        groups=groups,
+        flat_steps=flat_steps,
+        iterations=iterations,
+        tolerance=tolerance,
+        progress=progress,
+    )
+    return Clustering(state.centres, state.labels[merged.inverse], state.inertia, state.iteration)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import rich_click as click
 
 from mccfr import __version__
-from mccfr.cli import abstraction, inspect, play, runs
+from mccfr.cli import abstraction, experiments, inspect, play, runs
 
 EXIT_FAILED, EXIT_BAD_INPUT, EXIT_STOPPED = 1, 2, 75
 
@@ -15,7 +15,7 @@ click.rich_click.COMMAND_GROUPS = {
     "mccfr": [
         {"name": "Before a run", "commands": ["games", "plan"]},
         {"name": "Runs", "commands": ["solve", "resume", "status", "verify"]},
-        {"name": "Results", "commands": ["evaluate", "export", "query"]},
+        {"name": "Results", "commands": ["evaluate", "export", "query", "report", "compare"]},
         {"name": "Cards", "commands": ["abstraction"]},
     ]
 }
@@ -38,7 +38,7 @@ def cli() -> None:
     """
 
 
-for command in (*inspect.COMMANDS, *runs.COMMANDS, *play.COMMANDS, *abstraction.COMMANDS):
+for command in (*inspect.COMMANDS, *runs.COMMANDS, *play.COMMANDS, *experiments.COMMANDS, *abstraction.COMMANDS):
     cli.add_command(command)
 
 

@@ -2,12 +2,16 @@
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import rich_click as click
 
-from mccfr.cli.options import duration_text, json_option, path_type, print_json
+from mccfr.cli.options import bytes_text, duration_text, json_option, path_type, print_json
+
+_LINE_SECONDS = 5.0
 
 
 @click.group()
@@ -16,14 +20,18 @@ def abstraction() -> None:
 
 
 def stage_reporter() -> Callable[[str, float], None]:
-    """Progress of a build as lines on stderr: stage, share done, time so far."""
-    began, last = time.monotonic(), [0.0]
+    """Progress of a build as lines on stderr: stage, share done, time so far and time left of the stage."""
+    began: dict[str, float] = {}
+    last = [0.0]
 
     def report(stage: str, share: float) -> None:
         now = time.monotonic()
-        if share in (0.0, 1.0) or now - last[0] > 5:
-            last[0] = now
-            print(f"{stage}: {share:.0%} after {duration_text(now - began)}", file=sys.stderr, flush=True)
+        spent = now - began.setdefault(stage, now)
+        if share not in (0.0, 1.0) and now - last[0] < _LINE_SECONDS:
+            return
+        last[0] = now
+        left = f", about {duration_text(spent / share * (1 - share))} left" if 0 < share < 1 else ""
+        print(f"{stage}: {share:.0%} after {duration_text(spent)}{left}", file=sys.stderr, flush=True)
 
     return report
 
@@ -35,39 +43,73 @@ def stage_reporter() -> Callable[[str, float], None]:
 def build(recipe: Path, out: Path | None, workers: int) -> None:
     """Build the abstraction that RECIPE describes; streets that are there already are left alone.
 
-    May be killed and started again at any time: finished streets stay. The same recipe gives the same buckets,
-    whatever the number of workers.
+    May be killed and started again at any time: finished streets stay, and a long clustering goes on where it stood.
+    The same recipe gives the same buckets, whatever the number of workers. What it needs of memory is said first.
 
     Example: mccfr abstraction build runs/abstractions/quick.toml
     """
     from abstraction.build import Builder
+    from abstraction.memory import recipe_bytes
     from abstraction.recipe import load_recipe
 
-    target = out or recipe.with_suffix("")
-    built = Builder(load_recipe(recipe), target, workers, stage_reporter()).build()
+    target, loaded = out or recipe.with_suffix(""), load_recipe(recipe)
+    peak = max(recipe_bytes(loaded, workers).values())
+    click.echo(f"mccfr: {target}: {bytes_text(peak)} of memory at most", err=True)
+    built = Builder(loaded, target, workers, stage_reporter()).build()
     click.echo(f"mccfr: {target}: {'built ' + ', '.join(built) if built else 'everything was there already'}", err=True)
+
+
+@contextmanager
+def _damage_is_bad_input() -> Iterator[None]:
+    """Files that are damaged or missing were given by the user: say so in one sentence."""
+    try:
+        yield
+    except OSError as error:
+        raise ValueError(f"{error}: build the abstraction again") from None
 
 
 @abstraction.command()
 @click.argument("directory", metavar="DIR", type=path_type)
+@click.option("--against", metavar="DIR", type=path_type, help="Another abstraction: how alike the buckets are.")
+@click.option("--figure", metavar="FILE", type=path_type, help="Draw the report to FILE.png, .svg or .pdf.")
 @json_option
-def info(directory: Path, as_json: bool) -> None:
-    """What the abstraction in DIR was made from, and how good its buckets are."""
+def info(directory: Path, against: Path | None, figure: Path | None, as_json: bool) -> None:
+    """What the abstraction in DIR was made from, and how good its buckets are.
+
+    Example: mccfr abstraction info runs/abstractions/quick --against runs/abstractions/standard
+    """
     from abstraction.buckets import Abstraction
 
-    found = Abstraction(directory).info()
+    with _damage_is_bad_input():
+        opened = Abstraction(directory)
+        found = opened.info()
+        if against is not None:
+            for street, index in opened.agreement(Abstraction(against)).items():
+                found[street]["adjusted_rand_index"] = index
+    if figure is not None:
+        from abstraction.figure import draw_report
+
+        draw_report(opened, figure)
     if as_json:
         print_json(found)
         return
     for street, facts in found.items():
-        click.echo(f"{street}: {facts['buckets']:,} buckets from {facts['recipe']['features']}")
-        if "explained" in facts:
-            click.echo(
-                f"    {facts['explained']:.2%} of the features' spread explained; equity spread within a bucket "
-                f"{facts['equity_spread']:.4f}; hands in a bucket {facts['smallest_bucket_hands']:,} to "
-                f"{facts['largest_bucket_hands']:,}, median {facts['median_bucket_hands']:,.0f}; "
-                f"{facts['empty_buckets']} empty"
-            )
+        click.echo(_facts_text(street, facts))
+
+
+def _facts_text(street: str, facts: dict[str, Any]) -> str:
+    """A street's report for people."""
+    lines = [f"{street}: {facts['buckets']:,} buckets from {facts['recipe']['features']}"]
+    if "explained" in facts:
+        lines.append(
+            f"    {facts['explained']:.2%} of the features' variance explained; equity spread within a bucket "
+            f"{facts['equity_spread']:.4f}; hands in a bucket {facts['smallest_bucket_hands']:,} to "
+            f"{facts['largest_bucket_hands']:,}, median {facts['median_bucket_hands']:,.0f}; "
+            f"{facts['empty_buckets']} empty"
+        )
+    if "adjusted_rand_index" in facts:
+        lines.append(f"    adjusted Rand index {facts['adjusted_rand_index']:.4f}")
+    return "\n".join(lines)
 
 
 @abstraction.command()
@@ -79,7 +121,8 @@ def bucket(directory: Path, hand: str, board: str, as_json: bool) -> None:
     """The bucket of a hand on a board."""
     from abstraction.buckets import Abstraction
 
-    found = Abstraction(directory).bucket_of_text(hand, board)
+    with _damage_is_bad_input():
+        found = Abstraction(directory).bucket_of_text(hand, board)
     if as_json:
         print_json(found)
     else:

@@ -59,16 +59,32 @@ def plan(config: Path, overrides: tuple[str, ...], as_json: bool) -> None:
 
 
 def _plan_text(plan: dict[str, Any]) -> str:
+    wide = [street for street, pair in enumerate(plan["float64_sums_per_street"]) if any(pair)]
     lines = [
         f"game         {plan['game']}",
         f"tree         {plan['nodes']:,} nodes, {plan['decision_nodes']:,} decisions "
         f"(by street {plan['decision_nodes_per_street']}, actions {plan['actions_per_street']})",
         f"infosets     {plan['infosets']:,} (by player {plan['infosets_per_player']})",
         f"tables       {bytes_text(plan['table_bytes'])} (by street "
-        f"{', '.join(bytes_text(b) for b in plan['bytes_per_street'])})",
-        f"memory       {bytes_text(plan['memory_bytes'])}",
-        f"disk         {bytes_text(plan['disk_bytes'])} at most; a checkpoint {bytes_text(plan['checkpoint_bytes'])}",
+        f"{', '.join(bytes_text(b) for b in plan['bytes_per_street'])}); "
+        f"sums in float64 on streets {wide or 'none'}",
+        f"memory       {bytes_text(plan['memory_bytes'])}, {bytes_text(plan['least_memory_bytes'])} at least ("
+        f"{bytes_text(plan['memory_available_bytes'])} available): tables, bucket tables "
+        f"{bytes_text(plan['bucket_table_bytes'])}, copy for checkpoints {bytes_text(plan['copy_bytes'])}, strategies "
+        f"of evaluations {bytes_text(plan['evaluation_bytes'])}, processes",
+        f"disk         {bytes_text(plan['disk_bytes'])} at most",
+        f"checkpoint   {bytes_text(plan['checkpoint_bytes'])} before compression, about "
+        f"{duration_text(plan['checkpoint_seconds'])} beside the workers, who rest for "
+        f"{duration_text(plan['checkpoint_pause_seconds'])}",
     ]
+    if plan["nodes_per_iteration"] is not None:
+        lines.append(
+            f"iteration    about {plan['nodes_per_iteration']:,.0f} nodes; {plan['iterations_per_second']:,.0f} "
+            "iterations a second"
+        )
+    if plan["visits_per_infoset_per_street"] is not None:
+        visits = ", ".join(f"{count:,.3g}" for count in plan["visits_per_infoset_per_street"])
+        lines.append(f"visits       {visits} to an infoset on average, by street")
     if plan["seconds"] is not None:
         speed = f"{plan['nodes_per_second_assumed'] / 1e6:.0f} M nodes/s"
         lines.append(f"time         about {duration_text(plan['seconds'])}, if the machine does {speed}")

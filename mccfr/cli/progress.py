@@ -14,10 +14,17 @@ _LINE_SECONDS = 10.0
 
 def evaluation_text(record: Mapping[str, Any]) -> str:
     """One line for people."""
+    where = "" if record["nodes_touched"] is None else f"at {record['nodes_touched']:,} nodes: "
+    if record["method"] == "head-to-head":
+        low, high = record["ci95_chips"]
+        return (
+            f"{where}{record['value_chips']:+.4g} chips a hand against {record['against']} (95 %: {low:+.4g} to "
+            f"{high:+.4g}; {record['boards']:,} boards, {duration_text(record['seconds'])})"
+        )
     mbb = record["exploitability_mbb"]
     size = f"{record['exploitability_chips']:.6g} chips" + ("" if mbb is None else f" = {mbb:.6g} mbb/g")
     return (
-        f"at {record['nodes_touched']:,} nodes: exploitability {size}, value for player 0 {record['value_chips']:.6g} "
+        f"{where}exploitability {size}, value for player 0 {record['value_chips']:.6g} "
         f"chips ({record['method']}, {duration_text(record['seconds'])})"
     )
 
@@ -79,8 +86,11 @@ class LiveReporter:
     def evaluation(self, record: Mapping[str, Any]) -> None:
         """Print it above the bar, and keep the last exploitability beside it."""
         mbb = record["exploitability_mbb"]
-        short = f"{record['exploitability_chips']:.4g} chips" if mbb is None else f"{mbb:.4g} mbb/g"
-        self._exploitability = f" · exploitability {short}"
+        if record["method"] == "head-to-head":
+            self._exploitability = f" · {record['value_chips']:+.4g} chips against {record['against']}"
+        else:
+            short = f"{record['exploitability_chips']:.4g} chips" if mbb is None else f"{mbb:.4g} mbb/g"
+            self._exploitability = f" · exploitability {short}"
         self._print(evaluation_text(record))
 
 

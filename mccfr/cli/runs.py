@@ -11,8 +11,11 @@ from mccfr.cli.progress import evaluation_text, reporter
 
 if TYPE_CHECKING:
     from mccfr.config import Config
+    from mccfr.games.game import Game
     from mccfr.tables import TableLayout
     from mccfr.training.rundir import Run
+
+force_option = click.option("--force", is_flag=True, help="Run although memory or disk are too small for it.")
 
 
 @click.command()
@@ -20,22 +23,28 @@ if TYPE_CHECKING:
 @click.option("--run", "directory", type=path_type, help="Run directory; default: runs/NAME for NAME.toml.")
 @limit_options
 @click.option("--set", "overrides", multiple=True, metavar="TABLE.KEY=VALUE", help="Override one key of the config.")
-def solve(config: Path, directory: Path | None, overrides: tuple[str, ...], **limits: Any) -> None:
+@force_option
+def solve(config: Path, directory: Path | None, overrides: tuple[str, ...], force: bool, **limits: Any) -> None:
     """Start the run that CONFIG describes, or continue it where it stands.
 
     Continues if DIR already holds a run of the same game, solver and tables; limits may differ. Ctrl-C, SIGTERM and
-    SIGUSR1 stop it with a checkpoint (exit status 75).
+    SIGUSR1 stop it with a checkpoint (exit status 75). A run that would find too little memory or disk is refused.
 
     Example: mccfr solve runs/leduc.toml --nodes 1e8 --workers 2 --set solver.discount=linear
     """
     from mccfr.config import load_config
-    from mccfr.games.build import configured_game
+    from mccfr.games.build import build_game, configured_game
+    from mccfr.games.holdem_deck import HoldemDeck
     from mccfr.plan import planned_layout
     from mccfr.training import rundir
+    from mccfr.training.evaluator import check_evaluation
+    from mccfr.training.public_chance import with_period
 
     settings = load_config(config, overrides)
     run_settings = msgspec.structs.replace(settings.run, **_given(limits))
     settings = msgspec.structs.replace(settings, run=run_settings)
+    rehearsal = build_game(settings.game, config.parent, settings.abstraction)  # what is wrong, is so at once
+    settings = with_period(settings, rehearsal)
     directory = directory or Path("runs") / config.stem
     if rundir.is_run(directory):
         run = rundir.open_run(directory)
@@ -43,22 +52,27 @@ def solve(config: Path, directory: Path | None, overrides: tuple[str, ...], **li
         run = rundir.with_settings(
             run, run=settings.run, evaluation=settings.evaluation, export=settings.export, tables=settings.tables
         )
-        _train(run)
+        _train(run, force=force)
         return
+    check_evaluation(settings.evaluation, rehearsal)
+    if settings.abstraction is None or isinstance(rehearsal.cards, HoldemDeck):  # sizes are known before it is built
+        _find_room(settings, rehearsal, planned_layout(settings, rehearsal), directory, force)
     _build_abstraction(settings, config.parent)
     game = configured_game(settings, config.parent)
     layout = planned_layout(settings, game)
-    _check_room(layout, settings)
-    _train(rundir.create_run(settings, config.parent, directory, layout), game)
+    warning = _find_room(settings, game, layout, directory, force)
+    _train(rundir.create_run(settings, config.parent, directory, layout), game, warning, force=force)
 
 
 @click.command()
 @click.argument("directory", metavar="DIR", type=path_type)
 @limit_options
-def resume(directory: Path, **limits: Any) -> None:
+@force_option
+def resume(directory: Path, force: bool, **limits: Any) -> None:
     """Continue the run in DIR from its newest checkpoint.
 
-    Limits are totals of the run, except --time; without any, those of the run's own config hold.
+    Limits are totals of the run, except --time; without any, those of the run's own config hold. Refused, as by solve,
+    where memory or disk are too small.
 
     Example: mccfr resume runs/leduc --nodes 2e8
     """
@@ -66,7 +80,7 @@ def resume(directory: Path, **limits: Any) -> None:
 
     run = rundir.open_run(directory)
     settings = msgspec.structs.replace(run.config.run, **_given(limits))
-    _train(rundir.with_settings(run, run=settings))
+    _train(rundir.with_settings(run, run=settings), force=force)
 
 
 def _given(limits: dict[str, Any]) -> dict[str, Any]:
@@ -90,33 +104,42 @@ def _build_abstraction(settings: "Config", base: Path) -> None:
     Builder(recipe, base / wanted.path, max(1, settings.run.workers), stage_reporter()).build()
 
 
-def _check_room(layout: "TableLayout", config: "Config") -> None:
-    """Raise `MemoryError` or `ValueError`, with both numbers, where the live tables would find no room."""
-    from storage.live import check_room
+def _find_room(config: "Config", game: "Game", layout: "TableLayout", directory: Path, force: bool) -> str | None:
+    """Raise `ValueError`, with both numbers, where the run finds too little memory or disk; with `force`, return it."""
+    from mccfr.plan import room_problem
 
-    try:
-        check_room(layout.specs, format=config.tables.format, live_dir=config.tables.live_dir)
-    except OSError as error:  # a full or missing live_dir is bad input, unlike a disk that fails later
-        raise ValueError(error.strerror or str(error)) from None
+    problem = room_problem(config, game, layout, directory)
+    if problem is not None and not force:
+        raise ValueError(f"{problem}; or use --force")
+    return problem
 
 
-def _train(run: "Run", game: Any = None) -> None:
+def _train(run: "Run", game: Any = None, warning: str | None = None, *, force: bool = False) -> None:
     """Train, export if asked, and end the process with 75 after a signal."""
+    from mccfr.config import ignored_keys
+    from mccfr.fullwidth.configured import variant_warnings
     from mccfr.training.run import train
     from mccfr.training.rundir import is_locked
 
     settings = run.config.run
     with reporter() as report:
-        game = run.build_game() if game is None else game
-        if not (run.path("live").is_symlink() and is_locked(run)):  # a running run has its tables already
-            _check_room(run.layout(game), run.config)
+        if game is None:
+            game = run.build_game()
+            if not (run.path("live").is_symlink() and is_locked(run)):  # a running run has its tables already
+                warning = _find_room(run.config, game, run.layout(game), run.directory, force)
+        if warning is not None:
+            report.message(f"going on, as --force says, although {warning}")
+        for sentence in variant_warnings(run.config.solver):
+            report.message(sentence)
+        for key in ignored_keys(run.config.solver):
+            report.message(f"solver.{key} is ignored by algorithm {run.config.solver.algorithm!r}")
         if settings.nodes is None and settings.iterations is None and settings.seconds is None:
             report.message("no limit is set: the run goes on until Ctrl-C stops it (with a checkpoint)")
         report.message(
             f"{run.directory}: {game.name}, {int(game.infosets.sum()):,} infosets, "
             f"{bytes_text(run.layout(game).nbytes)} of tables, {_workers_text(settings.workers)}"
         )
-        outcome = train(run, game, report)
+        outcome = train(run, game, report, force=force)
         if outcome.evaluation is not None and not outcome.evaluated:
             report.message(f"last evaluation {evaluation_text(outcome.evaluation)}")
         export = run.config.export
@@ -158,14 +181,42 @@ def status(directory: Path, as_json: bool) -> None:
         f"state        {found['state']}",
         f"nodes        {found['nodes_touched']:,} (period {found['period']:,})",
         f"iterations   {found['iterations']:,}",
-        f"speed        {found['nodes_per_second'] or 0:,.0f} nodes/s, {_workers_text(found['workers'])}",
+        f"speed        {found['nodes_per_second'] or 0:,.0f} nodes/s, {_workers_text(found['workers'])}"
+        + _speeds_text(found),
         f"checkpoint   {'none yet' if found['checkpoint'] is None else found['checkpoint']}",
         f"tables       {bytes_text(found['tables_bytes'])}" + (f" in {found['live_dir']}" if found["live_dir"] else ""),
         f"trained      {duration_text(found['training_seconds'])}",
+        *_trend_lines(found),
     ]
     if found["last_evaluation"]:
         lines.append(f"evaluation   {evaluation_text(found['last_evaluation'])}")
     click.echo("\n".join(lines))
+
+
+def _speeds_text(found: dict[str, Any]) -> str:
+    """Speeds of the latest metrics, beside that of the session."""
+    now, recent = found["nodes_per_second_now"], found["nodes_per_second_recent"]
+    return "" if now is None else f"; now {now:,.0f}, over the last minutes {recent:,.0f}"
+
+
+def _trend_lines(found: dict[str, Any]) -> list[str]:
+    """What the newest checkpoint's trend line says, for people."""
+    lines, never, lost = [], found["never_reached_per_street"], found["lost_updates"]
+    if never is not None:
+        shares = ", ".join("not kept" if share is None else f"{share:.2%}" for share in never)
+        lines.append(f"never seen   {shares} of the rows, by street")
+    if lost is not None:
+        sentinels = ", ".join(
+            "none" if share is None else f"{share:.1e} ± {error:.0e}"
+            for share, error in zip(lost["sentinels_per_street"], lost["sentinel_errors_per_street"], strict=True)
+        )
+        first = "unknown" if lost["first_decisions"] is None else f"{lost['first_decisions']:.1e}"
+        lines.append(f"lost         {first} of the updates at first decisions; at later ones, by street, {sentinels}")
+    if found["preflop_change"] is not None:
+        lines.append(
+            f"change       {found['preflop_change']:.2%} of the first street's average strategy in a checkpoint"
+        )
+    return lines
 
 
 def _workers_text(workers: int) -> str:

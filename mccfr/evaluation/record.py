@@ -1,40 +1,75 @@
 """One evaluation as a record: the fields of `evaluate --json` and of a line of evaluations.jsonl."""
 
 import time
-from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from mccfr.evaluation.exact import evaluate_exact
+from mccfr.evaluation.head_to_head import head_to_head
 from mccfr.games.game import Game
-from mccfr.strategy import Strategy, average_strategy
+from mccfr.games.holdem_deck import HoldemDeck
+from mccfr.strategy import Strategy
+
+METHODS = ("exact", "head-to-head")
 
 
-def evaluation_record(
-    game: Game, tables: Mapping[str, npt.NDArray[np.generic]] | Strategy, method: str = "exact"
-) -> dict[str, Any]:
-    """Evaluate the average strategy of `strategy_sum` tables (or a strategy) and return the record.
+def check_method(game: Game, method: str) -> None:
+    """Raise `ValueError` where a game cannot be evaluated by a method, or there is no such method."""
+    if method not in METHODS:
+        raise ValueError(f"evaluation method {method!r} is not one of: {', '.join(METHODS)}")
+    if method == "exact" and isinstance(game.cards, HoldemDeck):
+        raise ValueError(f"{game.name} is too large for exact exploitability: use the method head-to-head")
+    if method == "head-to-head" and game.cards is None:
+        raise ValueError(f"{game.name} deals no cards beside its tree: use the method exact")
 
-    Raises `ValueError` for a method that does not exist.
-    """
-    if method != "exact":
-        raise ValueError(f"evaluation method {method!r} is not one of: 'exact'")
+
+def exact_record(game: Game, strategy: Strategy) -> dict[str, Any]:
+    """Value and exploitability of a strategy."""
+    check_method(game, "exact")
     began = time.perf_counter()
-    strategy = tables if isinstance(tables, Strategy) else average_strategy(game, tables)
     found = evaluate_exact(game, strategy)
-    return {
-        "method": "exact",
-        "bound": "exact",
-        "value_chips": found.value_chips,
-        "exploitability_chips": found.exploitability_chips,
-        "exploitability_mbb": found.exploitability_mbb,
-        "best_response_chips": [float(chips) for chips in found.best_response_chips],
+    return _record(
+        "exact",
+        "exact",
+        began,
+        value_chips=found.value_chips,
+        exploitability_chips=found.exploitability_chips,
+        exploitability_mbb=found.exploitability_mbb,
+        best_response_chips=[float(chips) for chips in found.best_response_chips],
+    )
+
+
+def head_to_head_record(
+    game: Game, strategy: Strategy, against: Strategy, name: str, *, boards: int, seed: int
+) -> dict[str, Any]:
+    """Chips a hand that `strategy` wins from `against`, which `name` names, as the mean over both seats."""
+    check_method(game, "head-to-head")
+    began = time.perf_counter()
+    found = head_to_head(game, strategy, against, boards=boards, seed=seed)
+    return _record(
+        "head-to-head",
+        "estimate",
+        began,
+        value_chips=found.mean_chips,
+        ci95_chips=list(found.ci95_chips),
+        against=name,
+        boards=found.boards,
+        seed=seed,
+    )
+
+
+def _record(method: str, bound: str, began: float, **fields: Any) -> dict[str, Any]:
+    record: dict[str, Any] = {
+        "method": method,
+        "bound": bound,
+        "value_chips": None,
+        "exploitability_chips": None,
+        "exploitability_mbb": None,
+        "best_response_chips": None,
         "ci95_chips": None,
         "from": None,
+        "against": None,
         "boards": None,
         "hands": None,
         "seed": None,
-        "seconds": round(time.perf_counter() - began, 6),
     }
+    return record | fields | {"seconds": round(time.perf_counter() - began, 6)}

@@ -30,7 +30,7 @@ def export(
     """Write an average strategy, or the tables it comes from, to `out`: whole, or not at all.
 
     game_document  the `[game]` table of the run's configuration
-    tables         {name: [bucket, slot]}, for zarr and hdf5
+    tables         the run's tables by name, as they are, for zarr and hdf5
     format         policy (a directory, see `mccfr.policy`); zarr, hdf5 (the raw tables); csv, parquet (a row for each
                    infoset and action); openspiel (a TabularPolicy as JSON)
     quantise       policy only: "uint8" or "uint16"

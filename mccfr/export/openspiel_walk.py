@@ -26,7 +26,8 @@ class Walk:
     ) -> None:
         self._source, self._game = source, game
         self._action, self._payoff_scale = action, payoff_scale
-        self._deals = None if source.game.cards is None else _Deals(source.game.cards)
+        cards = source.game.card_model
+        self._deals = None if cards is None else _Deals(cards)
 
     def policy(self) -> dict[str, dict[str, float]]:
         """{information state string: {action id: probability}} of every state where a player acts.

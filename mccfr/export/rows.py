@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from abstraction.boards import PREFLOP_CLASSES
 from mccfr.deal import NO_BUCKET
+from mccfr.games.holdem_deck import HoldemDeck
 from mccfr.hands import board_text, card_names
 from mccfr.lines import line_text
 from mccfr.policy.source import PolicySource
@@ -27,7 +29,8 @@ Row = tuple[str, int, int, str, str, str, float, float, str]
 def strategy_rows(source: PolicySource) -> Iterator[Row]:
     """One row for each infoset that can occur and each of its actions, columns as in COLUMNS, node by node.
 
-    Where an infoset holds several hands (suits merged), hand and board are the first of them.  In trees with hidden
+    Where an infoset holds several hands (suits merged), hand and board are the first of them; in whole hold'em `hand`
+    is a class of hole cards or names the bucket.  In trees with hidden
     moves, `line` is the first history of the infoset and `infoset` its name; elsewhere that column is empty.
     `street` counts from 0 at the root.
     """
@@ -53,6 +56,8 @@ def _infoset_texts(source: PolicySource) -> list[list[tuple[int, str, str]]]:
     cards, blocks = source.game.cards, 2 * source.game.tree.streets
     if cards is None:
         return [[(0, "", "")]] * blocks
+    if isinstance(cards, HoldemDeck):
+        return [_deck_texts(cards, block // 2) for block in range(blocks)]
     names = card_names(cards)
     texts = []
     for block in range(blocks):
@@ -68,6 +73,14 @@ def _infoset_texts(source: PolicySource) -> list[list[tuple[int, str, str]]]:
             ]
         )
     return texts
+
+
+def _deck_texts(deck: HoldemDeck, street: int) -> list[tuple[int, str, str]]:
+    """Buckets of whole hold'em: a class of hole cards where each has its own, else the bucket's number."""
+    count = int(deck.buckets[street, 0])
+    if deck.cards_on(street) or count != PREFLOP_CLASSES:
+        return [(bucket, f"bucket {bucket}", "") for bucket in range(count)]
+    return sorted((bucket, hand, "") for hand, bucket in deck.hand_buckets(street, None).items())
 
 
 def write_csv(out: Path, source: PolicySource) -> None:

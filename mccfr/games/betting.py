@@ -5,19 +5,21 @@ amounts put in at the start, who acts first, and which amounts a player may rais
 whole hand, as in the ACPC protocol: `r300` raises *to* 300.
 """
 
+from array import array
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from mccfr.tree import DECISION, NO_PARENT, NO_PLAYER, NO_SLOT, TERMINAL, CompiledTree, TreeArrays
 
 MAX_NODES = 20_000_000  # a menu that spans more is a mistake, or needs a limit on bets
 
 
-@dataclass(frozen=True)
-class BettingState:
+class BettingState(NamedTuple):
     """A public state: what both players see of the betting."""
 
     put_in: tuple[float, float]  # chips each player has put in over the whole hand
@@ -27,11 +29,23 @@ class BettingState:
     acted: bool = False  # somebody has acted on this street
     last_raise: float = 0  # size of the last bet or raise on this street, at the least the minimum bet
     dealt: bool = False  # board cards are dealt on the way into this state
+    put_in_before: float = 0  # chips each player had put in before this street
 
     @property
     def to_call(self) -> float:
         """Chips that a check or call brings the actor up to: his own blind may be the larger one."""
-        return max(self.put_in)
+        first, second = self.put_in
+        return first if first > second else second
+
+    @property
+    def lowest_raise(self) -> float:
+        """Least amount that a no-limit player with enough chips may raise to: a call and the largest raise so far."""
+        return self.to_call + self.last_raise
+
+    @property
+    def facing(self) -> bool:
+        """Whether the actor has less in than his opponent: he may fold, and there is something to call."""
+        return self.put_in[self.player] < self.put_in[1 - self.player]
 
     def with_put_in(self, amount: float) -> tuple[float, float]:
         """`put_in` once the actor has put in `amount` chips."""
@@ -50,6 +64,8 @@ class BettingRules:
     board_cards: Sequence[int] = ()  # cards dealt on each street; () means none anywhere
     check_closes: bool = False  # half-street games: a check ends the street at once
     raise_text: str = "r{}"  # how a raise is written; the braces hold the amount raised to
+    put_in_before: float = 0  # part of `put_in` that is no bet: each player's ante, or his half of an endgame's pot
+    limp: bool = True  # False: the first action of a hand may not be a mere call of the blind
 
     @property
     def streets(self) -> int:
@@ -62,7 +78,9 @@ class BettingRules:
 
     def start(self) -> BettingState:
         """The first decision of a hand."""
-        return BettingState(self.put_in, self.first_player[0], last_raise=self.minimum_bet)
+        return BettingState(
+            self.put_in, self.first_player[0], last_raise=self.minimum_bet, put_in_before=self.put_in_before
+        )
 
 
 def amount_text(amount: float) -> str:
@@ -70,87 +88,149 @@ def amount_text(amount: float) -> str:
     return str(int(amount)) if amount == int(amount) else repr(float(amount))
 
 
+def raise_bounds(rules: BettingRules, state: BettingState) -> tuple[float, float] | None:
+    """Least and largest amount of no-limit poker that the actor may raise to; None if he may not raise.
+
+    A raise adds at least the street's largest bet or raise so far (at least the minimum bet); a player with fewer chips
+    may still go all-in.  Against a player who is all-in there is no raise: the stacks are equal.
+    """
+    if state.to_call >= rules.stack:
+        return None
+    return min(state.lowest_raise, rules.stack), rules.stack
+
+
+def may_call(rules: BettingRules, state: BettingState) -> bool:
+    """Whether the actor may check or call: always, but for a limp where the rules have none.
+
+    A call of a blind that is all-in is no limp: there is no raise in its place.
+    """
+    opening = state.street == 0 and not state.acted and state.facing
+    return rules.limp or not opening or state.to_call >= rules.stack
+
+
+def fold_value(state: BettingState) -> float:
+    """Chips that player 0 gets when the actor folds."""
+    return -state.put_in[0] if state.player == 0 else state.put_in[1]
+
+
 def raised(state: BettingState, target: float) -> BettingState:
     """The state after the actor has raised to `target` chips."""
-    increment = target - state.to_call
-    return replace(
-        state,
-        put_in=state.with_put_in(target),
-        player=1 - state.player,
-        bets=state.bets + 1,
-        acted=True,
-        last_raise=max(increment, state.last_raise),
-        dealt=False,
+    return BettingState(
+        state.with_put_in(target),
+        1 - state.player,
+        state.street,
+        state.bets + 1,
+        True,
+        max(target - state.to_call, state.last_raise),
+        False,
+        state.put_in_before,
     )
 
 
 def called(rules: BettingRules, state: BettingState) -> BettingState | None:
     """The decision after a check or call, or None if the hand is over (showdown, or all-in and run out)."""
     level = state.to_call
-    put_in = state.with_put_in(level)
+    if level >= rules.stack:
+        return None
     if not (state.acted or rules.check_closes):
-        return replace(state, put_in=put_in, player=1 - state.player, acted=True, dealt=False)
+        return state._replace(put_in=state.with_put_in(level), player=1 - state.player, acted=True, dealt=False)
     street = state.street + 1
-    if street == rules.streets or level >= rules.stack:
+    if street == rules.streets:
         return None
     return BettingState(
-        put_in,
+        (level, level),
         rules.first_player[street],
         street,
         last_raise=rules.minimum_bet,
         dealt=rules.deals_board(street),
+        put_in_before=level,
     )
 
 
 class _Builder:
-    """Grows the record lists; siblings get their numbers together, before the first one's children."""
+    """Expands decisions in depth-first order; siblings get their numbers together, before the first one's children."""
 
     def __init__(self, rules: BettingRules) -> None:
         self.rules = rules
-        self.records: list[list[float]] = []
-        self.label: list[str] = []
-        blocks = 2 * rules.streets
-        self.slots, self.rows = [0] * blocks, [0] * blocks
+        self.label = [""]
+        # Of each decision, in order of expansion: its node, block, number of actions and touched nodes.
+        self.node, self.block, self.count, self.touched = array("i"), array("b"), array("i"), array("b")
+        self.fold_node, self.fold_value = array("i"), array("d")
+        self.end_node, self.end_showdown, self.end_touched = array("i"), array("d"), array("b")
+        self.raise_label: dict[float, str] = {}
+        streets = range(rules.streets)
+        self.run_out = [any(rules.deals_board(later) for later in streets[street + 1 :]) for street in streets]
 
-    def add(self, parent: int, label: str) -> int:
-        if len(self.records) >= MAX_NODES:
+    def add(self, label: str) -> int:
+        if len(self.label) >= MAX_NODES:
             raise ValueError(f"the betting tree has more than {MAX_NODES:,} nodes: limit the bets or offer fewer sizes")
-        #                    kind     player     block count first slot     row    fixed showdown touched parent
-        self.records.append([TERMINAL, NO_PLAYER, -1, 0, -1, NO_SLOT, NO_SLOT, 0.0, 0.0, 1, parent])
         self.label.append(label)
-        return len(self.records) - 1
+        return len(self.label) - 1
 
-    def end_by_fold(self, node: int, state: BettingState) -> None:
-        self.records[node][7] = -state.put_in[0] if state.player == 0 else state.put_in[1]
-
-    def end_by_call(self, node: int, state: BettingState) -> None:
-        rules = self.rules
-        run_out = any(rules.deals_board(street) for street in range(state.street + 1, rules.streets))
-        self.records[node][8:10] = [state.to_call, 1 + run_out]
+    def label_of_raise(self, target: float) -> str:
+        label = self.raise_label.get(target)
+        if label is None:
+            label = self.raise_label[target] = self.rules.raise_text.format(amount_text(target))
+        return label
 
     def expand(self, node: int, state: BettingState) -> list[tuple[int, BettingState]]:
-        """Turn a node into the decision of `state`; its children that are decisions are returned, to be expanded."""
-        rules, block = self.rules, 2 * state.street + state.player
-        facing = state.put_in[state.player] < state.to_call
-        after_call = called(rules, state)
-        targets = rules.raise_targets(state) if state.to_call < rules.stack else ()
-        first = len(self.records)
+        """Record the decision of `state`; its children that are decisions are returned, to be expanded."""
+        rules = self.rules
+        first = len(self.label)
         children: list[tuple[int, BettingState]] = []
-        if facing:
-            self.end_by_fold(self.add(node, "f"), state)
-        call = self.add(node, "c")
-        if after_call is None:
-            self.end_by_call(call, state)
-        else:
-            children.append((call, after_call))
-        for target in targets:
-            children.append((self.add(node, rules.raise_text.format(amount_text(target))), raised(state, target)))
-        count = len(self.records) - first
-        self.records[node][:7] = [DECISION, state.player, block, count, first, self.slots[block], self.rows[block]]
-        self.records[node][9] = 1 + state.dealt
-        self.slots[block] += count
-        self.rows[block] += 1
+        if state.facing:
+            self.fold_node.append(self.add("f"))
+            self.fold_value.append(fold_value(state))
+        if may_call(rules, state):
+            call, after_call = self.add("c"), called(rules, state)
+            if after_call is None:
+                self.end_node.append(call)
+                self.end_showdown.append(state.to_call)
+                self.end_touched.append(1 + self.run_out[state.street])
+            else:
+                children.append((call, after_call))
+        if state.to_call < rules.stack:
+            for target in rules.raise_targets(state):
+                children.append((self.add(self.label_of_raise(target)), raised(state, target)))
+        self.node.append(node)
+        self.block.append(2 * state.street + state.player)
+        self.count.append(len(self.label) - first)
+        self.touched.append(1 + state.dealt)
         return children
+
+    def compiled(self) -> CompiledTree:
+        """The records of all nodes.  Children are numbered in order of expansion, which is that of the rows too."""
+        nodes, blocks = len(self.label), 2 * self.rules.streets
+        decision, block, count = np.array(self.node), np.array(self.block), np.array(self.count)
+        slot, row = np.empty(len(decision), np.int32), np.empty(len(decision), np.int32)
+        slots, rows = np.zeros(blocks, np.int64), np.zeros(blocks, np.int64)
+        for each in range(blocks):
+            own = np.flatnonzero(block == each)
+            ends = np.cumsum(count[own])
+            slot[own], row[own] = ends - count[own], np.arange(len(own))
+            slots[each], rows[each] = count[own].sum(), len(own)
+
+        def column(dtype: type[np.generic], fill: int, *parts: tuple[npt.ArrayLike, npt.ArrayLike]) -> npt.NDArray[Any]:
+            values = np.full(nodes, fill, dtype)
+            for where, those in parts:
+                values[np.asarray(where, np.int64)] = those
+            return values
+
+        arrays = TreeArrays(
+            column(np.int8, TERMINAL, (decision, DECISION)),
+            column(np.int8, NO_PLAYER, (decision, block % 2)),
+            column(np.int8, -1, (decision, block)),
+            column(np.int32, 0, (decision, count)),
+            column(np.int32, -1, (decision, 1 + np.cumsum(count) - count)),
+            column(np.int32, NO_SLOT, (decision, slot)),
+            column(np.int32, NO_SLOT, (decision, row)),
+            column(np.float64, 0, (self.fold_node, self.fold_value)),
+            column(np.float64, 0, (self.end_node, self.end_showdown)),
+            np.ones(nodes, np.float64),
+            column(np.int8, 1, (decision, self.touched), (self.end_node, self.end_touched)),
+        )
+        parent = np.concatenate([[NO_PARENT], np.repeat(decision, count)]).astype(np.int32)
+        return CompiledTree(arrays, parent, self.label, self.rules.streets, slots, rows)
 
 
 def build_tree(rules: BettingRules) -> CompiledTree:
@@ -159,30 +239,8 @@ def build_tree(rules: BettingRules) -> CompiledTree:
     Raises `ValueError` if it grows beyond MAX_NODES.
     """
     builder = _Builder(rules)
-    todo = [(builder.add(NO_PARENT, ""), rules.start())]
+    todo = [(0, rules.start())]
     while todo:
         node, state = todo.pop()
         todo.extend(reversed(builder.expand(node, state)))
-    columns = list(zip(*builder.records, strict=True))
-    kind, player, block, count, first, slot, row, fixed, showdown, touched, parent = columns
-    arrays = TreeArrays(
-        np.array(kind, np.int8),
-        np.array(player, np.int8),
-        np.array(block, np.int8),
-        np.array(count, np.int32),
-        np.array(first, np.int32),
-        np.array(slot, np.int32),
-        np.array(row, np.int32),
-        np.array(fixed, np.float64),
-        np.array(showdown, np.float64),
-        np.ones(len(kind), np.float64),
-        np.array(touched, np.int8),
-    )
-    return CompiledTree(
-        arrays,
-        np.array(parent, np.int32),
-        builder.label,
-        rules.streets,
-        np.array(builder.slots, np.int64),
-        np.array(builder.rows, np.int64),
-    )
+    return builder.compiled()

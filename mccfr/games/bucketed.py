@@ -20,7 +20,7 @@ def bucketed(game: Game, abstraction: Abstraction) -> Game:
     that its owner may hold are left out, so numbers here are not those of the abstraction.  Raises `ValueError` for a
     game without 52 cards and two hole cards.
     """
-    if game.cards is None or not game.name.startswith("holdem"):
+    if not isinstance(game.cards, CardModel) or not game.name.startswith("holdem"):
         raise ValueError(f"[abstraction] is for hold'em games, and game.name = {game.name!r}: leave the table out")
     cards = game.cards
     bucket, counts = [], []

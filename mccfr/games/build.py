@@ -3,11 +3,14 @@
 from pathlib import Path
 
 from mccfr.config import (
+    AbstractionConfig,
     AkqGame,
     ClairvoyanceGame,
     Config,
+    FlopHoldemGame,
     GameConfig,
     GoofspielGame,
+    HoldemGame,
     HoldemSubgame,
     KuhnGame,
     LeducGame,
@@ -16,12 +19,16 @@ from mccfr.config import (
     PokerGame,
 )
 from mccfr.games.game import Game
+from mccfr.games.holdem import flop_holdem, holdem
+from mccfr.games.holdem_deck import HoldemDeck
 from mccfr.games.holdem_subgame import endgame_path, holdem_subgame
 from mccfr.games.poker import akq, clairvoyance, kuhn, leduc, poker
 
 
-def build_game(config: GameConfig, base: Path) -> Game:
+def build_game(config: GameConfig, base: Path, abstraction: AbstractionConfig | None = None) -> Game:
     """Compile the game of a `[game]` table; files it names are relative to `base`, the directory of the TOML file.
+
+    `abstraction` is for whole hold'em, which is nothing without one; other games ignore it.
 
     Raises `ValueError` for parameters no game can have, `OSError` for a file that cannot be read.
     """
@@ -38,6 +45,10 @@ def build_game(config: GameConfig, base: Path) -> Game:
             return clairvoyance(config)
         case HoldemSubgame():
             return holdem_subgame(config, base)
+        case HoldemGame():
+            return holdem(config, abstraction, base)
+        case FlopHoldemGame():
+            return flop_holdem(config, abstraction, base)
         case GoofspielGame():
             from mccfr.games.goofspiel import goofspiel
 
@@ -55,15 +66,20 @@ def build_game(config: GameConfig, base: Path) -> Game:
 def configured_game(config: Config, base: Path) -> Game:
     """The game of a whole configuration: `[game]`, on the buckets of `[abstraction]` if there is one.
 
-    Raises as `build_game`, and `ValueError` for an abstraction that is absent or does not suit the game.
+    Pruning goes over histories: for it, cards are put into the tree.  Raises as `build_game`, and `ValueError` for an
+    abstraction that is absent or does not suit the game, and for too many histories.
     """
-    game = build_game(config.game, base)
-    if config.abstraction is None:
-        return game
-    from abstraction.buckets import Abstraction
-    from mccfr.games.bucketed import bucketed
+    game = build_game(config.game, base, config.abstraction)
+    if config.abstraction is not None and not isinstance(game.cards, HoldemDeck):
+        from abstraction.buckets import Abstraction
+        from mccfr.games.bucketed import bucketed
 
-    return bucketed(game, Abstraction(base / config.abstraction.path))
+        game = bucketed(game, Abstraction(base / config.abstraction.path))
+    if config.solver.algorithm == "cfr" and config.solver.pruning != "none" and game.card_model is not None:
+        from mccfr.games.expanded import expand
+
+        game = expand(game).game
+    return game
 
 
 def game_files(config: GameConfig, base: Path) -> list[Path]:

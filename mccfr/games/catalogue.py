@@ -18,6 +18,8 @@ EXAMPLES: dict[str, dict[str, Any] | None] = {
     "akq": {},
     "clairvoyance": {"streets": 2, "bet": 1.0, "probability": 0.2},
     "holdem-subgame": None,  # needs the user's file
+    "holdem": None,  # needs an abstraction: see runs/hunl-quick.toml and `mccfr plan`
+    "flop-holdem": {},
     "openspiel": None,  # needs an optional package
 }
 """Parameters of the example whose counts are shown; None: none can be shown."""

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.deal import CardModel
+from mccfr.games.holdem_deck import HoldemDeck
 from mccfr.tree import CHANCE, DECISION, CompiledTree
 
 
@@ -13,16 +14,26 @@ from mccfr.tree import CHANCE, DECISION, CompiledTree
 class Game:
     """A game ready for tables, kernels and evaluation.
 
-    `cards` is None where chance and hidden moves are in the tree.  `offset_chips` is added to player 0's value in
+    `cards` is None where chance and hidden moves are in the tree, and a deck where boards are too many to list.
+    `offset_chips` is added to player 0's value in
     reports (money in the pot that neither player put there); kernels see the zero-sum game without it.
     """
 
     name: str
     tree: CompiledTree
-    cards: CardModel | None
+    cards: CardModel | HoldemDeck | None
     offset_chips: float = 0.0
     big_blind_chips: float | None = None
     pot_chips: float = 1.0  # what is in the pot at the root: the scale on which errors of a value are judged
+
+    @property
+    def card_model(self) -> CardModel | None:
+        """The listed cards of the game, None if it has none; `ValueError` for whole hold'em, which lists no boards."""
+        if isinstance(self.cards, HoldemDeck):
+            raise ValueError(
+                f"{self.name} has too many boards to list them: this works for small games and endgames only"
+            )
+        return self.cards
 
     @property
     def buckets(self) -> npt.NDArray[np.int64]:

@@ -18,8 +18,7 @@ def count_histories(game: Game) -> int | None:
     """
     if game.cards is None:
         return len(game.tree.arrays.kind)
-    deck = _whole_deck(game.cards)
-    if deck is None:
+    if not isinstance(game.cards, CardModel) or (deck := _whole_deck(game.cards)) is None:
         return None
     arrays, parent = game.tree.arrays, game.tree.parent
     street = np.where(arrays.kind == TERMINAL, arrays.block[parent] // 2, arrays.block // 2)

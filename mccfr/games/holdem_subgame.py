@@ -52,6 +52,7 @@ def holdem_subgame(config: HoldemSubgame, base: Path) -> Game:
         stack=config.stack,
         minimum_bet=config.big_blind,
         board_cards=(0, 1)[:streets],
+        put_in_before=half,
     )
     return Game(
         "holdem-subgame",

@@ -1,70 +1,178 @@
-"""Action abstraction for no-limit hold'em: which amounts a player may raise to (`[game.menu]`)."""
+"""Action abstraction for no-limit hold'em: which amounts a player may raise to (`[game.menu]`).
+
+A table of sizes has either `first` (the street's first bet) and `later` (raises), or `sizes`: a list for each number of
+bets so far on the street, the last of which goes on.  An empty list offers no bet.  A blind is no bet here: the first
+raise over it is a first bet.  Each key is looked up for the player on the street (`[game.menu.flop.button]`), then for
+the street (`[game.menu.flop]`), then in `[game.menu]`.
+"""
 
 import re
-from collections.abc import Callable, Sequence
-from math import inf
+from collections.abc import Callable, Iterator, Sequence
+from math import floor, inf
+from typing import NamedTuple
 
-from mccfr.config import Menu, StreetMenu
+from mccfr.config import Menu, PlayerMenu, StreetMenu
 from mccfr.games.betting import BettingState
 
 STREET_NAMES = ("preflop", "flop", "turn", "river")
+PLAYER_NAMES = ("big_blind", "button")
+"""Players by position: an endgame's position 0 acts first, as the big blind does after the flop."""
+
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)(p|x|bb)?")
+_ALL_IN = "allin"
+_Table = Menu | StreetMenu | PlayerMenu
 
 
-def size_target(size: str, state: BettingState, stack: float, big_blind: float) -> float:
-    """Amount that a menu's size raises to, before the limits of the rules.
+class Size(NamedTuple):
+    """A parsed bet size: `0.5p` is Size(0.5, "p"), `300` is Size(300, "")."""
 
-    `0.5p`: of the pot after calling; `3x`: times the last bet (its total on this street is not kept: times the amount
-    the opponent has put in); `2.5bb`: to so many big blinds; `300`: to so many chips; `allin`.
-    Raises `ValueError` for a size that is none of these or not above zero.
-    """
-    if size == "allin":
-        return stack
-    match = _SIZE.fullmatch(size)
+    number: float  # inf for all-in
+    unit: str  # "p", "x", "bb", "" for chips, "allin"
+
+    def target(self, state: BettingState, big_blind: float) -> float:
+        """Amount raised to, over the whole hand, before the limits of the rules.
+
+        `0.5p`: the call plus this share of the pot after calling; `3x`: to so many times the last bet; `2.5bb`: to so
+        many big blinds; `300`: to so many chips.  The last three count what is put in on this street alone, as one says
+        it at a table; before the flop the blind is a bet.
+        """
+        level = state.to_call
+        match self.unit:
+            case "p":
+                return level + self.number * 2 * level
+            case "x":
+                return state.put_in_before + self.number * (level - state.put_in_before)
+            case "bb":
+                return state.put_in_before + self.number * big_blind
+        return state.put_in_before + self.number
+
+
+class _Plan(NamedTuple):
+    """What one player may bet on one street."""
+
+    sizes: Sequence[Sequence[Size]]  # by number of bets so far; the last goes on
+    limit: float  # bets that are not all-in
+    threshold: float | None  # share of the stack above which a size becomes all-in
+
+
+def parse_size(text: str, key: str) -> Size:
+    """A bet size of the table entry `key`; `ValueError` for one of another form, or not above zero."""
+    if text == _ALL_IN:
+        return Size(inf, _ALL_IN)
+    match = _SIZE.fullmatch(text)
     if not match or float(match[1]) <= 0:
-        raise ValueError(f"bet size {size!r}: expected a number above 0 with p, x, bb or nothing behind it, or 'allin'")
-    number, unit = float(match[1]), match[2]
-    level = state.to_call
-    return {"p": level + number * 2 * level, "x": number * level, "bb": number * big_blind, None: number}[unit]
-
-
-def _street_menu(menu: Menu, street: int) -> tuple[Sequence[str], Sequence[str], float]:
-    """Sizes of the first bet and of later raises on a street, and the limit on bets."""
-    own = getattr(menu, STREET_NAMES[street]) or StreetMenu()
-    limit = own.max_bets if own.max_bets is not None else menu.max_bets
-    return (
-        menu.first if own.first is None else own.first,
-        menu.later if own.later is None else own.later,
-        inf if limit is None else limit,
-    )
+        raise ValueError(
+            f"{key}: bet size {text!r} is not allowed: it must be a number above 0 with p, x, bb or nothing behind it, "
+            "or 'allin'"
+        )
+    return Size(float(match[1]), match[2] or "")
 
 
 def menu_targets(
-    menu: Menu, stack: float, big_blind: float, first_street: int
+    menu: Menu, stack: float, big_blind: float, first_street: int, *, whole_chips: bool = False
 ) -> Callable[[BettingState], Sequence[float]]:
     """The `raise_targets` of a menu; street 0 of the tree is `first_street` (0 preflop .. 3 river).
 
-    A target is at least a minimum raise; at or above the stack it is dropped in favour of all-in; preflop the big blind
-    counts as one bet towards the limit, and the first raise over it is a `first` bet.  Bad sizes: `ValueError`.
+    A target is at least a minimum raise, and the nearest whole number of chips if `whole_chips`.  One above
+    `allin_threshold` times the stack becomes all-in; without a threshold, one at or above the stack is dropped in
+    favour of all-in.  At most `max_bets` bets on a street are not all-in; preflop the big blind counts as one.
+    Raises `ValueError`, of one sentence, for a menu that says nothing sensible on these streets.
     """
-    plans = [_street_menu(menu, street) for street in range(4)]
-    for first, later, _ in plans:
-        for size in (*first, *later):
-            size_target(size, BettingState((1, 1), 0), stack, big_blind)
+    _check(menu, first_street)
+    plans = [[_plan(menu, street, player) for player in (0, 1)] for street in range(first_street, 4)]
+    blind_bets = int(first_street == 0)
 
     def targets(state: BettingState) -> Sequence[float]:
-        street = state.street + first_street
-        first, later, limit = plans[street]
-        sizes = later if state.bets else first
-        lowest = state.to_call + max(state.last_raise, big_blind)
+        plan = plans[state.street][state.player]
+        within = state.bets + (blind_bets if state.street == 0 else 0) < plan.limit
+        lowest = state.lowest_raise
         found = set()
-        for size in sizes:
-            if size == "allin":
+        for size in plan.sizes[min(state.bets, len(plan.sizes) - 1)]:
+            if size.unit == _ALL_IN:
                 found.add(stack)
-            elif state.bets + (street == 0) < limit:
-                target = max(size_target(size, state, stack, big_blind), lowest)
-                if target < stack:
+            elif within:
+                target = size.target(state, big_blind)
+                target = max(floor(target + 0.5) if whole_chips else target, lowest)
+                if plan.threshold is not None:
+                    found.add(stack if target / stack > plan.threshold else target)
+                elif target < stack:
                     found.add(target)
         return sorted(found)
 
     return targets
+
+
+def _tables(menu: Menu, street: int, player: int) -> list[tuple[str, _Table]]:
+    """The tables that may say something about a player on a street, the nearest first, with their keys."""
+    name = STREET_NAMES[street]
+    own = getattr(menu, name)
+    players = own and getattr(own, PLAYER_NAMES[player])
+    found = [(f"game.menu.{name}.{PLAYER_NAMES[player]}", players), (f"game.menu.{name}", own), ("game.menu", menu)]
+    return [(key, table) for key, table in found if table is not None]
+
+
+def _bet_sizes(menu: Menu, street: int, player: int) -> list[tuple[str, Sequence[str]]]:
+    """Key and sizes of the first bet, of the first raise, and so on."""
+    first: list[tuple[str, Sequence[str]]] = []
+    later: list[tuple[str, Sequence[str]]] = []
+    for key, table in _tables(menu, street, player):
+        by_bets = [(f"{key}.sizes[{bets}]", sizes) for bets, sizes in enumerate(table.sizes or ())]
+        if not first and (by_bets or table.first is not None):
+            first = by_bets[:1] or [(f"{key}.first", table.first or ())]
+        if not later and (by_bets or table.later is not None):
+            later = by_bets[1:] or by_bets or [(f"{key}.later", table.later or ())]
+    return first + later
+
+
+def _plan(menu: Menu, street: int, player: int) -> _Plan:
+    tables = [table for _, table in _tables(menu, street, player)]
+    limit = next((table.max_bets for table in tables if table.max_bets is not None), inf)
+    threshold = next((table.allin_threshold for table in tables if table.allin_threshold is not None), None)
+    sizes = [[parse_size(text, key) for text in texts] for key, texts in _bet_sizes(menu, street, player)]
+    return _Plan(sizes, limit, threshold)
+
+
+def _check(menu: Menu, first_street: int) -> None:
+    """Raise `ValueError` for what no menu can say, and for what this one cannot say from `first_street` on."""
+    for key, table in _all_tables(menu):
+        _check_table(key, table)
+    if first_street > 0 and not menu.limp:
+        raise ValueError("game.menu.limp = False is not allowed in an endgame, where nobody can limp: leave it out")
+    for street in range(max(first_street, 1), 4):
+        for player in (0, 1):
+            key, texts = _bet_sizes(menu, street, player)[0]
+            for text in texts:
+                if parse_size(text, key).unit == "x":
+                    raise ValueError(
+                        f"{key}: bet size {text!r} is not allowed for the first bet of the {STREET_NAMES[street]}: "
+                        "there is no last bet to multiply, so give p, bb or chips there"
+                    )
+
+
+def _all_tables(menu: Menu) -> Iterator[tuple[str, _Table]]:
+    """All tables of a menu with their keys, those of streets and players that a game lacks too."""
+    tables = (entry for street in range(4) for player in (0, 1) for entry in _tables(menu, street, player))
+    yield from dict(tables).items()
+
+
+def _check_table(key: str, table: _Table) -> None:
+    plain = type(table)()  # a written-out default counts as not given: runs keep their configuration that way
+    given = [n for n in ("first", "later") if tuple(getattr(table, n) or ()) != tuple(getattr(plain, n) or ())]
+    if table.sizes is not None and given:
+        raise ValueError(
+            f"{key}.sizes and {key}.{given[0]} are both given: sizes stands in place of first and later, so drop one"
+        )
+    if table.sizes is not None and not table.sizes:
+        raise ValueError(f"{key}.sizes = [] is not allowed: it needs at least one list, for the first bet of a street")
+    for name, texts in (("first", table.first), ("later", table.later)):
+        for text in texts or ():
+            parse_size(text, f"{key}.{name}")
+    for bets, texts in enumerate(table.sizes or ()):
+        for text in texts:
+            parse_size(text, f"{key}.sizes[{bets}]")
+    if table.max_bets is not None and table.max_bets < 0:
+        raise ValueError(f"{key}.max_bets = {table.max_bets} is not allowed: it must be at least 0")
+    if table.allin_threshold is not None and not 0 < table.allin_threshold <= 1:
+        raise ValueError(
+            f"{key}.allin_threshold = {table.allin_threshold} is not allowed: it must be above 0 and at most 1"
+        )

@@ -12,6 +12,15 @@
 An infoset is a decision node and a bucket: its probabilities are row `bucket` of the node's block, columns
 `slot .. slot+count-1` in the order of the node's children.  The bucket of a hand on a board is
 cards_bucket_streetS[player, board, hand]; trees with hidden moves have bucket 0 only.
+
+Whole hold'em has, in place of the cards_ files:
+
+    deck_buckets_street0.npy ...   [canonical boards, 1326] bucket of each combination of hole cards; preflop one row
+    deck_location_3.npy, 4, 5      [C(52, n)] int32 by the rank of a board, C(c0, 1) + C(c1, 2) + ... over its cards in
+                                   ascending order: row of the bucket table · 32 + suit permutation
+    deck_hole_permutation.npy      [24, 1326] int16: the combination that each one becomes under a suit permutation
+
+so that the bucket of a hand is deck_buckets_streetS[row, deck_hole_permutation[permutation, combination]].
 """
 
 from collections.abc import Mapping
@@ -20,11 +29,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from abstraction.boards import board_classes, board_tables
+from abstraction.cards import CARD_COUNT, card_text
 from mccfr.deal import CardModel
 from mccfr.games.game import Game
+from mccfr.games.holdem_deck import HoldemDeck
 from mccfr.hands import card_names
 from mccfr.tree import CompiledTree, TreeArrays
 
+DECK = "deck_"
+"""How the files of a whole deck's buckets begin: too large to be read at once, they are mapped."""
 FORMAT = "policy"
 FORMAT_VERSION = 1
 META = "meta.json"
@@ -43,8 +57,10 @@ def game_arrays(game: Game) -> Arrays:
     """The game's arrays by the name of their file, without its ending."""
     arrays: Arrays = {f"tree_{name}": getattr(game.tree.arrays, name) for name in TreeArrays._fields}
     arrays["tree_parent"] = game.tree.parent
-    if game.cards is not None:
-        cards = game.cards
+    cards = game.cards
+    if isinstance(cards, HoldemDeck):
+        arrays |= _deck_arrays(cards)
+    elif cards is not None:
         for name in ("hand_cards", "reach", "strength", "buckets"):
             arrays[f"cards_{name}"] = getattr(cards, name)
         for street in range(cards.streets):
@@ -56,7 +72,7 @@ def game_arrays(game: Game) -> Arrays:
 def game_texts(game: Game) -> Texts:
     """The game's lists of text by the name of their file, without its ending."""
     texts = {"tree_label": list(game.tree.label)}
-    if game.cards is not None:
+    if isinstance(game.cards, CardModel):
         texts["cards_hand_names"] = list(game.cards.hand_names)
     if game.tree.infoset_names is not None:
         for player in range(2):
@@ -74,6 +90,7 @@ def game_fields(game: Game) -> dict[str, Any]:
         "offset_chips": game.offset_chips,
         "counts": game.counts(),
         "streets": tree.streets,
+        "board_cards": list(game.cards.board_cards) if isinstance(game.cards, HoldemDeck) else None,
         "card_numbering": _card_numbering(game),
         "blocks": [_block_fields(game, block) for block in range(2 * tree.streets)],
     }
@@ -94,7 +111,10 @@ def _block_fields(game: Game, block: int) -> dict[str, Any]:
 
 def _card_numbering(game: Game) -> dict[str, Any] | None:
     """Text of every card, by number, and how hands are numbered; None where hands have no cards."""
-    if game.cards is None or not (names := card_names(game.cards)):
+    names: dict[int, str]
+    if isinstance(game.cards, HoldemDeck):
+        names = {card: card_text(card) for card in range(CARD_COUNT)}
+    elif game.cards is None or not (names := card_names(game.cards)):
         return None
     return {
         "card": "rank times the number of suits, plus suit",
@@ -121,8 +141,30 @@ def rebuild_game(meta: Mapping[str, Any], arrays: Arrays, texts: Texts) -> Game:
         np.array([block["rows"] for block in meta["blocks"]], np.int64),
         (texts["infosets_player0"], texts["infosets_player1"]) if "infosets_player0" in texts else None,
     )
-    cards = _rebuild_cards(meta["streets"], arrays, texts["cards_hand_names"]) if "cards_reach" in arrays else None
+    cards: CardModel | HoldemDeck | None = None
+    if "cards_reach" in arrays:
+        cards = _rebuild_cards(meta["streets"], arrays, texts["cards_hand_names"])
+    elif meta.get("board_cards"):
+        cards = _rebuild_deck(meta, arrays)
     return Game(meta["name"], tree, cards, meta["offset_chips"], meta["big_blind_chips"], meta["pot_chips"])
+
+
+def _deck_arrays(deck: HoldemDeck) -> Arrays:
+    """Bucket tables of every street and what finds a hand in them."""
+    locate = board_tables()
+    arrays: Arrays = {f"{DECK}buckets_street{street}": table for street, table in enumerate(deck.load())}
+    arrays |= {
+        f"{DECK}location_{cards}": board_classes(cards).location
+        for cards in map(deck.cards_on, range(deck.streets))
+        if cards
+    }
+    return arrays | {f"{DECK}hole_permutation": locate.hole_permutation}
+
+
+def _rebuild_deck(meta: Mapping[str, Any], arrays: Arrays) -> HoldemDeck:
+    tables = [arrays[f"{DECK}buckets_street{street}"] for street in range(meta["streets"])]
+    buckets = np.array([block["buckets"] for block in meta["blocks"]], np.int64).reshape(-1, 2)
+    return HoldemDeck(tuple(meta["board_cards"]), buckets, lambda: tables)
 
 
 def _rebuild_cards(streets: int, arrays: Arrays, names: list[str]) -> CardModel:

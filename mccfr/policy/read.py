@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.games.game import Game
-from mccfr.policy.layout import FORMAT, FORMAT_VERSION, META, rebuild_game
+from mccfr.policy.layout import DECK, FORMAT, FORMAT_VERSION, META, rebuild_game
 from mccfr.policy.quantise import TOTALS, dequantise
 from mccfr.policy.source import place
 from mccfr.strategy import Strategy, row_starts
@@ -67,15 +67,17 @@ class Policy:
     @classmethod
     def _open(cls, path: Path, meta: Mapping[str, Any]) -> "Policy":
         dtype, tables = meta["quantisation"]["dtype"], set(_table_names(meta))
+        mapped = {name for name in meta["files"] if name.startswith(DECK)}
         if TOTALS.get(dtype) != meta["quantisation"]["total"]:
             raise ValueError(f"{path / META} has the quantisation {meta['quantisation']}, which is unknown here")
         for name in meta["files"]:
-            _refuse(path, file_problem(path, meta, name, content=name not in tables))
+            _refuse(path, file_problem(path, meta, name, content=name not in tables | mapped))
         arrays, texts = {}, {}
         for name in set(meta["files"]) - tables:
             stem, _, ending = name.rpartition(".")
             if ending == "npy":
-                arrays[stem] = np.load(path / name, allow_pickle=False)
+                array = np.load(path / name, allow_pickle=False, mmap_mode="r" if name in mapped else None)
+                arrays[stem] = np.asarray(array)
             else:
                 texts[stem] = json.loads((path / name).read_bytes())
         game = rebuild_game(meta, arrays, texts)

@@ -11,6 +11,32 @@ from abstraction.jit import intrinsic, njit, types
 START, STOP, NODE_LIMIT = 0, 1, 2
 """Cells of a kernel's `limits` [3] int64: deals START..STOP-1 of the batch, fewer once NODE_LIMIT nodes are reached."""
 
+_LOWER = np.uint64(0xFFFFFFFF)
+
+GUESSED_DEALS = 64
+"""Deals whose paths outcome sampling guesses together: enough to keep many cache misses under way."""
+
+GUESSED_STEP = np.dtype([("row", np.int64), ("word", np.uint64), ("node", np.int32), ("action", np.int32)])
+"""A decision on a guessed path: first regret cell, random word, packed node, action.  24 bytes, read as one."""
+
+
+class Pruning(NamedTuple):
+    """Sampled pruning of external sampling (Brown & Sandholm 2019, "Superhuman AI for multiplayer poker", supplement).
+
+    active  int64    1: on most traversals the traverser does not look at hopeless actions
+    below   float64  chips: hopeless is an action with a regret below -below·weight, weight that of new updates
+    floor   float64  chips, above `below`: regrets are kept at -floor·weight or more, so that actions can come back
+    """
+
+    active: int
+    below: float
+    floor: float
+
+
+NO_PRUNING = Pruning(0, 0.0, 0.0)
+PRUNED_SHARE = 0.95
+"""Share of the traversals that prune."""
+
 
 class Hand(NamedTuple):
     """Where the rows of the hand being played begin: element offsets [B] int64 into the flat tables, by block."""
@@ -29,6 +55,8 @@ class Worklist(NamedTuple):
     child  [N] int32  place of the first child in the worklist, -1: the hand ended here (packed); child node (general)
     value  [N] R      chips for the traverser
     sigma  [E] R      current strategies of the rows visited
+    updated [1] int64 table rows updated so far, added to by every call: regrets at the traverser's decisions, sums at
+                      the opponent's
     """
 
     order: npt.NDArray[np.int32]
@@ -36,17 +64,38 @@ class Worklist(NamedTuple):
     child: npt.NDArray[np.int32]
     value: npt.NDArray[np.floating]
     sigma: npt.NDArray[np.floating]
+    updated: npt.NDArray[np.int64]
     hand: Hand
+
+
+class Guesses(NamedTuple):
+    """Paths guessed ahead of time, W = 2·GUESSED_DEALS of them of at most L decisions (packed trees, B blocks).
+
+    word    [W] uint64           what each traversal draws from (`random_at`)
+    length  [W] int64            decisions on each path
+    step    [W·(L+1)] GUESSED_STEP
+    going   [W] int32            paths that have not ended yet, while guessing
+    start   [W/2·B] int64        first regret cell of the hand of each deal in each block
+    to_sum  [B] int64            from a regret cell's index to that of the strategy sum beside it
+    """
+
+    word: npt.NDArray[np.uint64]
+    length: npt.NDArray[np.int64]
+    step: npt.NDArray[np.void]
+    going: npt.NDArray[np.int32]
+    start: npt.NDArray[np.int64]
+    to_sum: npt.NDArray[np.int64]
 
 
 class Path(NamedTuple):
     """Scratch of outcome sampling: the traverser's decisions on one path, at most L of them with A actions each.
 
-    row      [L] int64      first regret cell
+    row      [L] int64      first regret cell (this and the next three: general records)
     stamp    [L] int64      stamp of the row
     actions  [L] int32      number of actions
     action   [L] int32      the one taken
-    sigma    [(L+1)·A] R    strategies, in the dtype of the regrets; the last A cells serve the opponent
+    sigma    [(L+1)·A] R    strategies, in the dtype of the regrets; general: the last A cells serve the opponent
+    updated  [1] int64      table rows updated so far, as in `Worklist`
     """
 
     row: npt.NDArray[np.int64]
@@ -54,7 +103,9 @@ class Path(NamedTuple):
     actions: npt.NDArray[np.int32]
     action: npt.NDArray[np.int32]
     sigma: npt.NDArray[np.floating]
+    updated: npt.NDArray[np.int64]
     hand: Hand
+    guesses: Guesses
 
 
 def _new_hand(blocks: int) -> Hand:
@@ -69,20 +120,44 @@ def new_worklist(nodes: int, strategy_cells: int, blocks: int, dtype: npt.DTypeL
         np.zeros(nodes, np.int32),
         np.zeros(nodes, dtype),
         np.zeros(strategy_cells, dtype),
+        np.zeros(1, np.int64),
         _new_hand(blocks),
     )
 
 
 def new_path(depth: int, max_actions: int, blocks: int, dtype: npt.DTypeLike) -> Path:
     """Scratch for paths of at most `depth` decisions with at most `max_actions` actions, regrets of `dtype`."""
+    paths = 2 * GUESSED_DEALS
     return Path(
         np.zeros(depth, np.int64),
         np.zeros(depth, np.int64),
         np.zeros(depth, np.int32),
         np.zeros(depth, np.int32),
         np.zeros((depth + 1) * max_actions, dtype),
+        np.zeros(1, np.int64),
         _new_hand(blocks),
+        Guesses(
+            np.zeros(paths, np.uint64),
+            np.zeros(paths, np.int64),
+            np.zeros(paths * (depth + 1), GUESSED_STEP),
+            np.zeros(paths, np.int32),
+            np.zeros(GUESSED_DEALS * blocks, np.int64),
+            np.zeros(blocks, np.int64),
+        ),
     )
+
+
+def _address(context, builder, array_type, array, index):
+    data = context.make_array(array_type)(context, builder, array).data
+    return builder.bitcast(builder.gep(data, [index]), ir.IntType(8).as_pointer())
+
+
+def _prefetch(builder, address):
+    number = ir.IntType(32)
+    kind = ir.FunctionType(ir.VoidType(), [address.type, number, number, number])
+    name = "llvm.prefetch.p0"
+    function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+    builder.call(function, [address, number(1), number(3), number(1)])  # write, keep in all caches, data
 
 
 @intrinsic
@@ -90,18 +165,72 @@ def prefetch(typing_context, array, index):
     """Ask the processor for the cache line of array[index], to be written soon; nothing is read or checked."""
 
     def codegen(context, builder, signature, arguments):
-        view = context.make_array(signature.args[0])(context, builder, arguments[0])
-        pointer = builder.gep(view.data, [arguments[1]])
-        byte_pointer = builder.bitcast(pointer, ir.IntType(8).as_pointer())
-        number = ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [byte_pointer.type, number, number, number])
-        function = builder.module.globals.get("llvm.prefetch.p0") or ir.Function(
-            builder.module, kind, "llvm.prefetch.p0"
-        )
-        builder.call(function, [byte_pointer, number(1), number(3), number(1)])  # write, keep in all caches, data
+        _prefetch(builder, _address(context, builder, signature.args[0], *arguments))
         return context.get_dummy_value()
 
     return types.void(array, types.int64), codegen
+
+
+@intrinsic
+def prefetch_one(typing_context, which, arrays, indices):
+    """Ask for the line of arrays[which][indices[which]], which in 0, 1, 2, without a branch: for what is random."""
+
+    def codegen(context, builder, signature, arguments):
+        which_, arrays_, indices_ = arguments
+        chosen = None
+        for k, kind in reversed(list(enumerate(signature.args[1].types))):
+            array, index = builder.extract_value(arrays_, k), builder.extract_value(indices_, k)
+            address = _address(context, builder, kind, array, index)
+            here = builder.icmp_signed("==", which_, which_.type(k))
+            chosen = address if chosen is None else builder.select(here, address, chosen)
+        _prefetch(builder, chosen)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, arrays, indices), codegen
+
+
+@intrinsic
+def random_at(typing_context, word, step):
+    """The random 64 bits (uint64) that a traversal with random `word` draws at its decision `step`, both uint64.
+
+    A function of the two alone, so that a path can be guessed ahead and walked again: output number `step` of the
+    generator wyrand (Wang Yi) with seed `word`, the two halves of a 128-bit product folded together.
+    """
+
+    def codegen(context, builder, signature, arguments):
+        word_, step_ = arguments
+        double = ir.IntType(128)
+        state = builder.add(word_, builder.mul(builder.add(step_, step_.type(1)), step_.type(0xA0761D6478BD642F)))
+        other = builder.xor(state, state.type(0xE7037ED1A0B428DB))
+        product = builder.mul(builder.zext(state, double), builder.zext(other, double))
+        high = builder.trunc(builder.lshr(product, double(64)), state.type)
+        return builder.xor(builder.trunc(product, state.type), high)
+
+    return types.uint64(types.uint64, types.uint64), codegen
+
+
+@intrinsic
+def uniform_like(typing_context, array, word):
+    """A number in [0, 1), or by rounding 1, from the upper half of 64 random bits, in the dtype of `array`."""
+
+    def codegen(context, builder, signature, arguments):
+        element = context.get_value_type(array.dtype)
+        upper = builder.sitofp(builder.lshr(arguments[1], arguments[1].type(32)), element)
+        return builder.fmul(upper, element(2.0**-32))
+
+    return array.dtype(array, types.uint64), codegen
+
+
+@njit
+def exploration(epsilon):
+    """The number (uint64) below which the lower half of 64 random bits lies with probability epsilon."""
+    return np.uint64(epsilon * 2.0**32)
+
+
+@njit
+def explores(word, share):
+    """Whether random bits ask for exploration; `share` from `exploration`.  `uniform_like` takes their other half."""
+    return (word & _LOWER) < share
 
 
 @njit

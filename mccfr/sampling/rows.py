@@ -71,6 +71,14 @@ def _total(builder, vector):
     return builder.extract_element(vector, _I32(0))
 
 
+def _prefix_sums(builder, vector):
+    """Inclusive prefix sums, first within each half: shuffles that stay inside a half are the cheap ones."""
+    nothing = LANES
+    vector = builder.fadd(vector, _shuffled(builder, vector, [nothing, 0, 1, 2, nothing, 4, 5, 6]))
+    vector = builder.fadd(vector, _shuffled(builder, vector, [nothing, nothing, 0, 1, nothing, nothing, 4, 5]))
+    return builder.fadd(vector, _shuffled(builder, vector, [nothing] * 4 + [3] * 4))
+
+
 @intrinsic
 def regret_matching_row(typing_context, regret, start, actions, sigma, place):
     """sigma[place : place+8] = current strategy of the regret row; lanes beyond `actions` are set to 0.
@@ -89,10 +97,9 @@ def regret_matching_row(typing_context, regret, start, actions, sigma, place):
         total = _total(builder, positive)
         some = builder.fcmp_ordered(">", total, element(0.0))
         # Division, not a product with 1/total, which overflows where discounting has made a whole row tiny.
-        matched = builder.fdiv(positive, _splat(builder, builder.select(some, total, element(1.0))))
-        share = builder.fdiv(element(1.0), builder.sitofp(actions_, element))
-        even = builder.select(mask, _splat(builder, share), zero)
-        result = builder.select(_splat(builder, some), matched, even)
+        ones = builder.select(mask, ir.Constant(row.type, [1.0] * LANES), zero)
+        divisor = builder.select(some, total, builder.sitofp(_int32(builder, actions_), element))
+        result = builder.fdiv(builder.select(_splat(builder, some), positive, ones), _splat(builder, divisor))
         target = _pointer(context, builder, signature.args[3], sigma_, place_)
         builder.store(result, builder.bitcast(target, result.type.as_pointer()), align=4)
         return context.get_dummy_value()
@@ -101,27 +108,36 @@ def regret_matching_row(typing_context, regret, start, actions, sigma, place):
 
 
 @intrinsic
-def choose_row(typing_context, sigma, place, u):
-    """Number of inclusive prefix sums of sigma[place : place+8] that are <= u: the action drawn, or 8 by rounding.
+def choose_row(typing_context, weights, start, actions, u, even):
+    """Action drawn by u in [0, 1) from the positive parts of a row; with `even` (a boolean) every action alike.
 
-    As `mccfr.regret.choose`, which handles the rounding too.
+    As `mccfr.regret.choose`.  Free of branches: what is drawn cannot be predicted.
     """
 
     def codegen(context, builder, signature, arguments):
-        sigma_, place_, u_ = arguments
-        source = _pointer(context, builder, signature.args[0], sigma_, place_)
-        element = source.type.pointee
-        vector = ir.VectorType(element, LANES)
-        sums = builder.load(builder.bitcast(source, vector.as_pointer()), align=4)
-        for step in (1, 2, 4):
-            moved = _shuffled(builder, sums, [LANES] * step + list(range(LANES - step)))
-            sums = builder.fadd(sums, moved)
-        limit = context.cast(builder, u_, signature.args[2], signature.args[0].dtype)
-        below = builder.fcmp_ordered("<=", sums, _splat(builder, limit))
-        bits = builder.bitcast(below, ir.IntType(LANES))
-        return builder.zext(builder.ctpop(bits), ir.IntType(64))
+        weights_, start_, actions_, u_, even_ = arguments
+        source = _pointer(context, builder, signature.args[0], weights_, start_)
+        element, bits = source.type.pointee, ir.IntType(LANES)
+        mask = _mask(builder, actions_)
+        row = _load(builder, source, mask)
+        zero = ir.Constant(row.type, [0.0] * LANES)
+        is_positive = builder.fcmp_ordered(">", row, zero)
+        sums = _prefix_sums(builder, builder.select(is_positive, row, zero))
+        positive = builder.bitcast(is_positive, bits)
+        even_ = builder.or_(even_, builder.icmp_unsigned("==", positive, bits(0)))
+        evens = _splat(builder, even_)
+        ones = ir.Constant(row.type, [lane + 1.0 for lane in range(LANES)])  # prefix sums of equal weights
+        count = _splat(builder, builder.sitofp(_int32(builder, actions_), element))
+        limit = _splat(builder, context.cast(builder, u_, signature.args[3], signature.args[0].dtype))
+        total = builder.select(evens, count, _shuffled(builder, sums, [LANES - 1] * LANES))
+        limit = builder.fmul(limit, total)
+        above = builder.fcmp_unordered(">", builder.select(evens, ones, sums), limit)
+        possible = builder.zext(builder.select(even_, builder.bitcast(mask, bits), positive), _I32)
+        last = builder.lshr(_I32(1 << 31), builder.ctlz(possible, _I1(0)))
+        found = builder.and_(possible, builder.or_(builder.zext(builder.bitcast(above, bits), _I32), last))
+        return builder.zext(builder.cttz(found, _I1(0)), ir.IntType(64))
 
-    return types.int64(sigma, types.int64, u), codegen
+    return types.int64(weights, types.int64, actions, u, types.boolean), codegen
 
 
 @intrinsic
@@ -148,6 +164,52 @@ def add_row(typing_context, sums, start, actions, sigma, place, weight):
     return types.void(sums, types.int64, actions, sigma, types.int64, weight), codegen
 
 
+def _action_values(context, builder, signature, arguments, mask):
+    """Values of a node's actions: endings first, then the children's from the worklist.  Arguments of `update_row`."""
+    value_, child_, endings_ = arguments[5:8]
+    folds, fold, ends, call = (
+        context.cast(builder, builder.extract_value(endings_, i), signature.args[7].types[i], kind)
+        for i, kind in enumerate((types.int32, signature.args[0].dtype) * 2)
+    )
+    before = builder.add(folds, ends)
+    children = builder.and_(mask, builder.icmp_signed(">=", _LANE_NUMBERS, _splat(builder, before)))
+    first = builder.sub(child_, builder.sext(before, child_.type))
+    values = _load(builder, _pointer(context, builder, signature.args[5], value_, first), children)
+    at_fold = builder.icmp_signed("<", _LANE_NUMBERS, _splat(builder, folds))
+    at_call = builder.and_(
+        builder.icmp_signed(">=", _LANE_NUMBERS, _splat(builder, folds)),
+        builder.icmp_signed("<", _LANE_NUMBERS, _splat(builder, before)),
+    )
+    values = builder.select(at_call, _splat(builder, call), values)
+    return builder.select(at_fold, _splat(builder, fold), values)
+
+
+def _update(context, builder, signature, arguments):
+    """The code of `update_row`, and with a ninth argument, the floor, of `update_explored_row`."""
+    regret_, start_, actions_, sigma_, place_ = arguments[:5]
+    target = _pointer(context, builder, signature.args[0], regret_, start_)
+    vector = ir.VectorType(target.type.pointee, LANES)
+    dtype = signature.args[0].dtype
+    mask = _mask(builder, actions_)
+    values = _action_values(context, builder, signature, arguments, mask)
+    source = _pointer(context, builder, signature.args[3], sigma_, place_)
+    products = builder.fmul(builder.load(builder.bitcast(source, vector.as_pointer()), align=4), values)
+    prunes = len(arguments) > 9
+    if prunes:
+        explored = builder.fcmp_ordered("ord", values, values)
+        products = builder.select(explored, products, ir.Constant(vector, [0.0] * LANES))
+        mask = builder.and_(mask, explored)
+    total = _total(builder, products)
+    gain = builder.fsub(values, _splat(builder, total))
+    factor = context.cast(builder, arguments[8], signature.args[8], dtype)
+    row = builder.fadd(_load(builder, target, mask), builder.fmul(gain, _splat(builder, factor)))
+    if prunes:
+        floor = _splat(builder, context.cast(builder, arguments[9], signature.args[9], dtype))
+        row = builder.select(builder.fcmp_ordered("<", row, floor), floor, row)
+    _store(builder, row, target, mask)
+    return total
+
+
 @intrinsic
 def update_row(typing_context, regret, start, actions, sigma, place, value, child, endings, weight):
     """Regret update of a traverser's node; returns the node's value.
@@ -157,39 +219,20 @@ def update_row(typing_context, regret, start, actions, sigma, place, value, chil
 
     v = sum of sigma·values; regret += weight · (values - v).  As `mccfr.regret.update`.
     """
-
-    def codegen(context, builder, signature, arguments):
-        regret_, start_, actions_, sigma_, place_, value_, child_, endings_, weight_ = arguments
-        target = _pointer(context, builder, signature.args[0], regret_, start_)
-        element = target.type.pointee
-        vector = ir.VectorType(element, LANES)
-        folds, fold, ends, call = (
-            context.cast(builder, builder.extract_value(endings_, i), signature.args[7].types[i], kind)
-            for i, kind in enumerate((types.int32, signature.args[0].dtype) * 2)
-        )
-        mask = _mask(builder, actions_)
-        before = builder.add(folds, ends)
-        children = builder.and_(mask, builder.icmp_signed(">=", _LANE_NUMBERS, _splat(builder, before)))
-        first = builder.sub(child_, builder.sext(before, child_.type))
-        values = _load(builder, _pointer(context, builder, signature.args[5], value_, first), children)
-        at_fold = builder.icmp_signed("<", _LANE_NUMBERS, _splat(builder, folds))
-        at_call = builder.and_(
-            builder.icmp_signed(">=", _LANE_NUMBERS, _splat(builder, folds)),
-            builder.icmp_signed("<", _LANE_NUMBERS, _splat(builder, before)),
-        )
-        values = builder.select(at_call, _splat(builder, call), values)
-        values = builder.select(at_fold, _splat(builder, fold), values)
-        source = _pointer(context, builder, signature.args[3], sigma_, place_)
-        shares = builder.load(builder.bitcast(source, vector.as_pointer()), align=4)
-        total = _total(builder, builder.fmul(shares, values))
-        gain = builder.fsub(values, _splat(builder, total))
-        factor = context.cast(builder, weight_, signature.args[8], signature.args[0].dtype)
-        row = _load(builder, target, mask)
-        _store(builder, builder.fadd(row, builder.fmul(gain, _splat(builder, factor))), target, mask)
-        return total
-
     signature = regret.dtype(regret, types.int64, actions, sigma, types.int64, value, types.int64, endings, weight)
-    return signature, codegen
+    return signature, _update
+
+
+@intrinsic
+def update_explored_row(typing_context, regret, start, actions, sigma, place, value, child, endings, weight, floor):
+    """As `update_row` where actions may have been pruned: their value is nan, and their regret stays.
+
+    No regret that is updated is left below `floor`.  As `mccfr.regret.update_explored`.
+    """
+    signature = regret.dtype(
+        regret, types.int64, actions, sigma, types.int64, value, types.int64, endings, weight, floor
+    )
+    return signature, _update
 
 
 @intrinsic

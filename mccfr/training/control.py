@@ -12,5 +12,6 @@ RUN, PAUSE, QUIT = 1, 2, 3
 """COMMAND: train until the run's totals reach STOP_NODES or STOP_ITERATIONS; rest; end.  Each order has a new EPOCH."""
 
 # Rows of workers
-RESTING_SINCE, ITERATIONS, NODES, BUSY_NANOSECONDS, RNG = 0, 1, 2, 3, 4
-"""RESTING_SINCE: the epoch whose order the worker has carried out, and now rests; RNG: four cells of 64 bits."""
+RESTING_SINCE, ITERATIONS, NODES, BUSY_NANOSECONDS, RNG, WEIGHT = 0, 1, 2, 3, 4, 8
+"""RESTING_SINCE: the epoch whose order the worker has carried out, and now rests; RNG: four cells of 64 bits; WEIGHT:
+total weight of the iterations of this session, a float64 in the bits of its cell."""

@@ -20,7 +20,8 @@ from mccfr.games.game import Game
 from mccfr.tables import TableArrays
 from mccfr.training import control
 from mccfr.training.rundir import LOG, Run
-from mccfr.training.solver import Solver, WorkerState
+from mccfr.training.sampled import schedule_of
+from mccfr.training.solver import Views, WorkerState, make_solver
 from mccfr.training.worker import publish, read_state
 from storage.live import LiveTables
 from storage.mapping import create_cells, regions_to_json
@@ -50,6 +51,9 @@ class Pool(Protocol):
     def busy_seconds(self) -> float:
         """Training time of this session: that of the busiest worker."""
 
+    def iterations_weight(self) -> float:
+        """Total weight of the iterations of this session; exact while all rest."""
+
     def states(self) -> list[WorkerState]:
         """Every worker's state, those that sit out included; only while all rest."""
 
@@ -60,10 +64,11 @@ class Pool(Protocol):
 class InlinePool:
     """`workers = 0`: the coordinator's own process does the work, in slices."""
 
-    def __init__(self, game: Game, run: Run, tables: TableArrays, states: Sequence[WorkerState]) -> None:
+    def __init__(self, game: Game, run: Run, tables: TableArrays, views: Views, states: Sequence[WorkerState]) -> None:
         own = states[0] if states else WorkerState()
-        self._solver = Solver(game, run.config.solver, tables, 0, own)
+        self._solver = make_solver(game, run.config.solver, tables, views, 0, own)
         self._solver.warm_up()
+        self._schedule, self._weight = schedule_of(run.config.solver), 0.0
         self._idle = list(states[1:])
         self._stop = (0, 0)
 
@@ -77,7 +82,8 @@ class InlinePool:
         end = time.monotonic() + min(seconds, _SLICE_SECONDS)
         while not self.resting() and time.monotonic() < end:
             nodes, iterations = self.totals()
-            self._solver.run(nodes, self._stop[0] - nodes, self._stop[1] - iterations)
+            done, _ = self._solver.run(nodes, self._stop[0] - nodes, self._stop[1] - iterations)
+            self._weight += self._schedule.weight(nodes) * done
 
     def resting(self) -> bool:
         nodes, iterations = self.totals()
@@ -89,6 +95,9 @@ class InlinePool:
 
     def busy_seconds(self) -> float:
         return self._solver.busy_seconds
+
+    def iterations_weight(self) -> float:
+        return self._weight
 
     def states(self) -> list[WorkerState]:
         return [self._solver.state, *self._idle]
@@ -186,6 +195,9 @@ class ProcessPool:
 
     def busy_seconds(self) -> float:
         return float(self._cells[1:, control.BUSY_NANOSECONDS].max()) * 1e-9
+
+    def iterations_weight(self) -> float:
+        return float(self._cells[1:, control.WEIGHT].copy().view(np.float64).sum())
 
     def states(self) -> list[WorkerState]:
         return [*(read_state(row) for row in self._cells[1:]), *self._idle]

@@ -20,10 +20,11 @@ import numpy as np
 
 from abstraction.buckets import Abstraction
 from mccfr import __version__
-from mccfr.config import Config, load_config, to_document
+from mccfr.config import Config, changed_keys, load_config, to_document
 from mccfr.games.build import configured_game, game_files
 from mccfr.games.game import Game
-from mccfr.tables import TableLayout, make_layout
+from mccfr.layouts import table_layout
+from mccfr.tables import TableLayout
 from storage import durable
 from storage.lock import RunLock, is_held
 from storage.manifest import content_hash, read_manifest, write_manifest
@@ -58,8 +59,7 @@ class Run:
     def layout(self, game: Game) -> TableLayout:
         """Layout of the run's tables, with the dtypes chosen when it was created."""
         wide = np.array(self.manifest["wide_sums"], np.uint8)
-        lazy = self.config.solver.discount == "dcfr"
-        return make_layout(game, lazy=lazy, regret_dtype=self.config.tables.regret_dtype, wide=wide)
+        return table_layout(self.config, game, wide)
 
     def append(self, name: str, record: Mapping[str, Any]) -> None:
         """Append one JSON line to a file of the run, durably."""
@@ -85,14 +85,16 @@ def _finite(value: Any) -> Any:
 
 
 def identity_document(config: Config, base: Path) -> dict[str, Any]:
-    """What makes two runs the same: game (with the content of its files), solver, table formats."""
-    document = _finite(to_document(config))
-    game = {**document["game"]}
-    for key in [key for key in game if key == "file"]:
-        del game[key]
+    """What makes two runs the same: game (with the content of its files), solver, table formats.
+
+    Only what differs from its default: a key that a later version adds leaves the identity of older runs alone.
+    """
+    document = _finite(changed_keys(config))
+    game = {key: value for key, value in document["game"].items() if key != "file"}
     game["files_sha256"] = [sha256(path.read_bytes()).hexdigest() for path in game_files(config.game, base)]
-    tables = {key: document["tables"][key] for key in ("format", "regret_dtype", "sum_dtype")}
-    identity = {"game": game, "solver": document["solver"], "tables": tables}
+    kept = ("format", "regret_dtype", "sum_dtype")
+    tables = {key: value for key, value in document.get("tables", {}).items() if key in kept}
+    identity = {"game": game, "solver": document.get("solver", {}), "tables": tables}
     if config.abstraction is not None:
         identity["abstraction"] = Abstraction(base / config.abstraction.path).content_hashes()
     return identity
@@ -173,7 +175,7 @@ def check_same_run(run: Run, config: Config, base: Path) -> None:
     if found["game"]["name"] != wanted["game"]["name"]:
         wanted, found = ({"game": {"name": document["game"]["name"]}} for document in (wanted, found))
     differences = [
-        f"{table}.{key} = {found.get(table, {}).get(key)!r} there and {wanted.get(table, {}).get(key)!r} here"
+        f"{table}.{key} = {_shown(config, found, table, key)} there and {_shown(config, wanted, table, key)} here"
         for table in sorted({*found, *wanted})
         for key in sorted({*found.get(table, {}), *wanted.get(table, {})})
         if found.get(table, {}).get(key) != wanted.get(table, {}).get(key)
@@ -181,6 +183,15 @@ def check_same_run(run: Run, config: Config, base: Path) -> None:
     raise ValueError(
         f"{run.directory} holds another run: {'; '.join(differences)}; choose another directory with --run"
     )
+
+
+def _shown(config: Config, document: Mapping[str, Any], table: str, key: str) -> str:
+    """A key of an identity as people write it; what is not in it has the default of its table."""
+    if key in document.get(table, {}):
+        return repr(document[table][key])
+    fields = msgspec.structs.fields(getattr(config, table)) if hasattr(config, table) else ()
+    default = next((field.default for field in fields if field.encode_name == key), msgspec.NODEFAULT)
+    return "absent" if default is msgspec.NODEFAULT else repr(default)
 
 
 def lock(run: Run) -> RunLock:

@@ -1,9 +1,29 @@
 """Where a run stands, from its files alone; also while another process works on it."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mccfr.training.rundir import CHECKPOINTS, EVALUATIONS, JOURNAL, LIVE, METRICS, Run, is_locked
+from mccfr.training.trends import TRENDS
 from storage.checkpoint import checkpoint_path, list_checkpoints, open_checkpoint
+
+RECENT_SECONDS = 600.0
+"""Training time over which the recent speed is taken."""
+
+
+def recent_speed(metrics: Sequence[Mapping[str, Any]], seconds: float) -> float | None:
+    """Nodes a second of training time over the last metrics that span at least so many seconds, or over all of them.
+
+    None where there are fewer than two.
+    """
+    if len(metrics) < 2:
+        return None
+    last = metrics[-1]
+    before = next(
+        (m for m in reversed(metrics[:-1]) if last["training_seconds"] - m["training_seconds"] >= seconds), metrics[0]
+    )
+    spent = last["training_seconds"] - before["training_seconds"]
+    return (last["nodes_touched"] - before["nodes_touched"]) / spent if spent > 0 else None
 
 
 def run_status(run: Run) -> dict[str, Any]:
@@ -20,7 +40,8 @@ def run_status(run: Run) -> dict[str, Any]:
     started = next((record for record in reversed(events) if record["event"] == "started"), None)
     ended = events[-1]["event"] if events and events[-1]["event"] != "started" else None
     live = run.path(LIVE)
-    evaluations = run.read(EVALUATIONS)
+    evaluations, trends = run.read(EVALUATIONS), run.read(TRENDS)
+    trend = trends[-1] if trends else {}
     return {
         "state": "running" if running else ended or ("interrupted" if started else "stopped"),
         "nodes_touched": counts["nodes_touched"],
@@ -29,11 +50,17 @@ def run_status(run: Run) -> dict[str, Any]:
         "workers": started["workers"] if started else run.config.run.workers,
         "nodes_per_second": last["nodes_per_second"] if last else None,
         "iterations_per_second": last["iterations_per_second"] if last else None,
+        "nodes_per_second_now": recent_speed(metrics, 0.001),
+        "nodes_per_second_recent": recent_speed(metrics, RECENT_SECONDS),
         "checkpoint": numbers[-1] if numbers else None,
         "tables_bytes": sum(spec.nbytes for spec in run.layout(run.build_game()).specs)
         if newest is None
         else sum(spec.nbytes for spec in newest.specs),
         "live_dir": str(live.readlink()) if running and live.is_symlink() else None,
         "training_seconds": counts["training_seconds"],
+        "never_reached_per_street": trend.get("never_reached_per_street"),
+        "lost_updates": trend.get("lost_updates"),
+        "preflop_change": trend.get("preflop_change"),
+        "trend_checkpoint": trend.get("checkpoint"),
         "last_evaluation": evaluations[-1] if evaluations else None,
     }

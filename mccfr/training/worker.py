@@ -14,9 +14,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from mccfr.discount import Schedule
 from mccfr.tables import TableArrays, TableLayout, kernel_arrays
 from mccfr.training import control
-from mccfr.training.solver import Solver, WorkerState
+from mccfr.training.solver import Solver, WorkerState, make_solver
 from storage.mapping import Mapping, Region, map_cells, map_regions, regions_from_json
 
 _REST_SECONDS = 0.0005
@@ -32,8 +33,14 @@ def map_tables(layout: TableLayout, regions: tuple[Region, ...]) -> tuple[TableA
     return kernel_arrays(layout, {dtype: mapping.flat for dtype, mapping in mappings.items()}, offsets), mappings
 
 
-def publish(row: npt.NDArray[np.int64], state: WorkerState, busy_seconds: float = 0.0) -> None:
+def table_views(mappings: dict[str, Mapping]) -> dict[str, npt.NDArray[np.generic]]:
+    """Every mapped table by name."""
+    return {name: mapping.view(name) for mapping in mappings.values() for name in mapping.offsets}
+
+
+def publish(row: npt.NDArray[np.int64], state: WorkerState, busy_seconds: float = 0.0, weight: float = 0.0) -> None:
     """Write a worker's counters and random words into its row, in place."""
+    row[control.WEIGHT] = np.float64(weight).view(np.int64)
     row[control.BUSY_NANOSECONDS] = int(busy_seconds * 1e9)
     row[control.RNG : control.RNG + 4] = np.array(state.rng, np.uint64).view(np.int64)
     row[control.ITERATIONS] = state.iterations
@@ -46,9 +53,10 @@ def read_state(row: npt.NDArray[np.int64]) -> WorkerState:
     return WorkerState(int(row[control.ITERATIONS]), int(row[control.NODES]), [int(word) for word in words])
 
 
-def work(solver: Solver, cells: npt.NDArray[np.int64], worker: int, parent: int) -> None:
-    """Obey the coordinator until it says QUIT or is gone."""
+def work(solver: Solver, schedule: Schedule, cells: npt.NDArray[np.int64], worker: int, parent: int) -> None:
+    """Obey the coordinator until it says QUIT or is gone; `schedule` says what an iteration weighs."""
     orders, mine, others = cells[0], cells[1 + worker], cells[1:]
+    weight = 0.0
     while os.getppid() == parent:
         epoch, command = int(orders[control.EPOCH]), int(orders[control.COMMAND])
         if command == control.QUIT:
@@ -64,26 +72,31 @@ def work(solver: Solver, cells: npt.NDArray[np.int64], worker: int, parent: int)
             continue
         # A fair share of what is left, so that the workers together end close to the limit.
         share = len(others)
-        solver.run(total_nodes, -(-nodes_left // share), -(-iterations_left // share))
-        publish(mine, solver.state, solver.busy_seconds)
+        iterations, _ = solver.run(total_nodes, -(-nodes_left // share), -(-iterations_left // share))
+        weight += schedule.weight(total_nodes) * iterations
+        publish(mine, solver.state, solver.busy_seconds, weight)
 
 
 def main(assignment: str, worker: int) -> None:
     """Read the assignment, rebuild the game, map the tables, work."""
     from mccfr.training.rundir import open_run
+    from mccfr.training.sampled import schedule_of
+    from mccfr.training.shared_deck import map_buckets
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
         signal.signal(number, signal.SIG_IGN)  # the coordinator takes them and tells us
     document = json.loads(Path(assignment).read_text())
     run = open_run(Path(document["run"]))
-    game = run.build_game()
-    tables, _mappings = map_tables(run.layout(game), regions_from_json(document["regions"]))
+    game, _buckets = map_buckets(run.build_game(), Path(assignment).parent)
+    tables, mappings = map_tables(run.layout(game), regions_from_json(document["regions"]))
     block = map_cells(Path(document["cells"]), document["shape"])
     state = read_state(block.cells[1 + worker])
-    solver = Solver(game, run.config.solver, tables, worker, state if any(state.rng) else None)
+    solver = make_solver(
+        game, run.config.solver, tables, table_views(mappings), worker, state, max(1, run.config.run.workers)
+    )
     solver.warm_up()
     publish(block.cells[1 + worker], solver.state)
-    work(solver, block.cells, worker, document["coordinator"])
+    work(solver, schedule_of(run.config.solver), block.cells, worker, document["coordinator"])
 
 
 if __name__ == "__main__":

@@ -86,9 +86,10 @@ class _Walk:
 
 def prepare(game: Game) -> PublicTree:
     """The public tree of a game with cards, to be shared by several calls; `ValueError` for a game without cards."""
-    if game.cards is None:
+    cards = game.card_model
+    if cards is None:
         raise ValueError(f"the game {game.name} keeps its chance in the tree: vector evaluation needs cards beside it")
-    return public_tree(game.tree, game.cards)
+    return public_tree(game.tree, cards)
 
 
 def expected_value(game: Game, strategy: Strategy, public: PublicTree | None = None) -> float:

@@ -10,17 +10,16 @@ import signal
 import subprocess
 import sys
 import time
-from functools import cache
 from itertools import permutations
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from abstraction import build
 from abstraction.boards import BOARD_COUNTS, board_classes, used_slots
 from abstraction.buckets import Abstraction, verify_abstraction
 from abstraction.build import Builder, unused
+from abstraction.clustering import kmeans
 from abstraction.recipe import STREETS, Recipe, StreetRecipe, load_recipe, stage_document
 from storage.checkpoint import checkpoint_path, list_checkpoints
 
@@ -33,16 +32,11 @@ def recipe(**parts):
     return Recipe(**{"flop": SMALL, "turn": PERCENTILES, "river": PERCENTILES, **parts})
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_pass_over_the_rivers():
-    """The builds of this file share the 357 MB of river strengths, which they only read."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(build, "river_strengths", cache(build.river_strengths))
-        yield
+pytestmark = pytest.mark.usefixtures("shared_descriptions")
 
 
 @pytest.fixture(scope="module")
-def flop(tmp_path_factory):
+def flop(tmp_path_factory, shared_descriptions):
     """Preflop and flop of a small recipe, built with one thread."""
     out = tmp_path_factory.mktemp("abstraction")
     assert Builder(recipe(), out).build(STREETS[:2]) == ["preflop", "flop"]
@@ -153,19 +147,23 @@ def test_more_buckets_than_distinct_points_are_refused(tmp_path):
     [
         ("[flop]\nfeatures = 'histogram'\n", "missing required field turn"),
         ("sed = 1\n", "unknown field sed"),
-        (
-            "flop = {features = 'ochs'}\nturn = {features = 'ehs'}\nriver = {features = 'ehs'}\n",
-            "flop.features = 'ochs'",
-        ),
-        (
-            "flop = {features = 'ehs', buckets = 0}\nturn = {features = 'ehs'}\nriver = {features = 'ehs'}\n",
-            "flop.buckets = 0 is not allowed",
-        ),
+        ("flop = {features = 'ochs', buckets = 5}", "flop.features = 'ochs'"),
+        ("flop = {features = 'ehs', buckets = 0}", "flop.buckets = 0 is not allowed"),
+        ("flop = {features = 'ehs'}", "flop.buckets is missing"),
+        ("flop = {features = 'histogram', buckets = 50, sample = 40}", "flop.sample = 40 is below flop.buckets = 50"),
+        ("flop = {features = 'lossless', buckets = 50}", "a lossless flop has 1,286,792"),
+        ("flop = {features = 'histogram', buckets = 50, public = 60}", "needs at least 60 buckets"),
+        ("flop = {features = 'histogram', buckets = 50, nested = true}", "needs at least 169 buckets"),
+        ("flop = {features = 'ehs', buckets = 50, public = 6}", "needs features that are clustered"),
+        ("flop = {features = 'histogram', buckets = 50, public = 6, levels = 2}", "cannot be combined"),
+        ("flop = {features = 'histogram', buckets = 500, public = 6, nested = true}", "cannot be combined"),
+        ("flop = {features = 'histogram', buckets = 50, levels = 3}", "flop.levels = 3 is not allowed"),
     ],
 )
 def test_bad_recipes_are_refused_in_one_sentence(tmp_path, text, message):
     path = tmp_path / "recipe.toml"
-    path.write_text(text)
+    others = "turn = {features = 'ehs', buckets = 9}\nriver = {features = 'ehs', buckets = 9}\n"
+    path.write_text(f"{text}\n{others}" if text.startswith("flop") else text)
     with pytest.raises(ValueError, match=r"recipe\.toml") as caught:
         load_recipe(path)
     assert message in str(caught.value) and "\n" not in str(caught.value)
@@ -177,25 +175,67 @@ def test_shipped_recipes_load(path):
     assert [stage_document(loaded, street)["street"] for street in STREETS] == list(STREETS)
 
 
+class StoppedError(Exception):
+    """Stands for a kill."""
+
+
+def interrupt_inside(out, built, share):
+    """Build until a stage has come as far as `share` while every step is kept, and stop there."""
+
+    def progress(_street, done):
+        if done >= share:
+            raise StoppedError
+
+    with pytest.raises(StoppedError):
+        Builder(built, out, progress=progress, keep_seconds=0).build(("flop",))
+
+
+def test_an_interrupted_clustering_goes_on_where_it_stood(flop, tmp_path, monkeypatch):
+    interrupt_inside(tmp_path, recipe(), 0.3 + 0.5 * 2 / 4)  # after two of four steps
+    assert list_checkpoints(tmp_path / "unfinished-flop") and not list_checkpoints(tmp_path / "flop")
+    monkeypatch.setattr(kmeans, "start", None)  # it must not begin again
+    Builder(recipe(), tmp_path, keep_seconds=0).build(("flop",))
+    assert stage_bytes(tmp_path, "flop") == stage_bytes(flop, "flop")
+    assert not (tmp_path / "unfinished-flop").exists()
+
+
+def test_what_was_kept_for_another_recipe_is_not_used(flop, tmp_path):
+    other = recipe(flop=StreetRecipe(features="histogram", buckets=12, sample=2_000, iterations=40))
+    interrupt_inside(tmp_path, other, 0.3 + 0.5 * 3 / 40)
+    Builder(recipe(), tmp_path).build(("flop",))
+    assert stage_bytes(tmp_path, "flop") == stage_bytes(flop, "flop")
+
+
+BUILD_OFTEN_KEPT = """
+import sys
+from pathlib import Path
+from abstraction.build import Builder
+from abstraction.recipe import load_recipe
+Builder(load_recipe(Path(sys.argv[1])), Path(sys.argv[2]), int(sys.argv[3]), keep_seconds=0.2).build()
+"""
+
+
 @pytest.mark.slow
 def test_killed_at_random_moments_ends_with_the_same_bytes(tmp_path):
     """All four streets, kill -9 ten times: the bytes of an undisturbed build, and every hand finds its bucket."""
     path = tmp_path / "recipe.toml"
     path.write_text(
-        "[flop]\nfeatures = 'histogram'\nbuckets = 12\nsample = 2000\niterations = 4\n"
-        "[turn]\nfeatures = 'ehs'\nbuckets = 10\n[river]\nfeatures = 'ehs'\nbuckets = 10\n"
+        "[flop]\nfeatures = 'histogram'\nbuckets = 600\nlevels = 2\n"
+        "[turn]\nfeatures = 'histogram'\nbuckets = 300\npublic = 5\n[river]\nfeatures = 'ehs'\nbuckets = 10\n"
     )
-    command = [sys.executable, "-m", "mccfr", "abstraction", "build", str(path), "--out"]
-    generator = random.Random(3)
+    command = [sys.executable, "-c", BUILD_OFTEN_KEPT, str(path)]
+    began = time.monotonic()
+    subprocess.run([*command, str(tmp_path / "whole"), "1"], cwd=ROOT, check=True)
+    whole_seconds = time.monotonic() - began
+    generator, kept = random.Random(3), 0
     for _ in range(10):
-        process = subprocess.Popen([*command, str(tmp_path / "killed")], cwd=ROOT, stderr=subprocess.DEVNULL)
-        time.sleep(generator.uniform(1, 12))
+        process = subprocess.Popen([*command, str(tmp_path / "killed"), "2"], cwd=ROOT)
+        time.sleep(generator.uniform(0.05, 0.4) * whole_seconds)
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
-    subprocess.run([*command, str(tmp_path / "killed")], cwd=ROOT, check=True, stderr=subprocess.DEVNULL)
-    subprocess.run(
-        [*command, str(tmp_path / "whole"), "--workers", "1"], cwd=ROOT, check=True, stderr=subprocess.DEVNULL
-    )
+        kept += any((tmp_path / "killed").glob("unfinished-*/0*"))
+    assert kept  # a clustering was interrupted at least once
+    subprocess.run([*command, str(tmp_path / "killed"), "2"], cwd=ROOT, check=True)
     for street in STREETS:
         killed, whole = (stage_bytes(tmp_path / name, street) for name in ("killed", "whole"))
         assert killed == whole

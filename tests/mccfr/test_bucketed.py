@@ -15,8 +15,6 @@ from mccfr.games.build import build_game
 from mccfr.results import evaluate_target
 from mccfr.strategy import uniform_strategy
 from mccfr.training.rundir import identity_document
-from storage.checkpoint import commit
-from storage.schema import ArraySpec
 
 RUNS = Path(__file__).resolve().parents[2] / "runs"
 RIVER = HoldemSubgame(file="games/river.txt")
@@ -62,22 +60,6 @@ def test_games_without_hold_em_cards_are_refused():
         bucketed(build_game(KuhnGame(), RUNS), Labels(np.zeros(1326, int)))
 
 
-@pytest.fixture(scope="module")
-def abstractions(tmp_path_factory):
-    """Two abstraction directories with ten and two buckets a street, dealt out by slot."""
-    made = []
-    for count in (10, 2):
-        root = tmp_path_factory.mktemp(f"abstraction{count}")
-        for street, cards in STREET_CARDS.items():
-            boards = BOARD_COUNTS.get(cards, 1)
-            bucket = np.broadcast_to((np.arange(1326) * count // 1326).astype(np.uint16), (boards, 1326)).copy()
-            specs = [ArraySpec("bucket", bucket.shape, "uint16", ("board", "hole cards"))]
-            identity = {"stage": f"{count}", "recipe": {"features": "slot"}}
-            commit(root / street, 0, specs, {"bucket": bucket}, {"buckets": count}, identity, format="zarr", keep=1)
-        made.append(root)
-    return made
-
-
 def run_command(tmp_path, abstraction, *arguments):
     config = tmp_path / "endgame.toml"
     config.write_text(
@@ -89,8 +71,8 @@ def run_command(tmp_path, abstraction, *arguments):
     return ended.value.code or 0
 
 
-def test_a_run_on_buckets_is_measured_in_the_real_game(tmp_path, abstractions):
-    assert run_command(tmp_path, abstractions[0]) == 0
+def test_a_run_on_buckets_is_measured_in_the_real_game(tmp_path, slot_abstractions):
+    assert run_command(tmp_path, slot_abstractions[0]) == 0
     record = evaluate_target(tmp_path / "run", "exact", None)
     uniform = build_game(RIVER, RUNS)
     worst = evaluate_exact(uniform, uniform_strategy(uniform)).exploitability_mbb
@@ -98,9 +80,9 @@ def test_a_run_on_buckets_is_measured_in_the_real_game(tmp_path, abstractions):
     assert 1_000 < record["exploitability_mbb"] < worst / 3
 
 
-def test_another_abstraction_is_another_run(tmp_path, abstractions, capsys):
-    assert run_command(tmp_path, abstractions[0]) == 0
-    assert run_command(tmp_path, abstractions[1]) == 2
+def test_another_abstraction_is_another_run(tmp_path, slot_abstractions, capsys):
+    assert run_command(tmp_path, slot_abstractions[0]) == 0
+    assert run_command(tmp_path, slot_abstractions[1]) == 2
     assert "abstraction.river" in capsys.readouterr().err
     document = {"game": {"name": "holdem-subgame", "file": "games/river.txt"}}
     plain = identity_document(config_from(document, "test"), RUNS)

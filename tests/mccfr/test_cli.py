@@ -142,6 +142,7 @@ COUNTS = {  # nodes, decisions, infosets, histories with cards
     "poker": (377, 144, 3648, 41197),
     "akq": (5, 2, 6, 34),
     "clairvoyance": (13, 6, 9, None),
+    "flop-holdem": (162, 64, 72061704, None),
 }
 
 

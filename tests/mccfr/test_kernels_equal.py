@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 from harness import KUHN, LEDUC, Trainer, rows, same_tables
+from mutants import mutant
 
 from mccfr.config import PokerGame
 from mccfr.discount import Schedule
@@ -34,6 +35,7 @@ def test_general_equals_packed_to_the_last_bit(algorithm, name, kind):
     )
     assert packed.nodes >= 100_000
     assert same_tables(packed, general)
+    assert packed.scratch[0].updated[0] == general.scratch[0].updated[0]
     for table in packed.tables:
         assert packed.tables[table].any(), table
 
@@ -43,6 +45,13 @@ def test_general_equals_packed_to_the_last_bit(algorithm, name, kind):
 def test_batches_of_any_size_give_the_same_run(algorithm, kind):
     one, other = (Trainer(LEDUC, algorithm, schedule=SCHEDULES[kind], batch=batch).train(3_000) for batch in (4_096, 7))
     assert same_tables(one, other)
+
+
+def test_a_wrong_guess_that_is_not_put_right_is_caught():
+    """Outcome sampling guesses paths from tables that change before it plays them."""
+    planted = mutant(outcome, ("if action != step.action:", "if False:"))
+    production, wrong = (Trainer(LEDUC, "outcome", kernels=kernels).train(3_000) for kernels in (None, planted))
+    assert not same_tables(production, wrong)
 
 
 @pytest.mark.parametrize("algorithm", ["external", "outcome"])
@@ -55,16 +64,17 @@ def test_seeds_and_node_limits(algorithm):
 
 
 def count_nodes(game, pure, bucket, traverser, walk_all, node=0, street=0):
-    """Nodes touched by a traversal when everybody plays `pure`, by the definition, from payoffs and streets alone.
+    """[2] nodes touched and decisions among them (each updates a row) when everybody plays `pure`, by the definition,
+    from payoffs and streets alone.
 
     A decision or terminal visited counts one; so does a chance node: one for each street change, and one for an all-in
     that is called before the last street.
     """
     arrays, last = game.tree.arrays, game.tree.streets - 1
     if arrays.kind[node] != DECISION:
-        return 1 + (arrays.showdown[node] != 0 and street < last)
+        return np.array([1 + (arrays.showdown[node] != 0 and street < last), 0])
     block, player = int(arrays.block[node]), int(arrays.player[node])
-    entered = 1 + (block // 2 != street)
+    entered = np.array([1 + (block // 2 != street), 1])
     children = list(game.tree.children(node))
     if player != traverser or not walk_all:
         children = [children[pure[block][bucket[block], int(arrays.row[node])]]]
@@ -85,12 +95,13 @@ def test_nodes_touched_follow_the_definition(game, algorithm, general):
             table = trainer.tables[table_name("regret", block)]
             pure[block][:, row] = rng.integers(slots.stop - slots.start, size=len(table))
             table[:, slots] = np.where(np.arange(slots.stop - slots.start) == pure[block][:, row, None], 1e12, -1e12)
-        before = trainer.nodes
+        before = trainer.nodes, int(trainer.scratch[0].updated[0])
         trainer.train(iteration)
         bucket = trainer.deals.bucket[0]
-        expected = sum(count_nodes(game, pure, bucket, p, algorithm == "external") for p in range(2))
-        assert trainer.nodes - before == expected
-        seen.add(expected)
+        nodes, rows_updated = sum(count_nodes(game, pure, bucket, p, algorithm == "external") for p in range(2))
+        assert trainer.nodes - before[0] == nodes
+        assert trainer.scratch[0].updated[0] - before[1] == rows_updated
+        seen.add(int(nodes))
     assert len(seen) >= 2
 
 

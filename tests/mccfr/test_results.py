@@ -9,7 +9,7 @@ from test_run import OUTCOME, go, make
 from mccfr.policy import Policy, verify_policy
 from mccfr.results import evaluate_target, export_run, find_checkpoint, read_tables
 from mccfr.strategy import average_strategy
-from mccfr.training.solver import schedule_of
+from mccfr.training.sampled import schedule_of
 
 
 def test_a_run_exports_the_checkpoint_asked_for(tmp_path):

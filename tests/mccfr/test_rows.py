@@ -1,4 +1,4 @@
-"""Rows as vectors give the same bits as their scalar twins, and never touch a cell beyond the row."""
+"""Rows as vectors: the same bits as their scalar twins, no cell beyond the row touched; random words of paths."""
 
 import numpy as np
 import pytest
@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from abstraction.jit import njit
 from mccfr import regret as scalar
 from mccfr.sampling import rows
+from mccfr.sampling.common import exploration, explores, random_at, uniform_like
 
 
 @njit
@@ -16,8 +17,8 @@ def vector_matching(regret, start, actions, sigma, place):
 
 
 @njit
-def vector_choice(sigma, place, u):
-    return rows.choose_row(sigma, place, u)
+def vector_choice(weights, start, actions, u, even):
+    return rows.choose_row(weights, start, actions, u, even)
 
 
 @njit
@@ -31,8 +32,19 @@ def vector_update(regret, start, actions, sigma, place, value, child, endings, w
 
 
 @njit
+def vector_update_explored(regret, start, actions, sigma, place, value, child, endings, weight, floor):
+    return rows.update_explored_row(regret, start, actions, sigma, place, value, child, endings, weight, floor)
+
+
+@njit
 def vector_update_sampled(regret, start, actions, action, worth, here, weight):
     rows.update_sampled_row(regret, start, actions, action, worth, here, weight)
+
+
+@njit
+def path_draws(word, step, array, share):
+    drawn = random_at(word, step)
+    return drawn, uniform_like(array, drawn), explores(drawn, share)
 
 
 numbers = st.floats(-1e9, 1e9, width=32)
@@ -63,16 +75,25 @@ def test_regret_matching(values, dtype):
     assert_same(table, framed(values, dtype))
 
 
-@settings(max_examples=150, deadline=None)
-@given(rows_of_numbers, st.floats(0, 1, exclude_max=True), dtypes)
-def test_choice(values, u, dtype):
-    sigma = np.zeros(8, dtype)
-    vector_matching(framed(values, dtype), 1, len(values), sigma, 0)
-    action = vector_choice(sigma, 0, u)
-    if action >= len(values):
-        action = scalar.last_possible(sigma, 0, len(values))
-    assert action == scalar.choose(sigma, 0, len(values), u)
-    assert sigma[action] > 0
+draws = st.one_of(st.floats(0, 1, exclude_max=True), st.just(1 - 2.0**-53))
+
+
+@settings(max_examples=300, deadline=None)
+@given(rows_of_numbers, draws, st.booleans(), dtypes)
+def test_choice(values, u, even, dtype):
+    weights = framed(values, dtype)
+    action = vector_choice(weights, 1, len(values), u, even)
+    assert action == scalar.choose(weights, 1, len(values), u, even)
+    assert 0 <= action < len(values)
+    assert even or max(values) <= 0 or weights[1 + action] > 0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_choice_is_in_proportion(dtype):
+    weights, draws = np.array([0, 2, -5, 3, 0, 1, 0, 4], dtype), (np.arange(1000) + 0.5) / 1000
+    for even, expected in ((False, [0, 0.2, 0, 0.3, 0, 0.1, 0, 0.4]), (True, [0.125] * 8)):
+        chosen = [vector_choice(weights, 0, 8, u, even) for u in draws]
+        np.testing.assert_array_equal(np.bincount(chosen, minlength=8) / 1000, expected)
 
 
 @settings(max_examples=150, deadline=None)
@@ -111,6 +132,35 @@ def test_update(cells, folds, ends, weight, dtype):
 
 
 @settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.tuples(numbers, st.floats(0, 1, width=32), numbers, st.booleans()), min_size=1, max_size=8),
+    st.booleans(),
+    st.floats(0, 1e6),
+    st.floats(-1e9, 0),
+    dtypes,
+)
+def test_update_where_some_actions_were_pruned(cells, folds, weight, floor, dtype):
+    regrets, shares, values, pruned = (list(column) for column in zip(*cells, strict=True))
+    folds = int(folds)
+    values = [
+        np.nan if gone and a >= folds else value for a, (value, gone) in enumerate(zip(values, pruned, strict=True))
+    ]
+    sigma, value = np.array(shares + [0] * 8, dtype), np.array(values, dtype)
+    vector, plain = (framed(regrets, dtype) for _ in range(2))
+    worklist = framed(values[folds:], dtype, guard=1e30)
+    endings = (folds, values[0] if folds else 0.0, 0, 0.0)
+    total = vector_update_explored(vector, 1, len(cells), sigma, 0, worklist, 1, endings, weight, floor)
+    products = np.where(np.isnan(value), dtype(0), sigma[: len(cells)] * value)
+    expected = scalar.total_of(products, 0, len(cells))
+    scalar.update_explored(plain, 1, len(cells), value, 0, dtype(expected), weight, floor)
+    assert_same(np.array(total, dtype), np.array(expected, dtype))
+    assert_same(vector, plain)
+    gone = np.isnan(value)
+    np.testing.assert_array_equal(vector[1 : 1 + len(cells)][gone], np.array(regrets, dtype)[gone])
+    assert np.all(vector[1 : 1 + len(cells)][~gone] >= dtype(floor))
+
+
+@settings(max_examples=150, deadline=None)
 @given(rows_of_numbers, st.integers(0, 7), numbers, numbers, st.floats(0, 1e6), dtypes)
 def test_update_sampled(values, action, worth, here, weight, dtype):
     action %= len(values)
@@ -132,3 +182,29 @@ def test_scalar_rows_of_any_length(actions):
     draws = (np.arange(2000) + 0.5) / 2000
     counts = np.bincount([scalar.choose(sigma, 0, actions, u) for u in draws], minlength=actions)
     np.testing.assert_allclose(counts / 2000, sigma, atol=1.01 / 2000)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.integers(0, 2**64 - 1), st.integers(0, 100), st.floats(0, 1), dtypes)
+def test_random_words_of_a_path(word, step, epsilon, dtype):
+    """wyrand in plain integers: the state is the seed and `step`+1 increments, halves of its product are folded."""
+    state = (word + (step + 1) * 0xA0761D6478BD642F) % 2**64
+    product = state * (state ^ 0xE7037ED1A0B428DB)
+    expected = product % 2**64 ^ product >> 64
+    share = exploration(epsilon)
+    drawn, u, exploring = path_draws(np.uint64(word), np.uint64(step), np.zeros(1, dtype), share)
+    assert drawn == expected
+    assert u == dtype((expected >> 32) / 2**32)
+    assert exploring == (expected % 2**32 < int(epsilon * 2**32))
+
+
+def test_path_draws_are_uniform_and_independent():
+    """Correlations and means within 4.5 standard errors, over paths and from one decision to the next."""
+    count, array, share = 40_000, np.zeros(1), exploration(0.3)
+    draws = np.array([path_draws(np.uint64(k // 4), np.uint64(k % 4), array, share)[1:] for k in range(count)], float)
+    bound = 4.5 / np.sqrt(count)
+    assert abs(draws[:, 0].mean() - 0.5) < bound * np.sqrt(1 / 12)
+    assert abs(draws[:, 1].mean() - 0.3) < bound * np.sqrt(0.21)
+    assert abs(np.corrcoef(draws.T)[0, 1]) < bound
+    assert abs(np.corrcoef(draws[:-1, 0], draws[1:, 0])[0, 1]) < bound
+    assert exploration(1.0) == 2**32 and exploration(1e-15) == 0

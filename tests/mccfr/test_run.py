@@ -26,10 +26,18 @@ from mccfr.training.run import train
 from mccfr.training.rundir import EVALUATIONS, METRICS, create_run, open_run, with_settings
 from mccfr.training.solver import WorkerState
 from mccfr.training.status import run_status
+from storage import checkpoint as checkpoints
 from storage import space
 
 EXTERNAL = {"discount": "linear", "period_nodes": 50_000, "seed": 5}
 OUTCOME = {"algorithm": "outcome-sampling", "discount": "dcfr", "period_nodes": 40_000}
+PRUNED = {
+    **EXTERNAL,
+    "negative_regret_pruning": True,
+    "prune_after_nodes": 65_000,
+    "prune_below_chips": 10.0,
+    "floor_chips": 12.0,
+}
 
 
 def make(path, solver=EXTERNAL, game="leduc", tables=None, evaluation=None, **settings):
@@ -59,6 +67,17 @@ def assert_same(one, other):
         np.testing.assert_array_equal(table, other_tables[name], err_msg=name)
 
 
+def test_checkpoints_at_evaluation_points_stay_where_they_are_to_be_kept(tmp_path):
+    points = {"at_nodes": [20_000, 40_000], "keep": True, "every_checkpoint": False}
+    run = make(tmp_path / "run", evaluation=points, keep_checkpoints=1)
+    for nodes in (10_000, 30_000, 50_000, 60_000, 70_000):
+        go(run, nodes=nodes)
+    numbers = checkpoints.list_checkpoints(run.path("checkpoints"))
+    states = [find_checkpoint(run, number).state for number in numbers]
+    assert [state["kept"] for state in states] == [True, True, False]
+    assert [state["nodes_touched"] // 10_000 for state in states] == [2, 4, 7]
+
+
 def start(run, *arguments):
     """`mccfr resume` of a run as a process of its own."""
     command = [sys.executable, "-m", "mccfr", "resume", str(run.directory), *map(str, arguments)]
@@ -73,7 +92,18 @@ def wait_for(condition, seconds=60.0):
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize("solver", [EXTERNAL, OUTCOME], ids=["external-linear", "outcome-dcfr"])
+def test_pruning_begins_at_its_node_count_and_saves_nodes(tmp_path):
+    full, pruned = make(tmp_path / "full"), make(tmp_path / "pruned", PRUNED)
+    for run in (full, pruned):
+        go(run, nodes=65_000)
+    assert_same(full, pruned)
+    for run in (full, pruned):
+        go(run, iterations=9_000)
+    one, other = (find_checkpoint(run, None).state["nodes_touched"] for run in (full, pruned))
+    assert other < 0.97 * one
+
+
+@pytest.mark.parametrize("solver", [EXTERNAL, OUTCOME, PRUNED], ids=["external-linear", "outcome-dcfr", "pruned"])
 def test_stopping_resuming_checkpointing_and_evaluating_change_nothing(tmp_path, solver):
     whole = make(tmp_path / "whole", solver)
     go(whole, iterations=9_000)

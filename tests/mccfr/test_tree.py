@@ -7,8 +7,9 @@ import pytest
 from harness import KUHN, LEDUC, with_chance_in_tree
 
 from mccfr.config import Menu, PokerGame
-from mccfr.games.betting import BettingRules, build_tree
-from mccfr.games.menu import menu_targets
+from mccfr.games import betting
+from mccfr.games.betting import build_tree
+from mccfr.games.holdem_betting import holdem_rules
 from mccfr.games.poker import poker
 from mccfr.tree import DECISION, PACKED_NODE, TERMINAL, can_pack, check_order, pack
 
@@ -31,9 +32,8 @@ TOY = poker(PokerGame(antes=(1, 1), stack=5))
 
 
 def holdem_tree(menu):
-    """The betting of a whole hand of heads-up no-limit hold'em: the small blind acts first before the flop."""
-    targets = menu_targets(menu, 20_000, 100, 0)
-    return build_tree(BettingRules((100, 50), (1, 0, 0, 0), targets, 20_000, 100, (0, 3, 1, 1)))
+    """The betting of a whole hand of heads-up no-limit hold'em."""
+    return build_tree(holdem_rules(20_000, (50, 100), 0, menu))
 
 
 @pytest.mark.parametrize("name", PERFT)
@@ -47,6 +47,32 @@ def test_counts_of_named_menus(name):
     assert tree.row_count.sum() == sum(decisions)
     assert tree.row_slots.sum() == sum(actions)
     assert pack(tree).nbytes == 32 * sum(decisions)
+
+
+def test_every_action_has_its_node_and_every_chance_is_flagged():
+    """What the counts leave open: leaves by kind, and the board cards on the way into each node."""
+    tree = holdem_tree(PERFT["S"][0])
+    arrays, labels = tree.arrays, np.array(tree.label)
+    leaf = arrays.kind == TERMINAL
+    assert arrays.count.sum() == tree.nodes - 1
+    assert not arrays.showdown[~leaf].any()
+    assert (arrays.fixed[leaf & (labels == "f")] != 0).all()
+    assert (arrays.showdown[leaf & (labels == "c")] >= 100).all()
+    assert set(labels[leaf]) == {"f", "c"}
+    street = np.append(arrays.block // 2, 0)[tree.parent]  # of the parent; the root has none
+    all_in = leaf & (arrays.showdown == 20_000)
+    assert (arrays.touched[all_in] == 1 + (street[all_in] < 3)).all()
+    later = (arrays.block // 2 > street) & ~leaf
+    later[0] = False
+    assert (arrays.touched[~leaf] == 1 + later[~leaf]).all()
+
+
+def test_a_tree_without_end_is_refused(monkeypatch):
+    monkeypatch.setattr(betting, "MAX_NODES", 3_361)
+    with pytest.raises(ValueError, match="more than 3,361 nodes: limit the bets or offer fewer sizes"):
+        holdem_tree(PERFT["S"][0])
+    monkeypatch.setattr(betting, "MAX_NODES", 3_362)
+    assert holdem_tree(PERFT["S"][0]).nodes == 3_362
 
 
 def test_small_trees():

@@ -94,9 +94,42 @@ def test_plain_readers_and_every_dtype(tmp_path, layout):
         assert [type(codec).__name__ for codec in opened["int32"].compressors] == ["ZstdCodec", "Crc32cCodec"]
 
 
+@pytest.mark.parametrize("compressed", [True, False])
+def test_chunks_are_what_zarr_writes_itself(tmp_path, small_chunks, compressed):
+    """Byte for byte, edges filled up, so that every reader of Zarr reads them."""
+    path = commit(tmp_path / "all", 3, "zarr", compressed=compressed)
+    shutil.copytree(path / "tables.zarr", tmp_path / "copy")
+    opened = zarr.open(str(tmp_path / "copy"), mode="r+")
+    chunks = [file for file in (tmp_path / "copy").rglob("*") if file.is_file() and file.name != "zarr.json"]
+    for file in chunks:
+        file.unlink()
+    for name, array in tables(3).items():
+        opened[name].set_basic_selection(..., array)
+    written = [file for file in chunks if file.exists()]  # zarr leaves out chunks of zeros
+    assert len(written) >= 4
+    for file in written:
+        assert file.read_bytes() == (path / "tables.zarr" / file.relative_to(tmp_path / "copy")).read_bytes()
+
+
+@pytest.mark.parametrize("compressed", [True, False])
+def test_hdf5_chunks_are_read_by_the_library_and_its_checksum_is_ours(tmp_path, small_chunks, compressed):
+    path = commit(tmp_path / "all", 3, "hdf5", compressed=compressed)
+    with h5py.File(path / "tables.h5") as file, h5py.File(tmp_path / "other.h5", "w") as other:
+        for name, array in tables(3).items():
+            assert np.array_equal(file[name][...], array)
+            assert (file[name].compression, file[name].fletcher32) == (("gzip", True) if compressed else (None, False))
+        for size in (0, 1, 2, 7, 4096, 100_001):  # odd lengths too
+            data = np.random.default_rng(size).integers(0, 256, max(1, size), np.uint8)
+            data[: size // 2] = 255 if size % 3 else 0
+            made = other.create_dataset(str(size), data=data, chunks=data.shape, fletcher32=True)
+            stored = made.id.read_direct_chunk((0,))[1]
+            assert hdf5_format.fletcher32(data.tobytes()) == int.from_bytes(stored[-4:], "little")
+
+
+@pytest.mark.parametrize("compressed", [True, False])
 @BOTH
-def test_every_flipped_bit_is_reported_and_never_read(tmp_path, small_chunks, layout):
-    path = commit(tmp_path / "all", 1, layout)
+def test_every_flipped_bit_is_reported_and_never_read(tmp_path, small_chunks, layout, compressed):
+    path = commit(tmp_path / "all", 1, layout, compressed=compressed)
     files = sorted(file for file in path.rglob("*") if file.is_file())
     assert len(files) > 10 or layout == "hdf5"
     generator = random.Random(5)

@@ -154,7 +154,7 @@ def dropping_before_the_rename(monkeypatch, run):
 
 
 def dropping_in_place(monkeypatch, run):
-    def drop_older(root, keep):
+    def drop_older(root, keep, spared):
         durable.remove_tree(root / "000001")
 
     monkeypatch.setattr(checkpoint, "drop_older", drop_older)

@@ -1,0 +1,57 @@
+"""A clustering's state on disk between two moments of a long stage, committed like everything else."""
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from abstraction.clustering.keeping import Arrays, Keeper
+from storage import durable
+from storage.checkpoint import commit, newest_valid, next_number, sweep
+from storage.schema import ArraySpec
+
+SECONDS = 30.0
+"""Between two states that are kept: a state of 4 million points takes about a second to write."""
+
+
+class FileKeeper(Keeper):
+    """Keeps the newest state in a directory, for one identity: what is there of another one is left out of account."""
+
+    def __init__(self, root: Path, identity: dict[str, Any], seconds: float = SECONDS) -> None:
+        self._root, self._identity, self._seconds = root, identity, seconds
+        self._last = time.monotonic()
+        self._phase, self._arrays = self._read()
+
+    def _read(self) -> tuple[str, Arrays]:
+        sweep(self._root)
+        found, _ = newest_valid(self._root)
+        if found is None or found.identity != self._identity:
+            return "", {}
+        return str(found.state["phase"]), {spec.name: found.read(spec.name) for spec in found.specs}
+
+    def resume(self, phase: str) -> Mapping[str, NDArray[Any]] | None:
+        """What was kept last, if it was kept in this phase."""
+        return self._arrays if self._phase == phase else None
+
+    def keep(self, phase: str, arrays: Callable[[], Arrays]) -> None:
+        """Write the state of a phase, if the last one is long enough ago."""
+        if time.monotonic() - self._last < self._seconds:
+            return
+        taken = {name: np.ascontiguousarray(array) for name, array in arrays().items()}
+        specs = [
+            ArraySpec(name, array.shape, array.dtype.name, tuple(f"axis{i}" for i in range(array.ndim)))
+            for name, array in taken.items()
+        ]
+        number = next_number(self._root)
+        commit(self._root, number, specs, taken, {"phase": phase}, self._identity, format="zarr", keep=1)
+        self._last = time.monotonic()
+
+    def discard(self) -> None:
+        """Remove it all: the stage is done."""
+        self._phase, self._arrays = "", {}
+        if self._root.is_dir():
+            durable.remove_tree(self._root)
+            durable.fsync_dir(self._root.parent)

@@ -1,0 +1,80 @@
+"""How much memory a build needs, reckoned before anything is spent.
+
+The largest arrays of each stage are added up as they stand side by side; how many distinct points a street has is known
+from builds of the default features and scaled for others, never beyond its classes of hands.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from abstraction.boards import BOARD_COUNTS, STREET_CARDS
+from abstraction.cards import COMBO_COUNT
+from abstraction.clustering.potential import DIRECTIONS, VALUES
+from abstraction.features import BOARDS_AT_A_TIME, HAND_CLASSES
+from abstraction.histograms import COUNT_DTYPES
+from abstraction.recipe import CLUSTERED, LOSSLESS_BUCKETS, STREETS, Recipe, stage_document
+
+_PROCESS = 400_000_000  # interpreter, compiled kernels, tables of boards and of the evaluator
+_DISTINCT = {
+    ("flop", "histogram"): (1_034_942, "bins", 50),
+    ("turn", "histogram"): (1_317_579, "bins", 50),
+    ("river", "ochs"): (19_289_412, "clusters", 8),
+}
+"""Measured distinct points, and the key and value of the recipe they belong to; in proportion for others."""
+
+
+def _slots(cards: int) -> int:
+    return BOARD_COUNTS.get(cards, 1) * COMBO_COUNT
+
+
+def distinct_estimate(document: dict[str, Any]) -> int:
+    """About how many distinct points a street has."""
+    street = document["street"]
+    most = HAND_CLASSES[STREET_CARDS[street]]
+    known = _DISTINCT.get((street, document["features"]))
+    if known is None:
+        return most
+    count, key, value = known
+    inside = 3 if document["public"] or document["nested"] else 1
+    return min(most, inside * max(count, count * document[key] // value))
+
+
+def _clustered_bytes(document: dict[str, Any], workers: int) -> int:
+    cards = STREET_CARDS[document["street"]]
+    distinct = distinct_estimate(document)
+    if document["features"] == "histogram":
+        row, point = document["bins"] * np.dtype(COUNT_DTYPES[cards]).itemsize, 4 * document["bins"]
+    else:
+        row = point = 4 * (document["clusters"] if document["features"] == "ochs" else DIRECTIONS * VALUES)
+    ranges = 8 * workers * BOARDS_AT_A_TIME[cards] * COMBO_COUNT * row
+    hashes = 8 << (2 * distinct - 1).bit_length()
+    collecting = distinct * (row + 8) + 3 * hashes // 2 + ranges
+    sample = document["sample"]
+    chosen = distinct if sample == 0 else min(distinct, sample)
+    clustering = distinct * (point + 8 + 64) + chosen * (point + 8 + 40)
+    k = document["buckets"]
+    centres = 4 * k * point + 16 * k * workers + (k * point * workers)
+    kept = _slots(cards) * 4
+    return kept + max(collecting, clustering + centres) + _slots(cards) * 4
+
+
+def stage_bytes(document: dict[str, Any], workers: int = 2) -> int:
+    """Peak bytes of the process while the stage of a document (`stage_document`) is built."""
+    cards = STREET_CARDS[document["street"]]
+    strengths = _slots(5) * 2
+    # Sums over run-outs and of their squares, and a copy that is being compared or written.
+    sums = 3 * 8 * _slots(cards) if cards in (3, 4) else 0
+    if document["features"] in CLUSTERED:
+        own = _clustered_bytes(document, workers)
+        if document["features"] == "potential":
+            own += _slots(cards + 1) * 4
+    else:
+        buckets = document.get("buckets", LOSSLESS_BUCKETS.get(document["street"], 0))
+        own = _slots(cards) * 8 + 64 * buckets
+    return _PROCESS + (strengths + sums + own) * 5 // 4  # a quarter for copies in passing and the allocator
+
+
+def recipe_bytes(recipe: Recipe, workers: int = 2) -> dict[str, int]:
+    """Peak bytes of the process while each street is built."""
+    return {street: stage_bytes(stage_document(recipe, street), workers) for street in STREETS}

@@ -1,0 +1,117 @@
+"""What is known of a street's buckets: their sizes, and the equity of the hands in them, over all hands."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from abstraction.boards import board_classes
+from abstraction.jit import njit
+from abstraction.strength import RUNOUTS, STRENGTH_LIMIT
+
+_DENSE_CELLS = 1 << 24  # up to this many pairs of buckets are counted in a table
+_BOARDS = 1024  # whose hands are paired at a time, else
+
+
+class BucketTotals(NamedTuple):
+    """Of the buckets of one street."""
+
+    hands: NDArray[np.int64]
+    """[K] dealt hands in each"""
+    equity: NDArray[np.float64]
+    """[K] mean E[HS], 0 to 1; ½ where there is no hand"""
+    spread: NDArray[np.float64]
+    """[K] standard deviation of E[HS] inside"""
+
+
+@njit
+def _add_means(bucket, sums, multiplicity, unused, hands, totals):
+    for board in range(bucket.shape[0]):
+        weight = multiplicity[board]
+        for slot in range(bucket.shape[1]):
+            label = bucket[board, slot]
+            if label != unused:
+                hands[label] += weight
+                totals[label] += weight * np.float64(sums[board, slot])
+
+
+@njit
+def _add_squares(bucket, sums, multiplicity, unused, means, squares):
+    for board in range(bucket.shape[0]):
+        weight = multiplicity[board]
+        for slot in range(bucket.shape[1]):
+            label = bucket[board, slot]
+            if label != unused:
+                difference = np.float64(sums[board, slot]) - means[label]
+                squares[label] += weight * difference * difference
+
+
+def bucket_totals(cards: int, bucket: NDArray[Any], sums: NDArray[Any], buckets: int) -> BucketTotals:
+    """Totals over bucket [boards, 1326] with sums of strength [boards, 1326] of the same slots (see `Strengths.sums`).
+
+    Boards count as often as they occur; `cards` on the board, 0 for the preflop's only row.
+    """
+    multiplicity = board_classes(cards).multiplicity.astype(np.int64) if cards else np.ones(1, np.int64)
+    unused = bucket.dtype.type(np.iinfo(bucket.dtype).max)
+    hands, totals, squares = np.zeros(buckets, np.int64), np.zeros(buckets), np.zeros(buckets)
+    _add_means(bucket, sums, multiplicity, unused, hands, totals)
+    means = totals / np.maximum(hands, 1)
+    _add_squares(bucket, sums, multiplicity, unused, means, squares)
+    largest = float(STRENGTH_LIMIT * RUNOUTS[cards])
+    equity = np.where(hands > 0, means / largest, 0.5)
+    return BucketTotals(hands, equity, np.sqrt(squares / np.maximum(hands, 1)) / largest)
+
+
+@njit
+def _add_pairs(first, second, multiplicity, unused, counts):
+    for board in range(first.shape[0]):
+        weight = multiplicity[board]
+        for slot in range(first.shape[1]):
+            label = first[board, slot]
+            if label != unused:
+                counts[label, second[board, slot]] += weight
+
+
+def bucket_pairs(
+    cards: int, first: NDArray[Any], second: NDArray[Any], buckets: tuple[int, int]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Pairs of buckets that share hands, and how many: keys first·K2 + second [P], ascending, and counts [P].
+
+    first and second [boards, 1326] are two tables of one street, of K1 and K2 buckets.
+    """
+    multiplicity = board_classes(cards).multiplicity.astype(np.int64) if cards else np.ones(1, np.int64)
+    mark = first.dtype.type(np.iinfo(first.dtype).max)
+    if buckets[0] * buckets[1] <= _DENSE_CELLS:
+        table = np.zeros(buckets, np.int64)
+        _add_pairs(first, second, multiplicity, mark, table)
+        keys = np.flatnonzero(table)
+        return keys, table.ravel()[keys]
+    found, counts = [], []
+    for start in range(0, len(first), _BOARDS):
+        part = slice(start, start + _BOARDS)
+        used = first[part] != mark
+        weight = np.broadcast_to(multiplicity[part, None], used.shape)[used]
+        pairs, inverse = np.unique(
+            first[part][used].astype(np.int64) * buckets[1] + second[part][used], return_inverse=True
+        )
+        found.append(pairs)
+        counts.append(np.bincount(inverse, weight).astype(np.int64))
+    keys, inverse = np.unique(np.concatenate(found), return_inverse=True)
+    return keys, np.bincount(inverse, np.concatenate(counts)).astype(np.int64)
+
+
+def summary(totals: BucketTotals) -> dict[str, Any]:
+    """Facts of `mccfr abstraction info`: sizes in hands, empty buckets, spread and share of the equity's variance."""
+    hands = totals.hands.astype(np.float64)
+    overall = float(hands @ totals.equity / hands.sum())
+    within = float(hands @ np.square(totals.spread))
+    between = float(hands @ np.square(totals.equity - overall))
+    return {
+        "hands": int(totals.hands.sum()),
+        "smallest_bucket_hands": int(totals.hands.min()),
+        "median_bucket_hands": float(np.median(hands)),
+        "largest_bucket_hands": int(totals.hands.max()),
+        "empty_buckets": int((totals.hands == 0).sum()),
+        "equity_spread": float(hands @ totals.spread / hands.sum()),
+        "equity_explained": between / (between + within) if between + within > 0 else 1.0,
+    }

@@ -1,0 +1,360 @@
+"""What is done for one street: describe its hands, cluster them, and say how good the buckets are.
+
+Lossless streets have a bucket for every class of hands, as `abstraction.isomorphism` numbers them.  `ehs` and `ehs2`
+are percentiles of the mean strength and of the mean square.  Everything else is k-means of distinct points with exact
+weights: flat, by two levels, or inside clusters of boards or preflop buckets.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from abstraction.boards import STREET_CARDS, board_classes, canonical_boards, preflop_classes, used_slots
+from abstraction.cards import COMBO_COUNT, combo_table
+from abstraction.clustering.assign import group_members, nearest_centres
+from abstraction.clustering.keeping import Keeper
+from abstraction.clustering.kmeans import KMeansState, begin_or_resume, kmeans, run, start_from, state_arrays
+from abstraction.clustering.metric import distance_code
+from abstraction.clustering.percentiles import percentile_buckets
+from abstraction.clustering.points import Problem
+from abstraction.clustering.quality import variance_explained
+from abstraction.clustering.two_level import cluster_within, group_needs, refine, share_buckets
+from abstraction.features import (
+    Features,
+    Hands,
+    Rows,
+    Share,
+    Strengths,
+    board_features,
+    collect,
+    histogram_features,
+    ochs_of_river,
+    preflop_parents,
+)
+from abstraction.isomorphism import indexer
+from abstraction.next_street import NextStreet, potential_features
+from abstraction.recipe import LOSSLESS_BUCKETS
+from abstraction.report import bucket_totals, summary
+from abstraction.strength import preflop_strengths, runout_sums
+
+_ROWS = 2048  # boards whose buckets are looked up at a time
+PHASES = {"features": 0.3, "clustering": 0.5, "assignment": 0.1, "quality": 0.05, "files": 0.05}
+"""Parts of a stage, and the share of its time that each is reckoned to take."""
+
+
+class Phases:
+    """Where a stage is: tells the share done, and how long each part took."""
+
+    def __init__(self, tell: Share) -> None:
+        self._tell = tell
+        self._before = 0.0
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[Share]:
+        """Time a part; yields a function to be told the share of it that is done."""
+        began, before, width = time.perf_counter(), self._before, PHASES[name]
+        yield lambda share: self._tell(before + width * min(1.0, share))
+        self.seconds[name] = round(time.perf_counter() - began, 3)
+        self._before = before + width
+        self._tell(min(1.0, self._before))
+
+
+class Stage(NamedTuple):
+    """The buckets of one street."""
+
+    arrays: dict[str, NDArray[Any]]
+    """bucket [boards, 1326]; hands and equity [K]; centres [K, D] where hands were clustered"""
+    facts: dict[str, Any]
+    """for `mccfr abstraction info`"""
+
+
+def unused(dtype: np.dtype[Any]) -> int:
+    """What stands in slots that share a card with the board: the largest value of the dtype."""
+    return int(np.iinfo(dtype).max)
+
+
+def bucket_dtype(buckets: int) -> np.dtype[Any]:
+    """uint16 where the numbers and the mark of unused slots fit, else uint32."""
+    return np.dtype(np.uint16 if buckets < unused(np.dtype(np.uint16)) else np.uint32)
+
+
+class StageMaker:
+    """Makes stages of one recipe's documents (`stage_document`); what several of them need is computed once."""
+
+    def __init__(self, workers: int) -> None:
+        self._strengths, self._workers = Strengths(workers), workers
+
+    def make(self, document: dict[str, Any], following: NextStreet | None, keeper: Keeper, phases: Phases) -> Stage:
+        """The stage of a document; `following` is the next street for potential-aware features."""
+        street, features = document["street"], document["features"]
+        try:
+            if features == "lossless":
+                bucket, found = self._lossless(street, phases)
+            elif features in ("ehs", "ehs2"):
+                bucket, found = self._percentiles(document, phases)
+            else:
+                bucket, found = self._clustered(document, following, keeper, phases)
+        except ValueError as error:
+            raise ValueError(f"{street}: {error}") from None
+        with phases.phase("quality"):
+            cards = STREET_CARDS[street]
+            sums = self._strengths.sums(cards) if cards else self._preflop_sums()
+            totals = bucket_totals(cards, bucket, sums, found.facts["buckets"])
+            facts = {"street": street, **summary(totals), **found.facts}
+        facts.setdefault("explained", facts["equity_explained"])
+        arrays = {"bucket": bucket, "hands": totals.hands, "equity": totals.equity, **found.arrays}
+        return Stage(arrays, facts)
+
+    def _preflop_sums(self) -> NDArray[np.float64]:
+        """[1, 1326] strength of each combination, summed over its run-outs."""
+        counts = preflop_strengths(river=self._strengths.river, workers=self._workers)
+        classes = preflop_classes()
+        total = (counts @ np.arange(counts.shape[1])) / np.bincount(classes)
+        return total[classes][None]
+
+    # -- without clustering ------------------------------------------------------------------------------------------
+
+    def _lossless(self, street: str, phases: Phases) -> tuple[NDArray[Any], Stage]:
+        count = LOSSLESS_BUCKETS[street]
+        found = Stage({}, {"buckets": count, "explained": 1.0})
+        if street == "preflop":
+            return preflop_classes().astype(bucket_dtype(count))[None], found
+        with phases.phase("assignment") as share:
+            return lossless_table(STREET_CARDS[street], share), found
+
+    def _percentiles(self, document: dict[str, Any], phases: Phases) -> tuple[NDArray[Any], Stage]:
+        """Buckets of equal weight by E[HS] or E[HS²], weakest first."""
+        buckets, cards = document["buckets"], STREET_CARDS[document["street"]]
+        with phases.phase("features"):
+            if document["features"] == "ehs":
+                values = self._strengths.sums(cards)
+            else:
+                values = runout_sums(self._strengths.river, cards, workers=self._workers)[1]
+        with phases.phase("clustering"):
+            classes = board_classes(cards)
+            distinct, hands = _hands_of_values(values, cards)
+            lowest = percentile_buckets(distinct, hands, buckets).lowest
+        dtype = bucket_dtype(buckets)
+        bucket = np.empty(values.shape, dtype)
+        with phases.phase("assignment") as share:
+            for first in range(0, len(values), _ROWS):
+                part = slice(first, first + _ROWS)
+                rows = np.searchsorted(lowest, values[part], side="right") - 1
+                bucket[part] = np.where(used_slots(classes.boards[part]), rows, unused(dtype))
+                share(first / len(values))
+        return bucket, Stage({}, {"buckets": buckets, "distinct_values": len(distinct)})
+
+    # -- with clustering ---------------------------------------------------------------------------------------------
+
+    def _features(self, document: dict[str, Any], following: NextStreet | None) -> Features:
+        if document["features"] == "histogram":
+            return histogram_features(self._strengths, document["street"], document["bins"])
+        if document["features"] == "ochs":
+            return ochs_of_river(self._strengths, document["clusters"], document["seed"])
+        if following is None:
+            raise ValueError("potential-aware features need the buckets of the next street: build that street first")
+        return potential_features(document["street"], following)
+
+    def _parents(self, document: dict[str, Any]) -> Rows | None:
+        """What buckets are nested in, for boards [first, last): public clusters, preflop classes, or nothing."""
+        if document["nested"]:
+            return preflop_parents
+        if not document["public"]:
+            return None
+        cards = STREET_CARDS[document["street"]]
+        boards = board_features(self._strengths, cards)
+        weights = board_classes(cards).multiplicity
+        seed, workers = document["seed"], self._workers
+        label = kmeans(boards, weights, document["public"], seed=seed, workers=workers).labels
+        return lambda first, last: np.broadcast_to(label[first:last, None], (last - first, COMBO_COUNT))
+
+    def _clustered(
+        self, document: dict[str, Any], following: NextStreet | None, keeper: Keeper, phases: Phases
+    ) -> tuple[NDArray[Any], Stage]:
+        k = document["buckets"]
+        with phases.phase("features") as share:
+            features = self._features(document, following)
+            hands = collect(features, self._workers, self._parents(document), share)
+        whole = Problem(hands.points, hands.weights, distance_code(document["distance"]), self._workers)
+        if k > len(hands.points):
+            raise ValueError(f"k is {k}, but there are {len(hands.points)} distinct points: choose k at most that")
+        with phases.phase("clustering") as share:
+            chosen = _drawn(hands.weights, document["sample"], document["seed"])
+            found = _cluster(whole, hands.parents, chosen, document, keeper, share)
+        with phases.phase("assignment"):
+            order = np.lexsort((features.strength_of_centre(found.centres), found.parents))
+            rank = np.argsort(order).astype(bucket_dtype(k))
+            labels = rank[found.labels]
+            bucket = _table(hands, labels)
+        facts = {
+            "buckets": k,
+            "distinct_points": len(hands.points),
+            "clustered_points": len(hands.points) if chosen is None else len(chosen[0]),
+            "lloyd_iterations": found.iterations,
+            "inertia": found.inertia,
+            "explained": variance_explained(hands.points, labels, hands.weights, k),
+        }
+        return bucket, Stage({"centres": found.centres[order]}, facts)
+
+
+def lossless_table(cards: int, share: Share | None = None) -> NDArray[np.uint32]:
+    """[boards, 1326] class of each slot of the canonical boards of 3 or 4 cards, from `abstraction.isomorphism`."""
+    boards, hole = canonical_boards(cards), combo_table()
+    bucket = np.full((len(boards), COMBO_COUNT), unused(np.dtype(np.uint32)), np.uint32)
+    index = indexer((2, cards))
+    for first in range(0, len(boards), 128):
+        used = used_slots(boards[first : first + 128])
+        board, combo = np.nonzero(used)
+        hands = np.concatenate([hole[combo], boards[first + board]], axis=1)
+        bucket[first : first + 128][used] = index.index_batch(hands)
+        if share is not None:
+            share(first / len(boards))
+    return bucket
+
+
+def _hands_of_values(values: NDArray[Any], cards: int) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """Distinct values [V] of the used slots of values [boards, 1326], and how many hands have each."""
+    classes = board_classes(cards)
+    found, counts = [], []
+    for first in range(0, len(values), _ROWS):
+        part = slice(first, first + _ROWS)
+        used = used_slots(classes.boards[part])
+        weight = np.broadcast_to(classes.multiplicity[part, None], used.shape)[used]
+        distinct, inverse = np.unique(values[part][used], return_inverse=True)
+        found.append(distinct)
+        counts.append(np.bincount(inverse, weight))
+    distinct, inverse = np.unique(np.concatenate(found), return_inverse=True)
+    return distinct, np.bincount(inverse, np.concatenate(counts)).astype(np.float64)
+
+
+def _drawn(
+    weights: NDArray[np.float64], sample: int, seed: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64]] | None:
+    """Points that `sample` hands drawn by weight fall on, and how many on each; None where all points are taken."""
+    if sample == 0 or sample >= weights.sum():
+        return None
+    draws = np.random.Generator(np.random.PCG64([seed, 2])).random(sample)
+    upto = np.cumsum(weights)
+    points = np.searchsorted(upto, np.sort(draws) * upto[-1], side="right")
+    chosen, counts = np.unique(points, return_counts=True)
+    return chosen, counts.astype(np.float64)
+
+
+class _Found(NamedTuple):
+    """Buckets of all points."""
+
+    centres: NDArray[np.float32]
+    labels: NDArray[np.int32]
+    parents: NDArray[np.int64]  # [k] what each bucket lies in, all 0 where nothing is nested
+    inertia: float
+    iterations: int
+
+
+def _cluster(
+    whole: Problem,
+    parents: NDArray[np.int32] | None,
+    chosen: tuple[NDArray[np.int64], NDArray[np.float64]] | None,
+    document: dict[str, Any],
+    keeper: Keeper,
+    share: Share,
+) -> _Found:
+    """Cluster the chosen points, or all, and give every point its bucket."""
+    part = whole
+    if chosen is not None:
+        part = Problem(np.ascontiguousarray(whole.points[chosen[0]]), chosen[1], whole.metric, whole.workers)
+    if parents is not None:
+        return _nested(whole, part, parents, None if chosen is None else chosen[0], document, keeper, share)
+    if document["levels"] == 2:
+        state = _two_levels(part, document, keeper, share)
+    else:
+        state = _flat(part, document, keeper, share)
+    iterations = state.iteration
+    if part is not whole:
+        state = start_from(whole, state.centres)
+    return _Found(state.centres, state.labels, np.zeros(len(state.centres), np.int64), state.inertia, iterations)
+
+
+def _flat(part: Problem, document: dict[str, Any], keeper: Keeper, share: Share) -> KMeansState:
+    iterations = document["iterations"]
+
+    def tell(state: KMeansState) -> None:
+        keeper.keep("lloyd", lambda: state_arrays(state))
+        share(state.iteration / iterations)
+
+    state = begin_or_resume(part, document["buckets"], document["seed"], keeper)
+    return run(part, state, iterations, progress=tell)
+
+
+def _two_levels(part: Problem, document: dict[str, Any], keeper: Keeper, share: Share) -> KMeansState:
+    starts = {"groups": (0.0, 0.3), "buckets": (0.3, 0.4), "flat": (0.7, 0.3)}
+
+    def tell(phase: str, done: int, of: int) -> None:
+        share(starts[phase][0] + starts[phase][1] * done / of)
+
+    return refine(
+        part,
+        document["buckets"],
+        seed=document["seed"],
+        iterations=document["iterations"],
+        progress=tell,
+        keeper=keeper,
+    )
+
+
+def _nested(
+    whole: Problem,
+    part: Problem,
+    parents: NDArray[np.int32],
+    chosen: NDArray[np.int64] | None,
+    document: dict[str, Any],
+    keeper: Keeper,
+    share: Share,
+) -> _Found:
+    """Cluster inside each parent, which gets its share of the buckets; points keep to the buckets of their parent."""
+    count = int(parents.max()) + 1
+    inside = parents if chosen is None else parents[chosen]
+    members = group_members(inside, count)
+    room = np.diff(members.starts)
+    if room.min() == 0:
+        raise ValueError(
+            f"none of the {len(inside)} points that are clustered lies in cluster {int(room.argmin())} of {count}: "
+            "take a larger sample, or fewer clusters"
+        )
+    shares = share_buckets(group_needs(part, members), room, document["buckets"])
+    found = cluster_within(
+        part,
+        members,
+        shares,
+        document["seed"],
+        document["iterations"],
+        progress=lambda _phase, done, of: share(done / of),
+        keeper=keeper,
+    )
+    offsets = np.concatenate([[0], np.cumsum(shares)])
+    outer = np.repeat(np.arange(count), shares)
+    if chosen is None:
+        return _Found(found.centres, found.labels, outer, found.inertia, found.iterations)
+    labels, inertia = np.empty(len(parents), np.int32), 0.0
+    everybody = group_members(parents, count)
+    for parent in range(count):
+        mine = everybody.order[everybody.starts[parent] : everybody.starts[parent + 1]]
+        centres = np.ascontiguousarray(found.centres[offsets[parent] : offsets[parent + 1]])
+        nearest = nearest_centres(np.ascontiguousarray(whole.points[mine]), centres, whole.metric, whole.workers)
+        labels[mine] = nearest.labels + np.int32(offsets[parent])
+        inertia += float(whole.weights[mine] @ nearest.distances)
+    return _Found(found.centres, labels, outer, inertia, found.iterations)
+
+
+def _table(hands: Hands, labels: NDArray[Any]) -> NDArray[Any]:
+    """[boards, 1326] bucket of each slot."""
+    # One more entry, which −1 reaches: the mark of unused slots.
+    marked = np.append(labels, labels.dtype.type(unused(labels.dtype)))
+    bucket = np.empty(hands.numbers.shape, labels.dtype)
+    for first in range(0, len(bucket), _ROWS):
+        np.take(marked, hands.numbers[first : first + _ROWS], out=bucket[first : first + _ROWS], mode="wrap")
+    return bucket

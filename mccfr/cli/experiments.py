@@ -1,0 +1,86 @@
+"""Commands that compare runs and show one: compare, report."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import rich_click as click
+
+from mccfr.cli.options import bytes_text, path_type
+from mccfr.cli.progress import reporter
+
+if TYPE_CHECKING:
+    from mccfr.experiments import Curve
+
+
+@click.command()
+@click.argument("experiment", type=path_type)
+@click.argument("out", type=path_type)
+@click.option("--set", "overrides", multiple=True, metavar="TABLE.KEY=VALUE", help="Override one key of EXPERIMENT.")
+def compare(experiment: Path, out: Path, overrides: tuple[str, ...]) -> None:
+    """Run several variants and seeds of a configuration, and write one table and one plot.
+
+    EXPERIMENT is a run's TOML file with a table [compare]. OUT gets runs/NAME-SEED, ordinary run directories; table.csv
+    with a row for each variant, seed and point; summary.csv with geometric means over seeds and their 95 % intervals;
+    and plot.png. Ctrl-C stops with a checkpoint (exit status 75); the same command goes on, and leaves finished runs
+    alone.
+
+    Example: mccfr compare runs/experiments/sampling.toml /tmp/sampling --set compare.seeds=[0,1,2,3,4]
+    """
+    from mccfr.experiments import conduct, load_experiment, publish
+    from mccfr.experiments.plot import ABSENT, PLOT, can_plot, draw, panels_of
+
+    described = load_experiment(experiment, overrides)
+    with reporter() as report:
+        if not can_plot():
+            report.message(ABSENT)
+        stopped = conduct(described, out, report)
+    found = publish(described, out)
+    if found and can_plot():
+        draw(panels_of(described, found), out / PLOT)
+    if stopped is not None:
+        click.echo(f"mccfr: stopped by signal {stopped}; the same command goes on", err=True)
+        raise click.exceptions.Exit(75)
+    click.echo(_summary_text(found))
+
+
+def _summary_text(found: "Sequence[Curve]") -> str:
+    """One line for each curve: where it ends."""
+    width = max((len(curve.variant) for curve in found), default=0)
+    lines = []
+    for curve in found:
+        low, high, seeds = curve.low[-1], curve.high[-1], int(curve.seeds[-1])
+        band = f"  (95 %: {low:.4g} to {high:.4g}, {seeds} seeds)" if seeds > 1 else ""
+        lines.append(f"{curve.variant:{width}}  {curve.measure} {curve.mean[-1]:.6g}{band}")
+    return "\n".join(lines)
+
+
+@click.command()
+@click.argument("directory", metavar="DIR", type=path_type)
+@click.argument("out", metavar="OUT.html", type=path_type)
+@click.option("--checkpoint", type=click.IntRange(min=0), help="Number of the checkpoint; default: the newest.")
+@click.option("--board", "boards", multiple=True, help="A board to show: Qs7h2d; as often as wanted.")
+@click.option("--boards", "board_count", default=6, show_default=True, type=click.IntRange(min=1), help="Of a street.")
+@click.option("--megabytes", default=6.0, show_default=True, type=click.FloatRange(min=0.01), help="Largest size.")
+def report(
+    directory: Path, out: Path, checkpoint: int | None, boards: tuple[str, ...], board_count: int, megabytes: float
+) -> None:
+    """Write the strategy of the run in DIR as one HTML file that works offline.
+
+    Ranges are shown as a 13x13 grid (hand by hand in small games), decision by decision along the betting, with the
+    curve of evaluations and the run's facts. On later streets, --boards boards are in it, or those given by --board;
+    of whole hold'em, the decisions before the flop and those on boards given. The most played decisions come first
+    until --megabytes are full.
+
+    Example: mccfr report runs/subgame subgame.html
+    """
+    from mccfr.report import write_report
+
+    counts = write_report(
+        directory, out, checkpoint=checkpoint, boards=boards, board_count=board_count, limit_bytes=int(megabytes * 1e6)
+    )
+    rest = "" if counts["complete"] else " (the most played; --megabytes makes room for more)"
+    click.echo(f"wrote {out}: {counts['decisions']:,} decisions{rest}, {bytes_text(counts['bytes'])}", err=True)
+
+
+COMMANDS = (compare, report)

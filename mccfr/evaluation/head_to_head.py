@@ -1,0 +1,307 @@
+"""Head-to-head: what one strategy wins from another in the same game, on seeded boards, exact in the private cards.
+
+On each full board both ranges are carried down the betting tree as vectors, in both seatings, and every pair of hands
+meets at every terminal; only the boards are sampled.  (Range against range on sampled public cards, as Johanson, Waugh,
+Bowling & Zinkevich 2011 do for best responses.)
+
+A board weighs as much as the pairs of hands it lets meet: a constant in whole hold'em, not where the game begins with
+ranges.  The mean is therefore the ratio of two sums over boards, and its error that of a ratio (Cochran 1977, "Sampling
+techniques", section 2.11).  Listed boards are drawn without repetition; when all have been drawn the mean is exact.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import sqrt
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.jit import inline_njit, njit
+from mccfr.games.game import Game
+from mccfr.strategy import Strategy
+from mccfr.vector.board_rows import pass_reach
+from mccfr.vector.range_lanes import LANES, Lanes, add_product_lanes, fill_lanes, joint_reach, lane_rows, new_lanes
+from mccfr.vector.sampled_board import BoardSource, deck_size, most_hands
+from mccfr.vector.sampled_traversal import NOWHERE
+from mccfr.vector.street_trees import AT_DECISION, AT_EXIT, AT_FOLD, AT_SHOWDOWN, StreetTrees, street_trees
+
+_BLOCKS = 8  # kernels are compiled anew for each number of tables: nearly all games get this many
+_SEATINGS = 2
+_Tables = tuple[npt.NDArray[np.float64], ...]
+
+
+@dataclass(frozen=True)
+class HeadToHead:
+    """What the first strategy wins.
+
+    mean_chips  chips a hand, the mean over both seats
+    ci95_chips  95 % interval for it, from how boards differ; of no width when every board was played
+    boards      boards played, each in both seats
+    seed        of the boards
+    """
+
+    mean_chips: float
+    ci95_chips: tuple[float, float]
+    boards: int
+    seed: int
+
+
+class _Pending(NamedTuple):
+    """Decisions where the hand may end, up to LANES of them for each block; B blocks, n hands.
+
+    Ranges are those of whoever acts and of the other player, in order of strength; `share` and `chips` are the
+    strategy by row and the payoff to player 0 of a fold (0) and of a showdown (1), `chips` 0 where there is none.
+    """
+
+    count: npt.NDArray[np.int64]  # type: ignore[assignment]  # [B]
+    own: npt.NDArray[np.float64]  # [B, n+1, LANES]
+    other: npt.NDArray[np.float64]  # [B, n+1, LANES]
+    share: npt.NDArray[np.float64]  # [B, 2, LANES, n]
+    chips: npt.NDArray[np.float64]  # [B, 2, LANES]
+
+
+class _Scratch(NamedTuple):
+    """Room for one street tree a street.  N members, A actions, n hands, S streets.
+
+    member_first  [S] int64     first row of a street in what has N rows
+    tree, exit    [S] int64     the stack: street tree of each street, and the member that it was left by
+    range_of      [2, N] int64  row in `reach` of each player's range at a member; NOWHERE: one of them is never there
+    reach         [N+2, n]      ranges behind each action, by its member; the last two rows are those of the start
+    sigma         [A, n]        a node's strategy, by row
+    met, won      [n, LANES]    reach times what is met and what is won, by row
+    """
+
+    member_first: npt.NDArray[np.int64]
+    tree: npt.NDArray[np.int64]
+    exit: npt.NDArray[np.int64]
+    range_of: npt.NDArray[np.int64]
+    reach: npt.NDArray[np.float64]
+    sigma: npt.NDArray[np.float64]
+    met: npt.NDArray[np.floating]
+    won: npt.NDArray[np.floating]
+    lanes: Lanes
+    pending: _Pending
+
+
+def _new_scratch(trees: StreetTrees, hands: int, cards: int) -> _Scratch:
+    streets, members = len(trees.members), int(trees.members.sum())
+    blocks = 2 * streets
+    pending = _Pending(
+        np.zeros(blocks, np.int64),
+        lane_rows(blocks * (hands + 1)).reshape(blocks, hands + 1, LANES),
+        lane_rows(blocks * (hands + 1)).reshape(blocks, hands + 1, LANES),
+        np.zeros((blocks, 2, LANES, hands)),
+        np.zeros((blocks, 2, LANES)),
+    )
+    return _Scratch(
+        np.cumsum(trees.members) - trees.members,
+        np.zeros(streets, np.int64),
+        np.zeros(streets, np.int64),
+        np.zeros((2, members), np.int64),
+        np.zeros((members + 2, hands)),
+        np.zeros((int(trees.actions.max()), hands)),
+        lane_rows(hands),
+        lane_rows(hands),
+        new_lanes(hands, cards, np.float64),
+        pending,
+    )
+
+
+# --- kernels ---
+
+
+@njit
+def _row_strategy(table, slot, actions, board, street, player, sigma):
+    """sigma [actions, rows] of a node from probabilities [slot, bucket]."""
+    bucket = board.bucket[street, player]
+    for a in range(actions):
+        cells, out = table[slot + a], sigma[a]
+        for k in range(board.rows[street, player]):
+            out[k] = cells[bucket[k]]
+
+
+@njit
+def _load_lane(board, player, reach, out, lane):
+    """Copy a range [n] of a player into a lane, in order of strength."""
+    order = board.order[player]
+    for k in range(board.count[player]):
+        out[k, lane] = reach[order[k]]
+
+
+@njit
+def _products(board, street, player, own, lanes, met, won):
+    """Sums over the hands of each row of reach times what it meets, and what it wins: met and won [rows, LANES].
+
+    own [n, LANES] are the player's ranges, `lanes` what his hands meet, both in order of strength.
+    """
+    order, local = board.order[player], board.local[street, player]
+    met[: board.rows[street, player]] = 0.0
+    won[: board.rows[street, player]] = 0.0
+    for k in range(board.count[player]):
+        row = np.int64(local[order[k]])
+        add_product_lanes(met, row, own, k, lanes.met, k)
+        add_product_lanes(won, row, own, k, lanes.won, k)
+
+
+@njit
+def _settle(board, block, pending, scratch):
+    """Chips that player 0 gets at the pending decisions of a block, summed over pairs of hands; none is left."""
+    street, player, total = block // 2, block % 2, 0.0
+    own, other, share = pending.own[block], pending.other[block], pending.share[block]
+    fill_lanes(board, player, True, other, scratch.lanes)
+    _products(board, street, player, own, scratch.lanes, scratch.met, scratch.won)
+    for kind in range(2):
+        table = scratch.won if kind else scratch.met
+        for i in range(pending.count[block]):
+            chips, found = pending.chips[block, kind, i], 0.0
+            if chips != 0:
+                row = share[kind, i]
+                for k in range(board.rows[street, player]):
+                    found += row[k] * table[k, i]
+                total += chips * found
+    pending.count[block] = 0
+    return total
+
+
+@inline_njit
+def _descend(trees, tables, board, scratch, level):
+    """Carry both ranges down a street tree; chips that player 0 gets at decisions that were settled meanwhile."""
+    first, stop = trees.first[scratch.tree[level]], trees.first[scratch.tree[level] + 1]
+    base, range_of, reach, sigma = scratch.member_first[level], scratch.range_of, scratch.reach, scratch.sigma
+    pending, settled = scratch.pending, 0.0
+    for member in range(first, stop):
+        m = base + member - first
+        if trees.kind[member] != AT_DECISION:
+            continue
+        player, actions, child = trees.player[member], trees.actions[member], trees.child[member]
+        block, here, opposite = trees.block[member], range_of[player, m], range_of[1 - player, m]
+        alive, ends, lane = here != NOWHERE, False, pending.count[block]  # where one range has ended both have
+        rows = board.rows[level, player]
+        if alive:
+            _row_strategy(tables[block], trees.slot[member], actions, board, level, player, sigma)
+            pending.chips[block, :, lane] = 0.0
+        for a in range(actions):
+            kind, at, passed = trees.kind[first + child + a], base + child + a, alive
+            if alive and kind in (AT_FOLD, AT_SHOWDOWN):
+                showdown = np.int64(kind == AT_SHOWDOWN)
+                sign = -1.0 if showdown and player == 1 else 1.0
+                pending.chips[block, showdown, lane] = sign * trees.chips[first + child + a]
+                pending.share[block, showdown, lane, :rows] = sigma[a, :rows]
+                ends = True
+            elif alive:
+                passed = pass_reach(board, level, player, reach[here], sigma[a], reach[at])
+            range_of[player, at] = at if passed else NOWHERE
+            range_of[1 - player, at] = opposite if passed else NOWHERE
+        if ends:
+            _load_lane(board, player, reach[here], pending.own[block], lane)
+            _load_lane(board, 1 - player, reach[opposite], pending.other[block], lane)
+            pending.count[block] += 1
+            if lane + 1 == LANES:
+                settled += _settle(board, block, pending, scratch)
+    return settled
+
+
+@njit
+def play_board(trees, tables, board, scratch):
+    """Chips player 0 gets on a board, summed over pairs of hands with their weights; `scratch` is changed in place.
+
+    `tables` holds the probabilities [slot, bucket] of each block: each player's are those of his strategy.
+    """
+    member_first, tree, left, range_of = scratch.member_first, scratch.tree, scratch.exit, scratch.range_of
+    start = scratch.reach.shape[0] - 2
+    for player in range(2):
+        scratch.reach[start + player, : board.count[player]] = board.weight[player, : board.count[player]]
+        range_of[player, 0] = start + player
+    level, entering, total = np.int64(0), True, 0.0
+    tree[0] = 0
+    while True:
+        first, stop = trees.first[tree[level]], trees.first[tree[level] + 1]
+        if entering:
+            total += _descend(trees, tables, board, scratch, level)
+            left[level] = first
+        base, member = member_first[level] - first, left[level]
+        while member < stop and (trees.kind[member] != AT_EXIT or range_of[0, base + member] == NOWHERE):
+            member += 1
+        entering = member < stop
+        if entering:
+            left[level] = member + 1
+            level += 1
+            tree[level] = trees.below[member]
+            for player in range(2):
+                range_of[player, member_first[level]] = range_of[player, base + member]
+        elif level > 0:
+            level -= 1
+        else:
+            break
+    for block in range(2 * trees.members.shape[0]):
+        total += _settle(board, block, scratch.pending, scratch)
+    return total
+
+
+# --- functions ---
+
+
+def head_to_head(
+    game: Game,
+    strategy_a: Strategy,
+    strategy_b: Strategy,
+    boards: int = 1000,
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> HeadToHead:
+    """Chips a hand that `strategy_a` wins from `strategy_b`, the mean over both seats.
+
+    boards    how many boards are played; fewer where the game lists fewer, and then the result is exact
+    progress  called after each board with the boards played and their number
+
+    Raises `ValueError` for a game without cards beside its tree, fewer than two boards, or a strategy of another game.
+    """
+    if boards < 2:
+        raise ValueError(f"boards = {boards}: at least 2 are needed, for an interval")
+    source = BoardSource(game, np.float64, seed)
+    for strategy in (strategy_a, strategy_b):
+        _check_strategy(game, strategy)
+    played = boards if source.listed is None else min(boards, source.listed)
+    trees = street_trees(game.tree)
+    scratch = _new_scratch(trees, most_hands(game), deck_size(game))
+    seatings = (_seated(strategy_a, strategy_b), _seated(strategy_b, strategy_a))
+    won, weight = np.zeros(played), np.zeros(played)
+    for number in range(played):
+        board = source.board(number)
+        as_first, as_second = (play_board(trees, tables, board, scratch) for tables in seatings)
+        won[number] = (as_first - as_second) / _SEATINGS
+        weight[number] = joint_reach(board, scratch.pending.own[0], scratch.lanes)
+        if progress is not None:
+            progress(number + 1, played)
+    mean, error = _ratio(won, weight, source.listed)
+    return HeadToHead(mean, (mean - 1.96 * error, mean + 1.96 * error), played, seed)
+
+
+def _ratio(won: npt.NDArray[np.float64], weight: npt.NDArray[np.float64], listed: int | None) -> tuple[float, float]:
+    """Ratio of two sums over boards and its standard error; `listed` is the number of boards there are."""
+    mean = float(won.sum() / weight.sum())
+    if listed == len(won):
+        return mean, 0.0
+    rest = won - mean * weight
+    variance = float(rest @ rest) / (len(won) - 1) / len(won)
+    undrawn = 1.0 if listed is None else 1 - len(won) / listed
+    return mean, sqrt(variance * undrawn) / float(weight.mean())
+
+
+def _check_strategy(game: Game, strategy: Strategy) -> None:
+    shapes = [(int(buckets), int(slots)) for buckets, slots in zip(game.buckets, game.tree.row_slots, strict=True)]
+    found = [table.shape for table in strategy.probability]
+    if found != shapes:
+        raise ValueError(
+            f"a strategy with tables [bucket, slot] of {found} is none of {game.name}: {shapes} are needed; both "
+            "strategies must be of the same betting tree and buckets"
+        )
+
+
+def _seated(first: Strategy, second: Strategy) -> _Tables:
+    """The tables of both seats as [slot, bucket], block by block: even blocks are the first player's."""
+    tables = [(first, second)[block % 2].probability[block].T for block in range(len(first.probability))]
+    # Read-only or foreign layouts would have the kernel compiled once more.
+    tables = [np.require(table, np.float64, ["C", "W"]) for table in tables]
+    return (*tables, *(np.zeros((1, 1)) for _ in range(_BLOCKS - len(tables))))

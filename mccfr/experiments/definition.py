@@ -1,0 +1,280 @@
+"""What an experiment is: a run's configuration with a `[compare]` table that says what varies and where it is measured.
+
+    [compare]
+    base = "../leduc.toml"       # tables of this file hold where this one does not set them
+    x = "nodes"                  # what the curves run over: "iterations", "nodes" or "seconds" (of training)
+    last = 1e8                   # where the runs end; measured at `points` log-spaced values from `first`, or at `at`
+    seeds = [0, 1, 2]
+
+    [[compare.variant]]
+    name = "linear"
+    set = ["solver.discount=linear"]
+
+Limits, evaluation points and seed of the runs come from `[compare]`; everything else is an ordinary configuration.
+"""
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+
+from mccfr.config import Config, EvaluationConfig, RunSettings, config_from, parse_override
+
+AXES = {"iterations": "iterations", "nodes": "nodes_touched", "seconds": "training_seconds"}
+"""What curves run over, and the table's column that holds it."""
+MEASURES = {
+    "exploitability_mbb": "exploitability, mean of both players (mbb/g)",
+    "exploitability_chips": "exploitability, mean of both players (chips)",
+    "nash_conv_chips": "exploitability, sum of both players (chips)",
+    "nodes_per_iteration": "nodes touched per iteration",
+}
+"""What is measured, as axes are labelled."""
+
+_SMALLEST_SECONDS = 0.1
+_SECONDS_APART = 1.1  # ratio of neighbouring points in seconds: closer ones could not be told apart
+_MOST_POINTS = 1000
+_FIRST_SHARE = {"nodes": 1e-3, "seconds": 1e-2}  # of `last`: where curves begin unless told
+_FILES = (("game", "file"), ("abstraction", "path"), ("abstraction", "recipe"))
+
+Document = dict[str, Any]
+
+
+class _VariantTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """`[[compare.variant]]`."""
+
+    name: str
+    set: Sequence[str] = ()
+
+
+class _CompareTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """`[compare]`."""
+
+    base: str | None = None
+    title: str = ""
+    x: Literal["iterations", "nodes", "seconds"] = "iterations"
+    y: str | Sequence[str] = ()  # none: exploitability, in mbb/g where the game has a big blind
+    first: float | None = None
+    last: float | None = None
+    points: int = 30
+    at: Sequence[float] = ()
+    seeds: Sequence[int] = (0,)
+    variant: Sequence[_VariantTable] = ()
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One curve: a name for people, one for directories, and the configuration, whose seed each run replaces."""
+
+    name: str
+    directory: str
+    config: Config
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A checked experiment.
+
+    measures  keys of MEASURES; empty: exploitability in mbb/g where games have a big blind, else in chips
+    axis      a key of AXES
+    points    ascending values on the axis at which strategies are measured; the runs end at the last
+    """
+
+    title: str
+    axis: str
+    measures: tuple[str, ...]
+    points: tuple[float, ...]
+    seeds: tuple[int, ...]
+    variants: tuple[Variant, ...]
+
+    def run_config(self, variant: Variant, seed: int) -> Config:
+        """The configuration of one run: limits and evaluation points in place (in seconds: those of no session yet)."""
+        replace = msgspec.structs.replace
+        counts = tuple(int(point) for point in self.points) if self.axis != "seconds" else ()
+        given = variant.config.run
+        at_nodes = counts if self.axis == "nodes" else ()
+        at_iterations = counts if self.axis == "iterations" else ()
+        return replace(
+            variant.config,
+            solver=replace(variant.config.solver, seed=seed),
+            run=RunSettings(
+                workers=given.workers,
+                nodes=max(at_nodes, default=None),
+                iterations=max(at_iterations, default=None),
+                checkpoint_seconds=given.checkpoint_seconds,
+                keep_checkpoints=1,
+            ),
+            evaluation=EvaluationConfig(at_nodes=at_nodes, at_iterations=at_iterations, every_checkpoint=False),
+            export=None,
+        )
+
+    def seeds_of(self, variant: Variant) -> tuple[int, ...]:
+        """The seeds that a variant is run with: the first one where nothing is random."""
+        return self.seeds[:1] if variant.config.solver.algorithm == "cfr" else self.seeds
+
+
+def load_experiment(path: Path, overrides: Sequence[str] = ()) -> Experiment:
+    """Read an experiment's TOML file; `overrides` are `table.key=value` for it, as `--set` takes them.
+
+    Raises `ValueError` of one sentence naming file, key, value and what is allowed.
+    """
+    document = _read(path)
+    for text in overrides:
+        document = merged(document, _nested(text))
+    return experiment_from(document, path.parent, str(path))
+
+
+def _read(path: Path) -> Document:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ValueError(f"{path}: no such file; give an experiment's or a run's TOML file") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, IsADirectoryError) as error:
+        raise ValueError(f"{path}: not a TOML file: {error}") from None
+
+
+def merged(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> Document:
+    """Tables of `lower` with the keys of `upper` put in their place, table by table."""
+    result = dict(lower)
+    for key, value in upper.items():
+        below = result.get(key)
+        result[key] = merged(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
+    return result
+
+
+def _nested(override: str) -> Document:
+    """`solver.seed=3` as tables."""
+    path, value = parse_override(override)
+    for key in reversed(path.split(".")):
+        value = {key: value}
+    return dict(value)
+
+
+def _with_whole_paths(document: Document, folder: Path) -> Document:
+    """The document with the files it names made independent of the directory they were relative to."""
+    for table, key in _FILES:
+        name = document.get(table, {}).get(key) if isinstance(document.get(table), Mapping) else None
+        if isinstance(name, str):
+            document = merged(document, {table: {key: str((folder / name).resolve())}})
+    return document
+
+
+def experiment_from(document: Mapping[str, Any], folder: Path, source: str) -> Experiment:
+    """An experiment from parsed TOML.  Names of files are relative to `folder`; `source` names it in errors.
+
+    Raises `ValueError` as `load_experiment`.
+    """
+    table = _compare_table(document, source)
+    rest = _with_whole_paths({key: value for key, value in document.items() if key != "compare"}, folder)
+    if table.base is not None:
+        path = folder / table.base
+        base = _with_whole_paths(_read(path), path.parent)
+        base.pop("compare", None)
+        rest = merged(base, rest)
+    if not table.seeds:
+        raise ValueError(f"{source}: compare.seeds is empty: give at least one seed, such as [0, 1, 2]")
+    if len(set(table.seeds)) != len(table.seeds):
+        raise ValueError(f"{source}: compare.seeds = {list(table.seeds)!r} names a seed twice")
+    return Experiment(
+        table.title,
+        table.x,
+        _measures(table, source),
+        _points(table, source),
+        tuple(table.seeds),
+        tuple(_variants(table, rest, folder, source)),
+    )
+
+
+def _compare_table(document: Mapping[str, Any], source: str) -> _CompareTable:
+    if not isinstance(document.get("compare"), Mapping):
+        raise ValueError(
+            f"{source} has no [compare] table: an experiment needs one with last = ... and [[compare.variant]] tables"
+        )
+    try:
+        return msgspec.convert(document["compare"], _CompareTable)
+    except msgspec.ValidationError as error:
+        text, _, where = str(error).partition(" - at `$")
+        key = "compare" + where.rstrip("`")
+        kind = _VariantTable if ".variant" in key else _CompareTable
+        allowed = f"; its keys are {', '.join(kind.__struct_fields__)}" if "field" in text else ""
+        raise ValueError(f"{source}: {key}: {text[0].lower()}{text[1:].replace('`', '')}{allowed}") from None
+
+
+def _measures(table: _CompareTable, source: str) -> tuple[str, ...]:
+    wanted = (table.y,) if isinstance(table.y, str) else tuple(table.y)
+    for name in wanted:
+        if name not in MEASURES:
+            raise ValueError(f"{source}: compare.y = {name!r} is not one of: {', '.join(MEASURES)}")
+    return wanted
+
+
+def _points(table: _CompareTable, source: str) -> tuple[float, ...]:
+    """Where the runs are measured, ascending."""
+    if table.at:
+        if table.first is not None or table.last is not None:
+            raise ValueError(
+                f"{source}: compare.at is given beside first or last: give either the points or their ends"
+            )
+        points = sorted(set(table.at))
+    else:
+        points = _spaced(table, source)
+    whole = table.x != "seconds"
+    if whole:
+        points = sorted({float(round(point)) for point in points})
+    smallest = 1 if whole else _SMALLEST_SECONDS
+    if not (smallest <= points[0] and points[-1] < 2**62):
+        raise ValueError(
+            f"{source}: compare measures at {points[0]:g} {table.x}: points must be at least {smallest:g} and finite"
+        )
+    if not whole and any(b < _SECONDS_APART * a for a, b in pairwise(points)):
+        raise ValueError(
+            f"{source}: compare measures at points closer than a tenth: points in seconds must be further apart "
+            "(fewer points, or a lower first)"
+        )
+    return tuple(points)
+
+
+def _spaced(table: _CompareTable, source: str) -> list[float]:
+    if table.last is None:
+        raise ValueError(f"{source}: compare.last is missing: it says how many {table.x} the runs have (or give at)")
+    first = table.first if table.first is not None else max(1, _FIRST_SHARE.get(table.x, 0) * table.last)
+    if table.x == "seconds" and table.first is None:
+        first = max(_SMALLEST_SECONDS, _FIRST_SHARE["seconds"] * table.last)
+    if not 0 < first <= table.last < float("inf"):
+        raise ValueError(
+            f"{source}: compare.first = {first:g}, compare.last = {table.last:g}: 0 < first <= last is needed"
+        )
+    if not 1 <= table.points <= _MOST_POINTS:
+        raise ValueError(f"{source}: compare.points = {table.points} is not allowed: it must be 1 to {_MOST_POINTS}")
+    spaced = np.geomspace(first, table.last, table.points) if table.points > 1 else np.array([table.last])
+    return [float(point) for point in spaced]
+
+
+def _variants(table: _CompareTable, document: Document, folder: Path, source: str) -> list[Variant]:
+    made: list[Variant] = []
+    for wanted in table.variant or (_VariantTable(name="run"),):
+        where, changed = f"{source}: variant {wanted.name!r}", document
+        try:
+            for override in wanted.set:
+                changed = merged(changed, _with_whole_paths(_nested(override), folder))
+        except ValueError as error:
+            raise ValueError(f"{where}: {str(error).removeprefix('--')}") from None
+        directory = directory_name(wanted.name)
+        if not directory or any(directory == other.directory for other in made):
+            raise ValueError(
+                f"{where}: its runs would lie in {directory!r}-SEED: names need letters or digits that tell them apart"
+            )
+        made.append(Variant(wanted.name, directory, config_from(changed, where)))
+    return made
+
+
+def directory_name(name: str) -> str:
+    """A name for people as part of a directory's name: "DCFR(3/2, 0, 2)" becomes dcfr-3-2-0-2, "CFR+" cfr-plus."""
+    spelt = name.lower().replace("+", " plus ").replace("∞", " inf ").replace("½", " half ").replace("−", "-")
+    spelt = re.sub(r"-(?=[0-9]|\s*inf)", " minus ", spelt)
+    return "-".join(re.findall(r"[a-z0-9.]+", spelt)).strip(".")

@@ -1,0 +1,106 @@
+"""Curves as a PNG: logarithmic axes, bands for 95 % intervals.  Needs matplotlib, which the extra `plot` brings."""
+
+import importlib.util
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mccfr.experiments.definition import AXES, MEASURES, Experiment
+from mccfr.experiments.table import Curve
+from storage import durable
+
+PLOT = "plot.png"
+ABSENT = (
+    "plots need matplotlib, which is not installed: get the extra `plot` (tools/bootstrap plot, or pip install "
+    "'mccfr[plot]'); tables are written without it"
+)
+
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555", "#8b5a2b")
+"""Told apart by colour-blind people too (Okabe & Ito), with a grey and a brown."""
+_STYLES = ("-", "--", "-.", ":")
+_AXIS_LABELS = {"iterations": "iterations", "nodes": "nodes touched", "seconds": "training time (s)"}
+_PANEL_INCHES = (6.4, 4.4)
+_DPI = 100
+_MARGIN = 2.0  # above and below the means: a factor
+_COLOURS_KEPT = 128  # of the palette: line plots need few, and files stay small
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes: curves over one axis, a key of AXES; `label` says what they show."""
+
+    title: str
+    axis: str
+    label: str
+    curves: Sequence[Curve]
+
+
+def panels_of(experiment: Experiment, found: Sequence[Curve]) -> list[Panel]:
+    """A panel for each measure of an experiment's curves."""
+    measures = dict.fromkeys(curve.measure for curve in found)
+    return [
+        Panel(experiment.title, experiment.axis, MEASURES[measure], [c for c in found if c.measure == measure])
+        for measure in measures
+    ]
+
+
+def can_plot() -> bool:
+    """Whether matplotlib is there."""
+    return importlib.util.find_spec("matplotlib") is not None
+
+
+def draw(panels: Sequence[Panel], path: Path, columns: int = 1) -> None:
+    """Write panels, row by row of `columns`, as one PNG, in one step; `ValueError` where matplotlib is absent."""
+    if not can_plot():
+        raise ValueError(ABSENT)
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    rows = -(-len(panels) // columns)
+    figure = Figure((columns * _PANEL_INCHES[0], rows * _PANEL_INCHES[1]), dpi=_DPI, layout="constrained")
+    FigureCanvasAgg(figure)
+    styles: dict[str, int] = {}
+    for number, panel in enumerate(panels):
+        _draw_panel(figure.add_subplot(rows, columns, number + 1), panel, styles)
+    durable.replace_file(path, _png(figure))
+
+
+def _draw_panel(axes: Any, panel: Panel, styles: dict[str, int]) -> None:
+    """Draw on matplotlib axes; `styles` keeps a variant's colour the same in all panels of a figure."""
+    for curve in panel.curves:
+        number = styles.setdefault(curve.variant, len(styles))
+        look = {"color": _COLOURS[number % len(_COLOURS)], "linestyle": _STYLES[number % len(_STYLES)]}
+        x, above = curve.axes[AXES[panel.axis]], curve.mean > 0
+        marker = "o" if above.sum() == 1 else None
+        axes.plot(x[above], curve.mean[above], label=curve.variant, linewidth=1.5, marker=marker, **look)
+        banded = above & ~np.isnan(curve.low)
+        if banded.any():
+            band = {"alpha": 0.18, "linewidth": 0, "color": look["color"]}
+            axes.fill_between(x[banded], curve.low[banded], curve.high[banded], **band)
+    means = np.concatenate([curve.mean[curve.mean > 0] for curve in panel.curves] or [np.ones(0)])
+    if means.size:  # intervals of two seeds may span many powers of ten: what is drawn follows the means
+        axes.set_ylim(means.min() / _MARGIN, means.max() * _MARGIN)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel(_AXIS_LABELS[panel.axis])
+    axes.set_ylabel(panel.label)
+    if panel.curves:
+        axes.legend(fontsize="small", framealpha=0.8)
+    axes.set_title(panel.title, fontsize="medium")
+    axes.grid(visible=True, which="major", color="#dddddd", linewidth=0.6)
+    axes.set_axisbelow(True)
+
+
+def _png(figure: Any) -> bytes:
+    """The figure as a PNG with a palette."""
+    from PIL import Image  # matplotlib needs it too
+
+    drawn, written = io.BytesIO(), io.BytesIO()
+    figure.savefig(drawn, format="png", metadata={"Software": None})
+    with Image.open(drawn) as image:
+        image.convert("RGB").quantize(_COLOURS_KEPT).save(written, format="png", optimize=True)
+    return written.getvalue()

@@ -1,0 +1,199 @@
+"""What an experiment's runs have shown, as rows, and their means over seeds as curves; both as CSV files.
+
+A run's strategy is measured at the first iteration boundary at or after a point (in seconds: at the end of the session
+that trained up to it).  Over seeds curves are geometric means, because exploitability runs over powers of ten, with the
+95 % interval of that mean: the logarithms' mean plus and minus Student's t times their standard error.
+"""
+
+import csv
+import io
+import math
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.experiments.definition import AXES, Experiment, Variant
+from mccfr.experiments.running import run_path
+from mccfr.training import rundir
+from storage import durable
+
+TABLE, SUMMARY = "table.csv", "summary.csv"
+COLUMNS = (
+    "variant",
+    "seed",
+    "point",
+    "iterations",
+    "nodes_touched",
+    "training_seconds",
+    "exploitability_chips",
+    "exploitability_mbb",
+    "value_chips",
+    "nodes_per_iteration",
+)
+_MEASURED = ("iterations", "nodes_touched", "exploitability_chips", "exploitability_mbb", "value_chips")
+SUMMARY_COLUMNS = ("measure", "variant", "point", *AXES.values(), "seeds", "geometric_mean", "low95", "high95")
+
+_T95 = (12.706205, 4.302653, 3.182446, 2.776445, 2.570582, 2.446912, 2.364624, 2.306004, 2.262157, 2.228139)
+"""Student's t, two-sided 95 %, for 1 to 10 degrees of freedom."""
+_Z95 = 1.959964
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One variant's measure over an experiment's points.  P points that some seed has reached.
+
+    point        [P] float64  what was asked for
+    axes         by column of AXES: [P] float64 geometric means of iterations, nodes and training seconds
+    mean         [P] float64  geometric mean over seeds; 0 where a value is 0 or below
+    low, high    [P] float64  its 95 % interval; nan where there is one seed, or a value is 0 or below
+    seeds        [P] int64    seeds that have reached the point
+    """
+
+    variant: str
+    measure: str
+    point: npt.NDArray[np.float64]
+    axes: dict[str, npt.NDArray[np.float64]]
+    mean: npt.NDArray[np.float64]
+    low: npt.NDArray[np.float64]
+    high: npt.NDArray[np.float64]
+    seeds: npt.NDArray[np.int64]
+
+
+def read_rows(experiment: Experiment, out: Path) -> list[Row]:
+    """One row for each variant, seed and point that has been reached, from the run directories below `out`."""
+    rows: list[Row] = []
+    for variant in experiment.variants:
+        for seed in experiment.seeds_of(variant):
+            directory = run_path(out, variant, seed)
+            if rundir.is_run(directory):
+                rows.extend(_run_rows(experiment, variant, seed, rundir.open_run(directory)))
+    return rows
+
+
+def publish(experiment: Experiment, out: Path) -> list[Curve]:
+    """Write table.csv and summary.csv of what has been measured so far into `out`; returns the curves."""
+    rows = read_rows(experiment, out)
+    found = curves(experiment, rows)
+    if rows:
+        write_table(rows, out / TABLE)
+        write_summary(found, out / SUMMARY)
+    return found
+
+
+def _run_rows(experiment: Experiment, variant: Variant, seed: int, run: rundir.Run) -> list[Row]:
+    metrics = [{"nodes_touched": 0, "training_seconds": 0.0}, *run.read(rundir.METRICS)]
+    nodes, seconds = ([record[key] for record in metrics] for key in ("nodes_touched", "training_seconds"))
+    column, rows = AXES[experiment.axis], {}
+    before = {"nodes_touched": 0, "iterations": 0}
+    for record in run.read(rundir.EVALUATIONS):
+        found: Row = {"variant": variant.name, "seed": seed} | {key: record[key] for key in _MEASURED}
+        # Metrics are written at the end of every session and every five seconds: between them, in proportion.
+        found["training_seconds"] = round(float(np.interp(record["nodes_touched"], nodes, seconds)), 6)
+        if (iterations := record["iterations"] - before["iterations"]) > 0:
+            touched = record["nodes_touched"] - before["nodes_touched"]
+            found["nodes_per_iteration"] = touched / iterations
+            before = record
+        point = _point_of(experiment, found[column])
+        if point is not None and point not in rows:
+            rows[point] = found | {"point": point}
+    return list(rows.values())
+
+
+def _point_of(experiment: Experiment, value: float) -> float | None:
+    """The point that a measurement stands for: the last one at or before it; in seconds the nearest."""
+    points = experiment.points
+    if experiment.axis == "seconds":
+        return min(points, key=lambda point: abs(math.log(max(value, 1e-9) / point)))
+    place = bisect_right(points, value)
+    return points[place - 1] if place else None
+
+
+def curves(experiment: Experiment, rows: Sequence[Row]) -> list[Curve]:
+    """A curve for each measure and variant, in that order; variants that have no row yet are left out."""
+    measures = experiment.measures
+    if not measures:
+        mbb = all(row["exploitability_mbb"] is not None for row in rows)
+        measures = ("exploitability_mbb" if mbb else "exploitability_chips",)
+    found = [_curve(measure, variant.name, rows) for measure in measures for variant in experiment.variants]
+    return [curve for curve in found if len(curve.point)]
+
+
+def _value(row: Row, measure: str) -> float | None:
+    if measure == "nash_conv_chips":
+        return 2.0 * float(row["exploitability_chips"])
+    value = row.get(measure)
+    return None if value is None else float(value)
+
+
+def _curve(measure: str, variant: str, rows: Sequence[Row]) -> Curve:
+    points: dict[float, list[Row]] = {}
+    for row in rows:
+        if row["variant"] == variant and _value(row, measure) is not None:
+            points.setdefault(row["point"], []).append(row)
+    ordered = sorted(points)
+    intervals = [geometric_mean([_value(row, measure) or 0.0 for row in points[point]]) for point in ordered]
+    axes = {
+        column: np.array([geometric_mean([row[column] for row in points[point]])[0] for point in ordered])
+        for column in AXES.values()
+    }
+    columns = np.array(intervals).reshape(-1, 3).T
+    counts = np.array([len(points[point]) for point in ordered], np.int64)
+    return Curve(variant, measure, np.array(ordered), axes, columns[0], columns[1], columns[2], counts)
+
+
+def geometric_mean(values: Sequence[float]) -> tuple[float, float, float]:
+    """(geometric mean, its 95 % interval) of values; the interval is nan for one value and where one is not above 0."""
+    if min(values) <= 0:
+        return 0.0, math.nan, math.nan
+    logs = np.log(values)
+    mean = float(np.exp(logs.mean()))
+    if len(values) == 1:
+        return mean, math.nan, math.nan
+    width = student95(len(values) - 1) * float(logs.std(ddof=1)) / math.sqrt(len(values))
+    return mean, mean * math.exp(-width), mean * math.exp(width)
+
+
+def student95(freedom: int) -> float:
+    """Student's t, two-sided 95 %; from 11 degrees of freedom by its expansion in 1/freedom, right to 2e-4."""
+    if freedom <= len(_T95):
+        return _T95[freedom - 1]
+    z = _Z95
+    terms = ((z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96, (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384)
+    return z + sum(term / freedom**power for power, term in enumerate(terms, 1))
+
+
+def write_table(rows: Sequence[Row], path: Path) -> None:
+    """Write rows as CSV, in one step."""
+    _write(path, COLUMNS, [[row.get(column) for column in COLUMNS] for row in rows])
+
+
+def write_summary(found: Sequence[Curve], path: Path) -> None:
+    """Write curves as CSV, one line for each point, in one step."""
+    lines = []
+    for curve in found:
+        for place, point in enumerate(curve.point.tolist()):
+            axes = [float(f"{curve.axes[column][place]:.10g}") for column in AXES.values()]
+            interval = [float(values[place]) for values in (curve.mean, curve.low, curve.high)]
+            shown = [None if math.isnan(value) else float(f"{value:.8g}") for value in interval]
+            lines.append([curve.measure, curve.variant, point, *axes, int(curve.seeds[place]), *shown])
+    _write(path, SUMMARY_COLUMNS, lines)
+
+
+def _write(path: Path, columns: Sequence[str], lines: Sequence[Sequence[Any]]) -> None:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(["" if cell is None else _short(cell) for cell in line] for line in lines)
+    durable.replace_file(path, text.getvalue().encode())
+
+
+def _short(cell: Any) -> Any:
+    """Whole numbers without a fraction, as iterations and nodes are."""
+    return int(cell) if isinstance(cell, float) and cell.is_integer() and abs(cell) < 2**53 else cell

@@ -1,0 +1,105 @@
+"""Equilibria of small games by linear programming, with scipy's HiGHS: the oracle behind the solvers.
+
+The sequence form (von Stengel 1996): x and y are the players' realisation plans, the probability of a sequence of own
+actions; E x = e and F y = f say that a row's actions share what leads to the row.  With A the payoffs of player 0 times
+the probability of chance, player 0 solves  max f·v  subject to  Fᵀ v <= Aᵀ x,  E x = e,  x >= 0;  player 1 solves the
+same for -Aᵀ.  Exact but for the solver's tolerance of about 1e-7.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.fullwidth.sequences import Sequences, sequence_form
+from mccfr.games.game import Game
+from mccfr.strategy import Strategy
+from mccfr.tree import CHANCE, NO_SLOT, TERMINAL
+
+
+class Equilibrium(NamedTuple):
+    """What the linear programs find: player 0's value in chips (without `offset_chips`), and optimal strategies."""
+
+    value_chips: float
+    strategy: Strategy
+
+
+def solve_linear_program(game: Game) -> Equilibrium:
+    """Value and optimal strategies of a game whose tree holds every history.
+
+    A strategy's weight is the probability with which its owner's own play leads to the row; rows that it never reaches
+    play uniformly.  Raises `ValueError` where scipy is missing, for a game with cards beside its tree, without perfect
+    recall, or too large for the solver.
+    """
+    try:
+        from scipy import optimize, sparse
+    except ImportError:
+        raise ValueError(
+            "the linear program needs the package scipy: run tools/bootstrap lp in the clone, or pip install scipy"
+        ) from None
+    sequences, last = sequence_form(game)
+    payoffs = _payoffs(game, sequences, last, sparse)
+    constraints = [_constraints(one, sparse) for one in sequences]
+    value_0, plan_0 = _maximin(payoffs, constraints[0], constraints[1], optimize, sparse)
+    value_1, plan_1 = _maximin(-payoffs.T.tocsr(), constraints[1], constraints[0], optimize, sparse)
+    behaviour = [_behaviour(plan, one) for plan, one in zip((plan_0, plan_1), sequences, strict=True)]
+    strategy = Strategy(
+        (behaviour[0][0][None], behaviour[1][0][None]),
+        (behaviour[0][1][None], behaviour[1][1][None]),
+    )
+    return Equilibrium((value_0 - value_1) / 2, strategy)
+
+
+def _payoffs(game: Game, sequences: tuple[Sequences, Sequences], last: npt.NDArray[np.int32], sparse: Any) -> Any:
+    """[1+S_0, 1+S_1] sparse payoffs of player 0 by the players' last actions (0: none, else slot + 1)."""
+    arrays, parent = game.tree.arrays, game.tree.parent
+    chance = np.ones(len(arrays.kind))
+    for node in range(1, len(chance)):
+        above = parent[node]
+        chance[node] = chance[above] * (arrays.probability[node] if arrays.kind[above] == CHANCE else 1.0)
+    ends = np.flatnonzero(arrays.kind == TERMINAL)
+    shape = tuple(1 + len(one.row_of) for one in sequences)
+    where = (last[0, ends] + 1, last[1, ends] + 1)
+    return sparse.coo_array((chance[ends] * arrays.fixed[ends], where), shape=shape).tocsr()
+
+
+def _constraints(one: Sequences, sparse: Any) -> Any:
+    """[1+R, 1+S] sparse: the empty sequence is 1; a row's actions less the action above it are 0."""
+    rows, slots = len(one.above), len(one.row_of)
+    above = np.where(one.above == NO_SLOT, 0, one.above + 1)
+    across = np.concatenate([[0], np.arange(1, rows + 1), 1 + one.row_of])
+    down = np.concatenate([[0], above, 1 + np.arange(slots)])
+    entries = np.concatenate([[1.0], np.full(rows, -1.0), np.ones(slots)])
+    return sparse.coo_array((entries, (across, down)), shape=(1 + rows, 1 + slots)).tocsr()
+
+
+def _maximin(payoffs: Any, own: Any, other: Any, optimize: Any, sparse: Any) -> tuple[float, npt.NDArray[np.float64]]:
+    """The most that the player of the rows of `payoffs` can be sure of, and the realisation plan that does it."""
+    plan, values = own.shape[1], other.shape[0]
+    objective = np.zeros(plan + values)
+    objective[plan] = -1.0  # the value of the other's empty sequence, to be maximised
+    total = np.zeros(own.shape[0])
+    total[0] = 1.0
+    found = optimize.linprog(
+        objective,
+        A_ub=sparse.hstack([-payoffs.T, other.T], format="csr"),
+        b_ub=np.zeros(other.shape[1]),
+        A_eq=sparse.hstack([own, sparse.csr_array((own.shape[0], values))], format="csr"),
+        b_eq=total,
+        bounds=[(0, None)] * plan + [(None, None)] * values,
+        method="highs",
+    )
+    if found.status != 0:
+        raise ValueError(f"the linear program has no solution: {found.message}")
+    return -float(found.fun), np.asarray(found.x[:plan])
+
+
+def _behaviour(
+    plan: npt.NDArray[np.float64], one: Sequences
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Probabilities by slot and weights by row of a realisation plan; rows that it does not reach play uniformly."""
+    cells, sizes = np.maximum(plan[1:], 0.0), np.diff(one.starts)
+    weight = np.bincount(one.row_of, cells, minlength=len(sizes)).astype(np.float64)
+    total = weight[one.row_of]
+    probability = np.where(total > 0, cells / np.where(total > 0, total, 1.0), 1.0 / sizes[one.row_of])
+    return probability, weight

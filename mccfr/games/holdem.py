@@ -1,0 +1,105 @@
+"""Whole hold'em games: no-limit hold'em on a card abstraction, and limit hold'em that ends after the flop."""
+
+from collections.abc import Sequence
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.boards import preflop_classes
+from abstraction.buckets import Abstraction, is_abstraction
+from abstraction.recipe import LOSSLESS_BUCKETS, Recipe, load_recipe
+from mccfr.config import AbstractionConfig, FlopHoldemGame, HoldemGame
+from mccfr.games.betting import build_tree
+from mccfr.games.game import Game
+from mccfr.games.holdem_betting import flop_holdem_rules, holdem_rules
+from mccfr.games.holdem_deck import STREET_NAMES, HoldemDeck
+
+
+def holdem(config: HoldemGame, abstraction: AbstractionConfig | None, base: Path) -> Game:
+    """Heads-up no-limit hold'em with the bet sizes of `config.menu` on the buckets of `abstraction`.
+
+    Position 0 is the big blind, position 1 the button.  Raises `ValueError` for chips or bet sizes that make no game,
+    and where there is no abstraction: four streets without one have billions of infosets a decision.
+    """
+    if abstraction is None:
+        raise ValueError(
+            "game.name = 'holdem' needs an [abstraction]: path and recipe, as in runs/hunl-quick.toml; without one "
+            "there would be 2,428,287,420 river hands at every decision"
+        )
+    _check_chips({"stack": (config.stack,), "blinds": config.blinds}, {"ante": (config.ante,)})
+    rules = holdem_rules(config.stack, config.blinds, config.ante, config.menu)
+    deck = _deck((0, 3, 1, 1), abstraction, base)
+    return Game(
+        "holdem", build_tree(rules), deck, big_blind_chips=float(config.blinds[1]), pot_chips=float(sum(rules.put_in))
+    )
+
+
+def flop_holdem(config: FlopHoldemGame, abstraction: AbstractionConfig | None, base: Path) -> Game:
+    """Limit hold'em of two streets; with three board cards it may be lossless.  Raises as `holdem`."""
+    _check_chips({"bet": (config.bet,), "blinds": config.blinds}, {})
+    if config.max_raises < 1:
+        raise ValueError(f"game.max_raises = {config.max_raises} is not allowed: it must be at least 1")
+    if abstraction is None and config.board_cards != 3:
+        raise ValueError("game.board_cards = 5 needs an [abstraction]: there are 123,156,254 hands on five cards")
+    rules = flop_holdem_rules(config.blinds, config.bet, config.max_raises, config.board_cards)
+    deck = _lossless_deck() if abstraction is None else _deck((0, config.board_cards), abstraction, base)
+    return Game(
+        "flop-holdem",
+        build_tree(rules),
+        deck,
+        big_blind_chips=float(config.blinds[1]),
+        pot_chips=float(sum(rules.put_in)),
+    )
+
+
+def _check_chips(above_zero: dict[str, Sequence[float]], from_zero: dict[str, Sequence[float]]) -> None:
+    for key, amounts in (above_zero | from_zero).items():
+        if not all(isfinite(chips) and (chips > 0 or (key in from_zero and chips == 0)) for chips in amounts):
+            least = "at least 0" if key in from_zero else "above 0"
+            raise ValueError(f"game.{key} = {list(amounts)} is not allowed: amounts must be finite and {least}")
+        if key == "blinds" and (len(amounts) != 2 or amounts[0] > amounts[1]):
+            raise ValueError(f"game.blinds = {list(amounts)} is not allowed: give the small and the big blind")
+
+
+def _deck(board_cards: tuple[int, ...], abstraction: AbstractionConfig, base: Path) -> HoldemDeck:
+    """The deck on an abstraction that is there, or whose recipe is: then its size is known, and no more."""
+    streets = [STREET_NAMES[sum(board_cards[: street + 1])] for street in range(len(board_cards))]
+    path = base / abstraction.path
+    if is_abstraction(path):
+        counts = Abstraction(path).bucket_counts()
+
+        def load() -> list[npt.NDArray[Any]]:
+            built = Abstraction(path)  # opened anew, so that no second copy of the tables stays in memory
+            return [built.table(street) for street in streets]
+
+    elif abstraction.recipe is not None:
+        counts = bucket_counts(load_recipe(base / abstraction.recipe))
+
+        def load() -> list[npt.NDArray[Any]]:
+            raise ValueError(f"{path} is not built yet: build it with mccfr abstraction build {abstraction.recipe}")
+
+    else:
+        raise ValueError(f"{path} is not an abstraction: build one with mccfr abstraction build, or give its recipe")
+    return HoldemDeck(board_cards, np.repeat([[counts[street]] for street in streets], 2, axis=1), load)
+
+
+def bucket_counts(recipe: Recipe) -> dict[str, int]:
+    """Buckets that a recipe makes on each street."""
+    parts = {street: getattr(recipe, street) for street in STREET_NAMES.values()}
+    return {
+        name: LOSSLESS_BUCKETS[name] if part.features == "lossless" else part.buckets for name, part in parts.items()
+    }
+
+
+def _lossless_deck() -> HoldemDeck:
+    counts = np.repeat([[LOSSLESS_BUCKETS["preflop"]], [LOSSLESS_BUCKETS["flop"]]], 2, axis=1)
+
+    def load() -> list[npt.NDArray[Any]]:
+        from abstraction.build import lossless_flop
+
+        return [preflop_classes()[None].astype(np.uint16), lossless_flop()]
+
+    return HoldemDeck((0, 3), counts, load)

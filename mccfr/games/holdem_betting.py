@@ -1,0 +1,61 @@
+"""Betting rules of whole heads-up hold'em games.  Position 0 is the big blind, position 1 the button."""
+
+from collections.abc import Sequence
+
+from mccfr.config import Menu
+from mccfr.games.betting import BettingRules
+from mccfr.games.menu import menu_targets
+
+BIG_BLIND, BUTTON = 0, 1
+
+
+def holdem_rules(stack: float, blinds: Sequence[float], ante: float, menu: Menu) -> BettingRules:
+    """Heads-up no-limit hold'em with the bet sizes of a menu.
+
+    Both players have `stack` chips, post `ante` (no part of any bet) and then `blinds`, the button's small one first; a
+    blind that exceeds what is left is posted all-in.  The button acts first before the flop and last after it.  The
+    least raise adds the street's largest bet or raise so far, at least the big blind; an all-in may be smaller.
+    Amounts count the whole hand, antes included; if stack, blinds and ante are whole, so is every raise.
+
+    Raises `ValueError` for a bad menu, a stack that leaves nothing to decide, and a menu without limps where the button
+    would have no raise either.
+    """
+    small, big = (min(ante + blind, stack) for blind in blinds)
+    if small >= stack:
+        raise ValueError(
+            f"game.stack = {stack:g} is not allowed: it must be above the ante and the small blind, "
+            f"{ante + blinds[0]:g}, or both players are all-in before they act"
+        )
+    whole = all(float(amount).is_integer() for amount in (stack, *blinds, ante))
+    rules = BettingRules(
+        (big, small),
+        (BUTTON, BIG_BLIND, BIG_BLIND, BIG_BLIND),
+        menu_targets(menu, stack, blinds[1], 0, whole_chips=whole),
+        stack=stack,
+        minimum_bet=blinds[1],
+        board_cards=(0, 3, 1, 1),
+        put_in_before=ante,
+        limp=menu.limp,
+    )
+    start = rules.start()
+    if not menu.limp and start.facing and big < stack and not rules.raise_targets(start):
+        raise ValueError(
+            "game.menu.limp = False is not allowed: the button could only fold, as his menu before the flop has no "
+            f"raise within max_bets and below game.stack = {stack:g}; offer such a size, or 'allin'"
+        )
+    return rules
+
+
+def flop_holdem_rules(blinds: Sequence[float], bet: float, max_raises: int, board_cards: int = 3) -> BettingRules:
+    """Limit hold'em that ends after the flop: blinds (the button's first), two streets, one size of bet.
+
+    At most `max_raises` bets and raises on a street, not counting the blinds; stacks are never short.  The parameters
+    of the Deep CFR papers are blinds 50 and 100, bet 100, three raises; five `board_cards` make 5-flop hold'em.
+    """
+    return BettingRules(
+        (blinds[1], blinds[0]),
+        (BUTTON, BIG_BLIND),
+        lambda state: [state.to_call + bet] if state.bets < max_raises else [],
+        minimum_bet=bet,
+        board_cards=(0, board_cards),
+    )

@@ -1,0 +1,147 @@
+"""Cards of full hold'em: the whole deck, every combination in range, hands that share rows by card buckets.
+
+Boards are too many to list, so there is no `CardModel`: a deal is nine cards, and a bucket is looked up on the
+canonical board.  Both players see the same buckets.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.boards import check_board
+from abstraction.build import bucket_dtype
+from abstraction.cards import CARD_COUNT, COMBO_COUNT, cards_text, combo_masks, combo_text, hand_cards, parse_cards
+from abstraction.lookup import NO_BUCKET, BucketLayout, BucketTables, board_row, bucket_tables
+from abstraction.ranges import parse_range
+
+STREET_NAMES = {0: "preflop", 3: "flop", 4: "turn", 5: "river"}
+"""Streets by the number of cards on the board."""
+_CLASS = re.compile(r"([2-9TJQKA])(\1|[2-9TJQKA][so])")
+
+
+@dataclass(frozen=True)
+class HoldemDeck:
+    """Cards beside the betting tree of a whole hold'em game.  S streets.
+
+    board_cards  [S] cards dealt to the board on each street: (0, 3, 1, 1)
+    buckets      [S, 2] int64 number of buckets of each street and player
+    load         gives each street's bucket table [canonical boards, 1326], as `abstraction.buckets` has it; called when
+                 hands are first looked up, so that sizes are known before an abstraction is built
+    memory       [layout.length_bytes] uint8 of bucket tables that are filled already, or None
+    """
+
+    board_cards: tuple[int, ...]
+    buckets: npt.NDArray[np.int64]
+    load: Callable[[], Sequence[npt.NDArray[Any]]]
+    memory: npt.NDArray[np.uint8] | None = None
+
+    @property
+    def streets(self) -> int:
+        """Number of streets."""
+        return len(self.board_cards)
+
+    def cards_on(self, street: int) -> int:
+        """Board cards dealt up to and with a street."""
+        return sum(self.board_cards[: street + 1])
+
+    @property
+    def layout(self) -> BucketLayout:
+        """Where the bucket tables lie in one block of memory."""
+        known = tuple(self.cards_on(street) for street in range(self.streets))
+        return BucketLayout(known, tuple(bucket_dtype(int(count)).name for count in self.buckets[:, 0]))
+
+    def in_memory(self, memory: npt.NDArray[np.uint8], *, fill: bool) -> "HoldemDeck":
+        """The deck with its bucket tables in `memory`, filled here in place or by another process before.
+
+        Raises as `load` where they are filled.
+        """
+        if fill:
+            bucket_tables(self.load(), self.layout.board_cards, memory)
+        return replace(self, memory=memory)
+
+    @cached_property
+    def lookup(self) -> BucketTables:
+        """What kernels find buckets by; `OSError` or `ValueError` where the abstraction is no use."""
+        if self.memory is not None:
+            return self.layout.tables(self.memory)
+        return bucket_tables(self.load(), self.layout.board_cards)
+
+    def hand_masks(self) -> npt.NDArray[np.uint64]:
+        """[1326] uint64: one bit for each card of a combination."""
+        return combo_masks()
+
+    def hand_cards(self) -> npt.NDArray[np.int16]:
+        """[1326, 2] int16 cards of each combination."""
+        return hand_cards(CARD_COUNT, 2)
+
+    def street_buckets(self, street: int, board: Sequence[int]) -> npt.NDArray[np.int32]:
+        """[1326] bucket of every combination on a street's board (all its cards); NO_BUCKET where it hits the board.
+
+        Raises `ValueError` for a board that does not have the street's number of distinct cards.
+        """
+        needed = self.cards_on(street)
+        if len(board) != needed:
+            raise ValueError(f"the board {cards_text(board)!r} has {len(board)} cards: the street has {needed}")
+        return board_row(self.lookup, board)
+
+    def board_buckets(self, board: Sequence[int]) -> npt.NDArray[np.int32]:
+        """[S, 1326] the same on every street of a full board, its cards in order of dealing."""
+        check_board(board, (self.cards_on(self.streets - 1),))
+        return np.stack([self.street_buckets(street, board[: self.cards_on(street)]) for street in range(self.streets)])
+
+    # --- text ---
+
+    def read_board(self, street: int, text: str | None) -> list[int]:
+        """Board cards of a text; `ValueError` where they are not what the street has."""
+        board, needed = list(parse_cards(text or "")), self.cards_on(street)
+        if len(board) != needed:
+            wanted = (
+                f"give {needed} board cards, such as {'Qs7h2d3c4c'[: 2 * needed]}" if needed else "leave the board out"
+            )
+            raise ValueError(f"board {text or ''!r} has {len(board)} cards: on the {STREET_NAMES[needed]} {wanted}")
+        if board:
+            check_board(board)
+        return board
+
+    def hand_bucket(self, street: int, hand: str, board: str | None) -> int:
+        """Bucket of a hand given as text; a class will do preflop: AKs, 72o, QQ.
+
+        Raises `ValueError` for what means nothing, or several buckets.
+        """
+        cards, hands = self.read_board(street, board), self.find_hands(hand)
+        row = self.street_buckets(street, cards)[hands]
+        live = row[row != NO_BUCKET]
+        if not len(live):
+            raise ValueError(f"hand {hand!r} shares a card with the board {cards_text(cards)}")
+        if len(set(live.tolist())) > 1:
+            raise ValueError(f"hand {hand!r} means several hands on the board {cards_text(cards)}: give both suits")
+        return int(live[0])
+
+    def find_hands(self, text: str) -> npt.NDArray[np.int64]:
+        """Combinations that a text may mean: one (`AsKh`) or a class (`AKs`, `72o`, `QQ`); `ValueError` for none."""
+        if _CLASS.fullmatch(text):
+            return np.flatnonzero(parse_range(text) > 0)
+        cards = parse_cards(text) if len(text) == 4 else ()
+        if len(cards) != 2 or cards[0] == cards[1]:
+            raise ValueError(f"hand {text!r}: two different cards are needed, such as AsKh, or a class such as AKs")
+        low, high = sorted(cards)
+        return np.array([high * (high - 1) // 2 + low])
+
+    def hand_buckets(self, street: int, board: str | None) -> dict[str, int]:
+        """{hand: bucket} of every combination that the board leaves; preflop by class of hole cards: AA, AKs, 72o."""
+        row = self.street_buckets(street, self.read_board(street, board))
+        if not self.cards_on(street):
+            return {class_text(hand): int(row[hand]) for hand in range(COMBO_COUNT - 1, -1, -1)}
+        return {combo_text(hand): int(row[hand]) for hand in np.flatnonzero(row != NO_BUCKET).tolist()}
+
+
+def class_text(combo: int) -> str:
+    """A combination's class of hole cards: AA, AKs, 72o."""
+    text = combo_text(combo)
+    high, low = sorted((text[0], text[2]), key="23456789TJQKA".index, reverse=True)
+    return high + low + ("" if high == low else "s" if text[1] == text[3] else "o")

@@ -1,0 +1,134 @@
+"""The boards that a report shows, and which infosets hands are on them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.cards import combo_text, parse_cards
+from mccfr.deal import CardModel
+from mccfr.games.game import Game
+from mccfr.games.holdem_deck import HoldemDeck
+from mccfr.hands import board_text, card_names, find_boards, street_name
+
+NO_BOARD = -1
+
+
+@dataclass(frozen=True)
+class Board:
+    """A board of one street.  H hands.
+
+    parent  its number on the street before, among the boards shown; NO_BOARD on the first street
+    bucket  [2, H] int32 bucket of each player's hand; below 0 where the hand cannot be held
+    """
+
+    street: int
+    street_name: str
+    name: str
+    parent: int
+    bucket: npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Cards:
+    """Hands of a game and the boards that are shown.  H hands.
+
+    names       H texts
+    hand_cards  [H, 2] cards by number, -1 where a hand has fewer
+    reach       [2, H] float64 weight of each player's hands before anything is played
+    boards      the first street's before the second's ...
+    left_out    number of boards of listed streets that are not shown
+    """
+
+    names: Sequence[str]
+    hand_cards: npt.NDArray[np.integer]
+    reach: npt.NDArray[np.float64]
+    boards: Sequence[Board]
+    left_out: int
+
+
+def shown_cards(game: Game, wanted: Sequence[str], count: int) -> Cards:
+    """Hands and boards of a report.
+
+    wanted  boards as text; with none, up to `count` of each later street, spread evenly over those there are
+    Raises `ValueError` for a game without cards and for a text that is no board of the game.
+    """
+    if game.cards is None:
+        raise ValueError(f"{game.name} has no cards beside its tree: a report shows ranges; use `mccfr query`")
+    if isinstance(game.cards, HoldemDeck):
+        return _deck_boards(game, game.cards, wanted)
+    return _listed_boards(game, game.cards, wanted, count)
+
+
+def _listed_boards(game: Game, cards: CardModel, wanted: Sequence[str], count: int) -> Cards:
+    names = card_names(cards)
+    chosen = _chosen(cards, wanted, count)
+    boards: list[Board] = []
+    number: dict[tuple[int, int], int] = {}
+    for street, indices in enumerate(chosen):
+        for index in indices:
+            parent = number[street - 1, int(cards.board_parent[street][index])] if street else NO_BOARD
+            number[street, index] = len(boards)
+            bucket = np.where(cards.reach > 0, cards.bucket[street][:, index], -1)
+            name = board_text(cards, street, index, names)
+            boards.append(Board(street, _street_text(game, street), name, parent, bucket.astype(np.int32)))
+    every = sum(len(rows) for rows in cards.board_cards)
+    return Cards(cards.hand_names, cards.hand_cards, cards.reach, boards, every - len(boards))
+
+
+def _chosen(cards: CardModel, wanted: Sequence[str], count: int) -> list[list[int]]:
+    """Indices of the boards shown on each street, ascending, with the boards that each comes from."""
+    found: list[set[int]] = [set() for _ in range(cards.streets)]
+    for text in wanted:
+        street, indices = _find(cards, text)
+        found[street].update(indices)
+    for street in range(cards.streets):
+        every = len(cards.board_cards[street])
+        if not street:
+            found[0].update(range(every) if not wanted or every == 1 else ())
+        elif not wanted:
+            below = np.flatnonzero(np.isin(cards.board_parent[street], sorted(found[street - 1])))
+            places = np.linspace(0, len(below) - 1, min(count, len(below))).round().astype(int)
+            found[street].update(below[places].tolist())
+    for street in range(cards.streets - 1, 0, -1):
+        found[street - 1].update(int(cards.board_parent[street][index]) for index in found[street])
+    return [sorted(indices) for indices in found]
+
+
+def _find(cards: CardModel, text: str) -> tuple[int, list[int]]:
+    """The street and indices of a board given as text, which may leave out the board that the game begins with."""
+    problem: ValueError | None = None
+    for street in range(cards.streets):
+        try:
+            return street, find_boards(cards, street, text).tolist()
+        except ValueError as error:
+            problem = error
+    raise problem or ValueError(f"board {text!r} is not one of this game's")
+
+
+def _deck_boards(game: Game, deck: HoldemDeck, wanted: Sequence[str]) -> Cards:
+    boards: list[Board] = []
+    number: dict[tuple[int, ...], int] = {}
+    for text in ("", *wanted):
+        cards = parse_cards(text)
+        if len(cards) not in {deck.cards_on(street) for street in range(deck.streets)}:
+            sizes = ", ".join(str(deck.cards_on(street)) for street in range(deck.streets))
+            raise ValueError(f"board {text!r} has {len(cards)} cards: boards of {game.name} have {sizes}")
+        for street in range(deck.streets):
+            board = cards[: deck.cards_on(street)]
+            if len(board) < deck.cards_on(street) or board in number:
+                continue
+            parent = number[cards[: deck.cards_on(street - 1)]] if street else NO_BOARD
+            number[board] = len(boards)
+            bucket = np.tile(deck.street_buckets(street, board), (2, 1))
+            name = text[: 2 * len(board)]
+            boards.append(Board(street, _street_text(game, street), name, parent, bucket))
+    hands = deck.hand_cards()
+    names = [combo_text(hand) for hand in range(len(hands))]
+    return Cards(names, hands, np.ones((2, len(hands))), boards, 0)
+
+
+def _street_text(game: Game, street: int) -> str:
+    name = street_name(game, street)
+    return name if isinstance(name, str) else f"street {name + 1}"

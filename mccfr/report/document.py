@@ -1,0 +1,202 @@
+"""A run's strategy as one HTML file that works offline: ranges in a grid, lines to walk along, the curve, the facts.
+
+Everything is inside the file: style and script as text, drawings as SVG, numbers as JSON.  Whatever comes from files or
+names is escaped.  A size limit decides how many decisions are in it, the most played first.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from mccfr import __version__
+from mccfr.games.game import Game
+from mccfr.report.boards import Cards, shown_cards
+from mccfr.report.curve import curve_svg
+from mccfr.report.decisions import SCALE, decision_views, hand_lists
+from mccfr.report.grid import make_grid
+from mccfr.report.page import SCRIPT, STYLE
+from mccfr.results import checkpoint_strategy, find_checkpoint
+from mccfr.training.rundir import CONFIG, EVALUATIONS, Run, open_run
+from storage import durable
+from storage.checkpoint import Checkpoint
+from storage.outputs import check_output, output
+
+LIMIT_BYTES = 6_000_000
+BOARDS = 6
+
+_GENERATOR = '<meta name="generator" content="mccfr report">'
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+_HEAD_BYTES = 1000  # of a file: where the generator's mark is looked for
+
+
+def write_report(
+    directory: Path,
+    out: Path,
+    *,
+    checkpoint: int | None = None,
+    boards: Sequence[str] = (),
+    board_count: int = BOARDS,
+    limit_bytes: int = LIMIT_BYTES,
+) -> dict[str, int]:
+    """Write the report of the run in `directory` to the file `out`, in one step; returns counts of what is in it.
+
+    checkpoint   its number; None: the newest
+    boards       boards as text; none: on each later street up to `board_count`, spread evenly (whole hold'em: none)
+    limit_bytes  about how much the decisions may take; the first one is always there
+
+    Returns `decisions`, `boards`, `boards_left_out`, `complete` (1 unless decisions on these boards were left out) and
+    `bytes`.  Raises `ValueError` for a directory that is no run, a run without a checkpoint, a game without cards and a
+    board that is none; `FileExistsError` where `out` is something else than an earlier report.
+    """
+    check_output(out, _is_report)
+    run = open_run(directory)
+    found, game = find_checkpoint(run, checkpoint), run.build_game()
+    cards = shown_cards(game, boards, board_count)
+    views, cut = decision_views(game, checkpoint_strategy(run, game, found), cards, limit_bytes)
+    data = _data(game, cards, views)
+    left_out = "Some of the decisions are left out for the sake of the file's size. " if cut else ""
+    if cards.left_out:
+        left_out += f"{cards.left_out:,} more boards are not in this file. "
+    written = _page(run, game, found, data, left_out).encode()
+    with output(out, _is_report) as temporary:
+        durable.write_file(temporary, written)
+    counts = {"decisions": len(views), "boards": len(cards.boards), "boards_left_out": cards.left_out}
+    return counts | {"complete": int(not cut), "bytes": len(written)}
+
+
+def _is_report(path: Path) -> bool:
+    """Whether a file is an earlier report, which may be replaced."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return _GENERATOR.encode() in file.read(_HEAD_BYTES)
+
+
+def _data(game: Game, cards: Cards, views: Mapping[str, Any]) -> dict[str, Any]:
+    """What the script reads."""
+    grid = make_grid(cards.hand_cards, cards.names)
+    seats = ("out of position", "button") if game.name.startswith("holdem") else ("first seat", "second seat")
+    return {
+        "scale": SCALE,
+        "names": list(cards.names),
+        "players": [f"Player {player} ({seat})" for player, seat in enumerate(seats)],
+        "rows": grid.rows,
+        "columns": grid.columns,
+        "label": list(grid.label),
+        "place": [list(place) for place in grid.place],
+        "cell": grid.cell.tolist(),
+        "boards": [{"name": b.name, "street": b.street_name, "parent": b.parent} for b in cards.boards],
+        "hands": hand_lists(cards),
+        "views": views,
+        "above": _above(cards, views),
+        "first": next(iter(views)),
+    }
+
+
+def _above(cards: Cards, views: Mapping[str, Any]) -> dict[str, str]:
+    """The decision that each decision follows from."""
+    found = {}
+    for key, view in views.items():
+        board = view["board"]
+        for action in view["actions"]:
+            children = [f"{action['next']}.{board}"]
+            children += [f"{action['next']}.{n}" for n, other in enumerate(cards.boards) if other.parent == board]
+            found.update({child: key for child in children if child in views})
+    return found
+
+
+def script_json(value: Any) -> str:
+    """JSON that may stand inside a script element: nothing in it can end the element or begin a comment."""
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _page(run: Run, game: Game, checkpoint: Checkpoint, data: Mapping[str, Any], left_out: str) -> str:
+    title = escape(f"{game.name}: {run.directory.resolve().name}")
+    records = [r for r in run.read(EVALUATIONS) if r["nodes_touched"] <= checkpoint.state["nodes_touched"]]
+    axis = "iterations" if run.config.solver.algorithm == "cfr" else "nodes_touched"
+    config = escape(run.path(CONFIG).read_text(encoding="utf-8"))
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+{_GENERATOR}
+<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>{STYLE}</style>
+</head>
+<body>
+<h1>{title}</h1>
+<p class="quiet">{escape(_headline(run, checkpoint, records))}</p>
+<h2>Strategy</h2>
+<noscript><p>The strategy is shown by a script inside this file: allow scripts to see it.</p></noscript>
+<p id="who"></p>
+<p id="boards"></p>
+<div id="line"></div>
+<div id="strategy">
+<div><svg id="grid" role="img" aria-label="range"></svg></div>
+<div><div id="actions"></div><div id="hands"></div></div>
+</div>
+<p class="quiet">Widths are probabilities of actions, strength of colour the square root of the cell's reach: the share
+of a hand's weight that comes to this decision, of the largest weight in the player's range. Actions at the side are
+means over the range. {escape(left_out)}</p>
+<h2>Convergence</h2>
+{curve_svg(records, axis) or '<p class="quiet">Nothing has been evaluated.</p>'}
+<details><summary>Evaluations</summary>{_evaluations(records)}</details>
+<h2>Run</h2>
+{_facts(run, game, checkpoint)}
+<details><summary>Configuration</summary><pre>{config}</pre></details>
+<script type="application/json" id="data">{script_json(data)}</script>
+<script>{SCRIPT}</script>
+</body>
+</html>
+"""
+
+
+def _headline(run: Run, checkpoint: Checkpoint, records: Sequence[Mapping[str, Any]]) -> str:
+    state = checkpoint.state
+    text = (
+        f"{run.config.solver.algorithm}, {state['iterations']:,} iterations, {state['nodes_touched']:,} nodes touched"
+    )
+    last = records[-1] if records else None
+    if last is None or last["exploitability_chips"] is None:
+        return text
+    mbb = last["exploitability_mbb"]
+    size = f"{last['exploitability_chips']:.6g} chips" + ("" if mbb is None else f" = {mbb:.6g} mbb/g")
+    return f"{text}; exploitability {size} at {last['iterations']:,} iterations"
+
+
+def _evaluations(records: Sequence[Mapping[str, Any]]) -> str:
+    columns = ("iterations", "nodes_touched", "exploitability_chips", "exploitability_mbb", "value_chips")
+    head = "".join(f"<th>{escape(column.replace('_', ' '))}</th>" for column in columns)
+    lines = [f"<tr>{head}</tr>"]
+    for record in records:
+        cells = ["" if (value := record[column]) is None else f"{value:,.8g}" for column in columns[2:]]
+        counts = [f"{record[column]:,}" for column in columns[:2]]
+        lines.append("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in (*counts, *cells)) + "</tr>")
+    return "<table>" + "".join(lines) + "</table>"
+
+
+def _facts(run: Run, game: Game, checkpoint: Checkpoint) -> str:
+    counts, state = game.counts(), checkpoint.state
+    facts = {
+        "game": game.name,
+        "decisions of the betting": f"{counts['decision_nodes']:,} (of {counts['nodes']:,} nodes)",
+        "infosets": f"{counts['infosets']:,}",
+        "pot at the start": f"{game.pot_chips:,.10g} chips",
+        "big blind": "none" if game.big_blind_chips is None else f"{game.big_blind_chips:,.10g} chips",
+        "algorithm": run.config.solver.algorithm,
+        "iterations": f"{state['iterations']:,}",
+        "nodes touched": f"{state['nodes_touched']:,}",
+        "training time": f"{state['training_seconds']:,.1f} s",
+        "checkpoint": str(checkpoint.number),
+        "identity": str(run.manifest["identity"]),
+        "made by": str(run.manifest["created_by"]) + f", report by mccfr {__version__}",
+    }
+    lines = [f"<tr><td>{escape(name)}</td><td>{escape(text)}</td></tr>" for name, text in facts.items()]
+    return f'<table class="facts">{"".join(lines)}</table>'

@@ -1,0 +1,58 @@
+"""Where hands stand in a grid: classes of two cards as the usual 13x13 square, other hands in rows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.cards import CARD_COUNT, RANKS
+
+_RANKS = len(RANKS)
+_WIDTH = 13
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Cells of a grid.  H hands, C cells.
+
+    rows, columns  size of the grid
+    label          C names: AA, AKs, K
+    place          C pairs (row, column)
+    cell           [H] int64 cell of each hand
+    """
+
+    rows: int
+    columns: int
+    label: Sequence[str]
+    place: Sequence[tuple[int, int]]
+    cell: npt.NDArray[np.int64]
+
+
+def make_grid(hand_cards: npt.NDArray[np.integer], names: Sequence[str]) -> Grid:
+    """The grid of hands.
+
+    hand_cards  [H, 2] cards by number, -1 where a hand has fewer
+    names       H texts
+
+    Two cards of a whole deck: pairs on the diagonal, aces first, suited above it, offsuit below.  Else hand by hand.
+    """
+    if hand_cards.min() >= 0 and hand_cards.max() == CARD_COUNT - 1:
+        return _square(hand_cards)
+    columns = min(_WIDTH, len(names))
+    places = [divmod(hand, columns) for hand in range(len(names))]
+    return Grid(-(-len(names) // columns), columns, list(names), places, np.arange(len(names)))
+
+
+def _square(hand_cards: npt.NDArray[np.integer]) -> Grid:
+    rank = _RANKS - 1 - np.asarray(hand_cards, np.int64) // 4  # aces are row and column 0
+    suited = hand_cards[:, 0] % 4 == hand_cards[:, 1] % 4
+    high, low = rank.min(axis=1), rank.max(axis=1)
+    row, column = np.where(suited, high, low), np.where(suited, low, high)
+    places = [divmod(cell, _RANKS) for cell in range(_RANKS**2)]
+    return Grid(_RANKS, _RANKS, [_class_name(*place) for place in places], places, row * _RANKS + column)
+
+
+def _class_name(row: int, column: int) -> str:
+    high, low = RANKS[_RANKS - 1 - min(row, column)], RANKS[_RANKS - 1 - max(row, column)]
+    return high + low + ("" if row == column else "s" if row < column else "o")

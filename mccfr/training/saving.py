@@ -1,0 +1,143 @@
+"""What is done with the tables of one moment: a checkpoint, the trend line that goes with it, an evaluation."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.games.game import Game
+from mccfr.plan import strategy_bytes
+from mccfr.tables import TableLayout
+from mccfr.training.averages import is_averaged
+from mccfr.training.evaluator import Evaluator
+from mccfr.training.events import Totals
+from mccfr.training.report import Reporter
+from mccfr.training.rundir import CHECKPOINTS, EVALUATIONS, JOURNAL, Run
+from mccfr.training.sampled import schedule_of
+from mccfr.training.solver import WorkerState
+from mccfr.training.trends import TRENDS, Trends
+from storage import checkpoint as checkpoints
+from storage.space import available_memory_bytes
+
+Arrays = Mapping[str, npt.NDArray[np.generic]]
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A consistent state of a run, taken while its workers rest."""
+
+    totals: Totals
+    states: list[WorkerState]
+    training_seconds: float
+    iterations_weight: float | None  # total over the whole run; None: the run began with a version that did not count
+    pause_seconds: float  # from the order to rest until a copy of the tables was taken, or was found not to fit
+
+
+@dataclass(frozen=True)
+class Look:
+    """What is done with the tables at a stop."""
+
+    commit: bool
+    evaluate: bool
+    keep: bool  # the checkpoint stays for good
+    done: bool  # the session ends here
+
+
+class Saver:
+    """Commits and evaluates; knows the newest checkpoint of the session."""
+
+    def __init__(self, run: Run, game: Game, layout: TableLayout, reporter: Reporter) -> None:
+        self._run, self._game, self._layout, self._reporter = run, game, layout, reporter
+        self._schedule = schedule_of(run.config.solver)
+        self._evaluator = Evaluator(run, game, layout.specs)
+        self._trends = Trends(game, run.config.solver, layout.specs)
+        self.committed: tuple[int, Totals] | None = None  # number of the newest checkpoint, and its counts
+        self.last_commit = time.monotonic()
+
+    def begin(self, restored: checkpoints.Checkpoint | None, arrays: Arrays) -> None:
+        """Take note of earlier sessions: kept checkpoints, and the tables that were restored."""
+        self._evaluator.find_kept()
+        if restored is not None:
+            self.committed = (restored.number, Totals(restored.state["nodes_touched"], restored.state["iterations"]))
+            self._trends.remember(arrays)
+
+    def save(
+        self, arrays: dict[str, npt.NDArray[Any]], moment: Moment, look: Look, *, background: bool
+    ) -> dict[str, Any] | None:
+        """Commit and evaluate as the look says; returns the evaluation record, if there is one.
+
+        arrays      tables by name; those that an evaluation does not need are dropped from it after the commit
+        background  workers train meanwhile: give way to them
+        """
+        if look.commit:
+            began = time.monotonic()
+            number = self._commit(arrays, moment, look.keep, background)
+            seconds = time.monotonic() - began
+            self._note_trends(number, arrays, moment, seconds)
+        for name in [name for name in arrays if not is_averaged(self._run.config.solver, name)]:
+            del arrays[name]
+        return self._evaluate(arrays, moment, look) if look.evaluate else None
+
+    def _commit(self, arrays: Arrays, moment: Moment, kept: bool, background: bool) -> int:
+        run, root, totals = self._run, self._run.path(CHECKPOINTS), moment.totals
+        number = max(1, checkpoints.next_number(root))
+        state = {
+            "nodes_touched": totals.nodes,
+            "iterations": totals.iterations,
+            "iterations_weight": moment.iterations_weight,
+            "period": self._schedule.period(totals.nodes),
+            "training_seconds": moment.training_seconds,
+            "kept": kept,
+            "workers": [{"iterations": s.iterations, "nodes": s.nodes, "rng": s.rng} for s in moment.states],
+        }
+        checkpoints.commit(
+            root,
+            number,
+            self._layout.specs,
+            arrays,
+            state,
+            run.identity,
+            format=run.config.tables.format,
+            keep=run.config.run.keep_checkpoints,
+            journal=run.path(JOURNAL),
+            spared=self._evaluator.kept,
+            compressed=run.config.tables.checkpoint_compression != "none",
+            background=background,
+        )
+        self.committed = (number, totals)
+        if kept:
+            self._evaluator.kept.append(number)
+        self.last_commit = time.monotonic()
+        return number
+
+    def _note_trends(self, number: int, arrays: Arrays, moment: Moment, commit_seconds: float) -> None:
+        weight = self._schedule.weight(moment.totals.nodes)
+        record = {
+            "checkpoint": number,
+            "nodes_touched": moment.totals.nodes,
+            "iterations": moment.totals.iterations,
+            **self._trends.measure(arrays, moment.iterations_weight, weight),
+            "pause_seconds": round(moment.pause_seconds, 4),
+            "commit_seconds": round(commit_seconds, 4),
+            "unix_seconds": round(time.time(), 3),
+        }
+        self._run.append(TRENDS, record)
+
+    def _evaluate(self, arrays: Arrays, moment: Moment, look: Look) -> dict[str, Any] | None:
+        totals = moment.totals
+        needed = strategy_bytes(self._game, self._run.config.evaluation.method)
+        available = available_memory_bytes()
+        if needed > available:
+            self._reporter.message(
+                f"no evaluation at {totals.nodes:,} nodes: strategies take {needed:,} bytes and {available:,} bytes of "
+                "memory are available; evaluate the checkpoint on a larger machine, or less often"
+            )
+            return None
+        number = self.committed[0] if look.commit and self.committed else None
+        record = self._evaluator.evaluate(arrays, totals.nodes, totals.iterations)
+        record |= {"nodes_touched": totals.nodes, "iterations": totals.iterations, "checkpoint": number}
+        self._run.append(EVALUATIONS, record)
+        return record

@@ -1,0 +1,145 @@
+"""Rows of one decision node for all hands of a player on a board: strategies, reach, strategy sums, regrets.
+
+Tables are [slot, bucket]: the hands of a board that have a row each then lie side by side (lossless games number their
+buckets board by board), so that a node's rows are a few streams of vector instructions.  Where hands share rows, a row
+is matched once a node and hands look it up.  `SampledBoard.direct` tells the cases apart.
+"""
+
+import numpy as np
+
+from abstraction.jit import njit
+from mccfr.regret import as_element
+
+
+@njit
+def current_strategy(table, slot, actions, board, street, player, sigma, total):
+    """Regret matching of all rows of a node on the board: sigma [actions, rows], in place; `total` is scratch.
+
+    `table` [slots, buckets] holds regrets; no positive regret: uniform.
+    """
+    rows, bucket = board.rows[street, player], board.bucket[street, player]
+    zero, even = as_element(sigma, 0.0), as_element(sigma, 1.0 / actions)
+    total[:rows] = zero
+    for a in range(actions):
+        out = sigma[a]
+        if board.direct[street, player] == 2:
+            here = table[slot + a, bucket[0] : bucket[0] + rows]
+            for k in range(rows):
+                positive = max(here[k], zero)
+                out[k] = positive
+                total[k] += positive
+        else:
+            cells = table[slot + a]
+            for k in range(rows):
+                positive = max(cells[bucket[k]], zero)
+                out[k] = positive
+                total[k] += positive
+    for a in range(actions):
+        out = sigma[a]
+        for k in range(rows):
+            out[k] = out[k] / total[k] if total[k] > zero else even
+
+
+@njit
+def pass_reach(board, street, player, reach, sigma, out):
+    """out [n] = reach [n] times the strategy of each hand's row, one action's sigma; whether any of it is above 0."""
+    alive = False
+    count = board.count[player]
+    if board.direct[street, player]:
+        for k in range(count):
+            out[k] = reach[k] * sigma[k]
+            alive |= out[k] > 0
+    else:
+        local = board.local[street, player]
+        for k in range(count):
+            out[k] = reach[k] * sigma[local[k]]
+            alive |= out[k] > 0
+    return alive
+
+
+@njit
+def sum_rows(board, street, player, reach, total):
+    """total [rows] = reach of the hands that share each row."""
+    total[: board.rows[street, player]] = as_element(total, 0.0)
+    local = board.local[street, player]
+    for k in range(board.count[player]):
+        total[local[k]] += reach[k]
+
+
+@njit
+def add_sums(table, slot, board, street, player, weight, total, sigma):
+    """Strategy sums of one action: table[slot, bucket] += weight · total · sigma by row."""
+    rows, bucket = board.rows[street, player], board.bucket[street, player]
+    factor, cells = as_element(table, weight), table[slot]
+    if board.direct[street, player] == 2:
+        here = cells[bucket[0] : bucket[0] + rows]
+        for k in range(rows):
+            here[k] += factor * (total[k] * sigma[k])
+    else:
+        for k in range(rows):
+            cells[bucket[k]] += factor * (total[k] * sigma[k])
+
+
+@njit
+def add_regrets(table, slot, board, street, player, step, gain):
+    """Regrets of one action: table[slot, bucket] += weight · gain by row; step = (weight, floored: not below 0)."""
+    rows, bucket = board.rows[street, player], board.bucket[street, player]
+    factor, zero, cells = as_element(table, step[0]), as_element(table, 0.0), table[slot]
+    lowest = zero if step[1] else as_element(table, -np.inf)
+    if board.direct[street, player] == 2:
+        here = cells[bucket[0] : bucket[0] + rows]
+        for k in range(rows):
+            here[k] = max(here[k] + factor * gain[k], lowest)
+    else:
+        for k in range(rows):
+            cells[bucket[k]] = max(cells[bucket[k]] + factor * gain[k], lowest)
+
+
+@njit
+def discount_table(table, positive, negative):
+    """Multiply cells above 0 by `positive` and the others by `negative`, in place."""
+    up, down = as_element(table, positive), as_element(table, negative)
+    for slot in range(table.shape[0]):
+        row = table[slot]
+        for k in range(row.shape[0]):
+            row[k] *= up if row[k] > 0 else down
+
+
+# --- values, hand by hand: small, so that each loop is compiled to vector instructions before callers take it in ---
+
+
+@njit
+def add_values(values, out, count):
+    """out[k] += values[k] for the first `count` hands."""
+    for k in range(count):
+        out[k] += values[k]
+
+
+@njit
+def take_values(values, out, count):
+    """out[k] -= values[k] for the first `count` rows."""
+    for k in range(count):
+        out[k] -= values[k]
+
+
+@njit
+def add_shares(values, sigma, out, count):
+    """out[k] += sigma[k] · values[k] for the first `count` hands."""
+    for k in range(count):
+        out[k] += sigma[k] * values[k]
+
+
+@njit
+def weigh_gains(values, mean, weight, out, count):
+    """out[k] = weight[k] · (values[k] - mean[k]) for the first `count` hands."""
+    for k in range(count):
+        out[k] = weight[k] * (values[k] - mean[k])
+
+
+@njit
+def share_rows(values, weight, local, sigma, out, rows_out, count):
+    """For hands that share rows: out[k] += sigma[row] · values[k], and rows_out[row] += weight[k] · values[k]."""
+    for k in range(count):
+        row = local[k]
+        out[k] += sigma[row] * values[k]
+        rows_out[row] += weight[k] * values[k]

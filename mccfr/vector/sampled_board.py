@@ -1,0 +1,231 @@
+"""One full board with every hand that it leaves: what public chance sampling and head-to-head evaluation work on.
+
+A hand is listed only if it is compatible with the *whole* board, on every street.  Then each pair of hands meets on the
+same share of all boards, and what is left out is one constant factor on every street: 44 of 48 rivers for a turn
+endgame.  Listing hands by the board of their own street would weigh streets differently (Johanson, Bard, Lanctot,
+Gibson & Bowling 2012, "Efficient Nash equilibrium approximation through Monte Carlo counterfactual regret
+minimization").
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.cards import CARD_COUNT
+from abstraction.evaluator import board_strengths
+from abstraction.jit import njit
+from mccfr.deal import CardModel, card_masks
+from mccfr.games.game import Game
+from mccfr.games.holdem_deck import HoldemDeck
+from mccfr.rng import DEALS, below, seed_stream
+
+_KEPT_BOARDS = 128
+
+
+class SampledBoard(NamedTuple):
+    """A full board and both players' hands on it.  S streets, n hands of the player with more, F a float dtype.
+
+    Vectors over hands have the order of `hand`; the four arrays of the showdown are in order of strength.
+
+    count     [2] int64         hands of each player
+    hand      [2, n] int32      numbers of the hands, ascending
+    weight    [2, n] F          the players' own weights of their hands (the ranges the game begins with)
+    rows      [S, 2] int64      number of different buckets on each street
+    bucket    [S, 2, n] int32   those buckets, ascending
+    local     [S, 2, n] int32   place of each hand's bucket among them
+    direct    [S, 2] int8       1: each hand has a bucket of its own, in order; 2: and the buckets are consecutive
+    order     [2, n] int32      hands by strength: places in `hand`
+    strength  [2, n] int32      strength, ascending
+    card      [2, n, 2] int16   cards of each hand; C, the size of the deck, where it has fewer
+    same      [2, n] int32      place, by strength, of the same two cards in the other player's list; else its length
+    cards     [1] int64         C
+    """
+
+    count: npt.NDArray[np.int64]  # type: ignore[assignment]  # hides the tuple's own method
+    hand: npt.NDArray[np.int32]
+    weight: npt.NDArray[np.floating]
+    rows: npt.NDArray[np.int64]
+    bucket: npt.NDArray[np.int32]
+    local: npt.NDArray[np.int32]
+    direct: npt.NDArray[np.int8]
+    order: npt.NDArray[np.int32]
+    strength: npt.NDArray[np.int32]
+    card: npt.NDArray[np.int16]
+    same: npt.NDArray[np.int32]
+    cards: npt.NDArray[np.int64]
+
+
+# --- making boards ---
+
+
+def most_hands(game: Game) -> int:
+    """Most hands that a player may have on any board, and at the least 1."""
+    if isinstance(game.cards, HoldemDeck):
+        return len(game.cards.hand_masks())
+    return max(1, int((_listed_cards(game).reach > 0).sum(axis=1).max()))
+
+
+def deck_size(game: Game) -> int:
+    """Number of cards in the deck, as far as hands hold them; at the least 1."""
+    if isinstance(game.cards, HoldemDeck):
+        return CARD_COUNT
+    return max(1, int(_listed_cards(game).hand_cards.max()) + 1)
+
+
+def _listed_cards(game: Game) -> CardModel:
+    if not isinstance(game.cards, CardModel):
+        raise ValueError(f"the game {game.name} keeps its chance in the tree: sampled boards need cards beside it")
+    return game.cards
+
+
+def from_card_model(game: Game, last_board: int, dtype: npt.DTypeLike = np.float64) -> SampledBoard:
+    """The board number `last_board` of the last street, and the boards of earlier streets that led to it.
+
+    Raises `ValueError` for a game without cards, a number that is none of its boards, or a hand without a bucket.
+    """
+    cards = _listed_cards(game)
+    if not 0 <= last_board < len(cards.board_cards[-1]):
+        raise ValueError(f"last_board = {last_board}: it must be from 0 to {len(cards.board_cards[-1]) - 1}")
+    path = [last_board]
+    for parents in cards.board_parent[:0:-1]:
+        path.append(int(parents[path[-1]]))
+    bucket = np.stack([found[:, board] for found, board in zip(cards.bucket, path[::-1], strict=True)])
+    free = (cards.hand_masks() & card_masks(cards.board_cards[-1][last_board : last_board + 1])) == 0
+    lists = [np.flatnonzero(free & (cards.reach[player] > 0)) for player in range(2)]
+    for player, hands in enumerate(lists):
+        missing = (bucket[:, player, hands] < 0).any(axis=0)
+        if missing.any():
+            name = cards.hand_names[hands[np.argmax(missing)]]
+            raise ValueError(f"hand {name} can be dealt but has no bucket on board {last_board}")
+    weight = [cards.reach[player, hands] for player, hands in enumerate(lists)]
+    return _board(lists, weight, bucket, cards.strength[last_board], cards.hand_cards, deck_size(game), dtype)
+
+
+def from_deck(game: Game, board_cards: Sequence[int], dtype: npt.DTypeLike = np.float64) -> SampledBoard:
+    """A full board of a game played with the whole deck, its cards in order of dealing; every hand weighs 1.
+
+    Raises `ValueError` for a game without a deck, or cards that make no full board.
+    """
+    deck = game.cards
+    if not isinstance(deck, HoldemDeck):
+        raise ValueError(f"the game {game.name} is not played with the whole deck: its boards are listed")
+    board = [int(card) for card in board_cards]
+    shared = deck.board_buckets(board)
+    free = (deck.hand_masks() & card_masks(np.array([board], np.int16))) == 0
+    hands = np.flatnonzero(free)
+    bucket = np.stack([shared, shared], axis=1)
+    weight = np.ones(len(hands))
+    return _board(
+        [hands, hands], [weight, weight], bucket, board_strengths(board), deck.hand_cards(), CARD_COUNT, dtype
+    )
+
+
+def _board(
+    lists: Sequence[npt.NDArray[np.int64]],
+    weight: Sequence[npt.NDArray[np.float64]],
+    bucket: npt.NDArray[np.int32],
+    strength: npt.NDArray[np.integer],
+    hand_cards: npt.NDArray[np.int16],
+    cards: int,
+    dtype: npt.DTypeLike,
+) -> SampledBoard:
+    """A board from each player's hands and weights, buckets [S, 2, H] and strengths [H] of all hands."""
+    streets, most = len(bucket), max(1, *map(len, lists))
+    board = SampledBoard(
+        np.array([len(hands) for hands in lists], np.int64),
+        np.zeros((2, most), np.int32),
+        np.zeros((2, most), dtype),
+        np.zeros((streets, 2), np.int64),
+        np.zeros((streets, 2, most), np.int32),
+        np.zeros((streets, 2, most), np.int32),
+        np.zeros((streets, 2), np.int8),
+        np.zeros((2, most), np.int32),
+        np.zeros((2, most), np.int32),
+        np.zeros((2, most, 2), np.int16),
+        np.zeros((2, most), np.int32),
+        np.array([cards], np.int64),
+    )
+    place = np.full((2, len(hand_cards)), -1)  # by strength
+    for player, hands in enumerate(lists):
+        n = len(hands)
+        order = np.argsort(strength[hands], kind="stable")
+        board.hand[player, :n], board.weight[player, :n], board.order[player, :n] = hands, weight[player], order
+        board.strength[player, :n] = strength[hands[order]]
+        held = hand_cards[hands[order]]
+        board.card[player, :n] = np.where(held < 0, cards, held)
+        place[player, hands[order]] = np.arange(n)
+        for street in range(streets):
+            _number_rows(board, street, player, bucket[street, player, hands])
+    for player, hands in enumerate(lists):
+        n, other = len(hands), 1 - player
+        listed = hands[board.order[player, :n]]
+        shared = (place[other, listed] >= 0) & (hand_cards[listed] >= 0).all(axis=1)
+        board.same[player, :n] = np.where(shared, place[other, listed], len(lists[other]))
+    return board
+
+
+def _number_rows(board: SampledBoard, street: int, player: int, bucket: npt.NDArray[np.int32]) -> None:
+    """Fill in the different buckets of a player's hands on a street, and which of them each hand has, in place."""
+    known, local = np.unique(bucket, return_inverse=True)
+    rows, n = len(known), len(bucket)
+    board.rows[street, player] = rows
+    board.bucket[street, player, :rows], board.local[street, player, :n] = known, local
+    if rows == n and np.array_equal(local, np.arange(n)):
+        board.direct[street, player] = 1 + (n > 0 and int(known[-1]) - int(known[0]) == n - 1)
+
+
+class BoardSource:
+    """Full boards drawn at random; which one an iteration gets is a function of (seed, worker, iteration) alone.
+
+    Boards that are listed come in rounds: each round is a fresh random order of all of them.  A single draw is as
+    uniform as before, and no board waits longer than two rounds.  Other boards are five cards off the deck.
+    """
+
+    def __init__(self, game: Game, dtype: npt.DTypeLike, seed: int, worker: int = 0) -> None:
+        self._game, self._dtype = game, np.dtype(dtype)
+        self._seed, self._worker = np.uint64(seed), np.uint64(worker)
+        self._state = np.zeros(4, np.uint64)
+        self.listed = None if isinstance(game.cards, HoldemDeck) else len(_listed_cards(game).board_cards[-1])
+        self._round, self._boards = -1, np.zeros(0, np.int64)
+        self._kept: dict[int, SampledBoard] = {}
+
+    def number(self, iteration: int) -> int:
+        """Number of the listed board of an iteration."""
+        assert self.listed is not None
+        if iteration // self.listed != self._round:
+            self._round = iteration // self.listed
+            self._boards = np.arange(self.listed)
+            seed_stream(self._state, self._seed, self._worker, np.uint64(DEALS), np.uint64(self._round))
+            _shuffle(self._state, self._boards, self.listed)
+        return int(self._boards[iteration % self.listed])
+
+    def board(self, iteration: int) -> SampledBoard:
+        """The board of an iteration."""
+        if self.listed is None:
+            return self._dealt(iteration)
+        number = self.number(iteration)
+        found = self._kept.get(number)
+        if found is None:
+            found = from_card_model(self._game, number, self._dtype)
+            if len(self._kept) < _KEPT_BOARDS:
+                self._kept[number] = found
+        return found
+
+    def _dealt(self, iteration: int) -> SampledBoard:
+        deck = self._game.cards
+        assert isinstance(deck, HoldemDeck)
+        cards = np.arange(CARD_COUNT)
+        seed_stream(self._state, self._seed, self._worker, np.uint64(DEALS), np.uint64(iteration))
+        count = deck.cards_on(deck.streets - 1)
+        _shuffle(self._state, cards, count)
+        return from_deck(self._game, cards[:count].tolist(), self._dtype)
+
+
+@njit
+def _shuffle(state, items, count):
+    """Put `count` of the items, drawn without replacement, in front, in place (Fisher & Yates)."""
+    for i in range(count):
+        j = i + below(state, items.shape[0] - i)
+        items[i], items[j] = items[j], items[i]

@@ -1,0 +1,433 @@
+"""What recipes can ask for: potential-aware, lossless and nested buckets, restarts, memory, reports, bad input."""
+
+import json
+import random
+import sys
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from abstraction import build, features, report, stages
+from abstraction.boards import (
+    BOARD_COUNTS,
+    STREET_CARDS,
+    board_classes,
+    board_tables,
+    canonical_boards,
+    locate_board,
+    preflop_classes,
+    used_slots,
+)
+from abstraction.buckets import Abstraction, verify_abstraction
+from abstraction.build import Builder, lossless_flop, unused
+from abstraction.cards import COMBO_COUNT, combo_index, combo_table
+from abstraction.clustering.keeping import Keeper
+from abstraction.clustering.kmeans import kmeans, start
+from abstraction.clustering.points import PointSet, clustering_problem, distinct_points
+from abstraction.clustering.potential import bucket_positions, potential_points
+from abstraction.clustering.quality import adjusted_rand_index, equity_spread, variance_explained
+from abstraction.clustering.two_level import refine
+from abstraction.features import Strengths, histogram_features
+from abstraction.keeper import FileKeeper
+from abstraction.memory import recipe_bytes
+from abstraction.next_street import NextStreet, potential_features
+from abstraction.recipe import STREETS, Recipe, StreetRecipe, build_order, stage_document
+from abstraction.stages import Phases, StageMaker
+from mccfr.cli import main
+from mccfr.cli.abstraction import stage_reporter
+from storage.checkpoint import checkpoint_path, commit, open_checkpoint, verify
+from storage.schema import ArraySpec
+
+pytestmark = pytest.mark.usefixtures("shared_descriptions")
+PERCENTILES = StreetRecipe(features="ehs", buckets=10)
+
+
+def recipe(flop, turn=PERCENTILES):
+    return Recipe(flop=flop, turn=turn, river=PERCENTILES)
+
+
+@pytest.fixture
+def few_boards(monkeypatch):
+    """Flops are the first 400 canonical ones, which takes a quarter of the time."""
+    monkeypatch.setattr(features, "BOARD_COUNTS", {**BOARD_COUNTS, 3: 400})
+    return 400
+
+
+def made(**flop):
+    """The flop's stage of a recipe, built without files."""
+    document = stage_document(recipe(StreetRecipe(**flop)), "flop")
+    return StageMaker(2).make(document, None, Keeper(), Phases(lambda _: None))
+
+
+# -- points ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32])
+def test_points_that_arrive_in_parts_are_numbered_as_all_at_once(dtype):
+    generator = np.random.default_rng(1)
+    rows = generator.integers(0, 3, (90_000, 9)).astype(dtype)
+    weights = generator.integers(1, 9, len(rows))
+    expected = distinct_points(rows, weights)
+    found = PointSet(len(expected.points), 9, np.dtype(dtype))
+    cuts = [0, 10, 40_000, 40_000, 70_000, 90_000]
+    numbers = [found.add(rows[a:b], weights[a:b]) for a, b in pairwise(cuts)]
+    points, totals = found.finish()
+    assert np.array_equal(np.concatenate(numbers), expected.inverse)
+    assert np.array_equal(points, expected.points) and np.array_equal(totals, expected.weights)
+    small = PointSet(len(expected.points) - 1, 9, np.dtype(dtype))
+    with pytest.raises(ValueError, match="more distinct points than"):
+        small.add(rows, weights)
+
+
+def test_collected_points_are_those_of_every_slot(few_boards):
+    described = histogram_features(Strengths(1), "flop", 50)
+    hands = stages.collect(described, 1)
+    assert hands.weights.sum() == board_classes(3).multiplicity[:few_boards].sum() * 1176
+    for board in random.Random(4).sample(range(few_boards), 20):
+        used = used_slots(board_classes(3).boards[board : board + 1])[0]
+        points = described.points(described.rows(board, board + 1)[0][used])
+        assert np.array_equal(hands.points[hands.numbers[board][used]], points)
+        assert (hands.numbers[board][~used] == -1).all()
+
+
+# -- potential-aware features ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("street", "following", "count"), [("flop", "turn", 47), ("turn", "river", 46)])
+def test_rows_of_next_buckets_are_those_of_the_definition(street, following, count):
+    generator = np.random.default_rng(2)
+    boards = BOARD_COUNTS[STREET_CARDS[following]]
+    table = generator.integers(0, 30, (boards, COMBO_COUNT), dtype=np.uint16)
+    centres = generator.random((30, 5), dtype=np.float32)
+    hands, equity = np.arange(1, 31), np.linspace(0, 1, 30)
+    described = potential_features(street, NextStreet(table, equity, hands, centres, "l2"))
+    first = BOARD_COUNTS[STREET_CARDS[street]] // 2
+    rows = described.rows(first, first + 2)
+    cards, holes = canonical_boards(STREET_CARDS[street]), combo_table()
+    for board in (first, first + 1):
+        for combo in generator.permutation(COMBO_COUNT)[:40]:
+            dealt = [*cards[board].tolist(), *holes[combo].tolist()]
+            if len(set(dealt)) < len(dealt):
+                assert not rows[board - first, combo].any()
+                continue
+            found = []
+            for card in sorted(set(range(52)) - set(dealt)):
+                index, permutation = locate_board([*cards[board].tolist(), card])
+                found.append(table[index, board_tables().hole_permutation[permutation, combo]])
+            assert len(found) == count
+            expected = potential_points(np.array([found]), bucket_positions(centres, hands, "l2"))
+            np.testing.assert_allclose(rows[board - first, combo], expected[0], rtol=1e-5, atol=1e-6)
+
+
+def test_streets_are_built_after_those_they_need(tmp_path):
+    potential = StreetRecipe(features="potential", buckets=10)
+    chain = recipe(potential, potential)
+    assert build_order(chain) == ["preflop", "river", "turn", "flop"]
+    assert build_order(recipe(potential)) == ["preflop", "turn", "flop", "river"]
+    assert build_order(recipe(PERCENTILES)) == list(STREETS)
+    fabricated(tmp_path, STREETS)
+    before = Builder(chain, tmp_path)._identity("flop")[0]
+    assert Builder(chain, tmp_path)._identity("flop")[0] == before
+    fabricated(tmp_path, ("turn",), buckets=3, number=1)
+    after = Builder(chain, tmp_path)._identity("flop")[0]
+    assert after["recipe"] == before["recipe"] and after != before  # other turn buckets: another flop
+
+
+@pytest.mark.slow
+def test_potential_aware_streets_build_upon_each_other(tmp_path):
+    potential = StreetRecipe(features="potential", buckets=20, sample=50_000, iterations=5)
+    chain = recipe(StreetRecipe(features="potential", buckets=15, iterations=5), potential)
+    assert Builder(chain, tmp_path, 2).build() == list(STREETS)
+    assert Builder(chain, tmp_path, 1).build() == []
+    info = Abstraction(tmp_path).info()
+    assert [info[street]["empty_buckets"] for street in STREETS] == [0, 0, 0, 0]
+    assert info["flop"]["explained"] > 0.8 and info["turn"]["explained"] > 0.8
+    river = Recipe(flop=chain.flop, turn=chain.turn, river=StreetRecipe(features="ehs", buckets=12))
+    assert Builder(river, tmp_path, 2).build() == ["flop", "turn", "river"]
+
+
+# -- lossless and nested -----------------------------------------------------------------------------------------------
+
+
+def test_a_lossless_flop_keeps_all_classes_of_hands_apart():
+    rows = lossless_flop()
+    used = used_slots(canonical_boards(3))
+    assert rows.dtype == np.uint32 and (rows[~used] == unused(rows.dtype)).all()
+    assert np.array_equal(np.unique(rows[used]), np.arange(1_286_792))
+    hand, board = (51, 46), (3, 17, 22)
+
+    def bucket(suits):
+        renamed = [[card // 4 * 4 + suits[card % 4] for card in cards] for cards in (hand, board)]
+        index, permutation = locate_board(renamed[1])
+        return rows[index, board_tables().hole_permutation[permutation, combo_index(*renamed[0])]]
+
+    assert bucket((0, 1, 2, 3)) == bucket((2, 0, 3, 1)) == bucket((3, 2, 1, 0))
+
+
+def test_nested_flop_buckets_remember_the_preflop_bucket(few_boards):
+    stage = made(features="histogram", buckets=400, nested=True, sample=20_000, iterations=2)
+    bucket = stage.arrays["bucket"]
+    used = bucket != unused(bucket.dtype)
+    classes = np.broadcast_to(preflop_classes(), bucket.shape)[used]
+    pairs = np.unique(np.stack([bucket[used], classes]), axis=1)
+    assert pairs.shape[1] == 400 and np.array_equal(pairs[0], np.arange(400))
+    assert stage.facts["empty_buckets"] == 0
+    assert len(np.unique(pairs[1])) == 169
+
+
+def test_private_buckets_lie_inside_clusters_of_boards(few_boards):
+    stage = made(features="histogram", buckets=40, public=3, iterations=2)
+    bucket = stage.arrays["bucket"]
+    assert stage.facts["empty_buckets"] == 0 and np.array_equal(np.unique(bucket)[:-1], np.arange(40))
+    points = features.board_features(Strengths(1), 3)
+    cluster = kmeans(points, board_classes(3).multiplicity, 3).labels[:few_boards]
+    used = bucket != unused(bucket.dtype)
+    pairs = np.unique(np.stack([bucket[used], np.broadcast_to(cluster[:, None], bucket.shape)[used]]), axis=1)
+    assert len(np.unique(pairs[1])) > 1 and np.array_equal(pairs[0], np.arange(40))  # one cluster for each bucket
+    assert (np.diff(pairs[1]) >= 0).all()
+
+
+def test_boards_are_described_by_the_mean_strength_of_each_class():
+    sums, classes = Strengths(1).sums(3), preflop_classes()
+    points, boards = features.board_features(Strengths(1), 3), canonical_boards(3)
+    for board in (0, 700, 1754):
+        used = used_slots(boards[board : board + 1])[0]
+        for hand in (0, 57, 168):
+            mine = used & (classes == hand)
+            expected = sums[board][mine].mean() / (1980 * 1081) if mine.any() else 0.5
+            assert points[board, hand] == pytest.approx(expected, rel=1e-6)
+
+
+# -- restarts ----------------------------------------------------------------------------------------------------------
+
+
+class KilledError(Exception):
+    """Stands for a kill."""
+
+
+class Mortal(Keeper):
+    """Keeps everything, and dies after so many times."""
+
+    def __init__(self, lives, phase="", arrays=None):
+        self.left, self.phase, self.arrays = lives, phase, arrays
+
+    def resume(self, phase):
+        return self.arrays if phase == self.phase else None
+
+    def keep(self, phase, arrays):
+        if self.left == 0:
+            raise KilledError
+        self.left -= 1
+        self.phase, self.arrays = phase, {name: array.copy() for name, array in arrays().items()}
+
+
+def test_two_levels_killed_after_any_step_end_with_the_same_bits():
+    generator = np.random.default_rng(3)
+    problem = clustering_problem(generator.random((1500, 4), dtype=np.float32), None, "emd", 2)
+    whole = refine(problem, 60, seed=1)
+    phases, keeper = set(), Mortal(1)
+    while True:
+        try:
+            found = refine(problem, 60, seed=1, keeper=keeper)
+            break
+        except KilledError:
+            phases.add(keeper.phase)
+            keeper = Mortal(1, keeper.phase, keeper.arrays)
+    assert phases >= {"groups", "buckets"}
+    assert np.array_equal(found.labels, whole.labels) and np.array_equal(found.centres, whole.centres)
+    assert found.inertia == whole.inertia
+
+
+def test_kept_states_belong_to_one_identity(tmp_path):
+    state = start(clustering_problem(np.arange(40.0).reshape(20, 2)), 3)
+    arrays = {"centres": state.centres, "labels": state.labels}
+    FileKeeper(tmp_path / "kept", {"stage": "a"}, 0).keep("lloyd", lambda: arrays)
+    again = FileKeeper(tmp_path / "kept", {"stage": "a"}, 0)
+    assert np.array_equal(again.resume("lloyd")["labels"], state.labels) and again.resume("groups") is None
+    assert FileKeeper(tmp_path / "kept", {"stage": "b"}, 0).resume("lloyd") is None
+    again.discard()
+    assert again.resume("lloyd") is None and not (tmp_path / "kept").exists()
+    rare = FileKeeper(tmp_path / "kept", {"stage": "a"}, 3600)
+    rare.keep("lloyd", lambda: pytest.fail("it is not due"))
+
+
+# -- memory and reports ------------------------------------------------------------------------------------------------
+
+
+def test_too_little_memory_is_refused_with_both_numbers(tmp_path, monkeypatch):
+    monkeypatch.setattr(build, "available_memory_bytes", lambda: 123_456_789)
+    small = recipe(PERCENTILES)
+    with pytest.raises(MemoryError, match="123,456,789 are available") as caught:
+        Builder(small, tmp_path / "out").build()
+    assert f"{recipe_bytes(small, 1)['preflop']:,} bytes" in str(caught.value)
+    assert not (tmp_path / "out" / "preflop").exists()
+
+
+def test_facts_are_those_of_the_definitions(few_boards):
+    stage = made(features="histogram", buckets=30, sample=3_000, iterations=3)
+    bucket, facts = stage.arrays["bucket"], stage.facts
+    used = bucket != unused(bucket.dtype)
+    weights = np.broadcast_to(board_classes(3).multiplicity[:few_boards, None], used.shape)[used]
+    strengths = Strengths(1)
+    equity = strengths.sums(3)[:few_boards][used] / (1980 * 1081)
+    assert facts["equity_spread"] == pytest.approx(equity_spread(equity, bucket[used], weights, 30), rel=1e-9)
+    assert facts["equity_explained"] == pytest.approx(
+        variance_explained(equity[:, None], bucket[used], weights, 30), rel=1e-9
+    )
+    described = histogram_features(strengths, "flop", 50)
+    rows = described.rows(0, few_boards)[used]
+    assert facts["explained"] == pytest.approx(
+        variance_explained(described.points(rows), bucket[used], weights, 30), rel=1e-6
+    )
+    assert np.array_equal(stage.arrays["hands"], np.bincount(bucket[used], weights))
+    assert facts["hands"] == weights.sum() and facts["empty_buckets"] == 0
+    assert (np.diff(stage.arrays["centres"].sum(axis=1, dtype=np.float64)) <= 0).all()  # weakest first
+
+
+@pytest.mark.parametrize("cells", [0, 1 << 24])
+def test_agreement_of_two_tables_is_that_of_all_hands(monkeypatch, cells):
+    monkeypatch.setattr(report, "_DENSE_CELLS", cells)
+    generator = np.random.default_rng(6)
+    used = used_slots(canonical_boards(3))
+    first, second = (np.where(used, generator.integers(0, k, used.shape), 65535).astype(np.uint16) for k in (7, 9))
+    second[:900] = np.where(used[:900], first[:900], 65535)
+    weights = np.broadcast_to(board_classes(3).multiplicity[:, None], used.shape)[used]
+    keys, counts = report.bucket_pairs(3, first, second, (7, 9))
+    expected = np.bincount(first[used] * 9 + second[used].astype(np.int64), weights, 63).astype(np.int64)
+    assert np.array_equal(keys, np.flatnonzero(expected)) and np.array_equal(counts, expected[keys])
+    found = build_agreement(first, second)
+    assert found == adjusted_rand_index(first[used], second[used], weights)
+    assert build_agreement(first, first) == 1
+
+
+def build_agreement(first, second):
+    class Fixed(Abstraction):
+        def __init__(self, rows):
+            self._rows = rows
+
+        def table(self, street):
+            return self._rows
+
+        def bucket_counts(self):
+            return {"flop": 9}
+
+    return Fixed(first)._agreement(Fixed(second), "flop")
+
+
+def test_progress_tells_stage_share_and_time_left(capsys, monkeypatch):
+    now = iter([0.0, 10.0, 11.0, 40.0, 40.0])
+    monkeypatch.setattr("mccfr.cli.abstraction.time.monotonic", lambda: next(now))
+    tell = stage_reporter()
+    for share in (0.0, 0.25, 0.3, 1.0):
+        tell("flop", share)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == ["flop: 0% after 0 s", "flop: 25% after 10 s, about 30 s left", "flop: 100% after 40 s"]
+
+
+# -- the command line --------------------------------------------------------------------------------------------------
+
+
+def fabricated(root, streets, buckets=2, number=0):
+    """Stages whose buckets are a function of the slot alone."""
+    for street in streets:
+        count = BOARD_COUNTS.get(STREET_CARDS[street], 1)
+        row = (np.arange(COMBO_COUNT) % buckets).astype(np.uint16)
+        arrays = {
+            "bucket": np.broadcast_to(row, (count, COMBO_COUNT)).copy(),
+            "hands": np.full(buckets, 5, np.int64),
+            "equity": np.linspace(0.2, 0.8, buckets),
+        }
+        axes = {"bucket": ("board", "hole cards"), "hands": ("bucket",), "equity": ("bucket",)}
+        specs = [ArraySpec(name, array.shape, array.dtype.name, axes[name]) for name, array in arrays.items()]
+        totals = report.BucketTotals(arrays["hands"], arrays["equity"], np.full(buckets, 0.1))
+        facts = {"buckets": buckets, "explained": 0.5, **report.summary(totals)}
+        identity = {"recipe": {"features": "ehs"}}
+        commit(root / street, number, specs, arrays, facts, identity, format="zarr", keep=1)
+    return root
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    return fabricated(tmp_path_factory.mktemp("tables"), STREETS)
+
+
+def call(capsys, *arguments):
+    with pytest.raises(SystemExit) as ended:
+        main([str(argument) for argument in ("abstraction", *arguments)])
+    captured = capsys.readouterr()
+    return ended.value.code or 0, captured.out, captured.err
+
+
+def refused(capsys, *arguments):
+    code, out, err = call(capsys, *arguments)
+    assert code == 2 and out == "", err
+    sentence = err.splitlines()[-1]
+    assert sentence.startswith("mccfr: ")
+    return sentence
+
+
+def test_bad_input_exits_2_with_a_sentence(capsys, tmp_path, tables):
+    others = "turn = {features = 'ehs', buckets = 9}\nriver = {features = 'ehs', buckets = 9}\n"
+    path = tmp_path / "recipe.toml"
+    path.write_text("flop = {features = 'ehs', buckets = 9, sede = 1}\n" + others)
+    assert "unknown field sede" in refused(capsys, "build", path)
+    path.write_text("flop = {features = 'ehs', buckets = 2_000_000}\n" + others)
+    assert "flop: k is 2000000, but there are" in refused(capsys, "build", path)
+    assert "holds the card 7h twice" in refused(capsys, "strength", "--hand", "AsKd", "--board", "Qs7h7h")
+    assert "2 cards" in refused(capsys, "bucket", tables, "--hand", "AsKd", "--board", "Qs7h")
+    assert "2 cards" in refused(capsys, "strength", "--hand", "AsKd", "--board", "Qs7h")
+    assert "card twice" in refused(capsys, "bucket", tables, "--hand", "AsKd", "--board", "Qs7hAs")
+    assert "card" in refused(capsys, "bucket", tables, "--hand", "AsKdQd", "--board", "Qs7h2c")
+    assert "has no buckets" in refused(capsys, "info", tmp_path)
+
+
+def test_info_compares_and_draws(capsys, tmp_path, tables, monkeypatch):
+    code, out, _ = call(capsys, "info", tables, "--against", tables, "--json")
+    found = json.loads(out)
+    assert code == 0 and [found[street]["adjusted_rand_index"] for street in STREETS] == [1.0] * 4
+    assert "adjusted Rand index" not in call(capsys, "info", tables)[1]
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert "mccfr[plot]" in refused(capsys, "info", tables, "--figure", tmp_path / "report.png")
+
+
+def test_the_figure_is_drawn(tmp_path, tables):
+    pytest.importorskip("matplotlib", reason="the extra plot is not installed")
+    from abstraction.figure import draw_report
+
+    draw_report(Abstraction(tables), tmp_path / "report.png")
+    assert (tmp_path / "report.png").read_bytes()[:4] == b"\x89PNG"
+    with pytest.raises(ValueError, match="figures end in one of"):
+        draw_report(Abstraction(tables), tmp_path / "report.doc")
+
+
+def test_a_damaged_bucket_file_exits_2(capsys, tmp_path):
+    root = fabricated(tmp_path, STREETS)
+    stage = open_checkpoint(checkpoint_path(root / "flop", 0))
+    victim = stage.path / next(name for name in stage.files if "bucket/c" in name)
+    data = bytearray(victim.read_bytes())
+    data[len(data) // 2] ^= 4
+    victim.write_bytes(data)
+    assert "checksum" in refused(capsys, "bucket", root, "--hand", "AsKd", "--board", "Qs7h2c")
+    assert call(capsys, "bucket", root, "--hand", "AsKd")[0] == 0  # the preflop is as it was
+
+
+def test_a_flipped_bit_in_any_file_is_always_caught(tmp_path):
+    root = fabricated(tmp_path, STREETS)
+    generator, tried = random.Random(8), 0
+    assert verify_abstraction(root) == []
+    for street in ("preflop", "flop"):
+        stage = checkpoint_path(root / street, 0)
+        for file in sorted(path for path in stage.rglob("*") if path.is_file()):
+            good = file.read_bytes()
+            for bit in {0, 8 * len(good) - 1, *(generator.randrange(8 * len(good)) for _ in range(6))}:
+                bad = bytearray(good)
+                bad[bit // 8] ^= 1 << bit % 8
+                file.write_bytes(bad)
+                assert verify(stage), (file, bit)
+                if "bucket" in file.parts:
+                    with pytest.raises(OSError):
+                        open_checkpoint(stage).read("bucket")
+                tried += 1
+            file.write_bytes(good)
+    assert tried > 60 and verify_abstraction(root) == []

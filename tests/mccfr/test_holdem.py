@@ -1,0 +1,160 @@
+"""Whole hold'em: dealing on buckets, a run, its policy and queries, and what is refused."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from abstraction.buckets import Abstraction
+from abstraction.cards import cards_text, combo_index
+from mccfr.cli import main
+from mccfr.config import AbstractionConfig, FlopHoldemGame, HoldemGame, config_from
+from mccfr.games.build import configured_game
+from mccfr.games.holdem import flop_holdem, holdem
+from mccfr.plan import make_plan
+from mccfr.policy import Policy
+from mccfr.query import query
+from mccfr.training.rundir import open_run
+from mccfr.verification import problems_of
+
+RUNS = Path(__file__).resolve().parents[2] / "runs"
+MENU = '[game.menu]\nfirst = ["1p", "allin"]\nlater = ["1p", "allin"]\n'
+
+
+def write_config(tmp_path, abstraction, *, game="holdem", menu=MENU, more="", evaluation="head-to-head"):
+    path = tmp_path / "hunl.toml"
+    table = f'[abstraction]\npath = "{abstraction}"\n' if abstraction else ""
+    path.write_text(
+        f'[game]\nname = "{game}"\n{menu}{table}[run]\nworkers = 0\nnodes = 300_000\n'
+        f'[evaluation]\nmethod = "{evaluation}"\nboards = 20\n{more}'
+    )
+    return path
+
+
+def command(*arguments):
+    with pytest.raises(SystemExit) as ended:
+        main([str(argument) for argument in arguments])
+    return ended.value.code or 0
+
+
+def test_buckets_of_the_deck_are_those_of_the_abstraction(slot_abstractions):
+    game = holdem(HoldemGame(), AbstractionConfig(str(slot_abstractions[0])), Path())
+    built = Abstraction(slot_abstractions[0])
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        cards = rng.permutation(52)[:7].tolist()
+        rows = game.cards.board_buckets(cards[2:])
+        for street, known in enumerate((0, 3, 4, 5)):
+            board = cards[2 : 2 + known]
+            _, bucket = built.bucket(cards[:2], board)
+            assert rows[street, combo_index(*cards[:2])] == bucket
+            assert game.cards.hand_bucket(street, cards_text(cards[:2]), cards_text(board)) == bucket
+            hits = [combo_index(card, other) for card in board for other in range(52) if other != card]
+            assert (rows[street, hits] == -1).all()
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory, slot_abstractions):
+    """A run directory of whole hold'em with two workers, and its policy."""
+    root = tmp_path_factory.mktemp("hunl")
+    more = f'at_nodes = [100_000]\nkeep = true\n[export]\nout = "{root / "policy"}"\n'
+    config = write_config(root, slot_abstractions[0], more=more)
+    assert command("solve", config, "--run", root / "run", "--workers", 2) == 0
+    return root
+
+
+def test_a_run_ends_with_a_policy_that_carries_its_buckets(trained, slot_abstractions):
+    policy = Policy.open(trained / "policy")
+    assert problems_of(trained / "policy") == problems_of(trained / "run") == []
+    game = open_run(trained / "run").build_game()
+    board = [0, 13, 27, 44, 51]
+    assert np.array_equal(policy.game.cards.board_buckets(board), game.cards.board_buckets(board))
+    assert policy.game.tree.label == game.tree.label
+    again = policy.game.cards.load()
+    assert all(np.array_equal(a, b) for a, b in zip(again, game.cards.load(), strict=True))
+
+
+def test_evaluations_are_played_against_the_first_checkpoint_that_is_kept(trained):
+    run = open_run(trained / "run")
+    first, last = run.read("evaluations.jsonl")
+    assert (first["against"], last["against"]) == ("uniform", "checkpoint 1")
+    assert last["method"] == "head-to-head" and last["bound"] == "estimate" and last["boards"] == 20
+    assert last["ci95_chips"][0] <= last["value_chips"] <= last["ci95_chips"][1]
+    assert last["exploitability_mbb"] is None
+
+
+def test_queries_know_hands_classes_and_boards(trained):
+    policy = Policy.open(trained / "policy")
+    preflop = query(policy, "r300")
+    assert (preflop["street"], preflop["player"], preflop["pot_chips"]) == ("preflop", 0, 400)
+    assert len(preflop["hands"]) == 169 and {"AA", "AKs", "AKo", "72o"} <= set(preflop["hands"])
+    river = query(policy, "cc/cc/cc/", board="Qs7h2d3c4c")
+    assert river["street"] == "river" and len(river["hands"]) == 47 * 46 // 2
+    one = query(policy, "cc/cc/cc/", hand="AsKd", board="Qs7h2d3c4c")
+    assert [action["probability"] for action in one["actions"]] == river["hands"]["AsKd"]
+    for text, board, message in (
+        ("AsKd", "Qs7h", "has 2 cards: on the river give 5"),
+        ("QsKd", "Qs7h2d3c4c", "shares a card"),
+        ("Qs", "Qs7h2d3c4c", "hand"),
+        ("AsAs", "Qs7h2d3c4c", "the card As twice"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            query(policy, "cc/cc/cc/", hand=text, board=board)
+
+
+def test_rows_as_csv_name_buckets(trained, tmp_path):
+    assert command("export", trained / "run", tmp_path / "out.csv", "--format", "csv") == 0
+    lines = (tmp_path / "out.csv").read_text().splitlines()
+    assert lines[1].startswith(",0,1,bucket 0,,f,")
+    game = open_run(trained / "run").build_game()
+    assert len(lines) == 1 + sum(int(s) * int(b) for s, b in zip(game.tree.row_slots, game.buckets, strict=True))
+
+
+def test_head_to_head_on_the_command_line(trained, capsys):
+    assert command("evaluate", trained / "policy", "--method", "head-to-head", "--boards", 10, "--json") == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["against"] == "uniform" and record["nodes_touched"] >= 300_000
+    same = ("--against", trained / "run", "--boards", 10)
+    assert command("evaluate", trained / "run", "--method", "head-to-head", *same, "--json") == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["value_chips"] == pytest.approx(0, abs=1e-6)
+
+
+def test_what_cannot_be_is_refused_and_leaves_nothing(tmp_path, slot_abstractions, capsys):
+    cases = {
+        "needs an [abstraction]": write_config(tmp_path, None).read_text(),
+        "too large for exact": write_config(tmp_path, slot_abstractions[0], evaluation="exact").read_text(),
+        "is not an abstraction": write_config(tmp_path, tmp_path / "nowhere").read_text(),
+        "bet size '0p'": write_config(tmp_path, slot_abstractions[0], menu=MENU.replace("1p", "0p")).read_text(),
+        "game.stack": write_config(tmp_path, slot_abstractions[0], menu="stack = -5\n" + MENU).read_text(),
+    }
+    for message, text in cases.items():
+        (tmp_path / "hunl.toml").write_text(text)
+        assert command("solve", tmp_path / "hunl.toml", "--run", tmp_path / "run") == 2, message
+        told = capsys.readouterr().err
+        assert message in told and "Traceback" not in told
+        assert not (tmp_path / "run").exists()
+
+
+def test_sizes_are_known_before_the_abstraction_is_built(tmp_path):
+    document = {
+        "game": {"name": "holdem", "menu": {"first": ["1p", "allin"], "later": ["1p", "allin"]}},
+        "abstraction": {"path": str(tmp_path / "no"), "recipe": str(RUNS / "abstractions/large.toml")},
+    }
+    plan = make_plan(config_from(document, "test"), Path())
+    assert plan["buckets_per_street"] == [[169, 169], [1286792, 1286792], [50000, 50000], [50000, 50000]]
+    game = configured_game(config_from(document, "test"), Path())
+    with pytest.raises(ValueError, match="is not built yet"):
+        game.cards.board_buckets([0, 5, 10, 15, 20])
+
+
+def test_flop_holdem_is_lossless_without_an_abstraction():
+    game = flop_holdem(FlopHoldemGame(), None, Path())
+    assert game.buckets.tolist() == [169, 169, 1286792, 1286792]
+    row = game.cards.street_buckets(1, [0, 1, 2])
+    assert len(np.unique(row[row >= 0])) < (row >= 0).sum()  # 2c 2d 2h: suits of the deck are alike
+    five = flop_holdem(
+        FlopHoldemGame(board_cards=5), AbstractionConfig("no", str(RUNS / "abstractions/quick.toml")), Path()
+    )
+    assert five.buckets.tolist() == [169, 169, 200, 200] and five.cards.board_cards == (0, 5)

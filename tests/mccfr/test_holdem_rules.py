@@ -1,0 +1,287 @@
+"""Betting rules of hold'em: random play against PokerKit and OpenSpiel's universal_poker, and cases by hand."""
+
+from functools import cache
+from math import inf
+
+import numpy as np
+import pyspiel
+import pytest
+from pokerkit import Automation, NoLimitTexasHoldem
+
+from abstraction.cards import card_text
+from abstraction.evaluator import strengths
+from mccfr.config import Menu
+from mccfr.games.betting import build_tree, called, fold_value, may_call, raise_bounds, raised
+from mccfr.games.holdem_betting import flop_holdem_rules, holdem_rules
+from mccfr.tree import TERMINAL
+
+BLINDS = (50, 100)
+AUTOMATIONS = (
+    Automation.ANTE_POSTING,
+    Automation.BET_COLLECTION,
+    Automation.BLIND_OR_STRADDLE_POSTING,
+    Automation.HOLE_CARDS_SHOWING_OR_MUCKING,
+    Automation.HAND_KILLING,
+    Automation.CHIPS_PUSHING,
+    Automation.CHIPS_PULLING,
+)
+
+
+class PokerKitHand:
+    """One hand at PokerKit's table: its player 0 is the big blind, as our position 0."""
+
+    def __init__(self, stack, ante, cards):
+        self.stack = stack
+        self.board = [card_text(card) for card in cards[4:]]
+        self.state = NoLimitTexasHoldem.create_state(AUTOMATIONS, True, ante, BLINDS, 100, (stack, stack), 2)
+        for seat in (0, 1):
+            self.state.deal_hole("".join(card_text(card) for card in cards[2 * seat : 2 * seat + 2]))
+        self.deal()
+
+    def deal(self):
+        """Board cards that are due, one street after the other where nobody acts any more."""
+        while self.state.can_burn_card("??"):
+            self.state.burn_card("??")
+            count = 1 if self.state.board_cards else 3
+            self.state.deal_board("".join(self.board[:count]))
+            self.board = self.board[count:]
+
+    def actor(self):
+        return self.state.actor_index
+
+    def in_before(self):
+        """Chips the actor had put in before this street, antes included."""
+        return self.stack - self.state.stacks[self.actor()] - self.state.bets[self.actor()]
+
+    def legal(self):
+        """Whether a fold is legal, whether a call, and the bounds of a raise over the whole hand."""
+        state = self.state
+        lowest = state.min_completion_betting_or_raising_to_amount
+        highest = state.max_completion_betting_or_raising_to_amount
+        bounds = None if lowest is None else (lowest + self.in_before(), highest + self.in_before())
+        return state.can_fold(), state.can_check_or_call(), bounds
+
+    def act(self, action):
+        match action:
+            case "f":
+                self.state.fold()
+            case "c":
+                self.state.check_or_call()
+            case _:
+                self.state.complete_bet_or_raise_to(action - self.in_before())
+        self.deal()
+
+    def payoff(self):
+        assert not self.state.status
+        return self.state.payoffs[0]
+
+
+@cache
+def universal_poker(stack):
+    return pyspiel.load_game(
+        "universal_poker",
+        {
+            "betting": "nolimit",
+            "bettingAbstraction": "fullgame",
+            "numPlayers": 2,
+            "numRounds": 4,
+            "blind": "100 50",
+            "firstPlayer": "2 1 1 1",
+            "numSuits": 4,
+            "numRanks": 13,
+            "numHoleCards": 2,
+            "numBoardCards": "0 3 1 1",
+            "stack": f"{stack} {stack}",
+        },
+    )
+
+
+class OpenSpielHand:
+    """One hand of universal_poker, which runs on the code of the ACPC dealer."""
+
+    def __init__(self, stack, ante, cards):
+        assert ante == 0  # the dealer knows none
+        self.state = universal_poker(stack).new_initial_state()
+        self.cards = list(cards)
+        self.deal()
+
+    def deal(self):
+        while self.state.is_chance_node():
+            self.state.apply_action(int(self.cards.pop(0)))
+
+    def actor(self):
+        return self.state.current_player()
+
+    def legal(self):
+        actions = self.state.legal_actions()
+        raises = actions[1 + (actions[0] == 0) :]
+        assert not raises or raises[-1] - raises[0] == len(raises) - 1
+        return actions[0] == 0, 1 in actions[:2], (raises[0], raises[-1]) if raises else None
+
+    def act(self, action):
+        self.state.apply_action({"f": 0, "c": 1}.get(action, action))
+        self.deal()
+
+    def payoff(self):
+        assert self.state.is_terminal()
+        return self.state.returns()[0]
+
+
+def random_action(rng, state, bounds):
+    """Folds are rare and raises often small, so that hands last and the stacks still get in."""
+    chance = rng.random()
+    if state.facing and chance < 0.06:
+        return "f"
+    if bounds is None or chance < 0.5:
+        return "c"
+    lowest, highest = bounds
+    if chance < 0.75:
+        return lowest
+    return highest if chance < 0.8 else int(lowest * (highest / lowest) ** (rng.random() ** 2))
+
+
+def play(rules, rng, hand, sign):
+    """One hand of random play, agreed upon by both at every step; its length."""
+    state, length = rules.start(), 0
+    while True:
+        bounds = raise_bounds(rules, state)
+        assert hand.actor() == state.player
+        assert hand.legal() == (state.facing, may_call(rules, state), bounds)
+        action = random_action(rng, state, bounds)
+        length += 1
+        hand.act(action)
+        if action == "f":
+            assert hand.payoff() == fold_value(state)
+            return length
+        after = called(rules, state) if action == "c" else raised(state, action)
+        if after is None:
+            assert hand.payoff() == sign * state.to_call
+            return length
+        state = after
+
+
+# Stacks and antes.  Antes and a blind that is short (stack of 80, and of 120 with an ante of 30) only PokerKit plays.
+TABLES = {
+    "PokerKit": (
+        PokerKitHand,
+        [(20_000, 0), (1_000, 0), (250, 0), (137, 0), (80, 0), (20_000, 25), (1_000, 100), (120, 30)],
+    ),
+    "universal_poker": (OpenSpielHand, [(20_000, 0), (1_000, 0), (250, 0), (137, 0), (100, 0)]),
+}
+
+
+@pytest.mark.parametrize("oracle", TABLES)
+def test_random_play_agrees(oracle):
+    hand, tables = TABLES[oracle]
+    rng = np.random.default_rng(4)
+    hands = 2_000 // len(tables)
+    for stack, ante in tables:
+        rules = holdem_rules(stack, BLINDS, ante, Menu())
+        cards = np.array([rng.permutation(52)[:9] for _ in range(hands)])
+        first, second = (strengths(np.hstack([cards[:, hole : hole + 2], cards[:, 4:]])) for hole in (0, 2))
+        signs = np.sign(first.astype(int) - second)
+        lengths = [
+            play(rules, rng, hand(stack, ante, deal.tolist()), sign) for deal, sign in zip(cards, signs, strict=True)
+        ]
+        assert max(lengths) > 6 or stack <= 120  # with fewer chips there is hardly a decision
+
+
+def assert_same_betting(tree, node, state, stake):
+    """Our tree below a node and OpenSpiel's limit game; `stake`: player 0's result of a showdown, +1, 0 or -1."""
+    while state.is_chance_node():
+        state.apply_action(state.legal_actions()[0])
+    if state.is_terminal():
+        assert tree.arrays.kind[node] == TERMINAL
+        assert state.returns()[0] == tree.arrays.fixed[node] + stake * tree.arrays.showdown[node]
+        return
+    assert state.current_player() == tree.arrays.player[node]
+    names = {0: "f", 1: "c", 2: "r"}
+    labels = [tree.label[child][0] for child in tree.children(node)]
+    assert [names[action] for action in state.legal_actions()] == labels
+    for action, child in zip(state.legal_actions(), tree.children(node), strict=True):
+        assert_same_betting(tree, child, state.child(action), stake)
+
+
+@pytest.mark.parametrize(("bet", "max_raises"), [(100, 3), (150, 1), (200, 2)])
+def test_flop_holdem_is_the_dealers_limit_game(bet, max_raises):
+    """The whole betting tree, on a deal that player 0 wins: cards are dealt from the lowest, he gets the aces."""
+    tree = build_tree(flop_holdem_rules(BLINDS, bet, max_raises))
+    game = pyspiel.load_game(
+        "universal_poker",
+        {
+            "betting": "limit",
+            "numPlayers": 2,
+            "numRounds": 2,
+            "blind": "100 50",
+            "firstPlayer": "2 1",
+            "numSuits": 4,
+            "numRanks": 13,
+            "numHoleCards": 2,
+            "numBoardCards": "0 3",
+            "raiseSize": f"{bet} {bet}",
+            "maxRaises": f"{max_raises} {max_raises}",
+            "stack": "100000 100000",
+        },
+    )
+    state = game.new_initial_state()
+    for card in (48, 49, 20, 29):  # a pair of aces against 7c 9d; the rest comes from the deuces
+        state.apply_action(card)
+    assert_same_betting(tree, 0, state, 1)
+
+
+def test_flop_holdem_of_the_papers():
+    tree = build_tree(flop_holdem_rules(BLINDS, 100, 3))
+    assert tree.label[tree.children(0)[2]] == "r200"
+    assert tree.arrays.showdown.max() == 700  # four bets before the flop, the big blind included, and three on it
+    assert not (tree.arrays.touched == 3).any()
+    five = build_tree(flop_holdem_rules(BLINDS, 100, 3, board_cards=5))
+    assert all(np.array_equal(a, b) for a, b in zip(tree.arrays, five.arrays, strict=True))
+
+
+def labels(tree, node):
+    return [tree.label[child] for child in tree.children(node)]
+
+
+def test_a_big_blind_that_is_all_in_leaves_one_decision():
+    for stack, ante in ((80, 0), (100, 0), (120, 30)):
+        for limp in (True, False):
+            tree = build_tree(holdem_rules(stack, BLINDS, ante, Menu(limp=limp)))
+            assert (tree.nodes, labels(tree, 0), tree.arrays.player[0]) == (3, ["f", "c"], 1)
+            assert tree.arrays.fixed.tolist() == [0, 50 + ante, 0]
+            assert tree.arrays.showdown.tolist() == [0, 0, stack]
+            assert tree.arrays.touched[2] == 2  # the board is dealt
+
+
+def test_bounds_by_hand():
+    rules = holdem_rules(1_000, BLINDS, 20, Menu())
+    start = rules.start()
+    assert (start.put_in, start.player, start.put_in_before) == ((120, 70), 1, 20)
+    assert raise_bounds(rules, start) == (220, 1_000)
+    opened = raised(start, 370)  # raises by 250
+    assert raise_bounds(rules, opened) == (620, 1_000)
+    again = raised(opened, 620)
+    assert raise_bounds(rules, again) == (870, 1_000)
+    flop = called(rules, again)
+    assert (flop.put_in, flop.player, flop.put_in_before, flop.dealt) == ((620, 620), 0, 620, True)
+    assert raise_bounds(rules, flop) == (720, 1_000)
+    bet = raised(flop, 950)  # 330: a raise of as much exceeds the stack
+    assert raise_bounds(rules, bet) == (1_000, 1_000)
+    shove = raised(bet, 1_000)
+    assert raise_bounds(rules, shove) is None
+    assert called(rules, shove) is None
+    assert (fold_value(shove), fold_value(bet)) == (-950, 620)
+    assert raise_bounds(flop_holdem_rules(BLINDS, 100, 3), start) == (220, inf)
+
+
+def test_equal_blinds_leave_nothing_to_fold_to():
+    """The button checks, which is no limp, so that a menu without limps has it too."""
+    tree = build_tree(holdem_rules(500, (100, 100), 0, Menu(first=(), later=(), limp=False)))
+    assert labels(tree, 0) == ["c"]
+
+
+@pytest.mark.parametrize(("stack", "ante"), [(50, 0), (20, 0), (80, 30), (0, 0)])
+def test_a_stack_that_leaves_nothing_to_decide_is_refused(stack, ante):
+    with pytest.raises(
+        ValueError, match=rf"game\.stack = {stack} is not allowed: it must be above .*, {50 + ante}, or"
+    ):
+        holdem_rules(stack, BLINDS, ante, Menu())

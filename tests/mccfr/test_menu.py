@@ -1,0 +1,339 @@
+"""Action abstraction: menus by street, player and number of bets, counted a second way; sizes by hand; bad menus."""
+
+from dataclasses import dataclass, field
+from math import floor, inf
+
+import pytest
+
+from mccfr.config import Menu, PlayerMenu, StreetMenu, config_from, to_document
+from mccfr.games.betting import build_tree, called, raised
+from mccfr.games.holdem_betting import holdem_rules
+from mccfr.games.menu import menu_targets
+from mccfr.tree import can_pack
+
+HALF = ("0.5p", "1p", "allin")
+POT = ("1p", "allin")
+
+
+@dataclass
+class Count:
+    """A second count of a menu's betting: chips by street, as at a table, and what is offered as a plain function."""
+
+    offered: object  # (street, player, raises on the street) -> sizes
+    stack: float = 20_000
+    ante: float = 0
+    limit: object = lambda street, player: inf
+    threshold: float = inf
+    limp: bool = True
+    nodes: int = 1
+    decisions: list[int] = field(default_factory=lambda: [0] * 4)
+    actions: list[int] = field(default_factory=lambda: [0] * 4)
+
+    def amounts(self, street, player, raises, behind, top, biggest):
+        """Street totals that may be bet; `behind`: chips of each player in the middle, `top`: the bet to beat."""
+        left = self.stack - behind
+        found = set()
+        for text in self.offered(street, player, raises):
+            if text == "allin":
+                found.add(left)
+                continue
+            if raises + (street == 0) >= self.limit(street, player):
+                continue
+            if text.endswith("p"):
+                amount = top + float(text[:-1]) * 2 * (behind + top)
+            elif text.endswith("x"):
+                amount = float(text[:-1]) * top
+            elif text.endswith("bb"):
+                amount = float(text[:-2]) * 100
+            else:
+                amount = float(text)
+            amount = max(floor(amount + 0.5), top + biggest)
+            if amount + behind > self.threshold * self.stack:
+                amount = left
+            elif amount >= left and self.threshold == inf:
+                continue
+            found.add(amount)
+        return found
+
+    def walk(self, street=0, behind=None, bets=(100, 50), player=1, raises=0, biggest=100, acted=False):
+        behind = self.ante if behind is None else behind
+        own, top, left = bets[player], max(bets), self.stack - behind
+        choices = 0
+
+        def after(own_bet):
+            return (own_bet, bets[1]) if player == 0 else (bets[0], own_bet)
+
+        if own < top:
+            choices += 1
+        if self.limp or street > 0 or acted or own == top:
+            choices += 1
+            if not acted:
+                self.walk(street, behind, after(top), 1 - player, raises, biggest, True)
+            elif street < 3 and top < left:
+                self.walk(street + 1, behind + top, (0, 0), 0)
+        if top < left:
+            for amount in self.amounts(street, player, raises, behind, top, biggest):
+                choices += 1
+                self.walk(street, behind, after(amount), 1 - player, raises + 1, max(biggest, amount - top), True)
+        self.nodes += choices
+        self.decisions[street] += 1
+        self.actions[street] += choices
+        return self
+
+
+def by_player(street, player, raises):
+    if street == 1:
+        first = ("0.33p", "1p") if player == 0 else ("0.75p", "allin")
+        return first if raises == 0 else (("2.5x", "allin") if player == 1 else ("allin",))
+    return POT
+
+
+def by_bets(street, player, raises):
+    if street == 2:
+        return [("0.5p", "1p"), ("1p",), ("3x", "allin")][min(raises, 2)]
+    return [("0.5p", "2p"), ("1p",), ("allin",)][min(raises, 2)]
+
+
+def mixed(street, player, raises):
+    """First bets of one table, raises of another: sizes of the street, then `later` of the player."""
+    if street == 3:
+        return ("1p",) if raises == 0 else (("allin",) if player == 1 else ("0.5p",))
+    return ("1p",) if raises == 0 else ("2x",)
+
+
+CASES = {
+    "players": (
+        Menu(
+            first=POT,
+            later=POT,
+            flop=StreetMenu(
+                later=("allin",),
+                big_blind=PlayerMenu(first=("0.33p", "1p")),
+                button=PlayerMenu(first=("0.75p", "allin"), later=("2.5x", "allin")),
+            ),
+        ),
+        {"offered": by_player},
+    ),
+    "number of bets": (
+        Menu(
+            sizes=(("0.5p", "2p"), ("1p",), ("allin",)),
+            turn=StreetMenu(sizes=(("0.5p", "1p"), ("1p",), ("3x", "allin"))),
+        ),
+        {"offered": by_bets, "stack": 5_000},
+    ),
+    "mixed tables": (
+        Menu(
+            sizes=(("1p",), ("2x",)),
+            river=StreetMenu(sizes=(("1p",), ("0.5p",), ("0.5p",)), button=PlayerMenu(later=("allin",))),
+        ),
+        {"offered": mixed, "stack": 3_000},
+    ),
+    "threshold": (
+        Menu(first=("0.5p", "1p"), later=("1p",), allin_threshold=0.4),
+        {"offered": lambda street, player, raises: ("0.5p", "1p") if raises == 0 else ("1p",), "threshold": 0.4},
+    ),
+    "whole stack as threshold": (
+        Menu(first=("1p",), later=("1p",), allin_threshold=1),
+        {"offered": lambda *_: ("1p",), "threshold": 1.0, "stack": 2_700},  # 2,700: three pots from 100
+    ),
+    "no limp": (
+        Menu(first=HALF, later=POT, max_bets=2, limp=False),
+        {
+            "offered": lambda street, player, raises: POT if raises else HALF,
+            "limit": lambda street, player: 2,
+            "limp": False,
+        },
+    ),
+    "limits": (
+        Menu(
+            first=HALF,
+            later=POT,
+            max_bets=3,
+            flop=StreetMenu(max_bets=1, button=PlayerMenu(max_bets=2)),
+            river=StreetMenu(max_bets=0),
+        ),
+        {
+            "offered": lambda street, player, raises: POT if raises else HALF,
+            "limit": lambda street, player: [3, 1 + player, 3, 0][street],
+        },
+    ),
+    "chips, blinds and an ante": (
+        Menu(
+            preflop=StreetMenu(first=("2.5bb", "3x", "333"), later=("2.2x", "1p")),
+            first=("0.35p", "4bb"),
+            later=("3x",),
+        ),
+        {
+            "offered": lambda street, player, raises: (
+                (("2.5bb", "3x", "333") if raises == 0 else ("2.2x", "1p"))
+                if street == 0
+                else (("0.35p", "4bb") if raises == 0 else ("3x",))
+            ),
+            "stack": 4_321,
+            "ante": 15,
+        },
+    ),
+    "short": (
+        Menu(first=HALF, later=("1p",)),
+        {"offered": lambda street, player, raises: ("1p",) if raises else HALF, "stack": 437},
+    ),
+    "no bets": (Menu(first=(), later=()), {"offered": lambda *_: ()}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_counts_agree_with_a_count_by_hand(name):
+    menu, settings = CASES[name]
+    count = Count(**settings).walk()
+    tree = build_tree(holdem_rules(count.stack, (50, 100), count.ante, menu))
+    street = tree.arrays.block[tree.decisions] // 2
+    assert tree.nodes == count.nodes
+    assert [int((street == each).sum()) for each in range(4)] == count.decisions
+    assert [int(tree.arrays.count[tree.decisions][street == each].sum()) for each in range(4)] == count.actions
+    assert can_pack(tree)
+
+
+def test_the_second_count_knows_the_named_menus():
+    """M2 of the perft table, so that agreement above is no agreement of two errors."""
+    count = Count(lambda street, player, raises: POT if raises else HALF, limit=lambda *_: 2).walk()
+    assert (count.nodes, count.decisions) == (18_634, [12, 100, 884, 5_812])
+
+
+# --- Sizes by hand ---
+
+
+def line(rules, *actions):
+    """The state after amounts raised to and calls ("c")."""
+    state = rules.start()
+    for action in actions:
+        state = called(rules, state) if action == "c" else raised(state, action)
+    return state
+
+
+@pytest.mark.parametrize(
+    ("sizes", "actions", "expected"),
+    [
+        (("3x",), (300,), [900]),  # the last bet is to 300
+        (("3x",), (300, 900), [2_700]),
+        (("3x",), (300, "c", 500), [900]),  # a bet of 200 into 600, with 300 in each: 300 and three times 200
+        (("3x",), (300, "c", 500, 900), [2_100]),  # to 600 on this street, three times that
+        (("1.5x",), (300, "c", 500), [700]),  # a minimum raise
+        (("1p",), (300,), [900]),  # the pot after calling is 600
+        (("0.5p",), (300, "c", 500), [1_000]),  # 1,000 after calling
+        (("2.5bb",), (), [250]),
+        (("2.5bb",), (300,), [500]),  # below the least raise
+        (("1234", "700", "allin"), (300,), [700, 1_234, 20_000]),
+        (("0.33p", "0.34p"), (), [200]),  # both are below the least raise: one action
+        (("0.75p",), (275,), [688]),  # 687.5 in whole chips
+        (("40p", "20000"), (300,), []),  # at or above the stack: only as all-in
+    ],
+)
+def test_sizes(sizes, actions, expected):
+    postflop = StreetMenu(first=())
+    menu = Menu(first=sizes, later=sizes, flop=postflop, turn=postflop, river=postflop)
+    rules = holdem_rules(20_000, (50, 100), 0, menu)
+    assert list(rules.raise_targets(line(rules, *actions))) == expected
+
+
+@pytest.mark.parametrize(("threshold", "expected"), [(0.29, [290]), (0.2899, [1_000]), (1.0, [290]), (None, [290])])
+def test_a_size_at_the_threshold_stays(threshold, expected):
+    rules = holdem_rules(1_000, (50, 100), 0, Menu(first=("290",), allin_threshold=threshold))
+    assert list(rules.raise_targets(rules.start())) == expected
+
+
+def test_the_ante_is_no_part_of_the_last_bet():
+    menu = Menu(preflop=StreetMenu(first=("3x", "1p"), later=("3x",)))
+    rules = holdem_rules(20_000, (50, 100), 30, menu)
+    assert list(rules.raise_targets(rules.start())) == [330, 390]  # 30 and three blinds; 130 and a pot of 260
+    assert list(rules.raise_targets(line(rules, 330))) == [930]
+
+
+def test_chips_are_whole_only_where_all_amounts_are():
+    menu = Menu(first=("0.75p",), later=("0.75p",))
+    whole = holdem_rules(20_000, (50, 125), 0, menu)
+    assert list(whole.raise_targets(whole.start())) == [313]
+    fractions = holdem_rules(20_000, (62.5, 125), 0, menu)
+    assert list(fractions.raise_targets(fractions.start())) == [312.5]
+
+
+def test_an_endgame_begins_with_half_the_pot_before_the_street():
+    targets = menu_targets(Menu(first=("1p",), later=("2x", "4x")), 20_000, 100, 3)
+    rules = holdem_rules(20_000, (50, 100), 0, Menu())
+    bet = raised(line(rules, 300, "c"), 500)
+    assert list(targets(bet._replace(street=0))) == [700, 1_100]
+    unlimited = menu_targets(Menu(first=("1p",), later=("1p",), max_bets=1), 20_000, 100, 3)
+    opening = line(rules, 300, "c")._replace(street=0)
+    assert list(unlimited(opening)) == [900]  # no blind counts as a bet here
+    assert list(unlimited(raised(opening, 900))) == []
+
+
+# --- Bad menus ---
+
+BAD = {
+    "game.menu.first: bet size '0p' is not allowed: it must be a number above 0": {"first": ["0p"]},
+    "game.menu.later: bet size '-1p' is not allowed": {"later": ["1p", "-1p"]},
+    "game.menu.sizes[1]: bet size '1q' is not allowed": {"sizes": [["1p"], ["1q"]]},
+    "game.menu.turn.first: bet size 'inf' is not allowed": {"turn": {"first": ["inf"]}},
+    "game.menu.river.button.later: bet size '' is not allowed": {"river": {"button": {"later": [""]}}},
+    "game.menu.flop.big_blind.sizes[0]: bet size 'all-in'": {"flop": {"big_blind": {"sizes": [["all-in"]]}}},
+    "game.menu.sizes = [] is not allowed: it needs at least one list": {"sizes": []},
+    "game.menu.flop.sizes and game.menu.flop.later are both given": {"flop": {"sizes": [["1p"]], "later": ["1p"]}},
+    "game.menu.sizes and game.menu.first are both given": {"sizes": [["1p"]], "first": ["1p"]},
+    "game.menu.max_bets = -1 is not allowed: it must be at least 0": {"max_bets": -1},
+    "game.menu.allin_threshold = 0.0 is not allowed: it must be above 0 and at most 1": {"allin_threshold": 0.0},
+    "game.menu.turn.allin_threshold = 1.5 is not allowed": {"turn": {"allin_threshold": 1.5}},
+    "game.menu.allin_threshold = nan is not allowed": {"allin_threshold": float("nan")},
+    "game.menu.first: bet size '3x' is not allowed for the first bet of the flop": {"first": ["3x"]},
+    "game.menu.river.button.sizes[0]: bet size '2x' is not allowed for the first bet of the river": {
+        "river": {"button": {"sizes": [["2x"]]}}
+    },
+    "game.menu.limp = False is not allowed: the button could only fold": {"limp": False, "first": []},
+    "game.menu.limp = False is not allowed: the button could only": {"limp": False, "first": ["1p"], "max_bets": 1},
+    "before the flop has no raise within max_bets and below game.stack = 250": {
+        "limp": False,
+        "first": ["1p"],
+        "stack": 250,
+    },
+}
+
+
+@pytest.mark.parametrize("message", BAD)
+def test_bad_menus_are_refused_in_one_sentence(message):
+    table = dict(BAD[message])
+    game = {"name": "holdem", "stack": table.pop("stack", 20_000), "menu": table}
+    config = config_from({"game": game}, "test").game
+    with pytest.raises(ValueError) as caught:
+        holdem_rules(config.stack, config.blinds, config.ante, config.menu)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert ". " not in str(caught.value)
+
+
+def test_an_endgame_has_no_limp_and_checks_only_its_streets():
+    with pytest.raises(ValueError, match=r"game\.menu\.limp = False is not allowed in an endgame"):
+        menu_targets(Menu(limp=False), 20_000, 100, 2)
+    menu_targets(Menu(flop=StreetMenu(first=("3x",))), 20_000, 100, 2)
+    with pytest.raises(ValueError, match=r"game\.menu\.flop\.first: bet size '3y'"):
+        menu_targets(Menu(flop=StreetMenu(first=("3y",))), 20_000, 100, 2)
+
+
+def test_menus_are_read_from_toml_tables():
+    document = {
+        "name": "holdem",
+        "menu": {
+            "sizes": [["1p"], ["allin"]],
+            "allin_threshold": 1,
+            "limp": False,
+            "flop": {"max_bets": 2, "button": {"first": ["0.5p"]}, "big_blind": {"later": []}},
+        },
+    }
+    menu = config_from({"game": document}, "test").game.menu
+    assert (menu.sizes, menu.allin_threshold, menu.limp) == ([["1p"], ["allin"]], 1.0, False)
+    assert (menu.flop.max_bets, menu.flop.button.first, menu.flop.big_blind.later) == (2, ["0.5p"], [])
+    again = config_from(to_document(config_from({"game": document}, "test")), "a run's own copy").game.menu
+    assert list(again.first) == ["0.5p", "1p", "allin"]  # written out, yet no contradiction of sizes
+    holdem_rules(20_000, (50, 100), 0, again)
+    with pytest.raises(
+        ValueError, match=r"unknown key 'limp' in game\.menu\.flop; allowed: allin_threshold, big_blind"
+    ):
+        config_from({"game": {"name": "holdem", "menu": {"flop": {"limp": True}}}}, "test")

@@ -1,0 +1,172 @@
+"""Regret minimisers and variants: against formulas, against the papers' algorithms, and what is refused."""
+
+from math import inf, log, nan
+
+import naive
+import numpy as np
+import pytest
+
+from mccfr.fullwidth.minimisers import Rows, Tables, current_strategy, update_average, update_regrets
+from mccfr.fullwidth.variants import PRESETS, variant, warnings
+
+DTYPES = (np.float32, np.float64)
+
+
+def random_tables(dtype, optimistic=False, seed=1):
+    generator = np.random.default_rng(seed)
+    regret, basis, sums = (generator.normal(size=(7, 40)).astype(dtype) for _ in range(3))
+    return Tables(regret, basis if optimistic else regret, np.abs(sums))
+
+
+def strategy_of(name, regrets):
+    """[A, K] float64 strategy that a variant makes of regrets."""
+    table = np.ascontiguousarray(regrets, np.float64)
+    sigma, rows = np.zeros_like(table), Rows(0, len(table), 0, table.shape[1])
+    current_strategy(variant(name).step(1), Tables(table, table, table), rows, sigma, 0)
+    return sigma
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ["dcfr", "nh-dcfr", "optimistic-dcfr"])
+def test_a_strategy_follows_from_the_basis_of_its_rows_alone(name, dtype):
+    made = variant(name)
+    tables, rows = random_tables(dtype, made.optimistic), Rows(2, 3, 5, 20)
+    tables.basis[2:5, 7] = [-1, -2, 0]
+    sigma = np.full((6, 30), 9, dtype)
+    current_strategy(made.step(3), tables, rows, sigma, 1)
+    block = tables.basis[2:5, 5:25].T.astype(np.float64)
+    expected = naive.normal_hedge(block) if name == "nh-dcfr" else naive.regret_matching(block)
+    expected[block.max(axis=1) <= 0] = 1 / 3
+    assert expected[2, 0] == 1 / 3
+    np.testing.assert_allclose(sigma[1:4, :20], expected.T, rtol=3e-6 if dtype == np.float32 else 1e-12, atol=1e-7)
+    sigma[1:4, :20] = 9
+    assert np.all(sigma == 9)  # nothing beside the block is touched
+
+
+def test_normal_hedge_by_hand():
+    """Two actions, one of positive regret: exp(R²/2c) = 2e - 1 and the other is not played."""
+    np.testing.assert_allclose(strategy_of("nh-dcfr", [[3.0], [-1.0]]), [[1], [0]])
+    regrets = np.array([[2.0], [1.0], [0.0]])
+    share = strategy_of("nh-dcfr", regrets)[:, 0]
+    assert share[2] == 0
+    # share[0] / share[1] = 2 exp(3 / 2c): c follows, and must satisfy the definition.
+    twice_c = 3 / log(share[0] / share[1] / 2)
+    assert np.exp(regrets**2 / twice_c).mean() == pytest.approx(np.e, rel=1e-12)
+
+
+def test_normal_hedge_does_not_depend_on_scale():
+    regrets = np.random.default_rng(4).normal(size=(9, 50))
+    for scale in (1e-150, 1e150):
+        np.testing.assert_allclose(strategy_of("nh-dcfr", scale * regrets), strategy_of("nh-dcfr", regrets), rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", PRESETS)
+def test_updates_equal_the_formulas(name, dtype):
+    made, rows = variant(name), Rows(1, 4, 3, 30)
+    tables = random_tables(dtype, made.optimistic)
+    generator = np.random.default_rng(2)
+    values, sigma = generator.normal(size=(6, 35)).astype(dtype), generator.random((6, 35)).astype(dtype)
+    total, reach = generator.normal(size=30).astype(dtype), generator.random(30).astype(dtype)
+    old = Tables(*(table.astype(np.float64) for table in tables))
+    block = np.s_[1:5, 3:33]
+    t = 5
+    update_average(made.step(t), tables, rows, sigma, 1, reach)
+    update_regrets(made.step(t), tables, rows, values, 2, total)
+    gain = values[2:6, :30].astype(np.float64) - total
+    new = old.regret[block] + gain
+    factor = [1.0 if x == inf else 0.0 if x == -inf else t**x / (t**x + 1) for x in (made.alpha, made.beta)]
+    tolerance = {"rtol": 2e-5, "atol": 1e-6} if dtype == np.float32 else {"rtol": 1e-12, "atol": 1e-15}
+    np.testing.assert_allclose(tables.regret[block], np.where(new > 0, new * factor[0], new * factor[1]), **tolerance)
+    sums = old.strategy_sum[block] * (4 / 5) ** made.averaging_power + reach * sigma[1:5, :30]
+    np.testing.assert_allclose(tables.strategy_sum[block], sums, **tolerance)
+    if made.optimistic:
+        np.testing.assert_allclose(tables.basis[block], old.regret[block] + 2 * gain, **tolerance)
+    for table, before in zip(tables, old, strict=True):
+        outside = np.ones(table.shape, bool)
+        outside[block] = False
+        assert np.array_equal(table[outside], before[outside])
+
+
+def test_predictive_is_the_papers_algorithm():
+    """Farina, Kroer & Sandholm 2021: θ = [z + m - <m, x>]₊ plays, z = [z + u - <u, x>]₊, the last utilities as m."""
+    made, actions = variant("predictive-cfr+"), 4
+    tables = Tables(*(np.zeros((actions, 1)) for _ in range(3)))
+    rows, sigma = Rows(0, actions, 0, 1), np.zeros((actions, 1))
+    z, x, prediction = np.zeros(actions), np.full(actions, 0.25), np.zeros(actions)
+    generator, seen = np.random.default_rng(3), set()
+    for t in range(1, 40):
+        theta = np.maximum(z + prediction - prediction @ x, 0)
+        x = theta / theta.sum() if theta.sum() > 0 else np.full(actions, 0.25)
+        current_strategy(made.step(t), tables, rows, sigma, 0)
+        np.testing.assert_allclose(sigma[:, 0], x, atol=1e-14)
+        utility = generator.normal(size=actions) + np.array([0.5, 0, 0, 0])
+        z, prediction = np.maximum(z + utility - utility @ x, 0), utility
+        update_regrets(made.step(t), tables, rows, utility[:, None].copy(), 0, np.array([utility @ x]))
+        np.testing.assert_allclose(tables.regret[:, 0], z, atol=1e-14)
+        seen.add(tuple(x > 0))
+    assert len(seen) > 3
+
+
+def test_presets_are_those_of_the_papers():
+    parts = {
+        name: (v.regret_minimiser, v.optimistic, v.alpha, v.beta, v.averaging_power, v.updates)
+        for name, v in PRESETS.items()
+    }
+    assert parts == {
+        "cfr": ("regret-matching", False, inf, inf, 0, "alternating"),
+        "cfr+": ("regret-matching-plus", False, inf, -inf, 2, "alternating"),
+        "lcfr": ("regret-matching", False, 1, 1, 1, "alternating"),
+        "lcfr+": ("regret-matching-plus", False, 1, -inf, 2, "alternating"),
+        "dcfr": ("regret-matching", False, 1.5, 0, 2, "alternating"),
+        "dcfr-pruning": ("regret-matching", False, 1.5, 0.5, 2, "alternating"),
+        "nh-dcfr": ("normal-hedge", False, 1.5, 0, 2, "alternating"),
+        "nh-lcfr": ("normal-hedge", False, 1, 1, 1, "alternating"),
+        "optimistic-lcfr": ("regret-matching", True, 1, 1, 1, "alternating"),
+        "optimistic-dcfr": ("regret-matching", True, 1.5, 0, 2, "alternating"),
+        "predictive-cfr+": ("predictive", True, inf, -inf, 2, "alternating"),
+    }
+    assert [name for name in PRESETS if variant(name) != PRESETS[name] or warnings(variant(name))] == []
+
+
+def test_factors_of_a_step():
+    step = variant("dcfr").step(4)
+    assert (step.positive, step.negative, step.keep) == (pytest.approx(8 / 9), 0.5, pytest.approx((3 / 4) ** 2))
+    assert variant("cfr+").step(1)[2:5] == (1, 0, 0)
+    assert variant("cfr").step(7)[2:5] == (1, 1, 1)
+    assert variant("dcfr", alpha=1e6, beta=-1e6).step(9)[2:4] == (1, 0)
+    assert variant("optimistic-lcfr").table_kinds == ("regret", "strategy_sum", "predicted_regret")
+
+
+def test_parts_combine():
+    made = variant("dcfr", regret_minimiser="predictive", updates="simultaneous", averaging_power=0)
+    assert (made.optimistic, made.beta, made.alpha, made.averaging_power) == (True, -inf, 1.5, 0)
+    assert not made.alternating
+    assert variant("cfr+", regret_minimiser="normal-hedge").beta == -inf
+    assert variant("lcfr", optimistic=True) == variant("optimistic-lcfr")
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"name": "cfr++"}, "variant = 'cfr\\+\\+': one of cfr, "),
+        ({"regret_minimiser": "hedge"}, "regret_minimiser = 'hedge': one of regret-matching, "),
+        ({"updates": "random"}, "updates = 'random': one of alternating, simultaneous"),
+        ({"averaging_power": -1}, "averaging_power = -1: .* at least 0"),
+        ({"averaging_power": inf}, "averaging_power = inf: a finite number"),
+        ({"alpha": -inf}, "alpha = -inf: a number or inf"),
+        ({"alpha": nan}, "alpha = nan"),
+        ({"beta": nan}, "beta = nan"),
+        ({"name": "cfr+", "beta": 0}, "beta = 0 with regret_minimiser = 'regret-matching-plus'"),
+        ({"name": "predictive-cfr+", "optimistic": False}, "optimistic = false"),
+    ],
+)
+def test_nonsense_costs_one_sentence(parts, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        variant(**parts)
+    assert "\n" not in str(caught.value)
+
+
+def test_unusual_settings_are_warned_of():
+    assert "beta = 2 is above alpha = 1.5" in warnings(variant("dcfr", beta=2))[0]
+    assert "alpha = -1" in warnings(variant("dcfr", alpha=-1, beta=-2))[0]

@@ -1,0 +1,360 @@
+"""Full-width CFR over public trees: against a twin over all deals, reference curves, known values, and itself."""
+
+import csv
+from collections import deque
+from dataclasses import replace
+from pathlib import Path
+
+import naive
+import numpy as np
+import pytest
+
+from mccfr.config import HoldemSubgame, KuhnGame, LeducGame, Menu, PokerGame
+from mccfr.deal import CardModel
+from mccfr.fullwidth.public_walk import traverse
+from mccfr.fullwidth.variants import PRESETS, variant
+from mccfr.fullwidth.vector_cfr import VectorCfr, memory, table_specs
+from mccfr.games.build import build_game
+from mccfr.games.game import Game
+from mccfr.strategy import average_strategy
+from mccfr.tables import table_name
+from mccfr.tree import DECISION
+from mccfr.vector.best_response import best_response_value, expected_value
+
+ROOT = Path(__file__).resolve().parents[2]
+SHARED = ROOT.parent / "shared"
+BY_REFERENCE_NAME = {
+    "CFR": variant("cfr"),
+    "CFR+": variant("cfr+"),
+    "CFR+lin": variant("cfr+", averaging_power=1),
+    "LCFR": variant("lcfr"),
+    "DCFR_1.5_0_2": variant("dcfr"),
+}
+
+
+def build(config) -> Game:
+    return build_game(config, ROOT / "runs")
+
+
+def exploitability(cfr: VectorCfr) -> float:
+    strategy = cfr.average_strategy()
+    return sum(best_response_value(cfr.game, strategy, player, cfr.public) for player in range(2)) / 2
+
+
+def toy(board_cards=(0, 1), seed=3, missing=0.0, buckets=None) -> Game:
+    """Eight cards in two suits, two in a hand, unequal ranges; part of the hands may be missing, rows may be shared.
+
+    On a smaller deck some hand meets one hand only, which always folds: a tie that rounding decides.
+    """
+    bets = (1,) * len(board_cards)
+    game = build(PokerGame(ranks=4, hole_cards=2, board_cards=board_cards, antes=(1, 1), stack=3, max_raises=bets))
+    cards, generator = game.cards, np.random.default_rng(seed)
+    reach = 0.1 + generator.random(cards.reach.shape)
+    reach[generator.random(reach.shape) < missing] = 0
+    bucket, counts = cards.bucket, cards.buckets
+    if buckets is not None:
+        bucket = [np.where(numbers < 0, numbers, numbers * 7 % buckets) for numbers in bucket]
+        counts = np.full_like(counts, buckets)
+    return replace(game, cards=replace(cards, reach=reach, bucket=bucket, buckets=counts))
+
+
+# --- the twin over all deals ---
+
+
+def scaled_rows(game: Game, tables) -> list[np.ndarray]:
+    """[buckets, slots] tables by block, each row divided by its largest regret."""
+    found = [np.array(table, np.float64) for table in tables]
+    for node in game.tree.decisions:
+        block, slot = int(game.tree.arrays.block[node]), int(game.tree.arrays.slot[node])
+        row = found[block][:, slot : slot + int(game.tree.arrays.count[node])]
+        row /= np.maximum(np.abs(row).max(axis=1, keepdims=True), 1e-300)
+    return found
+
+
+def seen_buckets(game: Game, block: int) -> np.ndarray:
+    """Buckets that the block's player may hold."""
+    cards: CardModel = game.cards
+    numbers = cards.bucket[block // 2][block % 2]
+    live = (numbers >= 0) & (cards.reach[block % 2] > 0)
+    return np.unique(numbers[live])
+
+
+def differences(cfr: VectorCfr, twin: naive.Cfr) -> float:
+    """Largest difference of average strategy, next strategy and regrets (up to a factor of each row)."""
+    game = cfr.game
+    sums = {table_name("strategy_sum", block): table for block, table in enumerate(twin.sums)}
+    average, following = cfr.average_strategy().probability, cfr.current_strategy().probability
+    regrets = [cfr.tables[table_name("regret", block)].T for block in range(len(twin.regret))]
+    pairs = [
+        (average, average_strategy(game, sums).probability),
+        (following, twin.strategy()),
+        (scaled_rows(game, regrets), scaled_rows(game, twin.regret)),
+    ]
+    return max(
+        float(np.abs(mine[block] - theirs[block])[seen_buckets(game, block)].max())
+        for mine, theirs in pairs
+        for block in range(len(regrets))
+    )
+
+
+def run_both(game: Game, made, iterations: int = 3, **options) -> tuple[VectorCfr, naive.Cfr, float]:
+    cfr, twin, worst = VectorCfr(game, made, "float64"), naive.Cfr(game, made, **options), 0.0
+    for _ in range(iterations):
+        cfr.iterate()
+        twin.iterate()
+        worst = max(worst, differences(cfr, twin))
+    return cfr, twin, worst
+
+
+@pytest.mark.parametrize("updates", ["alternating", "simultaneous"])
+@pytest.mark.parametrize("buckets", [None, 5])
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_variant_equals_the_twin(name, buckets, updates):
+    cfr, _, worst = run_both(toy(buckets=buckets), variant(name, updates=updates))
+    assert worst < 1e-10
+    assert cfr.in_place == (buckets is None and updates == "alternating")
+
+
+@pytest.mark.parametrize("name", ["dcfr", "cfr+"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"board_cards": (0,)},
+        {"board_cards": (1,)},  # several boards from the start
+        {"board_cards": (1, 1)},
+        {"board_cards": (0, 1, 1)},  # run-outs over two streets
+        {"missing": 0.4},  # bucket numbers with gaps
+        {"missing": 0.4, "board_cards": (1, 1), "buckets": 3},
+    ],
+)
+def test_other_deals_equal_the_twin(name, options):
+    assert run_both(toy(**options), variant(name))[2] < 1e-10
+
+
+def test_own_deal_weights_matter_only_to_shared_rows():
+    """Planted error: regrets without the own hand's deal weight.  With a row for each hand it is a constant factor."""
+    made = variant("dcfr")
+    assert run_both(toy(), made, weigh=False)[2] < 1e-10
+    assert run_both(toy(buckets=5), made, weigh=False)[2] > 1e-3
+
+
+# --- reference curves and known values ---
+
+# By our own twin over all deals, in chips: exploitability after 8 iterations.
+OWN_CURVES = [
+    (KuhnGame(), "cfr", 8, 0.0904546396),
+    (KuhnGame(), "lcfr", 8, 0.0465083705),
+    (LeducGame(), "cfr+", 8, 0.8086772065),
+    (LeducGame(), "dcfr", 8, 1.1829993846),
+]
+
+
+@pytest.mark.parametrize(("config", "name", "iterations", "chips"), OWN_CURVES)
+def test_curves_of_our_own(config, name, iterations, chips):
+    cfr = VectorCfr(build(config), variant(name), "float64")
+    cfr.iterate(iterations)
+    assert exploitability(cfr) == pytest.approx(chips, rel=1e-8)
+
+
+def reference_rows(name: str) -> list[list[str]]:
+    path = SHARED / "reference" / name
+    if not path.exists():
+        pytest.skip(f"{path} is absent")
+    with path.open(encoding="utf-8") as lines:
+        return list(csv.reader(line for line in lines if not line.startswith("#")))[1:]
+
+
+def tolerance(game: str, algorithm: str, iteration: int) -> float | None:
+    """What double precision allows: rounding grows to 1e-4 past these iterations, and sooner or later to anything."""
+    steady = {
+        ("leduc", "CFR+"): 100,
+        ("leduc", "CFR+lin"): 100,
+        ("leduc", "LCFR"): 64,
+        ("kuhn", "LCFR"): 1024,
+        ("subgame3", "LCFR"): 64,
+        ("kuhn", "DCFR_1.5_0_2"): 64,
+        ("leduc", "DCFR_1.5_0_2"): 32,
+        ("subgame3", "DCFR_1.5_0_2"): 16,
+    }
+    return 1e-4 if iteration <= steady.get((game, algorithm), 10**6) else None
+
+
+def assert_on_curve(name: str, game: Game, rows: list[list[str]], algorithm: str, unit: float = 1.0) -> None:
+    cfr = VectorCfr(game, BY_REFERENCE_NAME[algorithm], "float64")
+    for iteration, value in sorted((int(row[-2]), float(row[-1])) for row in rows):
+        allowed = tolerance(name, algorithm, iteration)
+        if allowed is not None:
+            cfr.iterate(iteration - cfr.iteration)
+            assert exploitability(cfr) * unit == pytest.approx(value, rel=allowed), (algorithm, iteration)
+
+
+@pytest.mark.parametrize("algorithm", BY_REFERENCE_NAME)
+@pytest.mark.parametrize("name", ["kuhn", "leduc"])
+def test_small_games_follow_the_reference_curves(name, algorithm):
+    rows = [row for row in reference_rows("small_games.csv") if row[:2] == [name, algorithm]]
+    assert rows
+    assert_on_curve(name, build(KuhnGame() if name == "kuhn" else LeducGame()), rows, algorithm)
+
+
+def libratus(number: int) -> Game:
+    path = SHARED / "data" / "libratus_endgames" / f"subgame{number}.txt"
+    if not path.exists():
+        pytest.skip(f"{path} is absent")
+    return build(HoldemSubgame(file=str(path)))
+
+
+@pytest.mark.parametrize("algorithm", ["CFR", "CFR+", "LCFR", "DCFR_1.5_0_2"])
+def test_subgame_3_follows_the_reference_curve(algorithm):
+    rows = [row for row in reference_rows("subgame3.csv") if row[0] == algorithm]
+    assert rows
+    assert_on_curve("subgame3", libratus(3), rows, algorithm, unit=10.0)
+
+
+@pytest.mark.parametrize(("algorithm", "within"), [("CFR", 0.1), ("CFR+", 0.1), ("LCFR", 1.0), ("DCFR_1.5_0_2", 1.0)])
+def test_float32_stays_near_the_reference_curve(algorithm, within):
+    game = libratus(3)
+    cfr = VectorCfr(game, BY_REFERENCE_NAME[algorithm])
+    for _, iteration, value in (row for row in reference_rows("subgame3.csv") if row[0] == algorithm):
+        cfr.iterate(int(iteration) - cfr.iteration)
+        ratio = 10 * exploitability(cfr) / float(value)
+        limit = 1.004 if int(iteration) <= 8 else 1 + within
+        assert 1 / limit < ratio < limit, iteration
+
+
+@pytest.mark.parametrize(
+    ("config", "value", "at_most"), [(KuhnGame(), -1 / 18, 2e-4), (LeducGame(), -0.08560642407800, 2e-3)]
+)
+@pytest.mark.parametrize("name", ["cfr+", "dcfr", "predictive-cfr+"])
+def test_known_values(config, value, at_most, name):
+    cfr = VectorCfr(build(config), variant(name), "float64")
+    cfr.iterate(1000)
+    assert exploitability(cfr) < at_most
+    assert expected_value(cfr.game, cfr.average_strategy()) == pytest.approx(value, abs=at_most)
+
+
+def curve_mean(game: Game, name: str) -> float:
+    """Geometric mean of exploitability over 256 to 2,048 iterations."""
+    cfr, found = VectorCfr(game, variant(name), "float64"), []
+    for iteration in (256, 512, 1024, 2048):
+        cfr.iterate(iteration - cfr.iteration)
+        found.append(exploitability(cfr))
+    return float(np.exp(np.log(found).mean()))
+
+
+def at_iteration(game: Game, name: str, iteration: int) -> float:
+    cfr = VectorCfr(game, variant(name), "float64")
+    cfr.iterate(iteration)
+    return exploitability(cfr)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [3, 4])
+def test_the_papers_orderings_on_river_subgames(number):
+    game, better_on_3 = libratus(number), number == 3
+    mean = {name: curve_mean(game, name) for name in ("cfr+", "lcfr", "lcfr+", "dcfr", "dcfr-pruning")}
+    assert mean["dcfr"] < mean["cfr+"]
+    assert mean["lcfr+"] > mean["lcfr"]
+    assert mean["dcfr-pruning"] < 1.5 * mean["dcfr"]
+    assert (at_iteration(game, "optimistic-lcfr", 1024) < at_iteration(game, "lcfr", 1024)) == better_on_3
+    assert (at_iteration(game, "nh-dcfr", 512) < at_iteration(game, "dcfr", 512)) == better_on_3
+
+
+# --- threads, resuming, counts, refusals ---
+
+
+def small_turn() -> Game:
+    """The checked-in turn with few bets and forty hands a player: bucket numbers as in a file of such ranges."""
+    game = build(HoldemSubgame(file="games/turn.txt", menu=Menu(first=("1p", "allin"), later=("allin",))))
+    cards, generator = game.cards, np.random.default_rng(8)
+    reach = np.zeros_like(cards.reach)
+    for player in range(2):
+        kept = generator.choice(np.flatnonzero(cards.reach[player]), 40, replace=False)
+        reach[player, kept] = generator.random(40) + 0.01
+    live = [(numbers >= 0) & (reach > 0)[:, None] for numbers in cards.bucket]
+    numbered = [np.cumsum(here.reshape(2, -1), axis=1).reshape(here.shape) - 1 for here in live]
+    bucket = [np.where(here, numbers, -1).astype(np.int32) for here, numbers in zip(live, numbered, strict=True)]
+    counts = np.array([numbers.max(axis=(1, 2)) + 1 for numbers in bucket])
+    return replace(game, cards=replace(cards, reach=reach, bucket=bucket, buckets=counts))
+
+
+@pytest.mark.parametrize("updates", ["alternating", "simultaneous"])
+def test_results_do_not_depend_on_the_number_of_workers(updates):
+    game, made = small_turn(), variant("dcfr", updates=updates)
+    alone = VectorCfr(game, made)
+    alone.iterate(3)
+    assert alone.in_place == (updates == "alternating")
+    for workers in (2, 3):
+        several = VectorCfr(game, made, workers=workers)
+        several.iterate(3)
+        for name, table in alone.tables.items():
+            assert np.array_equal(table, several.tables[name]), name
+    if hasattr(traverse, "signatures"):  # compilation may be switched off
+        assert len(traverse.signatures) <= 2  # one a dtype
+
+
+@pytest.mark.parametrize("buckets", [None, 5])
+@pytest.mark.parametrize("name", ["dcfr", "optimistic-lcfr"])
+def test_tables_and_the_iteration_are_the_whole_state(name, buckets):
+    game, made = toy(buckets=buckets), variant(name)
+    whole, first = VectorCfr(game, made, "float64"), VectorCfr(game, made, "float64")
+    whole.iterate(5)
+    first.iterate(2)
+    copies = {key: table.copy() for key, table in first.tables.items()}
+    second = VectorCfr(game, made, "float64", tables=copies, iteration=first.iteration)
+    second.iterate(3)
+    assert second.nodes_touched == whole.nodes_touched
+    for key, table in whole.tables.items():
+        assert np.array_equal(table, copies[key]), key
+
+
+def count_nodes(game: Game) -> int:
+    """Public nodes of one traversal, walked one by one with every board."""
+    arrays, boards = game.tree.arrays, [len(street) for street in game.cards.board_cards]
+    count, todo = 0, deque([(0, 0)])
+    while todo:
+        node, street = todo.popleft()
+        if arrays.kind[node] == DECISION:
+            below = int(arrays.block[node]) // 2
+            count += boards[below] + (boards[street] if below > street else 0)  # the chance node before it
+            todo.extend((child, below) for child in game.tree.children(node))
+        else:
+            run_out = arrays.showdown[node] != 0 and street + 1 < game.tree.streets
+            count += boards[street] * (2 if run_out else 1)
+    return count
+
+
+@pytest.mark.parametrize("options", [{}, {"board_cards": (1, 1)}, {"board_cards": (0, 1, 1)}])
+def test_nodes_touched_are_public_nodes(options):
+    cfr = VectorCfr(toy(**options), variant("cfr"), "float64")
+    cfr.iterate(3)
+    assert cfr.nodes_touched == 6 * count_nodes(cfr.game)
+    kuhn = VectorCfr(build(KuhnGame()), variant("cfr"), "float64")
+    kuhn.iterate()
+    assert kuhn.nodes_touched == 2 * 9
+
+
+def test_memory_is_known_beforehand():
+    game = toy()
+    for name, updates, kinds in (("dcfr", "alternating", 2), ("optimistic-dcfr", "simultaneous", 3)):
+        made = variant(name, updates=updates)
+        cells = int((game.buckets * game.tree.row_slots).sum())
+        needed = memory(game, made, "float64", 2)
+        assert needed.table_bytes == 8 * cells * kinds
+        assert needed.working_table_bytes == (0 if made.alternating else 8 * cells * 3)
+        assert needed.total_bytes > needed.table_bytes + needed.working_table_bytes
+        assert needed.table_bytes == sum(table.nbytes for table in VectorCfr(game, made, "float64").tables.values())
+
+
+def test_unfit_arguments_are_refused():
+    game, made = toy(), variant("dcfr")
+    with pytest.raises(ValueError, match="dtype = 'float16': one of float32, float64"):
+        VectorCfr(game, made, "float16")
+    with pytest.raises(ValueError, match="workers = 0"):
+        VectorCfr(game, made, workers=0)
+    with pytest.raises(ValueError, match="keeps its chance in the tree"):
+        VectorCfr(replace(game, cards=None), made)
+    tables = {spec.name: np.zeros(spec.shape, spec.dtype) for spec in table_specs(game, made)}
+    with pytest.raises(ValueError, match="predicted_regret/street0/player0 is missing"):
+        VectorCfr(game, variant("optimistic-dcfr"), tables=tables)
+    with pytest.raises(ValueError, match="float64 is needed"):
+        VectorCfr(game, made, "float64", tables=tables)

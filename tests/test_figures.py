@@ -1,0 +1,112 @@
+"""The catalogue of figures: every entry is an experiment that can run; one small figure is made from nothing."""
+
+import csv
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tools"))
+
+import figures  # noqa: E402
+import figures_catalogue as catalogue  # noqa: E402
+from figures_example import first_pure  # noqa: E402
+
+from mccfr.experiments import Curve, experiment_from  # noqa: E402
+from mccfr.experiments.definition import AXES  # noqa: E402
+
+KUHN = {
+    "game": {"name": "kuhn"},
+    "run": {"workers": 0},
+    "compare": {
+        "at": [10, 100, 400],
+        "seeds": [0, 1],
+        "variant": [{"name": "a"}, {"name": "b", "set": ["solver.discount=none"]}],
+    },
+}
+SMALL = catalogue.Figure(
+    "Kuhn",
+    {"poker": KUHN},
+    [
+        catalogue.View("poker", "iterations", "exploitability_chips"),
+        catalogue.View("poker", "nodes", "exploitability_chips"),
+    ],
+    [catalogue.Comparison("a", "b", 100, 400)],
+)
+
+
+@pytest.mark.parametrize("size", catalogue.SIZES)
+@pytest.mark.parametrize("name", catalogue.CATALOGUE)
+def test_every_entry_makes_experiments_whose_curves_are_drawn_and_compared(name, size):
+    figure = catalogue.CATALOGUE[name].make(catalogue.Request(size, None, None))
+    made = {part: experiment_from(document, ROOT, name) for part, document in figure.experiments.items()}
+    names = {variant.name for experiment in made.values() for variant in experiment.variants}
+    assert {side for one in figure.comparisons for side in (one.better, one.worse)} <= names
+    assert {view.experiment for view in figure.views} == set(made)
+    for view in figure.views:
+        assert view.measure in (made[view.experiment].measures or {"exploitability_mbb", "exploitability_chips"})
+        assert view.axis in AXES
+    points = [point for experiment in made.values() for point in experiment.points]
+    for one in figure.comparisons:
+        assert sum(one.first <= point * 1.001 and point <= one.last * 1.001 for point in points) >= 3
+
+
+def test_endgames_are_the_user_s_where_they_are(tmp_path):
+    (tmp_path / "subgame3.txt").touch()
+    for number, file in ((3, tmp_path / "subgame3.txt"), (4, catalogue.SHIPPED / "river.txt")):
+        figure = catalogue.CATALOGUE[f"discounting-{number}"].make(catalogue.Request("small", tmp_path, 1))
+        document = figure.experiments["curves"]
+        assert document["game"]["file"] == str(file) and document["run"]["workers"] == 1
+        assert ("Subgame" in figure.title) == (number == 3)
+
+
+def curve(variant, points, means):
+    points, none = np.array(points, float), np.full(len(points), np.nan)
+    axes = dict.fromkeys(AXES.values(), points)
+    return Curve(
+        variant, "exploitability_mbb", points, axes, np.array(means, float), none, none, np.ones(len(points), int)
+    )
+
+
+def test_ratio_is_the_geometric_mean_over_the_points_both_have():
+    curves = [curve("a", [1, 2, 4, 8], [9, 2, 1, 4]), curve("b", [2, 4, 8, 16], [8, 9, 4, 1])]
+    wanted = catalogue.Comparison("a", "b", 2, 8)
+    assert figures.ratio(wanted, curves, "exploitability_mbb") == pytest.approx((4 * 9 * 1) ** (1 / 3))
+    assert figures.ratio(wanted, curves, "exploitability_chips") is None
+    assert figures.ratio(catalogue.Comparison("a", "b", 20, 30), curves, "exploitability_mbb") is None
+    assert figures.ratio(catalogue.Comparison("a", "c", 2, 8), curves, "exploitability_mbb") is None
+
+
+def test_a_figure_is_made_and_made_again(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(catalogue.CATALOGUE, "small", catalogue.Entry("small", lambda request: SMALL))
+    request = catalogue.Request("small", None, None)
+    figures.make("small", request, tmp_path)
+    assert (tmp_path / "small.png").read_bytes().startswith(b"\x89PNG")
+    with (tmp_path / "poker" / "table.csv").open() as file:
+        assert len(list(csv.DictReader(file))) == 12
+    with (tmp_path / figures.RATIOS).open() as file:
+        (line,) = csv.DictReader(file)
+    assert (line["better"], line["worse"], line["first"], line["last"]) == ("a", "b", "100", "400")
+    assert f"b / a = {float(line['ratio']):.3g}" in capsys.readouterr().out
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "poker" / "runs").rglob("*")}
+    figures.make("small", request, tmp_path)
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "poker" / "runs").rglob("*")} == before
+
+
+def test_command_lists_and_refuses(tmp_path):
+    listed = CliRunner().invoke(figures.main, ["list"])
+    assert listed.exit_code == 0 and "discounting-11" in listed.output and "pruning-1" in listed.output
+    assert CliRunner().invoke(figures.main, ["discounting-12"]).exit_code == 2
+    foreign = tmp_path / "curves"
+    foreign.mkdir()
+    (foreign / "notes").touch()
+    refused = CliRunner().invoke(figures.main, ["discounting-3", "--out", str(tmp_path)])
+    assert refused.exit_code == 2 and "something else than an experiment" in refused.output
+
+
+def test_the_example_with_a_payoff_of_minus_a_million():
+    assert first_pure("lcfr")[0] == 972  # the paper prints 970
+    assert first_pure("cfr", 1000)[0] is None

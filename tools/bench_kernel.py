@@ -1,0 +1,307 @@
+"""Speed of the sampled kernels on the betting tree of whole hold'em, against a C program that does the same work.
+
+A simulated deal stands in for the cards, as it does in the C program: buckets that follow a hidden strength with noise.
+Everything else is as in a run: live tables in shared memory, mapped and populated by fresh processes, huge pages asked
+for.  Players are numbered as in the C program, 0 the small blind: who traverses first changes play, and with it the
+nodes of an iteration.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import rich_click as click
+
+from abstraction.jit import njit
+from mccfr.config import Menu
+from mccfr.deal import Deals, new_deals
+from mccfr.discount import Schedule
+from mccfr.games.betting import BettingRules, build_tree
+from mccfr.games.menu import menu_targets
+from mccfr.rng import new_stream, uniform
+from mccfr.sampling.common import new_path, new_worklist
+from mccfr.sampling.external import external_sampling_packed
+from mccfr.sampling.outcome import outcome_sampling_packed
+from mccfr.tables import TableArrays, TableLayout, kernel_arrays, make_layout
+from mccfr.training.sampled import tree_depth
+from mccfr.tree import MAX_PACKED_ACTIONS, CompiledTree, pack
+from storage.live import create_live
+from storage.mapping import create_cells, map_cells, map_regions, regions_from_json, regions_to_json
+
+STACK, SMALL_BLIND, BIG_BLIND = 20_000, 50, 100
+PREFLOP_BUCKETS = 169
+EPSILON = 0.5  # the C program's
+BATCH_DEALS, BATCH_NODES = 4096, 200_000  # as in a run
+WARM_SECONDS = 0.5
+READY, GO, NODES, ITERATIONS, ROWS, ENDED, PROCESSOR = range(7)  # cells of a process; GO in row 0, the coordinator's
+CELLS = 8
+
+
+@dataclass(frozen=True)
+class BettingGame:
+    """What the layout of tables takes of a game: a betting tree and the buckets [8] of each block."""
+
+    tree: CompiledTree
+    buckets: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Per second, all processes together, from the common start to the last one's end."""
+
+    nodes_per_second: float
+    iterations_per_second: float
+    rows_updated_per_second: float
+    processor_share: float  # processor time over wall time: well below 1 where the machine is not idle
+
+
+def betting_game(buckets: int) -> BettingGame:
+    """Menu M: first bet of a street half the pot, the pot or all-in; later the pot or all-in; no limit on bets."""
+    targets = menu_targets(Menu(first=("0.5p", "1p", "allin"), later=("1p", "allin")), STACK, BIG_BLIND, 0)
+    rules = BettingRules((SMALL_BLIND, BIG_BLIND), (0, 1, 1, 1), targets, STACK, BIG_BLIND, (0, 3, 1, 1))
+    return BettingGame(build_tree(rules), np.array([PREFLOP_BUCKETS] * 2 + [buckets] * 6, np.int64))
+
+
+def table_layout(game: BettingGame) -> TableLayout:
+    """Tables with float32 sums everywhere, as the C program has them."""
+    return make_layout(game, lazy=False, wide=np.zeros(8, np.uint8))  # type: ignore[arg-type]
+
+
+@njit
+def _reflected(x):
+    x = -x if x < 0 else x
+    return 1.9999999 - x if x >= 1 else x
+
+
+@njit
+def simulated_deals(rng, buckets, deals):
+    """Fill a batch of deals: a hidden strength of each player, which earlier streets see with noise; in place."""
+    for k in range(deals.bucket.shape[0]):
+        result = 0.0
+        for player in range(2):
+            seen = uniform(rng)
+            result = seen if player == 0 else result - seen
+            deals.bucket[k, 6 + player] = np.int32(seen * buckets[6 + player])
+            for street in range(2, -1, -1):
+                seen = _reflected(seen + (0.3 if street > 0 else 0.4) * (uniform(rng) - 0.5))
+                deals.bucket[k, 2 * street + player] = np.int32(seen * buckets[2 * street + player])
+        deals.result[k] = np.sign(result)
+
+
+@njit
+def random_numbers(rng, cells):
+    """Fill a table with numbers in [-1000, 500), most of them below zero, in place."""
+    for i in range(cells.shape[0]):
+        cells[i] = uniform(rng) * 1500.0 - 1000.0
+
+
+class Player:
+    """Runs batches of iterations on given tables, as a worker of a run does."""
+
+    def __init__(self, sampling: str, game: BettingGame, arrays: TableArrays, worker: int) -> None:
+        self._tree, self._arrays, self._buckets = pack(game.tree), arrays, game.buckets
+        nodes, dtype = len(self._tree), arrays.regret.dtype
+        if sampling == "external":
+            self._kernel: Any = external_sampling_packed
+            self._scratch: Any = new_worklist(nodes, MAX_PACKED_ACTIONS * nodes, 8, dtype)
+            self._extra: tuple[float, ...] = ()
+        else:
+            self._kernel = outcome_sampling_packed
+            self._scratch = new_path(tree_depth(game.tree), MAX_PACKED_ACTIONS, 8, dtype)
+            self._extra = (EPSILON,)
+        self._rng, self._deal_rng = new_stream(1, worker), new_stream(2, worker)
+        self._deals: Deals = new_deals(BATCH_DEALS, 4)
+        self._next = BATCH_DEALS
+        self._discount = Schedule("linear").at(0)
+
+    def run(self) -> npt.NDArray[np.int64]:
+        """One batch: [3] nodes touched, iterations, table rows updated."""
+        if self._next == BATCH_DEALS:
+            simulated_deals(self._deal_rng, self._buckets, self._deals)
+            self._next = 0
+        limits, rows = np.array([self._next, BATCH_DEALS, BATCH_NODES]), int(self._scratch.updated[0])
+        iterations, nodes = self._kernel(
+            self._tree, self._arrays, self._deals, limits, self._discount, self._rng, self._scratch, *self._extra
+        )
+        self._next += iterations
+        return np.array([nodes, iterations, self._scratch.updated[0] - rows])
+
+
+def work(assignment: str, worker: int) -> None:
+    """A measured process: map the tables, warm up, wait for the common start, run, report in the shared cells."""
+    document = json.loads(Path(assignment).read_text())
+    game = betting_game(document["buckets"])
+    mapping = map_regions(regions_from_json(document["regions"]), writable=True, populate=True)
+    arrays = kernel_arrays(table_layout(game), {"float32": mapping.flat}, mapping.offsets)
+    player, total = Player(document["sampling"], game, arrays, worker), np.zeros(3, np.int64)
+    player.run()  # compiles
+    end = time.perf_counter() + WARM_SECONDS
+    while time.perf_counter() < end:
+        player.run()
+    block = map_cells(Path(document["cells"]), document["shape"])
+    mine, orders = block.cells[1 + worker], block.cells[0]
+    mine[READY] = 1
+    while not orders[GO]:
+        if os.getppid() != document["parent"]:
+            sys.exit("the coordinator is gone")
+    processor, stop = time.process_time_ns(), orders[GO] + int(document["seconds"] * 1e9)
+    while (now := time.perf_counter_ns()) < stop:
+        total += player.run()
+    mine[NODES], mine[ITERATIONS], mine[ROWS] = total
+    mine[ENDED], mine[PROCESSOR] = now, time.process_time_ns() - processor
+
+
+def _started(command: Sequence[str], processes: int, cells: npt.NDArray[np.int64]) -> float:
+    """Run measured processes from the common start to their end; returns the start in nanoseconds."""
+    workers = [subprocess.Popen([*command, str(i)]) for i in range(processes)]
+    try:
+        while not cells[1:, READY].all():
+            if any(worker.poll() is not None for worker in workers):
+                raise RuntimeError("a measured process died")
+            time.sleep(0.001)
+        cells[0, GO] = time.perf_counter_ns()
+        ends = [worker.wait() for worker in workers]
+        if any(ends):
+            raise RuntimeError("a measured process died")
+    finally:
+        for worker in workers:
+            worker.kill()
+    return int(cells[0, GO])
+
+
+def ours(sampling: str, buckets: int, seconds: float, processes: int) -> Rates:
+    """Measure the production kernels on fresh tables of random numbers."""
+    specs = table_layout(betting_game(buckets)).specs
+    shape = (1 + processes, CELLS)
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        create_live(specs, format="zarr", link=Path(directory) / "live") as live,
+    ):
+        tables = map_regions(live.regions, writable=True, populate=True)
+        random_numbers(new_stream(0, 0), tables.flat)
+        block = create_cells(live.directory / "cells", shape)
+        document = {
+            **{"sampling": sampling, "buckets": buckets, "seconds": seconds, "parent": os.getpid()},
+            **{"regions": regions_to_json(live.regions), "cells": str(block.path), "shape": shape},
+        }
+        assignment = Path(directory) / "assignment.json"
+        assignment.write_text(json.dumps(document))
+        command = [sys.executable, str(Path(__file__).resolve()), str(assignment)]
+        began = _started(command, processes, block.cells)
+        took, total = (int(block.cells[1:, ENDED].max()) - began) / 1e9, block.cells[1:].sum(axis=0)
+        block.close()
+        tables.close()
+    nodes, iterations, rows = (float(total[cell]) / took for cell in (NODES, ITERATIONS, ROWS))
+    return Rates(nodes, iterations, rows, float(total[PROCESSOR]) / 1e9 / took / processes)
+
+
+def compiled(source: Path, directory: Path) -> Path:
+    """The C program, compiled into `directory`."""
+    program = directory / "yardstick"
+    subprocess.run(["gcc", "-O3", "-march=native", str(source), "-o", str(program)], check=True)
+    return program
+
+
+def theirs(program: Path, sampling: str, buckets: int, seconds: float, processes: int) -> float:
+    """Nodes per second of the C program on the same tree."""
+    options = {"tree": "M", "buckets": buckets, "seconds": seconds, "processes": processes, "sampling": sampling}
+    command = [str(program), *(text for name, value in options.items() for text in (f"--{name}", str(value)))]
+    out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return float(json.loads(out)["nodes_per_second"])
+
+
+def _ratios(some: Sequence[float], others: Sequence[float]) -> dict[str, float | int]:
+    ratios = [a / b for a, b in zip(some, others, strict=True)]
+    return {"median": median(ratios), "lowest": min(ratios), "highest": max(ratios), "pairs": len(ratios)}
+
+
+def measure(
+    program: Path | None, sampling: str, buckets: int, seconds: float, processes: int, rounds: int
+) -> dict[str, Any]:
+    """Rounds of ours, the C program (if given) and, with several processes, ours with one: medians and ratios."""
+    rates: list[Rates] = []
+    other: list[float] = []
+    single: list[float] = []
+    for _ in range(rounds):
+        rates.append(ours(sampling, buckets, seconds, processes))
+        if program is not None:
+            other.append(theirs(program, sampling, buckets, seconds, processes))
+        if processes > 1:
+            single.append(ours(sampling, buckets, seconds, 1).nodes_per_second)
+    columns = [asdict(rate) for rate in rates]
+    found: dict[str, Any] = {"sampling": sampling, "buckets": buckets, "processes": processes}
+    found["table_bytes"] = table_layout(betting_game(buckets)).nbytes
+    found |= {name: median(column[name] for column in columns) for name in columns[0]}
+    nodes = [rate.nodes_per_second for rate in rates]
+    if other:
+        found["yardstick_nodes_per_second"] = median(other)
+        found["ratio_to_yardstick"] = _ratios(nodes, other)
+    if single:
+        found["ratio_to_one_process"] = _ratios(nodes, single)
+    return found
+
+
+def _sentence(found: dict[str, Any]) -> str:
+    """A measurement as one line."""
+    plural = "es" if found["processes"] > 1 else ""
+    parts = [
+        f"{found['sampling']} sampling, tables of {found['table_bytes'] / 1e9:.1f} GB, {found['processes']} process"
+        f"{plural}: {found['nodes_per_second'] / 1e6:.1f} M nodes/s, "
+        f"{found['iterations_per_second'] / 1e3:.0f} k iterations/s, "
+        f"{found['rows_updated_per_second'] / 1e6:.1f} M rows updated/s"
+    ]
+    for key, name in (("ratio_to_yardstick", "C"), ("ratio_to_one_process", "one process")):
+        if key in found:
+            ratio = found[key]
+            spread = f"{ratio['lowest']:.2f} to {ratio['highest']:.2f}, {ratio['pairs']} pairs"
+            parts.append(f"ratio to {name} {ratio['median']:.2f} ({spread})")
+    if found["processor_share"] < 0.97:
+        parts.append(f"the machine is busy: only {found['processor_share']:.0%} of the time was ours")
+    return "; ".join(parts)
+
+
+@click.command()
+@click.option(
+    "--yardstick", type=click.Path(exists=True, path_type=Path), help="The C program to compare with; needs gcc."
+)
+@click.option("--sampling", type=click.Choice(["external", "outcome"]), default="external", show_default=True)
+@click.option(
+    "--buckets",
+    multiple=True,
+    default=(330, 3_300, 26_000),
+    show_default=True,
+    help="Buckets on flop, turn and river: tables of 0.1, 1 and 8 GB.  May be repeated.",
+)
+@click.option("--processes", type=click.IntRange(1, 64), default=1, show_default=True, help="On the same tables.")
+@click.option("--rounds", default=5, show_default=True, help="Pairs that are taken.")
+@click.option("--seconds", default=3.0, show_default=True, help="Length of each measurement.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
+def kernel(
+    yardstick: Path | None,
+    sampling: str,
+    buckets: tuple[int, ...],
+    processes: int,
+    rounds: int,
+    seconds: float,
+    as_json: bool,
+) -> None:
+    """Nodes per second of the kernels on the tree of menu M, in alternation with a C program on the same tree."""
+    with tempfile.TemporaryDirectory() as directory:
+        program = None if yardstick is None else compiled(yardstick, Path(directory))
+        for count in buckets:
+            found = measure(program, sampling, count, seconds, processes, rounds)
+            click.echo(json.dumps(found) if as_json else _sentence(found))
+
+
+if __name__ == "__main__":
+    work(sys.argv[1], int(sys.argv[2]))

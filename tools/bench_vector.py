@@ -1,0 +1,234 @@
+"""Speed of full-width CFR on hold'em endgames: seconds an iteration, threads, memory, and where the time goes.
+
+Processor time is quoted for one worker, time on the clock for several.  Workers take turns, so that a drift of the
+machine meets all of them; the least time is the machine's at its best, the median what a user sees.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+import numpy as np
+import rich_click as click
+
+from abstraction.jit import njit
+from mccfr.config import HoldemSubgame
+from mccfr.fullwidth.street_walk import Traversal, _other_strategy, _own_strategy, _regrets, _rows, ascend, descend
+from mccfr.fullwidth.variants import PRESETS, variant
+from mccfr.fullwidth.vector_cfr import DTYPES, VectorCfr, memory
+from mccfr.games.build import build_game
+from mccfr.games.game import Game
+from mccfr.tree import DECISION, TERMINAL
+from mccfr.vector.range_sums import range_fold_values, range_showdown_values, run_totals, sum_range
+
+ROOT = Path(__file__).resolve().parent.parent
+ENDGAME = ROOT / "runs" / "games" / "river.txt"
+PHASES = ("opponent's strategies", "own strategies and averages", "sums of ranges", "folds and showdowns", "regrets")
+OTHER, OWN, SUMS, TERMINALS, REGRETS = range(len(PHASES))
+WALK = len(PHASES)  # instead of a phase: a whole walk of every subtree
+
+
+# --- where the time goes ---
+
+
+@njit
+def _members(field, traversal, scratch, street, at, phase):
+    """Do one phase of a walk of a last-street subtree on a board, at = (subtree, board), as often as the walk does."""
+    (subtree, board), ranges, player, subtrees = at, field.ranges, traversal.player, field.subtrees
+    base, top, summed = subtrees.member_first[subtree], scratch.member_first[street], -1
+    for m in range(subtrees.member_first[subtree + 1] - base - 1, -1, -1):
+        if subtrees.kind[base + m] == DECISION:
+            own, child = subtrees.player[base + m] == player, top + subtrees.child[base + m]
+            rows = _rows(field, player if own else 1 - player, subtree, base + m, board, traversal.in_place)
+            place = scratch.cell_first[street] + subtrees.slot[base + m]
+            if phase == OTHER and not own:
+                _other_strategy(field, traversal, street, board, rows, scratch, top)
+            elif phase == OWN and own:
+                _own_strategy(field, traversal, street, board, rows, scratch, place, scratch.own_reach[top])
+            elif phase == REGRETS and own:
+                _regrets(field, traversal, street, board, rows, scratch, top + m, child)
+        elif subtrees.kind[base + m] == TERMINAL:
+            here = scratch.other_range[top + m]
+            reach, out, chips = scratch.other_reach[here], scratch.value[top + m], subtrees.showdown[base + m]
+            if phase == SUMS and here != summed:
+                total = sum_range(ranges, 1 - player, board, reach, scratch.sums)
+                run_totals(ranges, 1 - player, board, total, scratch.sums)
+                summed = here
+            elif phase == TERMINALS and chips == 0.0:
+                range_fold_values(ranges, player, board, reach, reach[0], scratch.sums, chips, out)
+            elif phase == TERMINALS:
+                range_showdown_values(ranges, player, board, reach[0], scratch.sums, chips, out)
+
+
+@njit
+def _last_street(field, traversal, scratch, boards, phase):
+    """A phase, or the whole walk, of all last-street subtrees on boards[0] .. boards[1]-1."""
+    street = field.weight.shape[0] - 1
+    for subtree in range(field.subtrees.street.shape[0]):
+        if field.subtrees.street[subtree] == street:
+            for board in range(boards[0], boards[1]):
+                if phase == WALK:
+                    descend(field, traversal, street, subtree, board, scratch)
+                    ascend(field, traversal, street, subtree, board, scratch)
+                else:
+                    _members(field, traversal, scratch, street, (subtree, board), phase)
+
+
+def profile(cfr: VectorCfr, rounds: int) -> dict[str, float]:
+    """Processor seconds an iteration spends in each phase on the last street, phases timed apart; changes tables."""
+    prepared, last = cfr._prepared, cfr.public.streets - 1
+    scratch = prepared.new_scratch(range(cfr.public.streets))
+    first = int(prepared.boards[:last].sum())
+    boards, step = (np.int64(first), np.int64(first + prepared.boards[last])), cfr.variant.step(cfr.iteration + 1)
+    for side in range(2):
+        scratch.hand_reach[side, last] = prepared.field.reach[side]
+    seconds = {}
+    for phase, name in ((WALK, "last street"), *enumerate(PHASES)):
+        least = np.inf
+        for _ in range(rounds + 1):  # the first one compiles
+            began = time.process_time()
+            for player in range(2):
+                traversal = Traversal(player, int(cfr.in_place), step, cfr._views[player])
+                _last_street(prepared.field, traversal, scratch, boards, phase)
+            least = min(least, time.process_time() - began)
+        seconds[name] = least
+    return seconds
+
+
+# --- iterations ---
+
+
+class Times(NamedTuple):
+    """Seconds an iteration took, round by round."""
+
+    clock: list[float]
+    processor: list[float]
+
+
+def _timed(cfr: VectorCfr, seconds: float) -> tuple[float, float]:
+    """(clock, processor) seconds an iteration takes, over iterations of so many seconds or one."""
+    began, processor, count = time.perf_counter(), time.process_time(), 0
+    while count == 0 or time.perf_counter() - began < seconds:
+        cfr.iterate()
+        count += 1
+    return (time.perf_counter() - began) / count, (time.process_time() - processor) / count
+
+
+def measure(game: Game, name: str, dtype: str, workers: tuple[int, ...], rounds: int, seconds: float) -> dict[str, Any]:
+    """Memory, seconds an iteration by number of workers (taking turns), and the profile of one worker."""
+    made = variant(name)
+    needed = memory(game, made, dtype, max(workers))
+    click.echo(
+        f"  {dtype}: {needed.total_bytes / 1e6:,.1f} MB for {max(workers)} workers, {needed.table_bytes / 1e6:,.1f} MB "
+        f"of them tables",
+        err=True,
+    )
+    solvers = {count: VectorCfr(game, made, dtype, count) for count in workers}
+    times = {count: Times([], []) for count in workers}
+    for cfr in solvers.values():
+        cfr.iterate(2)
+    for _ in range(rounds):
+        for count, cfr in solvers.items():
+            for kept, one in zip(times[count], _timed(cfr, seconds), strict=True):
+                kept.append(one)
+    found: dict[str, Any] = {"variant": name, "dtype": dtype, "memory_bytes": needed.total_bytes}
+    found["workers"] = {
+        count: {
+            "clock_seconds": median(taken.clock),
+            "least_clock_seconds": min(taken.clock),
+            "least_processor_seconds": min(taken.processor),
+        }
+        for count, taken in times.items()
+    }
+    for count in workers[1:]:
+        ratios = [one / several for one, several in zip(times[workers[0]].clock, times[count].clock, strict=True)]
+        found["workers"][count]["speedup"] = {"median": median(ratios), "lowest": min(ratios), "highest": max(ratios)}
+    found["profile"] = profile(solvers[workers[0]], rounds)
+    return found
+
+
+def _lines(found: dict[str, Any]) -> Iterator[str]:
+    """A measurement as lines of text."""
+    for count, taken in found["workers"].items():
+        line = f"  {found['dtype']}, {count} worker{'s' if count > 1 else ''}: {taken['clock_seconds'] * 1e3:.3f} ms an"
+        line += f" iteration (least {taken['least_clock_seconds'] * 1e3:.3f} ms"
+        line += f", of processor time {taken['least_processor_seconds'] * 1e3:.3f} ms)"
+        if "speedup" in taken:
+            speedup = taken["speedup"]
+            line += f", {speedup['median']:.2f} times as fast ({speedup['lowest']:.2f} to {speedup['highest']:.2f})"
+        yield line
+    whole = found["profile"]["last street"]
+    parts = [f"{name} {found['profile'][name] / whole:.0%}" for name in PHASES]
+    rest = 1 - sum(found["profile"][name] for name in PHASES) / whole
+    yield f"    last street {whole * 1e3:.3f} ms: {', '.join(parts)}, ranges, values and the rest {rest:.0%}"
+
+
+# --- compiling ---
+
+
+def _compile(kind: str) -> None:
+    """What a fresh process does to compile the kernels of a solver, and no others; prints its processor seconds."""
+    game = build_game(HoldemSubgame(file=str(ENDGAME)), ROOT)
+    if kind == "vector":
+        cfr = VectorCfr(game, variant("dcfr"))
+        began = time.process_time()
+        cfr.iterate(0)
+    else:
+        from mccfr.vector.public_chance import PublicChanceSampling
+
+        sampler = PublicChanceSampling(game)
+        began = time.process_time()
+        sampler.warm_up()
+    print(time.process_time() - began)
+
+
+def compile_seconds(kind: str) -> float:
+    """Processor seconds that a solver's kernels take to compile, with an empty cache and for one dtype."""
+    with tempfile.TemporaryDirectory() as directory:
+        environment = os.environ | {"NUMBA_CACHE_DIR": directory}
+        command = [sys.executable, str(Path(__file__).resolve()), kind]
+        out = subprocess.run(command, check=True, capture_output=True, text=True, env=environment, cwd=ROOT).stdout
+    return float(out)
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
+@click.option("--variant", "name", type=click.Choice(list(PRESETS)), default="dcfr", show_default=True)
+@click.option("--dtype", "dtypes", type=click.Choice(DTYPES), multiple=True, default=DTYPES, show_default=True)
+@click.option("--workers", type=click.IntRange(1), multiple=True, default=(1, 2), show_default=True, help="Threads.")
+@click.option("--rounds", type=click.IntRange(1), default=5, show_default=True, help="Turns of each number of workers.")
+@click.option("--seconds", default=1.0, show_default=True, help="Length of each measurement.")
+@click.option("--compile", "compiled", is_flag=True, help="Also time the compilation of the kernels, cache empty.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
+def vector(
+    files: tuple[Path, ...],
+    name: str,
+    dtypes: tuple[str, ...],
+    workers: tuple[int, ...],
+    rounds: int,
+    seconds: float,
+    compiled: bool,
+    as_json: bool,
+) -> None:
+    """Seconds an iteration of full-width CFR on hold'em endgames (LibratusEndgames files) of all hands at once."""
+    if compiled:
+        spent = {kind: compile_seconds(kind) for kind in ("vector", "public-chance")}
+        text = ", ".join(f"{kind} {one:.1f} s" for kind, one in spent.items())
+        click.echo(json.dumps({"compile_seconds": spent}) if as_json else f"compiling: {text}")
+    for file in files:
+        click.echo(file.name, err=as_json)
+        game = build_game(HoldemSubgame(file=str(file.resolve())), ROOT)
+        for dtype in dtypes:
+            found = measure(game, name, dtype, workers, rounds, seconds)
+            click.echo(json.dumps({"file": file.name} | found) if as_json else "\n".join(_lines(found)))
+
+
+if __name__ == "__main__":
+    _compile(sys.argv[1])

@@ -1,0 +1,134 @@
+"""Runs an experiment of the papers and writes CSV and PNG: `figures.py NAME`.  What there is: figures_catalogue.py."""
+
+import csv
+import io
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import rich_click as click
+from figures_catalogue import CATALOGUE, EXAMPLE, SIZES, Comparison, Figure, Request
+from figures_example import make_example
+
+from mccfr.cli.progress import reporter
+from mccfr.experiments import Curve, Experiment, conduct, experiment_from, publish
+from mccfr.experiments.definition import MEASURES, directory_name
+from mccfr.experiments.plot import ABSENT, Panel, can_plot, draw
+from storage import durable
+
+ROOT = Path(__file__).resolve().parent.parent
+RATIOS = "ratios.csv"
+_CLOSE = 1.001  # points of two runs in nodes may differ by an iteration
+
+
+def ratio(comparison: Comparison, curves: Sequence[Curve], measure: str) -> float | None:
+    """Geometric mean of worse / better over the points of the comparison that both have; None where there is none."""
+    found = {curve.variant: curve for curve in curves if curve.measure == measure}
+    if comparison.better not in found or comparison.worse not in found:
+        return None
+    better, worse = found[comparison.better], found[comparison.worse]
+    _, mine, other = np.intersect1d(better.point, worse.point, return_indices=True)
+    inside = (better.point[mine] * _CLOSE >= comparison.first) & (better.point[mine] <= comparison.last * _CLOSE)
+    values = worse.mean[other[inside]], better.mean[mine[inside]]
+    if not inside.any() or not all(np.all(side > 0) for side in values):
+        return None
+    return float(np.exp(np.mean(np.log(values[0] / values[1]))))
+
+
+def compare_curves(figure: Figure, curves: Mapping[str, Sequence[Curve]], out: Path) -> list[str]:
+    """Write the figure's comparisons as CSV; returns them as lines for people."""
+    lines, table = [], [["experiment", "measure", "better", "worse", "first", "last", "ratio"]]
+    for name, found in curves.items():
+        for measure in dict.fromkeys(view.measure for view in figure.views if view.experiment == name):
+            for one in figure.comparisons:
+                value = ratio(one, found, measure)
+                if value is None:
+                    continue
+                shown = [measure, one.better, one.worse, f"{one.first:g}", f"{one.last:g}", f"{value:.4g}"]
+                table.append([name, *shown])
+                where = f"{name}, {measure}, points {one.first:g} to {one.last:g}"
+                lines.append(f"{one.worse} / {one.better} = {value:.3g}  ({where})")
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(table)
+    durable.replace_file(out / RATIOS, text.getvalue().encode())
+    return lines
+
+
+def panels_of(
+    figure: Figure, experiments: Mapping[str, Experiment], curves: Mapping[str, Sequence[Curve]]
+) -> list[Panel]:
+    """The figure's panels."""
+    panels = []
+    for view in figure.views:
+        chosen = [curve for curve in curves[view.experiment] if curve.measure == view.measure]
+        title = experiments[view.experiment].title or figure.title
+        panels.append(Panel(title, view.axis, MEASURES[view.measure], chosen))
+    return panels
+
+
+def make(name: str, request: Request, out: Path) -> None:
+    """Run what is not finished yet of a figure, then write its tables and its plot.  Exit status 75 after a signal."""
+    figure = CATALOGUE[name].make(request)
+    experiments = {
+        part: experiment_from(document, ROOT, f"{name}, {part}") for part, document in figure.experiments.items()
+    }
+    curves: dict[str, Sequence[Curve]] = {}
+    stopped = None
+    for part, experiment in experiments.items():
+        folder = out / directory_name(part)
+        if stopped is None:
+            with reporter() as report:
+                report.message(f"{name}: {part}, {len(experiment.variants)} variants")
+                stopped = conduct(experiment, folder, report)
+        curves[part] = publish(experiment, folder) if folder.is_dir() else []
+    for line in compare_curves(figure, curves, out):
+        click.echo(line)
+    if can_plot():
+        draw(panels_of(figure, experiments, curves), out / f"{name}.png", figure.columns)
+    if stopped is not None:
+        click.echo(f"stopped by signal {stopped}; the same command goes on", err=True)
+        sys.exit(75)
+    click.echo(f"wrote {out}", err=True)
+
+
+def _names() -> str:
+    lines = [f"  {name:16}{entry.title}" for name, entry in CATALOGUE.items()]
+    return "\n".join([*lines, f"  {EXAMPLE:16}D section 3: payoffs 0, 1 and -1,000,000"])
+
+
+@click.command()
+@click.argument("name", metavar="NAME")
+@click.option("--size", default="small", show_default=True, type=click.Choice(SIZES), help="small: minutes.")
+@click.option("--out", type=click.Path(path_type=Path), help="Directory; default: runs/figures/NAME-SIZE.")
+@click.option("--games", type=click.Path(path_type=Path, exists=True, file_okay=False), help="With subgame1.txt ...")
+@click.option("--workers", type=click.IntRange(0, 1024), help="Threads, or processes of sampled runs; 0: this process.")
+def main(name: str, size: str, out: Path | None, games: Path | None, workers: int | None) -> None:
+    """Run the experiment NAME of the papers; the same command again goes on where it was stopped.
+
+    NAME is `list` for the list of them. Runs, table.csv and summary.csv of each experiment, ratios.csv and NAME.png
+    are written to the directory. Subgames 1 to 4 are files of the LibratusEndgames collection in the directory
+    --games; without them the shipped endgames serve.
+    """
+    if name == "list":
+        click.echo(_names())
+        return
+    if name not in CATALOGUE and name != EXAMPLE:
+        raise click.UsageError(f"there is no figure {name!r}; there are:\n{_names()}")
+    out = out or ROOT / "runs" / "figures" / f"{name}-{size}"
+    if not can_plot():
+        click.echo(ABSENT, err=True)
+    try:
+        if name == EXAMPLE:
+            for variant, first in make_example(out):
+                click.echo(f"{variant}: {'not yet' if first is None else f'{first:,}'}")
+        else:
+            make(name, Request(size, games, workers), out)
+    except (ValueError, OSError, MemoryError) as error:
+        refusal = click.ClickException(str(error))
+        refusal.exit_code = 2
+        raise refusal from None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,302 @@
+"""The papers' experiments as data: what runs, what is drawn over what, and which curves are compared.
+
+D: Brown & Sandholm 2019, Solving imperfect-information games via discounted regret minimization.
+P: Brown & Sandholm 2015, Regret-based pruning in extensive-form games.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+Document = dict[str, Any]
+
+SHIPPED = Path(__file__).resolve().parent.parent / "runs" / "games"
+SIZES = ("small", "paper")
+_TURN_SUBGAMES = (1, 2)
+_SMALL_ITERATIONS = {1: 64, 2: 128}
+
+
+@dataclass(frozen=True)
+class View:
+    """One panel: a measure of an experiment's curves over an axis."""
+
+    experiment: str
+    axis: str
+    measure: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How many times smaller `better`'s measure is than `worse`'s: the geometric mean over points of a range."""
+
+    better: str
+    worse: str
+    first: float
+    last: float
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Experiments by name, as documents of `mccfr compare`, the panels drawn from them, and what is compared."""
+
+    title: str
+    experiments: Mapping[str, Document]
+    views: Sequence[View]
+    comparisons: Sequence[Comparison] = ()
+    columns: int = 1
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a figure is made for: a size of SIZES, the directory of the user's endgames, and processes."""
+
+    size: str
+    games: Path | None
+    workers: int | None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A line of the catalogue."""
+
+    title: str
+    make: Callable[[Request], Figure]
+
+
+def _variant(name: str, *overrides: str) -> Document:
+    return {"name": name, "set": list(overrides)}
+
+
+def _preset(name: str, preset: str, *overrides: str) -> Document:
+    return _variant(name, f"solver.variant={preset}", *overrides)
+
+
+CFR, CFR_PLUS, LCFR = _preset("CFR", "cfr"), _preset("CFR+", "cfr+"), _preset("LCFR", "lcfr")
+DCFR = _preset("DCFR(3/2, 0, 2)", "dcfr")
+DISCOUNTS = (
+    CFR_PLUS,
+    LCFR,
+    DCFR,
+    _preset("DCFR(3/2, 1/2, 2)", "dcfr-pruning"),
+    _preset("DCFR(3/2, -∞, 2)", "dcfr", "solver.beta=-inf"),
+    _preset("LCFR+", "lcfr+"),
+)
+MINIMISERS = (
+    CFR_PLUS,
+    LCFR,
+    _preset("Optimistic LCFR", "optimistic-lcfr"),
+    DCFR,
+    _preset("NormalHedge DCFR", "nh-dcfr"),
+)
+SAMPLED = tuple(
+    _variant(name, f"solver.discount={discount}")
+    for name, discount in (("no discount", "none"), ("linear", "linear"), ("initial", "initial"))
+)
+
+
+def powers(last: int) -> list[int]:
+    """1, 2, 3, 4, 6, 8, 11, 16, ...: the powers of √2 up to `last`, rounded."""
+    points = sorted({round(2 ** (k / 2)) for k in range(2 * last.bit_length())})
+    return [point for point in points if point <= last]
+
+
+def _endgame(number: int, request: Request) -> tuple[Document, str]:
+    """The game of subgame 1 to 4, and what to call it: the user's file where it is, else the shipped one."""
+    path = request.games / f"subgame{number}.txt" if request.games else None
+    if path is not None and path.is_file():
+        return {"name": "holdem-subgame", "file": str(path.resolve())}, f"Subgame {number}"
+    street = "turn" if number in _TURN_SUBGAMES else "river"
+    return {"name": "holdem-subgame", "file": str(SHIPPED / f"{street}.txt")}, f"Shipped {street} endgame"
+
+
+def _endgame_variants(
+    number: int, request: Request, variants: Sequence[Document], comparisons: Sequence[tuple[str, str]], river_last: int
+) -> Figure:
+    """Full-width variants on an endgame, over iterations; `river_last` of them on rivers at the small size."""
+    game, name = _endgame(number, request)
+    turn = number in _TURN_SUBGAMES
+    last = {"small": _SMALL_ITERATIONS.get(number, river_last), "paper": 32768}[request.size]
+    document = {
+        "game": game,
+        "solver": {"algorithm": "cfr", "dtype": "float32" if turn else "float64"},
+        "run": {"workers": (2 if turn else 0) if request.workers is None else request.workers},
+        "compare": {"title": name, "x": "iterations", "at": powers(last), "variant": list(variants)},
+    }
+    ranges = [(256, 2048) if last > 256 else (last // 4, last)]
+    if last > 4096:
+        ranges.append((last // 2, last))
+    return Figure(
+        name,
+        {"curves": document},
+        [View("curves", "iterations", "exploitability_mbb")],
+        [Comparison(better, worse, *ends) for ends in ranges for better, worse in comparisons],
+    )
+
+
+_DISCOUNT_COMPARISONS = (
+    ("DCFR(3/2, 0, 2)", "CFR+"),
+    ("LCFR", "CFR+"),
+    ("LCFR", "LCFR+"),
+    ("DCFR(3/2, 0, 2)", "DCFR(3/2, 1/2, 2)"),
+    ("DCFR(3/2, 0, 2)", "DCFR(3/2, -∞, 2)"),
+)
+_MINIMISER_COMPARISONS = (("NormalHedge DCFR", "DCFR(3/2, 0, 2)"), ("Optimistic LCFR", "LCFR"))
+
+
+def _goofspiel(request: Request) -> Figure:
+    last = {"small": 1024, "paper": 8192}[request.size]
+    document = {
+        "game": {"name": "goofspiel"},
+        "solver": {"algorithm": "cfr"},
+        "run": {"workers": request.workers or 0},
+        "compare": {"x": "iterations", "at": powers(last), "variant": [*DISCOUNTS, CFR]},
+    }
+    comparisons = [("CFR", "LCFR"), *_DISCOUNT_COMPARISONS]
+    return Figure(
+        "Goofspiel, five cards",
+        {"curves": document},
+        [View("curves", "iterations", "exploitability_chips")],
+        [Comparison(better, worse, last / 4, last) for better, worse in comparisons],
+    )
+
+
+def _matrix(request: Request) -> Figure:
+    last = {"small": 4096, "paper": 1048576}[request.size]
+    document = {
+        "game": {"name": "matrix", "payoffs": [[1, 0.9], [-0.7, 1]]},
+        "solver": {"algorithm": "cfr"},
+        "run": {"workers": request.workers or 0},
+        "compare": {"x": "iterations", "at": powers(last), "variant": [*DISCOUNTS, CFR]},
+    }
+    return Figure(
+        "The matrix game [[1, 0.9], [-0.7, 1]]",
+        {"curves": document},
+        [View("curves", "iterations", "exploitability_chips")],
+        [Comparison(better, worse, last / 4, last) for better, worse in _DISCOUNT_COMPARISONS],
+    )
+
+
+def _sampled(number: int, request: Request) -> Figure:
+    """External sampling with and without discounts, over nodes touched."""
+    game, name = _endgame(number, request)
+    last, seeds = {"small": (1e8, 5), "paper": (1e9, 100)}[request.size]
+    document = {
+        "game": game,
+        "solver": {"algorithm": "external-sampling", "period_nodes": 10_000_000},
+        "run": {"workers": request.workers or 0},
+        "compare": {
+            "title": f"{name}: external sampling",
+            "x": "nodes",
+            "first": 1e6,
+            "last": last,
+            "points": 25,
+            "seeds": list(range(seeds)),
+            "variant": list(SAMPLED),
+        },
+    }
+    comparisons = [("linear", "no discount"), ("initial", "no discount"), ("initial", "linear")]
+    return Figure(
+        f"{name}: external sampling",
+        {"curves": document},
+        [View("curves", "nodes", "exploitability_mbb")],
+        [Comparison(better, worse, last / 2, last) for better, worse in comparisons],
+    )
+
+
+_LEDUC: Mapping[str, Document] = {
+    "Leduc": {"name": "leduc", "merge_suits": True},
+    "Leduc-5": {"name": "leduc", "merge_suits": True, "bets": [[0.5, 1, 2, 4, 8], [1, 2, 4, 8, 16]]},
+}
+_PRUNING_NODES = {"small": {"Leduc": 1e7, "Leduc-5": 2e8}, "paper": {"Leduc": 1e8, "Leduc-5": 2e9}}
+_THRESHOLD_NODES = {"small": 5e7, "paper": 2e9}
+_MEASURES = ["nash_conv_chips", "nodes_per_iteration"]
+
+
+def _leduc(game: str, last: float, request: Request, variants: Sequence[Document]) -> Document:
+    """CFR on a Leduc game up to `last` nodes touched, updates of both players in one traversal."""
+    return {
+        "game": _LEDUC[game],
+        "solver": {"algorithm": "cfr", "updates": "simultaneous"},
+        "run": {"workers": request.workers or 0},
+        "compare": {
+            "title": game,
+            "x": "nodes",
+            "y": _MEASURES,
+            "first": last / 1000,
+            "last": last,
+            "points": 40,
+            "variant": list(variants),
+        },
+    }
+
+
+def _pruning(request: Request) -> Figure:
+    variants = [
+        _preset(f"{name}, {pruning} pruning", preset, f"solver.pruning={pruning}", "solver.prune_threshold=25")
+        for name, preset in (("CFR", "cfr"), ("CFR+", "cfr+"))
+        for pruning in ("partial", "regret-based")
+    ]
+    comparisons = [
+        Comparison(f"{name}, regret-based pruning", f"{name}, partial pruning", nodes / 2, nodes)
+        for name in ("CFR", "CFR+")
+        for nodes in _PRUNING_NODES[request.size].values()
+    ]
+    return Figure(
+        "Regret-based against partial pruning",
+        {game: _leduc(game, nodes, request, variants) for game, nodes in _PRUNING_NODES[request.size].items()},
+        [View(game, "nodes", measure) for measure in _MEASURES for game in _LEDUC],
+        comparisons,
+        columns=2,
+    )
+
+
+def _thresholds(request: Request) -> Figure:
+    variants = [
+        _preset(f"{name}, threshold {threshold}", preset, f"solver.prune_threshold={threshold}")
+        for name, preset in (("CFR", "cfr"), ("CFR+", "cfr+"))
+        for threshold in (1, 5, 10, 25, 50)
+    ]
+    last = _THRESHOLD_NODES[request.size]
+    documents = {
+        name: _leduc("Leduc-5", last, request, [one for one in variants if one["name"].startswith(f"{name},")])
+        for name in ("CFR", "CFR+")
+    }
+    for document in documents.values():
+        document["solver"]["pruning"] = "regret-based"
+    comparisons = [
+        Comparison(f"{name}, threshold 25", f"{name}, threshold {threshold}", last / 2, last)
+        for name in ("CFR", "CFR+")
+        for threshold in (1, 10, 50)
+    ]
+    views = [View(name, "nodes", "nash_conv_chips") for name in documents]
+    return Figure("Minimum skip thresholds on Leduc-5", documents, views, comparisons, columns=2)
+
+
+def _entries() -> dict[str, Entry]:
+    found: dict[str, Entry] = {}
+    for number in range(1, 5):
+        found[f"discounting-{number}"] = Entry(
+            f"D figure {number}: discounts on subgame {number}",
+            lambda request, number=number: _endgame_variants(number, request, DISCOUNTS, _DISCOUNT_COMPARISONS, 8192),
+        )
+    found["discounting-5"] = Entry("D figure 5: discounts on Goofspiel", _goofspiel)
+    for number in range(1, 5):
+        found[f"discounting-{number + 5}"] = Entry(
+            f"D figure {number + 5}: NormalHedge and optimistic variants on subgame {number}",
+            lambda request, number=number: _endgame_variants(number, request, MINIMISERS, _MINIMISER_COMPARISONS, 2048),
+        )
+    for number in (3, 4):
+        found[f"discounting-{number + 7}"] = Entry(
+            f"D figure {number + 7}: discounts in external sampling on subgame {number}",
+            lambda request, number=number: _sampled(number, request),
+        )
+    found["matrix"] = Entry("D: the matrix game [[1, 0.9], [-0.7, 1]]", _matrix)
+    found["pruning-1"] = Entry("P figure 1: regret-based against partial pruning on Leduc and Leduc-5", _pruning)
+    found["pruning-b"] = Entry("P appendix B: thresholds of regret-based pruning on Leduc-5", _thresholds)
+    return found
+
+
+CATALOGUE = _entries()
+EXAMPLE = "example"
+"""D, section 3: one decision among payoffs 0, 1 and -1,000,000; it asks for current strategies, not for runs."""

@@ -1,0 +1,85 @@
+"""One decision among payoffs 0, 1 and -1,000,000: when does CFR play the second action, and nothing else?
+
+Discounting paper, section 3: regrets of about a third of a million, made in the first iteration, have to be worked off.
+The player's current strategy is looked at, not its average, so this is no run; the kernels are those of runs.
+"""
+
+import csv
+import io
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.config import MatrixGame
+from mccfr.experiments.definition import AXES
+from mccfr.experiments.plot import Panel, can_plot, draw
+from mccfr.experiments.table import Curve
+from mccfr.fullwidth.history_cfr import HistoryCfr
+from mccfr.fullwidth.variants import PRESETS
+from mccfr.games.matrix import matrix
+from storage import durable
+
+PAYOFFS = ((0.0,), (1.0,), (-1_000_000.0,))
+BEST = 1
+VARIANTS = {"CFR": "cfr", "CFR+": "cfr+", "LCFR": "lcfr", "DCFR(3/2, 0, 2)": "dcfr"}
+_LAST = 2_000_000
+_BATCH = 1024
+_POINTS_PER_DOUBLING = 4
+
+
+def best_share(cfr: HistoryCfr) -> float:
+    """Probability of the best action in the next iteration."""
+    return float(cfr.current_strategy().probability[0][0, BEST])
+
+
+def first_pure(preset: str, last: int = _LAST) -> tuple[int | None, dict[int, float]]:
+    """(first iteration t whose strategy plays the best action alone, {t: probability of the best action}).
+
+    None where there is no such t up to `last`.  A batch that passes it is gone through again one by one.
+    """
+    game = matrix(MatrixGame(payoffs=PAYOFFS))
+    cfr, shown, share = HistoryCfr(game, PRESETS[preset]), {}, 0.0
+    points = {round(2 ** (k / _POINTS_PER_DOUBLING)) for k in range(_POINTS_PER_DOUBLING * last.bit_length())}
+    while cfr.iteration < last:
+        before = {name: table.copy() for name, table in cfr.tables.items()}
+        start = cfr.iteration
+        following = min((point - 1 for point in points if point - 1 > start), default=last)
+        count = min(_BATCH, following - start, last - start)
+        cfr.iterate(count)
+        share = best_share(cfr)
+        if share == 1:
+            again = HistoryCfr(game, PRESETS[preset], tables=before, iteration=start)
+            while best_share(again) < 1:
+                again.iterate(1)
+            shown[again.iteration + 1] = 1.0
+            return again.iteration + 1, shown
+        if cfr.iteration + 1 in points:
+            shown[cfr.iteration + 1] = share
+    return None, shown
+
+
+def _curve(name: str, shown: dict[int, float]) -> Curve:
+    steps = np.array(list(shown), np.float64)
+    rest: npt.NDArray[np.float64] = 1 - np.array(list(shown.values()))
+    none = np.full(len(steps), np.nan)
+    return Curve(
+        name, "rest", steps, dict.fromkeys(AXES.values(), steps), rest, none, none, np.ones(len(steps), np.int64)
+    )
+
+
+def make_example(out: Path) -> list[tuple[str, int | None]]:
+    """Write example.csv (first t of each variant) and example.png into `out`; returns the CSV's rows."""
+    out.mkdir(parents=True, exist_ok=True)
+    found = {name: first_pure(preset) for name, preset in VARIANTS.items()}
+    rows = [(name, first) for name, (first, _) in found.items()]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["variant", "first_iteration"])
+    writer.writerows([name, "" if first is None else first] for name, first in rows)
+    durable.replace_file(out / "example.csv", text.getvalue().encode())
+    if can_plot():
+        curves = [_curve(name, shown) for name, (_, shown) in found.items()]
+        label = "probability of the two worse actions"
+        draw([Panel("Payoffs 0, 1 and -1,000,000", "iterations", label, curves)], out / "example.png")
+    return rows
