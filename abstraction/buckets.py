@@ -1,6 +1,7 @@
 """A built abstraction: which bucket a hand is in, and what is known of the buckets."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,20 @@ def is_abstraction(path: Path) -> bool:
     return bool(list_checkpoints(Path(path) / STREETS[0]))
 
 
+@contextmanager
+def _damage_is_bad_input() -> Iterator[None]:
+    """Whoever opens an abstraction was given it by the user: what is wrong with it is a `ValueError`."""
+    try:
+        yield
+    except OSError as error:
+        raise ValueError(f"{error}: build the abstraction again") from None
+
+
 class Abstraction:
-    """An abstraction directory; a street's buckets are read, and their bytes checked, when first needed."""
+    """An abstraction directory; a street's buckets are read, and their bytes checked, when first needed.
+
+    Opening it and reading it raise `ValueError` where files are missing or damaged.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
@@ -34,7 +47,12 @@ class Abstraction:
         numbers = list_checkpoints(self.path / street)
         if not numbers:
             raise ValueError(f"{self.path} has no buckets for the {street}: build it with mccfr abstraction build")
-        return open_checkpoint(checkpoint_path(self.path / street, numbers[-1]))
+        with _damage_is_bad_input():
+            return open_checkpoint(checkpoint_path(self.path / street, numbers[-1]))
+
+    def _read(self, street: str, name: str) -> NDArray[Any]:
+        with _damage_is_bad_input():
+            return self._stages[street].read(name)
 
     def bucket_counts(self) -> dict[str, int]:
         """Number of buckets of each street."""
@@ -47,10 +65,10 @@ class Abstraction:
     def table(self, street: str) -> NDArray[Any]:
         """[boards, 1326] uint16 or uint32: bucket of each slot of each canonical board (`abstraction.boards`).
 
-        Raises `OSError` where the file is damaged.
+        Raises `ValueError` where the file is damaged.
         """
         if street not in self._buckets:
-            self._buckets[street] = self._stages[street].read("bucket")
+            self._buckets[street] = self._read(street, "bucket")
         return self._buckets[street]
 
     def bucket(self, hand: Sequence[int], board: Sequence[int] = ()) -> tuple[str, int]:
@@ -74,9 +92,8 @@ class Abstraction:
         return {"street": street, "bucket": bucket, "features": self._stages[street].identity["recipe"]["features"]}
 
     def sizes(self, street: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Dealt hands in each bucket [K] int64, and their mean equity [K] float64; `OSError` where damaged."""
-        stage = self._stages[street]
-        return stage.read("hands"), stage.read("equity")
+        """Dealt hands in each bucket [K] int64, and their mean equity [K] float64; `ValueError` where damaged."""
+        return self._read(street, "hands"), self._read(street, "equity")
 
     def agreement(self, other: "Abstraction") -> dict[str, float]:
         """Adjusted Rand index of each street's buckets and another abstraction's, over all dealt hands.

@@ -2,8 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -59,15 +58,6 @@ def build(recipe: Path, out: Path | None, workers: int) -> None:
     click.echo(f"mccfr: {target}: {'built ' + ', '.join(built) if built else 'everything was there already'}", err=True)
 
 
-@contextmanager
-def _damage_is_bad_input() -> Iterator[None]:
-    """Files that are damaged or missing were given by the user: say so in one sentence."""
-    try:
-        yield
-    except OSError as error:
-        raise ValueError(f"{error}: build the abstraction again") from None
-
-
 @abstraction.command()
 @click.argument("directory", metavar="DIR", type=path_type)
 @click.option("--against", metavar="DIR", type=path_type, help="Another abstraction: how alike the buckets are.")
@@ -80,12 +70,11 @@ def info(directory: Path, against: Path | None, figure: Path | None, as_json: bo
     """
     from abstraction.buckets import Abstraction
 
-    with _damage_is_bad_input():
-        opened = Abstraction(directory)
-        found = opened.info()
-        if against is not None:
-            for street, index in opened.agreement(Abstraction(against)).items():
-                found[street]["adjusted_rand_index"] = index
+    opened = Abstraction(directory)
+    found = opened.info()
+    if against is not None:
+        for street, index in opened.agreement(Abstraction(against)).items():
+            found[street]["adjusted_rand_index"] = index
     if figure is not None:
         from abstraction.figure import draw_report
 
@@ -121,8 +110,7 @@ def bucket(directory: Path, hand: str, board: str, as_json: bool) -> None:
     """The bucket of a hand on a board."""
     from abstraction.buckets import Abstraction
 
-    with _damage_is_bad_input():
-        found = Abstraction(directory).bucket_of_text(hand, board)
+    found = Abstraction(directory).bucket_of_text(hand, board)
     if as_json:
         print_json(found)
     else:

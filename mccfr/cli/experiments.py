@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 def compare(experiment: Path, out: Path, overrides: tuple[str, ...]) -> None:
     """Run several variants and seeds of a configuration, and write one table and one plot.
 
-    EXPERIMENT is a run's TOML file with a table [compare]. OUT gets runs/NAME-SEED, ordinary run directories; table.csv
-    with a row for each variant, seed and point; summary.csv with geometric means over seeds and their 95 % intervals;
-    and plot.png. Ctrl-C stops with a checkpoint (exit status 75); the same command goes on, and leaves finished runs
-    alone.
+    EXPERIMENT is a run's TOML file that also has a table named compare. OUT gets runs/NAME-SEED, ordinary run
+    directories; table.csv with a row for each variant, seed and point; summary.csv with geometric means over seeds and
+    their 95 % intervals; and plot.png. Ctrl-C stops with a checkpoint (exit status 75); the same command goes on, and
+    leaves finished runs alone.
 
-    Example: mccfr compare runs/experiments/sampling.toml /tmp/sampling --set compare.seeds=[0,1,2,3,4]
+    Example: mccfr compare runs/experiments/leduc-discounts.toml discounts --set compare.seeds=[0,1]
     """
     from mccfr.experiments import conduct, load_experiment, publish
     from mccfr.experiments.plot import ABSENT, PLOT, can_plot, draw, panels_of

@@ -57,7 +57,7 @@ def solve(config: Path, directory: Path | None, overrides: tuple[str, ...], forc
     check_evaluation(settings.evaluation, rehearsal)
     if settings.abstraction is None or isinstance(rehearsal.cards, HoldemDeck):  # sizes are known before it is built
         _find_room(settings, rehearsal, planned_layout(settings, rehearsal), directory, force)
-    _build_abstraction(settings, config.parent)
+    _find_abstraction(settings, config.parent)
     game = configured_game(settings, config.parent)
     layout = planned_layout(settings, game)
     warning = _find_room(settings, game, layout, directory, force)
@@ -91,17 +91,22 @@ def _given(limits: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-def _build_abstraction(settings: "Config", base: Path) -> None:
-    """Build the abstraction that the config's recipe describes, unless all of it is there."""
+def _find_abstraction(settings: "Config", base: Path) -> None:
+    """Build the abstraction that the config's recipe describes, or see that the one it names is sound in every byte."""
     wanted = settings.abstraction
-    if wanted is None or wanted.recipe is None:
+    if wanted is None:
         return
+    from abstraction.buckets import is_abstraction, verify_abstraction
     from abstraction.build import Builder
     from abstraction.recipe import load_recipe
     from mccfr.cli.abstraction import stage_reporter
 
-    recipe = load_recipe(base / wanted.recipe)
-    Builder(recipe, base / wanted.path, max(1, settings.run.workers), stage_reporter()).build()
+    path = base / wanted.path
+    if wanted.recipe is not None:
+        Builder(load_recipe(base / wanted.recipe), path, max(1, settings.run.workers), stage_reporter()).build()
+    elif is_abstraction(path):
+        for problem in verify_abstraction(path):
+            raise ValueError(f"{path}: {problem}: build the abstraction again")
 
 
 def _find_room(config: "Config", game: "Game", layout: "TableLayout", directory: Path, force: bool) -> str | None:

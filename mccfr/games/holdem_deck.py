@@ -66,7 +66,7 @@ class HoldemDeck:
 
     @cached_property
     def lookup(self) -> BucketTables:
-        """What kernels find buckets by; `OSError` or `ValueError` where the abstraction is no use."""
+        """What kernels find buckets by; `ValueError` where the abstraction is no use."""
         if self.memory is not None:
             return self.layout.tables(self.memory)
         return bucket_tables(self.load(), self.layout.board_cards)

@@ -11,11 +11,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mccfr.config import HoldemSubgame, SolverConfig
+from mccfr.config import HoldemSubgame, SolverConfig, config_from
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.build import build_game
+from mccfr.plan import planned_layout
 from mccfr.strategy import average_strategy
 from mccfr.tables import make_layout, private_tables
+from mccfr.training.report import Silent
+from mccfr.training.run import train
+from mccfr.training.rundir import EVALUATIONS, create_run
 from mccfr.training.sampled import SampledSolver
 
 RUNS = Path(__file__).resolve().parents[2] / "runs"
@@ -76,6 +80,26 @@ def test_subgame_3_follows_the_published_bands(discount):
 @pytest.mark.parametrize("discount", OWN)
 def test_own_endgame_follows_its_bands(discount):
     assert_in_bands(mean(RUNS / "games/river.txt", discount), OWN[discount])
+
+
+@pytest.mark.parametrize("path", [SUBGAME_3, RUNS / "games/river.txt"], ids=["subgame 3", "own"])
+def test_two_workers_follow_the_same_bands(tmp_path, path):
+    """Processes that add to one table without locks learn as much from a node as one worker does."""
+    if not path.exists():
+        pytest.skip("the Libratus endgames are not on this machine")
+    found = []
+    for seed in SEEDS:
+        document = {
+            "game": {"name": "holdem-subgame", "file": str(path)},
+            "solver": {"discount": "linear", "seed": seed},
+            "run": {"workers": 2, "nodes": POINTS[-1]},
+            "evaluation": {"at_nodes": POINTS, "every_checkpoint": False},
+        }
+        config = config_from(document, "the test")
+        run = create_run(config, RUNS, tmp_path / str(seed), planned_layout(config, endgame(path)))
+        train(run, endgame(path), Silent())
+        found.append([record["exploitability_mbb"] for record in run.read(EVALUATIONS)][: len(POINTS)])
+    assert_in_bands(np.mean(found, axis=0), (PUBLIC if path == SUBGAME_3 else OWN)["linear"])
 
 
 @pytest.mark.parametrize("path", [SUBGAME_3, RUNS / "games/river.txt"], ids=["subgame 3", "own"])

@@ -1,6 +1,8 @@
 """Whole hold'em: dealing on buckets, a run, its policy and queries, and what is refused."""
 
 import json
+import os
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -135,6 +137,19 @@ def test_what_cannot_be_is_refused_and_leaves_nothing(tmp_path, slot_abstraction
         told = capsys.readouterr().err
         assert message in told and "Traceback" not in told
         assert not (tmp_path / "run").exists()
+
+
+def test_a_damaged_abstraction_is_refused_and_leaves_nothing(tmp_path, slot_abstractions, capsys):
+    damaged = shutil.copytree(slot_abstractions[0], tmp_path / "damaged", copy_function=os.link)
+    victim = max((damaged / "river").rglob("bucket/c/*/*"), key=lambda path: path.stat().st_size)
+    content = bytearray(victim.read_bytes())
+    content[len(content) // 3] ^= 16
+    victim.unlink()
+    victim.write_bytes(content)
+    assert command("solve", write_config(tmp_path, damaged), "--run", tmp_path / "run") == 2
+    told = capsys.readouterr().err
+    assert "checksum" in told and "build the abstraction again" in told and "Traceback" not in told
+    assert not (tmp_path / "run").exists()
 
 
 def test_sizes_are_known_before_the_abstraction_is_built(tmp_path):

@@ -1,0 +1,78 @@
+"""The shipped recipe hunl-standard, stopped and resumed ten times by signals, beside an undisturbed run."""
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from abstraction.build import Builder
+from abstraction.recipe import load_recipe
+from mccfr.config import load_config
+from mccfr.games.build import configured_game
+from mccfr.plan import planned_layout
+from mccfr.results import evaluate_target
+from mccfr.training.report import Silent
+from mccfr.training.run import train
+from mccfr.training.rundir import EVALUATIONS, JOURNAL, METRICS, create_run, open_run
+from mccfr.training.status import run_status
+from mccfr.verification import problems_of
+
+RUNS = Path(__file__).resolve().parents[2] / "runs"
+NODES, FIRST = 6_000_000_000, 60_000_000
+STOPS = 10
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def abstraction(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("hunl-standard") / "buckets"
+    directory.mkdir()
+    Builder(load_recipe(RUNS / "abstractions/standard.toml"), directory, 2).build()
+    return directory
+
+
+def new_run(directory, abstraction):
+    """The recipe with fewer nodes, its curve measured at three points."""
+    changes = [f"run.nodes={NODES}", f'abstraction.path="{abstraction}"', "evaluation.boards=300"]
+    config = load_config(RUNS / "hunl-standard.toml", [*changes, f"evaluation.at_nodes=[{FIRST}, {NODES // 10}]"])
+    game = configured_game(config, RUNS)
+    return create_run(config, RUNS, directory, planned_layout(config, game)), game
+
+
+def resume_until_stopped(run, nodes):
+    """`mccfr resume` in a process of its own, interrupted once it has got so far; returns its exit status."""
+    command = [sys.executable, "-m", "mccfr", "resume", str(run.directory)]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    while process.poll() is None:
+        records = run.read(METRICS)
+        if records and records[-1]["nodes_touched"] >= nodes:
+            process.send_signal(signal.SIGTERM)
+            break
+        time.sleep(0.2)
+    return process.wait()
+
+
+def test_stopped_and_resumed_ten_times(tmp_path, abstraction):
+    whole, game = new_run(tmp_path / "whole", abstraction)
+    train(whole, game, Silent())
+    parts, _ = new_run(tmp_path / "parts", abstraction)
+    dice = random.Random(3)
+    for stop in sorted(dice.uniform(0.02, 0.9) for _ in range(STOPS)):
+        assert resume_until_stopped(parts, stop * NODES) == 75
+    assert resume_until_stopped(parts, 2 * NODES) == 0
+    status, undisturbed = run_status(open_run(parts.directory)), run_status(open_run(whole.directory))
+    assert status["state"] == "finished" and NODES <= status["nodes_touched"] < NODES + 1_000_000
+    assert status["period"] == undisturbed["period"] == status["nodes_touched"] // 10_000_000 + 1
+    events = [record["event"] for record in parts.read(JOURNAL) if "event" in record]
+    assert events.count("stopped") == STOPS and events.count("finished") == 1
+    assert problems_of(parts.directory) == []
+    curves = [[record["value_chips"] for record in run.read(EVALUATIONS)] for run in (whole, parts)]
+    assert len(curves[0]) == len(curves[1]) == 3
+    assert curves[0][1] > 0 and curves[1] == pytest.approx(curves[0], rel=0.1, abs=5)
+    beside = evaluate_target(parts.directory, "head-to-head", against=str(whole.directory), boards=300)
+    assert abs(beside["value_chips"]) < 0.1 * curves[0][2]
