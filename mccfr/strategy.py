@@ -90,14 +90,18 @@ def tabulate(game: Game, choose: Callable[[int, int], npt.ArrayLike]) -> Strateg
 
 
 def pure_strategy(game: Game, action: str) -> Strategy:
-    """The action of a label wherever there is one, else the first: always-call is "c"."""
+    """The action of a label wherever there is one, else the first that is no fold: always-call is "c".
+
+    Where limping is off the button may not call first, and raises by the smallest size.
+    """
     blocks = range(2 * game.tree.streets)
     probability = [np.zeros((int(game.buckets[b]), int(game.tree.row_slots[b]))) for b in blocks]
     weight = [np.ones((int(game.buckets[b]), int(game.tree.row_count[b]))) for b in blocks]
     arrays = game.tree.arrays
     for node in game.tree.decisions.tolist():
         labels = [game.tree.label[child] for child in game.tree.children(node)]
-        chosen = labels.index(action) if action in labels else 0
+        instead = next((k for k, label in enumerate(labels) if label != "f"), 0)
+        chosen = labels.index(action) if action in labels else instead
         probability[int(arrays.block[node])][:, int(arrays.slot[node]) + chosen] = 1
     return Strategy(tuple(probability), tuple(weight))
 

@@ -11,12 +11,14 @@ import pytest
 from abstraction.buckets import Abstraction
 from abstraction.cards import cards_text, combo_index
 from mccfr.cli import main
-from mccfr.config import AbstractionConfig, FlopHoldemGame, HoldemGame, config_from
+from mccfr.config import AbstractionConfig, FlopHoldemGame, HoldemGame, Menu, config_from
 from mccfr.games.build import configured_game
 from mccfr.games.holdem import flop_holdem, holdem
 from mccfr.plan import make_plan
 from mccfr.policy import Policy
+from mccfr.policy.source import StrategySource
 from mccfr.query import query
+from mccfr.strategy import pure_strategy
 from mccfr.training.rundir import open_run
 from mccfr.verification import problems_of
 
@@ -121,6 +123,19 @@ def test_head_to_head_on_the_command_line(trained, capsys):
     assert command("evaluate", trained / "run", "--method", "head-to-head", *same, "--json") == 0
     record = json.loads(capsys.readouterr().out)
     assert record["value_chips"] == pytest.approx(0, abs=1e-6)
+
+
+def test_always_call_never_folds_even_where_it_may_not_limp(slot_abstractions):
+    menu = Menu(first=("1p", "allin"), later=("1p", "allin"), limp=False)
+    game = holdem(HoldemGame(menu=menu), AbstractionConfig(str(slot_abstractions[1])), Path())
+    labels = [game.tree.label[child] for child in game.tree.children(0)]
+    assert labels == ["f", "r300", "r20000"]
+    source = StrategySource(game, pure_strategy(game, "c"))
+    assert source.probabilities(0, 0).tolist() == [0, 1, 0]
+    assert all(
+        source.probabilities(node, 0)[[game.tree.label[child] for child in game.tree.children(node)].index("c")] == 1
+        for node in game.tree.decisions[1:].tolist()
+    )
 
 
 def test_what_cannot_be_is_refused_and_leaves_nothing(tmp_path, slot_abstractions, capsys):
