@@ -18,6 +18,16 @@ from storage.checkpoint import Checkpoint, checkpoint_path, list_checkpoints, op
 _STREET_OF = {cards: street for street, cards in STREET_CARDS.items()}
 
 
+def unused(dtype: np.dtype[Any]) -> int:
+    """What stands in slots that share a card with the board: the largest value of the dtype."""
+    return int(np.iinfo(dtype).max)
+
+
+def bucket_dtype(buckets: int) -> np.dtype[Any]:
+    """uint16 where the numbers and the mark of unused slots fit, else uint32."""
+    return np.dtype(np.uint16 if buckets < unused(np.dtype(np.uint16)) else np.uint32)
+
+
 def is_abstraction(path: Path) -> bool:
     """Whether a directory holds at least the first stage of an abstraction."""
     return bool(list_checkpoints(Path(path) / STREETS[0]))

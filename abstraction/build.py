@@ -20,15 +20,13 @@ from abstraction.keeper import SECONDS, FileKeeper
 from abstraction.memory import recipe_bytes
 from abstraction.next_street import NextStreet
 from abstraction.recipe import STREETS, Recipe, build_order, check_recipe, parent_street, stage_document
-from abstraction.stages import Phases, StageMaker, bucket_dtype, lossless_table, unused
+from abstraction.stages import Phases, StageMaker, lossless_table
 from storage import durable
 from storage.checkpoint import Checkpoint, commit, newest_valid, next_number, sweep
 from storage.lock import RunLock
 from storage.manifest import content_hash
 from storage.schema import ArraySpec
 from storage.space import available_memory_bytes
-
-__all__ = ["Builder", "bucket_dtype", "lossless_flop", "unused"]
 
 FORMAT_VERSION = 2
 _AXES = {

@@ -38,7 +38,7 @@ _LOW_RANKS, _HIGH_RANKS = 7, 6
 _HIGH_SHIFT, _SUIT_SHIFT = 17, 32
 _LOW_BITS, _HIGH_BITS = (1 << 17) - 1, (1 << 14) - 1
 # Each suit's four bits start at 3, so that the fifth card of a suit sets the top one (and seven cards do not overflow).
-_SUIT_START = 0x3333 << _SUIT_SHIFT
+SUIT_START = 0x3333 << _SUIT_SHIFT
 _FLUSH_BITS = 0x8888 << _SUIT_SHIFT
 _RANK_SET = (1 << 13) - 1
 _PAIR, _TWO_PAIR, _TRIPS, _STRAIGHT, _FLUSH, _FULL_HOUSE, _QUADS, _STRAIGHT_FLUSH = range(1, 9)
@@ -170,7 +170,7 @@ def evaluator_tables() -> EvaluatorTables:
 @njit
 def board_sums(tables, board):
     """Key and suit sets (two int64) of the cards in an array: what `add_hand` and `strength_of_sums` continue from."""
-    key, suit_sets = np.int64(_SUIT_START), np.int64(0)
+    key, suit_sets = np.int64(SUIT_START), np.int64(0)
     for i in range(board.shape[0]):
         key += tables.card_key[board[i]]
         suit_sets |= tables.card_suit_set[board[i]]
@@ -215,7 +215,7 @@ def showdown(tables, deal):
 
     Inlined, and takes the whole deal: passing slices to a compiled call costs several times the evaluation.
     """
-    key, suit_sets = np.int64(_SUIT_START), np.int64(0)
+    key, suit_sets = np.int64(SUIT_START), np.int64(0)
     for i in range(4, 9):
         key += tables.card_key[deal[i]]
         suit_sets |= tables.card_suit_set[deal[i]]
@@ -269,7 +269,7 @@ def fill_board_strengths(tables, board, out):
 def fill_strengths(tables, cards, out):
     """Write the strength of each row of cards [N, 5..7] int8 into out [N] int32."""
     for row in range(cards.shape[0]):
-        key, suit_sets = np.int64(_SUIT_START), np.int64(0)
+        key, suit_sets = np.int64(SUIT_START), np.int64(0)
         for i in range(cards.shape[1]):  # not `board_sums`: a slice for each row would take most of the time
             key += tables.card_key[cards[row, i]]
             suit_sets |= tables.card_suit_set[cards[row, i]]

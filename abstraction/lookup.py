@@ -16,7 +16,6 @@ from math import comb
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir
 from numpy.typing import ArrayLike, NDArray
 
 from abstraction.boards import (
@@ -31,9 +30,10 @@ from abstraction.boards import (
     suit_permutations,
 )
 from abstraction.cards import CARD_COUNT, COMBO_COUNT
-from abstraction.evaluator import _SUIT_START, strength_of_sums
-from abstraction.jit import inline_njit, intrinsic, njit, types
+from abstraction.evaluator import SUIT_START, strength_of_sums
+from abstraction.jit import inline_njit, njit
 from abstraction.parallel import kernel_array
+from abstraction.prefetch import prefetch_to_read
 
 if TYPE_CHECKING:  # kernels are compiled anew when a module they import changes: buckets brings in all of storage
     from abstraction.buckets import Abstraction
@@ -84,23 +84,6 @@ class BucketTables(NamedTuple):
 # --- kernels ---
 
 
-@intrinsic
-def prefetch(typing_context, array, index):
-    """Ask the processor for the cache line of array[index], to be read soon; nothing is read or checked."""
-
-    def codegen(context, builder, signature, arguments):
-        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        place = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
-        number = ir.IntType(32)
-        name = "llvm.prefetch.p0"
-        kind = ir.FunctionType(ir.VoidType(), [place.type, number, number, number])
-        function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
-        builder.call(function, [place, number(0), number(3), number(1)])  # read, keep in all caches, data
-        return context.get_dummy_value()
-
-    return types.void(array, types.int64), codegen
-
-
 @inline_njit
 def _nested_ranks(choose, a, b, c, d, e):
     """Ranks (`abstraction.boards`) of the first three, the first four and all five of five cards.
@@ -148,7 +131,7 @@ def _ask_locations(tables, deals, first, count, ranks):
         start = tables.location_first[cards]
         for i in range(count):
             ranks[cards, i] += start
-            prefetch(location, ranks[cards, i])
+            prefetch_to_read(location, ranks[cards, i])
 
 
 @njit
@@ -165,11 +148,11 @@ def _ask_buckets(tables, deals, first, count, ranks, places):
             place_1 = row + _slot(card_image, permutation, deals[k, 2], deals[k, 3])
             places[2 * street, i], places[2 * street + 1, i] = place_0, place_1
             if is_wide:
-                prefetch(wide, place_0)
-                prefetch(wide, place_1)
+                prefetch_to_read(wide, place_0)
+                prefetch_to_read(wide, place_1)
             else:
-                prefetch(narrow, place_0)
-                prefetch(narrow, place_1)
+                prefetch_to_read(narrow, place_0)
+                prefetch_to_read(narrow, place_1)
 
 
 @njit
@@ -225,7 +208,7 @@ def showdown_result(evaluator, deals, k, board_cards):
 
     `evaluator`: `abstraction.evaluator.EvaluatorTables`.
     """
-    key, suit_sets = np.int64(_SUIT_START), np.int64(0)
+    key, suit_sets = np.int64(SUIT_START), np.int64(0)
     for i in range(4, 4 + board_cards):
         key += evaluator.card_key[deals[k, i]]
         suit_sets |= evaluator.card_suit_set[deals[k, i]]

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abstraction.boards import STREET_CARDS, board_classes, canonical_boards, preflop_classes, used_slots
+from abstraction.buckets import bucket_dtype, unused
 from abstraction.cards import COMBO_COUNT, combo_table
 from abstraction.clustering.assign import group_members, nearest_centres
 from abstraction.clustering.keeping import Keeper
@@ -71,16 +72,6 @@ class Stage(NamedTuple):
     """bucket [boards, 1326]; hands and equity [K]; centres [K, D] where hands were clustered"""
     facts: dict[str, Any]
     """for `mccfr abstraction info`"""
-
-
-def unused(dtype: np.dtype[Any]) -> int:
-    """What stands in slots that share a card with the board: the largest value of the dtype."""
-    return int(np.iinfo(dtype).max)
-
-
-def bucket_dtype(buckets: int) -> np.dtype[Any]:
-    """uint16 where the numbers and the mark of unused slots fit, else uint32."""
-    return np.dtype(np.uint16 if buckets < unused(np.dtype(np.uint16)) else np.uint32)
 
 
 class StageMaker:

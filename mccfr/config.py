@@ -207,6 +207,7 @@ class SolverConfig(_Table, frozen=True):
     updates: Literal["alternating", "simultaneous"] = "alternating"
     dtype: Literal["float32", "float64"] = "float64"
     pruning: Literal["none", "partial", "regret-based"] = "none"
+    best_response: Literal["none", "player-0", "player-1", "zero-reach"] = "none"  # CFR-BR, or where own reach is 0
     prune_threshold: int = 25  # regret-based: shortest interval that is worth skipping, in iterations
 
 
@@ -217,6 +218,8 @@ class TablesConfig(_Table, frozen=True):
     live_dir: str = "auto"  # "auto": /dev/shm where it is large enough, else anonymous shared memory
     regret_dtype: Literal["float32", "float64"] = "float32"
     sum_dtype: Literal["auto", "float32", "float64"] = "auto"
+    strategy_sums: Literal["all", "preflop"] = "all"  # streets that keep them; the others' average is of snapshots
+    snapshot_nodes: int | None = None  # with "preflop": a checkpoint at every multiple of so many nodes stays for good
     checkpoint_compression: Literal["auto", "none"] = "auto"  # auto: zstd in Zarr, gzip in HDF5; none: raw cells
 
 
@@ -347,7 +350,7 @@ def ignored_keys(solver: SolverConfig) -> list[str]:
         "public-chance-sampling": period | {"floored_regrets", "skip_below"},
         "cfr": {
             *("variant", "regret_minimiser", "optimistic", "averaging_power", "updates", "dtype", "pruning"),
-            "prune_threshold",
+            *("prune_threshold", "best_response"),
         },
     }[solver.algorithm]
     if solver.algorithm == "cfr" or solver.discount == "dcfr":
@@ -485,6 +488,24 @@ def _problems(config: Config) -> list[str]:
         (config.evaluation.boards >= 2, "evaluation.boards", config.evaluation.boards, "at least 2"),
         (0 <= config.evaluation.seed < 2**63, "evaluation.seed", config.evaluation.seed, "0 to 2**63 - 1"),
         (bool(tables.live_dir), "tables.live_dir", tables.live_dir, '"auto" or a directory'),
+        (
+            tables.strategy_sums == "all" or solver.algorithm in ("external-sampling", "outcome-sampling"),
+            "tables.strategy_sums",
+            tables.strategy_sums,
+            f"'all' with solver.algorithm = {solver.algorithm!r}",
+        ),
+        (
+            tables.strategy_sums == "all" or (tables.snapshot_nodes is not None and tables.snapshot_nodes >= 1),
+            "tables.snapshot_nodes",
+            tables.snapshot_nodes,
+            "a number of nodes, at least 1, with tables.strategy_sums = 'preflop'",
+        ),
+        (
+            tables.strategy_sums == "preflop" or tables.snapshot_nodes is None,
+            "tables.snapshot_nodes",
+            tables.snapshot_nodes,
+            "left out unless tables.strategy_sums = 'preflop'",
+        ),
     ]
     return [
         f"{key} = {value!r} is not allowed: it must be {allowed}" for good, key, value, allowed in checks if not good

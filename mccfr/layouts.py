@@ -6,7 +6,7 @@ import numpy.typing as npt
 from mccfr.config import Config
 from mccfr.fullwidth import configured
 from mccfr.games.game import Game
-from mccfr.tables import AUTO_WIDE_BYTES, TableLayout, make_layout
+from mccfr.tables import AUTO_WIDE_BYTES, NO_SUMS, TableLayout, choose_wide, make_layout
 from mccfr.vector import public_chance
 
 
@@ -22,7 +22,18 @@ def table_layout(config: Config, game: Game, wide: npt.NDArray[np.uint8] | None 
         case "public-chance-sampling":
             return _public_chance(config, game)
     lazy = config.solver.discount == "dcfr"
+    if config.tables.strategy_sums == "preflop":
+        wide = _first_street_only(game, choose_wide(game, config.tables.sum_dtype) if wide is None else wide)
     return make_layout(game, lazy=lazy, regret_dtype=config.tables.regret_dtype, wide=wide)
+
+
+def _first_street_only(game: Game, wide: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """`wide` [B] with NO_SUMS after the first street."""
+    if game.tree.streets < 2:
+        raise ValueError(
+            f"tables.strategy_sums = 'preflop' needs a game of several streets, and {game.name} has one: use 'all'"
+        )
+    return np.where(np.arange(len(wide)) < 2, wide, NO_SUMS).astype(np.uint8)
 
 
 def _public_chance(config: Config, game: Game) -> TableLayout:

@@ -56,6 +56,12 @@ def strategy_bytes(game: Game, method: str) -> int:
     return 8 * cells * (2 if method == "head-to-head" else 1)
 
 
+def evaluation_bytes(config: Config, game: Game, layout: TableLayout) -> int:
+    """Memory that an evaluation needs: its strategies, and a table of a snapshot where those make the average."""
+    largest = max((spec.nbytes for spec in layout.specs), default=0)
+    return strategy_bytes(game, config.evaluation.method) + (largest if config.tables.snapshot_nodes else 0)
+
+
 def bucket_table_bytes(game: Game) -> int:
     """Memory of the bucket tables that all processes of a run share; 0 in games that list their hands."""
     return game.cards.layout.length_bytes if isinstance(game.cards, HoldemDeck) else 0
@@ -81,8 +87,8 @@ def make_plan(config: Config, base: Path) -> dict[str, Any]:
         "checkpoint_bytes": layout.nbytes,  # before compression
         "checkpoint_seconds": layout.nbytes / COMMIT_BYTES_PER_SECOND[kind],
         "checkpoint_pause_seconds": layout.nbytes / COPY_BYTES_PER_SECOND,
-        "checkpoints_kept": checkpoints_kept(config),
-        "disk_bytes": disk_bytes(config, layout),
+        "checkpoints_kept": checkpoints_kept(config, game),
+        "disk_bytes": disk_bytes(config, game, layout),
         **_time(config, game, forecast(game, config.solver.algorithm)),
     }
 
@@ -102,7 +108,7 @@ def _memory(config: Config, game: Game, layout: TableLayout) -> dict[str, int]:
     sums = sum(spec.nbytes for spec in layout.specs if spec.name.startswith("strategy_sum")) if copy else 0
     points = config.evaluation
     asked = points.every_checkpoint or points.at_end or points.at_nodes or points.at_iterations
-    strategies = strategy_bytes(game, points.method) if asked else 0
+    strategies = evaluation_bytes(config, game, layout) if asked else 0
     least = tables + beside_bytes(config, game)
     return {
         "bucket_table_bytes": bucket_table_bytes(game),
@@ -116,9 +122,7 @@ def _memory(config: Config, game: Game, layout: TableLayout) -> dict[str, int]:
 
 def _time(config: Config, game: Game, expected: Forecast | None) -> dict[str, Any]:
     """Time and visits at the run's limit in nodes, or in iterations where it has only that."""
-    speed, nodes = NODES_PER_SECOND * max(1, config.run.workers), config.run.nodes
-    if nodes is None and config.run.iterations is not None and expected is not None:
-        nodes = round(config.run.iterations * expected.nodes)
+    speed, nodes = NODES_PER_SECOND * max(1, config.run.workers), _nodes(config, expected)
     found: dict[str, Any] = {
         "seconds": None if nodes is None else nodes / speed,
         "nodes_per_second_assumed": speed,
@@ -137,20 +141,39 @@ def _time(config: Config, game: Game, expected: Forecast | None) -> dict[str, An
     return found
 
 
+def _nodes(config: Config, expected: Forecast | None) -> int | None:
+    """Nodes of the whole run, by its limit in nodes, or else in iterations; None where it has neither."""
+    if config.run.nodes is None and config.run.iterations is not None and expected is not None:
+        return round(config.run.iterations * expected.nodes)
+    return config.run.nodes
+
+
 def beside_bytes(config: Config, game: Game) -> int:
     """Memory that a run cannot do without beside its live tables: bucket tables and processes."""
     return bucket_table_bytes(game) + _processes(config) * _PROCESS_BYTES
 
 
-def checkpoints_kept(config: Config) -> int:
-    """Checkpoints that stay for good: one for each evaluation point where `evaluation.keep` is set."""
+def checkpoints_kept(config: Config, game: Game) -> int:
+    """Checkpoints that stay for good: of evaluation points where `evaluation.keep` is set, and snapshots.
+
+    A run without a limit in nodes or iterations takes snapshots for as long as its seconds last at the assumed speed;
+    where it has no limit at all, one is counted.
+    """
     points = config.evaluation
-    return len(set(points.at_nodes)) + len(set(points.at_iterations)) if points.keep else 0
+    kept = len(set(points.at_nodes)) + len(set(points.at_iterations)) if points.keep else 0
+    every = config.tables.snapshot_nodes
+    if every is None:
+        return kept
+    nodes = _nodes(config, forecast(game, config.solver.algorithm))
+    if nodes is None:
+        speed = NODES_PER_SECOND * max(1, config.run.workers)
+        nodes = every if config.run.seconds is None else round(config.run.seconds * speed)
+    return kept + nodes // every
 
 
-def disk_bytes(config: Config, layout: TableLayout) -> int:
+def disk_bytes(config: Config, game: Game, layout: TableLayout) -> int:
     """Disk that a run's checkpoints take at most, one more than are kept while the newest is written."""
-    return (config.run.keep_checkpoints + 1 + checkpoints_kept(config)) * layout.nbytes
+    return (config.run.keep_checkpoints + 1 + checkpoints_kept(config, game)) * layout.nbytes
 
 
 def room_problem(config: Config, game: Game, layout: TableLayout, directory: Path) -> str | None:
@@ -169,10 +192,11 @@ def room_problem(config: Config, game: Game, layout: TableLayout, directory: Pat
         return getattr(error, "strerror", None) or str(error)
     there = next(path for path in (directory.absolute(), *directory.absolute().parents) if path.is_dir())
     saved = sum(path.stat().st_size for path in (directory / "checkpoints").rglob("*") if path.is_file())
-    needed, free = max(0, disk_bytes(config, layout) - saved), space.free_bytes(there)
+    needed, free = max(0, disk_bytes(config, game, layout) - saved), space.free_bytes(there)
     if needed <= free:
         return None
+    raise_it = "raise tables.snapshot_nodes, " if tables.snapshot_nodes else ""
     return (
         f"the run's checkpoints need up to {needed:,} bytes of disk and {there} has {free:,} bytes free: lower "
-        "run.keep_checkpoints, free some, or choose another directory with --run"
+        f"run.keep_checkpoints, {raise_it}free some, or choose another directory with --run"
     )

@@ -13,7 +13,7 @@ from mccfr.export import export
 from mccfr.games.game import Game
 from mccfr.policy import Policy, is_policy
 from mccfr.strategy import Strategy, pure_strategy, uniform_strategy
-from mccfr.training.averages import is_averaged, run_average
+from mccfr.training.averages import checkpoint_average
 from mccfr.training.rundir import CHECKPOINTS, Run, is_run, open_run
 from storage.checkpoint import Checkpoint, checkpoint_path, is_checkpoint, list_checkpoints, open_checkpoint
 
@@ -41,10 +41,7 @@ def read_tables(checkpoint: Checkpoint, kind: str = "") -> dict[str, npt.NDArray
 
 def checkpoint_strategy(run: Run, game: Game, checkpoint: Checkpoint) -> Strategy:
     """The average strategy of a run's checkpoint."""
-    solver, state = run.config.solver, checkpoint.state
-    needed = [spec.name for spec in checkpoint.specs if is_averaged(solver, spec.name)]
-    tables = {name: checkpoint.read(name) for name in needed}
-    return run_average(game, solver, checkpoint.specs, tables, state["nodes_touched"], state["iterations"])
+    return checkpoint_average(game, run.config, checkpoint)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,8 @@ _LINE_CELLS = 16  # float32 cells of a cache line
 AUTO_WIDE_BYTES = 64 << 20
 """`sum_dtype = "auto"` gives float64 to every block whose sums fit in this: precision that costs next to nothing."""
 
+NO_SUMS = 3
+"""In `TableArrays.wide`: a block without strategy sums.  (1 + it) & 3 is 0, which spares outcome sampling a branch."""
 
 SLOT_FIRST = ("slot", "bucket")
 """Axes of full-width tables: hands of a slot lie together."""
@@ -35,7 +37,7 @@ class TableArrays(NamedTuple):
     regret_base, sum_base, regret_stamp_base, sum_stamp_base  [B] int64
     width       [B] int64               cells from one bucket to the next
     rows        [B] int64               stamps from one bucket to the next
-    wide        [B] uint8               1: the block's sums are in wide_sum
+    wide        [B] uint8               1: the block's sums are in wide_sum, 0: in narrow_sum, NO_SUMS: it keeps none
     """
 
     regret: npt.NDArray[np.floating]
@@ -98,18 +100,23 @@ def padded_width(game: Game) -> npt.NDArray[np.int64]:
 def make_layout(
     game: Game, *, lazy: bool, regret_dtype: str = "float32", wide: npt.NDArray[np.uint8] | None = None
 ) -> TableLayout:
-    """Schema of the tables of `game`; `lazy`: with stamps; `wide` [B]: sums in float64 (None: `choose_wide` "auto")."""
+    """Schema of the tables of `game`.
+
+    lazy  with stamps
+    wide  [B] where sums are in float64, or NO_SUMS; None: `choose_wide` "auto"
+    """
     buckets, width, rows = game.buckets, padded_width(game), game.tree.row_count
     wide = choose_wide(game, "auto") if wide is None else wide
     specs = []
     for block in map(int, np.flatnonzero(rows)):
         shape, stamps = (int(buckets[block]), int(width[block])), (int(buckets[block]), int(rows[block]))
-        sums = "float64" if wide[block] else "float32"
-        specs.append(ArraySpec(table_name("regret", block), shape, regret_dtype, ("bucket", "slot")))
-        specs.append(ArraySpec(table_name("strategy_sum", block), shape, sums, ("bucket", "slot")))
+        kinds = {"regret": regret_dtype}
+        if wide[block] != NO_SUMS:
+            kinds["strategy_sum"] = "float64" if wide[block] else "float32"
+        specs += [ArraySpec(table_name(kind, block), shape, dtype, ("bucket", "slot")) for kind, dtype in kinds.items()]
         if lazy:
-            specs.append(ArraySpec(table_name("regret_stamp", block), stamps, "uint32", ("bucket", "row")))
-            specs.append(ArraySpec(table_name("strategy_sum_stamp", block), stamps, "uint32", ("bucket", "row")))
+            names = [table_name(f"{kind}_stamp", block) for kind in kinds]
+            specs += [ArraySpec(name, stamps, "uint32", ("bucket", "row")) for name in names]
     return TableLayout(tuple(specs), width.astype(np.int64), rows.astype(np.int64), wide)
 
 

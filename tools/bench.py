@@ -17,6 +17,8 @@ import rich_click as click
 from bench_abstraction import abstraction
 from bench_checkpoint import checkpoint, lost_updates
 from bench_kernel import kernel
+from bench_public_chance import public_chance
+from bench_vector import vector
 
 from mccfr.config import Config, config_from
 from mccfr.games.build import build_game
@@ -187,7 +189,7 @@ def formats(game: Path, rounds: int, seconds: float) -> None:
     _report(f"{game.name}, table formats", hdf5, zarr, "nodes/s", ("HDF5", "Zarr"))
 
 
-for command in (abstraction, kernel, checkpoint, lost_updates):
+for command in (abstraction, kernel, vector, public_chance, checkpoint, lost_updates):
     bench.add_command(command)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import rich_click as click
 
 from abstraction.boards import BOARD_COUNTS, preflop_classes
-from abstraction.build import bucket_dtype
+from abstraction.buckets import bucket_dtype
 from abstraction.cards import COMBO_COUNT
 from mccfr.config import config_from
 from mccfr.games.build import configured_game

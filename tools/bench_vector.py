@@ -20,86 +20,57 @@ import rich_click as click
 
 from abstraction.jit import njit
 from mccfr.config import HoldemSubgame
-from mccfr.fullwidth.street_walk import Traversal, _other_strategy, _own_strategy, _regrets, _rows, ascend, descend
+from mccfr.fullwidth.street_walk import Traversal, ascend, descend, terminals
 from mccfr.fullwidth.variants import PRESETS, variant
 from mccfr.fullwidth.vector_cfr import DTYPES, VectorCfr, memory
 from mccfr.games.build import build_game
 from mccfr.games.game import Game
-from mccfr.tree import DECISION, TERMINAL
-from mccfr.vector.range_sums import range_fold_values, range_showdown_values, run_totals, sum_range
 
 ROOT = Path(__file__).resolve().parent.parent
 ENDGAME = ROOT / "runs" / "games" / "river.txt"
-PHASES = ("opponent's strategies", "own strategies and averages", "sums of ranges", "folds and showdowns", "regrets")
-OTHER, OWN, SUMS, TERMINALS, REGRETS = range(len(PHASES))
-WALK = len(PHASES)  # instead of a phase: a whole walk of every subtree
+PHASES = ("way down", "terminals", "way up")
+"""Strategies, averages and ranges; sums of ranges, folds and showdowns; values and regrets."""
 
 
 # --- where the time goes ---
 
 
 @njit
-def _members(field, traversal, scratch, street, at, phase):
-    """Do one phase of a walk of a last-street subtree on a board, at = (subtree, board), as often as the walk does."""
-    (subtree, board), ranges, player, subtrees = at, field.ranges, traversal.player, field.subtrees
-    base, top, summed = subtrees.member_first[subtree], scratch.member_first[street], -1
-    for m in range(subtrees.member_first[subtree + 1] - base - 1, -1, -1):
-        if subtrees.kind[base + m] == DECISION:
-            own, child = subtrees.player[base + m] == player, top + subtrees.child[base + m]
-            rows = _rows(field, player if own else 1 - player, subtree, base + m, board, traversal.in_place)
-            place = scratch.cell_first[street] + subtrees.slot[base + m]
-            if phase == OTHER and not own:
-                _other_strategy(field, traversal, street, board, rows, scratch, top)
-            elif phase == OWN and own:
-                _own_strategy(field, traversal, street, board, rows, scratch, place, scratch.own_reach[top])
-            elif phase == REGRETS and own:
-                _regrets(field, traversal, street, board, rows, scratch, top + m, child)
-        elif subtrees.kind[base + m] == TERMINAL:
-            here = scratch.other_range[top + m]
-            reach, out, chips = scratch.other_reach[here], scratch.value[top + m], subtrees.showdown[base + m]
-            if phase == SUMS and here != summed:
-                total = sum_range(ranges, 1 - player, board, reach, scratch.sums)
-                run_totals(ranges, 1 - player, board, total, scratch.sums)
-                summed = here
-            elif phase == TERMINALS and chips == 0.0:
-                range_fold_values(ranges, player, board, reach, reach[0], scratch.sums, chips, out)
-            elif phase == TERMINALS:
-                range_showdown_values(ranges, player, board, reach[0], scratch.sums, chips, out)
-
-
-@njit
-def _last_street(field, traversal, scratch, boards, phase):
-    """A phase, or the whole walk, of all last-street subtrees on boards[0] .. boards[1]-1."""
+def _last_street(field, traversal, scratch, boards, phases):
+    """The first so many phases of a walk of all last-street subtrees on boards[0] .. boards[1]-1."""
     street = field.weight.shape[0] - 1
     for subtree in range(field.subtrees.street.shape[0]):
         if field.subtrees.street[subtree] == street:
             for board in range(boards[0], boards[1]):
-                if phase == WALK:
-                    descend(field, traversal, street, subtree, board, scratch)
+                descend(field, traversal, street, subtree, board, scratch)
+                if phases > 1:
+                    terminals(field, traversal, street, subtree, board, scratch)
+                if phases > 2:
                     ascend(field, traversal, street, subtree, board, scratch)
-                else:
-                    _members(field, traversal, scratch, street, (subtree, board), phase)
 
 
 def profile(cfr: VectorCfr, rounds: int) -> dict[str, float]:
-    """Processor seconds an iteration spends in each phase on the last street, phases timed apart; changes tables."""
+    """Processor seconds that the phases of an iteration take on the last street, each less the one before.
+
+    Every subtree is given the whole ranges.  Tables are changed.
+    """
     prepared, last = cfr._prepared, cfr.public.streets - 1
     scratch = prepared.new_scratch(range(cfr.public.streets))
     first = int(prepared.boards[:last].sum())
     boards, step = (np.int64(first), np.int64(first + prepared.boards[last])), cfr.variant.step(cfr.iteration + 1)
-    for side in range(2):
-        scratch.hand_reach[side, last] = prepared.field.reach[side]
-    seconds = {}
-    for phase, name in ((WALK, "last street"), *enumerate(PHASES)):
+    seconds = []
+    for phases in range(1, 1 + len(PHASES)):
         least = np.inf
         for _ in range(rounds + 1):  # the first one compiles
             began = time.process_time()
             for player in range(2):
+                for side in range(2):
+                    scratch.hand_reach[side, last] = prepared.field.reach[player if side == 0 else 1 - player]
                 traversal = Traversal(player, int(cfr.in_place), step, cfr._views[player])
-                _last_street(prepared.field, traversal, scratch, boards, phase)
+                _last_street(prepared.field, traversal, scratch, boards, phases)
             least = min(least, time.process_time() - began)
-        seconds[name] = least
-    return seconds
+        seconds.append(least)
+    return dict(zip(PHASES, np.diff(seconds, prepend=0).tolist(), strict=True))
 
 
 # --- iterations ---
@@ -164,10 +135,9 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
             speedup = taken["speedup"]
             line += f", {speedup['median']:.2f} times as fast ({speedup['lowest']:.2f} to {speedup['highest']:.2f})"
         yield line
-    whole = found["profile"]["last street"]
-    parts = [f"{name} {found['profile'][name] / whole:.0%}" for name in PHASES]
-    rest = 1 - sum(found["profile"][name] for name in PHASES) / whole
-    yield f"    last street {whole * 1e3:.3f} ms: {', '.join(parts)}, ranges, values and the rest {rest:.0%}"
+    whole = sum(found["profile"].values())
+    parts = [f"{name} {spent / whole:.0%}" for name, spent in found["profile"].items()]
+    yield f"    last street {whole * 1e3:.3f} ms: {', '.join(parts)}"
 
 
 # --- compiling ---

@@ -251,6 +251,29 @@ def _pruning(request: Request) -> Figure:
     )
 
 
+def _zero_reach(request: Request) -> Figure:
+    """Best responses where a player's own reach is 0, over iterations."""
+    last = {"small": 4096, "paper": 65536}[request.size]
+    variants = [
+        _preset(f"{name}{text}", preset, f"solver.best_response={key}")
+        for name, preset in (("CFR", "cfr"), ("CFR+", "cfr+"))
+        for text, key in (("", "none"), (", zero-reach best response", "zero-reach"))
+    ]
+    document = {
+        "game": _LEDUC["Leduc"],
+        "solver": {"algorithm": "cfr", "updates": "simultaneous", "pruning": "partial"},  # nodes of histories for all
+        "run": {"workers": request.workers or 0},
+        "compare": {"title": "Leduc", "x": "iterations", "y": _MEASURES, "at": powers(last), "variant": variants},
+    }
+    return Figure(
+        "A best response where own reach is zero, on Leduc",
+        {"Leduc": document},
+        [View("Leduc", axis, "nash_conv_chips") for axis in ("iterations", "nodes")],
+        [Comparison(f"{name}, zero-reach best response", name, last / 4, last) for name in ("CFR", "CFR+")],
+        columns=2,
+    )
+
+
 def _thresholds(request: Request) -> Figure:
     variants = [
         _preset(f"{name}, threshold {threshold}", preset, f"solver.prune_threshold={threshold}")
@@ -293,6 +316,7 @@ def _entries() -> dict[str, Entry]:
         )
     found["matrix"] = Entry("D: the matrix game [[1, 0.9], [-0.7, 1]]", _matrix)
     found["pruning-1"] = Entry("P figure 1: regret-based against partial pruning on Leduc and Leduc-5", _pruning)
+    found["pruning-a"] = Entry("P appendix A: best responses where own reach is zero, on Leduc", _zero_reach)
     found["pruning-b"] = Entry("P appendix B: thresholds of regret-based pruning on Leduc-5", _thresholds)
     return found
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from abstraction.clustering.metric import EMD
 from abstraction.jit import inline_njit, intrinsic, njit, types
+from abstraction.prefetch import prefetch_to_read
 
 LANES = 32
 """Centres measured together: two vectors of 16, enough sums under way to hide the latency of an addition."""
@@ -86,29 +87,11 @@ _l2_lanes = intrinsic(_lanes(_square))
 _emd_lanes = intrinsic(_lanes(_absolute))
 
 
-@intrinsic
-def _prefetch_line(typing_context, points, row, dimensions, column):
-    """Ask for the cache line that holds points[row, column]."""
-
-    def codegen(context, builder, signature, arguments):
-        array, row_, dimensions_, column_ = arguments
-        data = context.make_array(signature.args[0])(context, builder, array).data
-        place = builder.gep(data, [builder.add(builder.mul(row_, dimensions_), column_)])
-        place = builder.bitcast(place, ir.IntType(8).as_pointer())
-        name = "llvm.prefetch.p0"
-        kind = ir.FunctionType(ir.VoidType(), [place.type, _I32, _I32, _I32])
-        prefetch = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
-        builder.call(prefetch, [place, _I32(0), _I32(3), _I32(1)])
-        return context.get_dummy_value()
-
-    return types.void(points, types.int64, types.int64, types.int64), codegen
-
-
 @inline_njit
 def prefetch_point(points, row):
     """Ask for the memory of points[row], float32: rows in no order cost a miss each otherwise, more than their sums."""
     for column in range(0, points.shape[1], 16):
-        _prefetch_line(points, row, points.shape[1], column)
+        prefetch_to_read(points, row * points.shape[1] + column)
 
 
 @inline_njit

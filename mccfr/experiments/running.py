@@ -110,8 +110,8 @@ def _conduct(experiment: Experiment, out: Path, reporter: Reporter, noted: list[
     built: tuple[Any, Game] | None = None
     for number, (seed, variant) in enumerate(todo, 1):
         config = experiment.run_config(variant, seed)
-        described = to_document(config)
-        key = (described["game"], described["abstraction"], config.solver.algorithm, config.solver.pruning)
+        described, solver = to_document(config), config.solver
+        key = (described["game"], described["abstraction"], solver.algorithm, solver.pruning, solver.best_response)
         if built is None or built[0] != key:
             built = (key, configured_game(config, Path()))
         run = _open(config, run_path(out, variant, seed), built[1])

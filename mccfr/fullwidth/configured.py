@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from mccfr.config import SolverConfig
 from mccfr.fullwidth import vector_cfr
-from mccfr.fullwidth.history_cfr import HistoryCfr, history_tables
+from mccfr.fullwidth.history_cfr import HistoryCfr, check_best_response, history_tables
 from mccfr.fullwidth.pruned_cfr import PrunedCfr, pruned_tables
 from mccfr.fullwidth.variants import Variant, variant, warnings
 from mccfr.games.game import Game
@@ -59,11 +59,32 @@ def variant_warnings(config: SolverConfig) -> list[str]:
 def table_specs(game: Game, config: SolverConfig) -> tuple[ArraySpec, ...]:
     """Names, shapes (slots first) and dtypes of the tables; `ValueError` for what the game does not allow."""
     chosen = variant_of(config)
+    _check_best_response(game, config)
     if config.pruning == "regret-based":
         return pruned_tables(game, chosen)
     if game.cards is None:
         return history_tables(game, chosen, config.dtype)
     return vector_cfr.table_specs(game, chosen, config.dtype)
+
+
+def _check_best_response(game: Game, config: SolverConfig) -> None:
+    """`ValueError` for best responses where they do not go together with the rest, or where none would be played."""
+    try:
+        check_best_response(config.best_response, variant_of(config))
+    except ValueError as error:
+        raise ValueError(f"solver.{error}") from None
+    if config.best_response == "none":
+        return
+    if config.pruning == "regret-based":
+        raise ValueError(
+            f"solver.best_response = {config.best_response!r} with solver.pruning = 'regret-based', which plays best "
+            "responses of its own: choose pruning = 'partial' or 'none'"
+        )
+    if game.cards is not None:
+        raise ValueError(
+            f"solver.best_response = {config.best_response!r} goes over histories, and {game.name} deals cards beside "
+            "its tree: set solver.pruning = 'partial', which puts them into it and changes no result"
+        )
 
 
 def table_layout(game: Game, config: SolverConfig) -> TableLayout:
@@ -83,9 +104,15 @@ def make_full_width(
         threshold = float(config.prune_threshold)
         return PrunedCfr(game, chosen, threshold=threshold, tables=tables, iteration=iteration, nodes_touched=nodes)
     if game.cards is None:
-        partial = config.pruning == "partial"
         return HistoryCfr(
-            game, chosen, config.dtype, partial_pruning=partial, tables=tables, iteration=iteration, nodes_touched=nodes
+            game,
+            chosen,
+            config.dtype,
+            partial_pruning=config.pruning == "partial",
+            best_response=config.best_response,
+            tables=tables,
+            iteration=iteration,
+            nodes_touched=nodes,
         )
     return vector_cfr.VectorCfr(game, chosen, config.dtype, threads, tables, iteration)
 

@@ -13,6 +13,9 @@ Partial pruning (Brown & Sandholm 2015, sections 1 and 2.2) leaves out histories
 their counterfactual values are 0.  Nothing else changes, so regrets and average strategies are those of the whole
 traversal; own reach enters the average wherever it is positive, visited or not.
 
+With `best_response`, a player answers with a best response everywhere (CFR-BR) or where his own reach is 0
+(`mccfr.fullwidth.responding`).
+
 Exact in float64; tables in float32 are read and written as such, values are float64 throughout.
 """
 
@@ -33,6 +36,7 @@ from mccfr.fullwidth.minimisers import (
     update_average,
     update_regrets,
 )
+from mccfr.fullwidth.responding import respond
 from mccfr.fullwidth.sequences import Sequences, sequence_form
 from mccfr.fullwidth.variants import Variant
 from mccfr.games.game import Game
@@ -44,6 +48,12 @@ from storage.schema import ArraySpec
 BOTH = 2
 """Traverser of a simultaneous update; else 0 or 1."""
 
+BEST_RESPONSES = ("none", "player-0", "player-1", "zero-reach")
+"""Who plays best responses: nobody, one of the players everywhere (CFR-BR), or both where their own reach is 0."""
+
+NOBODY = -1
+"""Responder of CFR without one; else 0 or 1."""
+
 _BATCH = 1024  # iterations of one call: their steps are made ahead
 _DTYPES = ("float32", "float64")
 
@@ -53,6 +63,7 @@ class Side(NamedTuple):
 
     starts      [R+1] int64      first slot of each row, and the end of the last
     above       [R] int64        slot of the own action before each row, or NO_SLOT
+    last        [N] int32        slot of the own action before each node of the tree, or NO_SLOT
     tables      Tables [S, 1]    regrets, basis and strategy sums
     sigma       [S, 1]           the current strategy, in the tables' dtype: a part of the walk's
     increment   [S, 1] float64   counterfactual values of this traversal, 0 between traversals: a part of the walk's
@@ -62,6 +73,7 @@ class Side(NamedTuple):
 
     starts: npt.NDArray[np.int64]
     above: npt.NDArray[np.int64]
+    last: npt.NDArray[np.int32]
     tables: Tables
     sigma: npt.NDArray[np.floating]
     increment: npt.NDArray[np.float64]
@@ -91,12 +103,14 @@ class Walk(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What a batch of K iterations does: `Step`'s parts (factors [K, 4] float64), 1 or 0 for the other two."""
+    """What a batch of K iterations does: `Step`'s parts (factors [K, 4] float64), the responder, else 1 or 0."""
 
     rule: int
     predicts: int
     alternating: int
     prune: int
+    zero_reach: int
+    responder: int
     factors: npt.NDArray[np.float64]
 
 
@@ -197,6 +211,31 @@ def _backward(tree, walk, traverser, visited):
 
 
 @njit
+def _best_response(tree, sides, walk, player, prune):
+    """Make a player's strategy a best response to the other's; returns the number of nodes touched."""
+    side = sides[player]
+    visited, touched = _forward(tree, walk, player, prune)
+    respond(tree, walk, side, player, visited, True)
+    side.increment[:] = 0.0
+    return touched
+
+
+@njit
+def _traverse(tree, sides, walk, plan, step, traverser):
+    """One traversal and the traversers' updates; returns the number of nodes touched."""
+    visited, touched = _forward(tree, walk, traverser, plan.prune)
+    if not plan.zero_reach:
+        _backward(tree, walk, traverser, visited)
+    for player in range(2):
+        if traverser in (player, BOTH):
+            _averages(step, sides[player])
+            if plan.zero_reach:
+                respond(tree, walk, sides[player], player, visited, False)
+            _regrets(step, sides[player])
+    return touched
+
+
+@njit
 def _run(tree, sides, walk, plan):
     """Iterate as `plan` says, tables changed in place; returns the number of nodes touched."""
     touched = 0
@@ -205,15 +244,14 @@ def _run(tree, sides, walk, plan):
         step = Step(plan.rule, plan.predicts, factors[0], factors[1], factors[2], factors[3])
         _strategies(step, sides[0])
         _strategies(step, sides[1])
+        if plan.responder != NOBODY:
+            touched += _best_response(tree, sides, walk, plan.responder, plan.prune)
+            _averages(step, sides[plan.responder])
+            touched += _traverse(tree, sides, walk, plan, step, 1 - plan.responder)
+            continue
         for turn in range(1 + plan.alternating):
             traverser = turn if plan.alternating else BOTH
-            visited, nodes = _forward(tree, walk, traverser, plan.prune)
-            touched += nodes
-            _backward(tree, walk, traverser, visited)
-            for player in range(2):
-                if traverser in (player, BOTH):
-                    _averages(step, sides[player])
-                    _regrets(step, sides[player])
+            touched += _traverse(tree, sides, walk, plan, step, traverser)
             if traverser == 0:
                 _strategies(step, sides[0])
     return touched
@@ -228,6 +266,17 @@ def history_tables(game: Game, variant: Variant, dtype: str = "float64") -> tupl
         for player in np.flatnonzero(game.tree.row_slots[:2]).tolist()
         for kind in variant.table_kinds
     )
+
+
+def check_best_response(best_response: str, variant: Variant) -> None:
+    """`ValueError` unless it is one of `BEST_RESPONSES` and goes together with the variant's order of updates."""
+    if best_response not in BEST_RESPONSES:
+        raise ValueError(f"best_response = {best_response!r}: one of {', '.join(BEST_RESPONSES)} is needed")
+    if best_response.startswith("player") and not variant.alternating:
+        raise ValueError(
+            f"best_response = {best_response!r} with updates = 'simultaneous': CFR-BR answers the other player's "
+            "strategy of the same iteration; leave updates out"
+        )
 
 
 def new_tables(specs: tuple[ArraySpec, ...]) -> dict[str, npt.NDArray[Any]]:
@@ -277,25 +326,29 @@ class HistoryCfr:
         dtype: str = "float64",
         *,
         partial_pruning: bool = False,
+        best_response: str = "none",
         tables: Mapping[str, npt.NDArray[Any]] | None = None,
         iteration: int = 0,
         nodes_touched: int = 0,
     ) -> None:
-        """Prepare; `tables` None: fresh ones.
+        """Prepare; `tables` None: fresh ones; `best_response` is one of `BEST_RESPONSES`.
 
-        Raises `ValueError` for another dtype, for tables that do not fit, for a game with cards beside its tree
-        (`mccfr.games.expanded` puts them into it) and for one without perfect recall.
+        Raises `ValueError` for another dtype, for tables that do not fit, for CFR-BR with simultaneous updates, for a
+        game with cards beside its tree (`mccfr.games.expanded` puts them into it) and for one without perfect recall.
         """
+        check_best_response(best_response, variant)
         specs = history_tables(game, variant, dtype)
         self.game, self.variant, self.prune = game, variant, partial_pruning
+        self.zero_reach = best_response == "zero-reach"
+        self.responder = NOBODY if best_response in ("none", "zero-reach") else int(best_response[-1])
         self.tables = dict(new_tables(specs) if tables is None else tables)
         check_tables(specs, self.tables)
         self.iteration, self.nodes_touched = iteration, nodes_touched
-        sequences, _ = sequence_form(game)
+        sequences, last = sequence_form(game)
         self._walk = new_walk(game, dtype)
-        self._sides = tuple(self._side(player, one, dtype) for player, one in enumerate(sequences))
+        self._sides = tuple(self._side(player, one, last[player], dtype) for player, one in enumerate(sequences))
 
-    def _side(self, player: int, one: Sequences, dtype: str) -> Side:
+    def _side(self, player: int, one: Sequences, last: npt.NDArray[np.int32], dtype: str) -> Side:
         slots, empty = len(one.row_of), np.zeros((0, 1), dtype)
         first = player * int(self.game.tree.row_slots[0])
         regret, strategy_sum, *predicted = (
@@ -304,6 +357,7 @@ class HistoryCfr:
         return Side(
             one.starts,
             one.above,
+            last,
             Tables(regret, predicted[0] if predicted else regret, strategy_sum),
             self._walk.sigma[first : first + slots],
             self._walk.increment[first : first + slots],
@@ -312,21 +366,23 @@ class HistoryCfr:
         )
 
     def iterate(self, count: int) -> None:
-        """Do `count` iterations."""
-        while count > 0:
-            batch = min(count, _BATCH)
+        """Do `count` iterations; 0 compiles the kernels."""
+        last = self.iteration + count
+        for first in range(self.iteration, last + 1, _BATCH):
+            batch = min(_BATCH, last - first)
             self.nodes_touched += int(_run(self.game.tree.arrays, self._sides, self._walk, self._plan(batch)))
             self.iteration += batch
-            count -= batch
 
     def _plan(self, batch: int) -> Plan:
         steps = [self.variant.step(self.iteration + 1 + k) for k in range(batch)]
-        factors = np.array([(s.positive, s.negative, s.keep, s.weight) for s in steps])
+        factors = np.array([(s.positive, s.negative, s.keep, s.weight) for s in steps], np.float64).reshape(-1, 4)
         return Plan(
             NORMAL_HEDGE if self.variant.regret_minimiser == "normal-hedge" else REGRET_MATCHING,
             int(self.variant.optimistic),
             int(self.variant.alternating),
             int(self.prune),
+            int(self.zero_reach),
+            self.responder,
             factors,
         )
 
@@ -339,6 +395,8 @@ class HistoryCfr:
         step = self.variant.step(self.iteration + 1)
         for side in self._sides:
             _strategies(step, side)
+        if self.responder != NOBODY:
+            _best_response(self.game.tree.arrays, self._sides, self._walk, self.responder, 0)
         return strategy_of(self.game, [side.sigma for side in self._sides])
 
 

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.fullwidth.sequences import Sequences, sequence_form
+from mccfr.fullwidth.sequences import Sequences, chance_reach, sequence_form
 from mccfr.games.game import Game
 from mccfr.strategy import Strategy
-from mccfr.tree import CHANCE, NO_SLOT, TERMINAL
+from mccfr.tree import NO_SLOT, TERMINAL
 
 
 class Equilibrium(NamedTuple):
@@ -52,11 +52,7 @@ def solve_linear_program(game: Game) -> Equilibrium:
 
 def _payoffs(game: Game, sequences: tuple[Sequences, Sequences], last: npt.NDArray[np.int32], sparse: Any) -> Any:
     """[1+S_0, 1+S_1] sparse payoffs of player 0 by the players' last actions (0: none, else slot + 1)."""
-    arrays, parent = game.tree.arrays, game.tree.parent
-    chance = np.ones(len(arrays.kind))
-    for node in range(1, len(chance)):
-        above = parent[node]
-        chance[node] = chance[above] * (arrays.probability[node] if arrays.kind[above] == CHANCE else 1.0)
+    arrays, chance = game.tree.arrays, chance_reach(game.tree.arrays)
     ends = np.flatnonzero(arrays.kind == TERMINAL)
     shape = tuple(1 + len(one.row_of) for one in sequences)
     where = (last[0, ends] + 1, last[1, ends] + 1)

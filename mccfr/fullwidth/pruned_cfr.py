@@ -11,8 +11,8 @@ from abstraction.jit import njit
 from mccfr.fullwidth.history_cfr import check_tables, new_tables, new_walk, strategy_of
 from mccfr.fullwidth.minimisers import Tables
 from mccfr.fullwidth.pruning import bring_all_forward, run_pruned
-from mccfr.fullwidth.sequences import sequence_form
-from mccfr.fullwidth.settlement import Infosets, Pruned, Pruning, Scratch
+from mccfr.fullwidth.sequences import chance_reach, sequence_form
+from mccfr.fullwidth.settlement import REACH, SUM, Infosets, Pruned, Pruning, Scratch
 from mccfr.fullwidth.variants import Variant
 from mccfr.games.game import Game
 from mccfr.strategy import Strategy
@@ -61,15 +61,6 @@ def check_variant(variant: Variant) -> None:
 
 
 @njit
-def _chances(tree, chance):
-    """The probability that chance contributes to each node, [N], in place."""
-    chance[0] = 1.0
-    for node in range(tree.kind.shape[0]):
-        for child in range(tree.first[node], tree.first[node] + tree.count[node]):
-            chance[child] = chance[node] * (tree.probability[child] if tree.kind[node] == CHANCE else 1.0)
-
-
-@njit
 def _bounds(tree, best, sign, average):
     """Upper bound of each node's value to a player (sign: 1 player 0, -1 player 1), `best` [N], in place.
 
@@ -103,8 +94,6 @@ def infosets_of(game: Game, bound: str) -> Infosets:
     """Both players' infosets end to end, with one of the `BOUNDS`; raises `ValueError` as `sequence_form` does."""
     (one, two), last = sequence_form(game)
     arrays, slots, rows = game.tree.arrays, len(one.row_of), len(one.above)
-    chance = np.zeros(len(arrays.kind))
-    _chances(arrays, chance)
     above = np.concatenate([one.above, _joined(two.above, slots)])
     row = np.where(arrays.player == 1, rows, 0) + arrays.row.astype(np.int64)
     decisions = np.flatnonzero(arrays.kind == DECISION)
@@ -125,7 +114,7 @@ def infosets_of(game: Game, bound: str) -> Infosets:
         _ends(game, joined_last, slots + len(two.row_of)),
         row,
         joined_last,
-        chance,
+        chance_reach(arrays),
     )
 
 
@@ -193,13 +182,14 @@ class PrunedCfr:
         restarts = int(variant.regret_minimiser == "regret-matching-plus")
         self._pruning = Pruning(infosets, _state(infosets), _scratch(infosets), float(threshold), restarts)
         self._walk = new_walk(game, "float64")
+        self._load()
 
     def iterate(self, count: int) -> None:
-        """Do `count` iterations."""
-        self._load()
-        while count > 0:
-            batch = min(count, _BATCH)
-            weights = self._weights(self.iteration + batch)[self.iteration :]
+        """Do `count` iterations; 0 compiles the kernels."""
+        last = self.iteration + count
+        for first in range(self.iteration, last + 1, _BATCH):
+            batch = min(_BATCH, last - first)
+            weights = self._weights(self.iteration + 1, self.iteration + batch)
             nodes = run_pruned(
                 self.game.tree.arrays,
                 self._pruning,
@@ -210,24 +200,24 @@ class PrunedCfr:
             )
             self.nodes_touched += int(nodes)
             self.iteration += batch
-            count -= batch
             self._store()
 
     def average_strategy(self) -> Strategy:
         """The average strategy; its weights are the sums of own reach.  Tables stay as they are."""
-        self._load()
-        bring_all_forward(self._pruning, self._walk, float(np.cumsum(self._weights(self.iteration))[-1:].sum()))
-        return self._split(self._pruning.state.tables.strategy_sum)
+        bring_all_forward(self._pruning, self._walk)
+        made = self._split(self._pruning.state.tables.strategy_sum)
+        self._load()  # looking leaves no trace in later rounding
+        return made
 
     def current_strategy(self) -> Strategy:
         """What the players would play in the next iteration."""
+        bring_all_forward(self._pruning, self._walk)
         self._load()
-        bring_all_forward(self._pruning, self._walk, 0.0)
         return self._split(self._walk.sigma)
 
-    def _weights(self, iterations: int) -> npt.NDArray[np.float64]:
-        """Weight of each iteration in the average strategy: t^γ."""
-        return np.arange(1.0, iterations + 1) ** self.variant.averaging_power
+    def _weights(self, first: int, last: int) -> npt.NDArray[np.float64]:
+        """Weights of iterations in the average strategy, the last one included: t^γ."""
+        return np.arange(first, last + 1, dtype=np.float64) ** self.variant.averaging_power
 
     def _split(self, cells: npt.NDArray[Any]) -> Strategy:
         slots = int(self.game.tree.row_slots[0])
@@ -246,8 +236,8 @@ class PrunedCfr:
             parts = [self.tables.get(table_name(kind, player), np.zeros((0, 1))) for player in range(2)]
             cells[:] = np.concatenate(parts)[:, 0]
         totals = self._pruning.scratch.totals
-        totals[:, 0] = np.cumsum(self._weights(self.iteration))[-1:].sum()
-        totals[:, 1] = self.iteration
+        totals[:, SUM] = np.cumsum(self._weights(1, self.iteration))[-1:].sum()  # as added up one by one
+        totals[:, REACH] = self.iteration
 
     def _store(self) -> None:
         """Copy the kernels' arrays into the tables."""

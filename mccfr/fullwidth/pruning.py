@@ -19,7 +19,8 @@ Theorem 1 no positive regret elsewhere depends on when that happens.
   below them.
 * U may be the paper's, or its sum over the histories of I of what both players together could bring about at most after
   a ("history" in `pruned_cfr.BOUNDS`): a bound just as sure, and never a larger one.
-* CFR+ keeps negative regrets for this, and an action's regret becomes r as soon as r > 0 (section 4.2).
+* CFR+ keeps negative regrets for this, and an action's regret becomes r as soon as r > 0 (section 4.2).  The paper
+  leaves open what r is where a pruned action is settled; `settle` takes the mean over the interval.
 * A player's strategy is constant where he is not visited, because none of his regrets changes there.  Sums of it are
   brought forward when he is visited next, from the sum of the action above: what has arrived since times the strategy.
   So the average strategy is the one that visiting every infoset in every iteration would have given.
@@ -33,7 +34,7 @@ import numpy as np
 
 from abstraction.jit import njit
 from mccfr.fullwidth.history_cfr import BOTH
-from mccfr.fullwidth.minimisers import REGRET_MATCHING, Rows, Step
+from mccfr.fullwidth.minimisers import REGRET_MATCHING, Rows, Step, gain, rounding
 from mccfr.fullwidth.settlement import REACH, SUM, added, meet, refresh, settle, settle_below
 from mccfr.tree import CHANCE, NO_SLOT, TERMINAL
 
@@ -137,7 +138,7 @@ def _update(pruning, walk, traverser, rows):
     )
     sigma, increment, regret = walk.sigma, walk.increment, pruning.state.tables.regret
     since, assumed, value_sum = pruning.state.pruned_since, pruning.state.assumed, pruning.state.value_sum
-    found = 0
+    found, limit = 0, rounding(regret)
     for place in range(rows):
         row = listed[place]
         if traverser not in (owner[row], BOTH):
@@ -147,11 +148,11 @@ def _update(pruning, walk, traverser, rows):
             value += sigma[cell, 0] * increment[cell, 0]
         value_sum[row] += value
         for cell in range(starts[row], starts[row + 1]):
-            gain = increment[cell, 0] - value
+            gained = gain(increment[cell, 0], value, limit)
             if since[cell] == 0:
-                regret[cell, 0] = added(pruning.restarts, regret[cell, 0], gain)
+                regret[cell, 0] = added(pruning.restarts, regret[cell, 0], gained)
             else:
-                regret[cell, 0] += gain
+                regret[cell, 0] += gained
                 assumed[cell] += increment[cell, 0]
                 if regret[cell, 0] > 0.0:
                     waiting[found] = cell
@@ -161,16 +162,19 @@ def _update(pruning, walk, traverser, rows):
 
 
 @njit
-def _consider(tree, pruning, walk, step, iteration, rows):
-    """Prune those actions of the rows in `scratch.rows` that are worth it, the last row first; returns nodes visited.
+def _consider(tree, pruning, walk, step, iteration, traverser, rows):
+    """Prune those actions of a traverser's rows in `scratch.rows` that are worth it; returns the nodes visited.
 
-    Rows of both players may be listed: regrets of one who has not traversed are as they were when it was last decided.
+    Rows come last first.  What a player prunes below and above in one iteration begins at the same time then: the
+    settlement of the latter serves both.
     """
     infosets, state, touched = pruning.infosets, pruning.state, 0
     starts, ends, listed, regret = infosets.starts, infosets.ends, pruning.scratch.rows, state.tables.regret
     since, bound_sum, value_sum = state.pruned_since, state.bound_sum, state.value_sum
     for place in range(rows - 1, -1, -1):
         row, largest = listed[place], -np.inf
+        if traverser not in (infosets.owner[row], BOTH):
+            continue
         for cell in range(starts[row], starts[row + 1]):
             if since[cell] == 0:
                 largest = max(largest, regret[cell, 0])
@@ -202,7 +206,7 @@ def _traverse(tree, pruning, walk, step, iteration, traverser):
         touched += nodes
         scratch.rows[rows : rows + after] = scratch.after[:after]
         rows += after
-    return touched + _consider(tree, pruning, walk, step, iteration, rows)  # rows below first: nothing to settle there
+    return touched + _consider(tree, pruning, walk, step, iteration, traverser, rows)
 
 
 @njit
@@ -220,14 +224,10 @@ def run_pruned(tree, pruning, walk, weights, first_iteration, alternating):
 
 
 @njit
-def bring_all_forward(pruning, walk, weight):
-    """Bring the sums of every row up to date, for an average strategy between iterations; in place.
-
-    weight  total weight of all iterations
-    """
+def bring_all_forward(pruning, walk):
+    """Bring strategy and sums of every row up to date, for an average strategy between iterations; in place."""
     infosets, scratch = pruning.infosets, pruning.scratch
     scratch.serial[0] += 1
-    scratch.totals[:, SUM] = weight
     step = Step(REGRET_MATCHING, 0, 1.0, 1.0, 1.0, 0.0)
     for row in range(infosets.above.shape[0]):
         meet(step, pruning, walk.sigma, row)

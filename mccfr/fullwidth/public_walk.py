@@ -11,7 +11,7 @@ import numpy as np
 
 from abstraction.jit import njit, nogil_njit
 from mccfr.fullwidth.minimisers import Step
-from mccfr.fullwidth.street_walk import Traversal, ascend, clear, copy, descend
+from mccfr.fullwidth.street_walk import Traversal, add_copies, ascend, clear, copy, descend, is_walked, terminals
 from mccfr.regret import as_element
 from mccfr.vector.public_tree import EXIT, RUN_OUT
 from mccfr.vector.range_sums import range_showdown_values, run_totals, sum_range
@@ -32,28 +32,26 @@ class Scope(NamedTuple):
 
 
 @njit
-def _hand_down(field, traversal, street, board, member, scratch, below):
-    """Fill below.hand_reach[:, street+1] with both ranges at a member; cells of hands that are not listed keep 0."""
-    ranges, top = field.ranges, scratch.member_first[street]
-    hands = below.hand_value.shape[1]
+def _hand_down(ranges, player, board, place, scratch, reach, value):
+    """Fill reach [2, H] with both ranges in row `place` of a street's scratch, 0 for hands not listed; clear value."""
     for side in range(2):
-        clear(below.hand_reach[side, street + 1], hands)
-        who = traversal.player if side == 0 else 1 - traversal.player
-        row = scratch.own_reach[scratch.own_range[top + member]]
+        out = reach[side]
+        clear(out, out.shape[0])
+        who = player if side == 0 else 1 - player
+        row = scratch.own_reach[scratch.own_range[place]]
         if side == 1:
-            row = scratch.other_reach[scratch.other_range[top + member]]
+            row = scratch.other_reach[scratch.other_range[place]]
         first = ranges.first[who, board]
         for k in range(ranges.first[who, board + 1] - first):
-            below.hand_reach[side, street + 1, ranges.hand[first + k]] = row[k]
-    clear(below.hand_value[street + 1], hands)
+            out[ranges.hand[first + k]] = row[k]
+    clear(value, value.shape[0])
 
 
 @njit
-def _hand_up(field, traversal, street, board, member, scratch, found):
-    """Take over the values found [H] for a member."""
-    ranges, out = field.ranges, scratch.value[scratch.member_first[street] + member]
-    first = ranges.first[traversal.player, board]
-    for k in range(ranges.first[traversal.player, board + 1] - first):
+def _hand_up(ranges, player, board, found, out):
+    """Take over the values found [H] for a member: out [n], in the order of the board's list."""
+    first = ranges.first[player, board]
+    for k in range(ranges.first[player, board + 1] - first):
         out[k] = found[ranges.hand[first + k]]
 
 
@@ -65,7 +63,10 @@ def _run_out(field, traversal, street, first_board, stop_board, chips, scratch):
     for later in range(street, field.weight.shape[0]):
         weight *= field.weight[later]
     reach, value, hand_value = scratch.other_reach[top], scratch.value[top], scratch.hand_value[street]
+    one = as_element(value, 1.0)
     for board in range(first_board, stop_board):
+        if not is_walked(field.copies, street, board):
+            continue
         first = ranges.first[1 - player, board]
         count = ranges.first[1 - player, board + 1] - first
         for k in range(count):
@@ -76,9 +77,7 @@ def _run_out(field, traversal, street, first_board, stop_board, chips, scratch):
             continue
         run_totals(ranges, 1 - player, board, total, scratch.sums)
         range_showdown_values(ranges, player, board, total, scratch.sums, weight * chips, value)
-        first = ranges.first[player, board]
-        for k in range(ranges.first[player, board + 1] - first):
-            hand_value[ranges.hand[first + k]] += value[k]
+        add_copies(field.copies, ranges, player, street, board, one, value, hand_value)
 
 
 @njit
@@ -109,6 +108,9 @@ def walk(field, traversal, street, subtree, boards, scratch):
     while True:
         state = scratch.state[level]
         if state[_BOARD] < state[_STOP]:
+            if not is_walked(field.copies, level, state[_BOARD]):
+                state[_BOARD] += 1
+                continue
             if state[_MEMBER] == _NOT_BEGUN:
                 descend(field, traversal, level, state[_SUBTREE], state[_BOARD], scratch)
                 state[_MEMBER] = -1
@@ -116,8 +118,10 @@ def walk(field, traversal, street, subtree, boards, scratch):
             if member >= 0:
                 state[_MEMBER] = member
                 index, board = subtrees.member_first[state[_SUBTREE]] + member, state[_BOARD]
-                _hand_down(field, traversal, level, board, member, scratch, scratch)
+                place = scratch.member_first[level] + member
                 level += 1
+                reach, value = scratch.hand_reach[:, level], scratch.hand_value[level]
+                _hand_down(field.ranges, traversal.player, board, place, scratch, reach, value)
                 below = np.int64(subtrees.below[index])
                 first, stop = field.child_boards[board, 0], field.child_boards[board, 1]
                 if subtrees.kind[index] == RUN_OUT:
@@ -127,6 +131,7 @@ def walk(field, traversal, street, subtree, boards, scratch):
                     stop = first  # nothing is left to walk
                 _enter(scratch, level, below, first, stop)
                 continue
+            terminals(field, traversal, level, state[_SUBTREE], state[_BOARD], scratch)
             ascend(field, traversal, level, state[_SUBTREE], state[_BOARD], scratch)
             state[_BOARD] += 1
             state[_MEMBER] = _NOT_BEGUN
@@ -135,14 +140,16 @@ def walk(field, traversal, street, subtree, boards, scratch):
             return
         level -= 1
         state = scratch.state[level]
-        _hand_up(field, traversal, level, state[_BOARD], state[_MEMBER], scratch, scratch.hand_value[level + 1])
+        out = scratch.value[scratch.member_first[level] + state[_MEMBER]]
+        _hand_up(field.ranges, traversal.player, state[_BOARD], scratch.hand_value[level + 1], out)
 
 
 @njit
 def _task(field, traversal, board, root, task, scratch):
     """Work below the first street: one of its exits on some of the boards, or a run-out; root.task_value[task]."""
     subtrees, member = field.subtrees, field.tasks[task, 0]
-    _hand_down(field, traversal, np.int64(0), board, member, root, scratch)
+    place, reach, value = root.member_first[0] + member, scratch.hand_reach[:, 1], scratch.hand_value[1]
+    _hand_down(field.ranges, traversal.player, board, place, root, reach, value)
     if subtrees.kind[member] == EXIT:
         start, subtree = field.child_boards[board, 0], np.int64(subtrees.below[member])
         boards = (start + field.tasks[task, 1], start + field.tasks[task, 2])
@@ -165,7 +172,7 @@ def _collect(field, traversal, board, root):
             for hand in range(found.shape[0]):
                 found[hand] += root.task_value[task, hand]
             task += 1
-        _hand_up(field, traversal, np.int64(0), board, member, root, found)
+        _hand_up(field.ranges, traversal.player, board, found, root.value[root.member_first[0] + member])
 
 
 @nogil_njit
@@ -185,6 +192,8 @@ def traverse(field, views, in_place, steps, scope, root, scratch):
         for player in range(scope.first_player, scope.last_player + 1):
             traversal = Traversal(player, in_place, step, views[player])
             for board in range(scope.first_board, scope.stop_board):
+                if not is_walked(field.copies, first_street, board):
+                    continue
                 for part in range(scope.first_part, scope.stop_part):
                     if part == 0:
                         copy(field.reach[player], root.hand_reach[0, 0])
@@ -194,4 +203,5 @@ def traverse(field, views, in_place, steps, scope, root, scratch):
                         _task(field, traversal, board, root, part - 1, scratch)
                     else:
                         _collect(field, traversal, board, root)
+                        terminals(field, traversal, first_street, first_street, board, root)
                         ascend(field, traversal, first_street, first_street, board, root)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from abstraction.jit import njit
 from mccfr.games.game import Game
 from mccfr.strategy import row_starts
-from mccfr.tree import CHANCE, NO_SLOT, TERMINAL
+from mccfr.tree import CHANCE, NO_SLOT, TERMINAL, TreeArrays
 
 _NOT_SEEN = -2
 _ALL_WELL = -1
@@ -55,6 +55,22 @@ def _follow(tree, starts_0, starts_1, above, last):
             if own:
                 last[player, child] = slot + a
     return _ALL_WELL
+
+
+@njit
+def _chances(tree, chance):
+    """The probability that chance contributes to each node, [N], in place."""
+    chance[0] = 1.0
+    for node in range(tree.kind.shape[0]):
+        for child in range(tree.first[node], tree.first[node] + tree.count[node]):
+            chance[child] = chance[node] * (tree.probability[child] if tree.kind[node] == CHANCE else 1.0)
+
+
+def chance_reach(tree: TreeArrays) -> npt.NDArray[np.float64]:
+    """[N] float64 product of chance's probabilities on the way to each node."""
+    chance = np.zeros(len(tree.kind))
+    _chances(tree, chance)
+    return chance
 
 
 def sequence_form(game: Game) -> tuple[tuple[Sequences, Sequences], npt.NDArray[np.int32]]:

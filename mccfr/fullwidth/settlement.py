@@ -253,13 +253,16 @@ def _take_payoff(pruning, cell):
 def settle(tree, pruning, walk, step, cell):
     """End an action's pruning: declare the best response after it, and set regrets accordingly.
 
+    Under CFR+ an action that has gained starts anew from what it has gained in a mean iteration, as if that had come
+    last.  From the whole gain it would come back with the regret of many iterations at once, which no bound allows for.
+
     Returns the numbers of rows after it (in `scratch.after`) and of nodes visited.
     """
-    infosets, state, gain = pruning.infosets, pruning.state, pruning.scratch.gain
+    infosets, state, scratch, gain = pruning.infosets, pruning.state, pruning.scratch, pruning.scratch.gain
     regret = state.tables.regret
     rows, touched = _collect(tree, pruning, walk, step, cell)
     for place in range(rows - 1, -1, -1):
-        row = pruning.scratch.after[place]
+        row = scratch.after[place]
         best = -np.inf
         for below in range(infosets.starts[row], infosets.starts[row + 1]):
             _take_payoff(pruning, below)
@@ -271,8 +274,12 @@ def settle(tree, pruning, walk, step, cell):
         state.value_sum[row] += best
         gain[infosets.above[row]] += best
     _take_payoff(pruning, cell)
-    before = state.pruned_regret[cell]
-    regret[cell, 0] = added(pruning.restarts, before, regret[cell, 0] - before - state.assumed[cell] + gain[cell])
+    assumed, before = state.assumed[cell], state.pruned_regret[cell]
+    regret[cell, 0] += gain[cell] - assumed
+    gained = regret[cell, 0] - before
+    if pruning.restarts and gained > _NOISE * (abs(gain[cell]) + abs(assumed) + abs(before)):
+        skipped = scratch.totals[1 - infosets.owner[infosets.row_of[cell]], REACH] - state.pruned_since[cell]
+        regret[cell, 0] = max(regret[cell, 0], gained / skipped)
     state.pruned_since[cell] = 0
     gain[cell] = 0.0
     return rows, touched
@@ -288,6 +295,7 @@ def settle_below(tree, pruning, walk, step, iteration, cell):
         here = waiting[height]
         for place in range(infosets.below_first[here], infosets.below_first[here + 1]):
             row = infosets.below[place]
+            meet(step, pruning, walk.sigma, row)  # its regrets change, and this traversal may have left it out
             for below in range(infosets.starts[row], infosets.starts[row + 1]):
                 if since[below] == 0:
                     waiting[height] = below

@@ -7,7 +7,8 @@ Rows are updated where they are met if every hand on every board has a row of it
 strategies are frozen in tables beforehand and increments are collected in tables: those of a bucket's hands and boards
 add up, each with the hand's own deal weight, which is no constant of the row any more.
 
-Constants of a whole row are left out: the chance of its board and, in place, the weight of its hand in regrets.
+Constants of a whole row are left out: the chance of its board and, in place, the weight of its hand in regrets.  A
+board that stands for others (`suit_symmetry`) counts as often, and its values are those of the renamed hands there.
 """
 
 from typing import NamedTuple
@@ -37,6 +38,7 @@ from mccfr.vector.range_sums import (
     run_totals,
     sum_range,
 )
+from mccfr.vector.suit_symmetry import BoardCopies
 
 
 class Field(NamedTuple):
@@ -51,6 +53,7 @@ class Field(NamedTuple):
     root_boards   [2] int64       boards of the first street
     tasks         [K, 3] int64    the work below the first street: member, first and end of the boards, counted from the
                                   first board below
+    copies        boards that are walked, and for which others
     """
 
     subtrees: Subtrees
@@ -61,6 +64,7 @@ class Field(NamedTuple):
     last_boards: npt.NDArray[np.int64]
     root_boards: npt.NDArray[np.int64]
     tasks: npt.NDArray[np.int64]
+    copies: BoardCopies
 
 
 class Views(NamedTuple):
@@ -132,6 +136,22 @@ def copy(source, out):
         out[k] = source[k]
 
 
+@njit
+def is_walked(copies, street, board):
+    """Whether a board is walked below one of the street before, and does not leave that to another board."""
+    return copies.first[street, board] < copies.first[street, board + 1]
+
+
+@njit
+def add_copies(copies, ranges, player, street, board, weight, value, out):
+    """Add weight times the values of the player's hands on a board, and on the boards it stands for, to out [H]."""
+    first, stop = ranges.first[player, board], ranges.first[player, board + 1]
+    for i in range(copies.first[street, board], copies.first[street, board + 1]):
+        renamed = copies.hand[copies.renaming[i]]
+        for entry in range(first, stop):
+            out[renamed[ranges.hand[entry]]] += weight * value[entry - first]
+
+
 # --- strategies and updates of one decision ---
 
 
@@ -158,14 +178,14 @@ def _own_strategy(field, traversal, street, board, rows, scratch, place, reach):
         current_strategy(traversal.step, tables, rows, scratch.sigma, place)
         update_average(traversal.step, tables, rows, scratch.sigma, place, reach)
         return
-    first = field.ranges.first[traversal.player, board]
+    first, times = field.ranges.first[traversal.player, board], as_element(reach, field.copies.times[board])
     for a in range(rows.actions):
         row, sums = views.basis[street][rows.slot + a], views.strategy_sum[street][rows.slot + a]
         out = scratch.sigma[place + a]
         for k in range(rows.count):
             bucket = field.ranges.bucket[first + k]
             out[k] = row[bucket]
-            sums[bucket] += reach[k] * row[bucket]
+            sums[bucket] += times * reach[k] * row[bucket]
 
 
 @njit
@@ -178,13 +198,12 @@ def _regrets(field, traversal, street, board, rows, scratch, member, child):
         update_regrets(traversal.step, tables, rows, scratch.value, child, total)
         return
     first = field.ranges.first[traversal.player, board]
-    weights, limit = field.reach[traversal.player], rounding(total)
+    weights, limit, times = field.reach[traversal.player], rounding(total), as_element(total, field.copies.times[board])
     for a in range(rows.actions):
         row, value = views.regret[street][rows.slot + a], scratch.value[child + a]
         for k in range(rows.count):
-            row[field.ranges.bucket[first + k]] += weights[field.ranges.hand[first + k]] * gain(
-                value[k], total[k], limit
-            )
+            weight = times * weights[field.ranges.hand[first + k]]
+            row[field.ranges.bucket[first + k]] += weight * gain(value[k], total[k], limit)
 
 
 # --- one street subtree on one board ---
@@ -277,33 +296,40 @@ def _decision(field, traversal, street, subtree, board, member, scratch):
 
 
 @njit
-def ascend(field, traversal, street, subtree, board, scratch):
-    """Bring values up a street subtree, those of exits and run-outs given, and add them to hand_value[street]."""
+def terminals(field, traversal, street, subtree, board, scratch):
+    """Values of a street subtree's terminals on a board; the sums of a range serve all that meet it in a row."""
     subtrees, ranges, player, top = field.subtrees, field.ranges, traversal.player, scratch.member_first[street]
     base, summed, run = subtrees.member_first[subtree], -1, -1
-    first = ranges.first[player, board]
-    count = ranges.first[player, board + 1] - first
-    total = as_element(scratch.value, 0.0)
+    count, total = ranges.first[player, board + 1] - ranges.first[player, board], as_element(scratch.value, 0.0)
+    for m in range(subtrees.member_first[subtree + 1] - base - 1, -1, -1):
+        if subtrees.kind[base + m] != TERMINAL:
+            continue
+        here, out = scratch.other_range[top + m], scratch.value[top + m]
+        reach = scratch.other_reach[here]
+        if here != summed:
+            summed, total = here, sum_range(ranges, 1 - player, board, reach, scratch.sums)
+        chips = subtrees.showdown[base + m]
+        if total == 0.0:
+            clear(out, count)
+        elif chips == 0.0:
+            fixed = subtrees.fixed[base + m]
+            chips = -fixed if player == 1 else fixed
+            range_fold_values(ranges, player, board, reach, total, scratch.sums, chips, out)
+        else:
+            if here != run:
+                run = here
+                run_totals(ranges, 1 - player, board, total, scratch.sums)
+            range_showdown_values(ranges, player, board, total, scratch.sums, chips, out)
+
+
+@njit
+def ascend(field, traversal, street, subtree, board, scratch):
+    """Bring values up a street subtree, those of all ways out given, and add them to hand_value[street]."""
+    subtrees, top = field.subtrees, scratch.member_first[street]
+    base = subtrees.member_first[subtree]
     for m in range(subtrees.member_first[subtree + 1] - base - 1, -1, -1):
         if subtrees.kind[base + m] == DECISION:
             _decision(field, traversal, street, subtree, board, m, scratch)
-        elif subtrees.kind[base + m] == TERMINAL:
-            here, out = scratch.other_range[top + m], scratch.value[top + m]
-            reach = scratch.other_reach[here]
-            if here != summed:
-                summed, total = here, sum_range(ranges, 1 - player, board, reach, scratch.sums)
-            chips = subtrees.showdown[base + m]
-            if total == 0.0:
-                clear(out, count)
-            elif chips == 0.0:
-                fixed = subtrees.fixed[base + m]
-                chips = -fixed if player == 1 else fixed
-                range_fold_values(ranges, player, board, reach, total, scratch.sums, chips, out)
-            else:
-                if here != run:
-                    run = here
-                    run_totals(ranges, 1 - player, board, total, scratch.sums)
-                range_showdown_values(ranges, player, board, total, scratch.sums, chips, out)
-    weight, hand_value = as_element(scratch.value, field.weight[street]), scratch.hand_value[street]
-    for k in range(count):
-        hand_value[ranges.hand[first + k]] += weight * scratch.value[top, k]
+    weight = as_element(scratch.value, field.weight[street])
+    value, out = scratch.value[top], scratch.hand_value[street]
+    add_copies(field.copies, field.ranges, traversal.player, street, board, weight, value, out)

@@ -10,7 +10,8 @@ carry nothing from one iteration to the next.
 
 The *nodes touched* by a traversal are the public ones: for each board of a street, the decisions and terminals of its
 betting, and a chance node wherever cards are dealt to go on with it (a street's end, a run-out).  All hands of both
-players count once.
+players count once.  Of boards that a renaming of suits makes alike, ranges and buckets included, one is walked and
+counted (`mccfr.vector.suit_symmetry`).
 """
 
 from collections import deque
@@ -34,6 +35,7 @@ from mccfr.tree import DECISION, TERMINAL
 from mccfr.vector.best_response import prepare
 from mccfr.vector.public_tree import EXIT, RUN_OUT, PublicTree
 from mccfr.vector.range_sums import Ranges, make_ranges, new_sums
+from mccfr.vector.suit_symmetry import board_copies
 from storage.schema import ArraySpec
 
 DTYPES = ("float32", "float64")
@@ -110,7 +112,8 @@ class _Prepared:
 
     def __init__(self, game: Game, dtype: str) -> None:
         self.public = public = prepare(game)
-        self.dtype = dtype
+        assert game.card_model is not None  # `prepare` has seen to it
+        self.dtype, copies = dtype, board_copies(game.card_model)
         ranges = make_ranges(public.arrays.hands, _NOISE[dtype])
         # A power of two keeps weights exact, and float32 far from its limits.
         scale = 2.0 ** -np.floor(np.log2(public.reach.max(axis=1, keepdims=True)))
@@ -123,8 +126,8 @@ class _Prepared:
             public.last_boards,
             public.root_boards,
             _tasks(public),
+            copies,
         )
-        assert game.card_model is not None  # `prepare` has seen to it
         self.boards = np.array([len(boards) for boards in game.card_model.board_cards])
         self.starts = [row_starts(game, block) for block in range(2 * public.streets)]
         self.row_each = _row_each(ranges, self.boards)
@@ -135,7 +138,9 @@ class _Prepared:
         counts = {DECISION: 1, TERMINAL: 1, EXIT: 1, RUN_OUT: 2}
         of_member = np.array([counts[int(kind)] for kind in subtrees.kind])
         of_subtree = np.add.reduceat(of_member, subtrees.member_first[:-1])
-        return int((of_subtree * self.boards[subtrees.street]).sum())
+        street_of = np.repeat(np.arange(self.public.streets), self.boards)
+        walked = np.bincount(street_of, self.field.copies.times > 0, self.public.streets)
+        return int((of_subtree * walked[subtrees.street]).sum())
 
     def scratch_shape(self, streets: range) -> tuple[list[int], list[int], int]:
         """Members and cells of the largest subtree of each of the streets, 0 of others; cells of a vector."""

@@ -66,8 +66,8 @@ def build_game(config: GameConfig, base: Path, abstraction: AbstractionConfig | 
 def configured_game(config: Config, base: Path) -> Game:
     """The game of a whole configuration: `[game]`, on the buckets of `[abstraction]` if there is one.
 
-    Pruning goes over histories: for it, cards are put into the tree.  Raises as `build_game`, and `ValueError` for an
-    abstraction that is absent or does not suit the game, and for too many histories.
+    Pruning and best responses go over histories: for them, cards are put into the tree.  Raises as `build_game`, and
+    `ValueError` for an abstraction that is absent or does not suit the game, and for too many histories.
     """
     game = build_game(config.game, base, config.abstraction)
     if config.abstraction is not None and not isinstance(game.cards, HoldemDeck):
@@ -75,7 +75,8 @@ def configured_game(config: Config, base: Path) -> Game:
         from mccfr.games.bucketed import bucketed
 
         game = bucketed(game, Abstraction(base / config.abstraction.path))
-    if config.solver.algorithm == "cfr" and config.solver.pruning != "none" and game.card_model is not None:
+    by_histories = config.solver.pruning != "none" or config.solver.best_response != "none"
+    if config.solver.algorithm == "cfr" and by_histories and game.card_model is not None:
         from mccfr.games.expanded import expand
 
         game = expand(game).game

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.boards import check_board
-from abstraction.build import bucket_dtype
+from abstraction.buckets import bucket_dtype
 from abstraction.cards import CARD_COUNT, COMBO_COUNT, cards_text, combo_masks, combo_text, hand_cards, parse_cards
 from abstraction.lookup import NO_BUCKET, BucketLayout, BucketTables, board_row, bucket_tables
 from abstraction.ranges import parse_range

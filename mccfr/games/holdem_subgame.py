@@ -1,4 +1,4 @@
-"""No-limit hold'em endgames from LibratusEndgames files: turn and river, every combination a hand of its own."""
+"""No-limit hold'em endgames from LibratusEndgames files: flop, turn and river, every combination a hand of its own."""
 
 from math import isfinite
 from pathlib import Path
@@ -15,7 +15,7 @@ from mccfr.games.game import Game
 from mccfr.games.libratus import Endgame, read_endgame
 from mccfr.games.menu import menu_targets
 
-_TURN, _RIVER = 2, 3
+_RIVER = 3
 
 
 def endgame_path(config: HoldemSubgame, base: Path) -> Path:
@@ -32,8 +32,6 @@ def holdem_subgame(config: HoldemSubgame, base: Path) -> Game:
     """
     path = endgame_path(config, base)
     endgame = read_endgame(path)
-    if endgame.street not in (_TURN, _RIVER):
-        raise ValueError(f"{path}: -round is {endgame.round}: 3 (turn) and 4 (river) are supported here")
     if not (isfinite(config.stack) and isfinite(config.big_blind) and config.big_blind > 0):
         raise ValueError(
             f"game.stack = {config.stack}, game.big_blind = {config.big_blind}: finite amounts above 0 are needed"
@@ -51,7 +49,7 @@ def holdem_subgame(config: HoldemSubgame, base: Path) -> Game:
         menu_targets(config.menu, config.stack, config.big_blind, endgame.street),
         stack=config.stack,
         minimum_bet=config.big_blind,
-        board_cards=(0, 1)[:streets],
+        board_cards=(0, 1, 1)[:streets],
         put_in_before=half,
     )
     return Game(
@@ -64,13 +62,14 @@ def holdem_subgame(config: HoldemSubgame, base: Path) -> Game:
 
 
 def endgame_cards(endgame: Endgame) -> CardModel:
-    """Card model of a turn or river endgame: 1,326 hands; the file's board, then on the turn its 48 rivers."""
+    """Card model of an endgame: 1,326 hands; the file's board, then each street's boards with every card to come."""
     boards = [np.array([endgame.board], np.int16)]
     parents = [np.zeros(1, np.int32)]
-    if endgame.street == _TURN:
-        rivers = [card for card in range(CARD_COUNT) if card not in endgame.board]
-        boards.append(np.array([(*endgame.board, card) for card in rivers], np.int16))
-        parents.append(np.zeros(len(rivers), np.int32))
+    for _ in range(endgame.street, _RIVER):
+        above = boards[-1].tolist()
+        below = [(*board, card) for board in above for card in range(CARD_COUNT) if card not in board]
+        boards.append(np.array(below, np.int16))
+        parents.append(np.repeat(np.arange(len(above)), len(below) // len(above)).astype(np.int32))
     hits = (combo_masks() & np.uint64(card_mask(endgame.board))) != 0
     reach = np.where(hits, 0.0, endgame.reach)
     bucket = [_number(reach, street_boards) for street_boards in boards]

@@ -7,9 +7,13 @@ import numpy.typing as npt
 from llvmlite import ir
 
 from abstraction.jit import intrinsic, njit, types
+from abstraction.prefetch import address_of, emit_prefetch
 
 START, STOP, NODE_LIMIT = 0, 1, 2
 """Cells of a kernel's `limits` [3] int64: deals START..STOP-1 of the batch, fewer once NODE_LIMIT nodes are reached."""
+
+NARROW, WIDE = 0, 1
+"""In `TableArrays.wide`: blocks whose strategy sums are in float32 and in float64.  Above that, a block keeps none."""
 
 _LOWER = np.uint64(0xFFFFFFFF)
 
@@ -147,30 +151,6 @@ def new_path(depth: int, max_actions: int, blocks: int, dtype: npt.DTypeLike) ->
     )
 
 
-def _address(context, builder, array_type, array, index):
-    data = context.make_array(array_type)(context, builder, array).data
-    return builder.bitcast(builder.gep(data, [index]), ir.IntType(8).as_pointer())
-
-
-def _prefetch(builder, address):
-    number = ir.IntType(32)
-    kind = ir.FunctionType(ir.VoidType(), [address.type, number, number, number])
-    name = "llvm.prefetch.p0"
-    function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
-    builder.call(function, [address, number(1), number(3), number(1)])  # write, keep in all caches, data
-
-
-@intrinsic
-def prefetch(typing_context, array, index):
-    """Ask the processor for the cache line of array[index], to be written soon; nothing is read or checked."""
-
-    def codegen(context, builder, signature, arguments):
-        _prefetch(builder, _address(context, builder, signature.args[0], *arguments))
-        return context.get_dummy_value()
-
-    return types.void(array, types.int64), codegen
-
-
 @intrinsic
 def prefetch_one(typing_context, which, arrays, indices):
     """Ask for the line of arrays[which][indices[which]], which in 0, 1, 2, without a branch: for what is random."""
@@ -180,10 +160,10 @@ def prefetch_one(typing_context, which, arrays, indices):
         chosen = None
         for k, kind in reversed(list(enumerate(signature.args[1].types))):
             array, index = builder.extract_value(arrays_, k), builder.extract_value(indices_, k)
-            address = _address(context, builder, kind, array, index)
+            address = address_of(context, builder, kind, array, index)
             here = builder.icmp_signed("==", which_, which_.type(k))
             chosen = address if chosen is None else builder.select(here, address, chosen)
-        _prefetch(builder, chosen)
+        emit_prefetch(builder, chosen, write=True)
         return context.get_dummy_value()
 
     return types.void(types.int64, arrays, indices), codegen

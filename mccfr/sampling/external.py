@@ -20,6 +20,7 @@ compiled into a kernel.
 import numpy as np
 
 from abstraction.jit import njit
+from abstraction.prefetch import prefetch_to_write
 from mccfr.regret import (
     add,
     choose,
@@ -31,7 +32,16 @@ from mccfr.regret import (
     update_explored,
 )
 from mccfr.rng import uniform
-from mccfr.sampling.common import NO_PRUNING, NODE_LIMIT, PRUNED_SHARE, START, STOP, locate, prefetch
+from mccfr.sampling.common import (
+    NARROW,
+    NO_PRUNING,
+    NODE_LIMIT,
+    PRUNED_SHARE,
+    START,
+    STOP,
+    WIDE,
+    locate,
+)
 from mccfr.sampling.rows import LANES, add_row, choose_row, regret_matching_row, update_explored_row, update_row
 from mccfr.tree import CHANCE, TERMINAL
 
@@ -100,18 +110,18 @@ def external_sampling_packed(tree, tables, deals, limits, discount, rng, work, p
                         )
                 else:
                     row = sums[block] + node.slot
-                    if wide[block]:
-                        if lazy:
-                            discount_sums(
-                                wide_sum, row, actions, stamps, sum_stamps[block] + node.row, ends, sum_factors
-                            )
-                        add_row(wide_sum, row, actions, sigma, mine, weight)
-                    else:
+                    if wide[block] == NARROW:
                         if lazy:
                             discount_sums(
                                 narrow_sum, row, actions, stamps, sum_stamps[block] + node.row, ends, sum_factors
                             )
                         add_row(narrow_sum, row, actions, sigma, mine, weight)
+                    elif wide[block] == WIDE:
+                        if lazy:
+                            discount_sums(
+                                wide_sum, row, actions, stamps, sum_stamps[block] + node.row, ends, sum_factors
+                            )
+                        add_row(wide_sum, row, actions, sigma, mine, weight)
                     action = choose_row(regret, start[place], actions, uniform(rng), False)
                     first = action - endings
                     stop = first + 1
@@ -135,12 +145,12 @@ def external_sampling_packed(tree, tables, deals, limits, discount, rng, work, p
                     below = tree[index]
                     order[tail] = index
                     start[tail] = regrets[below.block] + below.slot
-                    prefetch(regret, start[tail])
+                    prefetch_to_write(regret, start[tail])
                     if below.player != traverser:
-                        if wide[below.block]:
-                            prefetch(wide_sum, sums[below.block] + below.slot)
-                        else:
-                            prefetch(narrow_sum, sums[below.block] + below.slot)
+                        if wide[below.block] == NARROW:
+                            prefetch_to_write(narrow_sum, sums[below.block] + below.slot)
+                        elif wide[below.block] == WIDE:
+                            prefetch_to_write(wide_sum, sums[below.block] + below.slot)
                     tail += 1
                 place += 1
             # Backward: values from the leaves up, and the traverser's regrets.
@@ -230,18 +240,18 @@ def _forward(tree, tables, traverser, discount, rng, work, pruning):
                 tail += 1
         else:
             row, stamp = hand.sums[block] + tree.slot[node], hand.sum_stamps[block] + tree.row[node]
-            if tables.wide[block]:
-                if discount.lazy:
-                    discount_sums(
-                        tables.wide_sum, row, actions, tables.stamp, stamp, discount.ends, discount.sum_factors
-                    )
-                add(tables.wide_sum, row, actions, sigma, first, discount.weight)
-            else:
+            if tables.wide[block] == NARROW:
                 if discount.lazy:
                     discount_sums(
                         tables.narrow_sum, row, actions, tables.stamp, stamp, discount.ends, discount.sum_factors
                     )
                 add(tables.narrow_sum, row, actions, sigma, first, discount.weight)
+            elif tables.wide[block] == WIDE:
+                if discount.lazy:
+                    discount_sums(
+                        tables.wide_sum, row, actions, tables.stamp, stamp, discount.ends, discount.sum_factors
+                    )
+                add(tables.wide_sum, row, actions, sigma, first, discount.weight)
             chosen = first + choose(tables.regret, work.start[node], actions, uniform(rng))
             order[tail] = chosen
             work.child[node] = chosen

@@ -18,6 +18,7 @@ of the decision.  Indices are unsigned where it counts: signed ones are checked 
 import numpy as np
 
 from abstraction.jit import njit
+from abstraction.prefetch import prefetch_to_write
 from mccfr.regret import (
     add,
     choose,
@@ -29,13 +30,14 @@ from mccfr.regret import (
 from mccfr.rng import next_word
 from mccfr.sampling.common import (
     GUESSED_DEALS,
+    NARROW,
     NODE_LIMIT,
     START,
     STOP,
+    WIDE,
     exploration,
     explores,
     locate,
-    prefetch,
     prefetch_one,
     random_at,
     uniform_like,
@@ -92,7 +94,7 @@ def _guess(tree, tables, batch, rng, guesses, share):
         word[i], going[i] = next_word(rng), i
         step = steps[np.uint64(i) * room]
         step.node, step.row = 0, start[(np.uint64(i) >> _ONE) * blocks + root] + tree[0].slot
-        prefetch(regret, step.row)
+        prefetch_to_write(regret, step.row)
     while paths > 0:
         kept = 0
         for j in range(paths):
@@ -115,8 +117,9 @@ def _guess(tree, tables, batch, rng, guesses, share):
             row = start[(i >> _ONE) * blocks + block] + below.slot
             step = steps[i * room + level + _ONE]
             step.node, step.row = index, row
-            prefetch(regret, row)
-            which = np.int64(below.player != traverser) * (1 + np.int64(wide[block]))
+            prefetch_to_write(regret, row)
+            # Own nodes, and blocks without sums, ask for the regrets once more.
+            which = np.int64(below.player != traverser) * ((1 + np.int64(wide[block])) & 3)
             prefetch_one(which, (regret, narrow_sum, wide_sum), (row, row + to_sum[block], row + to_sum[block]))
             going[kept] = i
             kept += goes_on
@@ -179,19 +182,19 @@ def _play(tree, tables, deals, batch, discount, path, epsilon):
                 regret_matching_row(regret, row, actions, sigma, mine)
                 if own:
                     probability *= epsilon / actions + (1.0 - epsilon) * sigma[np.uint64(mine + action)]
-                else:
+                elif wide[block] <= WIDE:
                     row += to_sum[block]
                     stamp = _ZERO
                     if lazy:
                         stamp = np.uint64(sum_stamp_base[block] + bucket[deal, block] * stamp_width[block] + node.row)
-                    if wide[block]:
-                        if lazy:
-                            discount_sums(wide_sum, row, actions, stamps, stamp, ends, sum_factors)
-                        add_row(wide_sum, row, actions, sigma, mine, weight / probability)
-                    else:
+                    if wide[block] == NARROW:
                         if lazy:
                             discount_sums(narrow_sum, row, actions, stamps, stamp, ends, sum_factors)
                         add_row(narrow_sum, row, actions, sigma, mine, weight / probability)
+                    else:
+                        if lazy:
+                            discount_sums(wide_sum, row, actions, stamps, stamp, ends, sum_factors)
+                        add_row(wide_sum, row, actions, sigma, mine, weight / probability)
                 if action != step.action:  # the row has changed since the guess
                     length = _guess_again(tree, regret, guesses, i, level, action, share)
                 level += _ONE
@@ -270,21 +273,21 @@ def _walk(tree, tables, traverser, discount, word, path, epsilon):
             path.action[length] = action
             length += 1
             probability *= epsilon / actions + (1.0 - epsilon) * sigma[mine + action]
-        else:
+        elif tables.wide[block] <= WIDE:
             row, stamp = hand.sums[block] + tree.slot[node], hand.sum_stamps[block] + tree.row[node]
             weight = discount.weight / probability
-            if tables.wide[block]:
-                if discount.lazy:
-                    discount_sums(
-                        tables.wide_sum, row, actions, tables.stamp, stamp, discount.ends, discount.sum_factors
-                    )
-                add(tables.wide_sum, row, actions, sigma, mine, weight)
-            else:
+            if tables.wide[block] == NARROW:
                 if discount.lazy:
                     discount_sums(
                         tables.narrow_sum, row, actions, tables.stamp, stamp, discount.ends, discount.sum_factors
                     )
                 add(tables.narrow_sum, row, actions, sigma, mine, weight)
+            else:
+                if discount.lazy:
+                    discount_sums(
+                        tables.wide_sum, row, actions, tables.stamp, stamp, discount.ends, discount.sum_factors
+                    )
+                add(tables.wide_sum, row, actions, sigma, mine, weight)
         node = first + action
     return node, length, probability, nodes + tree.touched[node]
 

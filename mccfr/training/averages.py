@@ -1,16 +1,29 @@
-"""The average strategy behind the tables of a run, whichever algorithm made them."""
+"""The average strategy behind the tables of a run, whichever algorithm made them.
+
+Runs that keep strategy sums on the first street only (`tables.strategy_sums = "preflop"`) have the exact average there.
+On later streets it is a heuristic: the mean over the run's snapshots and the checkpoint itself
+(`mccfr.training.snapshot_mean`), each weighed by the iterations since the one before it and by own reach.  The weights
+beside it are the totals of those: weight of iterations times own reach, whether or not chance ever dealt the hand.
+"""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.config import SolverConfig
+from mccfr.config import Config, SolverConfig
+from mccfr.discount import Schedule
 from mccfr.fullwidth.configured import pruned_average
 from mccfr.games.game import Game
 from mccfr.strategy import Strategy, average_strategy
 from mccfr.tables import bucket_first
+from mccfr.training.events import Totals
 from mccfr.training.sampled import schedule_of
+from mccfr.training.snapshot_mean import SnapshotMean
+from storage.checkpoint import Checkpoint, checkpoint_path, open_checkpoint
 from storage.schema import ArraySpec
 
 
@@ -31,7 +44,77 @@ def run_average(
     nodes: int,
     iterations: int,
 ) -> Strategy:
-    """The average strategy of a run's tables; `ValueError` for sums no run writes."""
+    """The average strategy of a run's tables, with sums on all streets; `ValueError` for sums no run writes."""
     if _prunes(config):
         return pruned_average(game, config, tables, iterations)
     return average_strategy(game, bucket_first(specs, tables), schedule_of(config).at(nodes))
+
+
+def checkpoint_average(game: Game, config: Config, checkpoint: Checkpoint) -> Strategy:
+    """The average strategy of a run's checkpoint, and of the snapshots that it builds on.
+
+    Raises `ValueError` for sums no run writes, `OSError` where a checkpoint is damaged, or a snapshot is gone.
+    """
+    solver, state = config.solver, checkpoint.state
+    if config.tables.strategy_sums == "preflop":
+        return _snapshot_average(game, schedule_of(solver), checkpoint)
+    needed = [spec.name for spec in checkpoint.specs if is_averaged(solver, spec.name)]
+    tables = {name: checkpoint.read(name) for name in needed}
+    return run_average(game, solver, checkpoint.specs, tables, state["nodes_touched"], state["iterations"])
+
+
+def snapshot_entry(number: int, totals: Totals) -> dict[str, int]:
+    """How the state of a checkpoint names a snapshot that it builds on."""
+    return {"checkpoint": number, "nodes_touched": totals.nodes, "iterations": totals.iterations}
+
+
+def snapshots_behind(state: Mapping[str, Any], number: int) -> list[dict[str, int]]:
+    """The snapshots that what follows checkpoint `number` builds on: those in its state, and itself if it is one."""
+    own = [snapshot_entry(number, Totals(state["nodes_touched"], state["iterations"]))] if state.get("snapshot") else []
+    return [*state.get("snapshots", []), *own]
+
+
+def _snapshot_average(game: Game, schedule: Schedule, newest: Checkpoint) -> Strategy:
+    """First street from sums, the others the mean of snapshots; one table is in memory at a time."""
+    totals = Totals(newest.state["nodes_touched"], newest.state["iterations"])
+    sums = {spec.name: newest.read(spec.name) for spec in newest.specs if spec.name.startswith("strategy_sum")}
+    first_street = replace(game, tree=replace(game.tree, streets=1))
+    mean = SnapshotMean(game, average_strategy(first_street, sums, schedule.at(totals.nodes)))
+    del sums
+    before = Totals()
+    for entry in [*newest.state["snapshots"], snapshot_entry(newest.number, totals)]:
+        now = Totals(entry["nodes_touched"], entry["iterations"])
+        mean.add(_sibling(newest, entry["checkpoint"]).read, stretch_weight(schedule, before, now))
+        before = now
+    return mean.strategy
+
+
+def _sibling(newest: Checkpoint, number: int) -> Checkpoint:
+    """A snapshot of the same run; `OSError` where it is gone or damaged."""
+    if number == newest.number:
+        return newest
+    path = checkpoint_path(newest.path.parent, number)
+    try:
+        found = open_checkpoint(path)
+    except FileNotFoundError:
+        raise OSError(
+            f"{path} is gone: checkpoint {newest.number} takes the average strategy of later streets from it"
+        ) from None
+    if found.identity != newest.identity:
+        raise OSError(f"{path} belongs to another run than checkpoint {newest.number}, which builds on it")
+    return found
+
+
+def stretch_weight(schedule: Schedule, before: Totals, now: Totals) -> float:
+    """What the iterations between two counts weigh in the average: their number, times the mean weight of the nodes.
+
+    With lazy discounting an iteration of period n weighs n^gamma, what its sums keep up to scale.
+    """
+    first, last, step = before.nodes, now.nodes, schedule.period_nodes
+    edges = [first, *range((first // step + 1) * step, last, step), last]
+    total = sum(_node_weight(schedule, low) * (high - low) for low, high in pairwise(edges))
+    return (now.iterations - before.iterations) * total / max(1, last - first)
+
+
+def _node_weight(schedule: Schedule, nodes: int) -> float:
+    return float(schedule.effective_period(nodes) ** schedule.gamma) if schedule.lazy else schedule.weight(nodes)

@@ -62,7 +62,7 @@ class Session:
     def __init__(self, run: Run, game: Game, reporter: Reporter, *, force: bool = False) -> None:
         self._run, self._game, self._reporter, self._force = run, game, reporter, force
         self._settings, self._points = run.config.run, run.config.evaluation
-        self._events = Events(self._settings, self._points)
+        self._events = Events(self._settings, self._points, run.config.tables.snapshot_nodes)
         self._schedule = schedule_of(run.config.solver)
         self._layout = run.layout(game)
         self._buckets: ControlBlock | None = None

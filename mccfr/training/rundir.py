@@ -92,7 +92,7 @@ def identity_document(config: Config, base: Path) -> dict[str, Any]:
     document = _finite(changed_keys(config))
     game = {key: value for key, value in document["game"].items() if key != "file"}
     game["files_sha256"] = [sha256(path.read_bytes()).hexdigest() for path in game_files(config.game, base)]
-    kept = ("format", "regret_dtype", "sum_dtype")
+    kept = ("format", "regret_dtype", "sum_dtype", "strategy_sums", "snapshot_nodes")
     tables = {key: value for key, value in document.get("tables", {}).items() if key in kept}
     identity = {"game": game, "solver": document.get("solver", {}), "tables": tables}
     if config.abstraction is not None:

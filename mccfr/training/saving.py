@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.games.game import Game
-from mccfr.plan import strategy_bytes
+from mccfr.plan import evaluation_bytes
+from mccfr.strategy import Strategy
 from mccfr.tables import TableLayout
-from mccfr.training.averages import is_averaged
+from mccfr.training.averages import checkpoint_average, is_averaged, run_average, snapshots_behind
 from mccfr.training.evaluator import Evaluator
 from mccfr.training.events import Totals
 from mccfr.training.report import Reporter
@@ -52,8 +53,9 @@ class Saver:
     def __init__(self, run: Run, game: Game, layout: TableLayout, reporter: Reporter) -> None:
         self._run, self._game, self._layout, self._reporter = run, game, layout, reporter
         self._schedule = schedule_of(run.config.solver)
-        self._evaluator = Evaluator(run, game, layout.specs)
+        self._evaluator = Evaluator(run, game)
         self._trends = Trends(game, run.config.solver, layout.specs)
+        self._snapshots: list[dict[str, int]] = []  # what the average strategy of later streets builds on
         self.committed: tuple[int, Totals] | None = None  # number of the newest checkpoint, and its counts
         self.last_commit = time.monotonic()
 
@@ -63,6 +65,7 @@ class Saver:
         if restored is not None:
             self.committed = (restored.number, Totals(restored.state["nodes_touched"], restored.state["iterations"]))
             self._trends.remember(arrays)
+            self._snapshots = snapshots_behind(restored.state, restored.number)
 
     def save(
         self, arrays: dict[str, npt.NDArray[Any]], moment: Moment, look: Look, *, background: bool
@@ -84,7 +87,7 @@ class Saver:
     def _commit(self, arrays: Arrays, moment: Moment, kept: bool, background: bool) -> int:
         run, root, totals = self._run, self._run.path(CHECKPOINTS), moment.totals
         number = max(1, checkpoints.next_number(root))
-        state = {
+        state: dict[str, Any] = {
             "nodes_touched": totals.nodes,
             "iterations": totals.iterations,
             "iterations_weight": moment.iterations_weight,
@@ -93,6 +96,8 @@ class Saver:
             "kept": kept,
             "workers": [{"iterations": s.iterations, "nodes": s.nodes, "rng": s.rng} for s in moment.states],
         }
+        if run.config.tables.strategy_sums == "preflop":
+            state |= {"snapshot": self._snapshot_due(totals), "snapshots": self._snapshots}
         checkpoints.commit(
             root,
             number,
@@ -103,15 +108,22 @@ class Saver:
             format=run.config.tables.format,
             keep=run.config.run.keep_checkpoints,
             journal=run.path(JOURNAL),
-            spared=self._evaluator.kept,
+            spared=[*self._evaluator.kept, *(snapshot["checkpoint"] for snapshot in self._snapshots)],
             compressed=run.config.tables.checkpoint_compression != "none",
             background=background,
         )
         self.committed = (number, totals)
         if kept:
             self._evaluator.kept.append(number)
+        self._snapshots = snapshots_behind(state, number)
         self.last_commit = time.monotonic()
         return number
+
+    def _snapshot_due(self, totals: Totals) -> bool:
+        """Whether the run has passed a multiple of `tables.snapshot_nodes` since its last snapshot."""
+        every = self._run.config.tables.snapshot_nodes
+        last = self._snapshots[-1]["nodes_touched"] if self._snapshots else 0
+        return every is not None and last // every < totals.nodes // every
 
     def _note_trends(self, number: int, arrays: Arrays, moment: Moment, commit_seconds: float) -> None:
         weight = self._schedule.weight(moment.totals.nodes)
@@ -128,7 +140,7 @@ class Saver:
 
     def _evaluate(self, arrays: Arrays, moment: Moment, look: Look) -> dict[str, Any] | None:
         totals = moment.totals
-        needed = strategy_bytes(self._game, self._run.config.evaluation.method)
+        needed = evaluation_bytes(self._run.config, self._game, self._layout)
         available = available_memory_bytes()
         if needed > available:
             self._reporter.message(
@@ -137,7 +149,22 @@ class Saver:
             )
             return None
         number = self.committed[0] if look.commit and self.committed else None
-        record = self._evaluator.evaluate(arrays, totals.nodes, totals.iterations)
+        try:
+            strategy = self._average(arrays, totals)
+        except OSError as error:  # a snapshot that is damaged or gone: training has no need of it
+            self._reporter.message(f"no evaluation at {totals.nodes:,} nodes: {error}")
+            return None
+        record = self._evaluator.evaluate(strategy)
         record |= {"nodes_touched": totals.nodes, "iterations": totals.iterations, "checkpoint": number}
         self._run.append(EVALUATIONS, record)
         return record
+
+    def _average(self, arrays: Arrays, totals: Totals) -> Strategy:
+        """The average strategy of tables by name; where snapshots make it, of the checkpoint that holds the tables."""
+        config = self._run.config
+        if config.tables.strategy_sums == "all":
+            return run_average(self._game, config.solver, self._layout.specs, arrays, totals.nodes, totals.iterations)
+        if self.committed is None or self.committed[1] != totals:
+            raise RuntimeError("an average strategy of snapshots was asked for between checkpoints")
+        path = checkpoints.checkpoint_path(self._run.path(CHECKPOINTS), self.committed[0])
+        return checkpoint_average(self._game, config, checkpoints.open_checkpoint(path))

@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 from abstraction.boards import BOARD_COUNTS, board_classes, used_slots
-from abstraction.buckets import Abstraction, verify_abstraction
-from abstraction.build import Builder, unused
+from abstraction.buckets import Abstraction, unused, verify_abstraction
+from abstraction.build import Builder
 from abstraction.clustering import kmeans
 from abstraction.recipe import STREETS, Recipe, StreetRecipe, load_recipe, stage_document
 from storage.checkpoint import checkpoint_path, list_checkpoints

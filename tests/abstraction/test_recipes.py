@@ -19,8 +19,8 @@ from abstraction.boards import (
     preflop_classes,
     used_slots,
 )
-from abstraction.buckets import Abstraction, verify_abstraction
-from abstraction.build import Builder, lossless_flop, unused
+from abstraction.buckets import Abstraction, unused, verify_abstraction
+from abstraction.build import Builder, lossless_flop
 from abstraction.cards import COMBO_COUNT, combo_index, combo_table
 from abstraction.clustering.keeping import Keeper
 from abstraction.clustering.kmeans import kmeans, start

@@ -4,14 +4,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from harness import Trainer
 
 from abstraction.cards import card_mask, combo_index, combo_masks, parse_cards
 from abstraction.evaluator import strength
 from mccfr.config import HoldemSubgame, KuhnGame, Menu
 from mccfr.deal import deal_arrays, joint_weight
+from mccfr.evaluation.exact import evaluate_exact
+from mccfr.fullwidth.variants import variant
+from mccfr.fullwidth.vector_cfr import VectorCfr
 from mccfr.games.build import build_game, game_files
 from mccfr.games.holdem_subgame import holdem_subgame
-from mccfr.games.libratus import read_endgame, write_endgame
+from mccfr.games.libratus import Endgame, read_endgame, write_endgame
 
 ROOT = Path(__file__).resolve().parents[2]
 GAMES = ROOT / "runs/games"
@@ -132,12 +136,28 @@ def test_settings_that_make_no_endgame_are_refused(settings, message):
 def test_files_that_make_no_endgame_are_refused(tmp_path):
     with pytest.raises(OSError, match="absent"):
         subgame("absent.txt")
-    endgame = read_endgame(GAMES / "turn.txt")
-    flop = tmp_path / "flop.txt"
-    reach = np.where((combo_masks() & np.uint64(card_mask(endgame.board[:3]))) != 0, 0, endgame.reach)
-    write_endgame(flop, type(endgame)(1, endgame.board[:3], endgame.pot_chips, reach))
-    with pytest.raises(ValueError, match="-round is 2: 3 "):
-        subgame("flop.txt", tmp_path)
+
+
+@pytest.mark.slow
+def test_a_flop_is_dealt_to_the_river_and_solved(tmp_path):
+    """Narrow ranges and one size of bet: full width and sampling on three streets, against an exact best response."""
+    turn = read_endgame(GAMES / "turn.txt")
+    board = turn.board[:3]
+    hits = (combo_masks() & np.uint64(card_mask(board))) != 0
+    reach = np.where(hits | (np.arange(1326) % 29 != 0), 0, turn.reach + 0.1)
+    write_endgame(tmp_path / "flop.txt", Endgame(1, board, turn.pot_chips, reach))
+    menu = Menu(first=("1p",), later=("1p",), max_bets=1)
+    game = subgame("flop.txt", tmp_path, menu=menu, stack=5 * turn.pot_chips)
+    assert [len(boards) for boards in game.cards.board_cards] == [1, 49, 49 * 48]
+    assert deal_arrays(game.cards).children.tolist() == [1, 49, 48]
+    cfr = VectorCfr(game, variant("dcfr"))
+    cfr.iterate(4)
+    first = evaluate_exact(game, cfr.average_strategy())
+    cfr.iterate(60)
+    solved = evaluate_exact(game, cfr.average_strategy())
+    assert solved.exploitability_chips < 0.005 * game.pot_chips < 0.1 * first.exploitability_chips
+    found = evaluate_exact(game, Trainer(game).train(2_000_000).strategy)
+    assert found.value_chips == pytest.approx(solved.value_chips, abs=0.02 * game.pot_chips)
 
 
 def test_the_file_is_part_of_what_a_run_depends_on():

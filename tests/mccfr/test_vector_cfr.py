@@ -9,6 +9,7 @@ import naive
 import numpy as np
 import pytest
 
+from abstraction.cards import card_mask, combo_masks, parse_cards
 from mccfr.config import HoldemSubgame, KuhnGame, LeducGame, Menu, PokerGame
 from mccfr.deal import CardModel
 from mccfr.fullwidth.public_walk import traverse
@@ -16,10 +17,13 @@ from mccfr.fullwidth.variants import PRESETS, variant
 from mccfr.fullwidth.vector_cfr import VectorCfr, memory, table_specs
 from mccfr.games.build import build_game
 from mccfr.games.game import Game
+from mccfr.games.holdem_subgame import endgame_cards
+from mccfr.games.libratus import Endgame
 from mccfr.strategy import average_strategy
 from mccfr.tables import table_name
 from mccfr.tree import DECISION
 from mccfr.vector.best_response import best_response_value, expected_value
+from mccfr.vector.suit_symmetry import board_copies
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared"
@@ -51,11 +55,29 @@ def toy(board_cards=(0, 1), seed=3, missing=0.0, buckets=None) -> Game:
     cards, generator = game.cards, np.random.default_rng(seed)
     reach = 0.1 + generator.random(cards.reach.shape)
     reach[generator.random(reach.shape) < missing] = 0
-    bucket, counts = cards.bucket, cards.buckets
-    if buckets is not None:
-        bucket = [np.where(numbers < 0, numbers, numbers * 7 % buckets) for numbers in bucket]
-        counts = np.full_like(counts, buckets)
-    return replace(game, cards=replace(cards, reach=reach, bucket=bucket, buckets=counts))
+    game = replace(game, cards=replace(cards, reach=reach))
+    return game if buckets is None else shared_rows(game, buckets)
+
+
+def shared_rows(game: Game, buckets: int) -> Game:
+    """The game with its buckets thrown together."""
+    cards = game.cards
+    bucket = [np.where(numbers < 0, numbers, numbers * 7 % buckets) for numbers in cards.bucket]
+    return replace(game, cards=replace(cards, bucket=bucket, buckets=np.full_like(cards.buckets, buckets)))
+
+
+def share_hands_by_strength(game: Game, board: str) -> Game:
+    """The tree of another endgame on a turn board, even ranges, hands of one strength on all rivers in one bucket."""
+    turn = parse_cards(board)
+    reach = np.where((combo_masks() & np.uint64(card_mask(turn))) == 0, 1.0, 0.0)
+    cards = endgame_cards(Endgame(2, turn, 400, np.stack([reach, reach])))
+    bucket = []
+    for lossless, strength in zip(cards.bucket, (cards.strength.sum(axis=0)[None], cards.strength), strict=True):
+        live = lossless >= 0
+        ranks = np.unique(strength, return_inverse=True)[1].reshape(strength.shape)
+        bucket.append(np.where(live, ranks[None], -1).astype(np.int32))
+    counts = np.array([numbers.max(axis=(1, 2)) + 1 for numbers in bucket])
+    return replace(game, cards=replace(cards, bucket=bucket, buckets=counts))
 
 
 # --- the twin over all deals ---
@@ -138,6 +160,72 @@ def test_own_deal_weights_matter_only_to_shared_rows():
     assert run_both(toy(buckets=5), made, weigh=False)[2] > 1e-3
 
 
+# --- boards alike but for their suits ---
+
+
+def two_suits(board_cards, hole_cards=2, ranks=4, **options) -> Game:
+    """A small deck with suits merged: half of the boards are like another one."""
+    config = PokerGame(
+        **{"ranks": ranks, "hole_cards": hole_cards, "board_cards": board_cards, "merge_suits": True},
+        **{"antes": (1, 1), "stack": 3, "max_raises": (1,) * len(board_cards)} | options,
+    )
+    return build(config)
+
+
+def walked_boards(game: Game) -> list[int]:
+    """How many boards of each street are walked."""
+    streets = np.repeat(np.arange(game.tree.streets), [len(boards) for boards in game.cards.board_cards])
+    return np.bincount(streets[board_copies(game.cards).times > 0]).tolist()
+
+
+@pytest.mark.parametrize("updates", ["alternating", "simultaneous"])
+@pytest.mark.parametrize("buckets", [None, 5])
+@pytest.mark.parametrize(
+    ("options", "walked"),
+    [
+        ({"board_cards": (0, 1)}, [1, 4]),
+        ({"board_cards": (1, 1)}, [4, 20]),  # several boards from the start
+        ({"board_cards": (2,)}, [12]),
+        ({"board_cards": (0, 1, 1)}, [1, 4, 20]),  # run-outs over two streets
+        ({"board_cards": (0, 1, 1), "hole_cards": 1, "ranks": 2, "suits": 3}, [1, 2, 6]),
+    ],
+)
+def test_boards_alike_but_for_suits_are_walked_once(options, walked, buckets, updates):
+    game = two_suits(**options)
+    generator, model = np.random.default_rng(2), game.cards
+    ranges = generator.random((2, int(model.buckets.max())))  # unequal, but equal for hands that are alike
+    first = np.array([[numbers[numbers >= 0].min() for numbers in hands.T] for hands in model.bucket[0]])
+    game = replace(game, cards=replace(model, reach=np.take_along_axis(ranges, first, axis=1)))
+    assert walked_boards(game) == walked
+    if buckets is not None:  # rows of boards that stand for different numbers of boards
+        game = shared_rows(game, buckets)
+        assert walked_boards(game) == walked
+    assert run_both(game, variant("dcfr", updates=updates))[2] < 1e-10
+
+
+def test_boards_are_alike_only_if_ranges_and_buckets_are():
+    game = two_suits((0, 1))
+    reach, bucket = game.cards.reach.copy(), [numbers.copy() for numbers in game.cards.bucket]
+    reach[1, 1] = 0.5
+    assert walked_boards(replace(game, cards=replace(game.cards, reach=reach))) == [1, 8]
+    bucket[1][0, 0, 8] += 1  # a hand of the second and third rank, on a card of the first
+    assert walked_boards(replace(game, cards=replace(game.cards, bucket=bucket))) == [1, 8]
+    assert walked_boards(toy()) == [1, 8]
+
+
+def test_copies_of_a_board_are_what_renamings_of_suits_make_of_it():
+    """A turn of two suits: diamonds and clubs are alike until the river tells them apart."""
+    game = share_hands_by_strength(build(HoldemSubgame(file="games/turn.txt")), "AsKs7h2h")
+    cards, copies = game.cards, board_copies(game.cards)
+    start, rivers = 1, cards.board_cards[1][:, 4]
+    assert walked_boards(game) == [1, 22 + 13]
+    for river in range(48):
+        found = copies.renaming[copies.first[1, start + river] : copies.first[1, start + river + 1]]
+        suit = rivers[river] % 4
+        assert found.tolist() == ([0] if suit in (2, 3) else [0, 1] if suit == 0 else [])
+    assert copies.times.sum() == 1 + 48
+
+
 # --- reference curves and known values ---
 
 # By our own twin over all deals, in chips: exploitability after 8 iterations.
@@ -164,28 +252,24 @@ def reference_rows(name: str) -> list[list[str]]:
         return list(csv.reader(line for line in lines if not line.startswith("#")))[1:]
 
 
-def tolerance(game: str, algorithm: str, iteration: int) -> float | None:
-    """What double precision allows: rounding grows to 1e-4 past these iterations, and sooner or later to anything."""
-    steady = {
-        ("leduc", "CFR+"): 100,
-        ("leduc", "CFR+lin"): 100,
-        ("leduc", "LCFR"): 64,
-        ("kuhn", "LCFR"): 1024,
-        ("subgame3", "LCFR"): 64,
-        ("kuhn", "DCFR_1.5_0_2"): 64,
-        ("leduc", "DCFR_1.5_0_2"): 32,
-        ("subgame3", "DCFR_1.5_0_2"): 16,
-    }
-    return 1e-4 if iteration <= steady.get((game, algorithm), 10**6) else None
+EXACT_UP_TO = {
+    ("leduc", "CFR+"): 100,
+    ("leduc", "CFR+lin"): 100,
+    ("leduc", "LCFR"): 64,
+    ("leduc", "DCFR_1.5_0_2"): 64,
+    ("kuhn", "LCFR"): 4096,
+    ("subgame3", "LCFR"): 64,
+    ("subgame3", "DCFR_1.5_0_2"): 16,
+}
+"""Iterations to which rounding stays below 1e-4.  Later it decides ties: OpenSpiel's own CFR+ is 2 % away at 256."""
 
 
 def assert_on_curve(name: str, game: Game, rows: list[list[str]], algorithm: str, unit: float = 1.0) -> None:
     cfr = VectorCfr(game, BY_REFERENCE_NAME[algorithm], "float64")
     for iteration, value in sorted((int(row[-2]), float(row[-1])) for row in rows):
-        allowed = tolerance(name, algorithm, iteration)
-        if allowed is not None:
-            cfr.iterate(iteration - cfr.iteration)
-            assert exploitability(cfr) * unit == pytest.approx(value, rel=allowed), (algorithm, iteration)
+        exact = iteration <= EXACT_UP_TO.get((name, algorithm), iteration)
+        cfr.iterate(iteration - cfr.iteration)
+        assert exploitability(cfr) * unit == pytest.approx(value, rel=1e-4 if exact else 0.5), (algorithm, iteration)
 
 
 @pytest.mark.parametrize("algorithm", BY_REFERENCE_NAME)
@@ -230,33 +314,6 @@ def test_known_values(config, value, at_most, name):
     cfr.iterate(1000)
     assert exploitability(cfr) < at_most
     assert expected_value(cfr.game, cfr.average_strategy()) == pytest.approx(value, abs=at_most)
-
-
-def curve_mean(game: Game, name: str) -> float:
-    """Geometric mean of exploitability over 256 to 2,048 iterations."""
-    cfr, found = VectorCfr(game, variant(name), "float64"), []
-    for iteration in (256, 512, 1024, 2048):
-        cfr.iterate(iteration - cfr.iteration)
-        found.append(exploitability(cfr))
-    return float(np.exp(np.log(found).mean()))
-
-
-def at_iteration(game: Game, name: str, iteration: int) -> float:
-    cfr = VectorCfr(game, variant(name), "float64")
-    cfr.iterate(iteration)
-    return exploitability(cfr)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [3, 4])
-def test_the_papers_orderings_on_river_subgames(number):
-    game, better_on_3 = libratus(number), number == 3
-    mean = {name: curve_mean(game, name) for name in ("cfr+", "lcfr", "lcfr+", "dcfr", "dcfr-pruning")}
-    assert mean["dcfr"] < mean["cfr+"]
-    assert mean["lcfr+"] > mean["lcfr"]
-    assert mean["dcfr-pruning"] < 1.5 * mean["dcfr"]
-    assert (at_iteration(game, "optimistic-lcfr", 1024) < at_iteration(game, "lcfr", 1024)) == better_on_3
-    assert (at_iteration(game, "nh-dcfr", 512) < at_iteration(game, "dcfr", 512)) == better_on_3
 
 
 # --- threads, resuming, counts, refusals ---

@@ -1,0 +1,146 @@
+"""Boards that differ by a renaming of suits only: one of them is walked for all.
+
+A renaming of suits *changes nothing* if it takes every hand to one that both players hold equally often, every board to
+a board, and hands on boards to hands and boards of the same bucket and the same showdowns.  Below a board, the boards
+that renamings which fix it take to each other have equal values up to that renaming of hands, whatever is played, since
+strategies are made by buckets.  (The suit isomorphism of poker solvers; Waugh 2013, "A fast and optimal hand
+isomorphism algorithm", for the renamings.)  Lossless games number each board's hands anew, and then there are none.
+"""
+
+from itertools import permutations
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.deal import NO_BUCKET, CardModel
+
+_SUITS = (4, 3, 2)  # card = rank·suits + suit; a deck read with too many suits does no harm: all is checked
+_CODES = 64  # more than any deck has cards
+
+
+class BoardCopies(NamedTuple):
+    """Which boards are walked, and which boards each of them stands for.  T boards, S streets, H hands.
+
+    first     [S, T+1] int64  copies of board t, dealt to a board of the street before s (street 0: to begin with), are
+                              first[s, t] .. first[s, t+1]-1; none: the board is not walked.  On later streets than s
+                              boards are dealt at once, as in a run-out
+    renaming  [.] int32       the renaming that takes the board to each copy; 0, none, for itself
+    hand      [G, H] int32    the hand that each hand becomes by a renaming
+    times     [T] float64     boards that a board stands for, those above it included; 0: it is not walked
+    """
+
+    first: npt.NDArray[np.int64]
+    renaming: npt.NDArray[np.int32]
+    hand: npt.NDArray[np.int32]
+    times: npt.NDArray[np.float64]
+
+
+class _Renaming(NamedTuple):
+    """What becomes of hands [H] and, street by street, of boards."""
+
+    hand: npt.NDArray[np.int64]
+    boards: list[npt.NDArray[np.int64]]
+
+
+def board_copies(cards: CardModel) -> BoardCopies:
+    """The boards to be walked: of boards that renamings take to each other, the first."""
+    renamings = _renamings(cards)
+    sizes = [len(boards) for boards in cards.board_cards]
+    start = np.concatenate([[0], np.cumsum(sizes)])
+    first = np.zeros((cards.streets, start[-1] + 1), np.int64)
+    lists: list[npt.NDArray[np.int64]] = []
+    for row in range(cards.streets):
+        for street in range(cards.streets):
+            here = _copies(cards, renamings, row - 1, street)
+            first[row, start[street] + 1 : start[street + 1] + 1] = [len(found) for found in here]
+            lists += here
+    first[:, 1:] = np.cumsum(first[:, 1:]).reshape(first.shape[0], -1)
+    first[1:, 0] = first[:-1, -1]
+    times = np.ones(start[-1])
+    for street, parents in enumerate(cards.board_parent):
+        part = slice(start[street], start[street + 1])
+        times[part] = np.diff(first[street])[part]
+        if street:
+            times[part] *= times[start[street - 1] + parents]
+    hand = np.array([renaming.hand for renaming in renamings], np.int32)
+    return BoardCopies(first, np.concatenate(lists).astype(np.int32), hand, times)
+
+
+def _copies(cards: CardModel, renamings: list[_Renaming], above: int, street: int) -> list[npt.NDArray[np.int64]]:
+    """For each board of a street the renamings that take it to its copies; none where another board stands for it.
+
+    Only renamings that fix the board's ancestor on street `above` count (-1: all); empty for streets not below it.
+    """
+    boards = np.arange(len(cards.board_cards[street]))
+    ancestor: npt.NDArray[np.integer] = boards
+    if street <= above:
+        return [boards[:0]] * len(boards)
+    for parents in cards.board_parent[street:above:-1] if above >= 0 else ():
+        ancestor = parents[ancestor]
+    images = np.array([renaming.boards[street] for renaming in renamings])
+    if above >= 0:
+        fixes = np.array([renaming.boards[above][ancestor] == ancestor for renaming in renamings])
+        images = np.where(fixes, images, boards)
+    walked = images.min(axis=0) == boards
+    return [np.unique(images[:, b], return_index=True)[1] if walked[b] else boards[:0] for b in boards.tolist()]
+
+
+# --- renamings that change nothing ---
+
+
+def _renamings(cards: CardModel) -> list[_Renaming]:
+    """All renamings of suits that change nothing, that of no suit first."""
+    deck = 1 + int(cards.hand_cards.max(initial=-1))
+    found = []
+    for suits in _SUITS:
+        if deck % suits == 0:
+            number = np.arange(deck)
+            for order in permutations(range(suits)):
+                renamed = _renaming(cards, number // suits * suits + np.array(order)[number % suits])
+                found += [renamed] if renamed is not None else []
+        if len(found) > 1:
+            return found
+        found = []
+    return [_Renaming(np.arange(len(cards.hand_cards)), [np.arange(len(boards)) for boards in cards.board_cards])]
+
+
+def _renaming(cards: CardModel, card: npt.NDArray[np.int64]) -> _Renaming | None:
+    """What becomes of hands and boards if card c becomes card[c]; None if that changes anything."""
+    card = np.append(card, -1)  # what hands of fewer cards hold instead
+    hand = _places(cards.hand_cards, card[cards.hand_cards], None)
+    if hand is None or not np.array_equal(cards.reach[:, hand], cards.reach):
+        return None
+    boards: list[npt.NDArray[np.int64]] = []
+    known, above = 0, np.zeros(1, np.int64)
+    for dealt, parents, bucket in zip(cards.board_cards, cards.board_parent, cards.bucket, strict=True):
+        new = dealt[:, known:]
+        if new.size and card.size <= new.max() + 1:
+            return None  # a card on the board that no hand may hold: not a deck as we know it
+        place = _places(new, card[new], (parents, above[parents]))
+        if place is None or not np.array_equal(bucket[:, place][:, :, hand], bucket):
+            return None
+        boards.append(place)
+        known, above = dealt.shape[1], place
+    live = (cards.bucket[-1] != NO_BUCKET).any(axis=0)
+    if np.any((cards.strength[boards[-1]][:, hand] != cards.strength) & live):
+        return None
+    return _Renaming(hand, boards)
+
+
+def _places(
+    groups: npt.NDArray[np.integer],
+    renamed: npt.NDArray[np.int64],
+    parents: tuple[npt.NDArray[np.integer], npt.NDArray[np.int64]] | None,
+) -> npt.NDArray[np.int64] | None:
+    """[N] where each renamed group of cards [N, n] stands among the groups, below the renamed parent; None: nowhere."""
+    codes = [np.sort(np.asarray(cards, np.int64), axis=1) + 1 for cards in (groups, renamed)]
+    before, after = (
+        code @ _CODES ** np.arange(code.shape[1]) + (_CODES ** code.shape[1] * parents[side] if parents else 0)
+        for side, code in enumerate(codes)
+    )
+    order = np.argsort(before, kind="stable")
+    place = order[np.minimum(np.searchsorted(before[order], after), len(order) - 1)]
+    if not np.array_equal(before[place], after) or len(np.unique(place)) != len(place):
+        return None
+    return place

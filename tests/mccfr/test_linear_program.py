@@ -1,0 +1,102 @@
+"""The sequence-form linear program: published values, and optimal strategies that nothing exploits."""
+
+import sys
+
+import pytest
+
+from mccfr.config import AkqGame, ClairvoyanceGame, GoofspielGame, KuhnGame, LeducGame, MatrixGame, PokerGame
+from mccfr.fullwidth.histories import best_response_value, expected_value
+from mccfr.fullwidth.linear_program import solve_linear_program
+from mccfr.games.expanded import expand
+from mccfr.games.game import Game
+from mccfr.games.goofspiel import goofspiel
+from mccfr.games.history_tree import Chance, Decision, build_history_tree
+from mccfr.games.matrix import matrix
+from mccfr.games.poker import akq, clairvoyance, kuhn, leduc, poker
+
+LEDUC_VALUE = -0.08560642407800
+VALUES = {
+    "kuhn": (kuhn(KuhnGame()), -1 / 18),
+    "leduc": (leduc(LeducGame()), LEDUC_VALUE),
+    "leduc, suits merged": (leduc(LeducGame(merge_suits=True)), LEDUC_VALUE),
+    "half-street AKQ": (akq(AkqGame()), 1 / 18),
+    "clairvoyance, 3 streets": (clairvoyance(ClairvoyanceGame(streets=3, bet=0.5, probability=0.3)), 0.32 / 0.45),
+    "antes 1 1, stack 5": (poker(PokerGame(antes=(1, 1), stack=5, merge_suits=True)), -0.080417285),
+    "blinds 2 1, stack 7": (
+        poker(PokerGame(blinds=(2, 1), stack=7, first_player=(2, 1), merge_suits=True)),
+        -0.157575758,
+    ),
+    "two hole cards, blinds 2 1, stack 8": (
+        poker(PokerGame(hole_cards=2, board_cards=(0,), blinds=(2, 1), stack=8, first_player=(2,))),
+        -0.092233314,
+    ),
+    "goofspiel": (goofspiel(GoofspielGame(cards=4)), 0.0),
+    "matrix": (matrix(MatrixGame(payoffs=[[1, 0.9], [-0.7, 1]])), 1.63 / 1.8),
+}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _scipy():
+    pytest.importorskip("scipy", reason="the linear program needs scipy")
+
+
+def assert_optimal(game, found, value):
+    assert found.value_chips + game.offset_chips == pytest.approx(value, abs=2e-7)
+    assert expected_value(game, found.strategy) == pytest.approx(found.value_chips, abs=1e-6)
+    assert best_response_value(game, found.strategy, 0) == pytest.approx(found.value_chips, abs=1e-6)
+    assert best_response_value(game, found.strategy, 1) == pytest.approx(-found.value_chips, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_published_values(name):
+    game, value = VALUES[name]
+    game = expand(game).game if game.cards is not None else game
+    assert_optimal(game, solve_linear_program(game), value)
+
+
+def test_strategies_of_the_akq_game():
+    """Half-street AKQ, pot 2, bet 1: the queen bluffs with 1/3, the king calls with 1/3."""
+    game = expand(akq(AkqGame())).game
+    strategy = solve_linear_program(game).strategy
+    assert game.tree.infoset_names == (["Q", "K", "A"], ["Q r2", "K r2", "A r2"])  # (check, bet) and (fold, call)
+    assert strategy.probability[0][0] == pytest.approx([2 / 3, 1 / 3, 1, 0, 0, 1], abs=1e-6)
+    assert strategy.probability[1][0] == pytest.approx([1, 0, 2 / 3, 1 / 3, 0, 1], abs=1e-6)
+
+
+def test_rows_out_of_reach_play_uniformly_and_say_so():
+    """Whoever is shown 5 for stopping never goes on, and what he would do then has no weight."""
+
+    def grow(history):
+        if history == "":
+            return Decision(0, "first", ["stop", "go"], ["s", "g"])
+        return (
+            Decision(0, "second", ["a", "b"], ["ga", "gb"])
+            if history == "g"
+            else {"s": 5.0, "ga": 1.0, "gb": 2.0}[history]
+        )
+
+    found = solve_linear_program(Game("stop", build_history_tree("", grow), None))
+    assert found.value_chips == pytest.approx(5)
+    assert found.strategy.probability[0][0].tolist() == [1, 0, 0.5, 0.5]
+    assert found.strategy.weight[0][0].tolist() == [1, 0]
+
+
+def test_chance_of_unequal_probabilities():
+    def grow(history):
+        if history == "":
+            return Chance(["h", "t"], [0.25, 0.75], ["h", "t"])
+        if len(history) == 1:
+            return Decision(1, "blind", ["0", "1"], [history + "0", history + "1"])
+        return {"h0": 4.0, "h1": -4.0, "t0": 0.0, "t1": 8.0}[history]
+
+    game = Game("coin", build_history_tree("", grow), None)
+    assert_optimal(game, solve_linear_program(game), 1.0)
+
+
+def test_refusals(monkeypatch):
+    game = kuhn(KuhnGame())
+    with pytest.raises(ValueError, match="kuhn deals cards beside its tree"):
+        solve_linear_program(game)
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    with pytest.raises(ValueError, match="needs the package scipy: run tools/bootstrap lp"):
+        solve_linear_program(expand(game).game)
