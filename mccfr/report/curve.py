@@ -38,8 +38,11 @@ class _Scale:
 def curve_svg(records: Sequence[Mapping[str, Any]], axis: str) -> str:
     """An SVG of exploitability over `axis` ("iterations" or "nodes_touched"), or of the value won where there is none.
 
-    records  lines of evaluations.jsonl; "" where none can be drawn
+    records  lines of evaluations.jsonl; "" where none can be drawn.  Of those played head to head, the ones against the
+             last opponent: what is won from different opponents makes no curve
     """
+    opponent = records[-1].get("against") if records else None
+    records = [record for record in records if record.get("against") == opponent]
     key = "exploitability_mbb"
     for other in ("exploitability_chips", "value_chips"):
         if any(record[key] is None for record in records):
@@ -50,7 +53,7 @@ def curve_svg(records: Sequence[Mapping[str, Any]], axis: str) -> str:
     names = {"exploitability_mbb": "exploitability (mbb/g)", "exploitability_chips": "exploitability (chips)"}
     x = _Scale([point[0] for point in points], _LEFT, _WIDTH - _RIGHT)
     y = _Scale([point[1] for point in points], _HEIGHT - _BOTTOM, _TOP)
-    label = names.get(key, "value (chips)")
+    label = names.get(key, "value (chips)" if opponent is None else f"won from {opponent} (chips a hand)")
     parts = [f'<svg class="curve" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(label)}">']
     for tick in x.ticks():
         parts.append(f'<path class="rule" d="M{x(tick):.1f} {_TOP}V{_HEIGHT - _BOTTOM}"/>')

@@ -251,3 +251,18 @@ def test_games_without_cards_are_refused():
     game = build_game(MatrixGame(payoffs=((1, -1), (-1, 1))), ROOT)
     with pytest.raises(ValueError, match="matrix has no cards beside its tree"):
         shown_cards(game, [], 1)
+
+
+def test_curves_have_one_opponent():
+    """What is won from uniform play and from a checkpoint is not drawn as one line."""
+    nothing = {"exploitability_mbb": None, "exploitability_chips": None}
+    records = [
+        {**nothing, "nodes_touched": nodes, "value_chips": value, "against": against}
+        for nodes, value, against in (
+            (1e6, 700.0, "uniform"),
+            (1e7, 90.0, "checkpoint 1"),
+            (1e8, 100.0, "checkpoint 1"),
+        )
+    ]
+    drawn = curve_svg(records, "nodes_touched")
+    assert drawn.count("<circle") == 2 and "won from checkpoint 1" in drawn and ": 700" not in drawn
