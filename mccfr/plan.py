@@ -12,7 +12,7 @@ from mccfr.forecast import Forecast, forecast
 from mccfr.games.build import configured_game
 from mccfr.games.game import Game
 from mccfr.games.histories import count_histories
-from mccfr.games.holdem_deck import HoldemDeck
+from mccfr.games.holdem_deck import LISTED_BYTES, HoldemDeck
 from mccfr.layouts import table_layout
 from mccfr.tables import TableLayout, choose_wide, expected_adds, table_name
 from storage import live as live_tables
@@ -51,9 +51,10 @@ def _most_adds(config: Config, game: Game) -> npt.NDArray[np.float64] | None:
 
 
 def strategy_bytes(game: Game, method: str) -> int:
-    """Memory of the strategies that an evaluation needs: the one measured, and what it is played against."""
+    """Memory that an evaluation needs: the strategy measured, and what it is played against, or all boards."""
     cells = int((game.buckets * (game.tree.row_slots + game.tree.row_count)).sum())
-    return 8 * cells * (2 if method == "head-to-head" else 1)
+    listed = LISTED_BYTES if method == "exact" and isinstance(game.cards, HoldemDeck) and game.cards.can_list else 0
+    return 8 * cells * (2 if method == "head-to-head" else 1) + listed
 
 
 def evaluation_bytes(config: Config, game: Game, layout: TableLayout) -> int:

@@ -1,10 +1,11 @@
 """Exact evaluation: value, best responses and exploitability of a strategy in its game."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mccfr.fullwidth import histories
 from mccfr.games.game import Game
+from mccfr.games.holdem_deck import HoldemDeck
 from mccfr.strategy import Strategy
 from mccfr.vector import best_response
 
@@ -29,8 +30,13 @@ class Evaluation:
 
 
 def evaluate_exact(game: Game, strategy: Strategy) -> Evaluation:
-    """Evaluate a strategy exactly: over a public tree for games with cards, by histories for the others."""
+    """Evaluate a strategy exactly: over a public tree for games with cards, by histories for the others.
+
+    `ValueError` for whole hold'em that goes on after the flop.
+    """
     start = time.perf_counter()
+    if isinstance(game.cards, HoldemDeck):
+        game = replace(game, cards=game.cards.listed())
     if game.cards is None:
         value, best = _by_histories(game, strategy)
     else:

@@ -16,7 +16,7 @@ def check_method(game: Game, method: str) -> None:
     """Raise `ValueError` where a game cannot be evaluated by a method, or there is no such method."""
     if method not in METHODS:
         raise ValueError(f"evaluation method {method!r} is not one of: {', '.join(METHODS)}")
-    if method == "exact" and isinstance(game.cards, HoldemDeck):
+    if method == "exact" and isinstance(game.cards, HoldemDeck) and not game.cards.can_list:
         raise ValueError(f"{game.name} is too large for exact exploitability: use the method head-to-head")
     if method == "head-to-head" and game.cards is None:
         raise ValueError(f"{game.name} deals no cards beside its tree: use the method exact")

@@ -1,13 +1,16 @@
 """Cards of full hold'em: the whole deck, every combination in range, hands that share rows by card buckets.
 
 Boards are too many to list, so there is no `CardModel`: a deal is nine cards, and a bucket is looked up on the
-canonical board.  Both players see the same buckets.
+canonical board.  Both players see the same buckets.  Only a game that ends on the flop can be listed, which an exact
+best response needs.
 """
 
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -16,9 +19,14 @@ import numpy.typing as npt
 from abstraction.boards import check_board
 from abstraction.buckets import bucket_dtype
 from abstraction.cards import CARD_COUNT, COMBO_COUNT, cards_text, combo_masks, combo_text, hand_cards, parse_cards
-from abstraction.lookup import NO_BUCKET, BucketLayout, BucketTables, board_row, bucket_tables
+from abstraction.evaluator import strengths
+from abstraction.lookup import NO_BUCKET, BucketLayout, BucketTables, board_row, board_rows, bucket_tables
 from abstraction.ranges import parse_range
+from mccfr.deal import CardModel, card_masks
 
+MOST_LISTED_CARDS = 3
+LISTED_BYTES = 6_500_000_000
+"""Memory of an exact evaluation with all flops listed, both players' hands in order of strength on each."""
 STREET_NAMES = {0: "preflop", 3: "flop", 4: "turn", 5: "river"}
 """Streets by the number of cards on the board."""
 _CLASS = re.compile(r"([2-9TJQKA])(\1|[2-9TJQKA][so])")
@@ -70,6 +78,37 @@ class HoldemDeck:
         if self.memory is not None:
             return self.layout.tables(self.memory)
         return bucket_tables(self.load(), self.layout.board_cards)
+
+    @property
+    def can_list(self) -> bool:
+        """Whether boards are few enough for `listed`: flops at most."""
+        return sum(self.board_cards) <= MOST_LISTED_CARDS
+
+    def listed(self) -> CardModel:
+        """The same cards with every board listed, for exact evaluation: 22,100 flops take about a gigabyte.
+
+        Raises `ValueError` where boards are too many.
+        """
+        if not self.can_list:
+            raise ValueError(f"boards of {sum(self.board_cards)} cards are too many to list them")
+        boards = [
+            np.array(list(combinations(range(CARD_COUNT), self.cards_on(street))), np.int16).reshape(
+                comb(CARD_COUNT, self.cards_on(street)), -1
+            )
+            for street in range(self.streets)
+        ]
+        rows = [board_rows(self.lookup, known) for known in boards]
+        hands = self.hand_cards().astype(np.int16)
+        return CardModel(
+            hands,
+            [combo_text(combo) for combo in range(COMBO_COUNT)],
+            np.ones((2, COMBO_COUNT)),
+            boards,
+            [np.zeros(len(known), np.int32) for known in boards],
+            _flop_strengths(hands, boards[-1], self.hand_masks()),
+            [np.stack([row, row]) for row in rows],
+            self.buckets,
+        )
 
     def hand_masks(self) -> npt.NDArray[np.uint64]:
         """[1326] uint64: one bit for each card of a combination."""
@@ -138,6 +177,17 @@ class HoldemDeck:
         if not self.cards_on(street):
             return {class_text(hand): int(row[hand]) for hand in range(COMBO_COUNT - 1, -1, -1)}
         return {combo_text(hand): int(row[hand]) for hand in np.flatnonzero(row != NO_BUCKET).tolist()}
+
+
+def _flop_strengths(
+    hands: npt.NDArray[np.int16], boards: npt.NDArray[np.int16], masks: npt.NDArray[np.uint64]
+) -> npt.NDArray[np.int32]:
+    """[B, 1326] strength of two cards with each board of three, -1 where they share a card."""
+    found = np.full((len(boards), COMBO_COUNT), NO_BUCKET, np.int32)
+    for row, board, hit in zip(found, boards, card_masks(boards), strict=True):
+        live = np.flatnonzero((masks & hit) == 0)
+        row[live] = strengths(np.hstack([hands[live], np.tile(board, (len(live), 1))]))
+    return found
 
 
 def class_text(combo: int) -> str:

@@ -10,6 +10,7 @@ import pytest
 
 from abstraction.buckets import Abstraction
 from abstraction.cards import cards_text, combo_index
+from abstraction.evaluator import strength
 from mccfr.cli import main
 from mccfr.config import AbstractionConfig, FlopHoldemGame, HoldemGame, Menu, config_from
 from mccfr.games.build import configured_game
@@ -188,3 +189,36 @@ def test_flop_holdem_is_lossless_without_an_abstraction():
         FlopHoldemGame(board_cards=5), AbstractionConfig("no", str(RUNS / "abstractions/quick.toml")), Path()
     )
     assert five.buckets.tolist() == [169, 169, 200, 200] and five.cards.board_cards == (0, 5)
+
+
+def test_listed_flops_are_those_of_the_deck():
+    """Every flop with its buckets and strengths, as exact evaluation takes them; more board cards are refused."""
+    deck = flop_holdem(FlopHoldemGame(), None, Path()).cards
+    cards = deck.listed()
+    assert [len(boards) for boards in cards.board_cards] == [1, 22_100]
+    for board in (0, 7_777, 22_099):
+        known = cards.board_cards[1][board].tolist()
+        assert np.array_equal(cards.bucket[1][0, board], deck.street_buckets(1, known))
+        for combo in (3, 500, 1325):
+            hand = cards.hand_cards[combo].tolist()
+            wanted = -1 if set(hand) & set(known) else strength([*hand, *known])
+            assert cards.strength[board, combo] == wanted
+    five = FlopHoldemGame(board_cards=5)
+    whole = flop_holdem(five, AbstractionConfig("no", str(RUNS / "abstractions/quick.toml")), Path()).cards
+    with pytest.raises(ValueError, match="boards of 5 cards are too many"):
+        whole.listed()
+
+
+@pytest.mark.slow
+def test_flop_holdem_is_solved_and_measured_exactly(tmp_path, capsys):
+    """Six gigabytes and a minute for each evaluation.  Uniform play loses 148.8 chips to a best response."""
+    config = tmp_path / "flop.toml"
+    config.write_text(
+        '[game]\nname = "flop-holdem"\n[run]\nworkers = 2\nnodes = 1_000_000_000\n'
+        "[evaluation]\nat_nodes = [1]\nevery_checkpoint = false\n"
+    )
+    assert command("solve", config, "--run", tmp_path / "run") == 0
+    first, last = open_run(tmp_path / "run").read("evaluations.jsonl")
+    assert first["exploitability_chips"] == pytest.approx(148.8, abs=3)  # one batch has hardly moved it
+    assert last["bound"] == "exact" and last["exploitability_mbb"] < 100
+    capsys.readouterr()

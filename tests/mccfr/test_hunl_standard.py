@@ -45,12 +45,13 @@ def new_run(directory, abstraction):
 
 
 def resume_until_stopped(run, nodes):
-    """`mccfr resume` in a process of its own, interrupted once it has got so far; returns its exit status."""
+    """`mccfr resume` in a process of its own, interrupted once it trains and has got so far; its exit status."""
     command = [sys.executable, "-m", "mccfr", "resume", str(run.directory)]
+    began = time.time()
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     while process.poll() is None:
         records = run.read(METRICS)
-        if records and records[-1]["nodes_touched"] >= nodes:
+        if records and records[-1]["nodes_touched"] >= nodes and records[-1]["unix_seconds"] > began:
             process.send_signal(signal.SIGTERM)
             break
         time.sleep(0.2)
