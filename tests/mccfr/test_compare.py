@@ -33,6 +33,12 @@ KUHN = {
         ],
     },
 }
+WHOLE_BOARDS = (
+    "game.name=flop-holdem",
+    "game.board_cards=5",
+    "abstraction.path=not-built",
+    f'abstraction.recipe="{ROOT / "runs/abstractions/quick.toml"}"',
+)
 EXPERIMENT = """
 [compare]
 last = 400
@@ -254,7 +260,7 @@ def test_bad_experiments_are_refused_in_one_sentence(document, said):
             changed(variant=[{"name": "a", "set": ["solver.algorithm=cfr", "solver.variant=x"]}]),
             r"variant 'a': solver\.",
         ),
-        (changed(variant=[{"name": "a", "set": ["game.name=flop-holdem"]}]), "too large for exact exploitability"),
+        (changed(variant=[{"name": "a", "set": WHOLE_BOARDS}]), "too large for exact exploitability"),
     ],
 )
 def test_what_cannot_be_run_or_measured_is_refused_before_anything_is_written(tmp_path, document, said):
