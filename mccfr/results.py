@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.config import to_document
+from mccfr.config_file import to_document
 from mccfr.evaluation.record import check_method, exact_record, head_to_head_record
 from mccfr.export import export
 from mccfr.games.game import Game

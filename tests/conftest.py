@@ -1,16 +1,20 @@
 """Makes the helpers that tests share (naive twins, harness, mutants) importable, and what is slow to make shared."""
 
 import sys
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from abstraction.boards import BOARD_COUNTS, STREET_CARDS, canonical_boards, used_slots
+from abstraction.build import Builder
+from abstraction.recipe import load_recipe
 from storage.checkpoint import commit
 from storage.schema import ArraySpec
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+ROOT = Path(__file__).resolve().parents[1]
 
 
 def write_slot_abstraction(root, count):
@@ -34,3 +38,16 @@ def slot_abstractions(tmp_path_factory):
         made.append(tmp_path_factory.mktemp(f"abstraction{count}"))
         write_slot_abstraction(made[-1], count)
     return made
+
+
+@pytest.fixture(scope="session")
+def built_recipe(tmp_path_factory):
+    """Builds a shipped card abstraction by its recipe's name, once: its directory."""
+
+    @cache
+    def build(name):
+        directory = tmp_path_factory.mktemp(name)
+        Builder(load_recipe(ROOT / f"runs/abstractions/{name}.toml"), directory, 2).build()
+        return directory
+
+    return build

@@ -5,8 +5,8 @@ import numpy as np
 from mccfr.tree import DECISION, TERMINAL
 
 
-def all_deals(game):
-    """Every deal of a small card game: probability [D], bucket [D, B], result [D]."""
+def dealt_hands(game):
+    """Every deal of a small card game: weight [D], hands [D, 2], boards [D, S], bucket [D, B], result [D]."""
     cards, streets = game.cards, game.tree.streets
     chains = [[b] for b in range(len(cards.board_cards[0]))]
     for street in range(1, streets):
@@ -15,17 +15,24 @@ def all_deals(game):
     rows = []
     for i in np.flatnonzero(cards.reach[0]):
         for j in np.flatnonzero(cards.reach[1]):
+            dead = used[i] | used[j]
             if used[i] & used[j]:
                 continue
-            dead = used[i] | used[j]
-            fitting = [c for c in chains if not dead & set(cards.board_cards[-1][c[-1]].tolist())]
-            for chain in fitting:
-                weight = cards.reach[0, i] * cards.reach[1, j] / len(fitting)
-                bucket = [cards.bucket[s][p, chain[s], h] for s in range(streets) for p, h in ((0, i), (1, j))]
-                order = cards.strength[chain[-1], [i, j]]
-                rows.append((weight, bucket, np.sign(int(order[0]) - int(order[1]))))
-    probability = np.array([row[0] for row in rows])
-    return probability / probability.sum(), np.array([row[1] for row in rows]), np.array([row[2] for row in rows])
+            for chain in chains:
+                if not dead & set(cards.board_cards[-1][chain[-1]].tolist()):
+                    bucket = [cards.bucket[s][p, chain[s], h] for s in range(streets) for p, h in ((0, i), (1, j))]
+                    order = cards.strength[chain[-1], [i, j]]
+                    weight, result = cards.reach[0, i] * cards.reach[1, j], np.sign(int(order[0]) - int(order[1]))
+                    rows.append((weight, (i, j), chain, bucket, result))
+    return [np.array(column) for column in zip(*rows, strict=True)]
+
+
+def all_deals(game):
+    """Every deal of a small card game: probability [D], bucket [D, B], result [D]; boards of two hands are alike."""
+    weight, hands, _, bucket, result = dealt_hands(game)
+    _, pair, boards = np.unique(hands, axis=0, return_inverse=True, return_counts=True)
+    probability = weight / boards[pair.reshape(-1)]
+    return probability / probability.sum(), bucket, result
 
 
 def payoffs(game, node, deals):
@@ -68,28 +75,6 @@ def exploitability(game, strategy, seen=None):
 
 
 # --- full-width CFR ---
-
-
-def dealt_hands(game):
-    """Every deal of a small card game: weight [D], hands [D, 2], boards [D, S], bucket [D, B], result [D]."""
-    cards, streets = game.cards, game.tree.streets
-    chains = [[b] for b in range(len(cards.board_cards[0]))]
-    for street in range(1, streets):
-        chains = [[*c, b] for c in chains for b in np.flatnonzero(cards.board_parent[street] == c[-1])]
-    used = [{int(x) for x in hand if x >= 0} for hand in cards.hand_cards]
-    rows = []
-    for i in np.flatnonzero(cards.reach[0]):
-        for j in np.flatnonzero(cards.reach[1]):
-            dead = used[i] | used[j]
-            if used[i] & used[j]:
-                continue
-            for chain in chains:
-                if not dead & set(cards.board_cards[-1][chain[-1]].tolist()):
-                    bucket = [cards.bucket[s][p, chain[s], h] for s in range(streets) for p, h in ((0, i), (1, j))]
-                    order = cards.strength[chain[-1], [i, j]]
-                    weight, result = cards.reach[0, i] * cards.reach[1, j], np.sign(int(order[0]) - int(order[1]))
-                    rows.append((weight, (i, j), chain, bucket, result))
-    return [np.array(column) for column in zip(*rows, strict=True)]
 
 
 def normal_hedge(regrets):

@@ -20,7 +20,8 @@ from bench_kernel import kernel
 from bench_public_chance import public_chance
 from bench_vector import vector
 
-from mccfr.config import Config, config_from
+from mccfr.config import Config
+from mccfr.config_file import config_from
 from mccfr.games.build import build_game
 from mccfr.plan import planned_layout
 from mccfr.tables import private_tables

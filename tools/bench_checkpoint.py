@@ -20,7 +20,7 @@ import rich_click as click
 from abstraction.boards import BOARD_COUNTS, preflop_classes
 from abstraction.buckets import bucket_dtype
 from abstraction.cards import COMBO_COUNT
-from mccfr.config import config_from
+from mccfr.config_file import config_from
 from mccfr.games.build import configured_game
 from mccfr.plan import planned_layout
 from mccfr.rng import new_stream

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import rich_click as click
 
-from mccfr.config import Config, config_from
+from mccfr.config import Config
+from mccfr.config_file import config_from
 from mccfr.deal import NO_BUCKET, CardModel
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.build import build_game

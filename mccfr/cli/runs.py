@@ -32,7 +32,7 @@ def solve(config: Path, directory: Path | None, overrides: tuple[str, ...], forc
 
     Example: mccfr solve runs/leduc.toml --nodes 1e8 --workers 2 --set solver.discount=linear
     """
-    from mccfr.config import load_config
+    from mccfr.config_file import load_config
     from mccfr.games.build import build_game, configured_game
     from mccfr.games.holdem_deck import HoldemDeck
     from mccfr.plan import planned_layout
@@ -121,7 +121,7 @@ def _find_room(config: "Config", game: "Game", layout: "TableLayout", directory:
 
 def _train(run: "Run", game: Any = None, warning: str | None = None, *, force: bool = False) -> None:
     """Train, export if asked, and end the process with 75 after a signal."""
-    from mccfr.config import ignored_keys
+    from mccfr.config_file import ignored_keys
     from mccfr.fullwidth.configured import variant_warnings
     from mccfr.training.run import train
     from mccfr.training.rundir import is_locked

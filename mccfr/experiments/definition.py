@@ -24,7 +24,8 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from mccfr.config import Config, EvaluationConfig, RunSettings, config_from, parse_override
+from mccfr.config import Config, EvaluationConfig, RunSettings
+from mccfr.config_file import config_from, parse_override
 
 AXES = {"iterations": "iterations", "nodes": "nodes_touched", "seconds": "training_seconds"}
 """What curves run over, and the table's column that holds it."""

@@ -9,7 +9,8 @@ from typing import Any
 
 import msgspec
 
-from mccfr.config import Config, to_document
+from mccfr.config import Config
+from mccfr.config_file import to_document
 from mccfr.evaluation.record import check_method
 from mccfr.experiments.definition import MEASURES, Experiment, Variant
 from mccfr.fullwidth.configured import variant_warnings

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import njit
+from abstraction.jit import inline_njit, njit
 from mccfr.fullwidth.minimisers import (
     NORMAL_HEDGE,
     REGRET_MATCHING,
@@ -184,30 +184,31 @@ def _forward(tree, walk, traverser, prune):
     return visited, touched
 
 
+@inline_njit
+def node_value(tree, walk, node):
+    """Note the value of an inner node, made of its children's, in `walk.value`."""
+    first, total = tree.first[node], 0.0
+    for a in range(tree.count[node]):
+        share = tree.probability[first + a] if tree.kind[node] == CHANCE else walk.sigma[walk.cell[node] + a, 0]
+        if share > 0.0:  # values of what is not played may be of another iteration
+            total += share * walk.value[first + a]
+    walk.value[node] = total
+
+
 @njit
 def _backward(tree, walk, traverser, visited):
     """Give inner nodes their values, last visited first, and traversers' actions their increments."""
-    value, reach, sigma, increment = walk.value, walk.reach, walk.sigma, walk.increment
     for place in range(visited - 1, -1, -1):
         node = walk.order[place]
-        first, count, player, cell = tree.first[node], tree.count[node], tree.player[node], walk.cell[node]
-        total = 0.0
-        if tree.kind[node] == CHANCE:
-            for child in range(first, first + count):
-                if tree.probability[child] > 0.0:
-                    total += tree.probability[child] * value[child]
-            value[node] = total
+        node_value(tree, walk, node)
+        player = tree.player[node]
+        if tree.kind[node] == CHANCE or traverser == 1 - player:
             continue
-        others = reach[1 - player, node]
-        for a in range(count):
-            share = sigma[cell + a, 0]
-            if share > 0.0:  # values of actions that are not played may be of another iteration
-                total += share * value[first + a]
-        value[node] = total
-        if others > 0.0 and traverser != 1 - player:
+        others, first, cell = walk.reach[1 - player, node], tree.first[node], walk.cell[node]
+        if others > 0.0:
             weight = others if player == 0 else -others
-            for a in range(count):
-                increment[cell + a, 0] += weight * value[first + a]
+            for a in range(tree.count[node]):
+                walk.increment[cell + a, 0] += weight * walk.value[first + a]
 
 
 @njit

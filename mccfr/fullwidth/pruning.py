@@ -33,7 +33,7 @@ below 1e-12 of the terms are taken to be 0, lest noise choose an action.
 import numpy as np
 
 from abstraction.jit import njit
-from mccfr.fullwidth.history_cfr import BOTH
+from mccfr.fullwidth.history_cfr import BOTH, node_value
 from mccfr.fullwidth.minimisers import REGRET_MATCHING, Rows, Step, gain, rounding
 from mccfr.fullwidth.settlement import REACH, SUM, added, meet, refresh, settle, settle_below
 from mccfr.tree import CHANCE, NO_SLOT, TERMINAL
@@ -98,30 +98,20 @@ def _forward(tree, pruning, walk, step, traverser):
 @njit
 def _backward(tree, pruning, walk, traverser, visited):
     """Values of inner nodes, last visited first, and increments of traversers' actions; π·U where pruned."""
-    value, reach, sigma, increment = walk.value, walk.reach, walk.sigma, walk.increment
     upper, since, bound_sum = pruning.infosets.upper, pruning.state.pruned_since, pruning.state.bound_sum
     for place in range(visited - 1, -1, -1):
         node = walk.order[place]
-        first, count, player, cell = tree.first[node], tree.count[node], tree.player[node], walk.cell[node]
-        total = 0.0
-        if tree.kind[node] == CHANCE:
-            for child in range(first, first + count):
-                if tree.probability[child] > 0.0:
-                    total += tree.probability[child] * value[child]
-            value[node] = total
+        node_value(tree, walk, node)
+        player = tree.player[node]
+        if tree.kind[node] == CHANCE or traverser == 1 - player:
             continue
-        for a in range(count):
-            share = sigma[cell + a, 0]
-            if share > 0.0:  # values of actions that are not played may be of another iteration
-                total += share * value[first + a]
-        value[node] = total
-        others = reach[1 - player, node]
-        if others > 0.0 and traverser != 1 - player:
+        others, first, cell = walk.reach[1 - player, node], tree.first[node], walk.cell[node]
+        if others > 0.0:
             weight = others if player == 0 else -others
-            for a in range(count):
+            for a in range(tree.count[node]):
                 bound = others * upper[first + a]
                 bound_sum[cell + a] += bound
-                increment[cell + a, 0] += bound if since[cell + a] != 0 else weight * value[first + a]
+                walk.increment[cell + a, 0] += bound if since[cell + a] != 0 else weight * walk.value[first + a]
 
 
 @njit

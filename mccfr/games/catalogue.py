@@ -5,7 +5,8 @@ from typing import Any
 
 import msgspec
 
-from mccfr.config import GameConfig, config_from
+from mccfr.config import GameConfig
+from mccfr.config_file import config_from
 from mccfr.games.build import build_game
 from mccfr.games.histories import count_histories
 

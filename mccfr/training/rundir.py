@@ -20,7 +20,8 @@ import numpy as np
 
 from abstraction.buckets import Abstraction
 from mccfr import __version__
-from mccfr.config import Config, changed_keys, load_config, to_document
+from mccfr.config import Config
+from mccfr.config_file import changed_keys, load_config, to_document
 from mccfr.games.build import configured_game, game_files
 from mccfr.games.game import Game
 from mccfr.layouts import table_layout

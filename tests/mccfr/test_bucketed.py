@@ -8,7 +8,8 @@ import pytest
 from abstraction.boards import BOARD_COUNTS, STREET_CARDS
 from abstraction.strength import hand_strength
 from mccfr.cli import main
-from mccfr.config import HoldemSubgame, KuhnGame, config_from
+from mccfr.config import HoldemSubgame, KuhnGame
+from mccfr.config_file import config_from
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.bucketed import bucketed
 from mccfr.games.build import build_game

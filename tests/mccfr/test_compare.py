@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from mccfr.cli import main
-from mccfr.config import parse_override
+from mccfr.config_file import parse_override
 from mccfr.experiments import conduct, curves, experiment_from, load_experiment, publish, read_rows
 from mccfr.experiments.definition import directory_name, merged
 from mccfr.experiments.running import run_path, trained_seconds

@@ -7,7 +7,8 @@ import msgspec
 import pytest
 import tomli_w
 
-from mccfr.config import GameConfig, config_from, load_config, parse_override, to_document
+from mccfr.config import GameConfig
+from mccfr.config_file import config_from, load_config, parse_override, to_document
 from mccfr.games.catalogue import EXAMPLES
 from mccfr.training.rundir import _without_nothing
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mccfr.config import HoldemSubgame, SolverConfig, config_from
+from mccfr.config import HoldemSubgame, SolverConfig
+from mccfr.config_file import config_from
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.build import build_game
 from mccfr.plan import planned_layout

@@ -21,8 +21,8 @@ from mccfr.config import (
     MatrixGame,
     OpenSpielGame,
     PokerGame,
-    to_document,
 )
+from mccfr.config_file import to_document
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.export import FORMATS, export
 from mccfr.export.openspiel import load_policy

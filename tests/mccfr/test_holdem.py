@@ -12,7 +12,8 @@ from abstraction.buckets import Abstraction
 from abstraction.cards import cards_text, combo_index
 from abstraction.evaluator import strength
 from mccfr.cli import main
-from mccfr.config import AbstractionConfig, FlopHoldemGame, HoldemGame, Menu, config_from
+from mccfr.config import AbstractionConfig, FlopHoldemGame, HoldemGame, Menu
+from mccfr.config_file import config_from
 from mccfr.games.build import configured_game
 from mccfr.games.holdem import flop_holdem, holdem
 from mccfr.plan import make_plan

@@ -7,11 +7,9 @@ import numpy as np
 import pytest
 
 from abstraction.boards import preflop_classes
-from abstraction.build import Builder
 from abstraction.cards import combo_index
-from abstraction.recipe import load_recipe
 from abstraction.strength import STRENGTH_LIMIT, preflop_strengths
-from mccfr.config import load_config
+from mccfr.config_file import load_config
 from mccfr.games.build import configured_game
 from mccfr.plan import planned_layout
 from mccfr.policy.source import StrategySource
@@ -27,18 +25,10 @@ RAISE = "r300"  # the button's first raise, of the pot
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def abstraction(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("hunl-quick") / "buckets"
-    directory.mkdir()
-    Builder(load_recipe(RUNS / "abstractions/quick.toml"), directory, 2).build()
-    return directory
-
-
 @pytest.fixture(scope="module", params=[0, 1, 2], ids=["seed 0", "seed 1", "seed 2"])
-def run(request, tmp_path_factory, abstraction):
+def run(request, tmp_path_factory, built_recipe):
     """A finished run of the recipe; only the seed and the place of the buckets differ."""
-    changes = [f"solver.seed={request.param}", f'abstraction.path="{abstraction}"']
+    changes = [f"solver.seed={request.param}", f'abstraction.path="{built_recipe("quick")}"']
     config = load_config(RUNS / "hunl-quick.toml", changes)
     game = configured_game(config, RUNS)
     made = create_run(config, RUNS, tmp_path_factory.mktemp("run") / "run", planned_layout(config, game))

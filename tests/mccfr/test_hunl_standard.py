@@ -9,9 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from abstraction.build import Builder
-from abstraction.recipe import load_recipe
-from mccfr.config import load_config
+from mccfr.config_file import load_config
 from mccfr.games.build import configured_game
 from mccfr.plan import planned_layout
 from mccfr.results import evaluate_target
@@ -26,14 +24,6 @@ NODES, FIRST = 6_000_000_000, 60_000_000
 STOPS = 10
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def abstraction(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("hunl-standard") / "buckets"
-    directory.mkdir()
-    Builder(load_recipe(RUNS / "abstractions/standard.toml"), directory, 2).build()
-    return directory
 
 
 def new_run(directory, abstraction):
@@ -64,7 +54,8 @@ def curve(run):
     return [next(r["value_chips"] for r in records if r["nodes_touched"] >= n) for n in (FIRST, NODES // 10, NODES)]
 
 
-def test_stopped_and_resumed_ten_times(tmp_path, abstraction):
+def test_stopped_and_resumed_ten_times(tmp_path, built_recipe):
+    abstraction = built_recipe("standard")
     whole, game = new_run(tmp_path / "whole", abstraction)
     train(whole, game, Silent())
     parts, _ = new_run(tmp_path / "parts", abstraction)

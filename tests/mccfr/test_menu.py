@@ -5,7 +5,8 @@ from math import floor, inf
 
 import pytest
 
-from mccfr.config import Menu, PlayerMenu, StreetMenu, config_from, to_document
+from mccfr.config import Menu, PlayerMenu, StreetMenu
+from mccfr.config_file import config_from, to_document
 from mccfr.games.betting import build_tree, called, raised
 from mccfr.games.holdem_betting import holdem_rules
 from mccfr.games.menu import menu_targets

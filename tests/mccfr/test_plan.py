@@ -8,7 +8,7 @@ import pytest
 
 from mccfr import plan as plan_module
 from mccfr.cli import main
-from mccfr.config import config_from
+from mccfr.config_file import config_from
 from mccfr.forecast import assumed_play, forecast
 from mccfr.games.build import configured_game
 from mccfr.plan import beside_bytes, make_plan, planned_layout, room_problem

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mccfr.config import Config, GoofspielGame, HoldemSubgame, KuhnGame, LeducGame, to_document
+from mccfr.config import Config, GoofspielGame, HoldemSubgame, KuhnGame, LeducGame
+from mccfr.config_file import to_document
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.build import build_game
 from mccfr.policy import Policy, StrategySource, verify_policy, write_policy

@@ -13,7 +13,8 @@ from harness import LEDUC, Trainer, same_tables
 from abstraction.boards import canonical_boards, used_slots
 from abstraction.lookup import board_rows
 from mccfr.cli import main
-from mccfr.config import PokerGame, config_from
+from mccfr.config import PokerGame
+from mccfr.config_file import config_from
 from mccfr.discount import Schedule
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.build import build_game

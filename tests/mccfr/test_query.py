@@ -13,8 +13,8 @@ from mccfr.config import (
     LeducGame,
     OpenSpielGame,
     PokerGame,
-    to_document,
 )
+from mccfr.config_file import to_document
 from mccfr.games.build import build_game
 from mccfr.hands import hand_bucket, hand_buckets
 from mccfr.policy import Policy, StrategySource, write_policy

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import zarr
 
-from mccfr.config import config_from
+from mccfr.config_file import config_from
 from mccfr.games.build import build_game
 from mccfr.plan import planned_layout
 from mccfr.results import evaluate_target, find_checkpoint, read_tables

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mccfr.cli import main
-from mccfr.config import config_from
+from mccfr.config_file import config_from
 from mccfr.games.build import configured_game
 from mccfr.plan import planned_layout
 from mccfr.results import find_checkpoint, read_tables

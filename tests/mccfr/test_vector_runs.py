@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mccfr.cli import main
-from mccfr.config import config_from, ignored_keys
+from mccfr.config_file import config_from, ignored_keys
 from mccfr.policy import Policy
 from mccfr.query import query
 from mccfr.results import find_checkpoint, read_tables
