@@ -8,6 +8,7 @@ from llvmlite import ir
 
 from abstraction.jit import intrinsic, njit, types
 from abstraction.prefetch import address_of, emit_prefetch
+from mccfr.tree import MAX_PACKED_ACTIONS
 
 START, STOP, NODE_LIMIT = 0, 1, 2
 """Cells of a kernel's `limits` [3] int64: deals START..STOP-1 of the batch, fewer once NODE_LIMIT nodes are reached."""
@@ -17,8 +18,9 @@ NARROW, WIDE = 0, 1
 
 _LOWER = np.uint64(0xFFFFFFFF)
 
-GUESSED_DEALS = 64
-"""Deals whose paths outcome sampling guesses together: enough to keep many cache misses under way."""
+GUESSED_DEALS = 16
+"""Deals in a batch of outcome sampling, which guesses two at a time: enough to keep many cache misses under way, few
+enough for the first cache."""
 
 GUESSED_STEP = np.dtype([("row", np.int64), ("word", np.uint64), ("node", np.int32), ("action", np.int32)])
 """A decision on a guessed path: first regret cell, random word, packed node, action.  24 bytes, read as one."""
@@ -73,22 +75,30 @@ class Worklist(NamedTuple):
 
 
 class Guesses(NamedTuple):
-    """Paths guessed ahead of time, W = 2·GUESSED_DEALS of them of at most L decisions (packed trees, B blocks).
+    """Paths guessed ahead of time, W = 4·GUESSED_DEALS of them of at most L decisions (packed trees, B blocks).
 
+    Two batches of deals: the first W/2 paths are one's, the others the other's.
+
+    going   [2, W/2] int32       paths of either batch that have not ended yet, while guessing
     word    [W] uint64           what each traversal draws from (`random_at`)
-    length  [W] int64            decisions on each path
+    length  [W] int64            decisions guessed on each path
     step    [W·(L+1)] GUESSED_STEP
-    going   [W] int32            paths that have not ended yet, while guessing
+    sigma   [W·(L+1)·8] R        strategies there, in the dtype of the regrets
+    seen    [W·(L+1)·8] R        the rows they follow from
     start   [W/2·B] int64        first regret cell of the hand of each deal in each block
     to_sum  [B] int64            from a regret cell's index to that of the strategy sum beside it
+    stream  [2, 4] uint64        the stream of random words as it was before either batch
     """
 
+    going: npt.NDArray[np.int32]
     word: npt.NDArray[np.uint64]
     length: npt.NDArray[np.int64]
     step: npt.NDArray[np.void]
-    going: npt.NDArray[np.int32]
+    sigma: npt.NDArray[np.floating]
+    seen: npt.NDArray[np.floating]
     start: npt.NDArray[np.int64]
     to_sum: npt.NDArray[np.int64]
+    stream: npt.NDArray[np.uint64]
 
 
 class Path(NamedTuple):
@@ -131,7 +141,7 @@ def new_worklist(nodes: int, strategy_cells: int, blocks: int, dtype: npt.DTypeL
 
 def new_path(depth: int, max_actions: int, blocks: int, dtype: npt.DTypeLike) -> Path:
     """Scratch for paths of at most `depth` decisions with at most `max_actions` actions, regrets of `dtype`."""
-    paths = 2 * GUESSED_DEALS
+    paths = 4 * GUESSED_DEALS
     return Path(
         np.zeros(depth, np.int64),
         np.zeros(depth, np.int64),
@@ -141,12 +151,15 @@ def new_path(depth: int, max_actions: int, blocks: int, dtype: npt.DTypeLike) ->
         np.zeros(1, np.int64),
         _new_hand(blocks),
         Guesses(
+            np.zeros((2, paths // 2), np.int32),
             np.zeros(paths, np.uint64),
             np.zeros(paths, np.int64),
             np.zeros(paths * (depth + 1), GUESSED_STEP),
-            np.zeros(paths, np.int32),
-            np.zeros(GUESSED_DEALS * blocks, np.int64),
+            np.zeros(paths * (depth + 1) * MAX_PACKED_ACTIONS, dtype),
+            np.zeros(paths * (depth + 1) * MAX_PACKED_ACTIONS, dtype),
+            np.zeros(paths // 2 * blocks, np.int64),
             np.zeros(blocks, np.int64),
+            np.zeros((2, 4), np.uint64),
         ),
     )
 

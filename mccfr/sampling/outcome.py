@@ -9,15 +9,16 @@ Two kernels, equal to the last bit where both apply: over packed betting trees, 
 over general records, action by action.
 
 A path is a chain of cache misses, each waiting for the one before.  The packed kernel therefore guesses the paths of
-the next deals first, all in step, from the tables as they are, and asks for their rows; then it plays the deals one by
-one, and where a row has changed in between so that another action is drawn, guesses the rest of that path again.
-Guesses decide how fast it goes and nothing else: what a traversal draws is a function of one random word and the number
-of the decision.  Indices are unsigned where it counts: signed ones are checked for being negative at each access.
+the next deals first, many in step, from the tables as they are, and asks for their rows; then it plays the deals one by
+one.  While a row is as it was, so are its strategy and the action drawn; where it has changed, both are made again, and
+if the action is another one the rest of the path is too.  Guesses decide how fast it goes and nothing else: what a
+traversal draws is a function of one random word and the number of the decision.  Indices are unsigned where it counts:
+signed ones are checked for being negative at each access.
 """
 
 import numpy as np
 
-from abstraction.jit import njit
+from abstraction.jit import inline_njit, njit
 from abstraction.prefetch import prefetch_to_write
 from mccfr.regret import (
     add,
@@ -42,7 +43,7 @@ from mccfr.sampling.common import (
     random_at,
     uniform_like,
 )
-from mccfr.sampling.rows import LANES, add_row, choose_row, regret_matching_row, update_sampled_row
+from mccfr.sampling.rows import LANES, add_row, foresee_row, unchanged_row, update_sampled_row
 from mccfr.tree import CHANCE, TERMINAL
 
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
@@ -56,103 +57,6 @@ def outcome_sampling_packed(tree, tables, deals, limits, discount, rng, path, ep
     Path with 8 cells a decision; epsilon float64 in (0, 1].  Returns (iterations run, nodes touched): it stops after
     the first iteration that reaches limits[NODE_LIMIT].
     """
-    ahead, batch = rng.copy(), np.zeros(3, np.int64)
-    nodes, deal = 0, limits[START]
-    while deal < limits[STOP] and nodes < limits[NODE_LIMIT]:
-        batch[START], batch[STOP] = deal, min(deal + GUESSED_DEALS, limits[STOP])
-        batch[NODE_LIMIT] = limits[NODE_LIMIT] - nodes
-        ahead[:] = rng
-        _locate_all(tables, deals.bucket, batch, path.guesses)
-        _guess(tree, tables, batch, ahead, path.guesses, exploration(epsilon))
-        played, touched = _play(tree, tables, deals, batch, discount, path, epsilon)
-        for _ in range(2 * played):
-            next_word(rng)  # the words of the traversals that were played, which `ahead` has given out
-        deal += played
-        nodes += touched
-    return deal - limits[START], nodes
-
-
-@njit
-def _locate_all(tables, bucket, batch, guesses):
-    """Where the rows of all hands of a batch begin, in place."""
-    start, base, width, blocks = guesses.start, tables.regret_base, tables.width, tables.width.shape[0]
-    guesses.to_sum[:] = tables.sum_base - base
-    for k in range(batch[STOP] - batch[START]):
-        for block in range(blocks):
-            start[k * blocks + block] = base[block] + np.int64(bucket[batch[START] + k, block]) * width[block]
-
-
-@njit
-def _guess(tree, tables, batch, rng, guesses, share):
-    """Guess the paths of a batch of deals, two for each, all in step, and ask for every row; `guesses` in place."""
-    regret, narrow_sum, wide_sum, wide = tables.regret, tables.narrow_sum, tables.wide_sum, tables.wide
-    word, length, steps, going = guesses.word, guesses.length, guesses.step, guesses.going
-    start, to_sum, blocks = guesses.start, guesses.to_sum, np.uint64(guesses.to_sum.shape[0])
-    room = np.uint64(steps.shape[0] // word.shape[0])
-    paths, level, root = 2 * (batch[STOP] - batch[START]), _ZERO, np.uint64(tree[0].block)
-    for i in range(paths):
-        word[i], going[i] = next_word(rng), i
-        step = steps[np.uint64(i) * room]
-        step.node, step.row = 0, start[(np.uint64(i) >> _ONE) * blocks + root] + tree[0].slot
-        prefetch_to_write(regret, step.row)
-    while paths > 0:
-        kept = 0
-        for j in range(paths):
-            i = np.uint64(going[j])
-            traverser = np.int64(i & _ONE)
-            step = steps[i * room + level]
-            node = tree[np.uint64(step.node)]
-            drawn = random_at(word[i], level)
-            even = (node.player == traverser) & explores(drawn, share)
-            action = choose_row(regret, step.row, node.actions, uniform_like(regret, drawn), even)
-            step.word, step.action = drawn, action
-            length[i] = np.int64(level) + 1
-            # No branch on what was drawn: each wrong prediction would throw away the work begun on other paths.  A
-            # path that has ended is given the root as its next node, and dropped.
-            child = action - node.folds - node.ends
-            goes_on = np.int64(child >= 0)
-            index = (node.first + child) * goes_on
-            below = tree[np.uint64(index)]
-            block = np.uint64(below.block)
-            row = start[(i >> _ONE) * blocks + block] + below.slot
-            step = steps[i * room + level + _ONE]
-            step.node, step.row = index, row
-            prefetch_to_write(regret, row)
-            # Own nodes, and blocks without sums, ask for the regrets once more.
-            which = np.int64(below.player != traverser) * ((1 + np.int64(wide[block])) & 3)
-            prefetch_one(which, (regret, narrow_sum, wide_sum), (row, row + to_sum[block], row + to_sum[block]))
-            going[kept] = i
-            kept += goes_on
-        paths = kept
-        level += _ONE
-
-
-@njit
-def _guess_again(tree, regret, guesses, i, level, action, share):
-    """Guess the rest of path i, whose action at decision `level` is `action`, in place; returns its length."""
-    steps, start, blocks = guesses.step, guesses.start, np.uint64(guesses.to_sum.shape[0])
-    at, traverser = i * np.uint64(steps.shape[0] // guesses.word.shape[0]) + level, np.int64(i & _ONE)
-    while True:
-        step = steps[at]
-        step.action = action
-        node = tree[np.uint64(step.node)]
-        child = action - node.folds - node.ends
-        at += _ONE
-        level += _ONE
-        if child < 0:
-            return level
-        index = node.first + child
-        node = tree[np.uint64(index)]
-        step = steps[at]
-        step.node, step.row = index, start[(i >> _ONE) * blocks + np.uint64(node.block)] + node.slot
-        step.word = random_at(guesses.word[i], level)
-        even = (node.player == traverser) & explores(step.word, share)
-        action = choose_row(regret, step.row, node.actions, uniform_like(regret, step.word), even)
-
-
-@njit
-def _play(tree, tables, deals, batch, discount, path, epsilon):
-    """Play the deals of a batch whose paths are guessed, up to its limit; returns (deals played, nodes touched)."""
     regret, narrow_sum, wide_sum, wide, stamps = (
         tables.regret,
         tables.narrow_sum,
@@ -160,67 +64,197 @@ def _play(tree, tables, deals, batch, discount, path, epsilon):
         tables.wide,
         tables.stamp,
     )
-    sigma, guesses, bucket, results = path.sigma, path.guesses, deals.bucket, deals.result
-    steps, lengths, to_sum = guesses.step, guesses.length, guesses.to_sum
-    room = np.uint64(steps.shape[0] // lengths.shape[0])
-    regret_stamp_base, sum_stamp_base, stamp_width = tables.regret_stamp_base, tables.sum_stamp_base, tables.rows
+    base, width, regret_stamp_base, sum_stamp_base, stamp_width = (
+        tables.regret_base,
+        tables.width,
+        tables.regret_stamp_base,
+        tables.sum_stamp_base,
+        tables.rows,
+    )
+    bucket, results = deals.bucket, deals.result
+    going, words, lengths, steps, sigma, seen, start, to_sum, streams = path.guesses
     weight, lazy, ends, positive_factors, negative_factors, sum_factors = discount
-    share = exploration(epsilon)
-    nodes, rows, i, deal = 0, 0, _ZERO, batch[START]
-    while deal < batch[STOP] and nodes < batch[NODE_LIMIT]:
-        for traverser in range(2):
-            first, length, level = i * room, np.uint64(lengths[i]), _ZERO
-            node, action, probability = tree[0], 0, 1.0
-            while level < length:
-                step = steps[first + level]
-                node, row, mine = tree[np.uint64(step.node)], step.row, np.int64(level) * LANES
-                block, actions = np.uint64(node.block), node.actions
-                nodes += node.touched
-                own = node.player == traverser
-                even = own & explores(step.word, share)
-                action = choose_row(regret, row, actions, uniform_like(regret, step.word), even)
-                regret_matching_row(regret, row, actions, sigma, mine)
-                if own:
-                    probability *= epsilon / actions + (1.0 - epsilon) * sigma[np.uint64(mine + action)]
-                elif wide[block] <= WIDE:
-                    row += to_sum[block]
-                    stamp = _ZERO
+    blocks, room = np.uint64(to_sum.shape[0]), np.uint64(steps.shape[0] // lengths.shape[0])
+    share, ahead, left = exploration(epsilon), rng.copy(), np.zeros(2, np.int64)
+    nodes, rows, deal, begun, batch, first = 0, 0, limits[START], limits[START], 0, limits[START]
+    to_sum[:] = tables.sum_base - base
+    while deal < limits[STOP] and nodes < limits[NODE_LIMIT]:
+        # Begin the batch to be played next and the one after it: the last long paths of the first are not alone.
+        while begun < min(limits[STOP], first + 2 * GUESSED_DEALS):
+            half = batch & 1 if begun == first else (batch + 1) & 1
+            stop, left[half] = min(begun + GUESSED_DEALS, limits[STOP]), 0
+            for word in range(ahead.shape[0]):
+                streams[half, word] = ahead[word]
+            while begun < stop:
+                i = np.uint64(2 * half * GUESSED_DEALS + left[half])
+                _locate(start, (i >> _ONE) * blocks, base, width, bucket, begun)
+                row = start[(i >> _ONE) * blocks + np.uint64(tree[0].block)] + tree[0].slot
+                prefetch_to_write(regret, row)
+                for _ in range(2):
+                    words[i], lengths[i], going[half, left[half]] = next_word(ahead), 0, i
+                    step = steps[i * room]
+                    step.node, step.row = 0, row
+                    left[half] += 1
+                    i += _ONE
+                begun += 1
+        # Guess both, a decision at a time, until all of the first is guessed.
+        while left[batch & 1] > 0:
+            for half in range(2):
+                left[half] = _guess(
+                    tree,
+                    regret,
+                    narrow_sum,
+                    wide_sum,
+                    wide,
+                    start,
+                    to_sum,
+                    going,
+                    half,
+                    left[half],
+                    words,
+                    lengths,
+                    steps,
+                    sigma,
+                    seen,
+                    share,
+                )
+        # Play the first.
+        i, stop = np.uint64(2 * (batch & 1) * GUESSED_DEALS), min(first + GUESSED_DEALS, limits[STOP])
+        while deal < stop and nodes < limits[NODE_LIMIT]:
+            for traverser in range(2):
+                root, level, length, wrong = i * room, _ZERO, np.uint64(lengths[i]), False
+                node, action, probability = tree[0], 0, 1.0
+                while level < length:
+                    step = steps[root + level]
+                    node, row, mine = tree[np.uint64(step.node)], step.row, np.int64(root + level) * LANES
+                    block, actions, action = np.uint64(node.block), node.actions, np.int64(step.action)
+                    nodes += node.touched
+                    own = node.player == traverser
+                    if wrong or not unchanged_row(regret, row, actions, seen, mine):
+                        even, u = own & explores(step.word, share), uniform_like(regret, step.word)
+                        action = foresee_row(regret, row, actions, u, even, sigma, seen, mine)
+                        wrong |= action != step.action
+                        step.action = action
+                    if own:
+                        probability *= epsilon / actions + (1.0 - epsilon) * sigma[np.uint64(mine + action)]
+                    elif wide[block] <= WIDE:
+                        row += to_sum[block]
+                        stamp = _ZERO
+                        if lazy:
+                            stamp = np.uint64(
+                                sum_stamp_base[block] + bucket[deal, block] * stamp_width[block] + node.row
+                            )
+                        if wide[block] == NARROW:
+                            if lazy:
+                                discount_sums(narrow_sum, row, actions, stamps, stamp, ends, sum_factors)
+                            add_row(narrow_sum, row, actions, sigma, mine, weight / probability)
+                        else:
+                            if lazy:
+                                discount_sums(wide_sum, row, actions, stamps, stamp, ends, sum_factors)
+                            add_row(wide_sum, row, actions, sigma, mine, weight / probability)
+                    level += _ONE
+                    if wrong:  # the row has changed since the guess: the path goes on as it is drawn now
+                        child = action - node.folds - node.ends
+                        length = level + np.uint64(child >= 0)
+                        if child >= 0:
+                            below, step = tree[np.uint64(node.first + child)], steps[root + level]
+                            step.node = node.first + child
+                            step.row = start[(i >> _ONE) * blocks + np.uint64(below.block)] + below.slot
+                            step.word = random_at(words[i], level)
+                rows += np.int64(length)
+                folds = node.folds & (action == 0)
+                nodes += node.leaves_touched - node.end_touched if folds else node.end_touched
+                payoff = node.fold_value if folds else node.call_value * results[deal]
+                # Own reach behind a node turns what its action was worth into what the node is worth.
+                worth = (1.0 - 2.0 * traverser) * payoff / probability
+                while level > _ZERO:
+                    level -= _ONE
+                    step = steps[root + level]
+                    node, row, action = tree[np.uint64(step.node)], step.row, step.action
+                    if node.player != traverser:
+                        continue
+                    here = worth * sigma[np.uint64(np.int64(root + level) * LANES + action)]
                     if lazy:
-                        stamp = np.uint64(sum_stamp_base[block] + bucket[deal, block] * stamp_width[block] + node.row)
-                    if wide[block] == NARROW:
-                        if lazy:
-                            discount_sums(narrow_sum, row, actions, stamps, stamp, ends, sum_factors)
-                        add_row(narrow_sum, row, actions, sigma, mine, weight / probability)
-                    else:
-                        if lazy:
-                            discount_sums(wide_sum, row, actions, stamps, stamp, ends, sum_factors)
-                        add_row(wide_sum, row, actions, sigma, mine, weight / probability)
-                if action != step.action:  # the row has changed since the guess
-                    length = _guess_again(tree, regret, guesses, i, level, action, share)
-                level += _ONE
-            rows += np.int64(length)
-            folds = node.folds & (action == 0)
-            nodes += node.leaves_touched - node.end_touched if folds else node.end_touched
-            payoff = node.fold_value if folds else node.call_value * results[deal]
-            # Own reach behind a node turns what its action was worth into what the node is worth.
-            worth = (1.0 - 2.0 * traverser) * payoff / probability
-            while level > _ZERO:
-                level -= _ONE
-                step = steps[first + level]
-                node, row, action = tree[np.uint64(step.node)], step.row, step.action
-                if node.player != traverser:
-                    continue
-                here = worth * sigma[np.uint64(np.int64(level) * LANES + action)]
-                if lazy:
-                    block = np.uint64(node.block)
-                    stamp = regret_stamp_base[block] + bucket[deal, block] * stamp_width[block] + node.row
-                    discount_regrets(regret, row, node.actions, stamps, stamp, ends, positive_factors, negative_factors)
-                update_sampled_row(regret, row, node.actions, action, worth, here, weight)
-                worth = here
-            i += _ONE
-        deal += 1
+                        block = np.uint64(node.block)
+                        stamp = regret_stamp_base[block] + bucket[deal, block] * stamp_width[block] + node.row
+                        discount_regrets(
+                            regret, row, node.actions, stamps, stamp, ends, positive_factors, negative_factors
+                        )
+                    update_sampled_row(regret, row, node.actions, action, worth, here, weight)
+                    worth = here
+                i += _ONE
+            deal += 1
+        if deal == stop:
+            first, batch = stop, batch + 1
+    if deal < begun:  # what was begun and not played has been given its random words too early
+        ahead[:] = streams[batch & 1]
+        for _ in range(2 * (deal - first)):
+            next_word(ahead)
+    rng[:] = ahead
     path.updated[0] += rows
-    return deal - batch[START], nodes
+    return deal - limits[START], nodes
+
+
+@inline_njit
+def _locate(start, place, base, width, bucket, deal):
+    """start[place + b] = where the rows of a deal's hand begin in block b, in place."""
+    for block in range(base.shape[0]):
+        start[place + np.uint64(block)] = base[block] + np.int64(bucket[deal, block]) * width[block]
+
+
+@inline_njit
+def _guess(
+    tree,
+    regret,
+    narrow_sum,
+    wide_sum,
+    wide,
+    start,
+    to_sum,
+    going,
+    half,
+    left,
+    words,
+    lengths,
+    steps,
+    sigma,
+    seen,
+    share,
+):
+    """Guess one decision on each of the `left` paths of a batch that go on, in place; returns how many still do.
+
+    No branch on what was drawn: each wrong prediction would throw away the work begun on other paths.  A path that has
+    ended is given the root as its next node, and dropped.  Arrays come one by one, not in tuples, for the inlined code
+    to be free of counting references to them.
+    """
+    blocks, room, kept = np.uint64(to_sum.shape[0]), np.uint64(steps.shape[0] // lengths.shape[0]), 0
+    for j in range(left):
+        i = np.uint64(going[half, j])
+        level, traverser = np.uint64(lengths[i]), np.int64(i & _ONE)
+        at = i * room + level
+        step, mine = steps[at], np.int64(at) * LANES
+        node = tree[np.uint64(step.node)]
+        drawn = random_at(words[i], level)
+        even, u = (node.player == traverser) & explores(drawn, share), uniform_like(regret, drawn)
+        action = foresee_row(regret, step.row, node.actions, u, even, sigma, seen, mine)
+        step.word, step.action = drawn, action
+        lengths[i] = np.int64(level) + 1
+        child = action - node.folds - node.ends
+        goes_on = np.int64(child >= 0)
+        index = (node.first + child) * goes_on
+        below = tree[np.uint64(index)]
+        block = np.uint64(below.block)
+        row = start[(i >> _ONE) * blocks + block] + below.slot
+        step = steps[at + _ONE]
+        step.node, step.row = index, row
+        prefetch_to_write(regret, row)
+        # Own nodes, and blocks without sums, need no second line and ask for one that is at hand.
+        which = np.int64(below.player != traverser) * ((1 + np.int64(wide[block])) & 3)
+        sums = row + to_sum[block]
+        prefetch_one(which, (sigma, narrow_sum, wide_sum), (mine, sums, sums))
+        going[half, kept] = i
+        kept += goes_on
+    return kept
 
 
 @njit

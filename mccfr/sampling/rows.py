@@ -79,6 +79,45 @@ def _prefix_sums(builder, vector):
     return builder.fadd(vector, _shuffled(builder, vector, [nothing] * 4 + [3] * 4))
 
 
+def _strategy(builder, row, mask, actions):
+    """Regret matching of a loaded row, 0 in the lanes beyond its actions."""
+    element = row.type.element
+    zero = ir.Constant(row.type, [0.0] * LANES)
+    positive = builder.select(builder.fcmp_ordered(">", row, zero), row, zero)
+    total = _total(builder, positive)
+    some = builder.fcmp_ordered(">", total, element(0.0))
+    # Division, not a product with 1/total, which overflows where discounting has made a whole row tiny.
+    ones = builder.select(mask, ir.Constant(row.type, [1.0] * LANES), zero)
+    divisor = builder.select(some, total, builder.sitofp(_int32(builder, actions), element))
+    return builder.fdiv(builder.select(_splat(builder, some), positive, ones), _splat(builder, divisor))
+
+
+def _drawn(builder, row, mask, actions, u, even):
+    """The action (i64) that `choose_row` draws from a loaded row; u in its dtype."""
+    element, bits = row.type.element, ir.IntType(LANES)
+    zero = ir.Constant(row.type, [0.0] * LANES)
+    is_positive = builder.fcmp_ordered(">", row, zero)
+    sums = _prefix_sums(builder, builder.select(is_positive, row, zero))
+    positive = builder.bitcast(is_positive, bits)
+    even = builder.or_(even, builder.icmp_unsigned("==", positive, bits(0)))
+    evens = _splat(builder, even)
+    ones = ir.Constant(row.type, [lane + 1.0 for lane in range(LANES)])  # prefix sums of equal weights
+    count = _splat(builder, builder.sitofp(_int32(builder, actions), element))
+    total = builder.select(evens, count, _shuffled(builder, sums, [LANES - 1] * LANES))
+    limit = builder.fmul(_splat(builder, u), total)
+    above = builder.fcmp_unordered(">", builder.select(evens, ones, sums), limit)
+    possible = builder.zext(builder.select(even, builder.bitcast(mask, bits), positive), _I32)
+    last = builder.lshr(_I32(1 << 31), builder.ctlz(possible, _I1(0)))
+    found = builder.and_(possible, builder.or_(builder.zext(builder.bitcast(above, bits), _I32), last))
+    return builder.zext(builder.cttz(found, _I1(0)), ir.IntType(64))
+
+
+def _put(context, builder, array_type, array, place, vector):
+    """Store eight lanes at array[place]."""
+    target = _pointer(context, builder, array_type, array, place)
+    builder.store(vector, builder.bitcast(target, vector.type.as_pointer()), align=4)
+
+
 @intrinsic
 def regret_matching_row(typing_context, regret, start, actions, sigma, place):
     """sigma[place : place+8] = current strategy of the regret row; lanes beyond `actions` are set to 0.
@@ -88,20 +127,9 @@ def regret_matching_row(typing_context, regret, start, actions, sigma, place):
 
     def codegen(context, builder, signature, arguments):
         regret_, start_, actions_, sigma_, place_ = arguments
-        source = _pointer(context, builder, signature.args[0], regret_, start_)
-        element = source.type.pointee
         mask = _mask(builder, actions_)
-        row = _load(builder, source, mask)
-        zero = ir.Constant(row.type, [0.0] * LANES)
-        positive = builder.select(builder.fcmp_ordered(">", row, zero), row, zero)
-        total = _total(builder, positive)
-        some = builder.fcmp_ordered(">", total, element(0.0))
-        # Division, not a product with 1/total, which overflows where discounting has made a whole row tiny.
-        ones = builder.select(mask, ir.Constant(row.type, [1.0] * LANES), zero)
-        divisor = builder.select(some, total, builder.sitofp(_int32(builder, actions_), element))
-        result = builder.fdiv(builder.select(_splat(builder, some), positive, ones), _splat(builder, divisor))
-        target = _pointer(context, builder, signature.args[3], sigma_, place_)
-        builder.store(result, builder.bitcast(target, result.type.as_pointer()), align=4)
+        row = _load(builder, _pointer(context, builder, signature.args[0], regret_, start_), mask)
+        _put(context, builder, signature.args[3], sigma_, place_, _strategy(builder, row, mask, actions_))
         return context.get_dummy_value()
 
     return types.void(regret, types.int64, actions, sigma, types.int64), codegen
@@ -116,28 +144,48 @@ def choose_row(typing_context, weights, start, actions, u, even):
 
     def codegen(context, builder, signature, arguments):
         weights_, start_, actions_, u_, even_ = arguments
-        source = _pointer(context, builder, signature.args[0], weights_, start_)
-        element, bits = source.type.pointee, ir.IntType(LANES)
         mask = _mask(builder, actions_)
-        row = _load(builder, source, mask)
-        zero = ir.Constant(row.type, [0.0] * LANES)
-        is_positive = builder.fcmp_ordered(">", row, zero)
-        sums = _prefix_sums(builder, builder.select(is_positive, row, zero))
-        positive = builder.bitcast(is_positive, bits)
-        even_ = builder.or_(even_, builder.icmp_unsigned("==", positive, bits(0)))
-        evens = _splat(builder, even_)
-        ones = ir.Constant(row.type, [lane + 1.0 for lane in range(LANES)])  # prefix sums of equal weights
-        count = _splat(builder, builder.sitofp(_int32(builder, actions_), element))
-        limit = _splat(builder, context.cast(builder, u_, signature.args[3], signature.args[0].dtype))
-        total = builder.select(evens, count, _shuffled(builder, sums, [LANES - 1] * LANES))
-        limit = builder.fmul(limit, total)
-        above = builder.fcmp_unordered(">", builder.select(evens, ones, sums), limit)
-        possible = builder.zext(builder.select(even_, builder.bitcast(mask, bits), positive), _I32)
-        last = builder.lshr(_I32(1 << 31), builder.ctlz(possible, _I1(0)))
-        found = builder.and_(possible, builder.or_(builder.zext(builder.bitcast(above, bits), _I32), last))
-        return builder.zext(builder.cttz(found, _I1(0)), ir.IntType(64))
+        row = _load(builder, _pointer(context, builder, signature.args[0], weights_, start_), mask)
+        number = context.cast(builder, u_, signature.args[3], signature.args[0].dtype)
+        return _drawn(builder, row, mask, actions_, number, even_)
 
     return types.int64(weights, types.int64, actions, u, types.boolean), codegen
+
+
+@intrinsic
+def foresee_row(typing_context, regret, start, actions, u, even, sigma, seen, place):
+    """`regret_matching_row` and `choose_row` at once; seen[place : place+8] = the row itself, 0 beyond `actions`.
+
+    For `unchanged_row`: while it is true, the strategy and the action (the result) stand.
+    """
+
+    def codegen(context, builder, signature, arguments):
+        regret_, start_, actions_, u_, even_, sigma_, seen_, place_ = arguments
+        mask = _mask(builder, actions_)
+        row = _load(builder, _pointer(context, builder, signature.args[0], regret_, start_), mask)
+        number = context.cast(builder, u_, signature.args[3], signature.args[0].dtype)
+        action = _drawn(builder, row, mask, actions_, number, even_)
+        _put(context, builder, signature.args[5], sigma_, place_, _strategy(builder, row, mask, actions_))
+        _put(context, builder, signature.args[6], seen_, place_, row)
+        return action
+
+    return types.int64(regret, types.int64, actions, u, types.boolean, sigma, seen, types.int64), codegen
+
+
+@intrinsic
+def unchanged_row(typing_context, regret, start, actions, seen, place):
+    """Whether a row is as `foresee_row` saw it."""
+
+    def codegen(context, builder, signature, arguments):
+        regret_, start_, actions_, seen_, place_ = arguments
+        mask = _mask(builder, actions_)
+        row = _load(builder, _pointer(context, builder, signature.args[0], regret_, start_), mask)
+        source = _pointer(context, builder, signature.args[3], seen_, place_)
+        before = builder.load(builder.bitcast(source, row.type.as_pointer()), align=4)
+        other = builder.bitcast(builder.fcmp_unordered("!=", row, before), ir.IntType(LANES))
+        return builder.icmp_unsigned("==", other, other.type(0))
+
+    return types.boolean(regret, types.int64, actions, seen, types.int64), codegen
 
 
 @intrinsic

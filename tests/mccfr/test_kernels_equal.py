@@ -47,11 +47,19 @@ def test_batches_of_any_size_give_the_same_run(algorithm, kind):
     assert same_tables(one, other)
 
 
-def test_a_wrong_guess_that_is_not_put_right_is_caught():
-    """Outcome sampling guesses paths from tables that change before it plays them."""
-    planted = mutant(outcome, ("if action != step.action:", "if False:"))
-    production, wrong = (Trainer(LEDUC, "outcome", kernels=kernels).train(3_000) for kernels in (None, planted))
-    assert not same_tables(production, wrong)
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("wrong |= action != step.action", "wrong |= False"),
+        ("if wrong or not unchanged_row(regret, row, actions, seen, mine):", "if wrong:"),
+    ],
+    ids=["path", "strategy"],
+)
+def test_a_wrong_guess_that_is_not_put_right_is_caught(right, wrong):
+    """Outcome sampling guesses strategies and paths from tables that change before it plays them."""
+    planted = mutant(outcome, (right, wrong))
+    production, other = (Trainer(LEDUC, "outcome", kernels=kernels).train(3_000) for kernels in (None, planted))
+    assert not same_tables(production, other)
 
 
 @pytest.mark.parametrize("algorithm", ["external", "outcome"])

@@ -126,7 +126,7 @@ def test_no_division_by_the_sampling_probability_is_caught(bound):
 
 def test_weight_missing_only_in_outcome_regrets_is_caught():
     """Off by 2,300 standard errors in the regrets, by less than 5 in the sums."""
-    kernels = mutant(outcome, ("* payoff / probability\n            while", "* payoff\n            while"))
+    kernels = mutant(outcome, ("* payoff / probability\n                while", "* payoff\n                while"))
     assert_unbiased("outcome", kernels=kernels, but=("regret",))
 
 

@@ -22,6 +22,16 @@ def vector_choice(weights, start, actions, u, even):
 
 
 @njit
+def vector_foresight(regret, start, actions, u, even, sigma, seen, place):
+    return rows.foresee_row(regret, start, actions, u, even, sigma, seen, place)
+
+
+@njit
+def vector_unchanged(regret, start, actions, seen, place):
+    return rows.unchanged_row(regret, start, actions, seen, place)
+
+
+@njit
 def vector_add(sums, start, actions, sigma, place, weight):
     rows.add_row(sums, start, actions, sigma, place, weight)
 
@@ -86,6 +96,23 @@ def test_choice(values, u, even, dtype):
     assert action == scalar.choose(weights, 1, len(values), u, even)
     assert 0 <= action < len(values)
     assert even or max(values) <= 0 or weights[1 + action] > 0
+
+
+@settings(max_examples=150, deadline=None)
+@given(rows_of_numbers, draws, st.booleans(), dtypes, st.integers(0, 17))
+def test_foresight(values, u, even, dtype, cell):
+    """Strategy and action of a row, which stand until one of its cells, and no other, changes."""
+    table, actions = framed(values, dtype), len(values)
+    sigma, seen, expected = (np.full(10, 7.0, dtype) for _ in range(3))
+    action = vector_foresight(table, 1, actions, u, even, sigma, seen, 1)
+    assert action == vector_choice(table, 1, actions, u, even)
+    vector_matching(table, 1, actions, expected, 1)
+    assert_same(sigma, expected)
+    assert_same(seen[1 : actions + 1], table[1 : actions + 1])
+    assert vector_unchanged(table, 1, actions, seen, 1)
+    cell %= len(table)
+    table[cell] = np.nextafter(table[cell], dtype(np.inf))
+    assert vector_unchanged(table, 1, actions, seen, 1) == (not 1 <= cell <= actions)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
