@@ -1,5 +1,6 @@
 """The shipped recipe hunl-standard, stopped and resumed ten times by signals, beside an undisturbed run."""
 
+import faulthandler
 import random
 import signal
 import subprocess
@@ -55,6 +56,7 @@ def curve(run):
 
 
 def test_stopped_and_resumed_ten_times(tmp_path, built_recipe):
+    faulthandler.cancel_dump_traceback_later()  # a quarter of an hour is no hang
     abstraction = built_recipe("standard")
     whole, game = new_run(tmp_path / "whole", abstraction)
     train(whole, game, Silent())
