@@ -76,7 +76,7 @@ class Policy:
         for name in set(meta["files"]) - tables:
             stem, _, ending = name.rpartition(".")
             if ending == "npy":
-                array = np.load(path / name, allow_pickle=False, mmap_mode="r" if name in mapped else None)
+                array = np.load(path / name, mmap_mode="r" if name in mapped else None)
                 arrays[stem] = np.asarray(array)
             else:
                 texts[stem] = json.loads((path / name).read_bytes())
@@ -130,7 +130,7 @@ def _map(path: Path, name: str | None, shape: tuple[int, int], dtype: np.dtype[A
     if name is None:
         return np.zeros(shape, dtype)
     # The plain array over the mapping: indexing numpy.memmap itself is several times slower.
-    array = np.asarray(np.load(path / check_relative_name(name), mmap_mode="r", allow_pickle=False))
+    array = np.asarray(np.load(path / check_relative_name(name), mmap_mode="r"))
     if array.shape != shape or array.dtype != dtype:
         raise ValueError(f"{path / name} has shape {array.shape} of {array.dtype}; {shape} of {dtype} is needed")
     return array

@@ -72,7 +72,8 @@ def outcome_sampling_packed(tree, tables, deals, limits, discount, rng, path, ep
         tables.rows,
     )
     bucket, results = deals.bucket, deals.result
-    going, words, lengths, steps, sigma, seen, start, to_sum, streams = path.guesses
+    guesses = path.guesses
+    going, words, lengths, steps, sigma, seen, start, to_sum, streams = guesses
     weight, lazy, ends, positive_factors, negative_factors, sum_factors = discount
     blocks, room = np.uint64(to_sum.shape[0]), np.uint64(steps.shape[0] // lengths.shape[0])
     share, ahead, left = exploration(epsilon), rng.copy(), np.zeros(2, np.int64)
@@ -100,24 +101,7 @@ def outcome_sampling_packed(tree, tables, deals, limits, discount, rng, path, ep
         # Guess both, a decision at a time, until all of the first is guessed.
         while left[batch & 1] > 0:
             for half in range(2):
-                left[half] = _guess(
-                    tree,
-                    regret,
-                    narrow_sum,
-                    wide_sum,
-                    wide,
-                    start,
-                    to_sum,
-                    going,
-                    half,
-                    left[half],
-                    words,
-                    lengths,
-                    steps,
-                    sigma,
-                    seen,
-                    share,
-                )
+                left[half] = _guess(tree, tables, guesses, half, left[half], share)
         # Play the first.
         i, stop = np.uint64(2 * (batch & 1) * GUESSED_DEALS), min(first + GUESSED_DEALS, limits[STOP])
         while deal < stop and nodes < limits[NODE_LIMIT]:
@@ -203,30 +187,14 @@ def _locate(start, place, base, width, bucket, deal):
 
 
 @inline_njit
-def _guess(
-    tree,
-    regret,
-    narrow_sum,
-    wide_sum,
-    wide,
-    start,
-    to_sum,
-    going,
-    half,
-    left,
-    words,
-    lengths,
-    steps,
-    sigma,
-    seen,
-    share,
-):
+def _guess(tree, tables, guesses, half, left, share):
     """Guess one decision on each of the `left` paths of a batch that go on, in place; returns how many still do.
 
     No branch on what was drawn: each wrong prediction would throw away the work begun on other paths.  A path that has
-    ended is given the root as its next node, and dropped.  Arrays come one by one, not in tuples, for the inlined code
-    to be free of counting references to them.
+    ended is given the root as its next node, and dropped.
     """
+    regret, narrow_sum, wide_sum, wide = tables.regret, tables.narrow_sum, tables.wide_sum, tables.wide
+    going, words, lengths, steps, sigma, seen, start, to_sum, _ = guesses
     blocks, room, kept = np.uint64(to_sum.shape[0]), np.uint64(steps.shape[0] // lengths.shape[0]), 0
     for j in range(left):
         i = np.uint64(going[half, j])
