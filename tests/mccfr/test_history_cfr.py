@@ -22,7 +22,7 @@ from mccfr.games.poker import kuhn, leduc
 from mccfr.tables import table_name
 from mccfr.tree import CHANCE, TERMINAL
 
-SHARED = Path(__file__).resolve().parents[3] / "shared"
+SMALL_GAMES = Path(__file__).resolve().parents[1] / "data" / "small_games.csv"
 LEDUC = expand(leduc(LeducGame(merge_suits=True))).game
 GAMES = {
     "kuhn": expand(kuhn(KuhnGame())).game,
@@ -222,10 +222,7 @@ BY_REFERENCE_NAME = {
 @pytest.mark.parametrize("algorithm", BY_REFERENCE_NAME)
 @pytest.mark.parametrize("name", ["kuhn", "leduc"])
 def test_reference_curves(name, algorithm):
-    path = SHARED / "reference" / "small_games.csv"
-    if not path.exists():
-        pytest.skip(f"{path} is absent")
-    with path.open(encoding="utf-8") as lines:
+    with SMALL_GAMES.open(encoding="utf-8") as lines:
         rows = [row for row in csv.reader(lines) if row[:2] == [name, algorithm]]
     made, last = BY_REFERENCE_NAME[algorithm]
     cfr, compared = HistoryCfr(GAMES[name], made), 0

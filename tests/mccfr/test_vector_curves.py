@@ -18,7 +18,8 @@ from mccfr.tree import TERMINAL
 from mccfr.vector.best_response import best_response_value, expected_value
 
 ROOT = Path(__file__).resolve().parents[2]
-SHARED = ROOT.parent / "shared"
+DATA = ROOT / "tests" / "data"
+ENDGAMES = ROOT.parent / "shared" / "data" / "libratus_endgames"  # not ours to pass on
 BY_REFERENCE_NAME = {
     "CFR": variant("cfr"),
     "CFR+": variant("cfr+"),
@@ -56,10 +57,7 @@ def test_curves_of_our_own(config, name, iterations, chips):
 
 
 def reference_rows(name: str) -> list[list[str]]:
-    path = SHARED / "reference" / name
-    if not path.exists():
-        pytest.skip(f"{path} is absent")
-    with path.open(encoding="utf-8") as lines:
+    with (DATA / name).open(encoding="utf-8") as lines:
         return list(csv.reader(line for line in lines if not line.startswith("#")))[1:]
 
 
@@ -179,7 +177,7 @@ def test_cfr_plus_on_leduc_stays_with_the_many_digits():
 
 
 def libratus(number: int) -> Game:
-    path = SHARED / "data" / "libratus_endgames" / f"subgame{number}.txt"
+    path = ENDGAMES / f"subgame{number}.txt"
     if not path.exists():
         pytest.skip(f"{path} is absent")
     return build(HoldemSubgame(file=str(path)))
