@@ -99,8 +99,12 @@ def reopen_run(config: Config, base: Path, directory: Path) -> Run:
 
 
 def prepare_run(run: Run, reporter: Reporter, *, force: bool = False, game: Game | None = None) -> Game:
-    """The game of a run that goes on; `ValueError` where it finds too little memory or disk, unless `force`."""
+    """The game of a run that goes on, once it is found fit to.
+
+    Raises `ValueError` for evaluations that do not suit the game, and for too little memory or disk, unless `force`.
+    """
     game = game or run.build_game()
+    check_evaluation(run.config.evaluation, game)
     lack = None
     if not (run.path(rundir.LIVE).is_symlink() and rundir.is_locked(run)):  # a running run has its tables already
         lack = _find_room(run.config, game, run.layout(game), run.directory, force)

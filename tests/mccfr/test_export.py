@@ -26,14 +26,13 @@ from mccfr.config_file import config_from, to_document
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.export import FORMATS, export
 from mccfr.export.openspiel import load_policy
-from mccfr.games.build import build_game, configured_game
-from mccfr.plan import planned_layout
+from mccfr.games.build import build_game
 from mccfr.results import export_run, find_checkpoint, read_tables
 from mccfr.strategy import tabulate, uniform_strategy
 from mccfr.tables import make_layout, private_tables
 from mccfr.training.report import Silent
 from mccfr.training.run import train
-from mccfr.training.rundir import create_run
+from mccfr.training.start import start_run
 
 ROOT = Path(__file__).resolve().parents[2]
 BLINDS = PokerGame(blinds=(2, 1), stack=7, first_player=(2, 1))
@@ -280,8 +279,7 @@ def test_axes_of_an_exported_run_are_labelled_by_what_they_count(tmp_path, solve
     """Leduc's second street has 30 buckets, 35 slots (padded to 48 in sampled runs) and 15 rows."""
     settings = {"run": {"workers": 0, "iterations": 3}, "evaluation": {"at_end": False, "every_checkpoint": False}}
     config = config_from({"game": {"name": "leduc"}, "solver": solver, **settings}, "test")
-    game = configured_game(config, ROOT)
-    run = create_run(config, ROOT, tmp_path / "run", planned_layout(config, game))
+    run, game = start_run(config, ROOT, tmp_path / "run", Silent())
     train(run, game, Silent())
     tables = read_tables(find_checkpoint(run, None))
     sizes = {"bucket": game.buckets, "slot": game.tree.row_slots, "row": game.tree.row_count}
