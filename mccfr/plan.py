@@ -199,5 +199,5 @@ def room_problem(config: Config, game: Game, layout: TableLayout, directory: Pat
     raise_it = "raise tables.snapshot_nodes, " if tables.snapshot_nodes else ""
     return (
         f"the run's checkpoints need up to {needed:,} bytes of disk and {there} has {free:,} bytes free: lower "
-        f"run.keep_checkpoints, {raise_it}free some, or choose another directory with --run"
+        f"run.keep_checkpoints, {raise_it}free some, or choose a directory on another disk"
     )

@@ -125,6 +125,7 @@ def export_run(run: Run, game: Game, out: Path, form: str, quantise: str, number
         to_document(run.config)["game"],
         checkpoint_strategy(run, game, checkpoint),
         tables,
+        checkpoint.specs,
         out,
         form,
         quantise,

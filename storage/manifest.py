@@ -7,7 +7,7 @@ flipped bit is noticed, in the white space too.
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -72,8 +72,14 @@ def write_manifest(path: Path, format_name: str, format_version: int, fields: Ma
     return content[_HASH]
 
 
-def read_manifest(path: Path, format_name: str, format_version: int) -> dict[str, Any]:
+def read_manifest(path: Path, format_name: str, format_version: int, older: Collection[int] = ()) -> dict[str, Any]:
     """Read a manifest and check its integrity, then its format and version.
+
+    Args:
+        path:           the manifest's file
+        format_name:    the format it must have
+        format_version: the version that is written today
+        older:          versions that are read as well; the caller looks at `format_version` in what is returned
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -93,10 +99,10 @@ def read_manifest(path: Path, format_name: str, format_version: int) -> dict[str
     if found != format_name:
         raise ValueError(f"{path} has format {found!r}; expected {format_name!r}")
     version = content.get("format_version")
-    if version != format_version:
+    if version != format_version and version not in older:
         raise ValueError(
             f"{path} has format_version {version} of {format_name!r}; this program reads format_version "
-            f"{format_version}: use a program of that version"
+            f"{', '.join(map(str, sorted({*older, format_version})))}: use a program of that version"
         )
     content[_HASH] = stated
     return content

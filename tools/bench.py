@@ -27,8 +27,9 @@ from mccfr.plan import planned_layout
 from mccfr.tables import private_tables
 from mccfr.training.report import Silent
 from mccfr.training.run import train
-from mccfr.training.rundir import METRICS, create_run
+from mccfr.training.rundir import METRICS
 from mccfr.training.sampled import SampledSolver
+from mccfr.training.start import start_run
 
 ROOT = Path(__file__).resolve().parent.parent
 ENDGAME = ROOT / "runs" / "games" / "river.txt"
@@ -145,8 +146,7 @@ def _run_rate(document: dict[str, Any]) -> float:
     config = config_from(document, "the benchmark")
     directory = Path(tempfile.mkdtemp(prefix="mccfr-bench-"))
     try:
-        game = build_game(config.game, ROOT)
-        run = create_run(config, ROOT, directory / "run", planned_layout(config, game))
+        run, game = start_run(config, ROOT, directory / "run", Silent())
         train(run, game, Silent())
         return float(run.read(METRICS)[-1]["nodes_per_second"])
     finally:

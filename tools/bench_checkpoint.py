@@ -21,13 +21,12 @@ from abstraction.boards import BOARD_COUNTS, preflop_classes
 from abstraction.buckets import bucket_dtype
 from abstraction.cards import COMBO_COUNT
 from mccfr.config_file import config_from
-from mccfr.games.build import configured_game
-from mccfr.plan import planned_layout
 from mccfr.rng import new_stream
 from mccfr.tables import table_name
 from mccfr.training.report import Progress, Silent
 from mccfr.training.run import train
-from mccfr.training.rundir import CHECKPOINTS, Run, create_run
+from mccfr.training.rundir import CHECKPOINTS, Run
+from mccfr.training.start import start_run
 from mccfr.training.trends import TRENDS, words_drawn
 from storage.checkpoint import checkpoint_path, commit, list_checkpoints, open_checkpoint
 from storage.schema import ArraySpec
@@ -76,8 +75,7 @@ def _made_run(document: dict[str, Any], buckets: int | None, directory: Path | N
             random_abstraction(scratch / "buckets", buckets)
             document = {**document, "abstraction": {"path": str(scratch / "buckets")}}
         config = config_from(document, "the benchmark")
-        game = configured_game(config, ROOT)
-        yield create_run(config, ROOT, scratch / "run", planned_layout(config, game))
+        yield start_run(config, ROOT, scratch / "run", Silent())[0]
     finally:
         shutil.rmtree(scratch)
 

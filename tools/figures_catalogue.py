@@ -138,6 +138,7 @@ _DISCOUNT_COMPARISONS = (
     ("DCFR(3/2, 0, 2)", "CFR+"),
     ("LCFR", "CFR+"),
     ("LCFR", "LCFR+"),
+    ("CFR+", "LCFR+"),
     ("DCFR(3/2, 0, 2)", "DCFR(3/2, 1/2, 2)"),
     ("DCFR(3/2, 0, 2)", "DCFR(3/2, -∞, 2)"),
 )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from mccfr.cli.options import bytes_text, path_type
+from mccfr.cli.options import bytes_text, force_option, path_type
 from mccfr.cli.progress import reporter
 
 if TYPE_CHECKING:
@@ -17,16 +17,19 @@ if TYPE_CHECKING:
 @click.argument("experiment", type=path_type)
 @click.argument("out", type=path_type)
 @click.option("--set", "overrides", multiple=True, metavar="TABLE.KEY=VALUE", help="Override one key of EXPERIMENT.")
-def compare(experiment: Path, out: Path, overrides: tuple[str, ...]) -> None:
+@force_option
+def compare(experiment: Path, out: Path, overrides: tuple[str, ...], force: bool) -> None:
     """Run several variants and seeds of a configuration, and write one table and one plot.
 
     EXPERIMENT is a run's TOML file that also has a table named compare. OUT gets runs/NAME-SEED, ordinary run
     directories; table.csv with a row for each variant, seed and point; summary.csv with geometric means over seeds and
-    their 95 % intervals; and plot.png. Ctrl-C stops with a checkpoint (exit status 75); the same command goes on, and
-    leaves finished runs alone.
+    their 95 % intervals; and plot.png. Each run is the one that solve makes of its configuration: abstractions are
+    built from their recipes, and a run that would find too little memory or disk is refused. Ctrl-C stops with a
+    checkpoint (exit status 75); the same command goes on, and leaves finished runs alone.
 
     Example: mccfr compare runs/experiments/leduc-discounts.toml discounts --set compare.seeds=[0,1]
     """
+    from mccfr.cli.abstraction import stage_reporter
     from mccfr.experiments import conduct, load_experiment, publish
     from mccfr.experiments.plot import ABSENT, PLOT, can_plot, draw, panels_of
 
@@ -34,7 +37,7 @@ def compare(experiment: Path, out: Path, overrides: tuple[str, ...]) -> None:
     with reporter() as report:
         if not can_plot():
             report.message(ABSENT)
-        stopped = conduct(described, out, report)
+        stopped = conduct(described, out, report, force=force, stages=stage_reporter())
     found = publish(described, out)
     if found and can_plot():
         draw(panels_of(described, found), out / PLOT)

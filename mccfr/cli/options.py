@@ -41,6 +41,7 @@ class Count(click.ParamType[int]):
         return int(number)
 
 
+force_option = click.option("--force", is_flag=True, help="Run although memory or disk are too small for it.")
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
 path_type = click.Path(path_type=Path)
 

@@ -6,16 +6,21 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import rich_click as click
 
-from mccfr.cli.options import bytes_text, duration_text, json_option, limit_options, path_type, print_json
+from mccfr.cli.options import (
+    bytes_text,
+    duration_text,
+    force_option,
+    json_option,
+    limit_options,
+    path_type,
+    print_json,
+)
 from mccfr.cli.progress import evaluation_text, reporter
 
 if TYPE_CHECKING:
-    from mccfr.config import Config
     from mccfr.games.game import Game
-    from mccfr.tables import TableLayout
+    from mccfr.training.report import Reporter
     from mccfr.training.rundir import Run
-
-force_option = click.option("--force", is_flag=True, help="Run although memory or disk are too small for it.")
 
 
 @click.command()
@@ -32,36 +37,16 @@ def solve(config: Path, directory: Path | None, overrides: tuple[str, ...], forc
 
     Example: mccfr solve runs/leduc.toml --nodes 1e8 --workers 2 --set solver.discount=linear
     """
+    from mccfr.cli.abstraction import stage_reporter
     from mccfr.config_file import load_config
-    from mccfr.games.build import build_game, configured_game
-    from mccfr.games.holdem_deck import HoldemDeck
-    from mccfr.plan import planned_layout
-    from mccfr.training import rundir
-    from mccfr.training.evaluator import check_evaluation
-    from mccfr.training.public_chance import with_period
+    from mccfr.training.start import start_run
 
     settings = load_config(config, overrides)
-    run_settings = msgspec.structs.replace(settings.run, **_given(limits))
-    settings = msgspec.structs.replace(settings, run=run_settings)
-    rehearsal = build_game(settings.game, config.parent, settings.abstraction)  # what is wrong, is so at once
-    settings = with_period(settings, rehearsal)
+    settings = msgspec.structs.replace(settings, run=msgspec.structs.replace(settings.run, **_given(limits)))
     directory = directory or Path("runs") / config.stem
-    if rundir.is_run(directory):
-        run = rundir.open_run(directory)
-        rundir.check_same_run(run, settings, config.parent)
-        run = rundir.with_settings(
-            run, run=settings.run, evaluation=settings.evaluation, export=settings.export, tables=settings.tables
-        )
-        _train(run, force=force)
-        return
-    check_evaluation(settings.evaluation, rehearsal)
-    if settings.abstraction is None or isinstance(rehearsal.cards, HoldemDeck):  # sizes are known before it is built
-        _find_room(settings, rehearsal, planned_layout(settings, rehearsal), directory, force)
-    _find_abstraction(settings, config.parent)
-    game = configured_game(settings, config.parent)
-    layout = planned_layout(settings, game)
-    warning = _find_room(settings, game, layout, directory, force)
-    _train(rundir.create_run(settings, config.parent, directory, layout), game, warning, force=force)
+    with reporter() as report:
+        run, game = start_run(settings, config.parent, directory, report, force=force, stages=stage_reporter())
+        _train(run, game, report, force=force)
 
 
 @click.command()
@@ -76,11 +61,13 @@ def resume(directory: Path, force: bool, **limits: Any) -> None:
 
     Example: mccfr resume runs/leduc --nodes 2e8
     """
-    from mccfr.training import rundir
+    from mccfr.training.rundir import open_run, with_settings
+    from mccfr.training.start import prepare_run
 
-    run = rundir.open_run(directory)
-    settings = msgspec.structs.replace(run.config.run, **_given(limits))
-    _train(rundir.with_settings(run, run=settings), force=force)
+    run = open_run(directory)
+    run = with_settings(run, run=msgspec.structs.replace(run.config.run, **_given(limits)))
+    with reporter() as report:
+        _train(run, prepare_run(run, report, force=force), report, force=force)
 
 
 def _given(limits: dict[str, Any]) -> dict[str, Any]:
@@ -91,69 +78,27 @@ def _given(limits: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-def _find_abstraction(settings: "Config", base: Path) -> None:
-    """Build the abstraction that the config's recipe describes, or see that the one it names is sound in every byte."""
-    wanted = settings.abstraction
-    if wanted is None:
-        return
-    from abstraction.buckets import is_abstraction, verify_abstraction
-    from abstraction.build import Builder
-    from abstraction.recipe import load_recipe
-    from mccfr.cli.abstraction import stage_reporter
-
-    path = base / wanted.path
-    if wanted.recipe is not None:
-        Builder(load_recipe(base / wanted.recipe), path, max(1, settings.run.workers), stage_reporter()).build()
-    elif is_abstraction(path):
-        for problem in verify_abstraction(path):
-            raise ValueError(f"{path}: {problem}: build the abstraction again")
-
-
-def _find_room(config: "Config", game: "Game", layout: "TableLayout", directory: Path, force: bool) -> str | None:
-    """Raise `ValueError`, with both numbers, where the run finds too little memory or disk; with `force`, return it."""
-    from mccfr.plan import room_problem
-
-    problem = room_problem(config, game, layout, directory)
-    if problem is not None and not force:
-        raise ValueError(f"{problem}; or use --force")
-    return problem
-
-
-def _train(run: "Run", game: Any = None, warning: str | None = None, *, force: bool = False) -> None:
+def _train(run: "Run", game: "Game", report: "Reporter", *, force: bool) -> None:
     """Train, export if asked, and end the process with 75 after a signal."""
-    from mccfr.config_file import ignored_keys
-    from mccfr.fullwidth.configured import variant_warnings
     from mccfr.training.run import train
-    from mccfr.training.rundir import is_locked
 
     settings = run.config.run
-    with reporter() as report:
-        if game is None:
-            game = run.build_game()
-            if not (run.path("live").is_symlink() and is_locked(run)):  # a running run has its tables already
-                warning = _find_room(run.config, game, run.layout(game), run.directory, force)
-        if warning is not None:
-            report.message(f"going on, as --force says, although {warning}")
-        for sentence in variant_warnings(run.config.solver):
-            report.message(sentence)
-        for key in ignored_keys(run.config.solver):
-            report.message(f"solver.{key} is ignored by algorithm {run.config.solver.algorithm!r}")
-        if settings.nodes is None and settings.iterations is None and settings.seconds is None:
-            report.message("no limit is set: the run goes on until Ctrl-C stops it (with a checkpoint)")
-        report.message(
-            f"{run.directory}: {game.name}, {int(game.infosets.sum()):,} infosets, "
-            f"{bytes_text(run.layout(game).nbytes)} of tables, {_workers_text(settings.workers)}"
-        )
-        outcome = train(run, game, report, force=force)
-        if outcome.evaluation is not None and not outcome.evaluated:
-            report.message(f"last evaluation {evaluation_text(outcome.evaluation)}")
-        export = run.config.export
-        if outcome.signal is None and export is not None:
-            from mccfr.results import export_run
+    if settings.nodes is None and settings.iterations is None and settings.seconds is None:
+        report.message("no limit is set: the run goes on until Ctrl-C stops it (with a checkpoint)")
+    report.message(
+        f"{run.directory}: {game.name}, {int(game.infosets.sum()):,} infosets, "
+        f"{bytes_text(run.layout(game).nbytes)} of tables, {_workers_text(settings.workers)}"
+    )
+    outcome = train(run, game, report, force=force)
+    if outcome.evaluation is not None and not outcome.evaluated:
+        report.message(f"last evaluation {evaluation_text(outcome.evaluation)}")
+    export = run.config.export
+    if outcome.signal is None and export is not None:
+        from mccfr.results import export_run
 
-            out = export_run(run, game, Path(export.out), export.format, export.quantise, outcome.checkpoint)
-            report.message(f"exported to {out}")
-        report.message(_ending(run, outcome))
+        out = export_run(run, game, Path(export.out), export.format, export.quantise, outcome.checkpoint)
+        report.message(f"exported to {out}")
+    report.message(_ending(run, outcome))
     if outcome.signal is not None:
         raise click.exceptions.Exit(75)
 

@@ -3,25 +3,23 @@
 import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import msgspec
 
-from mccfr.config import Config
+from mccfr.config import AbstractionConfig, Config
 from mccfr.config_file import to_document
-from mccfr.evaluation.record import check_method
 from mccfr.experiments.definition import MEASURES, Experiment, Variant
-from mccfr.fullwidth.configured import variant_warnings
 from mccfr.games.build import configured_game
 from mccfr.games.game import Game
-from mccfr.plan import planned_layout
 from mccfr.training import rundir
 from mccfr.training.report import Progress, Reporter
 from mccfr.training.run import SIGNALS, train
+from mccfr.training.start import Stages, find_abstraction, rehearse, reopen_run, start_run
 from storage import checkpoint as checkpoints
-from storage.live import check_room
 
 RUNS = "runs"
 _REACHED = 1.05  # a point in seconds counts as reached from 5 % below
@@ -50,13 +48,18 @@ def run_path(out: Path, variant: Variant, seed: int) -> Path:
     return out / RUNS / f"{variant.directory}-{seed}"
 
 
-def check(experiment: Experiment) -> None:
-    """Raise `ValueError` or `OSError` for what would fail later: games, tables and measures of every variant."""
+def check(experiment: Experiment, out: Path, *, force: bool = False) -> Experiment:
+    """The experiment with its configurations in full, once all of it has been found fit to run.
+
+    Raises `ValueError` or `OSError` for what would fail later: games, tables, measures and room of every variant.
+    """
+    checked = []
     for variant in experiment.variants:
+        seed = experiment.seeds[0]
         try:
-            game = configured_game(variant.config, Path())
-            check_method(game, "exact")
-            planned_layout(experiment.run_config(variant, experiment.seeds[0]), game)
+            config, game = rehearse(
+                experiment.run_config(variant, seed), Path(), run_path(out, variant, seed), force=force
+            )
         except ValueError as error:
             raise ValueError(f"variant {variant.name!r}: {error}") from None
         if "exploitability_mbb" in experiment.measures and game.big_blind_chips is None:
@@ -65,6 +68,8 @@ def check(experiment: Experiment) -> None:
                 f"variant {variant.name!r}: compare.y = 'exploitability_mbb', and {game.name} has no big blind: "
                 f"choose of {others}"
             )
+        checked.append(replace(variant, config=msgspec.structs.replace(variant.config, solver=config.solver)))
+    return replace(experiment, variants=tuple(checked))
 
 
 def check_out(out: Path) -> None:
@@ -75,19 +80,31 @@ def check_out(out: Path) -> None:
         raise FileExistsError(f"{out} holds something else than an experiment: choose another name, or empty it")
 
 
-def conduct(experiment: Experiment, out: Path, reporter: Reporter) -> int | None:
+def conduct(
+    experiment: Experiment,
+    out: Path,
+    reporter: Reporter,
+    *,
+    force: bool = False,
+    stages: Stages | None = None,
+) -> int | None:
     """Run what is not finished yet, seed by seed and variant by variant; the signal that stopped it, or None.
 
+    force   although memory or disk are too small for a run
+    stages  told how far abstractions are that must be built
+
     Checks everything first.  Raises `ValueError` for what cannot be run or where a directory holds another run,
-    `FileExistsError` where `out` is something else, and as `train` does.
+    `FileExistsError` where `out` is something else, and as `start_run` and `train` do.
     """
     check_out(out)
-    check(experiment)
+    experiment = check(experiment, out, force=force)
+    seen: list[AbstractionConfig | None] = [None]
     for variant in experiment.variants:
-        for sentence in variant_warnings(variant.config.solver):
-            reporter.message(f"{variant.name}: {sentence}")
+        if variant.config.abstraction not in seen:
+            seen.append(variant.config.abstraction)
+            find_abstraction(variant.config, Path(), stages)  # here, where Ctrl-C ends it at once
     with _signals_noted() as noted:
-        return _conduct(experiment, out, reporter, noted)
+        return _conduct(experiment, out, reporter, noted, force)
 
 
 @contextmanager
@@ -106,39 +123,33 @@ def _signals_noted() -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
-def _conduct(experiment: Experiment, out: Path, reporter: Reporter, noted: list[int]) -> int | None:
+def _conduct(experiment: Experiment, out: Path, reporter: Reporter, noted: list[int], force: bool) -> int | None:
     todo = [(seed, v) for seed in experiment.seeds for v in experiment.variants if seed in experiment.seeds_of(v)]
     built: tuple[Any, Game] | None = None
     for number, (seed, variant) in enumerate(todo, 1):
-        config = experiment.run_config(variant, seed)
+        config, directory = experiment.run_config(variant, seed), run_path(out, variant, seed)
+        if rundir.is_run(directory) and not pending(experiment, _opened(config, directory)):
+            continue
         described, solver = to_document(config), config.solver
         key = (described["game"], described["abstraction"], solver.algorithm, solver.pruning, solver.best_response)
         if built is None or built[0] != key:
             built = (key, configured_game(config, Path()))
-        run = _open(config, run_path(out, variant, seed), built[1])
-        if not pending(experiment, run):
-            continue
         report = _Within(reporter, f"{number} of {len(todo)}: {variant.name}, seed {seed}")
         report.message(f"to {experiment.points[-1]:,.10g} {experiment.axis}")
-        stopped = noted[0] if noted else _continue(experiment, run, built[1], report)
+        run, game = start_run(config, Path(), directory, report, force=force, game=built[1])
+        stopped = noted[0] if noted else _continue(experiment, run, game, report, force)
         if stopped:
             return stopped
     return noted[0] if noted else None
 
 
-def _open(config: Config, directory: Path, game: Game) -> rundir.Run:
-    """The run of a configuration, made if there is none; `ValueError` where the directory holds another."""
-    if not rundir.is_run(directory):
-        layout = planned_layout(config, game)
-        check_room(layout.specs, format=config.tables.format, live_dir=config.tables.live_dir)
-        return rundir.create_run(config, Path(), directory, layout)
-    run = rundir.open_run(directory)
+def _opened(config: Config, directory: Path) -> rundir.Run:
+    """The run that is there; `ValueError` where it is another."""
     try:
-        rundir.check_same_run(run, config, Path())
+        return reopen_run(config, Path(), directory)
     except ValueError as error:
         text = str(error).partition("; choose another directory")[0]
         raise ValueError(f"{text}; choose another output for the changed experiment, or remove that run") from None
-    return rundir.with_settings(run, run=config.run, evaluation=config.evaluation, tables=config.tables)
 
 
 def pending(experiment: Experiment, run: rundir.Run) -> list[float]:
@@ -157,13 +168,15 @@ def pending(experiment: Experiment, run: rundir.Run) -> list[float]:
     return left if evaluated or left else [experiment.points[-1]]
 
 
-def _continue(experiment: Experiment, run: rundir.Run, game: Game, reporter: Reporter) -> int | None:
+def _continue(
+    experiment: Experiment, run: rundir.Run, game: Game, reporter: Reporter, force: bool = False
+) -> int | None:
     """Train a run to its last point, in seconds point by point; the signal that stopped it, or None."""
     if experiment.axis != "seconds":
-        return train(run, game, reporter).signal
+        return train(run, game, reporter, force=force).signal
     for point in pending(experiment, run):
         settings = msgspec.structs.replace(run.config.run, seconds=max(0.0, point - trained_seconds(run)))
-        outcome = train(rundir.with_settings(run, run=settings), game, reporter)
+        outcome = train(rundir.with_settings(run, run=settings), game, reporter, force=force)
         if outcome.signal is not None:
             return outcome.signal
     return None

@@ -1,6 +1,6 @@
 """One function for all export formats."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from mccfr.export.tables import write_tables
 from mccfr.games.game import Game
 from mccfr.policy import StrategySource, write_policy
 from mccfr.strategy import Strategy
+from storage.schema import ArraySpec
 
 FORMATS = ("policy", "zarr", "hdf5", "csv", "openspiel", "parquet")
 
@@ -22,6 +23,7 @@ def export(
     game_document: Mapping[str, Any],
     strategy: Strategy,
     tables: Mapping[str, npt.NDArray[np.generic]],
+    specs: Iterable[ArraySpec],
     out: Path,
     format: str,  # noqa: A002 - the name of the command's option
     quantise: str,
@@ -30,7 +32,7 @@ def export(
     """Write an average strategy, or the tables it comes from, to `out`: whole, or not at all.
 
     game_document  the `[game]` table of the run's configuration
-    tables         the run's tables by name, as they are, for zarr and hdf5
+    tables, specs  the run's tables by name, as they are, and what names their axes, for zarr and hdf5
     format         policy (a directory, see `mccfr.policy`); zarr, hdf5 (the raw tables); csv, parquet (a row for each
                    infoset and action); openspiel (a TabularPolicy as JSON)
     quantise       policy only: "uint8" or "uint16"
@@ -44,7 +46,7 @@ def export(
         case "policy":
             write_policy(out, game, game_document, strategy, quantise=quantise, provenance=provenance)
         case "zarr" | "hdf5":
-            write_tables(out, game, game_document, tables, format, provenance)
+            write_tables(out, game, game_document, tables, specs, format, provenance)
         case "csv":
             write_csv(out, source)
         case "parquet":

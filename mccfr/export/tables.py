@@ -1,6 +1,6 @@
 """Raw tables as plain Zarr or HDF5, with the tree that says what each cell is."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from mccfr.games.game import Game
 from storage.arrays import write_arrays
+from storage.schema import ArraySpec
 
 _TREE_FIELDS = ("kind", "player", "block", "count", "first", "slot", "row")
-_TABLE_AXES = {"regret": ("bucket", "slot"), "strategy_sum": ("bucket", "slot")}  # stamps have rows instead of slots
 
 
 def write_tables(
@@ -19,23 +19,25 @@ def write_tables(
     game: Game,
     game_document: Mapping[str, Any],
     tables: Mapping[str, npt.NDArray[np.generic]],
+    specs: Iterable[ArraySpec],
     format: str,  # noqa: A002 - the name of the command's option
     provenance: Mapping[str, Any],
 ) -> None:
-    """Write tables [bucket, slot] under their own names, and the betting tree under `tree/`, to a group or file.
+    """Write tables as they are under their own names, and the betting tree under `tree/`, to a group or file.
 
+    `specs` name the axes of every table, which differ by algorithm: ("bucket", "slot") or ("slot", "bucket").
     `tree/kind`, `player`, `block`, `count`, `first`, `slot`, `row`, `parent` [N] int32 as in `TreeArrays`; `tree/label`
-    [N, L] uint8 holds the action into each node as UTF-8, padded with zeros.  The cells of a decision are the columns
-    slot .. slot+count-1 of the table of its street (block // 2) and player (block % 2); later columns are padding.
-    The attribute `description` is JSON: the game's configuration and the provenance.  Raises as `write_arrays`.
+    [N, L] uint8 holds the action into each node as UTF-8, padded with zeros.  The cells of a decision are
+    slot .. slot+count-1 along the axis "slot" of the table of its street (block // 2) and player (block % 2); cells
+    beyond the last slot are padding.  The attribute `description` is JSON: the game's configuration and the
+    provenance.  Raises as `write_arrays`.
     """
     arrays: dict[str, npt.NDArray[Any]] = {name: np.asarray(table) for name, table in tables.items()}
-    axes: dict[str, tuple[str, ...]]
-    axes = {name: _TABLE_AXES.get(name.partition("/")[0], ("bucket", "row")) for name in tables}
-    for field in _TREE_FIELDS:
-        arrays[f"tree/{field}"] = getattr(game.tree.arrays, field).astype(np.int32)
-    arrays["tree/parent"] = np.asarray(game.tree.parent)
-    axes.update({name: ("node",) for name in arrays if name not in axes})
+    axes = {spec.name: spec.axes for spec in specs}
+    columns = {field: getattr(game.tree.arrays, field).astype(np.int32) for field in _TREE_FIELDS}
+    columns["parent"] = np.asarray(game.tree.parent)
+    for field, column in columns.items():
+        arrays[f"tree/{field}"], axes[f"tree/{field}"] = column, ("node",)
     arrays["tree/label"], axes["tree/label"] = _label_bytes(game.tree.label), ("node", "byte")
     write_arrays(out, arrays, format, axes=axes, description={"game": game_document, "provenance": provenance})
 

@@ -63,7 +63,8 @@ PRESETS: Mapping[str, Variant] = {
     "cfr": Variant(),
     "cfr+": Variant("regret-matching-plus", beta=-inf, averaging_power=2.0),
     "lcfr": Variant(alpha=1.0, beta=1.0, averaging_power=1.0),
-    "lcfr+": Variant("regret-matching-plus", alpha=1.0, beta=-inf, averaging_power=2.0),
+    "lcfr+": Variant("regret-matching-plus", alpha=1.0, beta=-inf, averaging_power=1.0),
+    "lcfr+quadratic": Variant("regret-matching-plus", alpha=1.0, beta=-inf, averaging_power=2.0),
     "dcfr": Variant(alpha=1.5, beta=0.0, averaging_power=2.0),
     "dcfr-pruning": Variant(alpha=1.5, beta=0.5, averaging_power=2.0),
     "nh-dcfr": Variant("normal-hedge", alpha=1.5, beta=0.0, averaging_power=2.0),
@@ -72,7 +73,11 @@ PRESETS: Mapping[str, Variant] = {
     "optimistic-dcfr": Variant(optimistic=True, alpha=1.5, beta=0.0, averaging_power=2.0),
     "predictive-cfr+": Variant("predictive", optimistic=True, beta=-inf, averaging_power=2.0),
 }
-"""Variants by the papers' names; `predictive-cfr+` is that of Farina, Kroer & Sandholm 2021."""
+"""Variants by the papers' names; `predictive-cfr+` is that of Farina, Kroer & Sandholm 2021.
+
+`lcfr+` weighs iterations by t in regrets and average alike, as the paper has it; `lcfr+quadratic`, of no paper, is the
+same with the average of CFR+, by t².
+"""
 
 
 def variant(

@@ -30,7 +30,9 @@ from storage import durable
 from storage.lock import RunLock, is_held
 from storage.manifest import content_hash, read_manifest, write_manifest
 
-FORMAT, FORMAT_VERSION = "mccfr-run", 1
+FORMAT, FORMAT_VERSION = "mccfr-run", 2
+OLDER_VERSIONS = (1,)
+"""Versions that are opened as well: in version 1 `lcfr+` was the name of what is `lcfr+quadratic` now."""
 MANIFEST, CONFIG, INPUTS, LOCK = "manifest.json", "config.toml", "inputs", "run.lock"
 METRICS, EVALUATIONS, JOURNAL, LOG = "metrics.jsonl", "evaluations.jsonl", "journal.jsonl", "log.txt"
 CHECKPOINTS, LIVE = "checkpoints", "live"
@@ -157,7 +159,7 @@ def open_run(directory: Path) -> Run:
     """Open a run directory; `ValueError` or `OSError` of one sentence where it is none, or damaged."""
     if not is_run(directory):
         raise ValueError(f"{directory} is not a run directory (it has no {MANIFEST}); give one that `mccfr solve` made")
-    manifest = read_manifest(directory / MANIFEST, FORMAT, FORMAT_VERSION)
+    manifest = read_manifest(directory / MANIFEST, FORMAT, FORMAT_VERSION, OLDER_VERSIONS)
     config = load_config(directory / CONFIG)
     found = content_hash(identity_document(config, directory))
     if found != manifest["identity"]:
@@ -165,13 +167,24 @@ def open_run(directory: Path) -> Run:
             f"{directory / CONFIG} or {INPUTS}/ was changed: identity {found[:12]} is not the run's "
             f"{manifest['identity'][:12]}; restore it, or start a new run"
         )
-    return Run(directory, config, manifest)
+    return _with_todays_names(Run(directory, config, manifest))
+
+
+def _with_todays_names(run: Run) -> Run:
+    """A run of an older version in the names of this one; its identity, which its checkpoints have, stays."""
+    document, solver = run.manifest["identity_document"], run.config.solver
+    if run.manifest["format_version"] != 1 or solver.variant != "lcfr+":
+        return run
+    named = {"variant": "lcfr+quadratic"}
+    config = msgspec.structs.replace(run.config, solver=msgspec.structs.replace(solver, **named))
+    document = {**document, "solver": {**document["solver"], **named}}
+    return Run(run.directory, config, {**run.manifest, "identity_document": document})
 
 
 def check_same_run(run: Run, config: Config, base: Path) -> None:
     """Raise `ValueError` naming the differing keys unless `config` describes the run in its directory."""
     wanted, found = identity_document(config, base), run.manifest["identity_document"]
-    if content_hash(wanted) == run.manifest["identity"]:
+    if content_hash(wanted) == content_hash(found):  # not the run's own hash: an older version had other names
         return
     if found["game"]["name"] != wanted["game"]["name"]:
         wanted, found = ({"game": {"name": document["game"]["name"]}} for document in (wanted, found))

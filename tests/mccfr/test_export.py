@@ -1,7 +1,7 @@
 import csv
 import json
 import sys
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import h5py
@@ -22,13 +22,17 @@ from mccfr.config import (
     OpenSpielGame,
     PokerGame,
 )
-from mccfr.config_file import to_document
+from mccfr.config_file import config_from, to_document
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.export import FORMATS, export
 from mccfr.export.openspiel import load_policy
 from mccfr.games.build import build_game
+from mccfr.results import export_run, find_checkpoint, read_tables
 from mccfr.strategy import tabulate, uniform_strategy
 from mccfr.tables import make_layout, private_tables
+from mccfr.training.report import Silent
+from mccfr.training.run import train
+from mccfr.training.start import start_run
 
 ROOT = Path(__file__).resolve().parents[2]
 BLINDS = PokerGame(blinds=(2, 1), stack=7, first_player=(2, 1))
@@ -55,7 +59,8 @@ def random_strategy(game, seed=0):
 def write(out, config, strategy=None, kind="openspiel", tables=None, seed=0):
     game = build_game(config, ROOT / "runs")
     strategy = random_strategy(game, seed) if strategy is None else strategy
-    export(game, document(config), strategy, tables or {}, out, kind, "uint16", {"checkpoint": 3})
+    specs = make_layout(game, lazy=True).specs if tables else ()
+    export(game, document(config), strategy, tables or {}, specs, out, kind, "uint16", {"checkpoint": 3})
     return game, strategy
 
 
@@ -128,7 +133,7 @@ def test_loaded_tabular_policy_is_complete_and_scored_alike(tmp_path):
 def test_a_game_that_is_not_openspiels_is_noticed(tmp_path, played, claimed, text):
     game = build_game(played, ROOT)
     with pytest.raises(ValueError, match=text):
-        export(game, document(claimed), random_strategy(game), {}, tmp_path / "p", "openspiel", "uint16", {})
+        export(game, document(claimed), random_strategy(game), {}, (), tmp_path / "p", "openspiel", "uint16", {})
     assert list(tmp_path.iterdir()) == []
 
 
@@ -245,6 +250,51 @@ def test_raw_tables_are_read_by_the_plain_libraries(tmp_path, kind):
         description = json.loads(group.attrs["description"])
     assert description["provenance"] == {"checkpoint": 3}
     assert description["game"]["bets"] == [[2], [4]]
+
+
+@contextmanager
+def opened_arrays(path, kind):
+    """{name: (axis labels, cells)} of a raw export, as the plain libraries see it."""
+    if kind == "zarr":
+        arrays = zarr.open_group(path, mode="r").members(max_depth=None)
+        yield {name: (array.metadata.dimension_names, array[:]) for name, array in arrays if hasattr(array, "shape")}
+        return
+    with h5py.File(path) as file:
+        found = {}
+        file.visititems(lambda name, item: found.update({name: item}) if isinstance(item, h5py.Dataset) else None)
+        yield {name: (tuple(axis.label for axis in item.dims), item[:]) for name, item in found.items()}
+
+
+SOLVERS = {
+    "external": {},
+    "outcome, stamped": {"algorithm": "outcome-sampling", "discount": "dcfr"},
+    "public chance": {"algorithm": "public-chance-sampling"},
+    "full width": {"algorithm": "cfr", "variant": "optimistic-lcfr"},
+    "over histories": {"algorithm": "cfr", "pruning": "regret-based"},
+}
+
+
+@pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
+def test_axes_of_an_exported_run_are_labelled_by_what_they_count(tmp_path, solver):
+    """Leduc's second street has 30 buckets, 35 slots (padded to 48 in sampled runs) and 15 rows."""
+    settings = {"run": {"workers": 0, "iterations": 3}, "evaluation": {"at_end": False, "every_checkpoint": False}}
+    config = config_from({"game": {"name": "leduc"}, "solver": solver, **settings}, "test")
+    run, game = start_run(config, ROOT, tmp_path / "run", Silent())
+    train(run, game, Silent())
+    tables = read_tables(find_checkpoint(run, None))
+    sizes = {"bucket": game.buckets, "slot": game.tree.row_slots, "row": game.tree.row_count}
+    for kind in ("zarr", "hdf5"):
+        export_run(run, game, tmp_path / kind, kind, "uint16", None)
+        with opened_arrays(tmp_path / kind, kind) as arrays:
+            assert {name for name in arrays if not name.startswith("tree/")} == set(tables)
+            for name, table in tables.items():
+                labels, cells = arrays[name]
+                assert cells.dtype == table.dtype and np.array_equal(cells, table)
+                block = 2 * int(name.split("/")[1].removeprefix("street")) + int(name[-1])
+                for label, length in zip(labels, cells.shape, strict=True):
+                    expected = sizes[label][block] if label in sizes else 1
+                    padded = label == "slot" and labels[0] == "bucket"
+                    assert length == (-(-expected // 16) * 16 if padded else expected), (name, labels, cells.shape)
 
 
 def test_a_flipped_bit_in_raw_tables_is_refused_by_zarr(tmp_path):

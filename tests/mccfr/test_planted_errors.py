@@ -3,7 +3,8 @@
 Each test runs one check on production code and on a mutant of it.  The figures in the docstrings are what was measured
 with these seeds; the assertions demand a wide gap.  Checks: exploitability after a fixed number of iterations; mean
 increments of a cell in single iterations from a fixed strategy against enumeration, in standard errors; lazily
-discounted tables against an eager sweep, relative to a row's largest entry; a resumed run against an undisturbed one.
+discounted tables against an eager sweep, relative to a row's largest entry; a resumed run against an undisturbed one;
+how often two workers draw the same; strategy sums against the weighted sum of single increments.
 """
 
 from functools import cache
@@ -28,8 +29,12 @@ from harness import (
 from mutants import mutant
 
 from mccfr import discount, regret
+from mccfr.config import SolverConfig
 from mccfr.discount import Schedule
 from mccfr.sampling import external, outcome
+from mccfr.tables import make_layout, private_tables
+from mccfr.training import sampled
+from mccfr.vector import public_chance
 
 STANDARD_ERRORS = 5.0  # over the 1,344 cells of Leduc with suits merged; production's largest is 4.3
 WIDE = {"regret_dtype": "float64", "sum_dtype": "float64"}
@@ -230,3 +235,86 @@ def test_position_inside_a_period_not_saved_is_caught(algorithm, kind):
     assert not same_tables(planted, whole)
     sums, expected = (swept_tables(trainer)["strategy_sum/street0/player0"] for trainer in (planted, whole))
     assert np.abs(sums - expected).max() > 0.1 * expected.max()
+
+
+def shared_draws(algorithm, solvers=sampled, iterations=2_000):
+    """(deals, actions): shares of the iterations in which workers 0 and 1 of a seed draw the same, from uniform play.
+
+    Kuhn.  A deal shows by the card of player 0; an action by whether player 0's own traversal, the first of an
+    iteration and so from uniform play, gets to his second decision: player 1 bets after his check, whatever the cards.
+    """
+    drawn = np.zeros((2, 2, iterations), np.int64)
+    for worker in range(2):
+        arrays, tables = private_tables(make_layout(KUHN, lazy=False))
+        solver = solvers.SampledSolver(KUHN, SolverConfig(algorithm=algorithm, discount="none"), arrays, worker)
+        sums, regrets = tables["strategy_sum/street0/player0"], tables["regret/street0/player0"]
+        for iteration in range(iterations):
+            for table in tables.values():
+                table[:] = 0
+            assert solver.run(0, 1_000, 1)[0] == 1
+            drawn[worker, :, iteration] = sums.sum(axis=1).argmax(), regrets[:, 2:4].any()
+    return (drawn[0] == drawn[1]).mean(axis=1)
+
+
+@pytest.mark.parametrize(("algorithm", "reached"), [("external-sampling", 0.5), ("outcome-sampling", 0.25)])
+def test_workers_that_share_a_stream_are_caught(algorithm, reached):
+    """Independent: the same card in 1/3 and the same choice in p² + (1 - p)² of 2,000 iterations, ± 0.01; else in all.
+
+    Streams of actions are compared on the same deals: other cards make other strategies and soon another number of
+    draws, after which workers differ although they share a stream.
+    """
+    card, choice = 1 / 3, reached**2 + (1 - reached) ** 2
+    deals = ("make_dealer(game, config.seed, worker)", "make_dealer(game, config.seed, 0)")
+    actions = ("new_stream(config.seed, worker)", "new_stream(config.seed, 0)")
+    within = 0.055  # five standard errors
+    assert shared_draws(algorithm) == pytest.approx([card, choice], abs=within)
+    assert shared_draws(algorithm, mutant(sampled, deals)) == pytest.approx([1, choice], abs=within)
+    assert shared_draws(algorithm, mutant(sampled, deals, actions)) == pytest.approx([1, 1], abs=1e-12)
+
+
+def test_no_two_workers_begin_with_the_same_words():
+    arrays, _ = private_tables(make_layout(KUHN, lazy=False))
+    config = SolverConfig(seed=7)
+    words = [word for w in range(8) for word in sampled.SampledSolver(KUHN, config, arrays, w).state.rng]
+    assert len(set(words)) == 4 * 8
+
+
+WEIGHT = "return 1.0, float(self.schedule.effective_period(nodes)) ** self.schedule.gamma"
+
+
+def floored_sums(module, schedule):
+    """[iterations + 1] tables of a floored run on Leduc, iteration by iteration, and the nodes before each."""
+    tables = module.new_tables(module.table_specs(LEDUC, "float64", "float64"))
+    run = module.PublicChanceSampling(LEDUC, module.PublicChanceOptions(schedule), tables, seed=2)
+    nodes, found = [], [{name: table.copy() for name, table in tables.items()}]
+    for _ in range(80):
+        nodes.append(run.nodes_touched)
+        run.run(1)
+        found.append({name: table.copy() for name, table in tables.items()})
+    return nodes, found
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        WEIGHT.removesuffix(" ** self.schedule.gamma"),
+        WEIGHT.replace("self.schedule.gamma", "2"),
+        "return 1.0, 1.0",
+        WEIGHT.replace("effective_period", "period"),
+    ],
+    ids=["n", "n^2", "1", "after the end of discounting"],
+)
+def test_floored_sums_of_another_weight_are_caught(planted):
+    """Sums are those of n^1.5 in period n, to 1e-13 of the largest; others are off by a tenth of it and more."""
+    schedule = Schedule("none", 2_000, until_nodes=9_000, gamma=1.5)
+    nodes, even = floored_sums(public_chance, Schedule("none", 2_000, gamma=0.0))  # sums do not act on regrets
+    gaps = []
+    for module in (public_chance, mutant(public_chance, (WEIGHT, planted))):
+        _, found = floored_sums(module, schedule)
+        gaps.append(0.0)
+        for name in (name for name in even[0] if name.startswith("strategy_sum")):
+            weights = [min(before // 2_000 + 1, 5) ** 1.5 for before in nodes]
+            wanted = sum(w * (b[name] - a[name]) for w, a, b in zip(weights, even, even[1:], strict=False))
+            gaps[-1] = max(gaps[-1], np.abs(found[-1][name] - wanted).max() / wanted.max())
+    assert nodes[-1] > 12_000
+    assert gaps[0] < 1e-12 and gaps[1] > 0.1, gaps

@@ -106,6 +106,9 @@ def test_other_formats_and_versions_are_refused_with_both_values(tmp_path):
         manifest.read_manifest(path, "other", 3)
     with pytest.raises(ValueError, match=r"format_version 3 .*format_version 4"):
         manifest.read_manifest(path, "thing", 4)
+    assert manifest.read_manifest(path, "thing", 4, older=(2, 3))["format_version"] == 3
+    with pytest.raises(ValueError, match=r"format_version 3 .*reads format_version 1, 2, 4"):
+        manifest.read_manifest(path, "thing", 4, older=(1, 2))
     with pytest.raises(FileNotFoundError):
         manifest.read_manifest(tmp_path / "absent", "thing", 4)
     with pytest.raises(ValueError, match="format_version"):
