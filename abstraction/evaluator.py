@@ -239,11 +239,12 @@ def _fill_flushes(tables, key, suit_sets, out):
 
 @njit
 def fill_board_strengths(tables, board, out):
-    """Write the strength of every combination on a five-card board into out [1326] int16; −1 if they overlap.
+    """Write the strength of every combination on a board of three to five cards into out [1326] int16; −1: overlap.
 
     Without a flush the 91 pairs of ranks decide; flushes and overlaps are then written over them.
     """
     key, suit_sets = board_sums(tables, board)
+    cards = board.shape[0] + 2
     for high in range(13):
         for low in range(high + 1):
             held_low = held_high = 1
@@ -252,7 +253,7 @@ def fill_board_strengths(tables, board, out):
                 held_high += card // 4 == high
             value = np.int64(-1)
             if held_low + (low == high) <= 4 and held_high <= 4:  # a fifth card of a rank would leave the tables
-                value = strength_of_ranks(tables, key + tables.card_key[4 * low] + tables.card_key[4 * high], 7)
+                value = strength_of_ranks(tables, key + tables.card_key[4 * low] + tables.card_key[4 * high], cards)
             for b in range(4 * high, 4 * high + 4):
                 for a in range(4 * low, min(4 * low + 4, b)):
                     out[b * (b - 1) // 2 + a] = value
@@ -307,13 +308,13 @@ def strength(cards: Sequence[int]) -> int:
 
 
 def board_strengths(board: Sequence[int], tables: EvaluatorTables | None = None) -> NDArray[np.int16]:
-    """Strength of every combination on a five-card board: [1326] int16, −1 where they share a card.
+    """Strength of every combination on a board of three to five cards: [1326] int16, −1 where they share a card.
 
-    Raises ValueError if the board is not of five distinct cards.
+    Raises ValueError if the board is not of three to five distinct cards.
     """
     cards = np.array(board, np.int8)
-    if cards.shape != (5,) or len(set(board)) != 5 or cards.min() < 0 or cards.max() >= CARD_COUNT:
-        raise ValueError(f"board {list(board)} does not hold five distinct cards of 0..51")
+    if not 3 <= len(board) <= 5 or len(set(board)) != len(board) or cards.min() < 0 or cards.max() >= CARD_COUNT:
+        raise ValueError(f"board {list(board)} does not hold three to five distinct cards of 0..51")
     out = np.empty(COMBO_COUNT, np.int16)
     fill_board_strengths(tables or evaluator_tables(), cards, out)
     return out

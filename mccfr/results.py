@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.config_file import to_document
+from mccfr.evaluation.head_to_head import Side
 from mccfr.evaluation.record import check_method, exact_record, head_to_head_record
 from mccfr.export import export
 from mccfr.games.game import Game
@@ -84,29 +85,27 @@ def evaluate_target(
 
     against, against_number  head-to-head: a policy, a run (and checkpoint), "uniform" or "always-call"
     Raises `ValueError` where a target is neither run nor policy, the method does not suit the game, or the opponent
-    plays another game.
+    plays another game; on other buckets he may.
     """
     found = open_target(target, number)
     check_method(found.game, method)
     if method == "exact":
         return exact_record(found.game, found.strategy) | found.counts
-    other = opponent(found.game, against, against_number)
-    record = head_to_head_record(found.game, found.strategy, other, against, boards=boards, seed=seed)
-    return record | found.counts
+    sides = Side(found.game, found.strategy), opponent(found.game, against, against_number)
+    return head_to_head_record(*sides, against, boards=boards, seed=seed) | found.counts
 
 
-def opponent(game: Game, name: str, number: int | None = None) -> Strategy:
-    """A strategy by name ("uniform", "always-call") or from a run or policy of the same game; else `ValueError`."""
+def opponent(game: Game, name: str, number: int | None = None) -> Side:
+    """A strategy for `game` by name ("uniform", "always-call"), or that of a run or policy in its own game.
+
+    Raises `ValueError` where the name is neither; whether both games are the same is for head-to-head to check.
+    """
     if name == "uniform":
-        return uniform_strategy(game)
+        return Side(game, uniform_strategy(game))
     if name == "always-call":
-        return pure_strategy(game, "c")
+        return Side(game, pure_strategy(game, "c"))
     other = open_target(Path(name), number)
-    if other.game.tree.label != game.tree.label or (other.game.buckets != game.buckets).any():
-        raise ValueError(
-            f"{name} plays another tree, or on other buckets: head-to-head needs the same game on both sides"
-        )
-    return other.strategy
+    return Side(other.game, other.strategy)
 
 
 def export_run(run: Run, game: Game, out: Path, form: str, quantise: str, number: int | None) -> Path:

@@ -12,6 +12,8 @@ from abstraction.jit import njit
 
 ACTIONS, DEALS = 1, 2
 """Purposes of a stream: actions sampled in traversals; the deal of one iteration."""
+EVALUATION = 4
+"""Another purpose: boards that strategies are measured on, which must not be those that they were trained on."""
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)

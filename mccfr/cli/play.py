@@ -16,7 +16,7 @@ from mccfr.cli.progress import evaluation_text
     default="exact",
     show_default=True,
     type=click.Choice(["exact", "head-to-head"]),
-    help="exact: exploitability; head-to-head: against another strategy for the same tree.",
+    help="exact: exploitability; head-to-head: against another strategy for the same game.",
 )
 @click.option("--checkpoint", type=click.IntRange(min=0), help="Number of the checkpoint; default: the newest.")
 @click.option(
@@ -24,7 +24,7 @@ from mccfr.cli.progress import evaluation_text
     default="uniform",
     show_default=True,
     metavar="POLICY",
-    help="head-to-head: a policy, a run, uniform or always-call.",
+    help="head-to-head: a policy, a run, uniform or always-call; its card abstraction may be another.",
 )
 @click.option("--against-checkpoint", type=click.IntRange(min=0), help="Checkpoint of the run in --against.")
 @click.option("--boards", default=1000, show_default=True, type=click.IntRange(min=2), help="head-to-head: boards.")
@@ -35,7 +35,8 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
 
     Exploitability is the mean over both players of what a best response gains, in chips and in mbb/g. Whole hold'em is
     too large for it: there, head-to-head plays two strategies against each other on sampled boards, exactly in the
-    private cards, and gives what DIR-or-POLICY wins a hand with a 95 % interval.
+    private cards, and gives what DIR-or-POLICY wins a hand with a 95 % interval. Each side plays on its own card
+    buckets; in all else their games must be the same.
 
     Example: mccfr evaluate runs/hunl-quick.run --method head-to-head --against always-call
     """

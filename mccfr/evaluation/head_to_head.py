@@ -1,28 +1,34 @@
 """Head-to-head: what one strategy wins from another in the same game, on seeded boards, exact in the private cards.
 
+Each side remembers its cards in its own buckets, so that strategies on different abstractions may meet; in all else
+their games must be the same.
+
 On each full board both ranges are carried down the betting tree as vectors, in both seatings, and every pair of hands
 meets at every terminal; only the boards are sampled.  (Range against range on sampled public cards, as Johanson, Waugh,
 Bowling & Zinkevich 2011 do for best responses.)
 
 A board weighs as much as the pairs of hands it lets meet: a constant in whole hold'em, not where the game begins with
-ranges.  The mean is therefore the ratio of two sums over boards, and its error that of a ratio (Cochran 1977, "Sampling
-techniques", section 2.11).  Listed boards are drawn without repetition; when all have been drawn the mean is exact.
+ranges.  The mean is therefore the ratio of two sums over boards, with the interval of one (`mccfr.intervals.ratio95`).
+Listed boards are drawn without repetition; when all have been drawn the mean is exact.  Boards come from a stream of
+their own, because public chance sampling, with the same seed, would have been trained on them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from abstraction.jit import inline_njit, njit
+from mccfr.evaluation.same_game import check_same_game
 from mccfr.games.game import Game
+from mccfr.intervals import ratio95
+from mccfr.rng import EVALUATION
 from mccfr.strategy import Strategy
 from mccfr.vector.board_rows import pass_reach
 from mccfr.vector.range_lanes import LANES, Lanes, add_product_lanes, fill_lanes, joint_reach, lane_rows, new_lanes
-from mccfr.vector.sampled_board import BoardSource, deck_size, most_hands
+from mccfr.vector.sampled_board import BoardSource, SampledBoard, deck_size, most_hands, seated
 from mccfr.vector.sampled_traversal import NOWHERE
 from mccfr.vector.street_trees import AT_DECISION, AT_EXIT, AT_FOLD, AT_SHOWDOWN, StreetTrees, street_trees
 
@@ -32,11 +38,19 @@ _Tables = tuple[npt.NDArray[np.float64], ...]
 
 
 @dataclass(frozen=True)
+class Side:
+    """A strategy and the game it is for, whose cards say which bucket each of its hands has."""
+
+    game: Game
+    strategy: Strategy
+
+
+@dataclass(frozen=True)
 class HeadToHead:
-    """What the first strategy wins.
+    """What the first side wins.
 
     mean_chips  chips a hand, the mean over both seats
-    ci95_chips  95 % interval for it, from how boards differ; of no width when every board was played
+    ci95_chips  95 % interval for it by Student's t, from how boards differ; of no width when every board was played
     boards      boards played, each in both seats
     seed        of the boards
     """
@@ -243,65 +257,69 @@ def play_board(trees, tables, board, scratch):
 
 
 def head_to_head(
-    game: Game,
-    strategy_a: Strategy,
-    strategy_b: Strategy,
+    one: Side,
+    other: Side,
     boards: int = 1000,
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> HeadToHead:
-    """Chips a hand that `strategy_a` wins from `strategy_b`, the mean over both seats.
+    """Chips a hand that `one` wins from `other`, the mean over both seats.
 
     boards    how many boards are played; fewer where the game lists fewer, and then the result is exact
     progress  called after each board with the boards played and their number
 
-    Raises `ValueError` for a game without cards beside its tree, fewer than two boards, or a strategy of another game.
+    Raises `ValueError` for a game without cards beside its tree, fewer than two boards, a strategy that is none of its
+    side's game, or sides whose games differ in more than their buckets.
     """
     if boards < 2:
         raise ValueError(f"boards = {boards}: at least 2 are needed, for an interval")
-    source = BoardSource(game, np.float64, seed)
-    for strategy in (strategy_a, strategy_b):
-        _check_strategy(game, strategy)
-    played = boards if source.listed is None else min(boards, source.listed)
-    trees = street_trees(game.tree)
-    scratch = _new_scratch(trees, most_hands(game), deck_size(game))
-    seatings = (_seated(strategy_a, strategy_b), _seated(strategy_b, strategy_a))
+    check_same_game(one.game, other.game)
+    sources = [BoardSource(side.game, np.float64, seed, purpose=EVALUATION) for side in (one, other)]
+    for side in (one, other):
+        _check_strategy(side)
+    listed = sources[0].listed
+    played = boards if listed is None else min(boards, listed)
+    trees = street_trees(one.game.tree)
+    scratch = _new_scratch(trees, most_hands(one.game), deck_size(one.game))
+    seatings = (_seated_tables(one, other), _seated_tables(other, one))
     won, weight = np.zeros(played), np.zeros(played)
     for number in range(played):
-        board = source.board(number)
-        as_first, as_second = (play_board(trees, tables, board, scratch) for tables in seatings)
+        dealt = _seated_boards(sources, number, same=one.game is other.game)
+        as_first, as_second = (
+            play_board(trees, tables, board, scratch) for tables, board in zip(seatings, dealt, strict=True)
+        )
         won[number] = (as_first - as_second) / _SEATINGS
-        weight[number] = joint_reach(board, scratch.pending.own[0], scratch.lanes)
+        weight[number] = joint_reach(dealt[0], scratch.pending.own[0], scratch.lanes)
         if progress is not None:
             progress(number + 1, played)
-    mean, error = _ratio(won, weight, source.listed)
-    return HeadToHead(mean, (mean - 1.96 * error, mean + 1.96 * error), played, seed)
+    mean, interval = ratio95(won, weight, listed)
+    return HeadToHead(mean, interval, played, seed)
 
 
-def _ratio(won: npt.NDArray[np.float64], weight: npt.NDArray[np.float64], listed: int | None) -> tuple[float, float]:
-    """Ratio of two sums over boards and its standard error; `listed` is the number of boards there are."""
-    mean = float(won.sum() / weight.sum())
-    if listed == len(won):
-        return mean, 0.0
-    rest = won - mean * weight
-    variance = float(rest @ rest) / (len(won) - 1) / len(won)
-    undrawn = 1.0 if listed is None else 1 - len(won) / listed
-    return mean, sqrt(variance * undrawn) / float(weight.mean())
-
-
-def _check_strategy(game: Game, strategy: Strategy) -> None:
+def _check_strategy(side: Side) -> None:
+    game = side.game
     shapes = [(int(buckets), int(slots)) for buckets, slots in zip(game.buckets, game.tree.row_slots, strict=True)]
-    found = [table.shape for table in strategy.probability]
+    found = [table.shape for table in side.strategy.probability]
     if found != shapes:
         raise ValueError(
-            f"a strategy with tables [bucket, slot] of {found} is none of {game.name}: {shapes} are needed; both "
-            "strategies must be of the same betting tree and buckets"
+            f"a strategy with tables [bucket, slot] of {found} is none of {game.name}: {shapes} are needed; a strategy "
+            "goes with the game it was made for"
         )
 
 
-def _seated(first: Strategy, second: Strategy) -> _Tables:
+def _seated_boards(sources: Sequence[BoardSource], number: int, *, same: bool) -> tuple[SampledBoard, SampledBoard]:
+    """A board as it is with the first side in seat 0, and in seat 1; `same`: both sides have the same buckets."""
+    own = sources[0].board(number)
+    if same:
+        return own, own
+    others = sources[1].board(number)
+    return seated(own, others), seated(others, own)
+
+
+def _seated_tables(first: Side, second: Side) -> _Tables:
     """The tables of both seats as [slot, bucket], block by block: even blocks are the first player's."""
-    tables = [(first, second)[block % 2].probability[block].T for block in range(len(first.probability))]
+    sides = first.strategy, second.strategy
+    tables = [sides[block % 2].probability[block].T for block in range(2 * first.game.tree.streets)]
     # Read-only or foreign layouts would have the kernel compiled once more.
     tables = [np.require(table, np.float64, ["C", "W"]) for table in tables]
     return (*tables, *(np.zeros((1, 1)) for _ in range(_BLOCKS - len(tables))))

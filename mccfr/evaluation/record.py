@@ -4,7 +4,7 @@ import time
 from typing import Any
 
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.evaluation.head_to_head import head_to_head
+from mccfr.evaluation.head_to_head import Side, head_to_head
 from mccfr.games.game import Game
 from mccfr.games.holdem_deck import HoldemDeck
 from mccfr.strategy import Strategy
@@ -38,13 +38,11 @@ def exact_record(game: Game, strategy: Strategy) -> dict[str, Any]:
     )
 
 
-def head_to_head_record(
-    game: Game, strategy: Strategy, against: Strategy, name: str, *, boards: int, seed: int
-) -> dict[str, Any]:
-    """Chips a hand that `strategy` wins from `against`, which `name` names, as the mean over both seats."""
-    check_method(game, "head-to-head")
+def head_to_head_record(side: Side, against: Side, name: str, *, boards: int, seed: int) -> dict[str, Any]:
+    """Chips a hand that `side` wins from `against`, which `name` names, as the mean over both seats."""
+    check_method(side.game, "head-to-head")
     began = time.perf_counter()
-    found = head_to_head(game, strategy, against, boards=boards, seed=seed)
+    found = head_to_head(side, against, boards=boards, seed=seed)
     return _record(
         "head-to-head",
         "estimate",

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from mccfr.experiments.definition import AXES, Experiment, Variant
 from mccfr.experiments.running import run_path
+from mccfr.intervals import student95
 from mccfr.training import rundir
 from storage import durable
 
@@ -37,10 +38,6 @@ COLUMNS = (
 )
 _MEASURED = ("iterations", "nodes_touched", "exploitability_chips", "exploitability_mbb", "value_chips")
 SUMMARY_COLUMNS = ("measure", "variant", "point", *AXES.values(), "seeds", "geometric_mean", "low95", "high95")
-
-_T95 = (12.706205, 4.302653, 3.182446, 2.776445, 2.570582, 2.446912, 2.364624, 2.306004, 2.262157, 2.228139)
-"""Student's t, two-sided 95 %, for 1 to 10 degrees of freedom."""
-_Z95 = 1.959964
 
 Row = dict[str, Any]
 
@@ -158,15 +155,6 @@ def geometric_mean(values: Sequence[float]) -> tuple[float, float, float]:
         return mean, math.nan, math.nan
     width = student95(len(values) - 1) * float(logs.std(ddof=1)) / math.sqrt(len(values))
     return mean, mean * math.exp(-width), mean * math.exp(width)
-
-
-def student95(freedom: int) -> float:
-    """Student's t, two-sided 95 %; from 11 degrees of freedom by its expansion in 1/freedom, right to 2e-4."""
-    if freedom <= len(_T95):
-        return _T95[freedom - 1]
-    z = _Z95
-    terms = ((z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96, (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384)
-    return z + sum(term / freedom**power for power, term in enumerate(terms, 1))
 
 
 def write_table(rows: Sequence[Row], path: Path) -> None:

@@ -19,10 +19,10 @@ import numpy.typing as npt
 from abstraction.boards import check_board
 from abstraction.buckets import bucket_dtype
 from abstraction.cards import CARD_COUNT, COMBO_COUNT, cards_text, combo_masks, combo_text, hand_cards, parse_cards
-from abstraction.evaluator import strengths
+from abstraction.evaluator import board_strengths
 from abstraction.lookup import NO_BUCKET, BucketLayout, BucketTables, board_row, board_rows, bucket_tables
 from abstraction.ranges import parse_range
-from mccfr.deal import CardModel, card_masks
+from mccfr.deal import CardModel
 
 MOST_LISTED_CARDS = 3
 LISTED_BYTES = 6_500_000_000
@@ -105,7 +105,7 @@ class HoldemDeck:
             np.ones((2, COMBO_COUNT)),
             boards,
             [np.zeros(len(known), np.int32) for known in boards],
-            _flop_strengths(hands, boards[-1], self.hand_masks()),
+            np.array([board_strengths(board.tolist()) for board in boards[-1]], np.int32),
             [np.stack([row, row]) for row in rows],
             self.buckets,
         )
@@ -177,17 +177,6 @@ class HoldemDeck:
         if not self.cards_on(street):
             return {class_text(hand): int(row[hand]) for hand in range(COMBO_COUNT - 1, -1, -1)}
         return {combo_text(hand): int(row[hand]) for hand in np.flatnonzero(row != NO_BUCKET).tolist()}
-
-
-def _flop_strengths(
-    hands: npt.NDArray[np.int16], boards: npt.NDArray[np.int16], masks: npt.NDArray[np.uint64]
-) -> npt.NDArray[np.int32]:
-    """[B, 1326] strength of two cards with each board of three, -1 where they share a card."""
-    found = np.full((len(boards), COMBO_COUNT), NO_BUCKET, np.int32)
-    for row, board, hit in zip(found, boards, card_masks(boards), strict=True):
-        live = np.flatnonzero((masks & hit) == 0)
-        row[live] = strengths(np.hstack([hands[live], np.tile(board, (len(live), 1))]))
-    return found
 
 
 def class_text(combo: int) -> str:

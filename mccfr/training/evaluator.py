@@ -4,6 +4,7 @@ from contextlib import suppress
 from typing import Any
 
 from mccfr.config import EvaluationConfig
+from mccfr.evaluation.head_to_head import Side
 from mccfr.evaluation.record import check_method, exact_record, head_to_head_record
 from mccfr.games.game import Game
 from mccfr.strategy import Strategy, uniform_strategy
@@ -49,7 +50,8 @@ class Evaluator:
         if points.method == "exact":
             return exact_record(self._game, strategy)
         name, against = self._baseline or ("uniform", uniform_strategy(self._game))
-        record = head_to_head_record(self._game, strategy, against, name, boards=points.boards, seed=points.seed)
+        sides = Side(self._game, strategy), Side(self._game, against)
+        record = head_to_head_record(*sides, name, boards=points.boards, seed=points.seed)
         if self._baseline is None and self.kept:
             self._baseline = (f"checkpoint {self.kept[0]}", strategy)
         return record

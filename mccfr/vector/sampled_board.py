@@ -176,16 +176,27 @@ def _number_rows(board: SampledBoard, street: int, player: int, bucket: npt.NDAr
         board.direct[street, player] = 1 + (n > 0 and int(known[-1]) - int(known[0]) == n - 1)
 
 
+def seated(first: SampledBoard, second: SampledBoard) -> SampledBoard:
+    """A board with player 0's buckets as in `first` and player 1's as in `second`.
+
+    Both must be the same board of games that differ in their buckets alone.
+    """
+    parts = ("rows", "bucket", "local", "direct")
+    mixed = {name: np.stack([getattr(first, name)[:, 0], getattr(second, name)[:, 1]], axis=1) for name in parts}
+    return first._replace(**mixed)
+
+
 class BoardSource:
-    """Full boards drawn at random; which one an iteration gets is a function of (seed, worker, iteration) alone.
+    """Full boards drawn at random; which one an iteration gets follows from (seed, worker, purpose, iteration) alone.
 
     Boards that are listed come in rounds: each round is a fresh random order of all of them.  A single draw is as
-    uniform as before, and no board waits longer than two rounds.  Other boards are five cards off the deck.
+    uniform as before, and no board waits longer than two rounds.  Other boards are as many cards off the deck as the
+    game ends with.
     """
 
-    def __init__(self, game: Game, dtype: npt.DTypeLike, seed: int, worker: int = 0) -> None:
+    def __init__(self, game: Game, dtype: npt.DTypeLike, seed: int, worker: int = 0, purpose: int = DEALS) -> None:
         self._game, self._dtype = game, np.dtype(dtype)
-        self._seed, self._worker = np.uint64(seed), np.uint64(worker)
+        self._stream = np.uint64(seed), np.uint64(worker), np.uint64(purpose)
         self._state = np.zeros(4, np.uint64)
         self.listed = None if isinstance(game.cards, HoldemDeck) else len(_listed_cards(game).board_cards[-1])
         self._round, self._boards = -1, np.zeros(0, np.int64)
@@ -197,7 +208,7 @@ class BoardSource:
         if iteration // self.listed != self._round:
             self._round = iteration // self.listed
             self._boards = np.arange(self.listed)
-            seed_stream(self._state, self._seed, self._worker, np.uint64(DEALS), np.uint64(self._round))
+            seed_stream(self._state, *self._stream, np.uint64(self._round))
             _shuffle(self._state, self._boards, self.listed)
         return int(self._boards[iteration % self.listed])
 
@@ -217,7 +228,7 @@ class BoardSource:
         deck = self._game.cards
         assert isinstance(deck, HoldemDeck)
         cards = np.arange(CARD_COUNT)
-        seed_stream(self._state, self._seed, self._worker, np.uint64(DEALS), np.uint64(iteration))
+        seed_stream(self._state, *self._stream, np.uint64(iteration))
         count = deck.cards_on(deck.streets - 1)
         _shuffle(self._state, cards, count)
         return from_deck(self._game, cards[:count].tolist(), self._dtype)

@@ -7,18 +7,21 @@ import numpy as np
 import pytest
 
 from abstraction.cards import hand_cards
-from abstraction.evaluator import board_strengths
+from abstraction.evaluator import strengths
 from mccfr.config import ClairvoyanceGame, HoldemSubgame, KuhnGame, LeducGame, Menu, PokerGame
 from mccfr.deal import card_masks
 from mccfr.evaluation import head_to_head as module
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.evaluation.head_to_head import head_to_head
+from mccfr.evaluation.head_to_head import Side, head_to_head
 from mccfr.games.betting import BettingRules, build_tree
 from mccfr.games.build import build_game
 from mccfr.games.game import Game
 from mccfr.games.holdem_deck import HoldemDeck
+from mccfr.intervals import student95
+from mccfr.rng import EVALUATION
 from mccfr.strategy import Strategy, uniform_strategy
 from mccfr.tree import DECISION
+from mccfr.vector.public_chance import PublicChanceSampling
 from mccfr.vector.sampled_board import BoardSource
 
 RUNS = Path(__file__).resolve().parents[2] / "runs"
@@ -51,14 +54,20 @@ def random_strategy(game, seed):
     return Strategy(tuple(tables), tuple(np.ones((len(table), 1)) for table in tables))
 
 
+def play(game, a, b, **options):
+    """Head-to-head of two strategies in one game."""
+    return head_to_head(Side(game, a), Side(game, b), **options)
+
+
 def seated(first, second):
     tables = tuple((first, second)[block % 2].probability[block] for block in range(len(first.probability)))
     return Strategy(tables, first.weight)
 
 
-def exact_chips(game, a, b):
-    """What `a` wins from `b` over both seats, by exact evaluation."""
-    first, second = (evaluate_exact(game, seated(*pair)).value_chips for pair in ((a, b), (b, a)))
+def exact_chips(games, a, b):
+    """What `a` wins from `b` over both seats, by exact evaluation; `games` are those of the two seatings."""
+    pairs = zip(games, ((a, b), (b, a)), strict=True)
+    first, second = (evaluate_exact(game, seated(*pair)).value_chips for game, pair in pairs)
     return (first - second) / 2
 
 
@@ -66,63 +75,70 @@ def exact_chips(game, a, b):
 def test_all_boards_give_the_exact_value(name):
     game = game_of(name)
     a, b = random_strategy(game, 1), random_strategy(game, 2)
-    found, boards = head_to_head(game, a, b, boards=200), len(game.cards.board_cards[-1])
+    found, boards = play(game, a, b, boards=200), len(game.cards.board_cards[-1])
     assert found.boards == boards
-    assert found.mean_chips == pytest.approx(exact_chips(game, a, b), rel=1e-9)
+    assert found.mean_chips == pytest.approx(exact_chips((game, game), a, b), rel=1e-9)
     assert found.ci95_chips == (found.mean_chips, found.mean_chips)
-    back = head_to_head(game, b, a, boards=200).mean_chips
+    back = play(game, b, a, boards=200).mean_chips
     assert back == pytest.approx(-found.mean_chips, rel=1e-12) and found.mean_chips != 0
-    assert head_to_head(game, a, a).mean_chips == 0
+    assert play(game, a, a).mean_chips == 0
 
 
 def test_sampled_boards_come_with_an_interval_that_holds():
     game = game_of("two hole cards")
     a, b = random_strategy(game, 1), random_strategy(game, 2)
-    truth, scores = exact_chips(game, a, b), []
+    truth, scores = exact_chips((game, game), a, b), []
     for seed in range(25):
-        found = head_to_head(game, a, b, boards=100, seed=seed)
+        found = play(game, a, b, boards=100, seed=seed)
         low, high = found.ci95_chips
         assert low < found.mean_chips < high and (found.boards, found.seed) == (100, seed)
-        scores.append((found.mean_chips - truth) / ((high - low) / 2 / 1.96))
+        scores.append((found.mean_chips - truth) / ((high - low) / 2 / student95(99)))
     assert 0.7 < np.sqrt(np.mean(np.square(scores))) < 1.3  # 0.5 if boards were taken to be drawn from endlessly many
     assert np.max(np.abs(scores)) < 5 and abs(np.mean(scores)) < 5 / np.sqrt(len(scores))
-    assert head_to_head(game, a, b, boards=100, seed=3) == head_to_head(game, a, b, boards=100, seed=3)
+    assert play(game, a, b, boards=100, seed=3) == play(game, a, b, boards=100, seed=3)
 
 
 def test_boards_that_let_more_pairs_meet_weigh_more(monkeypatch):
     """A planted error: every board counts alike.  Right only where ranges hold every hand."""
-    monkeypatch.setattr(module, "_ratio", lambda won, weight, listed: (float((won / weight).mean()), 0.0))
+    monkeypatch.setattr(module, "ratio95", lambda won, weight, listed: (float((won / weight).mean()), (0.0, 0.0)))
     for name, right in (("leduc", True), ("turn", False)):
         game = game_of(name)
         a, b = random_strategy(game, 1), random_strategy(game, 2)
-        found = head_to_head(game, a, b, boards=200).mean_chips
-        assert (found == pytest.approx(exact_chips(game, a, b), rel=1e-6)) == right
+        found = play(game, a, b, boards=200).mean_chips
+        assert (found == pytest.approx(exact_chips((game, game), a, b), rel=1e-6)) == right
 
 
 class DeckOfClasses(HoldemDeck):
-    """A deck whose buckets come from the sum of a hand's cards: five a street, other ones on each."""
+    """A deck whose buckets come from the sum of a hand's cards: a few a street, other ones on each.
+
+    With five buckets on each street hands go by the sum itself; with others, by the sum of its cards' squares.
+    """
 
     def board_buckets(self, board):
-        cards = hand_cards(52, 2).astype(np.int64)
-        rows = np.stack([(cards.sum(1) * (street + 1)) % 5 for street in range(self.streets)]).astype(np.int32)
+        cards, counts = hand_cards(52, 2).astype(np.int64), self.buckets[:, 0].tolist()
+        sums = [(cards if count == 5 else cards**2).sum(1) for count in counts]
+        rows = np.stack([(sums[street] * (street + 1)) % count for street, count in enumerate(counts)]).astype(np.int32)
         rows[:, np.isin(cards, board).any(axis=1)] = -1
         return rows
 
 
-def deck_game():
-    """Two streets, a flop of three and then two cards; one bet of the pot on each."""
+def deck_game(board_cards=(3, 2), buckets=(5, 5)):
+    """Two streets, by default a flop of three and then two cards; one bet of the pot on each."""
     rules = BettingRules(
-        (50, 100), (1, 0), lambda state: [3 * state.to_call] if state.bets == 0 else [], board_cards=(3, 2)
+        (50, 100), (1, 0), lambda state: [3 * state.to_call] if state.bets == 0 else [], board_cards=board_cards
     )
-    return Game("two streets", build_tree(rules), DeckOfClasses((3, 2), np.full((2, 2), 5), lambda: []))
+    deck = DeckOfClasses(board_cards, np.repeat(np.array(buckets)[:, None], 2, axis=1), lambda: [])
+    return Game("two streets", build_tree(rules), deck)
 
 
-def pairs_value(game, strategy, board):
-    """Chips of player 0 summed over all pairs of hands that a board leaves, pair by pair."""
-    masks, buckets, strength = game.cards.hand_masks(), game.cards.board_buckets(board), board_strengths(board)
+def pairs_value(games, strategy, board):
+    """Chips of player 0 summed over all pairs of hands that a board leaves, pair by pair; `games` are the players'."""
+    game, masks = games[0], games[0].cards.hand_masks()
     hands = np.flatnonzero((masks & card_masks(np.array([board], np.int16))) == 0)
+    buckets = [game.cards.board_buckets(board)[:, hands] for game in games]
+    strength = strengths(np.hstack([hand_cards(52, 2)[hands], np.tile(board, (len(hands), 1))]))
     meet = (masks[hands][:, None] & masks[hands][None, :]) == 0
-    result = np.sign(strength[hands][:, None].astype(int) - strength[hands][None, :])
+    result = np.sign(strength[:, None] - strength[None, :])
     arrays = game.tree.arrays
 
     def walk(node, reach):
@@ -132,36 +148,75 @@ def pairs_value(game, strategy, board):
         block, slot = int(arrays.block[node]), int(arrays.slot[node])
         total = 0.0
         for a, child in enumerate(game.tree.children(node)):
-            share = strategy.probability[block][buckets[block // 2, hands], slot + a]
+            share = strategy.probability[block][buckets[block % 2][block // 2], slot + a]
             total += walk(child, [r * share if p == block % 2 else r for p, r in enumerate(reach)])
         return total
 
     return walk(0, [np.ones(len(hands))] * 2), int(meet.sum())
 
 
-def test_boards_off_the_whole_deck_are_exact_in_the_hands():
-    game = deck_game()
-    a, b = random_strategy(game, 1), random_strategy(game, 2)
-    found, won = head_to_head(game, a, b, boards=3, seed=8), []
-    source = BoardSource(game, np.float64, 8)
+@pytest.mark.parametrize(("board_cards", "buckets"), [((3, 2), (5, 5)), ((0, 3), (4, 7)), ((3, 1), (4, 7))])
+def test_boards_off_the_whole_deck_are_exact_in_the_hands(board_cards, buckets):
+    """Full boards of three to five cards; against the same buckets, and against others in other numbers."""
+    games = deck_game(board_cards), deck_game(board_cards, buckets)
+    sides = [Side(game, random_strategy(game, seed)) for seed, game in enumerate(games, 1)]
+    found, won = head_to_head(*sides, boards=3, seed=8), []
+    source = BoardSource(games[0], np.float64, 8, purpose=EVALUATION)
     for number in range(3):
         left = np.setdiff1d(np.arange(52), hand_cards(52, 2)[source.board(number).hand[0]])
-        values = [pairs_value(game, seated(*pair), left.tolist()) for pair in ((a, b), (b, a))]
+        values = []
+        for one, other in (sides, sides[::-1]):
+            both = (one.game, other.game)
+            values.append(pairs_value(both, seated(one.strategy, other.strategy), left.tolist()))
         won.append((values[0][0] - values[1][0]) / values[0][1] / 2)
     assert len(set(won)) == 3
     assert found.mean_chips == pytest.approx(np.mean(won), rel=1e-9)
-    error = 1.96 * np.std(won, ddof=1) / np.sqrt(3)
+    error = 4.302653 * np.std(won, ddof=1) / np.sqrt(3)  # Student's t for two degrees of freedom
     assert found.ci95_chips == pytest.approx((np.mean(won) - error, np.mean(won) + error), rel=1e-9)
+
+
+# --- which boards ---
+
+
+def boards_played(monkeypatch, game, **options):
+    """Hands on each board that head-to-head plays, in order."""
+    seen, original = [], module.joint_reach
+
+    def note(board, *more):
+        seen.append((board.hand.tobytes(), board.strength.tobytes()))
+        return original(board, *more)
+
+    monkeypatch.setattr(module, "joint_reach", note)
+    strategy = uniform_strategy(game)
+    play(game, strategy, strategy, **options)
+    monkeypatch.undo()
+    return seen
+
+
+@pytest.mark.parametrize("game", [deck_game(), game_of("turn")], ids=["whole deck", "listed"])
+def test_strategies_are_not_measured_on_the_boards_they_were_trained_on(monkeypatch, game):
+    """Public chance sampling and evaluation with one seed: other boards off the deck, or listed ones in other order."""
+    measured = boards_played(monkeypatch, game, boards=12, seed=5)
+    assert measured == boards_played(monkeypatch, game, boards=12, seed=5) and len(set(measured)) == 12
+    training = PublicChanceSampling(game, seed=5)._source
+    trained = [training.board(iteration) for iteration in range(12)]
+    trained = [(board.hand.tobytes(), board.strength.tobytes()) for board in trained]
+    assert len(set(trained)) == 12
+    assert sum(one == other for one, other in zip(measured, trained, strict=True)) <= 2
+    if training.listed is None:
+        assert not set(measured) & set(trained)
+    else:
+        assert measured != trained
 
 
 def test_progress_is_told_and_nonsense_refused():
     game, told = game_of("leduc"), []
     uniform = uniform_strategy(game)
-    head_to_head(game, uniform, uniform, boards=4, progress=lambda *counts: told.append(counts))
+    play(game, uniform, uniform, boards=4, progress=lambda *counts: told.append(counts))
     assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
     with pytest.raises(ValueError, match="boards = 1: at least 2"):
-        head_to_head(game, uniform, uniform, boards=1)
-    with pytest.raises(ValueError, match="of the same betting tree and buckets"):
-        head_to_head(game, uniform, uniform_strategy(game_of("kuhn")))
+        play(game, uniform, uniform, boards=1)
+    with pytest.raises(ValueError, match="goes with the game it was made for"):
+        play(game, uniform, uniform_strategy(game_of("kuhn")))
     with pytest.raises(ValueError, match="keeps its chance in the tree"):
-        head_to_head(Game("goofspiel", game.tree, None), uniform, uniform)
+        play(Game("goofspiel", game.tree, None), uniform, uniform)

@@ -3,11 +3,14 @@
 import json
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from test_head_to_head import play, random_strategy, seated
 
+from abstraction.boards import BOARD_COUNTS, preflop_classes
 from abstraction.buckets import Abstraction
 from abstraction.cards import cards_text, combo_index
 from abstraction.evaluator import strength
@@ -16,12 +19,14 @@ from mccfr.config import AbstractionConfig, FlopHoldemGame, HoldemGame, Menu
 from mccfr.config_file import config_from
 from mccfr.games.build import configured_game
 from mccfr.games.holdem import flop_holdem, holdem
+from mccfr.games.holdem_deck import HoldemDeck
 from mccfr.plan import make_plan
 from mccfr.policy import Policy
 from mccfr.policy.source import StrategySource
 from mccfr.query import query
 from mccfr.strategy import pure_strategy
 from mccfr.training.rundir import open_run
+from mccfr.vector import best_response
 from mccfr.verification import problems_of
 
 RUNS = Path(__file__).resolve().parents[2] / "runs"
@@ -127,6 +132,21 @@ def test_head_to_head_on_the_command_line(trained, capsys):
     assert record["value_chips"] == pytest.approx(0, abs=1e-6)
 
 
+def test_runs_on_other_abstractions_meet_on_the_command_line(trained, slot_abstractions, tmp_path, capsys):
+    """Ten buckets a street against two, run against policy: what one side wins the other loses."""
+    config = write_config(tmp_path, slot_abstractions[1], more=f'[export]\nout = "{tmp_path / "policy"}"\n')
+    assert command("solve", config, "--run", tmp_path / "run") == 0
+    ten, two = (trained / "run", trained / "policy"), (tmp_path / "run", tmp_path / "policy")
+    capsys.readouterr()
+    won = []
+    for target, against in ((ten[0], two[0]), (two[0], ten[0]), (ten[1], two[0]), (two[1], ten[1])):
+        arguments = ("--method", "head-to-head", "--against", against, "--boards", 5, "--json")
+        assert command("evaluate", target, *arguments) == 0
+        won.append(json.loads(capsys.readouterr().out)["value_chips"])
+    assert won[0] == -won[1] != 0
+    assert won[2:] == pytest.approx([won[0], won[1]], abs=0.01 * abs(won[0]) + 0.1)  # shares of 1/65,535
+
+
 def test_always_call_never_folds_even_where_it_may_not_limp(slot_abstractions):
     menu = Menu(first=("1p", "allin"), later=("1p", "allin"), limp=False)
     game = holdem(HoldemGame(menu=menu), AbstractionConfig(str(slot_abstractions[1])), Path())
@@ -224,3 +244,40 @@ def test_flop_holdem_is_solved_and_measured_exactly(tmp_path, capsys):
     assert first["exploitability_chips"] == pytest.approx(148.8, abs=3)  # one batch has hardly moved it
     assert last["bound"] == "exact" and last["exploitability_mbb"] < 900
     capsys.readouterr()
+
+
+@pytest.mark.parametrize("board_cards", [3, 5])
+def test_flop_holdem_runs_by_public_chance_sampling_and_head_to_head(tmp_path, slot_abstractions, capsys, board_cards):
+    """With three board cards as with five: solved, measured at a checkpoint and by the command, far above uniform."""
+    config = write_config(
+        tmp_path,
+        slot_abstractions[0],
+        game="flop-holdem",
+        menu=f"max_raises = 1\nboard_cards = {board_cards}\n",
+        more=f'[solver]\nalgorithm = "public-chance-sampling"\n[export]\nout = "{tmp_path / "policy"}"\n',
+    )
+    assert command("solve", config, "--run", tmp_path / "run", "--iterations", 400) == 0
+    assert problems_of(tmp_path / "run") == problems_of(tmp_path / "policy") == []
+    last = open_run(tmp_path / "run").read("evaluations.jsonl")[-1]
+    assert last["boards"] == 20 and last["ci95_chips"][0] > 0
+    capsys.readouterr()
+    options = ("--method", "head-to-head", "--boards", 40, "--seed", 7, "--json")
+    assert command("evaluate", tmp_path / "policy", *options) == 0
+    assert json.loads(capsys.readouterr().out)["ci95_chips"][0] > 0
+
+
+@pytest.mark.slow
+def test_flops_off_the_deck_are_worth_what_all_flops_are():
+    """Head-to-head on sampled flops against the exact values of both seatings, 22,100 flops each: six gigabytes."""
+    lossless = flop_holdem(FlopHoldemGame(max_raises=1), None, Path())
+    slots = np.broadcast_to((np.arange(1326) * 10 // 1326).astype(np.uint16), (BOARD_COUNTS[3], 1326))
+    tables = [preflop_classes()[None].astype(np.uint16), slots]
+    deck = HoldemDeck((0, 3), np.array([[169, 169], [10, 10]]), lambda: tables)
+    game = replace(lossless, cards=deck)
+    a, b = random_strategy(game, 1), random_strategy(game, 2)
+    public = best_response.prepare(replace(game, cards=deck.listed()))
+    first, second = (best_response.expected_value(game, seated(*pair), public) for pair in ((a, b), (b, a)))
+    found = play(game, a, b, boards=400, seed=1)
+    low, high = found.ci95_chips
+    assert low < (first - second) / 2 < high
+    assert high - low < 0.2 * abs(first - second) / 2, (found, first, second)

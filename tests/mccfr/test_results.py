@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from test_run import OUTCOME, go, make
 
+from mccfr.cli import main
 from mccfr.policy import Policy, verify_policy
 from mccfr.results import evaluate_target, export_run, find_checkpoint, read_tables
 from mccfr.strategy import average_strategy
@@ -58,3 +59,48 @@ def test_weights_of_lazy_discounting_are_those_of_an_eager_sweep(tmp_path):
         direct = np.array([[factors[seen:].prod() for seen in row] for row in stamps])
         np.testing.assert_allclose(weight, plain * direct, rtol=1e-9)
         assert np.any(weight < 0.9 * plain)
+
+
+@pytest.fixture(scope="module")
+def leduc_runs(tmp_path_factory):
+    """Runs of Leduc by name: lossless, with suits merged, and with other bets; policies of the first two."""
+    root, runs = tmp_path_factory.mktemp("leduc"), {}
+    games = {"lossless": {}, "merged": {"merge_suits": True}, "other bets": {"bets": [[3.0], [4.0]]}}
+    for name, parameters in games.items():
+        runs[name] = make(root / name.replace(" ", "-"), game={"name": "leduc", **parameters})
+        go(runs[name], iterations=2000)
+        if name != "other bets":
+            export_run(runs[name], runs[name].build_game(), root / f"{name}-policy", "policy", "uint16", None)
+    return {name: run.directory for name, run in runs.items()} | {
+        f"{name} policy": root / f"{name}-policy" for name in ("lossless", "merged")
+    }
+
+
+def test_runs_and_policies_on_other_buckets_meet(leduc_runs):
+    """What a side wins is what the other loses, whichever of both is a policy, and whatever remembers more."""
+
+    def won(target, against):
+        return evaluate_target(leduc_runs[target], "head-to-head", against=str(leduc_runs[against]))["value_chips"]
+
+    chips = won("lossless", "merged")
+    assert won("merged", "lossless") == -chips != 0
+    assert won("merged policy", "lossless policy") == pytest.approx(-chips, abs=1e-3)
+    assert won("lossless", "merged policy") == pytest.approx(chips, abs=1e-3)
+    assert won("merged", "merged policy") == pytest.approx(0, abs=1e-3)
+    for name in ("uniform", "always-call"):
+        one, other = (
+            evaluate_target(leduc_runs[target], "head-to-head", against=name) for target in ("lossless", "merged")
+        )
+        assert one["against"] == name and one["value_chips"] > 0.3 and other["value_chips"] > 0.3
+
+
+@pytest.mark.parametrize("target", ["lossless", "lossless policy"])
+def test_an_opponent_of_another_game_is_refused(leduc_runs, target, capsys):
+    other = str(leduc_runs["other bets"])
+    with pytest.raises(ValueError, match="'r3' for the first and 'r4' for the second"):
+        evaluate_target(leduc_runs[target], "head-to-head", against=other)
+    with pytest.raises(SystemExit) as ended:
+        main(["evaluate", other, "--method", "head-to-head", "--against", str(leduc_runs[target])])
+    told = capsys.readouterr()
+    assert ended.value.code == 2 and not told.out
+    assert "same game, card buckets apart" in told.err and len(told.err.splitlines()) == 1

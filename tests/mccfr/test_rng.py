@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from abstraction.jit import njit
-from mccfr.rng import ACTIONS, DEALS, below, new_stream, next_word, uniform
+from mccfr.rng import ACTIONS, DEALS, EVALUATION, below, new_stream, next_word, uniform
 
 MASK = 2**64 - 1
 GOLDEN = 0x9E3779B97F4A7C15
@@ -68,8 +68,11 @@ def test_known_answers_of_both_generators():
     assert split_mix(GOLDEN) == 0xE220A8397B1DCDAF
 
 
+PURPOSES = st.sampled_from([ACTIONS, DEALS, EVALUATION])
+
+
 @settings(max_examples=50, deadline=None)
-@given(st.integers(0, 2**63 - 1), st.integers(0, 1023), st.sampled_from([ACTIONS, DEALS]), st.integers(0, 2**63 - 1))
+@given(st.integers(0, 2**63 - 1), st.integers(0, 1023), PURPOSES, st.integers(0, 2**63 - 1))
 def test_streams_equal_the_plain_algorithm(seed, worker, purpose, counter):
     state, plain = new_stream(seed, worker, purpose, counter), derived(seed, worker, purpose, counter)
     assert state.tolist() == plain

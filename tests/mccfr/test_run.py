@@ -41,8 +41,9 @@ PRUNED = {
 
 
 def make(path, solver=EXTERNAL, game="leduc", tables=None, evaluation=None, **settings):
-    """A new run directory of a small game with the given `[run]` settings."""
-    document = {"game": {"name": game}, "solver": solver, "run": {"workers": 0, **settings}, "tables": tables or {}}
+    """A new run directory of a small game, its name or whole table, with the given `[run]` settings."""
+    game = {"name": game} if isinstance(game, str) else game
+    document = {"game": game, "solver": solver, "run": {"workers": 0, **settings}, "tables": tables or {}}
     config = config_from({**document, "evaluation": evaluation or {"every_checkpoint": False}}, "test")
     return create_run(config, path.parent, path, planned_layout(config, build_game(config.game, path.parent)))
 
