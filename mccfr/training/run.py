@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from concurrent import futures
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import inf
 from types import FrameType
 from typing import Any
 
@@ -19,19 +20,18 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.games.game import Game
+from mccfr.training import records
 from mccfr.training.averages import is_averaged
 from mccfr.training.events import Events, Totals
 from mccfr.training.pool import InlinePool, Pool, ProcessPool
 from mccfr.training.report import Progress, Reporter
-from mccfr.training.rundir import CHECKPOINTS, EVALUATIONS, LIVE, METRICS, Run, lock
+from mccfr.training.rundir import CHECKPOINTS, EVALUATIONS, JOURNAL, LIVE, METRICS, Run, lock
 from mccfr.training.sampled import schedule_of
 from mccfr.training.saving import Look, Moment, Saver
 from mccfr.training.shared_deck import share_buckets
 from mccfr.training.solver import WorkerState, make_solver, processes
-from mccfr.training.trends import TRENDS
 from mccfr.training.worker import map_tables, table_views
 from storage import checkpoint as checkpoints
-from storage import durable
 from storage.live import create_live, remove_stale_live
 from storage.mapping import ControlBlock
 from storage.snapshot import Snapshot
@@ -133,13 +133,10 @@ class Session:
             self._weight_before = state.get("iterations_weight")
             states = [WorkerState(s["iterations"], s["nodes"], s["rng"]) for s in state["workers"]]
         self._saver.begin(restored, views)
-        for name in (EVALUATIONS, METRICS, TRENDS):
-            records = self._run.read(name)
-            kept = [record["nodes_touched"] <= self._origin.nodes for record in records]
-            if not all(kept):
-                lines = durable.read_lines(self._run.path(name))
-                text = "".join(f"{line}\n" for line, keep in zip(lines, kept, strict=True) if keep)
-                durable.replace_file(self._run.path(name), text.encode())
+        for name in records.JOURNALS:
+            most = inf if name == JOURNAL else self._origin.nodes
+            for sentence in records.restore(self._run.path(name), most):
+                self._reporter.message(sentence)
         return states
 
     @contextmanager
@@ -188,9 +185,8 @@ class Session:
 
     def _evaluated(self, totals: Totals) -> bool:
         """Whether the last line of evaluations.jsonl speaks of these counts."""
-        records = self._run.read(EVALUATIONS)
-        self._evaluation = records[-1] if records else None
-        return bool(records) and records[-1]["nodes_touched"] == totals.nodes
+        self._evaluation = next(self._run.backwards(EVALUATIONS), None)
+        return self._evaluation is not None and self._evaluation["nodes_touched"] == totals.nodes
 
     def _release(self, pool: Pool) -> None:
         stop = self._events.next_stop(Totals(*pool.totals()))
