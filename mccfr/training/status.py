@@ -39,7 +39,7 @@ def _recent(metrics: Iterator[Mapping[str, Any]], seconds: float) -> list[Mappin
 
 
 def _session(journal: Iterator[Mapping[str, Any]]) -> tuple[str | None, Mapping[str, Any] | None]:
-    """Of a journal given last first: how the last session ended, and the record of its start; None where it has none."""
+    """Of a journal given last first: how the last session ended, and the start; None where there is none."""
     ended = None
     for record in journal:
         if record.get("event") == "started":
@@ -75,6 +75,7 @@ def run_status(run: Run) -> dict[str, Any]:
         "tables_bytes": sum(spec.nbytes for spec in run.layout(run.build_game()).specs)
         if newest is None
         else sum(spec.nbytes for spec in newest.specs),
+        "silent_workers": last.get("silent_workers", []) if running and last else [],
         "live_dir": str(live.readlink()) if running and live.is_symlink() else None,
         "training_seconds": counts["training_seconds"],
         "never_reached_per_street": trend.get("never_reached_per_street"),
