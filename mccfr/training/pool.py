@@ -26,7 +26,7 @@ from mccfr.games.game import Game
 from mccfr.tables import TableArrays
 from mccfr.training import control
 from mccfr.training.rundir import LOG, Run
-from mccfr.training.sampled import schedule_of
+from mccfr.training.sampled import first_words, schedule_of
 from mccfr.training.solver import Views, WorkerState, make_solver
 from mccfr.training.watch import Silence, Watch
 from mccfr.training.worker import publish, read_state
@@ -170,9 +170,9 @@ class ProcessPool:
         orders[control.EPOCH] = 1
         orders[control.BASE_NODES] = sum(state.nodes for state in self._idle)
         orders[control.BASE_ITERATIONS] = sum(state.iterations for state in self._idle)
-        for row, state in zip(self._cells[1:], states, strict=False):
-            if state.rng:
-                publish(row, state)
+        for worker, row in enumerate(self._cells[1:]):
+            begun = worker < len(states) and states[worker].rng
+            publish(row, states[worker] if begun else WorkerState(rng=first_words(run.config.solver, worker)))
         self._ordered_at = time.monotonic()
         solver = run.config.solver
         # One worker sweeps all tables at the ends of periods there: when it is lost, they may be swept in part.

@@ -24,6 +24,7 @@ from mccfr.training.averages import is_averaged
 from mccfr.training.background import Job
 from mccfr.training.endings import AbandonedError, abandoned, lost, unsaved
 from mccfr.training.events import Events, Totals
+from mccfr.training.finite import overflow_warning
 from mccfr.training.journals import Journals, disk_problem
 from mccfr.training.pool import InlinePool, Pool, ProcessPool
 from mccfr.training.report import Progress, Reporter
@@ -111,8 +112,9 @@ class Session:
             link=run.path(LIVE),
             force=self._force,
         ) as live:
-            if live.warning:
-                self._reporter.message(live.warning)
+            for warning in (live.warning, overflow_warning(self._game, self._layout)):
+                if warning:
+                    self._reporter.message(warning)
             arrays, mappings = map_tables(self._layout, live.regions)
             views = table_views(mappings)
             if self._settings.workers:

@@ -16,6 +16,7 @@ from mccfr.tables import TableLayout
 from mccfr.training.averages import checkpoint_average, is_averaged, run_average, snapshots_behind
 from mccfr.training.evaluator import Evaluator
 from mccfr.training.events import Totals
+from mccfr.training.finite import not_finite_text
 from mccfr.training.journals import Journals, disk_problem
 from mccfr.training.report import Reporter
 from mccfr.training.rundir import CHECKPOINTS, EVALUATIONS, JOURNAL, Run
@@ -24,6 +25,7 @@ from mccfr.training.solver import WorkerState
 from mccfr.training.trends import TRENDS, Trends
 from storage import checkpoint as checkpoints
 from storage import durable
+from storage.formats import NotFiniteError, check_finite
 from storage.space import available_memory_bytes
 
 RETRY_SECONDS = 60.0
@@ -89,7 +91,22 @@ class Saver:
 
         arrays      tables by name; those that an evaluation does not need are dropped from it after the commit
         background  workers train meanwhile: give way to them
+
+        Raises `RuntimeError` where a cell is NaN or infinite, naming its row: nothing is committed or evaluated then.
         """
+        try:
+            return self._save(arrays, moment, look, background)
+        except NotFiniteError as error:
+            number = self.committed[0] if self.committed else None
+            raise RuntimeError(not_finite_text(self._game, self._layout, error, number)) from error
+
+    def _save(
+        self, arrays: dict[str, npt.NDArray[Any]], moment: Moment, look: Look, background: bool
+    ) -> dict[str, Any] | None:
+        if not look.commit:  # a commit looks for itself, chunk by chunk
+            for spec in self._layout.specs:
+                if spec.name in arrays:
+                    check_finite(spec, arrays[spec.name], [0] * len(spec.shape))
         if look.commit:
             began = time.monotonic()
             number = self._persevere(arrays, moment, look, background)
