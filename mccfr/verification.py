@@ -1,13 +1,12 @@
 """`verify`: which kind of artefact a path holds, and everything that is wrong with it."""
 
-import json
 from pathlib import Path
 
 from abstraction.buckets import is_abstraction, verify_abstraction
 from mccfr.policy import is_policy, verify_policy
-from mccfr.training.rundir import CHECKPOINTS, EVALUATIONS, JOURNAL, METRICS, is_run, open_run
+from mccfr.training import records
+from mccfr.training.rundir import CHECKPOINTS, is_run, open_run
 from storage import checkpoint as checkpoints
-from storage import durable
 
 
 def problems_of(path: Path) -> list[str]:
@@ -38,17 +37,6 @@ def _problems_of_run(path: Path) -> list[str]:
     for number in checkpoints.list_checkpoints(root):
         directory = checkpoints.checkpoint_path(root, number)
         problems += checkpoints.verify(directory)
-    for name in (METRICS, EVALUATIONS, JOURNAL):
-        if run.path(name).exists():
-            problems += _problems_of_lines(run.path(name))
-    return problems
-
-
-def _problems_of_lines(path: Path) -> list[str]:
-    problems = []
-    for number, line in enumerate(durable.read_lines(path), 1):
-        try:
-            json.loads(line)
-        except ValueError as error:
-            problems.append(f"{path.name}, line {number}: not JSON ({error})")
+    for name in records.JOURNALS:
+        problems += records.problems(run.path(name))
     return problems

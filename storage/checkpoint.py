@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from storage import durable
-from storage.formats import blocks, table_format
+from storage.formats import NotFiniteError, blocks, check_finite, table_format
 from storage.manifest import canonical_json, exact_json, read_manifest, write_manifest
 from storage.schema import ArraySpec, check_relative_name, specs_from_json, specs_to_json, validate_specs
 
@@ -88,6 +88,7 @@ def commit(
     Raises:
         ValueError: arrays do not fit the schema, state or identity are not exact in JSON, keep < 1, unknown format.
         FileExistsError: the number is taken or lies below one that is.
+        NotFiniteError: a cell is NaN or infinite; the message names it; otherwise as OSError.
         OSError: the disk is full or fails; the temporary directory is removed and older checkpoints are untouched.
     """
     root, specs, layout = Path(root), validate_specs(specs), table_format(format)
@@ -280,11 +281,13 @@ class Checkpoint:
         return out
 
     def array_problem(self, spec: ArraySpec) -> str | None:
-        """Decode every cell of one array; a sentence about what is wrong, or None."""
+        """Decode every cell of one array, and see that it is finite; a sentence about what is wrong, or None."""
         try:
             with self._layout.open_array(self.path, spec, list(self.files)) as array:
                 for block in blocks(spec.shape, array.chunks):
-                    array[block]
+                    check_finite(spec, array[block], [edge.start for edge in block])
+        except NotFiniteError as error:
+            return str(error)
         except Exception as error:  # whatever a library says about a file it cannot read is the finding
             return f"array {spec.name!r} cannot be read: {error}"
         return None
@@ -314,7 +317,8 @@ def verify(path: Path) -> list[str]:
 
     Returns:
         One sentence for each thing that is wrong: a manifest that is damaged or of another version, files that are
-        missing, extra, of another length or checksum, arrays that cannot be read or differ from the schema.  Empty
+        missing, extra, of another length or checksum, arrays that cannot be read, differ from the schema or hold cells
+        that are NaN or infinite.  Empty
         for a sound checkpoint.
     """
     path = Path(path)

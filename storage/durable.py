@@ -9,7 +9,7 @@ any prefix of the steps may leave behind.
 import contextlib
 import os
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -190,8 +190,8 @@ def _remove_empty_dir(path: Path) -> None:
     _record(Operation("remove_dir", path))
 
 
-def replace_file(path: Path, data: bytes) -> tuple[int, int]:
-    """Replace a small file in one durable step: after a crash it has the old content or the new.
+def replace_file(path: Path, data: bytes | Iterable[bytes]) -> tuple[int, int]:
+    """Replace a file in one durable step: after a crash it has the old content or the new.
 
     Returns:
         (length in bytes, crc32c) of the new content.
@@ -212,25 +212,47 @@ def append_line(path: Path, line: str) -> None:
 
     Raises:
         ValueError: `line` contains a line break.
+        OSError: the disk is full or fails; what was written of the line is cut off again, as far as that can be done.
     """
-    if "\n" in line:
-        raise ValueError(f"a line of {path} cannot contain a line break: {line!r}")
-    data = line.encode() + b"\n"
+    append_lines(path, [line.encode()])
+
+
+def append_lines(path: Path, lines: Sequence[bytes]) -> None:
+    """Append lines to a journal in one step and fsync it; otherwise as `append_line`."""
+    for line in lines:
+        if b"\n" in line:
+            raise ValueError(f"a line of {path} cannot contain a line break: {line!r}")
+    data = b"".join(line + b"\n" for line in lines)
     created = not path.exists()
-    with path.open("a+b") as file:
-        whole = _whole_lines_length(file)
+    with path.open("a+b", buffering=0) as file:
+        whole = whole_lines_length(file)
         if whole < file.seek(0, os.SEEK_END):
             file.truncate(whole)
             _record(Operation("truncate", path, length=whole))
-        file.write(data)
-        file.flush()
-        _record(Operation("append", path, data))
-        fsync_file(path, file)
+        try:
+            left = memoryview(data)
+            while left:
+                left = left[file.write(left) :]
+            _record(Operation("append", path, data))
+            fsync_file(path, file)
+        except OSError:
+            with contextlib.suppress(OSError):
+                file.truncate(whole)
+                _record(Operation("truncate", path, length=whole))
+            raise
     if created:
         fsync_dir(path.parent)
 
 
-def _whole_lines_length(file: BinaryIO) -> int:
+def truncate(path: Path, length: int) -> None:
+    """Cut a file off after `length` bytes and fsync it."""
+    with path.open("r+b") as file:
+        file.truncate(length)
+        _record(Operation("truncate", path, length=length))
+        fsync_file(path, file)
+
+
+def whole_lines_length(file: BinaryIO) -> int:
     """Length in bytes of the lines that have their line break, found from the end backwards."""
     end = file.seek(0, os.SEEK_END)
     while end > 0:

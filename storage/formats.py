@@ -79,10 +79,49 @@ def check_layout(spec: ArraySpec, shape: Sequence[int], dtype: np.dtype[Any], wh
         )
 
 
+class NotFiniteError(FloatingPointError):
+    """A cell is NaN or infinite.
+
+    Attributes:
+        name, axes: of the array
+        index:      of the cell
+    """
+
+    def __init__(self, spec: ArraySpec, index: Sequence[int], value: float) -> None:
+        self.name, self.axes, self.index = spec.name, spec.axes, tuple(index)
+        where = ", ".join(f"{axis} {place}" for axis, place in zip(spec.axes, index, strict=True))
+        super().__init__(f"array {spec.name!r} holds {value} at {where}")
+
+
+def check_finite(spec: ArraySpec, part: np.ndarray, corner: Sequence[int]) -> None:
+    """Raise `NotFiniteError` for the first cell of a part of an array that is NaN or infinite.
+
+    Args:
+        spec:   of the array
+        part:   some of its cells
+        corner: index of the part's first cell in the array
+    """
+    if part.dtype.kind != "f":
+        return
+    with np.errstate(all="ignore"):
+        if np.isfinite(part.sum()):  # one pass, no memory: what is not finite stays so in a sum
+            return
+    bad = np.argwhere(~np.isfinite(part))
+    if len(bad):  # else the sum has overflowed, and no cell
+        raise NotFiniteError(
+            spec, [int(first + at) for first, at in zip(corner, bad[0], strict=True)], float(part[tuple(bad[0])])
+        )
+
+
 def chunk_of(array: np.ndarray, spec: ArraySpec, shape: Sequence[int], position: Sequence[int]) -> np.ndarray[Any, Any]:
-    """Return one chunk of an array [shape], row-major, little endian; beyond the array's edge it is filled up."""
+    """Return one chunk of an array [shape], row-major, little endian; beyond the array's edge it is filled up.
+
+    Raises:
+        NotFiniteError: a cell is NaN or infinite.
+    """
     corner = tuple(slice(index * width, (index + 1) * width) for index, width in zip(position, shape, strict=True))
     part = np.ascontiguousarray(array[corner], spec.numpy_dtype)
+    check_finite(spec, part, [edge.start for edge in corner])
     if part.shape == tuple(shape):
         return part
     whole = np.full(shape, spec.fill, spec.numpy_dtype)

@@ -14,6 +14,7 @@ import contextlib
 import itertools
 import mmap
 import os
+import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -153,7 +154,7 @@ def write_tables(
         {name of the file: (length in bytes, crc32c)}.
     """
     filters: dict[str, Any] = {"compression": "gzip", "compression_opts": _GZIP_LEVEL, "fletcher32": True}
-    with h5py.File(directory / TABLES, "x") as file:
+    with _system_errors(directory / TABLES), h5py.File(directory / TABLES, "x") as file:
         for spec in specs:
             shape = split_at_chunks(spec.shape, spec.numpy_dtype.itemsize, CHECKPOINT_CHUNK_BYTES)
             dataset = file.create_dataset(
@@ -167,6 +168,19 @@ def write_tables(
             _label_axes(dataset, spec)
             _write_chunks(dataset, arrays[spec.name], spec, shape, compressed, background)
     return {TABLES: durable.adopt_file(directory / TABLES)}
+
+
+@contextlib.contextmanager
+def _system_errors(path: Path) -> Iterator[None]:
+    """Give the system's errors the form that Python gives them; the library's text has several lines."""
+    try:
+        yield
+    except (OSError, RuntimeError) as error:
+        stated = re.search(r"errno = (\d+)", str(error))
+        number = getattr(error, "errno", None) or (int(stated[1]) if stated else None)
+        if number is None:
+            raise OSError(f"{path}: {' '.join(str(error).split())}") from error
+        raise OSError(number, os.strerror(number), str(path)) from error
 
 
 def _write_chunks(

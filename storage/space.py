@@ -64,6 +64,20 @@ def _left_in_group(group: Path, limit: str, usage: str, reclaimable: tuple[str, 
     return [max(0, int(stated) - int((group / usage).read_text()) + cache)]
 
 
+def total_memory_bytes(root: Path = Path("/")) -> int:
+    """Return the bytes of memory of this machine."""
+    return int((root / "proc/meminfo").read_text().partition("MemTotal:")[2].split()[0]) * 1024
+
+
+def killed_for_memory(root: Path = Path("/")) -> int:
+    """Return how many processes the system has killed for want of memory so far; 0 where it does not say."""
+    try:
+        lines = (root / "proc/vmstat").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)
+
+
 def free_bytes(path: Path) -> int:
     """Return the bytes that this user can still write in the file system of `path`."""
     statistics = os.statvfs(path)

@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.stderr.close()  # the reader of our output has gone: nothing to say to anybody
         code = EXIT_FAILED
     except (OSError, RuntimeError) as error:
-        code = _explain(error, EXIT_FAILED)
+        code = _explain(error, getattr(error, "exit_status", EXIT_FAILED))
     sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -67,5 +67,6 @@ def _explain(error: BaseException, code: int) -> int:
     text = str(error)
     if isinstance(error, OSError) and error.strerror:
         text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    text = " ".join(text.split())  # libraries write several lines
     click.echo(f"mccfr: {text}", err=True)
     return code

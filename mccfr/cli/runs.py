@@ -136,6 +136,10 @@ def status(directory: Path, as_json: bool) -> None:
         f"checkpoint   {'none yet' if found['checkpoint'] is None else found['checkpoint']}",
         f"tables       {bytes_text(found['tables_bytes'])}" + (f" in {found['live_dir']}" if found["live_dir"] else ""),
         f"trained      {duration_text(found['training_seconds'])}",
+        *(
+            f"silent       worker {silent['worker']} for {duration_text(silent['seconds'])}: {silent['why']}"
+            for silent in found["silent_workers"]
+        ),
         *_trend_lines(found),
     ]
     if found["last_evaluation"]:

@@ -158,8 +158,8 @@ def pending(experiment: Experiment, run: rundir.Run) -> list[float]:
     if not numbers:
         return list(experiment.points)
     state = checkpoints.open_checkpoint(checkpoints.checkpoint_path(run.path(rundir.CHECKPOINTS), numbers[-1])).state
-    records = run.read(rundir.EVALUATIONS)
-    evaluated = bool(records) and records[-1]["nodes_touched"] >= state["nodes_touched"]
+    last = next(run.backwards(rundir.EVALUATIONS), None)
+    evaluated = last is not None and last["nodes_touched"] >= state["nodes_touched"]
     if experiment.axis == "seconds":
         left = [point for point in experiment.points if point > _REACHED * state["training_seconds"]]
     else:

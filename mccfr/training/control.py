@@ -12,6 +12,7 @@ RUN, PAUSE, QUIT = 1, 2, 3
 """COMMAND: train until the run's totals reach STOP_NODES or STOP_ITERATIONS; rest; end.  Each order has a new EPOCH."""
 
 # Rows of workers
-RESTING_SINCE, ITERATIONS, NODES, BUSY_NANOSECONDS, RNG, WEIGHT = 0, 1, 2, 3, 4, 8
+RESTING_SINCE, ITERATIONS, NODES, BUSY_NANOSECONDS, RNG, WEIGHT, PROGRESS, LONGEST_BATCH = 0, 1, 2, 3, 4, 8, 9, 10
 """RESTING_SINCE: the epoch whose order the worker has carried out, and now rests; RNG: four cells of 64 bits; WEIGHT:
-total weight of the iterations of this session, a float64 in the bits of its cell."""
+total weight of the iterations of this session, a float64 in the bits of its cell; PROGRESS: nanoseconds of the
+monotonic clock when it last ended a batch or looked for orders, 0 before the first time; LONGEST_BATCH: nanoseconds."""

@@ -9,9 +9,9 @@ until all is done.
 import signal
 import time
 from collections.abc import Iterator, Mapping
-from concurrent import futures
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import inf
 from types import FrameType
 from typing import Any
 
@@ -19,19 +19,23 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.games.game import Game
+from mccfr.training import records
 from mccfr.training.averages import is_averaged
+from mccfr.training.background import Job
+from mccfr.training.endings import AbandonedError, abandoned, lost, unsaved
 from mccfr.training.events import Events, Totals
+from mccfr.training.finite import overflow_warning
+from mccfr.training.journals import Journals, disk_problem
 from mccfr.training.pool import InlinePool, Pool, ProcessPool
 from mccfr.training.report import Progress, Reporter
-from mccfr.training.rundir import CHECKPOINTS, EVALUATIONS, LIVE, METRICS, Run, lock
+from mccfr.training.rundir import CHECKPOINTS, EVALUATIONS, JOURNAL, LIVE, METRICS, Run, lock
 from mccfr.training.sampled import schedule_of
 from mccfr.training.saving import Look, Moment, Saver
 from mccfr.training.shared_deck import share_buckets
 from mccfr.training.solver import WorkerState, make_solver, processes
-from mccfr.training.trends import TRENDS
+from mccfr.training.watch import Silence
 from mccfr.training.worker import map_tables, table_views
 from storage import checkpoint as checkpoints
-from storage import durable
 from storage.live import create_live, remove_stale_live
 from storage.mapping import ControlBlock
 from storage.snapshot import Snapshot
@@ -39,6 +43,9 @@ from storage.space import available_memory_bytes
 
 _TICK_SECONDS = 0.1
 _METRICS_SECONDS = 5.0
+REST_SECONDS = 30.0
+"""When the session ends: how long workers have to come to rest, beyond two of their batches."""
+_SAME_SIGNAL_SECONDS = 0.1  # a signal that follows another so soon is the same wish, sent twice
 _COPY_SHARE = 0.8  # of the available memory: what a copy of the tables may take while workers go on
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
 
@@ -67,6 +74,11 @@ class Session:
         self._layout = run.layout(game)
         self._buckets: ControlBlock | None = None
         self._signal: int | None = None
+        self._signalled_at = 0.0
+        self._closing = False  # nothing is to be saved any more: signals do nothing
+        self._journals = Journals(run, reporter)
+        self._silent: list[Silence] = []
+        self._ending_since: float | None = None  # when the workers were first to rest for good
         self._evaluation: Mapping[str, Any] | None = None
         self._evaluated_now = False
         self._trained_before = 0.0  # training seconds of earlier sessions
@@ -80,7 +92,8 @@ class Session:
     def conduct(self) -> Outcome:
         """Run from the newest sound checkpoint to a limit or a signal; ends with a checkpoint.
 
-        Raises `MemoryError` or `OSError` where the live tables find no room, `RuntimeError` where a worker died.
+        Raises `MemoryError` or `OSError` where the live tables find no room, `RuntimeError` where a worker died or the
+        last checkpoint could not be written, `AbandonedError` after a second signal.
         """
         with self._signals_noted():
             return self._conduct()
@@ -99,13 +112,14 @@ class Session:
             link=run.path(LIVE),
             force=self._force,
         ) as live:
-            if live.warning:
-                self._reporter.message(live.warning)
+            for warning in (live.warning, overflow_warning(self._game, self._layout)):
+                if warning:
+                    self._reporter.message(warning)
             arrays, mappings = map_tables(self._layout, live.regions)
             views = table_views(mappings)
             if self._settings.workers:
                 self._game, self._buckets = share_buckets(self._game, live.directory)
-            self._saver = Saver(run, self._game, self._layout, self._reporter)
+            self._saver = Saver(run, self._game, self._layout, self._reporter, self._journals)
             states = self._restore(restored, views)
             pool: Pool
             if self._settings.workers == 0:
@@ -115,11 +129,19 @@ class Session:
                 if count > 1:  # compile once, not in every worker
                     make_solver(self._game, run.config.solver, arrays, views).warm_up()
                 pool = ProcessPool(run, live, count, states)
-            run.event("started", workers=self._settings.workers)
+            self._event("started", workers=self._settings.workers)
             try:
                 return self._loop(pool, views)
+            except AbandonedError as error:
+                pool.kill()
+                raise abandoned(error, run, Totals(*pool.totals()), self._saver.committed) from None
             finally:
+                self._closing = True
                 pool.close()
+
+    def _event(self, event: str, **facts: object) -> None:
+        """Note in the journal that the run started, stopped or finished."""
+        self._journals.append(JOURNAL, {"event": event, **facts, "unix_seconds": round(time.time(), 3)})
 
     def _restore(self, restored: checkpoints.Checkpoint | None, views: Arrays) -> list[WorkerState]:
         """Fill the live tables from a checkpoint, drop records of work that was lost, return the workers' states."""
@@ -133,21 +155,27 @@ class Session:
             self._weight_before = state.get("iterations_weight")
             states = [WorkerState(s["iterations"], s["nodes"], s["rng"]) for s in state["workers"]]
         self._saver.begin(restored, views)
-        for name in (EVALUATIONS, METRICS, TRENDS):
-            records = self._run.read(name)
-            kept = [record["nodes_touched"] <= self._origin.nodes for record in records]
-            if not all(kept):
-                lines = durable.read_lines(self._run.path(name))
-                text = "".join(f"{line}\n" for line, keep in zip(lines, kept, strict=True) if keep)
-                durable.replace_file(self._run.path(name), text.encode())
+        for name in records.JOURNALS:
+            most = inf if name == JOURNAL else self._origin.nodes
+            path = self._run.path(name)
+            try:
+                for sentence in records.restore(path, most):
+                    self._reporter.message(sentence)
+            except OSError as error:  # lines of lost work stay: better than no training
+                self._reporter.message(f"{disk_problem(error, path, path.stat().st_size)}; it stays as it is")
         return states
 
     @contextmanager
     def _signals_noted(self) -> Iterator[None]:
-        """From the first moment to the last, signals only leave a note."""
+        """From the first moment to the last, the first signal only leaves a note, and the second ends all at once."""
 
         def note(number: int, _: FrameType | None) -> None:
-            self._signal = number
+            now = time.monotonic()
+            if self._signal is None:
+                self._signal, self._signalled_at = number, now
+            elif not self._closing and now - self._signalled_at > _SAME_SIGNAL_SECONDS:
+                self._closing = True
+                raise AbandonedError(f"stopped by signal {self._signal} and then by signal {number}")
 
         before = {number: signal.signal(number, note) for number in SIGNALS}
         try:
@@ -157,11 +185,11 @@ class Session:
                 signal.signal(number, handler)
 
     def _loop(self, pool: Pool, views: Arrays) -> Outcome:
-        while not pool.resting():
-            pool.wait(_TICK_SECONDS)  # until the workers are there
+        self._await_workers(pool)
         seen = self._origin if self._origin.nodes else None
         while True:
             room = None if self._done(pool) else self._train_to_next_event(pool, views)
+            self._refuse_losses(pool)
             totals, done = Totals(*pool.totals()), self._done(pool)
             point = self._events.evaluation_between(seen, totals)
             keep = point and self._points.keep
@@ -183,14 +211,62 @@ class Session:
         limit = self._settings.seconds
         time_up = limit is not None and self._clock >= limit
         return not self._training and (
-            self._signal is not None or time_up or self._events.limit_reached(Totals(*pool.totals()))
+            self._signal is not None
+            or time_up
+            or bool(pool.losses())
+            or self._events.limit_reached(Totals(*pool.totals()))
         )
+
+    def _await_workers(self, pool: Pool) -> None:
+        """Until the workers are there; nothing has been trained yet, so a signal ends them at once."""
+        while not pool.resting():
+            pool.wait(_TICK_SECONDS)
+            self._watch(pool)
+            if pool.losses():
+                self._refuse_losses(pool, saved=False)
+            if self._signal is not None:
+                pool.kill()
+
+    def _refuse_losses(self, pool: Pool, *, saved: bool = True) -> None:
+        """Raise `RuntimeError` where workers were lost and the tables are not worth a checkpoint."""
+        if self._signal is not None and not self._training and self._clock == 0.0:
+            return  # they were ended before they had begun
+        if pool.losses() and not (saved and pool.can_save()):
+            raise lost(pool.losses(), self._run, None)
+
+    def _must_end(self, pool: Pool) -> bool:
+        """Whether the workers must rest for good: as `_interrupted`, or one of them was lost."""
+        ends = self._interrupted() or bool(pool.losses())
+        if ends and self._ending_since is None:
+            self._ending_since = time.monotonic()
+        return ends
+
+    def _end_late(self, pool: Pool) -> None:
+        """End workers that do not come to rest for good; without a signal only those that do not even compute."""
+        if self._ending_since is not None and self._paused_at is not None:
+            since = max(self._ending_since, self._paused_at)
+            for sentence in pool.end_late(since, REST_SECONDS, spare=self._signal is None):
+                self._reporter.message(sentence)
+
+    def _watch(self, pool: Pool) -> None:
+        """Tell of workers that have fallen silent, and of those that have found their voice."""
+        before, self._silent = self._silent, pool.silent()
+        known, now = ({silence.worker for silence in silences} for silences in (before, self._silent))
+        for silence in self._silent:
+            if silence.worker not in known:
+                self._reporter.message(
+                    f"worker {silence.worker} has given no sign for {silence.seconds:.0f} s: {silence.why}; the run "
+                    "waits for it"
+                )
+        for worker in sorted(known - now - set(pool.losses())):
+            self._reporter.message(f"worker {worker} goes on")
+        if known != now:
+            self._write_metrics(self._progress(pool))
 
     def _evaluated(self, totals: Totals) -> bool:
         """Whether the last line of evaluations.jsonl speaks of these counts."""
-        records = self._run.read(EVALUATIONS)
-        self._evaluation = records[-1] if records else None
-        return bool(records) and records[-1]["nodes_touched"] == totals.nodes
+        self._evaluation = next(self._run.backwards(EVALUATIONS), None)
+        return self._evaluation is not None and self._evaluation["nodes_touched"] == totals.nodes
 
     def _release(self, pool: Pool) -> None:
         stop = self._events.next_stop(Totals(*pool.totals()))
@@ -208,12 +284,14 @@ class Session:
         while not pool.resting():
             pool.wait(_TICK_SECONDS)
             self._tick(pool)
-            if self._paused_at is None and (self._interrupted() or self._checkpoint_called()):
-                if not self._interrupted():
+            if self._paused_at is None and (self._must_end(pool) or self._checkpoint_called()):
+                if not self._must_end(pool):
                     room = self._room(views, list(views))
                     if room is not None:
                         room.populate()
                 self._pause(pool)
+            if self._must_end(pool):
+                self._end_late(pool)
         self._training = False
         self._clock += time.monotonic() - self._released_at
         return room
@@ -230,7 +308,7 @@ class Session:
 
     def _checkpoint_called(self) -> bool:
         """Whether the clock calls for a checkpoint."""
-        return time.monotonic() - self._saver.last_commit >= self._settings.checkpoint_seconds
+        return self._saver.due()
 
     def _room(self, views: Arrays, names: list[str]) -> Snapshot | None:
         """Memory for a copy of some tables; None where there is too little, or nobody who could train meanwhile."""
@@ -256,31 +334,38 @@ class Session:
         seconds = self._trained_before + pool.busy_seconds()
         pause = time.monotonic() - began
         moment = Moment(Totals(*pool.totals()), pool.states(), seconds, weight, pause)
-        if room is None:
-            record = self._saver.save({name: views[name] for name in names}, moment, look, background=False)
-        else:
+        arrays = {name: views[name] for name in names}
+        if room is not None:
             self._release(pool)
-            record = self._save_meanwhile(pool, room, moment, look)
+            arrays = room.arrays
+        record = self._save(pool, arrays, moment, look)
         if record is not None:
             self._evaluation, self._evaluated_now = record, True
             self._reporter.evaluation(record)
 
-    def _save_meanwhile(self, pool: Pool, room: Snapshot, moment: Moment, look: Look) -> dict[str, Any] | None:
-        """Save a copy in another thread while the workers train; signals and the clock are heeded as ever."""
-        with futures.ThreadPoolExecutor(1) as executor:
-            job = executor.submit(self._saver.save, room.arrays, moment, look, background=True)
-            while not job.done():
-                if pool.resting():
-                    futures.wait([job], _TICK_SECONDS)
-                else:
-                    pool.wait(_TICK_SECONDS)
-                self._tick(pool)
-                if self._paused_at is None and self._interrupted():
-                    self._pause(pool)
-            return job.result()
+    def _save(
+        self, pool: Pool, arrays: dict[str, npt.NDArray[Any]], moment: Moment, look: Look
+    ) -> dict[str, Any] | None:
+        """Save tables in another thread; while workers train, signals and the clock are heeded as ever.
+
+        The thread is one that a second signal does not wait for.
+        """
+        background = self._training
+        job = Job(lambda: self._saver.save(arrays, moment, look, background=background))
+        while not job.done(_TICK_SECONDS if not background or pool.resting() else 0.0):
+            if not background:
+                continue
+            pool.wait(_TICK_SECONDS)
+            self._tick(pool)
+            if self._paused_at is None and self._must_end(pool):
+                self._pause(pool)
+            if self._must_end(pool):
+                self._end_late(pool)
+        return job.result()
 
     def _tick(self, pool: Pool) -> None:
         """Tell the reporter where the run stands, and every few seconds the metrics file."""
+        self._watch(pool)
         progress = self._progress(pool)
         self._reporter.progress(progress)
         if time.monotonic() - self._last_metrics >= _METRICS_SECONDS:
@@ -295,9 +380,10 @@ class Session:
             "nodes_per_second": round(progress.nodes_per_second),
             "iterations_per_second": round(progress.iterations_per_second, 1),
             "training_seconds": round(self._trained_before + progress.training_seconds, 3),
+            "silent_workers": [silence.record() for silence in self._silent],
             "unix_seconds": round(time.time(), 3),
         }
-        self._run.append(METRICS, record)
+        self._journals.append(METRICS, record)
 
     def _progress(self, pool: Pool) -> Progress:
         totals, seconds = Totals(*pool.totals()), max(pool.busy_seconds(), 1e-9)
@@ -326,12 +412,18 @@ class Session:
         )
 
     def _end(self, pool: Pool, totals: Totals) -> Outcome:
-        if self._saver.committed is None:
-            raise RuntimeError("the session ended without a checkpoint")
+        saved = self._saver.committed
+        if saved is None or saved[1] != totals:
+            raise unsaved(self._saver.failure, self._run, totals, saved)
+        number = saved[0]
         self._write_metrics(self._progress(pool))
-        number = self._saver.committed[0]
+        if pool.died():
+            raise lost(pool.losses(), self._run, number)
         event = "finished" if self._signal is None else "stopped"
-        self._run.event(event, signal=self._signal, nodes_touched=totals.nodes, checkpoint=number)
+        self._event(event, signal=self._signal, nodes_touched=totals.nodes, checkpoint=number)
+        held = self._journals.held()
+        if held is not None:
+            self._reporter.message(held)
         return Outcome(self._signal, totals, number, self._evaluation, self._evaluated_now)
 
 

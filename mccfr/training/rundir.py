@@ -9,7 +9,7 @@ import json
 import math
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -26,6 +26,7 @@ from mccfr.games.build import configured_game, game_files
 from mccfr.games.game import Game
 from mccfr.layouts import table_layout
 from mccfr.tables import TableLayout
+from mccfr.training import records
 from storage import durable
 from storage.lock import RunLock, is_held
 from storage.manifest import content_hash, read_manifest, write_manifest
@@ -66,12 +67,15 @@ class Run:
 
     def append(self, name: str, record: Mapping[str, Any]) -> None:
         """Append one JSON line to a file of the run, durably."""
-        durable.append_line(self.path(name), json.dumps(record))
+        durable.append_line(self.path(name), json.dumps(record, allow_nan=False))
 
     def read(self, name: str) -> list[dict[str, Any]]:
-        """All lines of a JSON-lines file of the run; [] where there is none."""
-        path = self.path(name)
-        return [json.loads(line) for line in durable.read_lines(path)] if path.exists() else []
+        """All sound lines of one of the run's journals; [] where there is none."""
+        return records.read(self.path(name))
+
+    def backwards(self, name: str) -> Iterator[dict[str, Any]]:
+        """The sound lines of one of the run's journals, the last first; no more is read than is taken."""
+        return records.backwards(self.path(name))
 
     def event(self, event: str, **facts: object) -> None:
         """Note in the journal that the run started, stopped or finished."""

@@ -34,6 +34,13 @@ def schedule_of(solver: SolverConfig) -> Schedule:
     )
 
 
+def first_words(solver: SolverConfig, worker: int) -> list[int]:
+    """The random words with which a worker of a `[solver]` table begins; zeros where the algorithm needs none."""
+    if solver.algorithm not in ("external-sampling", "outcome-sampling"):
+        return [0, 0, 0, 0]
+    return [int(word) for word in new_stream(solver.seed, worker)]
+
+
 def tree_depth(tree: CompiledTree) -> int:
     """Most decisions on a path from the root."""
     depth = np.zeros(len(tree.parent), np.int64)
@@ -52,7 +59,7 @@ class SampledSolver:
         self._tables = tables
         self.state = state or WorkerState()
         if not any(self.state.rng):
-            self.state.rng = [int(word) for word in new_stream(config.seed, worker)]
+            self.state.rng = first_words(config, worker)
         self._rng = np.array(self.state.rng, np.uint64)
         self._dealer = make_dealer(game, config.seed, worker)
         self._deals = new_deals(_BATCH_DEALS, game.tree.streets)

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,13 +16,23 @@ from mccfr.tables import TableLayout
 from mccfr.training.averages import checkpoint_average, is_averaged, run_average, snapshots_behind
 from mccfr.training.evaluator import Evaluator
 from mccfr.training.events import Totals
+from mccfr.training.finite import not_finite_text
+from mccfr.training.journals import Journals, disk_problem
 from mccfr.training.report import Reporter
 from mccfr.training.rundir import CHECKPOINTS, EVALUATIONS, JOURNAL, Run
 from mccfr.training.sampled import schedule_of
 from mccfr.training.solver import WorkerState
 from mccfr.training.trends import TRENDS, Trends
 from storage import checkpoint as checkpoints
+from storage import durable
+from storage.formats import NotFiniteError, check_finite
 from storage.space import available_memory_bytes
+
+RETRY_SECONDS = 60.0
+"""After a checkpoint that could not be written: until the next attempt, or `checkpoint_seconds` where they are less."""
+FINAL_WAITS_SECONDS = (5.0, 10.0, 20.0, 40.0, 45.0)
+"""Between attempts at the last checkpoint of a session: two minutes in all."""
+_RETRY_SHARE = 10  # and no sooner than so many times what the attempt took
 
 Arrays = Mapping[str, npt.NDArray[np.generic]]
 
@@ -50,14 +61,20 @@ class Look:
 class Saver:
     """Commits and evaluates; knows the newest checkpoint of the session."""
 
-    def __init__(self, run: Run, game: Game, layout: TableLayout, reporter: Reporter) -> None:
+    def __init__(self, run: Run, game: Game, layout: TableLayout, reporter: Reporter, journals: Journals) -> None:
         self._run, self._game, self._layout, self._reporter = run, game, layout, reporter
+        self._journals = journals
         self._schedule = schedule_of(run.config.solver)
         self._evaluator = Evaluator(run, game)
         self._trends = Trends(game, run.config.solver, layout.specs)
         self._snapshots: list[dict[str, int]] = []  # what the average strategy of later streets builds on
         self.committed: tuple[int, Totals] | None = None  # number of the newest checkpoint, and its counts
-        self.last_commit = time.monotonic()
+        self.failure: str | None = None  # why the last attempt at a checkpoint failed; None: it did not
+        self._due = time.monotonic() + run.config.run.checkpoint_seconds
+
+    def due(self) -> bool:
+        """Whether the clock calls for a checkpoint."""
+        return time.monotonic() >= self._due
 
     def begin(self, restored: checkpoints.Checkpoint | None, arrays: Arrays) -> None:
         """Take note of earlier sessions: kept checkpoints, and the tables that were restored."""
@@ -74,15 +91,82 @@ class Saver:
 
         arrays      tables by name; those that an evaluation does not need are dropped from it after the commit
         background  workers train meanwhile: give way to them
+
+        Raises `RuntimeError` where a cell is NaN or infinite, naming its row: nothing is committed or evaluated then.
         """
+        try:
+            return self._save(arrays, moment, look, background)
+        except NotFiniteError as error:
+            number = self.committed[0] if self.committed else None
+            raise RuntimeError(not_finite_text(self._game, self._layout, error, number)) from error
+
+    def _save(
+        self, arrays: dict[str, npt.NDArray[Any]], moment: Moment, look: Look, background: bool
+    ) -> dict[str, Any] | None:
+        if not look.commit:  # a commit looks for itself, chunk by chunk
+            for spec in self._layout.specs:
+                if spec.name in arrays:
+                    check_finite(spec, arrays[spec.name], [0] * len(spec.shape))
         if look.commit:
             began = time.monotonic()
-            number = self._commit(arrays, moment, look.keep, background)
-            seconds = time.monotonic() - began
-            self._note_trends(number, arrays, moment, seconds)
+            number = self._persevere(arrays, moment, look, background)
+            if number is not None:
+                self._note_trends(number, arrays, moment, time.monotonic() - began)
         for name in [name for name in arrays if not is_averaged(self._run.config.solver, name)]:
             del arrays[name]
         return self._evaluate(arrays, moment, look) if look.evaluate else None
+
+    def _persevere(self, arrays: Arrays, moment: Moment, look: Look, background: bool) -> int | None:
+        """Commit; where the disk does not take it, tell, and try again: at once if it is the last one, else later."""
+        for wait in (*(FINAL_WAITS_SECONDS if look.done else ()), None):
+            began = time.monotonic()
+            try:
+                number = self._commit(arrays, moment, look.keep, background)
+            except OSError as error:
+                if (whole := self._whole_all_the_same(moment, look.keep, error)) is not None:
+                    return whole
+                taken = time.monotonic() - began
+                every = self._run.config.run.checkpoint_seconds
+                later = min(every, max(RETRY_SECONDS, _RETRY_SHARE * taken)) if wait is None else wait
+                self._due = time.monotonic() + later
+                self.failure = disk_problem(error, self._run.path(CHECKPOINTS), *self._needed_bytes())
+                end = "" if look.done and wait is None else f"; trying again in {later:.0f} s"
+                self._reporter.message(f"no checkpoint at {moment.totals.nodes:,} nodes: {self.failure}{end}")
+                if wait is not None:
+                    time.sleep(wait)
+            else:
+                return number
+        return None
+
+    def _whole_all_the_same(self, moment: Moment, kept: bool, error: OSError) -> int | None:
+        """The number of a checkpoint whose commit has failed, if only what follows it did: journal and retention."""
+        root = self._run.path(CHECKPOINTS)
+        number = max(checkpoints.list_checkpoints(root), default=0)
+        if number <= (self.committed[0] if self.committed else 0):
+            return None
+        try:
+            durable.fsync_dir(root)
+            found = checkpoints.open_checkpoint(checkpoints.checkpoint_path(root, number))
+        except (OSError, ValueError):
+            return None
+        if Totals(found.state["nodes_touched"], found.state["iterations"]) != moment.totals:
+            return None
+        noted = next((record for record in self._run.backwards(JOURNAL) if "manifest" in record), {})
+        if noted.get("checkpoint") != number:
+            line = {"checkpoint": number, "manifest": found.content_hash, "unix_seconds": time.time()}
+            self._journals.append(JOURNAL, line)
+        problem = disk_problem(error, root, *self._needed_bytes())
+        self._reporter.message(f"checkpoint {number} is whole, and what follows it was not done: {problem}")
+        self._note_commit(number, moment.totals, kept, found.state)
+        return number
+
+    def _needed_bytes(self) -> tuple[int, str]:
+        """Bytes that a checkpoint takes, by the newest one or else by the tables, and how sure that is."""
+        if self.committed is not None:
+            with suppress(OSError, ValueError):
+                path = checkpoints.checkpoint_path(self._run.path(CHECKPOINTS), self.committed[0])
+                return sum(length for length, _ in checkpoints.open_checkpoint(path).files.values()), "about "
+        return self._layout.nbytes, "at most "
 
     def _commit(self, arrays: Arrays, moment: Moment, kept: bool, background: bool) -> int:
         run, root, totals = self._run, self._run.path(CHECKPOINTS), moment.totals
@@ -112,12 +196,15 @@ class Saver:
             compressed=run.config.tables.checkpoint_compression != "none",
             background=background,
         )
-        self.committed = (number, totals)
+        self._note_commit(number, totals, kept, state)
+        return number
+
+    def _note_commit(self, number: int, totals: Totals, kept: bool, state: Mapping[str, Any]) -> None:
+        self.committed, self.failure = (number, totals), None
         if kept:
             self._evaluator.kept.append(number)
         self._snapshots = snapshots_behind(state, number)
-        self.last_commit = time.monotonic()
-        return number
+        self._due = time.monotonic() + self._run.config.run.checkpoint_seconds
 
     def _snapshot_due(self, totals: Totals) -> bool:
         """Whether the run has passed a multiple of `tables.snapshot_nodes` since its last snapshot."""
@@ -136,7 +223,7 @@ class Saver:
             "commit_seconds": round(commit_seconds, 4),
             "unix_seconds": round(time.time(), 3),
         }
-        self._run.append(TRENDS, record)
+        self._journals.append(TRENDS, record)
 
     def _evaluate(self, arrays: Arrays, moment: Moment, look: Look) -> dict[str, Any] | None:
         totals = moment.totals
@@ -148,7 +235,10 @@ class Saver:
                 "memory are available; evaluate the checkpoint on a larger machine, or less often"
             )
             return None
-        number = self.committed[0] if look.commit and self.committed else None
+        if look.commit and self.failure is not None and self._run.config.tables.strategy_sums == "preflop":
+            self._reporter.message(f"no evaluation at {totals.nodes:,} nodes: it needs the checkpoint")
+            return None
+        number = self.committed[0] if self.committed and self.committed[1] == totals else None
         try:
             strategy = self._average(arrays, totals)
         except OSError as error:  # a snapshot that is damaged or gone: training has no need of it
@@ -156,7 +246,7 @@ class Saver:
             return None
         record = self._evaluator.evaluate(strategy)
         record |= {"nodes_touched": totals.nodes, "iterations": totals.iterations, "checkpoint": number}
-        self._run.append(EVALUATIONS, record)
+        self._journals.append(EVALUATIONS, record)
         return record
 
     def _average(self, arrays: Arrays, totals: Totals) -> Strategy:

@@ -58,6 +58,7 @@ def work(solver: Solver, schedule: Schedule, cells: npt.NDArray[np.int64], worke
     orders, mine, others = cells[0], cells[1 + worker], cells[1:]
     weight = 0.0
     while os.getppid() == parent:
+        mine[control.PROGRESS] = began = time.monotonic_ns()
         epoch, command = int(orders[control.EPOCH]), int(orders[control.COMMAND])
         if command == control.QUIT:
             return
@@ -75,6 +76,7 @@ def work(solver: Solver, schedule: Schedule, cells: npt.NDArray[np.int64], worke
         iterations, _ = solver.run(total_nodes, -(-nodes_left // share), -(-iterations_left // share))
         weight += schedule.weight(total_nodes) * iterations
         publish(mine, solver.state, solver.busy_seconds, weight)
+        mine[control.LONGEST_BATCH] = max(int(mine[control.LONGEST_BATCH]), time.monotonic_ns() - began)
 
 
 def main(assignment: str, worker: int) -> None:

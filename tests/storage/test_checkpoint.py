@@ -9,6 +9,7 @@ import pytest
 import zarr
 
 from storage import checkpoint, durable, formats, hdf5_format, zarr_format
+from storage.formats import NotFiniteError
 from storage.manifest import content_hash, exact_json
 from storage.schema import ALLOWED_DTYPES, ArraySpec
 
@@ -343,3 +344,29 @@ def test_blocks_cover_every_cell_once():
         for block in formats.blocks(shape, chunk):
             seen[block] += 1
         assert (seen == 1).all()
+
+
+@pytest.mark.parametrize("layout", ["zarr", "hdf5"])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_a_cell_that_is_not_finite_is_named_and_nothing_is_written(tmp_path, layout, bad):
+    spec = ArraySpec("sums", (700, 2000), "float32", ("bucket", "slot"))  # two chunks
+    array = np.full(spec.shape, 3e38, "float32")  # finite, although its sum is not
+    arguments = [spec], {"sums": array}, {}, {}
+    checkpoint.commit(tmp_path, 0, *arguments, format=layout, keep=3)
+    assert checkpoint.verify(checkpoint.checkpoint_path(tmp_path, 0)) == []
+    array[600, 1234] = bad
+    array[601, 1234] = -bad
+    with pytest.raises(NotFiniteError, match=f"array 'sums' holds {bad} at bucket 600, slot 1234"):
+        checkpoint.commit(tmp_path, 1, *arguments, format=layout, keep=3)
+    assert [path.name for path in tmp_path.iterdir()] == ["000000"]
+
+
+@pytest.mark.parametrize("layout", ["zarr", "hdf5"])
+def test_verify_names_cells_that_are_not_finite(tmp_path, monkeypatch, layout):
+    monkeypatch.setattr("storage.formats.check_finite", lambda *_: None)
+    array = np.zeros((3, 4))
+    array[2, 1] = -np.inf
+    spec = ArraySpec("sums", array.shape, "float64", ("bucket", "slot"))
+    path = checkpoint.commit(tmp_path, 0, [spec], {"sums": array}, {}, {}, format=layout, keep=1)
+    assert checkpoint.verify(path) == ["000000: array 'sums' holds -inf at bucket 2, slot 1"]
+    assert checkpoint.newest_valid(tmp_path)[0] is None

@@ -1,0 +1,50 @@
+import pytest
+
+from storage import durable, journal
+
+
+@pytest.mark.parametrize("block", [1, 2, 3, 7, 1 << 16])
+@pytest.mark.parametrize(
+    "text", [b"", b"\n", b"a\n", b"\n\n", b"a\n\nbcd\nef", b"torn", b"one\n" + b"x" * 50 + b"\nlast\n"]
+)
+def test_lines_from_the_end_are_those_from_the_beginning(tmp_path, monkeypatch, text, block):
+    monkeypatch.setattr(journal, "_BLOCK_BYTES", block)
+    path = tmp_path / "journal"
+    path.write_bytes(text)
+    whole = text[: text.rfind(b"\n") + 1]
+    forwards = list(journal.lines(path))
+    assert b"".join(line.data + b"\n" for line in forwards) == whole
+    assert all(whole[line.start :].startswith(line.data + b"\n") for line in forwards)
+    assert list(journal.lines_backwards(path)) == forwards[::-1]
+    starts = [line.start for line in forwards]
+    if starts:
+        assert journal.line_numbers(path, starts) == list(range(1, len(starts) + 1))
+        assert journal.line_numbers(path, starts[-1:]) == [len(starts)]
+
+
+def test_no_journal_has_no_lines(tmp_path):
+    assert list(journal.lines(tmp_path / "none")) == list(journal.lines_backwards(tmp_path / "none")) == []
+
+
+def test_the_end_is_replaced_in_one_durable_step(tmp_path):
+    path = tmp_path / "journal"
+    path.write_bytes(b"one\ntwo\nthree\ntorn")
+    with durable.recording() as operations:
+        journal.replace_end(path, 8, [])
+    assert path.read_bytes() == b"one\ntwo\n"
+    assert [operation.kind for operation in operations] == ["truncate", "fsync_file"]
+    with durable.recording() as operations:
+        journal.replace_end(path, 4, [b"2", b"3"])
+    assert path.read_bytes() == b"one\n2\n3\n"
+    assert [operation.kind for operation in operations] == ["write_file", "fsync_file", "rename", "fsync_dir"]
+
+
+def test_a_line_that_cannot_be_made_durable_is_not_there(tmp_path, monkeypatch):
+    path = tmp_path / "journal"
+    durable.append_line(path, "one")
+    fsync = durable.os.fsync
+    monkeypatch.setattr(durable.os, "fsync", lambda _: (_ for _ in ()).throw(OSError(5, "no")))
+    with pytest.raises(OSError, match="no"):
+        durable.append_line(path, "two")
+    monkeypatch.setattr(durable.os, "fsync", fsync)
+    assert path.read_bytes() == b"one\n"
