@@ -110,9 +110,15 @@ def _find_abstraction(settings: "Config", base: Path) -> None:
 
 
 def _find_room(config: "Config", game: "Game", layout: "TableLayout", directory: Path, force: bool) -> str | None:
-    """Raise `ValueError`, with both numbers, where the run finds too little memory or disk; with `force`, return it."""
-    from mccfr.plan import room_problem
+    """Raise `ValueError`, with both numbers, where the run finds too little memory or disk; with `force`, return it.
 
+    What dead processes have left in shared memory is removed first.
+    """
+    from mccfr.plan import room_problem
+    from storage.live import sweep_live
+
+    for removed in sweep_live(config.tables.live_dir):  # what they take is counted as not available
+        click.echo(f"mccfr: removed the live tables of a process that died: {removed}", err=True)
     problem = room_problem(config, game, layout, directory)
     if problem is not None and not force:
         raise ValueError(f"{problem}; or use --force")

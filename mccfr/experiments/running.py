@@ -21,7 +21,7 @@ from mccfr.training import rundir
 from mccfr.training.report import Progress, Reporter
 from mccfr.training.run import SIGNALS, train
 from storage import checkpoint as checkpoints
-from storage.live import check_room
+from storage.live import check_room, sweep_live
 
 RUNS = "runs"
 _REACHED = 1.05  # a point in seconds counts as reached from 5 % below
@@ -130,6 +130,7 @@ def _open(config: Config, directory: Path, game: Game) -> rundir.Run:
     """The run of a configuration, made if there is none; `ValueError` where the directory holds another."""
     if not rundir.is_run(directory):
         layout = planned_layout(config, game)
+        sweep_live(config.tables.live_dir)  # what dead processes have left is counted as not available
         check_room(layout.specs, format=config.tables.format, live_dir=config.tables.live_dir)
         return rundir.create_run(config, Path(), directory, layout)
     run = rundir.open_run(directory)

@@ -32,7 +32,7 @@ from mccfr.training.trends import TRENDS
 from mccfr.training.worker import map_tables, table_views
 from storage import checkpoint as checkpoints
 from storage import durable
-from storage.live import create_live, remove_stale_live
+from storage.live import create_live, remove_stale_live, sweep_live
 from storage.mapping import ControlBlock
 from storage.snapshot import Snapshot
 from storage.space import available_memory_bytes
@@ -88,6 +88,8 @@ class Session:
     def _conduct(self) -> Outcome:
         run, tables = self._run, self._run.config.tables
         remove_stale_live(run.path(LIVE))
+        for removed in sweep_live(tables.live_dir):
+            self._reporter.message(f"removed the live tables of a process that died: {removed}")
         checkpoints.sweep(run.path(CHECKPOINTS))
         restored, problems = checkpoints.newest_valid(run.path(CHECKPOINTS), run.identity)
         for problem in problems:
