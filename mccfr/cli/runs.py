@@ -99,11 +99,12 @@ def _find_abstraction(settings: "Config", base: Path) -> None:
     from abstraction.buckets import is_abstraction, verify_abstraction
     from abstraction.build import Builder
     from abstraction.recipe import load_recipe
-    from mccfr.cli.abstraction import stage_reporter
+    from mccfr.cli.building import stage_reporter
 
     path = base / wanted.path
     if wanted.recipe is not None:
-        Builder(load_recipe(base / wanted.recipe), path, max(1, settings.run.workers), stage_reporter()).build()
+        with stage_reporter() as progress:
+            Builder(load_recipe(base / wanted.recipe), path, max(1, settings.run.workers), progress).build()
     elif is_abstraction(path):
         for problem in verify_abstraction(path):
             raise ValueError(f"{path}: {problem}: build the abstraction again")
@@ -157,6 +158,7 @@ def _train(run: "Run", game: Any = None, warning: str | None = None, *, force: b
         if outcome.signal is None and export is not None:
             from mccfr.results import export_run
 
+            report.phase("exporting")
             out = export_run(run, game, Path(export.out), export.format, export.quantise, outcome.checkpoint)
             report.message(f"exported to {out}")
         report.message(_ending(run, outcome))

@@ -37,6 +37,10 @@ class _Within:
         """Pass it on, with the run's name."""
         self._reporter.message(f"{self._which}: {text}")
 
+    def phase(self, text: str) -> None:
+        """Pass it on."""
+        self._reporter.phase(text)
+
     def progress(self, progress: Progress) -> None:
         """Pass it on."""
         self._reporter.progress(progress)

@@ -15,7 +15,7 @@ from mccfr.tables import TableLayout
 from mccfr.training.averages import checkpoint_average, is_averaged, run_average, snapshots_behind
 from mccfr.training.evaluator import Evaluator
 from mccfr.training.events import Totals
-from mccfr.training.report import Reporter
+from mccfr.training.report import EVALUATING, Reporter
 from mccfr.training.rundir import CHECKPOINTS, EVALUATIONS, JOURNAL, Run
 from mccfr.training.sampled import schedule_of
 from mccfr.training.solver import WorkerState
@@ -87,6 +87,7 @@ class Saver:
     def _commit(self, arrays: Arrays, moment: Moment, kept: bool, background: bool) -> int:
         run, root, totals = self._run, self._run.path(CHECKPOINTS), moment.totals
         number = max(1, checkpoints.next_number(root))
+        self._reporter.phase(f"writing checkpoint {number}")
         state: dict[str, Any] = {
             "nodes_touched": totals.nodes,
             "iterations": totals.iterations,
@@ -140,6 +141,7 @@ class Saver:
 
     def _evaluate(self, arrays: Arrays, moment: Moment, look: Look) -> dict[str, Any] | None:
         totals = moment.totals
+        self._reporter.phase(EVALUATING)
         needed = evaluation_bytes(self._run.config, self._game, self._layout)
         available = available_memory_bytes()
         if needed > available:
