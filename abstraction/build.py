@@ -37,7 +37,9 @@ _AXES = {
 }
 
 Progress = Callable[[str, float], None]
-"""Called with a stage's name and the share of it that is done."""
+"""Called with the name of what is done - a stage's part, as "flop, clustering" - and the share of it that is done.
+
+Each begins with 0 and ends with 1; a stage itself, "flop", is named before its parts and after them."""
 
 
 def lossless_flop() -> NDArray[np.uint32]:
@@ -113,7 +115,7 @@ class Builder:
         began, root = time.perf_counter(), self._out / street
         self._progress(street, 0.0)
         keeper = FileKeeper(self._out / f"unfinished-{street}", identity, self._keep_seconds)
-        phases = Phases(lambda share: self._progress(street, min(share, 0.99)))
+        phases = Phases(lambda part, share: self._progress(f"{street}, {part}", share))
         nearer = None if following is None else _next_street(following)
         made = self._maker.make(identity["recipe"], nearer, keeper, phases)
         with phases.phase("files"):

@@ -76,7 +76,7 @@ _CACHE = _choose_cache()
 os.environ["NUMBA_CACHE_DIR"] = str(_CACHE)
 
 import numba  # noqa: E402
-from numba.core import types  # noqa: E402
+from numba.core import event, types  # noqa: E402
 from numba.extending import intrinsic  # noqa: E402
 
 numba.config.CACHE_DIR = str(_CACHE)
@@ -90,4 +90,4 @@ nogil_njit = numba.njit(cache=True, error_model="numpy", fastmath=False, nogil=T
 inline_njit = numba.njit(inline="always")
 """A small helper that is compiled into each kernel that calls it (never called on its own in a hot loop)."""
 
-__all__ = ["inline_njit", "intrinsic", "kernel_source_hash", "njit", "nogil_njit", "types"]
+__all__ = ["event", "inline_njit", "intrinsic", "kernel_source_hash", "njit", "nogil_njit", "types"]

@@ -6,7 +6,7 @@ weights: flat, by two levels, or inside clusters of boards or preflop buckets.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -43,26 +43,26 @@ from abstraction.report import bucket_totals, summary
 from abstraction.strength import preflop_strengths, runout_sums
 
 _ROWS = 2048  # boards whose buckets are looked up at a time
-PHASES = {"features": 0.3, "clustering": 0.5, "assignment": 0.1, "quality": 0.05, "files": 0.05}
-"""Parts of a stage, and the share of its time that each is reckoned to take."""
 
 
 class Phases:
-    """Where a stage is: tells the share done, and how long each part took."""
+    """Where a stage is: tells the part it is at and the share of that part that is done, and how long each part took.
 
-    def __init__(self, tell: Share) -> None:
+    Parts are features, clustering, assignment, quality and files, as far as a stage has them.
+    """
+
+    def __init__(self, tell: Callable[[str, float], None]) -> None:
         self._tell = tell
-        self._before = 0.0
         self.seconds: dict[str, float] = {}
 
     @contextmanager
     def phase(self, name: str) -> Iterator[Share]:
         """Time a part; yields a function to be told the share of it that is done."""
-        began, before, width = time.perf_counter(), self._before, PHASES[name]
-        yield lambda share: self._tell(before + width * min(1.0, share))
+        began = time.perf_counter()
+        self._tell(name, 0.0)
+        yield lambda share: self._tell(name, min(0.99, share))  # 1 when it is over, and once
         self.seconds[name] = round(time.perf_counter() - began, 3)
-        self._before = before + width
-        self._tell(min(1.0, self._before))
+        self._tell(name, 1.0)
 
 
 class Stage(NamedTuple):

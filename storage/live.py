@@ -1,24 +1,22 @@
 """Live tables: the arrays that workers train on, in shared memory, in the layout of an ordinary Zarr or HDF5 file.
 
 They lie in `/dev/shm` where that is large enough, else in anonymous shared memory that other processes reach through
-links to `/proc/PID/fd`, so that anyone can open them with plain zarr or h5py while the run goes on.  They are never
-trusted after an unclean stop: `remove_stale_live` clears away what a killed run has left.
+links to `/proc/PID/fd`, so that their user can open them with plain zarr or h5py while the run goes on.  They are never
+trusted after an unclean stop: `remove_stale_live` clears away what a killed run has left behind its link, `sweep_live`
+what killed runs have left that nobody links to.
 """
 
-import contextlib
 import errno
-import json
 import os
-import secrets
-import shutil
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from storage import space
+from storage import leftovers, space
 from storage.formats import TableFormat, table_format
+from storage.lock import RunLock
 from storage.mapping import Region, map_regions
 from storage.schema import ArraySpec, validate_specs
 
@@ -26,8 +24,6 @@ MEMORY_SHARE = 0.8  # above it the system starts to swap or evict, and training 
 
 FREE_BYTES_MARGIN = 16 << 20  # what stays free in the tables' file system
 _SHARED_MEMORY = Path("/dev/shm")
-_DIRECTORY_PREFIX = "mccfr-"
-_MARKER = ".mccfr-live"
 _LINKS_BYTES = 1 << 20  # room for a directory that holds only links and metadata
 
 
@@ -51,6 +47,7 @@ class LiveTables:
         self.regions: tuple[Region, ...] = ()
         self.anonymous = False
         self.warning: str | None = None
+        self._lock: RunLock | None = None  # on the directory: says that its owner lives
         self._descriptors: list[int] = []
         self._owner = os.getpid()
 
@@ -63,18 +60,19 @@ class LiveTables:
         self.close()
 
     def close(self) -> None:
-        """Remove the tables and the link; processes that have them mapped keep their memory until they unmap it.
+        """Remove the tables and then the link; processes that have them mapped keep their memory until they unmap it.
 
         Does nothing the second time, and nothing in a forked child: the tables belong to the process that made them.
         """
         if os.getpid() != self._owner:
             return
+        leftovers.remove(self.directory)
         if self.link.is_symlink() and self.link.readlink() == self.directory:
             self.link.unlink()
-        if self.directory.exists():
-            shutil.rmtree(self.directory)
         while self._descriptors:
             os.close(self._descriptors.pop())
+        if self._lock is not None:
+            self._lock.release()
 
 
 def live_bytes(specs: Iterable[ArraySpec], *, format: str) -> int:  # noqa: A002 - the name of the config's key
@@ -130,8 +128,7 @@ def create_live(
     if os.path.lexists(link):
         raise FileExistsError(errno.EEXIST, f"{link} already exists: tables of another run, or leftovers to remove")
     parent, anonymous, warning = _choose_place(live_dir, needed, free_bytes_margin, force=force)
-    directory = parent / f"{_DIRECTORY_PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
-    live = LiveTables(directory, Path(link), layout.TABLES, specs)
+    live = LiveTables(leftovers.new_directory(parent), Path(link), layout.TABLES, specs)
     live.anonymous, live.warning = anonymous, warning
     try:
         _create(live, layout, specs)
@@ -142,10 +139,8 @@ def create_live(
 
 
 def _create(live: LiveTables, layout: TableFormat, specs: Sequence[ArraySpec]) -> None:
-    live.directory.mkdir()
-    holder = {"pid": os.getpid(), "start_ticks": _start_ticks(os.getpid()), "link": str(live.link.absolute())}
-    (live.directory / _MARKER).write_text(json.dumps(holder))
-    # The link comes before the memory, so that a kill at any moment leaves nothing large that cannot be found.
+    # Mark and link come before the memory, so that a kill at any moment leaves nothing large that cannot be found.
+    live._lock = leftovers.claim(live.directory, live.link)
     live.link.symlink_to(live.directory)
     if live.anonymous:
         live.regions, live._descriptors = layout.create_live_anonymous(live.directory, specs)
@@ -206,20 +201,11 @@ def _refuse_above(share: float, needed: int, beside: int, force: bool) -> None:
         )
 
 
-def _start_ticks(pid: int) -> int | None:
-    """When a process started, in clock ticks since boot, or None where there is none: tells reused ids apart."""
-    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        if fields[0] not in ("Z", "X"):
-            return int(fields[19])
-    return None
-
-
 def remove_stale_live(link: Path) -> Path | None:
-    """Remove what a killed run has left: the link and, if it carries our marker, the directory it points to.
+    """Remove what a killed run has left: the directory that its link points to, if it is one of ours, and the link.
 
     To be called by the holder of the run lock.  A directory whose process is still alive (as the link of a copied run
-    directory has it) is left alone, and so is any directory without our marker; the link goes in either case.
+    directory has it) is left alone, and so is any directory that is not ours; the link goes in either case.
 
     Returns:
         The directory that was removed, or None.
@@ -233,21 +219,15 @@ def remove_stale_live(link: Path) -> Path | None:
             raise FileExistsError(errno.EEXIST, f"{link} should be a link to live tables and is not: move it away")
         return None
     directory = link.parent / link.readlink()
-    stale = _is_stale(directory)
-    if stale:
-        shutil.rmtree(directory)
+    removed = leftovers.remove_if_abandoned(directory)
     link.unlink()
-    return directory if stale else None
+    return directory if removed else None
 
 
-def _is_stale(directory: Path) -> bool:
-    """Whether a directory is one of ours and its process is gone."""
-    marker = directory / _MARKER
-    if not directory.name.startswith(_DIRECTORY_PREFIX) or directory.is_symlink() or not marker.is_file():
-        return False
-    try:
-        holder = json.loads(marker.read_text())
-        pid, started = int(holder["pid"]), int(holder["start_ticks"])
-    except (ValueError, KeyError, TypeError):
-        return True  # killed while writing the marker: only we make such a file in a directory of such a name
-    return _start_ticks(pid) != started
+def sweep_live(live_dir: str | Path = "auto") -> list[Path]:
+    """Remove live tables that dead processes of this user have left where `create_live` may put them.
+
+    Returns what was removed.  Nothing of a living process is touched, in whichever container it runs.
+    """
+    places = [_SHARED_MEMORY, Path(tempfile.gettempdir())]
+    return leftovers.sweep([*places, *([] if live_dir == "auto" else [Path(live_dir).absolute()])])

@@ -1,38 +1,16 @@
 """Commands on card abstractions: build, info, bucket, strength."""
 
-import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import rich_click as click
 
-from mccfr.cli.options import bytes_text, duration_text, json_option, path_type, print_json
-
-_LINE_SECONDS = 5.0
+from mccfr.cli.options import bytes_text, json_option, path_type, print_json
 
 
 @click.group()
 def abstraction() -> None:
     """Card abstractions for full hold'em: build them, look into them, ask for a hand's bucket or strength."""
-
-
-def stage_reporter() -> Callable[[str, float], None]:
-    """Progress of a build as lines on stderr: stage, share done, time so far and time left of the stage."""
-    began: dict[str, float] = {}
-    last = [0.0]
-
-    def report(stage: str, share: float) -> None:
-        now = time.monotonic()
-        spent = now - began.setdefault(stage, now)
-        if share not in (0.0, 1.0) and now - last[0] < _LINE_SECONDS:
-            return
-        last[0] = now
-        left = f", about {duration_text(spent / share * (1 - share))} left" if 0 < share < 1 else ""
-        print(f"{stage}: {share:.0%} after {duration_text(spent)}{left}", file=sys.stderr, flush=True)
-
-    return report
 
 
 @abstraction.command()
@@ -50,11 +28,13 @@ def build(recipe: Path, out: Path | None, workers: int) -> None:
     from abstraction.build import Builder
     from abstraction.memory import recipe_bytes
     from abstraction.recipe import load_recipe
+    from mccfr.cli.building import stage_reporter
 
     target, loaded = out or recipe.with_suffix(""), load_recipe(recipe)
     peak = max(recipe_bytes(loaded, workers).values())
     click.echo(f"mccfr: {target}: {bytes_text(peak)} of memory at most", err=True)
-    built = Builder(loaded, target, workers, stage_reporter()).build()
+    with stage_reporter() as progress:
+        built = Builder(loaded, target, workers, progress).build()
     click.echo(f"mccfr: {target}: {'built ' + ', '.join(built) if built else 'everything was there already'}", err=True)
 
 

@@ -29,7 +29,7 @@ def compare(experiment: Path, out: Path, overrides: tuple[str, ...], force: bool
 
     Example: mccfr compare runs/experiments/leduc-discounts.toml discounts --set compare.seeds=[0,1]
     """
-    from mccfr.cli.abstraction import stage_reporter
+    from mccfr.cli.building import stage_reporter
     from mccfr.experiments import conduct, load_experiment, publish
     from mccfr.experiments.plot import ABSENT, PLOT, can_plot, draw, panels_of
 
@@ -37,7 +37,7 @@ def compare(experiment: Path, out: Path, overrides: tuple[str, ...], force: bool
     with reporter() as report:
         if not can_plot():
             report.message(ABSENT)
-        stopped = conduct(described, out, report, force=force, stages=stage_reporter())
+        stopped = conduct(described, out, report, force=force, stages=stage_reporter)
     found = publish(described, out)
     if found and can_plot():
         draw(panels_of(described, found), out / PLOT)

@@ -1,15 +1,17 @@
 """How a run is shown while it goes on: a live display on a terminal, plain lines otherwise; always on stderr."""
 
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from mccfr.cli.options import duration_text
-from mccfr.training.report import Progress, Reporter
+from mccfr.training.report import TRAINING, Progress, Reporter
 
 _LINE_SECONDS = 10.0
+_LATE_SECONDS = 2.0  # what is over sooner needs no line
 
 
 def evaluation_text(record: Mapping[str, Any]) -> str:
@@ -29,24 +31,54 @@ def evaluation_text(record: Mapping[str, Any]) -> str:
     )
 
 
-def progress_text(progress: Progress) -> str:
-    """One line for people."""
+def progress_text(progress: Progress, phase: str = TRAINING) -> str:
+    """One line for people; a phase beside training is named."""
     parts = [
         f"{progress.nodes:,} nodes",
         f"{progress.nodes_per_second / 1e6:.1f} M nodes/s",
         f"{progress.iterations:,} iterations",
         f"period {progress.period:,}",
     ]
-    if progress.share_done is not None and progress.seconds_left is not None:
-        parts.append(f"{progress.share_done:.0%}, {duration_text(max(0.0, progress.seconds_left))} left")
+    if progress.share_done is not None:
+        left = "" if progress.seconds_left is None else f", {duration_text(progress.seconds_left)} left"
+        parts.append(f"{progress.share_done:.0%}{left}")
+    if phase != TRAINING:
+        parts.append(phase)
     return " · ".join(parts)
 
 
-class PlainReporter:
-    """Lines on stderr: every ten seconds, and whenever there is something to say."""
+class LateLine:
+    """A line on stderr about something that takes long: printed if nothing else was said for two seconds."""
 
     def __init__(self) -> None:
-        self._last = time.monotonic()
+        self._timer: threading.Timer | None = None
+
+    def say(self, text: str | None) -> None:
+        """Print the text unless another, or None, comes soon."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None
+        if text is not None:
+            self._timer = threading.Timer(_LATE_SECONDS, print, [text], {"file": sys.stderr, "flush": True})
+            self._timer.daemon = True
+            self._timer.start()
+
+
+class PlainReporter:
+    """Lines on stderr: every ten seconds, where a phase takes long, and whenever there is something to say."""
+
+    def __init__(self) -> None:
+        self._last, self._phase = time.monotonic(), TRAINING
+        self._late = LateLine()
+
+    def phase(self, text: str) -> None:
+        """Print it, unless it is training or soon over."""
+        self._phase = text
+        self._late.say(None if text == TRAINING else text)
+
+    def close(self) -> None:
+        """Say no more."""
+        self._late.say(None)
 
     def message(self, text: str) -> None:
         """Print it."""
@@ -56,7 +88,7 @@ class PlainReporter:
         """Print it if the last line is long enough ago."""
         if time.monotonic() - self._last >= _LINE_SECONDS:
             self._last = time.monotonic()
-            print(progress_text(progress), file=sys.stderr, flush=True)
+            print(progress_text(progress, self._phase), file=sys.stderr, flush=True)
 
     def evaluation(self, record: Mapping[str, Any]) -> None:
         """Print it."""
@@ -68,7 +100,8 @@ class LiveReporter:
 
     def __init__(self, bar: Any, task: Any) -> None:
         self._bar, self._task = bar, task
-        self._exploitability = ""
+        self._exploitability, self._phase = "", TRAINING
+        self._progress: Progress | None = None
 
     def message(self, text: str) -> None:
         """Print it above the bar."""
@@ -77,10 +110,18 @@ class LiveReporter:
     def _print(self, text: str) -> None:
         self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
+    def phase(self, text: str) -> None:
+        """Name it beside the bar, with no time left for what is over or has not begun."""
+        self._phase = text
+        if self._progress is None:
+            self._bar.update(self._task, text=text)
+        else:
+            self.progress(self._progress)
+
     def progress(self, progress: Progress) -> None:
         """Move the bar."""
-        done = None if progress.share_done is None else min(1.0, progress.share_done)
-        text = progress_text(progress) + self._exploitability
+        self._progress, done = progress, progress.share_done
+        text = progress_text(progress, self._phase) + self._exploitability
         self._bar.update(self._task, completed=done or 0.0, total=None if done is None else 1.0, text=text)
 
     def evaluation(self, record: Mapping[str, Any]) -> None:
@@ -98,12 +139,23 @@ class LiveReporter:
 def reporter() -> Iterator[Reporter]:
     """The reporter that suits stderr."""
     if not sys.stderr.isatty():
-        yield PlainReporter()
+        plain = PlainReporter()
+        try:
+            yield plain
+        finally:
+            plain.close()
         return
+    with bar_on_stderr() as (bar, task):
+        yield LiveReporter(bar, task)
+
+
+@contextmanager
+def bar_on_stderr() -> Iterator[tuple[Any, Any]]:
+    """A progress bar with a text beside it at the bottom of the terminal, and its only task."""
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn
     from rich.progress import Progress as Bar
 
     columns = (BarColumn(bar_width=20), TextColumn("{task.fields[text]}", markup=False))
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        yield LiveReporter(bar, bar.add_task("", total=None, text="starting"))
+        yield bar, bar.add_task("", total=None, text="starting")

@@ -37,7 +37,7 @@ def solve(config: Path, directory: Path | None, overrides: tuple[str, ...], forc
 
     Example: mccfr solve runs/leduc.toml --nodes 1e8 --workers 2 --set solver.discount=linear
     """
-    from mccfr.cli.abstraction import stage_reporter
+    from mccfr.cli.building import stage_reporter
     from mccfr.config_file import load_config
     from mccfr.training.start import start_run
 
@@ -45,7 +45,7 @@ def solve(config: Path, directory: Path | None, overrides: tuple[str, ...], forc
     settings = msgspec.structs.replace(settings, run=msgspec.structs.replace(settings.run, **_given(limits)))
     directory = directory or Path("runs") / config.stem
     with reporter() as report:
-        run, game = start_run(settings, config.parent, directory, report, force=force, stages=stage_reporter())
+        run, game = start_run(settings, config.parent, directory, report, force=force, stages=stage_reporter)
         _train(run, game, report, force=force)
 
 
@@ -96,6 +96,7 @@ def _train(run: "Run", game: "Game", report: "Reporter", *, force: bool) -> None
     if outcome.signal is None and export is not None:
         from mccfr.results import export_run
 
+        report.phase("exporting")
         out = export_run(run, game, Path(export.out), export.format, export.quantise, outcome.checkpoint)
         report.message(f"exported to {out}")
     report.message(_ending(run, outcome))

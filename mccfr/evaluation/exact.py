@@ -1,8 +1,8 @@
 """Exact evaluation: value, best responses and exploitability of a strategy in its game."""
 
-import time
 from dataclasses import dataclass, replace
 
+from abstraction.compiling import working_seconds
 from mccfr.fullwidth import histories
 from mccfr.games.game import Game
 from mccfr.games.holdem_deck import HoldemDeck
@@ -19,7 +19,7 @@ class Evaluation:
                           player 1's less it, so that their sum is NashConv
     exploitability_chips  mean over players of what a best response gains: half of NashConv
     exploitability_mbb    the same in thousandths of a big blind a game; None for games without one
-    seconds               wall time of the evaluation
+    seconds               wall time of the evaluation, without that of compiling kernels
     """
 
     value_chips: float
@@ -34,7 +34,7 @@ def evaluate_exact(game: Game, strategy: Strategy) -> Evaluation:
 
     `ValueError` for whole hold'em that goes on after the flop.
     """
-    start = time.perf_counter()
+    start = working_seconds()
     if isinstance(game.cards, HoldemDeck):
         game = replace(game, cards=game.cards.listed())
     if game.cards is None:
@@ -48,7 +48,7 @@ def evaluate_exact(game: Game, strategy: Strategy) -> Evaluation:
         (best[0] + offset, best[1] - offset),
         exploitability,
         None if big_blind is None else 1000 * exploitability / big_blind,
-        time.perf_counter() - start,
+        working_seconds() - start,
     )
 
 

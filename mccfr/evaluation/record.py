@@ -1,8 +1,8 @@
 """One evaluation as a record: the fields of `evaluate --json` and of a line of evaluations.jsonl."""
 
-import time
 from typing import Any
 
+from abstraction.compiling import working_seconds
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.evaluation.head_to_head import Side, head_to_head
 from mccfr.games.game import Game
@@ -25,7 +25,7 @@ def check_method(game: Game, method: str) -> None:
 def exact_record(game: Game, strategy: Strategy) -> dict[str, Any]:
     """Value and exploitability of a strategy."""
     check_method(game, "exact")
-    began = time.perf_counter()
+    began = working_seconds()
     found = evaluate_exact(game, strategy)
     return _record(
         "exact",
@@ -41,7 +41,7 @@ def exact_record(game: Game, strategy: Strategy) -> dict[str, Any]:
 def head_to_head_record(side: Side, against: Side, name: str, *, boards: int, seed: int) -> dict[str, Any]:
     """Chips a hand that `side` wins from `against`, which `name` names, as the mean over both seats."""
     check_method(side.game, "head-to-head")
-    began = time.perf_counter()
+    began = working_seconds()
     found = head_to_head(side, against, boards=boards, seed=seed)
     return _record(
         "head-to-head",
@@ -70,4 +70,4 @@ def _record(method: str, bound: str, began: float, **fields: Any) -> dict[str, A
         "hands": None,
         "seed": None,
     }
-    return record | fields | {"seconds": round(time.perf_counter() - began, 6)}
+    return record | fields | {"seconds": round(working_seconds() - began, 6)}

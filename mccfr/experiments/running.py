@@ -2,7 +2,7 @@
 
 import signal
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
@@ -35,6 +35,10 @@ class _Within:
         """Pass it on, with the run's name."""
         self._reporter.message(f"{self._which}: {text}")
 
+    def phase(self, text: str) -> None:
+        """Pass it on."""
+        self._reporter.phase(text)
+
     def progress(self, progress: Progress) -> None:
         """Pass it on."""
         self._reporter.progress(progress)
@@ -48,7 +52,7 @@ def run_path(out: Path, variant: Variant, seed: int) -> Path:
     return out / RUNS / f"{variant.directory}-{seed}"
 
 
-def check(experiment: Experiment, out: Path, *, force: bool = False) -> Experiment:
+def check(experiment: Experiment, out: Path, reporter: Reporter, *, force: bool = False) -> Experiment:
     """The experiment with its configurations in full, once all of it has been found fit to run.
 
     Raises `ValueError` or `OSError` for what would fail later: games, tables, measures and room of every variant.
@@ -57,9 +61,8 @@ def check(experiment: Experiment, out: Path, *, force: bool = False) -> Experime
     for variant in experiment.variants:
         seed = experiment.seeds[0]
         try:
-            config, game = rehearse(
-                experiment.run_config(variant, seed), Path(), run_path(out, variant, seed), force=force
-            )
+            wanted, directory = experiment.run_config(variant, seed), run_path(out, variant, seed)
+            config, game = rehearse(wanted, Path(), directory, reporter, force=force)
         except ValueError as error:
             raise ValueError(f"variant {variant.name!r}: {error}") from None
         if "exploitability_mbb" in experiment.measures and game.big_blind_chips is None:
@@ -86,7 +89,7 @@ def conduct(
     reporter: Reporter,
     *,
     force: bool = False,
-    stages: Stages | None = None,
+    stages: Stages = nullcontext,
 ) -> int | None:
     """Run what is not finished yet, seed by seed and variant by variant; the signal that stopped it, or None.
 
@@ -97,7 +100,7 @@ def conduct(
     `FileExistsError` where `out` is something else, and as `start_run` and `train` do.
     """
     check_out(out)
-    experiment = check(experiment, out, force=force)
+    experiment = check(experiment, out, reporter, force=force)
     seen: list[AbstractionConfig | None] = [None]
     for variant in experiment.variants:
         if variant.config.abstraction not in seen:

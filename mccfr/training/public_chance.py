@@ -6,7 +6,7 @@ import msgspec
 
 from mccfr.config import Config, SolverConfig
 from mccfr.games.game import Game
-from mccfr.training.sampled import schedule_of
+from mccfr.training.sampled import batch_nodes, schedule_of
 from mccfr.training.solver import Views, WorkerState
 from mccfr.vector.public_chance import (
     PublicChanceOptions,
@@ -36,7 +36,13 @@ class PublicChanceSolver:
     """Runs iterations on tables, which are changed in place."""
 
     def __init__(
-        self, game: Game, config: SolverConfig, views: Views, worker: int = 0, state: WorkerState | None = None
+        self,
+        game: Game,
+        config: SolverConfig,
+        views: Views,
+        worker: int = 0,
+        state: WorkerState | None = None,
+        workers: int = 1,
     ) -> None:
         self.state = state or WorkerState()
         self.state.rng = self.state.rng or [0, 0, 0, 0]  # needs no words: the first holds the period ends swept so far
@@ -44,6 +50,7 @@ class PublicChanceSolver:
         self._sampler = PublicChanceSampling(game, options_of(config), views, config.seed, worker, own)
         self.busy_seconds = 0.0
         self._batch = 1
+        self._batch_nodes = batch_nodes(schedule_of(config), workers)
 
     def warm_up(self) -> None:
         """Compile (or load from the cache) the kernels without changing anything."""
@@ -52,7 +59,8 @@ class PublicChanceSolver:
     def run(self, total_nodes: int, node_limit: int, iteration_limit: int) -> tuple[int, int]:
         """Run one batch and return its (iterations, nodes); see `Solver.run`."""
         began = time.perf_counter()
-        iterations, nodes = self._sampler.run(min(self._batch, iteration_limit), node_limit, total_nodes)
+        limit = node_limit if self._batch_nodes is None else min(node_limit, self._batch_nodes)
+        iterations, nodes = self._sampler.run(min(self._batch, iteration_limit), limit, total_nodes)
         seconds = time.perf_counter() - began
         self._batch = max(1, min(2 * self._batch, int(iterations * _BATCH_SECONDS / max(seconds, 1e-9))))
         self.state.iterations += iterations

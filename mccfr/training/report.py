@@ -4,6 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+TRAINING, EVALUATING = "training", "evaluating"
+COMPILING = "compiling kernels, once a version"
+"""Phases; others carry a number: "writing checkpoint 3"."""
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -15,8 +19,8 @@ class Progress:
     training_seconds: float
     nodes_per_second: float
     iterations_per_second: float
-    share_done: float | None  # of the nearest limit; None without one
-    seconds_left: float | None
+    share_done: float | None  # of the nearest limit, at most 1; None without one
+    seconds_left: float | None  # of training; None while workers rest or there is no limit
 
 
 class Reporter(Protocol):
@@ -24,6 +28,9 @@ class Reporter(Protocol):
 
     def message(self, text: str) -> None:
         """Say one sentence worth keeping."""
+
+    def phase(self, text: str) -> None:
+        """Take note of what is done from now on, in a few words; workers may train meanwhile.  Any thread may call."""
 
     def progress(self, progress: Progress) -> None:
         """Take note of counters; called several times a second."""
@@ -36,6 +43,9 @@ class Silent:
     """A reporter that keeps nothing."""
 
     def message(self, text: str) -> None:
+        """Ignore it."""
+
+    def phase(self, text: str) -> None:
         """Ignore it."""
 
     def progress(self, progress: Progress) -> None:

@@ -22,12 +22,14 @@ from mccfr.games.game import Game
 from mccfr.training import records
 from mccfr.training.averages import is_averaged
 from mccfr.training.background import Job
+from mccfr.training.clock import TrainingClock
 from mccfr.training.endings import AbandonedError, abandoned, lost, unsaved
 from mccfr.training.events import Events, Totals
 from mccfr.training.finite import overflow_warning
 from mccfr.training.journals import Journals, disk_problem
+from mccfr.training.phases import naming_compilation
 from mccfr.training.pool import InlinePool, Pool, ProcessPool
-from mccfr.training.report import Progress, Reporter
+from mccfr.training.report import TRAINING, Progress, Reporter
 from mccfr.training.rundir import CHECKPOINTS, EVALUATIONS, JOURNAL, LIVE, METRICS, Run, lock
 from mccfr.training.sampled import schedule_of
 from mccfr.training.saving import Look, Moment, Saver
@@ -36,7 +38,7 @@ from mccfr.training.solver import WorkerState, make_solver, processes
 from mccfr.training.watch import Silence
 from mccfr.training.worker import map_tables, table_views
 from storage import checkpoint as checkpoints
-from storage.live import create_live, remove_stale_live
+from storage.live import create_live, remove_stale_live, sweep_live
 from storage.mapping import ControlBlock
 from storage.snapshot import Snapshot
 from storage.space import available_memory_bytes
@@ -85,8 +87,8 @@ class Session:
         self._weight_before: float | None = 0.0  # of the iterations of earlier sessions
         self._origin = Totals()  # where this session began
         self._training = False
-        self._clock = 0.0  # wall seconds of this session in which workers were released
-        self._released_at = self._last_metrics = time.monotonic()
+        self._clock = TrainingClock()
+        self._last_metrics = time.monotonic()
         self._paused_at: float | None = None  # when the workers were told to rest
 
     def conduct(self) -> Outcome:
@@ -100,11 +102,15 @@ class Session:
 
     def _conduct(self) -> Outcome:
         run, tables = self._run, self._run.config.tables
+        self._reporter.phase("looking for checkpoints")
         remove_stale_live(run.path(LIVE))
+        for removed in sweep_live(tables.live_dir):
+            self._reporter.message(f"removed the live tables of a process that died: {removed}")
         checkpoints.sweep(run.path(CHECKPOINTS))
         restored, problems = checkpoints.newest_valid(run.path(CHECKPOINTS), run.identity)
         for problem in problems:
             self._reporter.message(f"damaged checkpoint passed over: {problem}")
+        self._reporter.phase("making the tables")
         with create_live(
             self._layout.specs,
             format=tables.format,
@@ -121,6 +127,7 @@ class Session:
                 self._game, self._buckets = share_buckets(self._game, live.directory)
             self._saver = Saver(run, self._game, self._layout, self._reporter, self._journals)
             states = self._restore(restored, views)
+            self._reporter.phase(self._starting())
             pool: Pool
             if self._settings.workers == 0:
                 pool = InlinePool(self._game, run, arrays, views, states)
@@ -142,6 +149,13 @@ class Session:
     def _event(self, event: str, **facts: object) -> None:
         """Note in the journal that the run started, stopped or finished."""
         self._journals.append(JOURNAL, {"event": event, **facts, "unix_seconds": round(time.time(), 3)})
+
+    def _starting(self) -> str:
+        """The phase in which workers are made: several load what this process compiles, one compiles for itself."""
+        count = processes(self._run.config.solver, self._settings.workers)
+        if count == 0:
+            return "loading kernels"
+        return f"starting {count} worker{'s' * (count > 1)} (kernels are compiled once a version)"
 
     def _restore(self, restored: checkpoints.Checkpoint | None, views: Arrays) -> list[WorkerState]:
         """Fill the live tables from a checkpoint, drop records of work that was lost, return the workers' states."""
@@ -209,7 +223,7 @@ class Session:
     def _done(self, pool: Pool) -> bool:
         """Whether the session is over, once the workers rest."""
         limit = self._settings.seconds
-        time_up = limit is not None and self._clock >= limit
+        time_up = limit is not None and self._clock.seconds >= limit
         return not self._training and (
             self._signal is not None
             or time_up
@@ -221,7 +235,7 @@ class Session:
         """Until the workers are there; nothing has been trained yet, so a signal ends them at once."""
         while not pool.resting():
             pool.wait(_TICK_SECONDS)
-            self._watch(pool)
+            self._tick(pool)
             if pool.losses():
                 self._refuse_losses(pool, saved=False)
             if self._signal is not None:
@@ -229,7 +243,7 @@ class Session:
 
     def _refuse_losses(self, pool: Pool, *, saved: bool = True) -> None:
         """Raise `RuntimeError` where workers were lost and the tables are not worth a checkpoint."""
-        if self._signal is not None and not self._training and self._clock == 0.0:
+        if self._signal is not None and not self._training and self._clock.seconds == 0.0:
             return  # they were ended before they had begun
         if pool.losses() and not (saved and pool.can_save()):
             raise lost(pool.losses(), self._run, None)
@@ -271,7 +285,8 @@ class Session:
     def _release(self, pool: Pool) -> None:
         stop = self._events.next_stop(Totals(*pool.totals()))
         pool.release(stop.nodes, stop.iterations)
-        self._training, self._released_at, self._paused_at = True, time.monotonic(), None
+        self._training, self._paused_at = True, None
+        self._clock.start()
 
     def _train_to_next_event(self, pool: Pool, views: Arrays) -> Snapshot | None:
         """Let the workers run until they have reached the next event, or the clock or a signal calls.
@@ -280,6 +295,7 @@ class Session:
         """
         if not self._training:
             self._release(pool)
+        self._reporter.phase(TRAINING)
         room = None
         while not pool.resting():
             pool.wait(_TICK_SECONDS)
@@ -293,7 +309,8 @@ class Session:
             if self._must_end(pool):
                 self._end_late(pool)
         self._training = False
-        self._clock += time.monotonic() - self._released_at
+        self._clock.stop()
+        self._reporter.progress(self._progress(pool))  # no time left is shown while what follows takes its own
         return room
 
     def _pause(self, pool: Pool) -> None:
@@ -303,8 +320,7 @@ class Session:
     def _interrupted(self) -> bool:
         """Whether the workers must rest for good: a signal, or the session's time is up."""
         limit = self._settings.seconds
-        clock = self._clock + (time.monotonic() - self._released_at if self._training else 0.0)
-        return self._signal is not None or (limit is not None and clock >= limit)
+        return self._signal is not None or (limit is not None and self._clock.seconds >= limit)
 
     def _checkpoint_called(self) -> bool:
         """Whether the clock calls for a checkpoint."""
@@ -355,6 +371,8 @@ class Session:
         while not job.done(_TICK_SECONDS if not background or pool.resting() else 0.0):
             if not background:
                 continue
+            if pool.resting():
+                self._clock.stop()
             pool.wait(_TICK_SECONDS)
             self._tick(pool)
             if self._paused_at is None and self._must_end(pool):
@@ -389,17 +407,17 @@ class Session:
         totals, seconds = Totals(*pool.totals()), max(pool.busy_seconds(), 1e-9)
         nodes_per_second = (totals.nodes - self._origin.nodes) / seconds
         iterations_per_second = (totals.iterations - self._origin.iterations) / seconds
-        clock = self._clock + (time.monotonic() - self._released_at if self._training else 0.0)
         ahead = [
             ((limit - count) / rate, count / limit)
             for count, limit, rate in (
                 (totals.nodes, self._settings.nodes, nodes_per_second),
                 (totals.iterations, self._settings.iterations, iterations_per_second),
-                (clock, self._settings.seconds, 1.0),
+                (self._clock.seconds, self._settings.seconds, 1.0),
             )
             if limit and rate > 0
         ]
         left, share = min(ahead, default=(None, None))
+        goes_on = self._clock.runs and self._paused_at is None
         return Progress(
             totals.nodes,
             totals.iterations,
@@ -407,8 +425,8 @@ class Session:
             seconds,
             nodes_per_second,
             iterations_per_second,
-            share,
-            left,
+            None if share is None else min(1.0, share),
+            max(0.0, left) if left is not None and goes_on else None,
         )
 
     def _end(self, pool: Pool, totals: Totals) -> Outcome:
@@ -433,5 +451,5 @@ def train(run: Run, game: Game, reporter: Reporter, *, force: bool = False) -> O
     `force`: although the tables take more memory than they should.  Raises as `Session.conduct`, and `BlockingIOError`
     while another process works on the run.
     """
-    with lock(run):
-        return Session(run, game, reporter, force=force).conduct()
+    with lock(run), naming_compilation(reporter) as naming:
+        return Session(run, game, naming, force=force).conduct()

@@ -20,6 +20,7 @@ from mccfr.tree import DECISION, MAX_PACKED_ACTIONS, NO_PARENT, CompiledTree, ca
 PERIOD_NODES = 10_000_000
 _BATCH_DEALS = 4096
 _BATCH_NODES = 200_000  # about 10 ms: how far several workers may run past a limit, and how soon a signal is seen
+BATCH_SHARE = 0.2  # of a period, in the batches of all workers together: how far they run past its end
 
 
 def schedule_of(solver: SolverConfig) -> Schedule:
@@ -41,6 +42,16 @@ def first_words(solver: SolverConfig, worker: int) -> list[int]:
     return [int(word) for word in new_stream(solver.seed, worker)]
 
 
+def batch_nodes(schedule: Schedule, workers: int) -> int | None:
+    """Most nodes of a batch, ended by the first iteration that reaches them; None for a worker that is alone.
+
+    A worker learns at the end of a batch what the others have done, and with it that a period is over.  So it may train
+    on in the old one for what is under way: the batches of all workers, together `BATCH_SHARE` of a period.  What a
+    single worker does never depends on batches.
+    """
+    return None if workers == 1 else max(1, int(BATCH_SHARE * schedule.period_nodes / workers))
+
+
 def tree_depth(tree: CompiledTree) -> int:
     """Most decisions on a path from the root."""
     depth = np.zeros(len(tree.parent), np.int64)
@@ -53,9 +64,16 @@ class SampledSolver:
     """Runs iterations on tables, batch by batch.  The tables are changed in place; other workers may do so too."""
 
     def __init__(
-        self, game: Game, config: SolverConfig, tables: TableArrays, worker: int = 0, state: WorkerState | None = None
+        self,
+        game: Game,
+        config: SolverConfig,
+        tables: TableArrays,
+        worker: int = 0,
+        state: WorkerState | None = None,
+        workers: int = 1,
     ) -> None:
         self._config, self._schedule = config, schedule_of(config)
+        self._batch_nodes = min(_BATCH_NODES, batch_nodes(self._schedule, workers) or _BATCH_NODES)
         self._tables = tables
         self.state = state or WorkerState()
         if not any(self.state.rng):
@@ -101,7 +119,7 @@ class SampledSolver:
         start = first - self._drawn[0]
         stop = min(self._drawn[1] - self._drawn[0], start + iteration_limit)
         self._discount = self._schedule.at(total_nodes, self._discount)
-        limit = min(node_limit, self._schedule.period_end(total_nodes) - total_nodes, _BATCH_NODES)
+        limit = min(node_limit, self._schedule.period_end(total_nodes) - total_nodes, self._batch_nodes)
         if self._prunes and total_nodes < self._config.prune_after_nodes:
             limit = min(limit, self._config.prune_after_nodes - total_nodes)
         iterations, nodes = self._call(start, stop, limit, self._discount, total_nodes)

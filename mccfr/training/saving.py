@@ -18,7 +18,7 @@ from mccfr.training.evaluator import Evaluator
 from mccfr.training.events import Totals
 from mccfr.training.finite import not_finite_text
 from mccfr.training.journals import Journals, disk_problem
-from mccfr.training.report import Reporter
+from mccfr.training.report import EVALUATING, Reporter
 from mccfr.training.rundir import CHECKPOINTS, EVALUATIONS, JOURNAL, Run
 from mccfr.training.sampled import schedule_of
 from mccfr.training.solver import WorkerState
@@ -171,6 +171,7 @@ class Saver:
     def _commit(self, arrays: Arrays, moment: Moment, kept: bool, background: bool) -> int:
         run, root, totals = self._run, self._run.path(CHECKPOINTS), moment.totals
         number = max(1, checkpoints.next_number(root))
+        self._reporter.phase(f"writing checkpoint {number}")
         state: dict[str, Any] = {
             "nodes_touched": totals.nodes,
             "iterations": totals.iterations,
@@ -227,6 +228,7 @@ class Saver:
 
     def _evaluate(self, arrays: Arrays, moment: Moment, look: Look) -> dict[str, Any] | None:
         totals = moment.totals
+        self._reporter.phase(EVALUATING)
         needed = evaluation_bytes(self._run.config, self._game, self._layout)
         available = available_memory_bytes()
         if needed > available:

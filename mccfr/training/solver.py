@@ -52,23 +52,23 @@ def make_solver(
     views: Views,
     worker: int = 0,
     state: WorkerState | None = None,
-    threads: int = 1,
+    workers: int = 1,
 ) -> Solver:
     """The solver of a `[solver]` table.
 
     arrays, views  the tables in the kernels' form, and by name; changed in place
     worker         number of the worker: it names its streams of random numbers
     state          to go on from; changed as the solver goes
-    threads        of a full-width iteration
+    workers        that share the run; for full-width iterations, threads of each
     """
     if config.algorithm == "cfr":
         from mccfr.training.full_width import FullWidthSolver
 
-        return FullWidthSolver(game, config, views, state, threads)
+        return FullWidthSolver(game, config, views, state, workers)
     if config.algorithm == "public-chance-sampling":
         from mccfr.training.public_chance import PublicChanceSolver
 
-        return PublicChanceSolver(game, config, views, worker, state)
+        return PublicChanceSolver(game, config, views, worker, state, workers)
     from mccfr.training.sampled import SampledSolver
 
-    return SampledSolver(game, config, arrays, worker, state)
+    return SampledSolver(game, config, arrays, worker, state, workers)

@@ -6,6 +6,7 @@ layout of the tables, and the refusal of what finds no room.
 """
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from abstraction.buckets import is_abstraction, verify_abstraction
@@ -22,18 +23,26 @@ from mccfr.training.evaluator import check_evaluation
 from mccfr.training.public_chance import with_period
 from mccfr.training.report import Reporter
 from mccfr.training.rundir import Run
+from storage.live import sweep_live
 
-Stages = Callable[[str, float], None]
-"""Told how building an abstraction goes on: the stage's name and the share of it that is done."""
+Stages = Callable[[], AbstractContextManager[Callable[[str, float], None] | None]]
+"""Opened while an abstraction is built, it gives what is told the stage's name and the share of it that is done."""
 
 
 def rehearse(
-    config: Config, base: Path, directory: Path, *, force: bool = False, game: Game | None = None
+    config: Config,
+    base: Path,
+    directory: Path,
+    reporter: Reporter,
+    *,
+    force: bool = False,
+    game: Game | None = None,
 ) -> tuple[Config, Game]:
     """Check a run as far as that goes before anything is built or written.
 
     config     files it names are relative to `base`
     directory  where the run would lie; one that is there already is asked for room when it goes on
+    reporter   told of live tables that dead processes have left, which are removed: what they take is not available
     force      although memory or disk are too small
     game       of `config`, where it is made already
 
@@ -47,7 +56,7 @@ def rehearse(
     if game is not None or config.abstraction is None or isinstance(known.cards, HoldemDeck):  # sizes are known
         layout = planned_layout(config, known)
         if not rundir.is_run(directory):
-            _find_room(config, known, layout, directory, force)
+            _find_room(config, known, layout, directory, reporter, force)
     return config, known
 
 
@@ -58,7 +67,7 @@ def start_run(
     reporter: Reporter,
     *,
     force: bool = False,
-    stages: Stages | None = None,
+    stages: Stages = nullcontext,
     game: Game | None = None,
 ) -> tuple[Run, Game]:
     """Make the run that `config` describes, or open it where it stands; what is left to do is to train it.
@@ -75,12 +84,12 @@ def start_run(
     if rundir.is_run(directory):
         run = reopen_run(with_period(config, game or _rehearsal(config, base)), base, directory)
         return run, prepare_run(run, reporter, force=force, game=game)
-    config, _ = rehearse(config, base, directory, force=force, game=game)
+    config, _ = rehearse(config, base, directory, reporter, force=force, game=game)
     if game is None:
         find_abstraction(config, base, stages)
         game = configured_game(config, base)
     layout = planned_layout(config, game)
-    lack = _find_room(config, game, layout, directory, force)
+    lack = _find_room(config, game, layout, directory, reporter, force)
     run = rundir.create_run(config, base, directory, layout)
     _tell(run.config, lack, reporter)
     return run, game
@@ -107,12 +116,12 @@ def prepare_run(run: Run, reporter: Reporter, *, force: bool = False, game: Game
     check_evaluation(run.config.evaluation, game)
     lack = None
     if not (run.path(rundir.LIVE).is_symlink() and rundir.is_locked(run)):  # a running run has its tables already
-        lack = _find_room(run.config, game, run.layout(game), run.directory, force)
+        lack = _find_room(run.config, game, run.layout(game), run.directory, reporter, force)
     _tell(run.config, lack, reporter)
     return game
 
 
-def find_abstraction(config: Config, base: Path, stages: Stages | None = None) -> None:
+def find_abstraction(config: Config, base: Path, stages: Stages = nullcontext) -> None:
     """Build the abstraction that the config's recipe describes, or see that the one it names is sound in every byte.
 
     Raises `ValueError` for a damaged abstraction without a recipe, and as `abstraction.build.Builder`.
@@ -125,7 +134,8 @@ def find_abstraction(config: Config, base: Path, stages: Stages | None = None) -
         from abstraction.build import Builder
         from abstraction.recipe import load_recipe
 
-        Builder(load_recipe(base / wanted.recipe), path, max(1, config.run.workers), stages).build()
+        with stages() as told:
+            Builder(load_recipe(base / wanted.recipe), path, max(1, config.run.workers), told).build()
     elif is_abstraction(path):
         for problem in verify_abstraction(path):
             raise ValueError(f"{path}: {problem}: build the abstraction again")
@@ -138,8 +148,12 @@ def _rehearsal(config: Config, base: Path) -> Game:
     return build_game(config.game, base, config.abstraction)
 
 
-def _find_room(config: Config, game: Game, layout: TableLayout, directory: Path, force: bool) -> str | None:
+def _find_room(
+    config: Config, game: Game, layout: TableLayout, directory: Path, reporter: Reporter, force: bool
+) -> str | None:
     """Raise `ValueError`, with both numbers, where the run finds too little memory or disk; with `force`, return it."""
+    for removed in sweep_live(config.tables.live_dir):
+        reporter.message(f"removed the live tables of a process that died: {removed}")
     problem = room_problem(config, game, layout, directory)
     if problem is not None and not force:
         raise ValueError(f"{problem}; or use --force")

@@ -180,10 +180,10 @@ class StoppedError(Exception):
 
 
 def interrupt_inside(out, built, share):
-    """Build until a stage has come as far as `share` while every step is kept, and stop there."""
+    """Build until a stage's clustering has come as far as `share` while every step is kept, and stop there."""
 
-    def progress(_street, done):
-        if done >= share:
+    def progress(part, done):
+        if part == "flop, clustering" and done >= share:
             raise StoppedError
 
     with pytest.raises(StoppedError):
@@ -191,7 +191,7 @@ def interrupt_inside(out, built, share):
 
 
 def test_an_interrupted_clustering_goes_on_where_it_stood(flop, tmp_path, monkeypatch):
-    interrupt_inside(tmp_path, recipe(), 0.3 + 0.5 * 2 / 4)  # after two of four steps
+    interrupt_inside(tmp_path, recipe(), 2 / 4)  # after two of four steps
     assert list_checkpoints(tmp_path / "unfinished-flop") and not list_checkpoints(tmp_path / "flop")
     monkeypatch.setattr(kmeans, "start", None)  # it must not begin again
     Builder(recipe(), tmp_path, keep_seconds=0).build(("flop",))
@@ -201,7 +201,7 @@ def test_an_interrupted_clustering_goes_on_where_it_stood(flop, tmp_path, monkey
 
 def test_what_was_kept_for_another_recipe_is_not_used(flop, tmp_path):
     other = recipe(flop=StreetRecipe(features="histogram", buckets=12, sample=2_000, iterations=40))
-    interrupt_inside(tmp_path, other, 0.3 + 0.5 * 3 / 40)
+    interrupt_inside(tmp_path, other, 3 / 40)
     Builder(recipe(), tmp_path).build(("flop",))
     assert stage_bytes(tmp_path, "flop") == stage_bytes(flop, "flop")
 

@@ -35,7 +35,6 @@ from abstraction.next_street import NextStreet, potential_features
 from abstraction.recipe import STREETS, Recipe, StreetRecipe, build_order, stage_document
 from abstraction.stages import Phases, StageMaker
 from mccfr.cli import main
-from mccfr.cli.abstraction import stage_reporter
 from storage.checkpoint import checkpoint_path, commit, open_checkpoint, verify
 from storage.schema import ArraySpec
 
@@ -57,7 +56,7 @@ def few_boards(monkeypatch):
 def made(**flop):
     """The flop's stage of a recipe, built without files."""
     document = stage_document(recipe(StreetRecipe(**flop)), "flop")
-    return StageMaker(2).make(document, None, Keeper(), Phases(lambda _: None))
+    return StageMaker(2).make(document, None, Keeper(), Phases(lambda _, __: None))
 
 
 # -- points ------------------------------------------------------------------------------------------------------------
@@ -313,16 +312,6 @@ def build_agreement(first, second):
             return {"flop": 9}
 
     return Fixed(first)._agreement(Fixed(second), "flop")
-
-
-def test_progress_tells_stage_share_and_time_left(capsys, monkeypatch):
-    now = iter([0.0, 10.0, 11.0, 40.0, 40.0])
-    monkeypatch.setattr("mccfr.cli.abstraction.time.monotonic", lambda: next(now))
-    tell = stage_reporter()
-    for share in (0.0, 0.25, 0.3, 1.0):
-        tell("flop", share)
-    lines = capsys.readouterr().err.splitlines()
-    assert lines == ["flop: 0% after 0 s", "flop: 25% after 10 s, about 30 s left", "flop: 100% after 40 s"]
 
 
 # -- the command line --------------------------------------------------------------------------------------------------

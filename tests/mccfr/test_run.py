@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -294,6 +295,28 @@ def test_a_dead_worker_ends_the_run_and_loses_no_checkpoint(tmp_path):
     assert b"worker 0 died (signal 9" in errors
     assert not (run.directory / "live").is_symlink()
     go(run, workers=0, nodes=run_status(run)["nodes_touched"] + 1)
+
+
+def test_a_killed_run_whose_folder_is_deleted_leaves_nothing_in_shared_memory(tmp_path):
+    run = make(tmp_path / "run", workers=1)
+    process = start(run, "--nodes", 10**12)
+    wait_for((run.directory / "live/assignment.json").exists)
+    directory = (run.directory / "live").readlink()
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    shutil.rmtree(run.directory)
+    assert directory.parent == Path("/dev/shm") and directory.exists()
+    said = []
+
+    class Listener(Silent):
+        """Keeps messages."""
+
+        def message(self, text):
+            said.append(text)
+
+    go(make(tmp_path / "other"), Listener(), iterations=100)
+    assert not directory.exists()
+    assert any(str(directory) in text and "died" in text for text in said)
 
 
 def test_records_of_lost_work_are_dropped(tmp_path):

@@ -1,0 +1,59 @@
+"""How far several workers run past the end of a period: each learns what the others have done between its batches."""
+
+from pathlib import Path
+
+import pytest
+
+from mccfr.config_file import config_from
+from mccfr.discount import Schedule
+from mccfr.games.build import build_game
+from mccfr.plan import planned_layout
+from mccfr.training.sampled import BATCH_SHARE, batch_nodes, schedule_of
+from mccfr.training.solver import make_solver
+from mccfr.training.worker import map_tables, table_views
+from storage.live import create_live
+
+EXTERNAL = {"discount": "linear", "period_nodes": 1_000_000}
+OUTCOME = {**EXTERNAL, "algorithm": "outcome-sampling"}
+PUBLIC = {**EXTERNAL, "algorithm": "public-chance-sampling"}
+
+
+def late_nodes(directory, solver, workers):
+    """(nodes that `workers` trained in a period after its end, of the worst of three; most nodes of an iteration).
+
+    All workers begin a batch at the same moment and publish together: none can know less of the others.
+    """
+    config = config_from({"game": {"name": "leduc"}, "solver": solver}, "test")
+    game = build_game(config.game, Path())
+    layout, schedule = planned_layout(config, game), schedule_of(config.solver)
+    with create_live(layout.specs, format="zarr", live_dir=directory, link=directory / "live") as live:
+        arrays, mappings = map_tables(layout, live.regions)
+        made = [
+            make_solver(game, config.solver, arrays, table_views(mappings), worker, None, workers)
+            for worker in range(workers)
+        ]
+        single = max(made[0].run(0, 1, 1)[1] for _ in range(200))
+        for _ in range(12):  # batches bounded by time grow to their size
+            made[0].run(0, 10**12, 10**12)
+        total, worst = 0, 0
+        while total < 3 * schedule.period_nodes:
+            end = schedule.period_end(total)
+            total += sum(one.run(total, 10**12, 10**12)[1] for one in made)
+            worst = max(worst, total - end)
+    return worst, single
+
+
+@pytest.mark.parametrize("solver", [EXTERNAL, OUTCOME, PUBLIC], ids=["external", "outcome", "public-chance"])
+@pytest.mark.parametrize("workers", [4, 64])
+def test_workers_together_run_past_a_period_by_a_share_of_it(tmp_path, solver, workers):
+    late, single = late_nodes(tmp_path, solver, workers)
+    print(f"{late:,} nodes late of a period of 1,000,000; an iteration has up to {single:,}")
+    assert late <= BATCH_SHARE * 1_000_000 + workers * single
+    assert BATCH_SHARE <= 0.25
+
+
+def test_a_batch_is_bounded_by_the_workers_of_the_run():
+    schedule = Schedule("linear", 10_000_000)
+    assert batch_nodes(schedule, 1) is None  # alone, it knows all there is to know
+    assert batch_nodes(schedule, 64) * 64 <= BATCH_SHARE * 10_000_000
+    assert batch_nodes(Schedule("linear", 3), 64) == 1  # at least one iteration, whatever the period

@@ -1,0 +1,50 @@
+"""Make live tables and close them, killed (SIGKILL) at every step in turn; run by `test_live_sweep`.
+
+`python killed_steps.py FORMAT FOLDER`: steps are what Python tells its auditors of, from the tables' directory on.
+Killed at each, the tables lie in FOLDER/STEP/place and the link in FOLDER/STEP/run.  Prints how many steps there were.
+"""
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+from storage import hdf5_format, live, zarr_format  # noqa: F401 - imported here, importing is no step
+from storage.schema import ArraySpec
+
+_EVENTS = ("open", "os.", "shutil.", "fcntl.")
+
+
+def kill_at(step):
+    """Have this process killed just before its `step`-th step, from 1: the making of the tables' directory."""
+    seen = [0]
+
+    def count(event, arguments):
+        begins = event == "os.mkdir" and "mccfr-" in Path(arguments[0]).name
+        seen[0] += event.startswith(_EVENTS) and (begins or seen[0] > 0)
+        if seen[0] == step:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(count)
+
+
+def main(layout, folder):
+    step = 0
+    while True:
+        step += 1
+        place, run = folder / str(step) / "place", folder / str(step) / "run"
+        place.mkdir(parents=True)
+        run.mkdir()
+        child = os.fork()
+        if child == 0:
+            kill_at(step)
+            specs = [ArraySpec(name, (50, 3), "float32", ("x", "y")) for name in ("a", "b/c")]
+            live.create_live(specs, format=layout, live_dir=place, link=run / "live").close()
+            os._exit(0)
+        status = os.waitpid(child, 0)[1]
+        if os.WIFEXITED(status):
+            sys.exit(os.WEXITSTATUS(status) or print(step - 1))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]))

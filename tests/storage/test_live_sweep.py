@@ -1,0 +1,223 @@
+"""What killed processes leave of their live tables, and who removes it."""
+
+import json
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from storage import leftovers, live
+from storage.lock import RunLock
+from storage.schema import ArraySpec
+
+STEPS = Path(__file__).with_name("killed_steps.py")
+
+HOLDER = """
+import os, sys, time
+from pathlib import Path
+from storage import live
+from storage.schema import ArraySpec
+place, link = map(Path, sys.argv[1:])
+tables = live.create_live([ArraySpec("a", (9,), "int32", ("x",))], format="hdf5", live_dir=place, link=link)
+print(tables.directory, flush=True)
+sys.stdin.read()
+"""
+
+STARTER = """
+import os, sys
+from pathlib import Path
+from storage import live
+from storage.schema import ArraySpec
+place, link, rounds = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
+for _ in range(rounds):
+    removed = live.sweep_live(place)
+    assert removed == [], removed
+    with live.create_live([ArraySpec("a", (9,), "int32", ("x",))], format="hdf5", live_dir=place, link=link) as tables:
+        assert live.sweep_live(place) == []
+        assert tables.tables.exists() and link.exists()
+"""
+
+
+def hold(place, link):
+    """(process that has live tables, their directory)."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(place), str(link)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    return process, Path(process.stdout.readline().strip())
+
+
+def end(process, how):
+    process.send_signal(how)
+    process.communicate()
+
+
+def make_old(directory):
+    """As if nobody had touched it for an hour."""
+    os.utime(directory, (time.time() - 3600,) * 2)
+
+
+@pytest.mark.parametrize("layout", ["zarr", "hdf5"])
+def test_killed_at_any_step_nothing_is_left_for_good(tmp_path, layout):
+    """Of creating and closing: the next start finds all that is large, and all the rest when it is old enough."""
+    done = subprocess.run(
+        [sys.executable, str(STEPS), layout, str(tmp_path)], check=True, stdout=subprocess.PIPE, text=True
+    )
+    steps = int(done.stdout)
+    assert steps > 12
+    kinds = set()
+    for step in range(1, steps + 1):
+        place, link = tmp_path / str(step) / "place", tmp_path / str(step) / "run/live"
+        left = [entry for entry in place.rglob("*") if entry.is_file()]
+        kinds.add((len(left) > 0, os.path.lexists(link)))
+        copied = tmp_path / str(step) / "copied"
+        shutil.copytree(place, copied, symlinks=True, copy_function=os.link)
+        live.remove_stale_live(link)  # the run goes on
+        live.sweep_live(place)
+        assert not os.path.lexists(link)
+        live.sweep_live(copied)  # or its folder was deleted
+        for parent in (place, copied):
+            for directory in parent.iterdir():
+                assert sum(entry.stat().st_size for entry in directory.iterdir()) < 100, (step, directory)
+                assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+                make_old(directory)
+            live.sweep_live(parent)
+            assert list(parent.iterdir()) == [], step
+    assert kinds == {(False, False), (True, False), (True, True), (False, True)}
+
+
+def test_tables_of_a_killed_run_whose_folder_is_gone_are_swept_from_shared_memory(tmp_path):
+    run = tmp_path / "run"
+    run.mkdir()
+    process, directory = hold("/dev/shm", run / "live")
+    assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+    assert directory not in live.sweep_live()
+    end(process, signal.SIGKILL)
+    shutil.rmtree(run)
+    assert (directory / "tables.h5").exists()
+    assert directory in live.sweep_live()
+    assert not directory.exists()
+
+
+def test_what_a_living_process_has_is_never_swept(tmp_path):
+    process, directory = hold(tmp_path, tmp_path / "live")
+    make_old(directory)
+    assert live.sweep_live(tmp_path) == []
+    marker = json.loads((directory / ".mccfr-live").read_text())
+    # In another container the same process has another id, or its id is another process's: the lock counts.
+    for pid, ticks in ((2**22, 5), (os.getpid(), 5), (os.getpid(), marker["start_ticks"])):
+        (directory / ".mccfr-live").write_text(json.dumps({**marker, "pid": pid, "start_ticks": ticks}))
+        make_old(directory)
+        assert live.sweep_live(tmp_path) == []
+        assert live.remove_stale_live(tmp_path / "live") is None
+    process.send_signal(signal.SIGSTOP)
+    assert live.sweep_live(tmp_path) == []
+    end(process, signal.SIGKILL)
+    assert live.sweep_live(tmp_path) == [directory]
+
+
+def test_a_reused_process_id_does_not_keep_tables(tmp_path):
+    process, directory = hold(tmp_path, tmp_path / "live")
+    end(process, signal.SIGKILL)
+    marker = json.loads((directory / ".mccfr-live").read_text())
+    (directory / ".mccfr-live").write_text(json.dumps({**marker, "pid": os.getpid()}))  # started at another time
+    assert live.sweep_live(tmp_path) == [directory]
+
+
+def test_a_directory_without_a_lock_goes_by_its_process(tmp_path):
+    """As versions made them that did not lock."""
+    process, directory = hold(tmp_path, tmp_path / "live")
+    lock = directory / ".lock"
+    lock.unlink()
+    assert live.sweep_live(tmp_path) == [] and not lock.exists()
+    end(process, signal.SIGKILL)
+    assert live.sweep_live(tmp_path) == [directory]
+
+
+def test_a_directory_that_is_being_made_is_left_alone_until_it_is_old(tmp_path):
+    directory = leftovers.new_directory(tmp_path)
+    directory.mkdir()
+    for marker in (None, "", '{"pid": 12'):
+        if marker is not None:
+            (directory / ".mccfr-live").write_text(marker)
+        assert live.sweep_live(tmp_path) == []
+    make_old(directory)
+    with RunLock(directory / ".lock"):
+        make_old(directory)
+        assert live.sweep_live(tmp_path) == []
+    make_old(directory)
+    assert live.sweep_live(tmp_path) == [directory]
+
+
+def test_only_what_is_ours_is_swept(tmp_path, monkeypatch):
+    process, directory = hold(tmp_path, tmp_path / "live")
+    end(process, signal.SIGKILL)
+    for name in ("mccfr-foreign", "mccfr-12-0123456", "other-12-01234567"):
+        shutil.copytree(directory, tmp_path / name)
+    unmarked = tmp_path / "mccfr-12-01234567"
+    unmarked.mkdir()
+    (unmarked / "file").write_text("kept")
+    (tmp_path / "mccfr-13-01234567").write_text("a file")
+    elsewhere = tmp_path / "elsewhere"
+    shutil.copytree(directory, elsewhere / directory.name)
+    (tmp_path / "mccfr-14-01234567").symlink_to(elsewhere / directory.name)
+    before = sorted(tmp_path.rglob("*"))
+    for entry in tmp_path.iterdir():
+        if not entry.is_symlink():
+            make_old(entry)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "geteuid", lambda: os.getuid() + 1)  # all this is another user's
+        assert live.sweep_live(tmp_path) == []
+    assert sorted(tmp_path.rglob("*")) == before
+    assert live.sweep_live(tmp_path) == [directory]
+    assert set(before) - set(tmp_path.rglob("*")) == {p for p in before if p == directory or directory in p.parents}
+
+
+def test_runs_that_start_at_once_do_not_sweep_each_other(tmp_path):
+    """Nor does one see another's directory as left behind, at whatever step it is."""
+    place = tmp_path / "place"
+    place.mkdir()
+    starters = [
+        subprocess.Popen(
+            [sys.executable, "-c", STARTER, str(place), str(tmp_path / f"live{n}"), "60"], stderr=subprocess.PIPE
+        )
+        for n in range(4)
+    ]
+    for starter in starters:
+        _, errors = starter.communicate(timeout=120)
+        assert starter.returncode == 0, errors.decode()
+    assert list(place.iterdir()) == []
+
+
+def test_two_sweeps_at_once_remove_everything_once(tmp_path):
+    made = []
+    for number in range(6):
+        process, directory = hold(tmp_path, tmp_path / f"live{number}")
+        end(process, signal.SIGKILL)
+        made.append(directory)
+    program = "import sys; from storage import live; print(len(live.sweep_live(sys.argv[1])))"
+    sweepers = [
+        subprocess.Popen([sys.executable, "-c", program, str(tmp_path)], stdout=subprocess.PIPE) for _ in range(3)
+    ]
+    removed = [int(sweeper.communicate()[0]) for sweeper in sweepers]
+    assert [sweeper.returncode for sweeper in sweepers] == [0, 0, 0]
+    assert sum(removed) >= 1 and not any(directory.exists() for directory in made)
+
+
+def test_create_live_refuses_and_leaves_nothing_when_the_marker_cannot_be_written(tmp_path, monkeypatch):
+    def fail(*_):
+        raise OSError("full")
+
+    monkeypatch.setattr(leftovers.durable, "write_file", fail)
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    with pytest.raises(OSError, match="full"):
+        live.create_live(
+            [ArraySpec("a", (9,), "int32", ("x",))], format="zarr", live_dir=tmp_path, link=tmp_path / "live"
+        )
+    assert list(tmp_path.iterdir()) == []
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
