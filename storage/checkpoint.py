@@ -19,8 +19,10 @@ import numpy as np
 
 from storage import durable
 from storage.formats import blocks, table_format
+from storage.json_files import read_json
+from storage.listing import file_problem, file_problems, listed_files
 from storage.manifest import canonical_json, exact_json, read_manifest, write_manifest
-from storage.schema import ArraySpec, check_relative_name, specs_from_json, specs_to_json, validate_specs
+from storage.schema import ArraySpec, specs_from_json, specs_to_json, validate_specs
 
 FORMAT = "checkpoint"
 FORMAT_VERSION = 1
@@ -205,16 +207,18 @@ class Checkpoint:
             self.format: str = manifest["table_format"]
             self.content_hash: str = manifest["content_hash"]
             self.specs = specs_from_json(manifest["arrays"])
-            self.files = {
-                check_relative_name(name): (int(entry["length_bytes"]), int(entry["crc32c"]))
-                for name, entry in manifest["files"].items()
-            }
+            self.files = listed_files(manifest["files"])
             self._layout = table_format(self.format)
+            for value, kind in ((self.number, int), (self.identity, dict), (self.parents, dict)):
+                if type(value) is not kind:
+                    raise TypeError(f"{value!r} is not of the kind {kind.__name__}")
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"{path / _MANIFEST} is intact but not a checkpoint's: {error!r}") from error
         self._checked: set[str] = set()
         self._check_files([_STATE])
-        self.state: dict[str, Any] = json.loads((path / _STATE).read_bytes())
+        self.state: dict[str, Any] = read_json(path / _STATE)
+        if not isinstance(self.state, dict):
+            raise ValueError(f"{path / _STATE} holds a {type(self.state).__name__}; an object is needed")
 
     def _check_files(self, names: Iterable[str]) -> None:
         for name in names:
@@ -229,16 +233,7 @@ class Checkpoint:
         """Compare one file with the manifest, every byte of it; a sentence about what is wrong, or None."""
         if name not in self.files:
             return f"{name} is not in the manifest"
-        file, (length, checksum) = self.path / name, self.files[name]
-        if file.is_symlink() or not file.is_file():
-            return f"{name} is missing"
-        found = file.stat().st_size
-        if found != length:
-            return f"{name} has {found} bytes; the manifest states {length}"
-        found = durable.checksum_file(file)[1]
-        if found != checksum:
-            return f"{name} has checksum {found:08x}; the manifest states {checksum:08x}"
-        return None
+        return file_problem(self.path, name, self.files[name])
 
     def spec(self, name: str) -> ArraySpec:
         """Return the schema of one array; KeyError for an unknown name."""
@@ -325,7 +320,7 @@ def verify(path: Path) -> list[str]:
     problems = []
     if _NUMBER.fullmatch(path.name) and path.name != f"{checkpoint.number:06d}":
         problems.append(f"the directory is named {path.name} and the manifest states number {checkpoint.number}")
-    problems.extend(filter(None, map(checkpoint.file_problem, checkpoint.files)))
+    problems.extend(file_problems(path, checkpoint.files))
     problems.extend(_extra_entries(path, checkpoint.files))
     if not problems:
         problems.extend(filter(None, map(checkpoint.array_problem, checkpoint.specs)))
