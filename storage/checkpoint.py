@@ -270,8 +270,11 @@ class Checkpoint:
         with self._layout.open_array(self.path, spec, names) as array:
             if out is None:
                 out = np.empty(spec.shape, spec.numpy_dtype)
-            for block in blocks(spec.shape, array.chunks):
-                out[block] = array[block]
+            try:
+                for block in blocks(spec.shape, array.chunks):
+                    out[block] = array[block]
+            except (RuntimeError, LookupError, TypeError) as error:  # libraries have many words for bad data
+                raise OSError(f"checkpoint {self.path}: array {spec.name!r} cannot be read: {error!r}") from error
         return out
 
     def array_problem(self, spec: ArraySpec) -> str | None:
@@ -297,10 +300,13 @@ def open_checkpoint(path: Path) -> Checkpoint:
 
     Raises:
         FileNotFoundError: there is no manifest.
-        OSError: the manifest or the state is damaged.
-        ValueError: another format or format version; the message has both.
+        OSError: the manifest or the state is damaged, or one of them or the directory is a symbolic link.
+        ValueError: another format or format version, with both in the message; an intact manifest that is none, or a
+            state that is no JSON object.
     """
     path = Path(path)
+    if path.is_symlink():
+        raise OSError(f"checkpoint {path} is a symbolic link, which no part of a checkpoint may be")
     return Checkpoint(path, read_manifest(path / _MANIFEST, FORMAT, FORMAT_VERSION))
 
 
@@ -309,8 +315,8 @@ def verify(path: Path) -> list[str]:
 
     Returns:
         One sentence for each thing that is wrong: a manifest that is damaged or of another version, files that are
-        missing, extra, of another length or checksum, arrays that cannot be read or differ from the schema.  Empty
-        for a sound checkpoint.
+        missing, extra, links, of another length or checksum, arrays that cannot be read or differ from the schema.
+        Empty for a sound checkpoint.
     """
     path = Path(path)
     try:

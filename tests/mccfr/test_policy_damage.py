@@ -107,3 +107,18 @@ def test_swapped_tables_of_two_exports_are_found(tmp_path, slot_abstractions):
     shutil.copy(other / name, one / name)
     with pytest.raises(OSError, match=f"{name} has checksum"):
         Policy.open(one)
+
+
+def test_files_that_are_links_are_refused(policy, tmp_path):
+    out, _ = policy
+    for path in sorted(out.iterdir()):
+        path.rename(tmp_path / path.name)
+        path.symlink_to(tmp_path / path.name)
+        with pytest.raises(OSError, match=f"{path.name} is a symbolic link"):
+            Policy.open(out)
+        with pytest.raises(OSError, match=f"{path.name} is a symbolic link"):
+            Policy.open(out, check=False)
+        assert f"{path.name} is a symbolic link" in verify_policy(out)[0]
+        path.unlink()
+        (tmp_path / path.name).rename(path)
+    assert verify_policy(out) == []

@@ -26,6 +26,7 @@ from mccfr.training.run import train
 from mccfr.training.rundir import EVALUATIONS, METRICS, create_run, open_run, with_settings
 from mccfr.training.solver import WorkerState
 from mccfr.training.status import run_status
+from mccfr.verification import problems_of
 from storage import checkpoint as checkpoints
 from storage import space
 
@@ -359,3 +360,19 @@ def test_run_directory_is_self_contained_and_guards_its_config(tmp_path):
     with pytest.raises(ValueError, match="was changed"):
         open_run(run.directory)
     assert json.loads((run.directory / "manifest.json").read_text())["format"] == "mccfr-run"
+
+
+def test_nothing_of_a_run_but_its_live_tables_is_a_link(tmp_path):
+    run = make(tmp_path / "run", iterations=10, workers=0)
+    go(run)
+    for name in ("checkpoints", "config.toml", "manifest.json", "metrics.jsonl"):
+        path = run.path(name)
+        path.rename(tmp_path / name)
+        path.symlink_to(tmp_path / name)
+        with pytest.raises(ValueError, match=f"{name} is a symbolic link"):
+            open_run(run.directory)
+        assert "is a symbolic link" in problems_of(run.directory)[0]
+        path.unlink()
+        (tmp_path / name).rename(path)
+    (run.directory / "live").symlink_to(tmp_path)
+    assert open_run(run.directory).config == run.config
