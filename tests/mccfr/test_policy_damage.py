@@ -1,7 +1,9 @@
 """Policies under damage: every file of every kind of game, mutated in every way, is refused by its name or harmless."""
 
+import itertools
 import random
 import shutil
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -9,10 +11,17 @@ import pytest
 
 from mccfr.config import AbstractionConfig, Config, FlopHoldemGame, GoofspielGame, HoldemSubgame, KuhnGame, LeducGame
 from mccfr.config_file import to_document
+from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.build import build_game
-from mccfr.policy import Policy, verify_policy, write_policy
+from mccfr.games.holdem_deck import HoldemDeck
+from mccfr.policy import Policy, is_policy, verify_policy, write_policy
+from mccfr.query import query
 from mccfr.strategy import average_strategy
 from mccfr.tables import table_name
+from mccfr.verification import problems_of
+from storage import durable
+from storage.json_files import read_json
+from storage.manifest import write_manifest
 
 RUNS = Path(__file__).resolve().parents[2] / "runs"
 GAMES = {
@@ -121,4 +130,109 @@ def test_files_that_are_links_are_refused(policy, tmp_path):
         assert f"{path.name} is a symbolic link" in verify_policy(out)[0]
         path.unlink()
         (tmp_path / path.name).rename(path)
+    assert verify_policy(out) == []
+
+
+# Hostile content under right checksums --------------------------------------------------------------------------------
+
+NUMBERS = (-1, 0, 1, 2, 7, 127, -128, 10**6, 2**31 - 1, -(2**31), np.inf, -np.inf, np.nan, 0.5)
+VALUES = (None, [], {}, "", "x" * 5000, -1, 0, 2, 2**31, 2**62, 10**400, 1e308, True, [[]], [None], {"a": [1]})
+
+
+def sign(out, **fields):
+    """Rewrite meta.json with the files as they are now, and with other fields."""
+    meta = read_json(out / "meta.json")
+    files = {}
+    for path in sorted(out.iterdir()):
+        if path.name != "meta.json":
+            length, crc = durable.checksum_file(path)
+            files[path.name] = {"length_bytes": length, "crc32c": crc}
+    own = ("format", "format_version", "content_hash")
+    kept = {key: value for key, value in meta.items() if key not in own}
+    write_manifest(out / "meta.json", "policy", 1, {**kept, "files": files, **fields})
+
+
+def use(out, lines):
+    """Everything that commands do with a policy."""
+    assert is_policy(out)
+    problems_of(out)
+    found = Policy.open(out)
+    strategy = found.strategy()
+    if not isinstance(found.game.cards, HoldemDeck):
+        evaluate_exact(found.game, strategy)
+    for line in lines:
+        query(found, line)
+
+
+def hostile_arrays(out, rng):
+    """Change one array after the other and restore it."""
+    for path in sorted(out.glob("*.npy")):
+        data, whole = path.read_bytes(), np.load(path)
+        for number in rng.sample(NUMBERS, 6):
+            array = whole.copy()
+            if not array.size:
+                continue
+            with np.errstate(all="ignore"):
+                array.reshape(-1)[rng.randrange(array.size)] = np.array(number, np.float64).astype(array.dtype)
+            np.save(path, array)
+            yield f"{path.name} {number}"
+        for changed in (whole[:-1], np.concatenate([whole, whole]), whole.astype(np.float32), whole[None]):
+            np.save(path, changed)
+            yield f"{path.name} {changed.shape} {changed.dtype}"
+        path.write_bytes(data)
+
+
+def hostile_fields(meta, rng):
+    """Fields of meta.json, each replaced or changed inside."""
+    for key in meta:
+        if key not in ("format", "format_version", "content_hash", "files"):
+            for value in rng.sample(VALUES, 5):
+                yield {key: value}
+    for place, block in enumerate(meta["blocks"]):
+        for key in block:
+            for value in rng.sample(VALUES, 3):
+                blocks = [dict(each) for each in meta["blocks"]]
+                blocks[place][key] = value
+                yield {"blocks": blocks}
+
+
+def text_files(out):
+    for path in sorted(out.glob("*.json")):
+        if path.name != "meta.json":
+            data = path.read_bytes()
+            for text in ("[]", "{}", "3", "[1]", "[" * 60_000, '["c"]', data.decode().replace('"c"', "1", 1)):
+                path.write_text(text)
+                yield f"{path.name} {text[:9]}"
+            path.write_bytes(data)
+
+
+@pytest.mark.parametrize("name", ["leduc", "goofspiel", "flop-holdem"])
+def test_hostile_policies_with_right_checksums_end_in_one_kind_of_error(tmp_path, slot_abstractions, name):
+    """Indices out of range, sizes of 93 GB, nested JSON: refused, and never an IndexError or worse."""
+    out, rng = export(tmp_path / "policy", name, slot_abstractions[1]), random.Random(11)
+    lines = {"leduc": ["", "r3", "cc"], "goofspiel": ["", "3", "3 1"], "flop-holdem": []}[name]
+    meta, bad, cases = read_json(out / "meta.json"), [], 0
+
+    def attempt(what):
+        try:
+            with warnings.catch_warnings(action="ignore"):
+                use(out, lines)
+        except (ValueError, OSError):
+            return 1
+        except BaseException as error:
+            bad.append(f"{what}: {type(error).__name__}: {error}"[:200])
+        return 0
+
+    refused = 0
+    for what in itertools.chain(hostile_arrays(out, rng), text_files(out)):
+        sign(out)
+        refused += attempt(what)
+        cases += 1
+    for fields in hostile_fields(meta, rng):
+        sign(out, **fields)
+        refused += attempt(str(fields)[:80])
+        cases += 1
+    assert bad == []
+    assert refused > cases / 2
+    sign(out, **{key: meta[key] for key in meta if key not in ("format", "format_version", "content_hash", "files")})
     assert verify_policy(out) == []
