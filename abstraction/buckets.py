@@ -66,7 +66,13 @@ class Abstraction:
 
     def bucket_counts(self) -> dict[str, int]:
         """Number of buckets of each street."""
-        return {street: int(stage.state["buckets"]) for street, stage in self._stages.items()}
+        return {street: self._count(street, stage) for street, stage in self._stages.items()}
+
+    def _count(self, street: str, stage: Checkpoint) -> int:
+        found = stage.state.get("buckets")
+        if type(found) is not int or not 1 <= found < 2**31:
+            raise ValueError(f"{stage.path}: state.json states {found!r} buckets: build the abstraction again")
+        return found
 
     def content_hashes(self) -> dict[str, str]:
         """Hash of each street's manifest, and so of everything in it."""

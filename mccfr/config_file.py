@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from mccfr.config import Config, GameConfig, SolverConfig
+from mccfr.config_limits import limit_problems, shown
 
 
 def parse_override(text: str) -> tuple[str, Any]:
@@ -22,6 +23,8 @@ def parse_override(text: str) -> tuple[str, Any]:
         found = tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:
         return path.strip(), value.strip()
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"--set {path}={shown(value)}: not a value of TOML: {error}") from None
     return path.strip(), found
 
 
@@ -33,7 +36,9 @@ def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
         raise ValueError(
             f"{path}: no such file; give the path of a run's TOML file, such as runs/subgame.toml"
         ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, IsADirectoryError) as error:
+    except RecursionError:
+        raise ValueError(f"{path}: lists or tables are nested too deep") from None
+    except (ValueError, IsADirectoryError) as error:  # bad TOML, bad UTF-8, numbers of thousands of digits
         raise ValueError(f"{path}: not a TOML file: {error}") from None
     for text in overrides:
         keys, value = parse_override(text)
@@ -52,7 +57,9 @@ def config_from(document: Mapping[str, Any], source: str) -> Config:
         config = msgspec.convert(_whole_numbers(document), Config)
     except msgspec.ValidationError as error:
         raise ValueError(f"{source}: {_explain(str(error), document)}") from None
-    for problem in _problems(config):
+    except (OverflowError, RecursionError) as error:
+        raise ValueError(f"{source}: a number is too large, or lists are nested too deep: {error}") from None
+    for problem in (*limit_problems(config), *_problems(config)):
         raise ValueError(f"{source}: {problem}")
     return config
 
@@ -128,13 +135,13 @@ def _explain(message: str, document: Mapping[str, Any]) -> str:
     if "unknown field" in text:
         unknown = text.split("`")[1]
         fields = _fields(kind, document)
-        return f"unknown key {unknown!r} in {key}; allowed: {', '.join(sorted(fields)) or 'none'}"
+        return f"unknown key {shown(unknown)} in {key}; allowed: {', '.join(sorted(fields)) or 'none'}"
     if "Invalid enum value" in text or "Invalid value" in text:
         names = _choices(kind)
-        return f"{key} = {value!r} is not one of: {', '.join(map(repr, names))}"
+        return f"{key} = {shown(value)} is not one of: {', '.join(map(repr, names))}"
     if "missing required field" in text:
         return f"{key} needs the key {text.split('`')[1]!r}"
-    return f"{key} = {value!r}: {text[0].lower()}{text[1:].replace('`', '')}"
+    return f"{key} = {shown(value)}: {text[0].lower()}{text[1:].replace('`', '')}"
 
 
 def _game_class(document: Mapping[str, Any]) -> Any:

@@ -16,6 +16,7 @@ from mccfr.policy import Policy, is_policy
 from mccfr.strategy import Strategy, pure_strategy, uniform_strategy
 from mccfr.training.averages import checkpoint_average
 from mccfr.training.rundir import CHECKPOINTS, Run, is_run, open_run
+from mccfr.training.state import state_problem
 from storage.checkpoint import Checkpoint, checkpoint_path, is_checkpoint, list_checkpoints, open_checkpoint
 
 
@@ -32,6 +33,8 @@ def find_checkpoint(run: Run, number: int | None) -> Checkpoint:
     checkpoint = open_checkpoint(checkpoint_path(root, numbers[-1] if number is None else number))
     if checkpoint.identity != run.identity:
         raise ValueError(f"{checkpoint.path} belongs to the run {checkpoint.identity}, and this is {run.identity}")
+    if (problem := state_problem(checkpoint.state)) is not None:
+        raise ValueError(f"{checkpoint.path}: {problem}")
     return checkpoint
 
 

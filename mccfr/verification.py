@@ -6,6 +6,7 @@ from abstraction.buckets import is_abstraction, verify_abstraction
 from mccfr.policy import is_policy, verify_policy
 from mccfr.training import records
 from mccfr.training.rundir import CHECKPOINTS, is_run, open_run
+from mccfr.training.state import state_problem
 from storage import checkpoint as checkpoints
 
 
@@ -17,7 +18,7 @@ def problems_of(path: Path) -> list[str]:
     if is_policy(path):
         return verify_policy(path)
     if checkpoints.is_checkpoint(path):
-        return checkpoints.verify(path)
+        return _problems_of_checkpoint(path)
     if is_run(path):
         return _problems_of_run(path)
     if is_abstraction(path):
@@ -25,6 +26,16 @@ def problems_of(path: Path) -> list[str]:
     raise ValueError(
         f"{path} is neither a run, a checkpoint, a policy nor an abstraction: give a directory that mccfr has made"
     )
+
+
+def _problems_of_checkpoint(path: Path) -> list[str]:
+    """Of its bytes, and of its state if a run wrote it (an abstraction's stages are checkpoints too)."""
+    problems = checkpoints.verify(path)
+    if problems:
+        return problems
+    found = checkpoints.open_checkpoint(path)
+    problem = state_problem(found.state) if "run_identity" in found.identity else None
+    return [f"{path.name}: {problem}"] if problem else []
 
 
 def _problems_of_run(path: Path) -> list[str]:
@@ -36,7 +47,7 @@ def _problems_of_run(path: Path) -> list[str]:
     root = run.path(CHECKPOINTS)
     for number in checkpoints.list_checkpoints(root):
         directory = checkpoints.checkpoint_path(root, number)
-        problems += checkpoints.verify(directory)
+        problems += _problems_of_checkpoint(directory)
     for name in records.JOURNALS:
         problems += records.problems(run.path(name))
     return problems

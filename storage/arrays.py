@@ -1,9 +1,8 @@
-"""Plain arrays written once for other programs: compressed, checksummed Zarr groups, HDF5 files and `.npy` files."""
+"""Plain arrays written once for other programs: compressed, checksummed Zarr groups and HDF5 files."""
 
 import importlib
-import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,21 +10,12 @@ import numpy as np
 
 from storage import durable
 from storage.formats import table_format
+from storage.json_files import read_json
 from storage.outputs import output
 from storage.schema import ArraySpec, validate_specs
 
 _HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 _ATTRIBUTE = "description"
-
-
-def npy_pieces(array: np.ndarray) -> Iterator[bytes | memoryview]:
-    """Yield the pieces of an array's `.npy` file (version 1.0, row-major, little endian), for `durable.write_file`."""
-    array = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
-    header = io.BytesIO()
-    np.lib.format.write_array_header_1_0(header, np.lib.format.header_data_from_array_1_0(array))
-    yield header.getvalue()
-    if array.size:
-        yield array.data.cast("B")
 
 
 def write_arrays(
@@ -74,10 +64,11 @@ def is_described(path: Path, format: str) -> bool:  # noqa: A002 - the name of t
     """Whether a Zarr group or HDF5 file is one that `write_arrays` wrote."""
     if format == "zarr":
         try:
-            content = json.loads((path / "zarr.json").read_bytes())
+            content = read_json(path / "zarr.json")
         except (OSError, ValueError):
             return False
-        return isinstance(content, dict) and _ATTRIBUTE in content.get("attributes", {})
+        attributes = content.get("attributes") if isinstance(content, dict) else None
+        return isinstance(attributes, dict) and _ATTRIBUTE in attributes
     if not path.is_file():
         return False
     with path.open("rb") as file:

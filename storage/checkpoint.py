@@ -19,8 +19,10 @@ import numpy as np
 
 from storage import durable
 from storage.formats import NotFiniteError, blocks, check_finite, table_format
+from storage.json_files import read_json
+from storage.listing import file_problem, file_problems, listed_files
 from storage.manifest import canonical_json, exact_json, read_manifest, write_manifest
-from storage.schema import ArraySpec, check_relative_name, specs_from_json, specs_to_json, validate_specs
+from storage.schema import ArraySpec, specs_from_json, specs_to_json, validate_specs
 
 FORMAT = "checkpoint"
 FORMAT_VERSION = 1
@@ -206,16 +208,18 @@ class Checkpoint:
             self.format: str = manifest["table_format"]
             self.content_hash: str = manifest["content_hash"]
             self.specs = specs_from_json(manifest["arrays"])
-            self.files = {
-                check_relative_name(name): (int(entry["length_bytes"]), int(entry["crc32c"]))
-                for name, entry in manifest["files"].items()
-            }
+            self.files = listed_files(manifest["files"])
             self._layout = table_format(self.format)
+            for value, kind in ((self.number, int), (self.identity, dict), (self.parents, dict)):
+                if type(value) is not kind:
+                    raise TypeError(f"{value!r} is not of the kind {kind.__name__}")
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"{path / _MANIFEST} is intact but not a checkpoint's: {error!r}") from error
         self._checked: set[str] = set()
         self._check_files([_STATE])
-        self.state: dict[str, Any] = json.loads((path / _STATE).read_bytes())
+        self.state: dict[str, Any] = read_json(path / _STATE)
+        if not isinstance(self.state, dict):
+            raise ValueError(f"{path / _STATE} holds a {type(self.state).__name__}; an object is needed")
 
     def _check_files(self, names: Iterable[str]) -> None:
         for name in names:
@@ -230,16 +234,7 @@ class Checkpoint:
         """Compare one file with the manifest, every byte of it; a sentence about what is wrong, or None."""
         if name not in self.files:
             return f"{name} is not in the manifest"
-        file, (length, checksum) = self.path / name, self.files[name]
-        if file.is_symlink() or not file.is_file():
-            return f"{name} is missing"
-        found = file.stat().st_size
-        if found != length:
-            return f"{name} has {found} bytes; the manifest states {length}"
-        found = durable.checksum_file(file)[1]
-        if found != checksum:
-            return f"{name} has checksum {found:08x}; the manifest states {checksum:08x}"
-        return None
+        return file_problem(self.path, name, self.files[name])
 
     def spec(self, name: str) -> ArraySpec:
         """Return the schema of one array; KeyError for an unknown name."""
@@ -276,8 +271,11 @@ class Checkpoint:
         with self._layout.open_array(self.path, spec, names) as array:
             if out is None:
                 out = np.empty(spec.shape, spec.numpy_dtype)
-            for block in blocks(spec.shape, array.chunks):
-                out[block] = array[block]
+            try:
+                for block in blocks(spec.shape, array.chunks):
+                    out[block] = array[block]
+            except (RuntimeError, LookupError, TypeError) as error:  # libraries have many words for bad data
+                raise OSError(f"checkpoint {self.path}: array {spec.name!r} cannot be read: {error!r}") from error
         return out
 
     def array_problem(self, spec: ArraySpec) -> str | None:
@@ -305,10 +303,13 @@ def open_checkpoint(path: Path) -> Checkpoint:
 
     Raises:
         FileNotFoundError: there is no manifest.
-        OSError: the manifest or the state is damaged.
-        ValueError: another format or format version; the message has both.
+        OSError: the manifest or the state is damaged, or one of them or the directory is a symbolic link.
+        ValueError: another format or format version, with both in the message; an intact manifest that is none, or a
+            state that is no JSON object.
     """
     path = Path(path)
+    if path.is_symlink():
+        raise OSError(f"checkpoint {path} is a symbolic link, which no part of a checkpoint may be")
     return Checkpoint(path, read_manifest(path / _MANIFEST, FORMAT, FORMAT_VERSION))
 
 
@@ -317,9 +318,8 @@ def verify(path: Path) -> list[str]:
 
     Returns:
         One sentence for each thing that is wrong: a manifest that is damaged or of another version, files that are
-        missing, extra, of another length or checksum, arrays that cannot be read, differ from the schema or hold cells
-        that are NaN or infinite.  Empty
-        for a sound checkpoint.
+        missing, extra, links, of another length or checksum, arrays that cannot be read, differ from the schema or
+        hold cells that are NaN or infinite.  Empty for a sound checkpoint.
     """
     path = Path(path)
     try:
@@ -329,7 +329,7 @@ def verify(path: Path) -> list[str]:
     problems = []
     if _NUMBER.fullmatch(path.name) and path.name != f"{checkpoint.number:06d}":
         problems.append(f"the directory is named {path.name} and the manifest states number {checkpoint.number}")
-    problems.extend(filter(None, map(checkpoint.file_problem, checkpoint.files)))
+    problems.extend(file_problems(path, checkpoint.files))
     problems.extend(_extra_entries(path, checkpoint.files))
     if not problems:
         problems.extend(filter(None, map(checkpoint.array_problem, checkpoint.specs)))

@@ -5,6 +5,7 @@ zarr and h5py are slow to import, so a format's module is loaded when a table of
 
 import importlib
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -18,6 +19,8 @@ from storage.schema import ArraySpec
 FORMATS = ("zarr", "hdf5")
 
 CHECKPOINT_CHUNK_BYTES = 4 << 20
+MOST_CHUNK_BYTES = 64 << 20
+"""Of a chunk that is read: far above any that is written, far below what could exhaust memory."""
 _CHUNKS_PER_BLOCK = 4
 
 
@@ -111,6 +114,26 @@ def check_finite(spec: ArraySpec, part: np.ndarray, corner: Sequence[int]) -> No
         raise NotFiniteError(
             spec, [int(first + at) for first, at in zip(corner, bad[0], strict=True)], float(part[tuple(bad[0])])
         )
+
+
+def check_chunks(spec: ArraySpec, chunks: Sequence[int], stored_bytes: int, ratio: int, where: Path) -> None:
+    """Compare what the chunks of a file would decode to with what is stored, before anything is decoded.
+
+    Args:
+        spec:         what the manifest states about the array
+        chunks:       shape of a chunk
+        stored_bytes: of all chunks, as they lie on the disk
+        ratio:        most that the compression can achieve
+        where:        the file
+
+    Raises:
+        OSError: there are too few bytes for the array, or one chunk is larger than any that is written.
+    """
+    chunk_bytes = math.prod(chunks) * spec.numpy_dtype.itemsize
+    if chunk_bytes > MOST_CHUNK_BYTES:
+        raise OSError(f"{where}: a chunk of {chunk_bytes:,} bytes; at most {MOST_CHUNK_BYTES:,} are allowed")
+    if stored_bytes * ratio < spec.nbytes:
+        raise OSError(f"{where}: {stored_bytes} stored bytes of array {spec.name!r} cannot hold {spec.nbytes} bytes")
 
 
 def chunk_of(array: np.ndarray, spec: ArraySpec, shape: Sequence[int], position: Sequence[int]) -> np.ndarray[Any, Any]:

@@ -24,7 +24,7 @@ import h5py
 import numpy as np
 
 from storage import durable
-from storage.formats import CHECKPOINT_CHUNK_BYTES, check_layout, chunk_of
+from storage.formats import CHECKPOINT_CHUNK_BYTES, check_chunks, check_layout, chunk_of
 from storage.mapping import HUGE_PAGE_BYTES, Region
 from storage.schema import ArraySpec, split_at_chunks
 from storage.threads import ordered
@@ -200,6 +200,28 @@ def files_of(spec: ArraySpec, files: Sequence[str]) -> list[str]:
     return [name for name in files if name == TABLES]
 
 
+def _own_dataset(file: Any, name: str, path: Path) -> Any:
+    """The dataset, if all of it is in this file: the manifest's checksum says nothing of others.
+
+    External and soft links lead elsewhere, and so do virtual datasets and external raw files, neither of which has
+    chunks.  `OSError` for all of them, and where there is no dataset.
+    """
+    parts = name.split("/")
+    for depth in range(1, len(parts) + 1):
+        place = "/".join(parts[:depth])
+        link = file.get(place, getlink=True)
+        if link is None:
+            raise OSError(f"{path} has no array {name!r}")
+        if not isinstance(link, h5py.HardLink):
+            raise OSError(f"{path}: {place} in it is no hard link, and checkpoints have no others")
+    dataset = file[name]
+    if not isinstance(dataset, h5py.Dataset):
+        raise OSError(f"{path} has no array {name!r}")
+    if dataset.chunks is None:
+        raise OSError(f"{path}: array {name!r} is not stored in chunks of this file, as those of checkpoints are")
+    return dataset
+
+
 @contextlib.contextmanager
 def open_array(directory: Path, spec: ArraySpec, files: Sequence[str]) -> Iterator[Any]:
     """Open one array of a checkpoint for reading by slices.
@@ -211,17 +233,13 @@ def open_array(directory: Path, spec: ArraySpec, files: Sequence[str]) -> Iterat
 
     Raises:
         ValueError: shape or dtype differ from the manifest's.
-        OSError: the file is not in the manifest, has no such array or cannot hold its cells.
+        OSError: the file is not in the manifest, has no such array in chunks of its own, or cannot hold its cells.
     """
     path = directory / TABLES
     if TABLES not in files:
         raise OSError(f"{path} is missing from the manifest")
     with h5py.File(path, "r") as file:
-        dataset = file.get(spec.name)
-        if not isinstance(dataset, h5py.Dataset):
-            raise OSError(f"{path} has no array {spec.name!r}")
+        dataset = _own_dataset(file, spec.name, path)
         check_layout(spec, dataset.shape, dataset.dtype, path)
-        stored = dataset.id.get_storage_size()
-        if stored * _DEFLATE_RATIO < spec.nbytes:
-            raise OSError(f"{path}: {stored} stored bytes of array {spec.name!r} cannot hold {spec.nbytes} bytes")
+        check_chunks(spec, dataset.chunks, dataset.id.get_storage_size(), _DEFLATE_RATIO, path)
         yield dataset

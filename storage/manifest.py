@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from storage import durable
+from storage.json_files import parse_json, read_bounded
 
 _HASH = "content_hash"
 _OWN_FIELDS = ("format", "format_version", _HASH)
@@ -83,18 +84,21 @@ def read_manifest(path: Path, format_name: str, format_version: int, older: Coll
 
     Raises:
         FileNotFoundError: there is no such file.
-        OSError: the file is damaged.
+        OSError: the file is damaged, or a symbolic link.
         ValueError: an intact manifest has another format or version; the message has both.
     """
-    data = path.read_bytes()
+    if path.is_symlink():
+        raise OSError(f"{path} is a symbolic link, which a manifest may not be: its files would not be what it states")
     try:
-        content = json.loads(data)
+        data = read_bounded(path)
+        content = parse_json(data, path)
         stated = content.pop(_HASH)
         intact = stated == content_hash(content) and data == exact_json({**content, _HASH: stated}, "manifest")
-    except (ValueError, KeyError, AttributeError, TypeError):
-        intact = False
+        problem = "its content does not match its own checksum"
+    except (ValueError, KeyError, AttributeError, TypeError) as error:
+        intact, problem = False, str(error) if isinstance(error, ValueError) else "it is no manifest"
     if not intact:
-        raise OSError(f"{path} is damaged: its content does not match its own checksum")
+        raise OSError(f"{path} is damaged: {problem}")
     found = content.get("format")
     if found != format_name:
         raise ValueError(f"{path} has format {found!r}; expected {format_name!r}")

@@ -24,7 +24,8 @@ from numcodecs.zstd import Zstd  # type: ignore[import-untyped]
 from zarr.codecs import Crc32cCodec, ZstdCodec
 
 from storage import durable
-from storage.formats import CHECKPOINT_CHUNK_BYTES, check_layout, chunk_of
+from storage.formats import CHECKPOINT_CHUNK_BYTES, check_chunks, check_layout, chunk_of
+from storage.json_files import read_json
 from storage.mapping import Region
 from storage.schema import ArraySpec, split_at_chunks
 from storage.threads import ordered
@@ -32,6 +33,8 @@ from storage.threads import ordered
 TABLES = "tables.zarr"
 
 _LEVEL = 1
+_METADATA_BYTES = 1 << 20  # of an array's zarr.json, generously
+_ZSTD_RATIO = 1 << 15  # a block of one repeated byte: 128 kB in four
 _INNER_CHUNK_BYTES = 1 << 20
 _INDEX_ENTRY_BYTES = 16
 
@@ -223,19 +226,29 @@ def open_array(directory: Path, spec: ArraySpec, files: Sequence[str]) -> Iterat
 
     Raises:
         ValueError: shape or dtype differ from the manifest's.
-        OSError: the manifest lacks a chunk; zarr would read it as zeros.
+        OSError: the metadata is no array's, the manifest lacks a chunk, which zarr would read as zeros, or the chunks
+            are too short for what they should hold.
     """
     path = directory / TABLES / spec.name
-    array = zarr.open_array(path, mode="r", zarr_format=3)
+    try:
+        read_json(path / "zarr.json", _METADATA_BYTES)
+        array = zarr.open_array(path, mode="r", zarr_format=3)
+    except (ValueError, LookupError, TypeError, AttributeError, RuntimeError) as error:
+        raise OSError(f"{path} holds no array that can be read: {error}") from error
     check_layout(spec, array.shape, array.dtype, path)
+    if array.shards is not None:
+        raise OSError(f"{path} is stored in shards, and checkpoints have none")
     listed = set(files_of(spec, files))
     grid = [range(-(-length // width)) for length, width in zip(array.shape, array.chunks, strict=True)]
     if math.prod(map(len, grid)) > len(listed):
         raise OSError(
             f"{path}: {math.prod(map(len, grid))} chunks are needed and the manifest lists {len(listed)} files"
         )
+    stored = 0
     for position in itertools.product(*grid):
         key = array.metadata.encode_chunk_key(position)
         if f"{TABLES}/{spec.name}/{key}" not in listed:
             raise OSError(f"{path}: chunk {key} is missing from the manifest")
+        stored += (path / key).stat().st_size
+    check_chunks(spec, array.chunks, stored, _ZSTD_RATIO, path)
     yield array

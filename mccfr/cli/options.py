@@ -8,6 +8,8 @@ from typing import Any
 
 import rich_click as click
 
+from mccfr.config_limits import MOST_COUNT, MOST_NUMBER, shown
+
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -21,7 +23,10 @@ class Duration(click.ParamType[float]):
         match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", str(value))
         if match is None:
             raise click.BadParameter(f"{value!r} is not a length of time; write 90, 90s, 10m, 1.5h or 7d", ctx, param)
-        return float(match[1]) * _UNITS[match[2]]
+        seconds = float(match[1]) * _UNITS[match[2]]
+        if seconds > MOST_NUMBER:
+            raise click.BadParameter(f"{shown(value)} is too long; at most {MOST_NUMBER:g} s are allowed", ctx, param)
+        return seconds
 
 
 class Count(click.ParamType[int]):
@@ -35,8 +40,8 @@ class Count(click.ParamType[int]):
             number = float(value) if re.search("[eE.]", str(value)) else int(str(value))
         except ValueError:
             number = -1
-        if number < 0 or number != int(number):
-            text = f"{value!r} is not a whole number of at least 0, such as 1000000, 1_000_000 or 1e6"
+        if not 0 <= number <= MOST_COUNT or number != int(number):
+            text = f"{shown(value)} is not a whole number from 0 to 10^18, such as 1000000, 1_000_000 or 1e6"
             raise click.BadParameter(text, ctx, param)
         return int(number)
 

@@ -27,10 +27,12 @@ from mccfr.config import GameConfig, GoofspielGame, KuhnGame, LeducGame, OpenSpi
 from mccfr.export.openspiel_walk import Walk
 from mccfr.policy.source import PolicySource
 from storage import durable
+from storage.json_files import read_json
 from storage.outputs import output
 
 FORMAT, FORMAT_VERSION = "openspiel-policy", 1
 _FOLD, _CALL, _RAISE = 0, 1, 2
+_MAX_BYTES = 1 << 31
 _FIRST_BYTES = json.dumps({"format": FORMAT})[:-1].encode()
 
 
@@ -161,8 +163,8 @@ def load_policy(path: Path) -> Any:
     import pyspiel
     from open_spiel.python.policy import TabularPolicy
 
-    document = json.loads(path.read_bytes())
-    found = (document.get("format"), document.get("format_version"))
+    document = read_json(path, _MAX_BYTES)
+    found = (document.get("format"), document.get("format_version")) if isinstance(document, dict) else (None, None)
     if found != (FORMAT, FORMAT_VERSION):
         raise ValueError(f"{path} has format {found[0]!r}, version {found[1]}; expected {FORMAT!r}, {FORMAT_VERSION}")
     policy = TabularPolicy(pyspiel.load_game(document["game"]))

@@ -16,7 +16,14 @@ import numpy.typing as npt
 
 from mccfr.tree import DECISION, NO_PARENT, NO_PLAYER, NO_SLOT, TERMINAL, CompiledTree, TreeArrays
 
-MAX_NODES = 20_000_000  # a menu that spans more is a mistake, or needs a limit on bets
+MAX_NODES = 10_000_000
+"""A node takes about 300 bytes while a tree is compiled and looked at: 3 GB.  runs/hunl-large.toml has 298,498."""
+MAX_BETS = 1_000
+"""On one street.  Two streets of so many bets have three million nodes; a game that never ends would have no other."""
+MAX_STREETS = 63
+"""Blocks, two for each street, are numbered in int8."""
+MAX_CHIPS = 1e15
+"""Put in by a player: below it whole numbers and halves are exact in float64."""
 
 
 class BettingState(NamedTuple):
@@ -162,8 +169,6 @@ class _Builder:
         self.run_out = [any(rules.deals_board(later) for later in streets[street + 1 :]) for street in streets]
 
     def add(self, label: str) -> int:
-        if len(self.label) >= MAX_NODES:
-            raise ValueError(f"the betting tree has more than {MAX_NODES:,} nodes: limit the bets or offer fewer sizes")
         self.label.append(label)
         return len(self.label) - 1
 
@@ -189,14 +194,32 @@ class _Builder:
                 self.end_touched.append(1 + self.run_out[state.street])
             else:
                 children.append((call, after_call))
-        if state.to_call < rules.stack:
-            for target in rules.raise_targets(state):
-                children.append((self.add(self.label_of_raise(target)), raised(state, target)))
+        targets = rules.raise_targets(state) if state.to_call < rules.stack else ()
+        self.check_size(state, targets)
+        for target in targets:
+            children.append((self.add(self.label_of_raise(target)), raised(state, target)))
         self.node.append(node)
         self.block.append(2 * state.street + state.player)
         self.count.append(len(self.label) - first)
         self.touched.append(1 + state.dealt)
         return children
+
+    def check_size(self, state: BettingState, targets: Sequence[float]) -> None:
+        """Raise `ValueError` where the raises of a decision make the tree too large, or are none."""
+        advice = "lower raises, max_raises or game.menu's max_bets, or offer fewer sizes"
+        nodes = len(self.label) + len(targets)
+        if nodes > MAX_NODES:
+            raise ValueError(f"the betting tree has at least {nodes:,} nodes; {MAX_NODES:,} are allowed: {advice}")
+        if len(targets) and state.bets >= MAX_BETS:
+            raise ValueError(
+                f"the betting tree has at least {state.bets + 1:,} bets on one street, and so {nodes:,} nodes or more; "
+                f"{MAX_BETS:,} bets are allowed: {advice}"
+            )
+        if len(targets) and not state.to_call < targets[0] <= targets[-1] <= MAX_CHIPS:
+            raise ValueError(
+                f"a raise from {state.to_call:g} to {targets[0]:g} .. {targets[-1]:g} chips is not allowed: it must "
+                f"add something that float64 can tell, and stay below {MAX_CHIPS:g} chips: change the sizes of bets"
+            )
 
     def compiled(self) -> CompiledTree:
         """The records of all nodes.  Children are numbered in order of expansion, which is that of the rows too."""
@@ -236,8 +259,11 @@ class _Builder:
 def build_tree(rules: BettingRules) -> CompiledTree:
     """The public betting tree of `rules` (general records, siblings contiguous, depth-first order).
 
-    Raises `ValueError` if it grows beyond MAX_NODES.
+    Raises `ValueError`, while it grows, beyond MAX_NODES nodes or MAX_BETS bets on a street, with both numbers; for
+    more than MAX_STREETS streets, and where a raise adds nothing or leaves the range of exact chips.
     """
+    if rules.streets > MAX_STREETS:
+        raise ValueError(f"the game has {rules.streets:,} streets; {MAX_STREETS} are allowed")
     builder = _Builder(rules)
     todo = [(0, rules.start())]
     while todo:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from abstraction.jit import njit
 from mccfr.deal import NO_BUCKET, CardModel, card_masks
 from mccfr.games.game import Game
-from mccfr.games.history_tree import MAX_HISTORIES
+from mccfr.games.history_tree import MAX_HISTORIES, most_histories
 from mccfr.hands import card_names
 from mccfr.tree import CHANCE, DECISION, NO_PARENT, NO_PLAYER, NO_SLOT, TERMINAL, CompiledTree, TreeArrays
 
@@ -262,8 +262,9 @@ def expand(game: Game, *, max_histories: int = MAX_HISTORIES) -> ExpandedGame:
     tree, nodes = _deal_tree(dealer)
     layout, dealt = _layout(game, cards, tree, np.array([deal.level for deal in nodes]))
     histories = _count(game, layout, np.bincount([deal.level for deal in nodes]))
-    if histories > max_histories:
-        raise ValueError(f"{game.name} has {histories:,} histories when expanded, more than {max_histories:,} allowed")
+    allowed = most_histories(max_histories)
+    if histories > allowed:
+        raise ValueError(f"{game.name} has {histories:,} histories when expanded, more than {allowed:,} allowed")
     records = _new_records(histories)
     written = _fill(game.tree.arrays, tree, layout, records, np.zeros((_most_waiting(game, tree), 4), np.int32))
     if written != histories:

@@ -12,11 +12,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mccfr.tree import CHANCE, DECISION, NO_PARENT, NO_PLAYER, NO_SLOT, TERMINAL, CompiledTree, TreeArrays
+from storage.space import available_memory_bytes
 
 MAX_HISTORIES = 100_000_000
 MAX_NAME_BYTES = 1 << 30  # games that print whole transcripts would fill the memory long before MAX_HISTORIES
+_MEMORY_SHARE = 0.8  # of what is available: the rest is for the tables and for others
 HISTORY_BYTES = 180
 """Memory that one history takes, at most: its record, its share of the infosets' names, a traversal's scratch."""
+
+
+def most_histories(wanted: int = MAX_HISTORIES) -> int:
+    """Histories that may be compiled: at most `wanted` and MAX_HISTORIES, and what 80 % of the free memory holds."""
+    return min(wanted, MAX_HISTORIES, int(_MEMORY_SHARE * available_memory_bytes()) // HISTORY_BYTES)
 
 
 class Decision(NamedTuple):
@@ -127,9 +134,11 @@ def build_history_tree(
     max_histories  chance and terminals included; counting stops there
     name           of the game, for messages
 
-    Raises `ValueError` beyond `max_histories` or MAX_NAME_BYTES of infoset names, where a player lacks perfect recall,
-    where the actions of an infoset differ, and where a decision or a chance node has no children.
+    Raises `ValueError` beyond `max_histories` (and what `most_histories` makes of it) or MAX_NAME_BYTES of infoset
+    names, where a player lacks perfect recall, where the actions of an infoset differ, and where a decision or a chance
+    node has no children.
     """
+    allowed = most_histories(max_histories)
     records = _Records()
     players = (_Infosets(0, name), _Infosets(1, name))
     records.add(NO_PARENT, ("",), (1.0,))
@@ -143,9 +152,10 @@ def build_history_tree(
         count = len(found.labels)
         if not count:
             raise ValueError(f"{name} has a history without actions or outcomes that is not terminal")
-        if len(records.kind) + count > max_histories:
+        if len(records.kind) + count > allowed:
             raise ValueError(
-                f"{name} has more than {max_histories:,} histories, the most allowed: take a smaller game or allow more"
+                f"{name} has at least {len(records.kind) + count:,} histories; {allowed:,} are allowed "
+                f"({'by the memory available' if allowed < max_histories else 'at most'}): take a smaller game"
             )
         if isinstance(found, Chance):
             first = records.open(node, CHANCE, found.labels, found.probabilities)

@@ -12,7 +12,8 @@ from math import floor, inf
 from typing import NamedTuple
 
 from mccfr.config import Menu, PlayerMenu, StreetMenu
-from mccfr.games.betting import BettingState
+from mccfr.config_limits import shown
+from mccfr.games.betting import MAX_CHIPS, BettingState
 
 STREET_NAMES = ("preflop", "flop", "turn", "river")
 PLAYER_NAMES = ("big_blind", "button")
@@ -62,9 +63,11 @@ def parse_size(text: str, key: str) -> Size:
     match = _SIZE.fullmatch(text)
     if not match or float(match[1]) <= 0:
         raise ValueError(
-            f"{key}: bet size {text!r} is not allowed: it must be a number above 0 with p, x, bb or nothing behind it, "
-            "or 'allin'"
+            f"{key}: bet size {shown(text)} is not allowed: it must be a number above 0 with p, x, bb or nothing "
+            "behind it, or 'allin'"
         )
+    if float(match[1]) > MAX_CHIPS:
+        raise ValueError(f"{key}: bet size {shown(text)} is not allowed: numbers are at most {MAX_CHIPS:g}")
     return Size(float(match[1]), match[2] or "")
 
 

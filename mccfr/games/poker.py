@@ -5,12 +5,13 @@ Ankenman & Chen 2006, "The Mathematics of Poker" (half-street AKQ and clairvoyan
 """
 
 from collections.abc import Callable, Sequence
+from math import isfinite
 
 import numpy as np
 
 from mccfr.config import AkqGame, ClairvoyanceGame, KuhnGame, LeducGame, PokerGame
 from mccfr.deal import CardModel
-from mccfr.games.betting import BettingRules, BettingState, build_tree
+from mccfr.games.betting import MAX_STREETS, BettingRules, BettingState, build_tree
 from mccfr.games.game import Game
 from mccfr.games.small_deck import small_deck
 
@@ -91,7 +92,9 @@ def _no_limit_targets(config: PokerGame, streets: int) -> Targets:
         raise ValueError(
             f"game: no-limit poker takes no raise_sizes, and max_raises only one for each of {streets} streets"
         )
-    if config.stack != int(config.stack):
+    if config.max_raises and min(config.max_raises) < 0:
+        raise ValueError(f"game.max_raises = {list(config.max_raises)} is not allowed: numbers must be at least 0")
+    if not isfinite(config.stack) or config.stack != int(config.stack):
         raise ValueError(
             f"game.stack = {config.stack}: no-limit poker, where every whole amount is a raise, needs a whole stack"
         )
@@ -124,6 +127,8 @@ def clairvoyance(config: ClairvoyanceGame) -> Game:
             f"pot = {config.pot}: "
             "streets must be at least 1, bet and pot above 0, probability between 0 and 1"
         )
+    if config.streets > MAX_STREETS:
+        raise ValueError(f"game.streets = {config.streets:,} is not allowed: a game has at most {MAX_STREETS} streets")
     half = config.pot / 2
 
     def targets(state: BettingState) -> list[float]:

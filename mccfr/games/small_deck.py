@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import combinations, permutations
+from itertools import accumulate, combinations, permutations
+from math import comb, factorial
 
 import numpy as np
 
@@ -12,6 +13,10 @@ from mccfr.deal import NO_BUCKET, CardModel
 
 _RANKS = "23456789TJQKA"
 _SUITS = "cdhs"
+MAX_CELLS = 5_000_000
+"""Pairs of hand and board over all streets; each takes about 400 bytes while it is numbered: 2 GB."""
+MAX_STEPS = 20_000_000
+"""The same, times the renamings of suits that are tried for each: minutes."""
 Boards = list[tuple[tuple[int, ...], ...]]  # each board as one tuple of cards for each street
 
 
@@ -38,6 +43,7 @@ def small_deck(
         raise ValueError(
             f"a deck of {ranks} ranks and {suits} suits: 2 to 13 ranks, 1 to 4 suits, and {needed} cards are needed"
         )
+    _check_size(deck, suits, hole_cards, board_cards, merge_suits)
     letters = names or rank_names(ranks)
     hands = [tuple(int(c) for c in hand if c >= 0) for hand in hand_cards(deck, hole_cards)]
     boards, parents = _boards(deck, board_cards)
@@ -54,6 +60,22 @@ def small_deck(
         [np.stack([b, b]) for b in bucket],
         np.array([[b.max() + 1] * 2 for b in bucket], np.int64),
     )
+
+
+def _check_size(deck: int, suits: int, hole_cards: int, board_cards: Sequence[int], merge_suits: bool) -> None:
+    """Raise `ValueError`, before anything is listed, where boards and hands are too many to list them."""
+    boards, street_boards = 1, []
+    for dealt, before in zip(board_cards, accumulate(board_cards, initial=0), strict=False):
+        boards *= comb(deck - before, dealt)
+        street_boards.append(boards)
+    cells = comb(deck, hole_cards) * sum(street_boards)
+    steps = cells * (factorial(suits) if merge_suits else 1)
+    if cells > MAX_CELLS or steps > MAX_STEPS:
+        raise ValueError(
+            f"a deck of {deck} cards with {hole_cards} in a hand and {list(board_cards)} on the board has {cells:,} "
+            f"pairs of hand and board ({steps:,} with suits renamed); {MAX_CELLS:,} ({MAX_STEPS:,}) are allowed: take "
+            "fewer ranks, suits or board cards, or a hold'em game with an [abstraction]"
+        )
 
 
 def _card_name(card: int, suits: int, letters: str) -> str:

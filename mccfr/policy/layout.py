@@ -24,17 +24,26 @@ so that the bucket of a hand is deck_buckets_streetS[row, deck_hole_permutation[
 """
 
 from collections.abc import Mapping
+from math import comb
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.boards import board_classes, board_tables
-from abstraction.cards import CARD_COUNT, card_text
+from abstraction.boards import BOARD_COUNTS, board_classes, board_tables
+from abstraction.cards import CARD_COUNT, COMBO_COUNT, card_text
 from mccfr.deal import CardModel
 from mccfr.games.game import Game
 from mccfr.games.holdem_deck import HoldemDeck
 from mccfr.hands import card_names
+from mccfr.policy.checks import (
+    MetaFields,
+    check_cards,
+    check_deck_buckets,
+    check_location,
+    check_permutations,
+    check_tree,
+)
 from mccfr.tree import CompiledTree, TreeArrays
 
 DECK = "deck_"
@@ -123,30 +132,61 @@ def _card_numbering(game: Game) -> dict[str, Any] | None:
     }
 
 
-def rebuild_game(meta: Mapping[str, Any], arrays: Arrays, texts: Texts) -> Game:
-    """The game of a policy directory; `ValueError` or `KeyError` where arrays are missing or do not fit each other."""
-    nodes = len(texts["tree_label"])
-    for name, dtype in (*_TREE_DTYPES.items(), ("parent", np.dtype(np.int32))):
-        array = arrays[f"tree_{name}"]
-        if array.shape != (nodes,) or array.dtype != dtype:
-            raise ValueError(
-                f"tree_{name}.npy has shape {array.shape} of {array.dtype}; {(nodes,)} of {dtype} is needed"
-            )
+def rebuild_game(meta: MetaFields, arrays: Arrays, texts: Texts, *, check: bool = True) -> Game:
+    """The game of a policy directory.
+
+    check  False: tables of a whole deck's buckets are taken as they are; small arrays are always looked at
+
+    Raises `ValueError`, with the file's name, where arrays are missing, do not fit each other or are out of range.
+    """
+    labels = _text(texts, "tree_label")
+    nodes = (len(labels),)
+    fields = [_array(arrays, f"tree_{name}", nodes, dtype) for name, dtype in _TREE_DTYPES.items()]
+    names = None
+    if "infosets_player0" in texts:
+        names = _text(texts, "infosets_player0"), _text(texts, "infosets_player1")
     tree = CompiledTree(
-        TreeArrays(*(arrays[f"tree_{name}"] for name in TreeArrays._fields)),
-        arrays["tree_parent"],
-        texts["tree_label"],
-        meta["streets"],
-        np.array([block["slots"] for block in meta["blocks"]], np.int64),
-        np.array([block["rows"] for block in meta["blocks"]], np.int64),
-        (texts["infosets_player0"], texts["infosets_player1"]) if "infosets_player0" in texts else None,
+        TreeArrays(*fields),
+        _array(arrays, "tree_parent", nodes, np.dtype(np.int32)),
+        labels,
+        meta.streets,
+        np.array([block.slots for block in meta.blocks], np.int64),
+        np.array([block.rows for block in meta.blocks], np.int64),
+        names,
     )
+    check_tree(tree)
+    if names is not None and [len(own) for own in names] != tree.row_count[:2].tolist():
+        raise ValueError(f"infosets_player0.json and infosets_player1.json do not have {tree.row_count[:2]} names")
     cards: CardModel | HoldemDeck | None = None
     if "cards_reach" in arrays:
-        cards = _rebuild_cards(meta["streets"], arrays, texts["cards_hand_names"])
-    elif meta.get("board_cards"):
-        cards = _rebuild_deck(meta, arrays)
-    return Game(meta["name"], tree, cards, meta["offset_chips"], meta["big_blind_chips"], meta["pot_chips"])
+        cards = _rebuild_cards(meta.streets, arrays, _text(texts, "cards_hand_names"))
+        check_cards(cards)
+    elif meta.board_cards:
+        cards = _rebuild_deck(meta, arrays, check)
+    game = Game(meta.name, tree, cards, meta.offset_chips, meta.big_blind_chips, meta.pot_chips)
+    if game.buckets.tolist() != [block.buckets for block in meta.blocks]:
+        raise ValueError(f"{META} does not state the buckets {game.buckets.tolist()} of its cards")
+    return game
+
+
+def _array(arrays: Arrays, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    array = _present(arrays, name)
+    if array.shape != shape or array.dtype != dtype:
+        raise ValueError(f"{name}.npy has shape {array.shape} of {array.dtype}; {shape} of {dtype} is needed")
+    return array
+
+
+def _present(arrays: Arrays, name: str) -> npt.NDArray[Any]:
+    if name not in arrays:
+        raise ValueError(f"{name}.npy is missing from {META}")
+    return arrays[name]
+
+
+def _text(texts: Mapping[str, Any], name: str) -> list[str]:
+    found = texts.get(name)
+    if not isinstance(found, list) or not all(isinstance(text, str) for text in found):
+        raise ValueError(f"{name}.json is missing from {META}, or is no list of texts")
+    return found
 
 
 def _deck_arrays(deck: HoldemDeck) -> Arrays:
@@ -161,28 +201,33 @@ def _deck_arrays(deck: HoldemDeck) -> Arrays:
     return arrays | {f"{DECK}hole_permutation": locate.hole_permutation}
 
 
-def _rebuild_deck(meta: Mapping[str, Any], arrays: Arrays) -> HoldemDeck:
-    tables = [arrays[f"{DECK}buckets_street{street}"] for street in range(meta["streets"])]
-    buckets = np.array([block["buckets"] for block in meta["blocks"]], np.int64).reshape(-1, 2)
-    return HoldemDeck(tuple(meta["board_cards"]), buckets, lambda: tables)
+def _rebuild_deck(meta: MetaFields, arrays: Arrays, check: bool) -> HoldemDeck:
+    dealt = tuple(meta.board_cards or ())
+    if len(dealt) != meta.streets or min(dealt) < 0 or any(sum(dealt[:n]) not in (0, 3, 4, 5) for n in range(1, 5)):
+        raise ValueError(f"{META} has board_cards {list(dealt)}, which are not those of {meta.streets} streets")
+    tables = [_present(arrays, f"{DECK}buckets_street{street}") for street in range(meta.streets)]
+    buckets = np.array([block.buckets for block in meta.blocks], np.int64).reshape(-1, 2)
+    deck = HoldemDeck(dealt, buckets, lambda: tables)
+    for street, table in enumerate(tables):
+        name, cards = f"{DECK}buckets_street{street}.npy", deck.cards_on(street)
+        if table.shape != (BOARD_COUNTS.get(cards, 1), COMBO_COUNT):
+            raise ValueError(f"{name} has shape {table.shape}, which is not that of boards of {cards} cards")
+        if check:
+            check_deck_buckets(name, table, cards, int(buckets[street].min()))
+            if cards:
+                location = f"{DECK}location_{cards}"
+                boards = (comb(CARD_COUNT, cards),)
+                check_location(f"{location}.npy", _array(arrays, location, boards, np.dtype(np.int32)), cards)
+    check_permutations(f"{DECK}hole_permutation.npy", _present(arrays, f"{DECK}hole_permutation"))
+    return deck
 
 
 def _rebuild_cards(streets: int, arrays: Arrays, names: list[str]) -> CardModel:
     boards, parents, bucket = (
-        [arrays[f"cards_{name}_street{street}"] for street in range(streets)]
+        [_present(arrays, f"cards_{name}_street{street}") for street in range(streets)]
         for name in ("board_cards", "board_parent", "bucket")
     )
-    for street, numbers in enumerate(bucket):
-        expected = (2, len(boards[street]), len(names))
-        if numbers.shape != expected:
-            raise ValueError(f"cards_bucket_street{street}.npy has shape {numbers.shape}; {expected} is needed")
-    return CardModel(
-        arrays["cards_hand_cards"],
-        names,
-        arrays["cards_reach"],
-        boards,
-        parents,
-        arrays["cards_strength"],
-        bucket,
-        arrays["cards_buckets"],
+    hand_cards, reach, strength, buckets = (
+        _present(arrays, f"cards_{name}") for name in ("hand_cards", "reach", "strength", "buckets")
     )
+    return CardModel(hand_cards, names, reach, boards, parents, strength, bucket, buckets)

@@ -1,7 +1,7 @@
 """Reading a policy directory: rows of probabilities by mapped lookup, and the game rebuilt from its own arrays."""
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +9,17 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.games.game import Game
-from mccfr.policy.layout import DECK, FORMAT, FORMAT_VERSION, META, rebuild_game
-from mccfr.policy.quantise import TOTALS, dequantise
+from mccfr.policy.checks import MetaFields, check_meta, row_problem
+from mccfr.policy.layout import DECK, FORMAT, FORMAT_VERSION, META, block_file, rebuild_game
+from mccfr.policy.quantise import dequantise
 from mccfr.policy.source import place
 from mccfr.strategy import Strategy, row_starts
-from storage import durable
+from storage.json_files import read_json
+from storage.listing import file_problems, listed_files
 from storage.manifest import read_manifest
-from storage.schema import check_relative_name
+from storage.npy import read_npy
+
+_MAX_TEXT_BYTES = 1 << 31  # of a list of labels or infosets' names
 
 
 class Policy:
@@ -36,6 +40,7 @@ class Policy:
     ) -> None:
         self.path, self.meta, self.game = path, meta, game
         self._shares, self._weights = shares, weights
+        self._rows_checked = False
         self._total = int(meta["quantisation"]["total"])
         arrays = game.tree.arrays
         # Gathered once, because four look-ups of single cells cost as much as all the rest of one.
@@ -51,42 +56,61 @@ class Policy:
         return list(place(self.game, node, bucket))
 
     @classmethod
-    def open(cls, path: Path) -> "Policy":
-        """Open a policy: every length is checked, and every byte but those of the tables.
+    def open(cls, path: Path, *, check: bool = True) -> "Policy":
+        """Open a policy.
 
-        Raises `FileNotFoundError` where there is no policy or a file is missing, `OSError` where one is damaged,
-        `ValueError` for another format or version (with both in the message) and for arrays that do not fit.
+        check  True: length and checksum of every file, and the sum of every row, are compared, which reads all of it
+               once.  False, for programs that open one policy often: of the tables of probabilities, weights and a
+               deck's buckets only the lengths, so that opening takes no longer for large ones; look-ups then refuse a
+               row that does not sum to its total, and nothing else of those tables is noticed.
+
+        Raises `FileNotFoundError` where there is no policy or a file is missing, `OSError` where one is damaged or a
+        link, `ValueError` for another format or version (with both in the message) and for arrays that do not fit;
+        every message names the file.
         """
         path = Path(path)
         meta = _read_meta(path)
-        try:
-            return cls._open(path, meta)
-        except (KeyError, TypeError, AttributeError, IndexError) as error:
-            raise ValueError(f"{path} is intact but not a policy that can be read: {error!r}") from error
+        with _named(path):
+            fields, files = check_meta(meta), listed_files(meta.get("files"))
+            unread = [name for name in files if name in fields.tables or name.startswith(DECK)]
+            for problem in file_problems(path, files, () if check else unread):
+                kind = FileNotFoundError if problem.endswith("is missing") else OSError
+                raise kind(f"policy {path} is damaged: {problem}; export it again")
+            policy = cls._read(path, meta, fields, check=check)
+        for problem in policy.row_problems() if check else ():
+            raise OSError(f"policy {path} is damaged: {problem}; export it again")
+        policy._rows_checked = check
+        return policy
 
     @classmethod
-    def _open(cls, path: Path, meta: Mapping[str, Any]) -> "Policy":
-        dtype, tables = meta["quantisation"]["dtype"], set(_table_names(meta))
-        mapped = {name for name in meta["files"] if name.startswith(DECK)}
-        if TOTALS.get(dtype) != meta["quantisation"]["total"]:
-            raise ValueError(f"{path / META} has the quantisation {meta['quantisation']}, which is unknown here")
-        for name in meta["files"]:
-            _refuse(path, file_problem(path, meta, name, content=name not in tables | mapped))
+    def _read(cls, path: Path, meta: Mapping[str, Any], fields: MetaFields, *, check: bool) -> "Policy":
+        """A policy whose files are what `meta` states; `check` as in `rebuild_game`."""
         arrays, texts = {}, {}
-        for name in set(meta["files"]) - tables:
+        for name in set(meta["files"]) - fields.tables:
             stem, _, ending = name.rpartition(".")
             if ending == "npy":
-                array = np.load(path / name, mmap_mode="r" if name in mapped else None)
-                arrays[stem] = np.asarray(array)
+                arrays[stem] = read_npy(path / name, mapped=name.startswith(DECK))
             else:
-                texts[stem] = json.loads((path / name).read_bytes())
-        game = rebuild_game(meta, arrays, texts)
+                texts[stem] = read_json(path / name, _MAX_TEXT_BYTES)
+        game = rebuild_game(fields, arrays, texts, check=check)
         shares, weights = [], []
-        for block in meta["blocks"]:
-            buckets, rows, slots = block["buckets"], block["rows"], block["slots"]
-            shares.append(_map(path, block["probability"], (buckets, slots), np.dtype(dtype)))
-            weights.append(_map(path, block["weight"], (buckets, rows), np.dtype(np.float32)))
+        for number, block in enumerate(fields.blocks):
+            for name, kind in ((block.probability, "probability"), (block.weight, "weight")):
+                if name is not None and (name != block_file(kind, number) or name not in meta["files"]):
+                    raise ValueError(f"{META} does not list {name} as the {kind} file of block {number}")
+            dtype = np.dtype(fields.quantisation.dtype)
+            shares.append(_map(path, block.probability, (block.buckets, block.slots), dtype))
+            weights.append(_map(path, block.weight, (block.buckets, block.rows), np.dtype(np.float32)))
         return cls(path, meta, game, shares, weights)
+
+    def row_problems(self) -> list[str]:
+        """One sentence for each block's first row that does not sum to its total, or whose weight is none."""
+        problems = []
+        for block, (shares, weights) in enumerate(zip(self._shares, self._weights, strict=True)):
+            if weights.size:
+                files = block_file("probability", block), block_file("weight", block)
+                problems.append(row_problem(shares, weights, row_starts(self.game, block), files))
+        return [problem for problem in problems if problem]
 
     def probabilities(self, node: int, bucket: int) -> npt.NDArray[np.float64]:
         """[A] probability of each action of a decision, in the order of the node's children; uniform at weight 0.
@@ -107,7 +131,9 @@ class Policy:
         return float(self._weights[block][bucket, row])
 
     def strategy(self) -> Strategy:
-        """The whole strategy in memory, for evaluation."""
+        """The whole strategy in memory, for evaluation; `OSError` where a row is damaged, however it was opened."""
+        for problem in () if self._rows_checked else self.row_problems():
+            raise OSError(f"policy {self.path} is damaged: {problem}; export it again")
         parts = zip(self._shares, self._weights, strict=True)
         return Strategy(
             tuple(dequantise(s, w, row_starts(self.game, block)) for block, (s, w) in enumerate(parts)),
@@ -121,72 +147,42 @@ def _read_meta(path: Path) -> dict[str, Any]:
     return read_manifest(path / META, FORMAT, FORMAT_VERSION)
 
 
-def _table_names(meta: Mapping[str, Any]) -> list[str]:
-    return [block[kind] for block in meta["blocks"] for kind in ("probability", "weight") if block[kind] is not None]
-
-
 def _map(path: Path, name: str | None, shape: tuple[int, int], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     """A table mapped for reading; a block without rows has no file."""
     if name is None:
         return np.zeros(shape, dtype)
-    # The plain array over the mapping: indexing numpy.memmap itself is several times slower.
-    array = np.asarray(np.load(path / check_relative_name(name), mmap_mode="r"))
+    array = read_npy(path / name, mapped=True)
     if array.shape != shape or array.dtype != dtype:
-        raise ValueError(f"{path / name} has shape {array.shape} of {array.dtype}; {shape} of {dtype} is needed")
+        raise ValueError(f"{name} has shape {array.shape} of {array.dtype}; {shape} of {dtype} is needed")
     return array
-
-
-def file_problem(path: Path, meta: Mapping[str, Any], name: str, *, content: bool) -> str | None:
-    """What is wrong with one file of a policy, its length or with `content` every byte; None if nothing is."""
-    stated = meta["files"][name]
-    file = path / check_relative_name(name)
-    if file.is_symlink() or not file.is_file():
-        return f"{name} is missing"
-    length = file.stat().st_size
-    if length != stated["length_bytes"]:
-        return f"{name} has {length} bytes; {META} states {stated['length_bytes']}"
-    if content and (checksum := durable.checksum_file(file)[1]) != stated["crc32c"]:
-        return f"{name} has checksum {checksum:08x}; {META} states {stated['crc32c']:08x}"
-    return None
-
-
-def _refuse(path: Path, problem: str | None) -> None:
-    if problem:
-        kind = FileNotFoundError if problem.endswith("is missing") else OSError
-        raise kind(f"policy {path} is damaged: {problem}; export it again")
 
 
 def verify_policy(path: Path) -> list[str]:
     """Check every byte of a policy directory, and that every row is one.
 
-    Returns one sentence for each thing that is wrong: files missing, extra, of another length or checksum, arrays that
-    do not fit each other, rows with a wrong sum, weights that are negative or not finite.  Empty for a sound policy.
+    Returns one sentence for each thing that is wrong: files missing, extra, links, of another length or checksum,
+    arrays that do not fit each other, rows with a wrong sum, weights that are negative or not finite.  Empty for a
+    sound policy.
     """
     path = Path(path)
     try:
         meta = _read_meta(path)
-        problems = [file_problem(path, meta, name, content=True) for name in meta["files"]]
-        extra = sorted({entry.name for entry in path.iterdir()} - {META, *meta["files"]})
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        return [f"{path}: {error}"]
-    problems += [f"{name} is not in {META}" for name in extra]
-    found = [f"{path}: {problem}" for problem in problems if problem]
-    if found:
-        return found
-    try:
-        policy = Policy.open(path)
+        with _named(path):
+            fields, files = check_meta(meta), listed_files(meta.get("files"))
+            found = file_problems(path, files)
+            extra = sorted({entry.name for entry in path.iterdir()} - {META, *files})
+            found += [f"{name} is not in {META}" for name in extra]
+            if not found:
+                found = Policy._read(path, meta, fields, check=True).row_problems()
     except (OSError, ValueError) as error:
         return [f"{path}: {error}"]
-    return [f"{path}: {problem}" for problem in _row_problems(policy)]
+    return [f"{path}: {problem}" for problem in found]
 
 
-def _row_problems(policy: Policy) -> Iterable[str]:
-    for number, block in enumerate(policy.meta["blocks"]):
-        if block["probability"] is None:
-            continue
-        sums = np.add.reduceat(policy._shares[number], row_starts(policy.game, number)[:-1], axis=1, dtype=np.int64)
-        if np.any(sums != policy._total):
-            yield f"{block['probability']} has a row that does not sum to {policy._total}"
-        weights = policy._weights[number]
-        if not (np.all(weights >= 0) and np.all(np.isfinite(weights))):
-            yield f"{block['weight']} has a weight that is negative or not finite"
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """What is wrong with a policy's arrays is said with its name."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{path} is intact but not a policy that can be read: {error}") from None

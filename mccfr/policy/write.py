@@ -13,8 +13,9 @@ from mccfr.policy.layout import FORMAT, FORMAT_VERSION, META, block_file, game_a
 from mccfr.policy.quantise import TOTALS, quantise
 from mccfr.strategy import Strategy, row_starts
 from storage import durable
-from storage.arrays import npy_pieces
+from storage.json_files import read_json
 from storage.manifest import write_manifest
+from storage.npy import npy_pieces
 from storage.outputs import output
 
 _FLOAT32 = np.finfo(np.float32)
@@ -23,7 +24,7 @@ _FLOAT32 = np.finfo(np.float32)
 def is_policy(path: Path) -> bool:
     """Whether a directory says of itself that it is a policy, of whatever version."""
     try:
-        content = json.loads((path / META).read_bytes())
+        content = read_json(path / META)
     except (OSError, ValueError):
         return False
     return isinstance(content, dict) and content.get("format") == FORMAT

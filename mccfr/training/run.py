@@ -35,6 +35,7 @@ from mccfr.training.sampled import schedule_of
 from mccfr.training.saving import Look, Moment, Saver
 from mccfr.training.shared_deck import share_buckets
 from mccfr.training.solver import WorkerState, make_solver, processes
+from mccfr.training.state import state_problem
 from mccfr.training.watch import Silence
 from mccfr.training.worker import map_tables, table_views
 from storage import checkpoint as checkpoints
@@ -164,6 +165,8 @@ class Session:
             for name, view in views.items():
                 restored.read_into(name, view)
             state = restored.state
+            if (problem := state_problem(state)) is not None:
+                raise ValueError(f"{restored.path}: {problem}")
             self._trained_before = float(state["training_seconds"])
             self._origin = Totals(state["nodes_touched"], state["iterations"])
             self._weight_before = state.get("iterations_weight")

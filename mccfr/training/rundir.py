@@ -163,6 +163,7 @@ def open_run(directory: Path) -> Run:
     """Open a run directory; `ValueError` or `OSError` of one sentence where it is none, or damaged."""
     if not is_run(directory):
         raise ValueError(f"{directory} is not a run directory (it has no {MANIFEST}); give one that `mccfr solve` made")
+    _refuse_links(directory)
     manifest = read_manifest(directory / MANIFEST, FORMAT, FORMAT_VERSION, OLDER_VERSIONS)
     config = load_config(directory / CONFIG)
     found = content_hash(identity_document(config, directory))
@@ -183,6 +184,17 @@ def _with_todays_names(run: Run) -> Run:
     config = msgspec.structs.replace(run.config, solver=msgspec.structs.replace(solver, **named))
     document = {**document, "solver": {**document["solver"], **named}}
     return Run(run.directory, config, {**run.manifest, "identity_document": document})
+
+
+def _refuse_links(directory: Path) -> None:
+    """Nothing of a run is a symbolic link but the one to its live tables: files would change under its manifest."""
+    inputs = directory / INPUTS
+    entries = [*directory.iterdir(), *(inputs.iterdir() if inputs.is_dir() else ())]
+    for entry in sorted(entries):
+        if entry.is_symlink() and entry.name != LIVE:
+            raise ValueError(
+                f"{entry} is a symbolic link, as nothing of a run but {LIVE} may be: put what it leads to in its place"
+            )
 
 
 def check_same_run(run: Run, config: Config, base: Path) -> None:

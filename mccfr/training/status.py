@@ -5,6 +5,7 @@ from itertools import islice
 from typing import Any
 
 from mccfr.training.rundir import CHECKPOINTS, EVALUATIONS, JOURNAL, LIVE, METRICS, Run, is_locked
+from mccfr.training.state import state_problem
 from mccfr.training.trends import TRENDS
 from storage.checkpoint import checkpoint_path, list_checkpoints, open_checkpoint
 
@@ -52,6 +53,8 @@ def run_status(run: Run) -> dict[str, Any]:
     """The fields of `status --json`."""
     numbers = list_checkpoints(run.path(CHECKPOINTS))
     newest = open_checkpoint(checkpoint_path(run.path(CHECKPOINTS), numbers[-1])) if numbers else None
+    if newest is not None and (problem := state_problem(newest.state)) is not None:
+        raise ValueError(f"{newest.path}: {problem}")
     saved = newest.state if newest else {"nodes_touched": 0, "iterations": 0, "period": 1, "training_seconds": 0.0}
     metrics = _recent(run.backwards(METRICS), RECENT_SECONDS)
     last = metrics[-1] if metrics else None

@@ -284,7 +284,7 @@ def test_counting_stops_at_the_limit():
         calls.append(history)
         return Decision(0, history, ["0", "1"], [history + "0", history + "1"])
 
-    with pytest.raises(ValueError, match=r"the endless game has more than 1,000 histories"):
+    with pytest.raises(ValueError, match=r"the endless game has at least 1,001 histories; 1,000 are allowed"):
         build_history_tree("", expand, max_histories=1000, name="the endless game")
     assert len(calls) == 500
     exact = build_history_tree((), lambda h: 0.0 if h else Decision(0, "", ["0", "1"], [(0,), (1,)]), max_histories=3)

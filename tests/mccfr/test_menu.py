@@ -283,7 +283,6 @@ BAD = {
     "game.menu.max_bets = -1 is not allowed: it must be at least 0": {"max_bets": -1},
     "game.menu.allin_threshold = 0.0 is not allowed: it must be above 0 and at most 1": {"allin_threshold": 0.0},
     "game.menu.turn.allin_threshold = 1.5 is not allowed": {"turn": {"allin_threshold": 1.5}},
-    "game.menu.allin_threshold = nan is not allowed": {"allin_threshold": float("nan")},
     "game.menu.first: bet size '3x' is not allowed for the first bet of the flop": {"first": ["3x"]},
     "game.menu.river.button.sizes[0]: bet size '2x' is not allowed for the first bet of the river": {
         "river": {"button": {"sizes": [["2x"]]}}

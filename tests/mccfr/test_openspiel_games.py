@@ -94,7 +94,7 @@ def test_value_of_uniform_play():
             "turn_based_simultaneous_game(game=goofspiel(num_cards=4,points_order=ascending,imp_info=False))",
             "is not of perfect recall: player 0 forgets what he did or saw before his infoset 'Current player",
         ),
-        ("phantom_ttt", "has more than 2,000 histories, the most allowed"),
+        ("phantom_ttt", "histories; 2,000 are allowed"),
     ],
 )
 def test_refusals_say_which_condition_fails(text, words):

@@ -27,8 +27,10 @@ from mccfr.training.run import train
 from mccfr.training.rundir import EVALUATIONS, METRICS, create_run, open_run, with_settings
 from mccfr.training.solver import WorkerState
 from mccfr.training.status import run_status
+from mccfr.verification import problems_of
 from storage import checkpoint as checkpoints
-from storage import space
+from storage import durable, space
+from storage.manifest import read_manifest, write_manifest
 
 EXTERNAL = {"discount": "linear", "period_nodes": 50_000, "seed": 5}
 OUTCOME = {"algorithm": "outcome-sampling", "discount": "dcfr", "period_nodes": 40_000}
@@ -383,3 +385,58 @@ def test_run_directory_is_self_contained_and_guards_its_config(tmp_path):
     with pytest.raises(ValueError, match="was changed"):
         open_run(run.directory)
     assert json.loads((run.directory / "manifest.json").read_text())["format"] == "mccfr-run"
+
+
+def test_nothing_of_a_run_but_its_live_tables_is_a_link(tmp_path):
+    run = make(tmp_path / "run", iterations=10, workers=0)
+    go(run)
+    for name in ("checkpoints", "config.toml", "manifest.json", "metrics.jsonl"):
+        path = run.path(name)
+        path.rename(tmp_path / name)
+        path.symlink_to(tmp_path / name)
+        with pytest.raises(ValueError, match=f"{name} is a symbolic link"):
+            open_run(run.directory)
+        assert "is a symbolic link" in problems_of(run.directory)[0]
+        path.unlink()
+        (tmp_path / name).rename(path)
+    (run.directory / "live").symlink_to(tmp_path)
+    assert open_run(run.directory).config == run.config
+
+
+HOSTILE_STATES = {
+    "no nodes": {"nodes_touched": None},
+    "text": {"nodes_touched": "12"},
+    "negative": {"iterations": -1},
+    "no workers": {"workers": {}},
+    "worker": {"workers": [{"iterations": 1}]},
+    "words": {"workers": [{"iterations": 1, "nodes": 1, "rng": [1, 2, 3]}]},
+    "large words": {"workers": [{"iterations": 1, "nodes": 1, "rng": [2**64, 2, 3, 4]}]},
+    "seconds": {"training_seconds": [1]},
+    "snapshots": {"snapshots": [3]},
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE_STATES)
+def test_a_state_that_no_run_writes_is_named_and_not_trained_from(tmp_path, name):
+    run = make(tmp_path / "run", iterations=10, workers=0)
+    go(run)
+    path = next((run.directory / "checkpoints").iterdir())
+    assert problems_of(run.directory) == []
+    state = json.loads((path / "state.json").read_bytes()) | HOSTILE_STATES[name]
+    (path / "state.json").write_text(json.dumps(state))
+    manifest = read_manifest(path / "manifest.json", "checkpoint", 1)
+    length, crc = durable.checksum_file(path / "state.json")
+    files = {**manifest["files"], "state.json": {"length_bytes": length, "crc32c": crc}}
+    own = ("format", "format_version", "content_hash")
+    fields = {key: value for key, value in manifest.items() if key not in own}
+    write_manifest(path / "manifest.json", "checkpoint", 1, {**fields, "files": files})
+    for found in (problems_of(run.directory), problems_of(path)):
+        assert len(found) == 1
+        assert found[0].startswith(f"{path.name}: state.json")
+    for use in (
+        lambda: go(run, iterations=20),
+        lambda: evaluate_target(run.directory, "exact"),
+        lambda: run_status(run),
+    ):
+        with pytest.raises(ValueError, match=r"state\.json"):
+            use()

@@ -221,6 +221,57 @@ def test_an_hdf5_file_without_stored_chunks_is_not_read_as_zeros(tmp_path):
     assert "0 stored bytes of array 'empty' cannot hold 200" in checkpoint.verify(path)[0]
 
 
+@BOTH
+def test_arrays_that_would_decode_to_more_than_their_file_can_hold_are_not_decoded(tmp_path, layout):
+    """93 GB stated by manifest and file alike, in a file of a few kilobytes, in one chunk or in thousands."""
+    cells = 93 * 10**9 // 8
+    for number, chunk in ((1, cells), (2, 1 << 20)):
+        path = commit(tmp_path / "all", number, layout)
+        if layout == "hdf5":
+            with h5py.File(path / "tables.h5", "a") as file:
+                del file["words"]
+                file.create_dataset("words", (cells,), "<u8", chunks=(min(chunk, 1 << 28),), compression="gzip")
+        else:
+            metadata = path / "tables.zarr/words/zarr.json"
+            content = json.loads(metadata.read_text())
+            content["shape"], content["chunk_grid"]["configuration"]["chunk_shape"] = [cells], [chunk]
+            metadata.write_text(json.dumps(content))
+
+        def state_it(content, path=path):
+            content["arrays"][1]["shape"] = [cells]
+            for name, entry in content["files"].items():
+                entry["length_bytes"], entry["crc32c"] = durable.checksum_file(path / name)
+
+        forge(path, state_it)
+        problem = checkpoint.verify(path)[0]
+        assert "'words' cannot be read" in problem
+        with pytest.raises(OSError, match=r"bytes; at most 67,108,864|cannot hold 93000000000|chunks are needed"):
+            checkpoint.open_checkpoint(path).read("words")
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", '{"shape": 3}', "[" * 60_000, '{"a":' * 60_000 + "1" + "}" * 60_000])
+def test_metadata_that_is_no_array_is_one_error(tmp_path, text):
+    path = commit(tmp_path / "all", 1)
+    (path / "tables.zarr/words/zarr.json").write_text(text)
+    length, crc = durable.checksum_file(path / "tables.zarr/words/zarr.json")
+    stated = {"tables.zarr/words/zarr.json": {"length_bytes": length, "crc32c": crc}}
+    forge(path, lambda content: content["files"].update(stated))
+    assert "'words' cannot be read" in checkpoint.verify(path)[0]
+    with pytest.raises(OSError, match="holds no array that can be read"):
+        checkpoint.open_checkpoint(path).read("words")
+
+
+@pytest.mark.parametrize("text", ["[]", "3", "null", '"x"', "[" * 60_000, '{"a":' * 60_000 + "1" + "}" * 60_000])
+def test_a_state_that_is_no_object_is_refused(tmp_path, text):
+    path = commit(tmp_path / "all", 1)
+    (path / "state.json").write_text(text)
+    length, crc = durable.checksum_file(path / "state.json")
+    forge(path, lambda content: content["files"].update({"state.json": {"length_bytes": length, "crc32c": crc}}))
+    assert "state.json" in checkpoint.verify(path)[0]
+    with pytest.raises(ValueError, match=r"state\.json"):
+        checkpoint.open_checkpoint(path)
+
+
 def test_only_the_newest_are_kept_and_the_journal_has_a_line_for_each(tmp_path):
     root = tmp_path / "all"
     assert checkpoint.list_checkpoints(root) == []

@@ -1,0 +1,66 @@
+"""Numbers and texts that no configuration can mean, refused by key before anything is computed from them."""
+
+from collections.abc import Iterator, Sequence
+from math import isinf
+from typing import Any
+
+import msgspec
+
+MOST_COUNT = 10**18
+"""Nodes and iterations: counters have 64 bits, and are added to."""
+MOST_NUMBER = 1e15
+"""Chips and seconds: below it whole numbers, and halves of them, are exact in float64."""
+MOST_TEXT = 4096
+"""Characters: what the system takes as a path."""
+MOST_NAME_BYTES = 255
+"""Of one component of a path."""
+
+_MOST_INTEGER = 2**63 - 1
+_MOST: dict[str, float] = {
+    "game.payoffs": 3e38,  # tables may be float32
+    "solver.seed": _MOST_INTEGER,
+    "evaluation.seed": _MOST_INTEGER,
+    "evaluation.boards": 10**9,
+    "run.keep_checkpoints": 10**6,
+    "game.max_histories": 10**8,
+}
+_MAY_BE_INFINITE = ("solver.alpha", "solver.beta")  # powers of the discounting: infinity forgets or keeps everything
+_PATHS = ("game.file", "abstraction.path", "abstraction.recipe", "export.out", "tables.live_dir")
+_SHOWN = 60
+
+
+def limit_problems(value: Any, key: str = "") -> Iterator[str]:
+    """One sentence for each number or text of a config that is outside of what its key can mean."""
+    if isinstance(value, msgspec.Struct):
+        for field in msgspec.structs.fields(value):
+            below = f"{key}.{field.encode_name}" if key else field.encode_name
+            yield from limit_problems(getattr(value, field.name), below)
+    elif isinstance(value, str):
+        yield from _text_problems(value, key)
+    elif isinstance(value, Sequence):
+        for item in value:
+            yield from limit_problems(item, key)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        if key in _MAY_BE_INFINITE and isinf(value):
+            return
+        counted = _MOST_INTEGER if key.startswith("game.") else MOST_COUNT  # a game's tree has limits of its own
+        most = _MOST.get(key, MOST_NUMBER if isinstance(value, float) else counted)
+        if not -most <= value <= most:  # true of NaN as well
+            yield f"{key} = {shown(value)} is not allowed: it must be finite, and at most {most:g}"
+
+
+def _text_problems(text: str, key: str) -> Iterator[str]:
+    if len(text) > MOST_TEXT or "\0" in text:
+        allowed = f"at most {MOST_TEXT} characters, none of them NUL"
+        yield f"{key} = {shown(text)} ({len(text):,} characters) is not allowed: it must have {allowed}"
+    elif key in _PATHS and any(len(name.encode(errors="replace")) > MOST_NAME_BYTES for name in text.split("/")):
+        yield f"{key} = {shown(text)} is not allowed: names of files have at most {MOST_NAME_BYTES} bytes"
+
+
+def shown(value: Any) -> str:
+    """A value as a message shows it: cut where it is long."""
+    try:
+        text = repr(value)
+    except ValueError:  # integers of thousands of digits are not written out
+        return f"a number of {value.bit_length():,} bits"
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

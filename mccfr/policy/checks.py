@@ -1,0 +1,291 @@
+"""What must hold of a policy directory before anything is looked up in it, whoever wrote it.
+
+Checksums tell damage, not intent: numbers that index other arrays are compared with them here, once, when a policy is
+opened.  Every check raises `ValueError` with the name of the file and what is wrong in it.
+"""
+
+from collections.abc import Mapping
+from math import isfinite
+from typing import Annotated, Any, Literal
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.boards import BOARD_COUNTS, canonical_boards, used_slots
+from abstraction.cards import CARD_COUNT, COMBO_COUNT
+from abstraction.jit import nogil_njit
+from mccfr.deal import NO_BUCKET, CardModel, joint_weight
+from mccfr.policy.quantise import TOTALS
+from mccfr.tree import CHANCE, DECISION, NO_PARENT, NO_PLAYER, NO_SLOT, TERMINAL, CompiledTree
+from storage.threads import ordered
+
+_PROBABILITY_TOLERANCE = 1e-6  # of the sum over the outcomes of a chance node
+_PIECE_CELLS = 1 << 22  # of a table that one thread looks at
+_PIECE_BOARDS = 1 << 11
+_Count = Annotated[int, msgspec.Meta(ge=0, lt=2**40)]
+
+
+class BlockFields(msgspec.Struct, frozen=True):
+    """`blocks` of meta.json: one table of probabilities and one of weights; no files where there are no rows."""
+
+    street: int
+    player: int
+    buckets: Annotated[int, msgspec.Meta(ge=1, lt=2**31)]
+    rows: _Count
+    slots: _Count
+    probability: str | None
+    weight: str | None
+
+
+class Quantisation(msgspec.Struct, frozen=True):
+    """`quantisation` of meta.json."""
+
+    dtype: Literal["uint8", "uint16"]
+    total: int
+
+
+class MetaFields(msgspec.Struct, frozen=True):
+    """The part of meta.json that reading a policy depends on."""
+
+    name: str
+    big_blind_chips: float | None
+    pot_chips: float
+    offset_chips: float
+    streets: Annotated[int, msgspec.Meta(ge=1, le=63)]  # blocks are numbered in int8
+    blocks: list[BlockFields]
+    quantisation: Quantisation
+    provenance: dict[str, Any]
+    board_cards: list[int] | None = None
+
+    @property
+    def tables(self) -> set[str]:
+        """Names of the files of probabilities and weights."""
+        names = (name for block in self.blocks for name in (block.probability, block.weight))
+        return {name for name in names if name is not None}
+
+
+def check_meta(meta: Mapping[str, Any]) -> MetaFields:
+    """The typed fields of a meta.json; `ValueError` where one is missing, of another type or out of range."""
+    try:
+        fields = msgspec.convert(meta, MetaFields)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"meta.json: {str(error).replace('`', '')}") from None
+    for value in (fields.pot_chips, fields.offset_chips, fields.big_blind_chips or 1.0):
+        _require(isfinite(value), "meta.json", f"states {value} chips")
+    _require(fields.pot_chips > 0, "meta.json", f"states a pot of {fields.pot_chips} chips")
+    quantised = fields.quantisation
+    known = TOTALS[quantised.dtype] == quantised.total
+    _require(known, "meta.json", f"has a quantisation of {quantised.dtype} with the total {quantised.total}")
+    _require(len(fields.blocks) == 2 * fields.streets, "meta.json", f"has {len(fields.blocks)} blocks")
+    for number, block in enumerate(fields.blocks):
+        _require((block.street, block.player) == divmod(number, 2), "meta.json", f"has block {number} out of order")
+        named = (block.probability is not None, block.weight is not None, block.slots > 0)
+        _require(set(named) == {block.rows > 0}, "meta.json", f"has rows without tables, or tables without, in {block}")
+    return fields
+
+
+def _require(holds: Any, file: str, problem: str) -> None:
+    if not holds:
+        raise ValueError(f"{file} {problem}")
+
+
+def _require_all(holds: npt.NDArray[np.bool_], file: str, problem: str) -> None:
+    """Names the first place where a condition fails."""
+    if not holds.all():
+        place = tuple(int(i) for i in np.argwhere(~holds)[0])
+        raise ValueError(f"{file} {problem} at {place[0] if len(place) == 1 else place}")
+
+
+# --- the tree ---
+
+
+def check_tree(tree: CompiledTree) -> None:
+    """`ValueError` unless the records are a tree whose rows tile the tables of their blocks."""
+    arrays, nodes = tree.arrays, len(tree.parent)
+    _require(nodes > 0, "tree_kind.npy", "has no nodes")
+    decision, inner = arrays.kind == DECISION, arrays.kind != TERMINAL
+    _require_all(np.isin(arrays.kind, (DECISION, TERMINAL, CHANCE)), "tree_kind.npy", "has an unknown kind")
+    _require_all((arrays.count > 0) == inner, "tree_count.npy", "has children of a terminal, or none of another node")
+    _check_children(tree, np.flatnonzero(inner))
+    acts = np.where(decision, np.isin(arrays.player, (0, 1)), arrays.player == NO_PLAYER)
+    _require_all(acts, "tree_player.npy", "has a player out of range")
+    street = arrays.block // 2
+    placed = (arrays.block % 2 == arrays.player) & (arrays.block >= 0) & (street < tree.streets)
+    _require_all(np.where(decision, placed, arrays.block == -1), "tree_block.npy", "has a block out of range")
+    above = tree.parent[1:]
+    both = decision[1:] & decision[above]
+    goes_on = np.isin(street[1:] - street[above], (0, 1)) | ~both
+    _require_all(np.append(True, goes_on), "tree_block.npy", "has streets out of order")
+    _require_all(np.isin(arrays.touched, (1, 2)), "tree_touched.npy", "has a number other than 1 and 2")
+    for name in ("fixed", "showdown"):
+        _require_all(np.isfinite(getattr(arrays, name)), f"tree_{name}.npy", "has a payoff that is not finite")
+    _check_chance(tree)
+    for block in range(2 * tree.streets):
+        _check_rows(tree, block)
+    for name in ("slot", "row"):
+        _require_all(decision | (getattr(arrays, name) == NO_SLOT), f"tree_{name}.npy", "has a row without a decision")
+
+
+def _check_children(tree: CompiledTree, inner: npt.NDArray[np.int64]) -> None:
+    """Children of the nodes `inner` follow each other and their parents, and every node but the root is one of them."""
+    arrays, nodes = tree.arrays, len(tree.parent)
+    leaf = np.ones(nodes, bool)
+    leaf[inner] = False
+    _require_all(~leaf | (arrays.first == -1), "tree_first.npy", "has children of a terminal")
+    order = inner[np.argsort(arrays.first[inner], kind="stable")]
+    count = arrays.count[order].astype(np.int64)
+    first = 1 + np.cumsum(count) - count
+    _require(int(count.sum()) == nodes - 1, "tree_count.npy", f"has {int(count.sum())} children of {nodes} nodes")
+    at = np.full(nodes, -1, np.int64)
+    at[order] = first
+    _require_all(at == arrays.first, "tree_first.npy", "has children that overlap or leave a gap")
+    parent = np.full(nodes, NO_PARENT, np.int64)
+    parent[1:] = np.repeat(order, count)
+    _require_all(tree.parent == parent, "tree_parent.npy", "contradicts tree_first.npy and tree_count.npy")
+    _require_all(parent < np.arange(nodes), "tree_first.npy", "has a child before its parent")
+
+
+def _check_chance(tree: CompiledTree) -> None:
+    arrays = tree.arrays
+    share, below = arrays.probability, np.zeros(len(tree.parent), bool)
+    below[1:] = arrays.kind[tree.parent[1:]] == CHANCE
+    right = np.where(below, (share >= 0) & (share <= 1), share == 1)
+    _require_all(right, "tree_probability.npy", "has a number that is no probability, or not 1 where nothing is drawn")
+    sums = np.zeros(len(share))
+    np.add.at(sums, tree.parent[below], share[below])
+    whole = np.abs(sums - 1) <= _PROBABILITY_TOLERANCE
+    _require_all(whole | (arrays.kind != CHANCE), "tree_probability.npy", "has outcomes that do not sum to 1")
+
+
+def _check_rows(tree: CompiledTree, block: int) -> None:
+    """The rows of a block, in their order, fill its slots without gap; nodes of one row agree."""
+    arrays, rows, slots = tree.arrays, int(tree.row_count[block]), int(tree.row_slots[block])
+    nodes = np.flatnonzero(arrays.block == block)
+    row, slot, count = (getattr(arrays, name)[nodes].astype(np.int64) for name in ("row", "slot", "count"))
+    where = f"of street {block // 2}, player {block % 2}"
+    _require(not len(nodes) or (row.min() >= 0 and row.max() < rows), "tree_row.npy", f"has a row {where} out of range")
+    _require(rows <= len(nodes), "meta.json", f"states {rows} rows {where}, which has {len(nodes)} decisions")
+    width = np.zeros(rows, np.int64)
+    width[row] = count
+    _require(width.all(), "tree_row.npy", f"leaves out a row {where}")
+    _require((width[row] == count).all(), "tree_count.npy", f"has nodes of one row {where} with unlike actions")
+    starts = np.cumsum(width) - width
+    _require((slot == starts[row]).all(), "tree_slot.npy", f"has a slot {where} out of place")
+    _require(int(width.sum()) == slots, "meta.json", f"states {slots} slots {where}; its actions are {width.sum()}")
+
+
+# --- cards ---
+
+
+def check_cards(cards: CardModel) -> None:
+    """`ValueError` unless cards, boards and buckets of a listed deck are in range."""
+    hands = len(cards.hand_names)
+    _require(hands > 0, "cards_hand_names.json", "has no hand")
+    _shaped("cards_hand_cards.npy", cards.hand_cards, (hands, 2), np.int16)
+    _in_range("cards_hand_cards.npy", cards.hand_cards, -1, CARD_COUNT)
+    _shaped("cards_reach.npy", cards.reach, (2, hands), np.float64)
+    weighed = np.isfinite(cards.reach) & (cards.reach >= 0)
+    _require_all(weighed, "cards_reach.npy", "has a weight that is negative or not finite")
+    _shaped("cards_buckets.npy", cards.buckets, (cards.streets, 2), np.int64)
+    _in_range("cards_buckets.npy", cards.buckets, 1, 2**31)
+    above = 1
+    for street, boards in enumerate(cards.board_cards):
+        known, ending = len(boards), f"street{street}.npy"
+        _require(boards.ndim == 2 and boards.dtype == np.int16 and known, f"cards_board_cards_{ending}", "is no list")
+        _in_range(f"cards_board_cards_{ending}", boards, 0, CARD_COUNT)
+        _shaped(f"cards_board_parent_{ending}", cards.board_parent[street], (known,), np.int32)
+        _in_range(f"cards_board_parent_{ending}", cards.board_parent[street], 0, above)
+        _shaped(f"cards_bucket_{ending}", cards.bucket[street], (2, known, hands), np.int32)
+        for player in range(2):
+            number = cards.bucket[street][player]
+            _in_range(f"cards_bucket_{ending}", number, NO_BUCKET, int(cards.buckets[street, player]))
+        above = known
+    _shaped("cards_strength.npy", cards.strength, (above, hands), np.int32)
+    weight = joint_weight(cards)
+    _require(isfinite(weight) and weight > 0, "cards_reach.npy", "leaves no deal, or a weight that is not finite")
+
+
+def _shaped(file: str, array: npt.NDArray[Any], shape: tuple[int, ...], dtype: npt.DTypeLike) -> None:
+    _require(
+        array.shape == shape and array.dtype == dtype,
+        file,
+        f"has shape {array.shape} of {array.dtype}; {shape} of {np.dtype(dtype)} is needed",
+    )
+
+
+def _in_range(file: str, array: npt.NDArray[Any], low: int, stop: int) -> None:
+    _require_all((array >= low) & (array < stop), file, f"has a number outside of {low} to {stop - 1}")
+
+
+def check_location(file: str, location: npt.NDArray[Any], cards: int) -> None:
+    """`ValueError` unless every board of so many cards is found on a canonical board, by a suit permutation."""
+    _in_range(file, location >> 5, 0, BOARD_COUNTS[cards])
+    _in_range(file, location & 31, 0, 24)
+
+
+def check_permutations(file: str, permutation: npt.NDArray[Any]) -> None:
+    """`ValueError` unless each row is a permutation of all combinations."""
+    _shaped(file, permutation, (24, COMBO_COUNT), np.int16)
+    every = np.arange(COMBO_COUNT)
+    _require_all((np.sort(permutation, axis=1) == every).all(axis=1), file, "has a row that is no permutation")
+
+
+def check_deck_buckets(file: str, table: npt.NDArray[Any], cards: int, buckets: int) -> None:
+    """`ValueError` unless a street's table [canonical boards, 1326] has a bucket wherever a hand can be, else none."""
+    boards = BOARD_COUNTS.get(cards, 1)
+    _shaped(file, table, (boards, COMBO_COUNT), table.dtype)
+    _require(table.dtype in (np.uint16, np.uint32), file, f"is of {table.dtype}; uint16 or uint32 is needed")
+
+    def sound(first: int) -> bool:
+        part = table[first : first + _PIECE_BOARDS]
+        used = used_slots(canonical_boards(cards)[first : first + _PIECE_BOARDS]) if cards else np.True_
+        return bool(((part < buckets) | ~used).all())
+
+    for number, fine in enumerate(ordered(sound, range(0, boards, _PIECE_BOARDS))):
+        _require(fine, file, f"has a bucket above {buckets - 1} on a board from {number * _PIECE_BOARDS} on")
+
+
+# --- tables ---
+
+
+@nogil_njit
+def _first_bad_row(shares, weight, starts, total):
+    """(bucket, row) of the first row that does not sum to `total`, or has no weight; (-1, -1) if there is none.
+
+    shares [K, slots] uint8 or uint16, weight [K, rows] float32, starts [rows+1] int64
+    """
+    for bucket in range(shares.shape[0]):
+        for row in range(starts.shape[0] - 1):
+            whole = 0
+            for slot in range(starts[row], starts[row + 1]):
+                whole += np.int64(shares[bucket, slot])
+            if whole != total or not 0 <= weight[bucket, row] < np.inf:
+                return bucket, row
+    return -1, -1
+
+
+def row_problem(
+    shares: npt.NDArray[np.uint], weight: npt.NDArray[np.float32], starts: npt.NDArray[np.int64], files: tuple[str, str]
+) -> str | None:
+    """What is wrong with the first bad row of a block's tables, by file, bucket and row; None where all are rows.
+
+    shares, weight  [buckets, slots] and [buckets, rows], as mapped
+    starts          [rows+1] first slot of each row, and the end of the last
+    files           names of the two
+    """
+    total = TOTALS[shares.dtype.name]
+    step = max(1, _PIECE_CELLS // max(1, shares.shape[1]))
+
+    def bad(first: int) -> tuple[int, int]:
+        return _first_bad_row(shares[first : first + step], weight[first : first + step], starts, total)
+
+    firsts = range(0, len(shares), step)
+    for first, (bucket, row) in zip(firsts, ordered(bad, firsts), strict=True):
+        if row >= 0:
+            found = int(shares[first + bucket, starts[row] : starts[row + 1]].sum(dtype=np.int64))
+            if found != total:
+                return f"{files[0]}: row {row} of bucket {first + bucket} sums to {found}; {total} is needed"
+            found_weight = float(weight[first + bucket, row])
+            return f"{files[1]}: row {row} of bucket {first + bucket} has the weight {found_weight}"
+    return None

@@ -1,0 +1,54 @@
+"""What the state of a run's checkpoint must hold, whoever wrote it: checked before a run goes on from it."""
+
+from typing import Annotated, Any
+
+import msgspec
+
+_Count = Annotated[int, msgspec.Meta(ge=0)]
+_RNG_WORDS = 4
+
+
+class WorkerFields(msgspec.Struct, frozen=True):
+    """Counters of a worker and the words of its stream of actions, none where it has not begun."""
+
+    iterations: _Count
+    nodes: _Count
+    rng: list[_Count]
+
+
+class SnapshotFields(msgspec.Struct, frozen=True):
+    """A checkpoint that the average strategy of later streets builds on."""
+
+    checkpoint: _Count
+    nodes_touched: _Count
+    iterations: _Count
+
+
+class StateFields(msgspec.Struct, frozen=True):
+    """`state.json` of a run's checkpoint.  What has a default is absent in those of older versions."""
+
+    nodes_touched: _Count
+    iterations: _Count
+    training_seconds: float
+    workers: list[WorkerFields]
+    period: _Count = 1
+    iterations_weight: float | None = None
+    kept: bool = False
+    snapshot: bool = False
+    snapshots: list[SnapshotFields] = []
+
+
+def state_problem(state: dict[str, Any]) -> str | None:
+    """What is wrong with the state of a run's checkpoint, in one sentence; None if nothing is."""
+    try:
+        found = msgspec.convert(state, StateFields)
+    except msgspec.ValidationError as error:
+        return f"state.json is not that of a run: {str(error).replace('`', '')}"
+    if found.training_seconds < 0 or (found.iterations_weight or 0) < 0:
+        return "state.json states a time or a weight below 0"
+    for number, worker in enumerate(found.workers):
+        if len(worker.rng) not in (0, _RNG_WORDS) or any(word >= 2**64 for word in worker.rng):
+            return f"state.json: the random words of worker {number} are not {_RNG_WORDS} of 64 bits"
+        if worker.iterations >= 2**63 or worker.nodes >= 2**63:
+            return f"state.json: the counters of worker {number} are above 2**63 - 1"
+    return None

@@ -1,0 +1,61 @@
+"""Arrays in NumPy's `.npy` files, in the one form of them that this program writes.
+
+NumPy's own reader evaluates the header as Python: damage comes out as whatever the interpreter makes of it.  Here a
+header has the form below or is refused, and nothing is allocated before the length of the file has been compared.
+"""
+
+import io
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+_MAGIC = b"\x93NUMPY\x01\x00"  # and two bytes: the length of the rest of the header
+_PREFIX_BYTES = len(_MAGIC) + 2
+_ALIGNMENT_BYTES = 16
+_HEADER = re.compile(
+    rb"\{'descr': '(?P<dtype>\|[iu]1|<[iu][248]|<f[48])', 'fortran_order': False, "
+    rb"'shape': \((?P<shape>(?:[0-9]{1,18}, ?)*(?:[0-9]{1,18})?)\), \} *\n"
+)
+
+
+def npy_pieces(array: np.ndarray) -> Iterator[bytes | memoryview]:
+    """Yield the pieces of an array's `.npy` file (version 1.0, row-major, little endian), for `durable.write_file`."""
+    array = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, np.lib.format.header_data_from_array_1_0(array))
+    yield header.getvalue()
+    if array.size:
+        yield array.data.cast("B")
+
+
+def read_npy(path: Path, *, mapped: bool = False) -> np.ndarray:
+    """The array of a `.npy` file as `npy_pieces` writes it: integers or floats, row-major, little endian.
+
+    path    the file
+    mapped  False: a copy in memory, writable; True: read-only cells on the disk
+
+    Raises `OSError` naming the file where its header has another form, or its length is not what the header states.
+    """
+    with path.open("rb") as file:
+        prefix = file.read(_PREFIX_BYTES)
+        header = file.read(int.from_bytes(prefix[-2:], "little"))
+    start, match = _PREFIX_BYTES + len(header), _HEADER.fullmatch(header)
+    if prefix[:-2] != _MAGIC or match is None or start % _ALIGNMENT_BYTES:
+        raise OSError(f"{path} has no header of a .npy file, version 1.0, of numbers in row-major order")
+    dtype = np.dtype(match["dtype"].decode())
+    shape = tuple(int(length) for length in match["shape"].decode().split(",") if length.strip())
+    needed, found = start + math.prod(shape) * dtype.itemsize, path.stat().st_size
+    if found != needed or len(shape) > 8:
+        raise OSError(f"{path} has {found:,} bytes; {needed:,} are needed for its shape {shape} of {dtype}")
+    if found == start:
+        return np.empty(shape, dtype)
+    if mapped:
+        # The plain array over the mapping: indexing numpy.memmap itself is several times slower.
+        return np.asarray(np.memmap(path, dtype, "r", start, shape))
+    cells = np.fromfile(path, dtype, offset=start)
+    if cells.size != math.prod(shape):
+        raise OSError(f"{path} became shorter while it was read")
+    return cells.reshape(shape)

@@ -1,0 +1,44 @@
+import json
+
+import pytest
+
+from storage.json_files import MAX_JSON_DEPTH, parse_json, read_json
+
+
+def test_what_is_json_is_read(tmp_path):
+    value = {"a": [1, 2.5, None, True, "é"], "b": {"c": [[]]}, "large": 2**70}
+    (tmp_path / "a.json").write_text(json.dumps(value))
+    assert read_json(tmp_path / "a.json") == value
+    deep = "[" * MAX_JSON_DEPTH + "]" * MAX_JSON_DEPTH
+    assert json.dumps(parse_json(deep, "x")) == deep
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 100_000,
+        "[" * 100_000 + "]" * 100_000,
+        '{"a":' * 100_000 + "1" + "}" * 100_000,
+        "[" * (MAX_JSON_DEPTH + 1) + "]" * (MAX_JSON_DEPTH + 1),
+        "",
+        "{",
+        "[NaN]",
+        "[-Infinity]",
+        "9" * 5000,
+        b"\xff\xfe\xff",
+    ],
+    ids=range(10),
+)
+def test_what_is_none_is_one_error_that_names_the_file(tmp_path, text):
+    path = tmp_path / "a.json"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(ValueError, match=r"a\.json (is not JSON|nests lists)"):
+        read_json(path)
+
+
+def test_a_file_that_is_too_long_is_not_read(tmp_path):
+    path = tmp_path / "a.json"
+    with path.open("wb") as file:
+        file.truncate(1 << 40)  # sparse
+    with pytest.raises(ValueError, match="1,099,511,627,776 bytes; at most 67,108,864 are allowed"):
+        read_json(path)

@@ -1,0 +1,153 @@
+"""Checkpoints whose manifest is right and whose tables are somewhere else: nothing of them is read."""
+
+import json
+
+import h5py
+import numpy as np
+import pytest
+
+from storage import checkpoint, durable
+from storage.manifest import content_hash, exact_json
+from storage.schema import ArraySpec
+
+SPECS = (
+    ArraySpec("regret/street0/player1", (7, 3), "float32", ("bucket", "slot")),
+    ArraySpec("words", (4,), "uint64", ("word",)),
+)
+NAME, OTHER = "regret/street0/player1", np.full((7, 3), 99, np.float32)
+
+
+def commit(root, layout):
+    arrays = {NAME: np.ones((7, 3), np.float32), "words": np.arange(4, dtype=np.uint64)}
+    return checkpoint.commit(root, 1, SPECS, arrays, {"a": 1}, {"run": 1}, format=layout, keep=3)
+
+
+def forge(path):
+    """Make the manifest state the files as they are now."""
+    content = json.loads((path / "manifest.json").read_bytes())
+    del content["content_hash"]
+    for name, entry in content["files"].items():
+        entry["length_bytes"], entry["crc32c"] = durable.checksum_file(path / name)
+    content["content_hash"] = content_hash(content)
+    (path / "manifest.json").write_bytes(exact_json(content, "manifest"))
+
+
+def external_link(file, other):
+    del file[NAME]
+    file[NAME] = h5py.ExternalLink(str(other), "data")
+
+
+def external_folder(file, other):
+    del file["regret/street0"]
+    file["regret/street0"] = h5py.ExternalLink(str(other), "folder")
+
+
+def soft_link(file, other):
+    file.create_dataset("elsewhere", data=OTHER, chunks=OTHER.shape)
+    del file[NAME]
+    file[NAME] = h5py.SoftLink("/elsewhere")
+
+
+def soft_folder(file, other):
+    file.move("regret/street0", "elsewhere")
+    file["regret/street0"] = h5py.SoftLink("/elsewhere")
+
+
+def no_link(file, other):
+    del file[NAME]
+
+
+def folder(file, other):
+    del file[NAME]
+    file.create_group(NAME)
+
+
+def contiguous(file, other):
+    del file[NAME]
+    file[NAME] = OTHER
+
+
+def raw_files(file, other):
+    del file[NAME]
+    file.create_dataset(NAME, (7, 3), "<f4", external=[(str(other.with_suffix(".raw")), 0, OTHER.nbytes)])
+
+
+def virtual(file, other):
+    layout = h5py.VirtualLayout((7, 3), "<f4")
+    layout[:] = h5py.VirtualSource(str(other), "data", (7, 3))
+    del file[NAME]
+    file.create_virtual_dataset(NAME, layout)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (external_link, "regret/street0/player1.* is no hard link"),
+        (external_folder, "regret/street0.* is no hard link"),
+        (soft_link, "regret/street0/player1.* is no hard link"),
+        (soft_folder, "regret/street0.* is no hard link"),
+        (no_link, "has no array 'regret/street0/player1'"),
+        (folder, "has no array 'regret/street0/player1'"),
+        (contiguous, "is not stored in chunks"),
+        (raw_files, "is not stored in chunks"),
+        (virtual, "is not stored in chunks"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_hdf5_links_and_other_layouts_are_refused(tmp_path, change, words):
+    other = tmp_path / "other.h5"
+    OTHER.tofile(other.with_suffix(".raw"))
+    with h5py.File(other, "w") as file:
+        for name in ("data", "folder/player1"):
+            file.create_dataset(name, data=OTHER, chunks=OTHER.shape)
+    path = commit(tmp_path / "all", "hdf5")
+    with h5py.File(path / "tables.h5", "r+") as file:
+        change(file, other)
+    forge(path)
+    said = checkpoint.verify(path)
+    assert len(said) == 1
+    with pytest.raises(OSError, match=words):
+        checkpoint.open_checkpoint(path).read(NAME)
+    assert said[0].startswith(f"000001: array {NAME!r} cannot be read: ")
+    assert np.array_equal(checkpoint.open_checkpoint(path).read("words"), np.arange(4))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "tables.zarr",
+        "tables.zarr/regret",
+        "tables.zarr/regret/street0/player1",
+        "tables.zarr/regret/street0/player1/c",
+        "tables.zarr/regret/street0/player1/c/0/0",
+        "tables.zarr/regret/street0/player1/zarr.json",
+    ],
+)
+def test_zarr_folders_and_files_that_are_links_are_refused(tmp_path, name):
+    path = commit(tmp_path / "all", "zarr")
+    (path / name).rename(tmp_path / "elsewhere")
+    (path / name).symlink_to(tmp_path / "elsewhere")
+    said = checkpoint.verify(path)
+    assert any(f"{name} is a symbolic link" in problem for problem in said), said
+    with pytest.raises(OSError, match=f"{name} is a symbolic link"):
+        checkpoint.open_checkpoint(path).read(NAME)
+    assert checkpoint.newest_valid(path.parent)[0] is None
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "state.json", "."])
+def test_a_manifest_a_state_and_a_checkpoint_that_are_links_are_refused(tmp_path, name):
+    path = commit(tmp_path / "all", "zarr")
+    (path / name).rename(tmp_path / "elsewhere") if name != "." else path.rename(tmp_path / "elsewhere")
+    (path / name if name != "." else path).symlink_to(tmp_path / "elsewhere")
+    assert "is a symbolic link" in checkpoint.verify(path)[0]
+    with pytest.raises(OSError, match="is a symbolic link"):
+        checkpoint.open_checkpoint(path)
+    found, problems = checkpoint.newest_valid(path.parent)
+    assert found is None
+    assert "is a symbolic link" in problems[0]
+
+
+def test_a_link_that_no_manifest_lists_is_named(tmp_path):
+    path = commit(tmp_path / "all", "zarr")
+    (path / "tables.zarr/more").symlink_to(tmp_path)
+    assert checkpoint.verify(path) == ["000001: tables.zarr/more is not in the manifest"]
