@@ -7,7 +7,7 @@ flipped bit is noticed, in the white space too.
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -72,8 +72,10 @@ def write_manifest(path: Path, format_name: str, format_version: int, fields: Ma
     return content[_HASH]
 
 
-def read_manifest(path: Path, format_name: str, format_version: int) -> dict[str, Any]:
-    """Read a manifest and check its integrity, then its format and version.
+def read_manifest(
+    path: Path, format_name: str, format_version: int, older_versions: Collection[int] = ()
+) -> dict[str, Any]:
+    """Read a manifest and check its integrity, then its format and version: the present one, or one of the older.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -93,10 +95,11 @@ def read_manifest(path: Path, format_name: str, format_version: int) -> dict[str
     if found != format_name:
         raise ValueError(f"{path} has format {found!r}; expected {format_name!r}")
     version = content.get("format_version")
-    if version != format_version:
+    if version != format_version and version not in older_versions:
+        readable = ", ".join(str(number) for number in (format_version, *older_versions))
         raise ValueError(
             f"{path} has format_version {version} of {format_name!r}; this program reads format_version "
-            f"{format_version}: use a program of that version"
+            f"{readable}: use a program of that version"
         )
     content[_HASH] = stated
     return content

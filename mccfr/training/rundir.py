@@ -24,13 +24,14 @@ from mccfr.config import Config
 from mccfr.config_file import changed_keys, load_config, to_document
 from mccfr.games.build import configured_game, game_files
 from mccfr.games.game import Game
-from mccfr.layouts import table_layout
+from mccfr.layouts import forms_of_version_1, table_layout
 from mccfr.tables import TableLayout
 from storage import durable
 from storage.lock import RunLock, is_held
 from storage.manifest import content_hash, read_manifest, write_manifest
 
-FORMAT, FORMAT_VERSION = "mccfr-run", 1
+FORMAT, FORMAT_VERSION = "mccfr-run", 2
+_OLDER_VERSIONS = (1,)
 MANIFEST, CONFIG, INPUTS, LOCK = "manifest.json", "config.toml", "inputs", "run.lock"
 METRICS, EVALUATIONS, JOURNAL, LOG = "metrics.jsonl", "evaluations.jsonl", "journal.jsonl", "log.txt"
 CHECKPOINTS, LIVE = "checkpoints", "live"
@@ -60,6 +61,8 @@ class Run:
     def layout(self, game: Game) -> TableLayout:
         """Layout of the run's tables, with the dtypes chosen when it was created."""
         wide = np.array(self.manifest["wide_sums"], np.uint8)
+        if self.manifest["format_version"] == 1:
+            wide = forms_of_version_1(self.config, game, wide)
         return table_layout(self.config, game, wide)
 
     def append(self, name: str, record: Mapping[str, Any]) -> None:
@@ -157,7 +160,7 @@ def open_run(directory: Path) -> Run:
     """Open a run directory; `ValueError` or `OSError` of one sentence where it is none, or damaged."""
     if not is_run(directory):
         raise ValueError(f"{directory} is not a run directory (it has no {MANIFEST}); give one that `mccfr solve` made")
-    manifest = read_manifest(directory / MANIFEST, FORMAT, FORMAT_VERSION)
+    manifest = read_manifest(directory / MANIFEST, FORMAT, FORMAT_VERSION, _OLDER_VERSIONS)
     config = load_config(directory / CONFIG)
     found = content_hash(identity_document(config, directory))
     if found != manifest["identity"]:
