@@ -22,16 +22,14 @@ _ALL_IN = 0.1  # weight of a raise that leaves nothing but folding and calling, 
 
 @dataclass(frozen=True)
 class Forecast:
-    """Expected counts of one iteration, two traversals.  S streets, B = 2·S blocks.
+    """Expected counts of one iteration, two traversals.  S streets.
 
     nodes        touched
     visits       [S] float64 of decisions on each street at which the average strategy is added to
-    largest      [B] float64 of the most visited of a block's decisions
     """
 
     nodes: float
     visits: npt.NDArray[np.float64]
-    largest: npt.NDArray[np.float64]
 
 
 def assumed_play(tree: CompiledTree) -> list[float]:
@@ -69,7 +67,7 @@ def forecast(game: Game, algorithm: str) -> Forecast | None:
     arrays, parent = game.tree.arrays, game.tree.parent.tolist()
     share, player, kind = assumed_play(game.tree), arrays.player.tolist(), arrays.kind.tolist()
     streets, nodes = game.tree.streets, 0.0
-    visits, largest = np.zeros(streets), np.zeros(2 * streets)
+    visits = np.zeros(streets)
     for traverser in (0, 1):
         reach = [1.0] * len(parent)
         for node in range(1, len(parent)):
@@ -80,5 +78,4 @@ def forecast(game: Game, algorithm: str) -> Forecast | None:
         nodes += float(reached @ arrays.touched)
         added = np.flatnonzero((arrays.kind == DECISION) & (arrays.player != traverser))
         np.add.at(visits, arrays.block[added] // 2, reached[added])
-        np.maximum.at(largest, arrays.block[added], reached[added])
-    return Forecast(nodes, visits, largest)
+    return Forecast(nodes, visits)

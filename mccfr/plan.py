@@ -1,11 +1,9 @@
 """What a run will need, computed before anything is created or allocated, and the refusal of what finds no room."""
 
-import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mccfr.config import Config
 from mccfr.forecast import Forecast, forecast
@@ -14,7 +12,7 @@ from mccfr.games.game import Game
 from mccfr.games.histories import count_histories
 from mccfr.games.holdem_deck import LISTED_BYTES, HoldemDeck
 from mccfr.layouts import table_layout
-from mccfr.tables import TableLayout, choose_wide, expected_adds, table_name
+from mccfr.tables import TableLayout, sum_forms
 from storage import live as live_tables
 from storage import space
 
@@ -32,22 +30,11 @@ COMMIT_BYTES_PER_SECOND = {
 on two processors and a disk of 160 MB a second (`tools/bench checkpoint`)."""
 
 _PROCESS_BYTES = 200 << 20  # interpreter, libraries and compiled kernels of one process
-_UNEVEN = 4.0  # how much more often than the mean the most frequent bucket of a street may come
 
 
 def planned_layout(config: Config, game: Game) -> TableLayout:
     """The tables that a new run of `config` would have."""
-    return table_layout(config, game, choose_wide(game, config.tables.sum_dtype, _most_adds(config, game)))
-
-
-def _most_adds(config: Config, game: Game) -> npt.NDArray[np.float64] | None:
-    """[B] additions to the row of each block that gets most of them; None where the run has no end in nodes."""
-    if config.run.nodes is None:
-        return None
-    expected = forecast(game, config.solver.algorithm)
-    if expected is None:  # taken low, so that sums are rather too wide
-        return expected_adds(game, config.run.nodes, max(4.0, math.sqrt(game.tree.nodes)))
-    return expected_adds(game, config.run.nodes, expected.nodes) * expected.largest * _UNEVEN
+    return table_layout(config, game, sum_forms(2 * game.tree.streets, config.tables.sum_dtype))
 
 
 def strategy_bytes(game: Game, method: str) -> int:
@@ -74,13 +61,11 @@ def make_plan(config: Config, base: Path) -> dict[str, Any]:
     layout = planned_layout(config, game)
     streets, kind = range(game.tree.streets), (config.tables.format, config.tables.checkpoint_compression)
     per_street = [sum(s.nbytes for s in layout.specs if f"/street{street}/" in s.name) for street in streets]
-    wide = {spec.name for spec in layout.specs if spec.dtype == "float64"}
     return {
         "game": game.name,
         **game.counts(),
         "histories": count_histories(game),
         "buckets_per_street": [[int(game.buckets[2 * s + p]) for p in (0, 1)] for s in streets],
-        "float64_sums_per_street": [[table_name("strategy_sum", 2 * s + p) in wide for p in (0, 1)] for s in streets],
         "table_bytes": live_tables.live_bytes(layout.specs, format=config.tables.format),
         "bytes_per_street": per_street,
         "bytes_per_table": {spec.name: spec.nbytes for spec in layout.specs},

@@ -10,6 +10,7 @@ from math import exp
 import numpy as np
 
 from abstraction.jit import intrinsic, njit
+from mccfr.rounding import lane_bits, rounded
 
 _LANES = 8
 _SHORT_GAP = 16  # period ends whose factors are multiplied one by one
@@ -142,11 +143,15 @@ def choose(weights, place, actions, u, even=False):
 
 
 @njit
-def add(sums, start, actions, sigma, place, weight):
-    """sums[start:start+actions] += weight · sigma[place:...], in the dtype of `sums`, in place."""
-    factor = as_element(sums, weight)
+def add(sums, start, actions, sigma, place, weight, keep, word):
+    """sums[start:start+actions] = keep · sums[...] + weight · sigma[place:...], in place; computed in float64.
+
+    keep  float64  1, or the discount of what is there
+    word  uint64   random bits by which float32 sums are rounded (`mccfr.rounding`); float64 ones take no notice
+    """
     for a in range(actions):
-        sums[start + a] += as_element(sums, sigma[place + a]) * factor
+        total = keep * np.float64(sums[start + a]) + weight * np.float64(sigma[place + a])
+        sums[start + a] = rounded(sums, total, lane_bits(word, a))
 
 
 @njit
@@ -199,11 +204,10 @@ def discount_regrets(regret, start, actions, stamps, stamp, ends, positive_facto
 
 
 @njit
-def discount_sums(sums, start, actions, stamps, stamp, ends, sum_factors):
-    """Bring a strategy-sum row forward to `ends` period ends, in place."""
+def sum_discount(stamps, stamp, ends, sum_factors):
+    """Factor that brings a strategy-sum row forward to `ends` period ends, for `add`; its stamp is set in place."""
     seen = np.int64(stamps[stamp])
-    if seen < ends:  # another worker may be a period ahead
-        factor = as_element(sums, gap_factor(sum_factors, seen, ends))
-        for a in range(actions):
-            sums[start + a] *= factor
-        stamps[stamp] = ends
+    if seen >= ends:  # another worker may be a period ahead
+        return 1.0
+    stamps[stamp] = ends
+    return gap_factor(sum_factors, seen, ends)

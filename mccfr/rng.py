@@ -7,13 +7,13 @@ against 1.3 ns and hides its state, which a checkpoint must hold.  Streams are d
 
 import numpy as np
 import numpy.typing as npt
+from llvmlite import ir
 
-from abstraction.jit import njit
+from abstraction.jit import intrinsic, njit, types
 
-ACTIONS, DEALS = 1, 2
-"""Purposes of a stream: actions sampled in traversals; the deal of one iteration."""
-EVALUATION = 4
-"""Another purpose: boards that strategies are measured on, which must not be those that they were trained on."""
+ACTIONS, DEALS, ROUNDING, EVALUATION = 1, 2, 3, 4
+"""Purposes of a stream: actions sampled in traversals; the deal of one iteration; rounding of swept sums; boards that
+strategies are measured on, which must not be those that they were trained on."""
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -56,6 +56,16 @@ def next_word(state):
 
 
 @njit
+def second_word(state):
+    """64 more random bits of the present state, which stays as it is, beside those that `next_word` will give.
+
+    The output of xoshiro256++ on the generator's other words: a use of it leaves what is drawn from the stream alone.
+    """
+    word = state[0] + state[3]
+    return ((word << np.uint64(23)) | (word >> np.uint64(41))) + state[0]
+
+
+@njit
 def uniform(state):
     """A float64 in [0, 1) with 53 random bits; `state` is advanced in place."""
     return np.float64(next_word(state) >> np.uint64(11)) * _UNIT
@@ -65,6 +75,26 @@ def uniform(state):
 def below(state, n):
     """A whole number in [0, n), for n far below 2^53 (bias below n·2^-53); `state` is advanced in place."""
     return np.int64(uniform(state) * n)
+
+
+@intrinsic
+def random_at(typing_context, word, step):
+    """The random 64 bits (uint64) number `step` of those that follow from a random `word`, both uint64.
+
+    A function of the two alone, so that a path can be guessed ahead and walked again: output number `step` of the
+    generator wyrand (Wang Yi) with seed `word`, the two halves of a 128-bit product folded together.
+    """
+
+    def codegen(context, builder, signature, arguments):
+        word_, step_ = arguments
+        double = ir.IntType(128)
+        state = builder.add(word_, builder.mul(builder.add(step_, step_.type(1)), step_.type(0xA0761D6478BD642F)))
+        other = builder.xor(state, state.type(0xE7037ED1A0B428DB))
+        product = builder.mul(builder.zext(state, double), builder.zext(other, double))
+        high = builder.trunc(builder.lshr(product, double(64)), state.type)
+        return builder.xor(builder.trunc(product, state.type), high)
+
+    return types.uint64(types.uint64, types.uint64), codegen
 
 
 def new_stream(seed: int, worker: int, purpose: int = ACTIONS, counter: int = 0) -> npt.NDArray[np.uint64]:

@@ -17,8 +17,6 @@ from mccfr.games.game import Game
 from storage.schema import ArraySpec
 
 _LINE_CELLS = 16  # float32 cells of a cache line
-AUTO_WIDE_BYTES = 64 << 20
-"""`sum_dtype = "auto"` gives float64 to every block whose sums fit in this: precision that costs next to nothing."""
 
 NO_SUMS = 3
 """In `TableArrays.wide`: a block without strategy sums.  (1 + it) & 3 is 0, which spares outcome sampling a branch."""
@@ -73,28 +71,13 @@ def table_name(kind: str, block: int) -> str:
     return f"{kind}/street{block // 2}/player{block % 2}"
 
 
-def expected_adds(game: Game, nodes: float | None, nodes_per_iteration: float) -> npt.NDArray[np.float64]:
-    """[B] upper estimate of additions to one row of a block's sums in a run of `nodes` (None: without end)."""
-    iterations = np.inf if nodes is None else nodes / nodes_per_iteration
-    return iterations / game.buckets
+def sum_forms(blocks: int, sum_dtype: str) -> npt.NDArray[np.uint8]:
+    """[blocks] which blocks keep their strategy sums in float64: all of them, or with "auto" and "float32" none.
 
-
-def choose_wide(game: Game, sum_dtype: str, adds: npt.NDArray[np.float64] | None = None) -> npt.NDArray[np.uint8]:
-    """[B] which blocks keep their strategy sums in float64.
-
-    With "auto": wherever that is cheap, and wherever `adds` [B] (`expected_adds`) is above 10^6: float32 sums are 3 %
-    off after so many additions of one sign, and 10 % after ten times as many.
+    Sums in float32 are as good as they need to be at any length, because they are rounded stochastically
+    (`mccfr.rounding`), and take half the memory.
     """
-    width = padded_width(game)
-    cheap = game.buckets * width * 8 <= AUTO_WIDE_BYTES
-    many = np.zeros(len(width), bool) if adds is None else adds > 1e6
-    wide = {"auto": cheap | many, "float32": np.zeros_like(cheap), "float64": np.ones_like(cheap)}[sum_dtype]
-    return wide.astype(np.uint8)
-
-
-def padded_width(game: Game) -> npt.NDArray[np.int64]:
-    """[B] cells of one bucket in each block, up to a whole cache line."""
-    return -(-game.tree.row_slots // _LINE_CELLS) * _LINE_CELLS
+    return np.full(blocks, sum_dtype == "float64", np.uint8)
 
 
 def make_layout(
@@ -103,10 +86,11 @@ def make_layout(
     """Schema of the tables of `game`.
 
     lazy  with stamps
-    wide  [B] where sums are in float64, or NO_SUMS; None: `choose_wide` "auto"
+    wide  [B] where sums are in float64, or NO_SUMS; None: nowhere
     """
-    buckets, width, rows = game.buckets, padded_width(game), game.tree.row_count
-    wide = choose_wide(game, "auto") if wide is None else wide
+    buckets, rows = game.buckets, game.tree.row_count
+    width = -(-game.tree.row_slots // _LINE_CELLS) * _LINE_CELLS  # up to a whole cache line
+    wide = sum_forms(len(rows), "auto") if wide is None else wide
     specs = []
     for block in map(int, np.flatnonzero(rows)):
         shape, stamps = (int(buckets[block]), int(width[block])), (int(buckets[block]), int(rows[block]))

@@ -16,7 +16,7 @@ from mccfr.rng import new_stream
 from mccfr.sampling import external, outcome
 from mccfr.sampling.common import new_path, new_worklist
 from mccfr.strategy import Strategy, average_strategy
-from mccfr.tables import choose_wide, make_layout, private_tables, table_name
+from mccfr.tables import make_layout, private_tables, sum_forms, table_name
 from mccfr.tree import (
     CHANCE,
     DECISION,
@@ -59,7 +59,7 @@ class Trainer:
         }
         self.game, self.schedule, self.seed, self.batch = game, schedule or Schedule(), seed, batch
         blocks, streets = 2 * game.tree.streets, game.tree.streets
-        wide = choose_wide(game, sum_dtype)
+        wide = sum_forms(blocks, sum_dtype)
         layout = make_layout(game, lazy=self.schedule.lazy, regret_dtype=regret_dtype, wide=wide)
         self.arrays, self.tables = private_tables(layout)
         self.tree = game.tree.arrays if general else pack(game.tree)

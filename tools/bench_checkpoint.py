@@ -198,7 +198,8 @@ def lost_updates(buckets: int, menu: str, workers: int, nodes: int) -> None:
             lost = run.read(TRENDS)[-1]["lost_updates"]
             click.echo(
                 f"{count} workers: {adds:,} additions, sums {held:,.1f}, lost {1 - held / adds:.2e} of all, "
-                f"{lost['first_decisions']:.2e} at first decisions; later, by street: "
+                f"{lost['first_decisions']:.2e} ± {lost['first_decisions_error']:.0e} at first decisions; later, by "
+                "street: "
                 + ", ".join(
                     f"{share:.1e} ± {error:.0e}"
                     for share, error in zip(

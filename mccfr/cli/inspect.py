@@ -59,15 +59,13 @@ def plan(config: Path, overrides: tuple[str, ...], as_json: bool) -> None:
 
 
 def _plan_text(plan: dict[str, Any]) -> str:
-    wide = [street for street, pair in enumerate(plan["float64_sums_per_street"]) if any(pair)]
     lines = [
         f"game         {plan['game']}",
         f"tree         {plan['nodes']:,} nodes, {plan['decision_nodes']:,} decisions "
         f"(by street {plan['decision_nodes_per_street']}, actions {plan['actions_per_street']})",
         f"infosets     {plan['infosets']:,} (by player {plan['infosets_per_player']})",
         f"tables       {bytes_text(plan['table_bytes'])} (by street "
-        f"{', '.join(bytes_text(b) for b in plan['bytes_per_street'])}); "
-        f"sums in float64 on streets {wide or 'none'}",
+        f"{', '.join(bytes_text(b) for b in plan['bytes_per_street'])})",
         f"memory       {bytes_text(plan['memory_bytes'])}, {bytes_text(plan['least_memory_bytes'])} at least ("
         f"{bytes_text(plan['memory_available_bytes'])} available): tables, bucket tables "
         f"{bytes_text(plan['bucket_table_bytes'])}, copy for checkpoints {bytes_text(plan['copy_bytes'])}, strategies "

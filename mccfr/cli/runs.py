@@ -166,6 +166,8 @@ def _trend_lines(found: dict[str, Any]) -> list[str]:
             for share, error in zip(lost["sentinels_per_street"], lost["sentinel_errors_per_street"], strict=True)
         )
         first = "unknown" if lost["first_decisions"] is None else f"{lost['first_decisions']:.1e}"
+        if error := lost.get("first_decisions_error"):  # lines of older versions have none
+            first += f" ± {error:.0e}"
         lines.append(f"lost         {first} of the updates at first decisions; at later ones, by street, {sentinels}")
     if found["preflop_change"] is not None:
         lines.append(

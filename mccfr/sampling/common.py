@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from llvmlite import ir
 
 from abstraction.jit import intrinsic, njit, types
 from abstraction.prefetch import address_of, emit_prefetch
+from mccfr.regret import add, sum_discount
 from mccfr.tree import MAX_PACKED_ACTIONS
 
 START, STOP, NODE_LIMIT = 0, 1, 2
@@ -183,26 +183,6 @@ def prefetch_one(typing_context, which, arrays, indices):
 
 
 @intrinsic
-def random_at(typing_context, word, step):
-    """The random 64 bits (uint64) that a traversal with random `word` draws at its decision `step`, both uint64.
-
-    A function of the two alone, so that a path can be guessed ahead and walked again: output number `step` of the
-    generator wyrand (Wang Yi) with seed `word`, the two halves of a 128-bit product folded together.
-    """
-
-    def codegen(context, builder, signature, arguments):
-        word_, step_ = arguments
-        double = ir.IntType(128)
-        state = builder.add(word_, builder.mul(builder.add(step_, step_.type(1)), step_.type(0xA0761D6478BD642F)))
-        other = builder.xor(state, state.type(0xE7037ED1A0B428DB))
-        product = builder.mul(builder.zext(state, double), builder.zext(other, double))
-        high = builder.trunc(builder.lshr(product, double(64)), state.type)
-        return builder.xor(builder.trunc(product, state.type), high)
-
-    return types.uint64(types.uint64, types.uint64), codegen
-
-
-@intrinsic
 def uniform_like(typing_context, array, word):
     """A number in [0, 1), or by rounding 1, from the upper half of 64 random bits, in the dtype of `array`."""
 
@@ -231,3 +211,25 @@ def locate(base, width, bucket, deal, first):
     """first[b] = base[b] + bucket[deal, b] · width[b] for every block, in place: where a hand's rows begin."""
     for block in range(base.shape[0]):
         first[block] = base[block] + np.int64(bucket[deal, block]) * width[block]
+
+
+@njit
+def add_strategy(tree, tables, hand, node, strategy, weight, discount, word):
+    """Add the current strategy at a decision of general records to its sums, in place, where its block keeps any.
+
+    strategy  (sigma [E], place of the first action's probability)
+    weight    of the addition
+    word      uint64 random bits that float32 sums are rounded by
+    """
+    sigma, place = strategy
+    block, actions = tree.block[node], tree.count[node]
+    if tables.wide[block] > WIDE:
+        return
+    row, keep = hand.sums[block] + tree.slot[node], 1.0
+    if discount.lazy:
+        stamp = hand.sum_stamps[block] + tree.row[node]
+        keep = sum_discount(tables.stamp, stamp, discount.ends, discount.sum_factors)
+    if tables.wide[block] == NARROW:
+        add(tables.narrow_sum, row, actions, sigma, place, weight, keep, word)
+    else:
+        add(tables.wide_sum, row, actions, sigma, place, weight, keep, word)

@@ -22,16 +22,15 @@ import numpy as np
 from abstraction.jit import njit
 from abstraction.prefetch import prefetch_to_write
 from mccfr.regret import (
-    add,
     choose,
     discount_regrets,
-    discount_sums,
     regret_matching,
+    sum_discount,
     total_of,
     update,
     update_explored,
 )
-from mccfr.rng import uniform
+from mccfr.rng import second_word, uniform
 from mccfr.sampling.common import (
     NARROW,
     NO_PRUNING,
@@ -40,9 +39,10 @@ from mccfr.sampling.common import (
     START,
     STOP,
     WIDE,
+    add_strategy,
     locate,
 )
-from mccfr.sampling.rows import LANES, add_row, choose_row, regret_matching_row, update_explored_row, update_row
+from mccfr.sampling.rows import LANES, add_to_sums, choose_row, regret_matching_row, update_explored_row, update_row
 from mccfr.tree import CHANCE, TERMINAL
 
 _PRUNED = -1  # stands for a child that is not visited in the worklist
@@ -109,19 +109,11 @@ def external_sampling_packed(tree, tables, deals, limits, discount, rng, work, p
                             regret, start[place], actions, stamps, stamp, ends, positive_factors, negative_factors
                         )
                 else:
-                    row = sums[block] + node.slot
-                    if wide[block] == NARROW:
+                    if wide[block] <= WIDE:
+                        row, keep, word = sums[block] + node.slot, 1.0, second_word(rng)
                         if lazy:
-                            discount_sums(
-                                narrow_sum, row, actions, stamps, sum_stamps[block] + node.row, ends, sum_factors
-                            )
-                        add_row(narrow_sum, row, actions, sigma, mine, weight)
-                    elif wide[block] == WIDE:
-                        if lazy:
-                            discount_sums(
-                                wide_sum, row, actions, stamps, sum_stamps[block] + node.row, ends, sum_factors
-                            )
-                        add_row(wide_sum, row, actions, sigma, mine, weight)
+                            keep = sum_discount(stamps, sum_stamps[block] + node.row, ends, sum_factors)
+                        add_to_sums(narrow_sum, wide_sum, wide[block], row, actions, sigma, mine, weight, keep, word)
                     action = choose_row(regret, start[place], actions, uniform(rng), False)
                     first = action - endings
                     stop = first + 1
@@ -239,19 +231,7 @@ def _forward(tree, tables, traverser, discount, rng, work, pruning):
                 order[tail] = child
                 tail += 1
         else:
-            row, stamp = hand.sums[block] + tree.slot[node], hand.sum_stamps[block] + tree.row[node]
-            if tables.wide[block] == NARROW:
-                if discount.lazy:
-                    discount_sums(
-                        tables.narrow_sum, row, actions, tables.stamp, stamp, discount.ends, discount.sum_factors
-                    )
-                add(tables.narrow_sum, row, actions, sigma, first, discount.weight)
-            elif tables.wide[block] == WIDE:
-                if discount.lazy:
-                    discount_sums(
-                        tables.wide_sum, row, actions, tables.stamp, stamp, discount.ends, discount.sum_factors
-                    )
-                add(tables.wide_sum, row, actions, sigma, first, discount.weight)
+            add_strategy(tree, tables, hand, node, (sigma, first), discount.weight, discount, second_word(rng))
             chosen = first + choose(tables.regret, work.start[node], actions, uniform(rng))
             order[tail] = chosen
             work.child[node] = chosen

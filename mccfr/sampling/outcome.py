@@ -21,29 +21,27 @@ import numpy as np
 from abstraction.jit import inline_njit, njit
 from abstraction.prefetch import prefetch_to_write
 from mccfr.regret import (
-    add,
     choose,
     discount_regrets,
-    discount_sums,
     regret_matching,
+    sum_discount,
     update_sampled,
 )
-from mccfr.rng import next_word
+from mccfr.rng import next_word, random_at
 from mccfr.sampling.common import (
     GUESSED_DEALS,
-    NARROW,
     NODE_LIMIT,
     START,
     STOP,
     WIDE,
+    add_strategy,
     exploration,
     explores,
     locate,
     prefetch_one,
-    random_at,
     uniform_like,
 )
-from mccfr.sampling.rows import LANES, add_row, foresee_row, unchanged_row, update_sampled_row
+from mccfr.sampling.rows import LANES, add_to_sums, foresee_row, unchanged_row, update_sampled_row
 from mccfr.tree import CHANCE, TERMINAL
 
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
@@ -122,20 +120,12 @@ def outcome_sampling_packed(tree, tables, deals, limits, discount, rng, path, ep
                     if own:
                         probability *= epsilon / actions + (1.0 - epsilon) * sigma[np.uint64(mine + action)]
                     elif wide[block] <= WIDE:
+                        share_of, keep, word = weight / probability, 1.0, random_at(~words[i], level)
                         row += to_sum[block]
-                        stamp = _ZERO
                         if lazy:
-                            stamp = np.uint64(
-                                sum_stamp_base[block] + bucket[deal, block] * stamp_width[block] + node.row
-                            )
-                        if wide[block] == NARROW:
-                            if lazy:
-                                discount_sums(narrow_sum, row, actions, stamps, stamp, ends, sum_factors)
-                            add_row(narrow_sum, row, actions, sigma, mine, weight / probability)
-                        else:
-                            if lazy:
-                                discount_sums(wide_sum, row, actions, stamps, stamp, ends, sum_factors)
-                            add_row(wide_sum, row, actions, sigma, mine, weight / probability)
+                            stamp = sum_stamp_base[block] + bucket[deal, block] * stamp_width[block] + node.row
+                            keep = sum_discount(stamps, np.uint64(stamp), ends, sum_factors)
+                        add_to_sums(narrow_sum, wide_sum, wide[block], row, actions, sigma, mine, share_of, keep, word)
                     level += _ONE
                     if wrong:  # the row has changed since the guess: the path goes on as it is drawn now
                         child = action - node.folds - node.ends
@@ -256,7 +246,7 @@ def _walk(tree, tables, traverser, discount, word, path, epsilon):
     while tree.kind[node] != TERMINAL:
         nodes += tree.touched[node]
         first, actions, block = tree.first[node], tree.count[node], tree.block[node]
-        drawn = random_at(word, level)
+        drawn, rounding = random_at(word, level), random_at(~word, level)
         level += _ONE
         if tree.kind[node] == CHANCE:
             node = first + choose(tree.probability, first, actions, uniform_like(tree.probability, drawn))
@@ -275,21 +265,8 @@ def _walk(tree, tables, traverser, discount, word, path, epsilon):
             path.action[length] = action
             length += 1
             probability *= epsilon / actions + (1.0 - epsilon) * sigma[mine + action]
-        elif tables.wide[block] <= WIDE:
-            row, stamp = hand.sums[block] + tree.slot[node], hand.sum_stamps[block] + tree.row[node]
-            weight = discount.weight / probability
-            if tables.wide[block] == NARROW:
-                if discount.lazy:
-                    discount_sums(
-                        tables.narrow_sum, row, actions, tables.stamp, stamp, discount.ends, discount.sum_factors
-                    )
-                add(tables.narrow_sum, row, actions, sigma, mine, weight)
-            else:
-                if discount.lazy:
-                    discount_sums(
-                        tables.wide_sum, row, actions, tables.stamp, stamp, discount.ends, discount.sum_factors
-                    )
-                add(tables.wide_sum, row, actions, sigma, mine, weight)
+        else:
+            add_strategy(tree, tables, hand, node, (sigma, mine), discount.weight / probability, discount, rounding)
         node = first + action
     return node, length, probability, nodes + tree.touched[node]
 

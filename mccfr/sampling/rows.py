@@ -8,10 +8,12 @@ vector instructions, and to plain code where it has none.
 
 from llvmlite import ir
 
-from abstraction.jit import intrinsic, types
+from abstraction.jit import inline_njit, intrinsic, types
+from mccfr.rounding import emit_bits, emit_rounded, halves
+from mccfr.sampling.common import NARROW
 
 LANES = 8
-_I1, _I32 = ir.IntType(1), ir.IntType(32)
+_I1, _I32, _F64 = ir.IntType(1), ir.IntType(32), ir.DoubleType()
 _LANE_NUMBERS = ir.Constant(ir.VectorType(_I32, LANES), list(range(LANES)))
 
 
@@ -188,28 +190,41 @@ def unchanged_row(typing_context, regret, start, actions, seen, place):
     return types.boolean(regret, types.int64, actions, seen, types.int64), codegen
 
 
+def _widened(builder, vector):
+    """A vector of floating-point numbers in float64."""
+    wide = ir.VectorType(_F64, LANES)
+    return vector if vector.type == wide else builder.fpext(vector, wide)
+
+
 @intrinsic
-def add_row(typing_context, sums, start, actions, sigma, place, weight):
-    """sums[start : start+actions] += weight · sigma[place : ...], in the dtype of `sums`.  As `mccfr.regret.add`."""
+def add_row(typing_context, sums, start, actions, sigma, place, weight, keep, word):
+    """sums[start : start+actions] = keep · sums[...] + weight · sigma[place : ...].  As `mccfr.regret.add`."""
 
     def codegen(context, builder, signature, arguments):
-        sums_, start_, actions_, sigma_, place_, weight_ = arguments
+        sums_, start_, actions_, sigma_, place_, weight_, keep_, word_ = arguments
         target = _pointer(context, builder, signature.args[0], sums_, start_)
         source = _pointer(context, builder, signature.args[3], sigma_, place_)
-        element = target.type.pointee
-        vector = ir.VectorType(element, LANES)
         shares = builder.load(builder.bitcast(source, ir.VectorType(source.type.pointee, LANES).as_pointer()), align=4)
-        if source.type.pointee != element:
-            change = builder.fpext if isinstance(element, ir.DoubleType) else builder.fptrunc
-            shares = change(shares, vector)
-        factor = context.cast(builder, weight_, signature.args[5], signature.args[0].dtype)
         mask = _mask(builder, actions_)
-        row = _load(builder, target, mask)
-        row = builder.fadd(row, builder.fmul(shares, _splat(builder, factor)))
+        kept = builder.fmul(_splat(builder, keep_), _widened(builder, _load(builder, target, mask)))
+        row = builder.fadd(kept, builder.fmul(_splat(builder, weight_), _widened(builder, shares)))
+        if isinstance(target.type.pointee, ir.FloatType):
+            low, high = (_splat(builder, half) for half in halves(builder, word_))
+            row = emit_rounded(builder, row, emit_bits(builder, low, high, _LANE_NUMBERS))
         _store(builder, row, target, mask)
         return context.get_dummy_value()
 
-    return types.void(sums, types.int64, actions, sigma, types.int64, weight), codegen
+    real = types.float64
+    return types.void(sums, types.int64, actions, sigma, types.int64, real, real, types.uint64), codegen
+
+
+@inline_njit
+def add_to_sums(narrow_sum, wide_sum, form, row, actions, sigma, place, weight, keep, word):
+    """`add_row` on whichever of the two holds the sums of a block: `form` is its entry in `TableArrays.wide`."""
+    if form == NARROW:
+        add_row(narrow_sum, row, actions, sigma, place, weight, keep, word)
+    else:
+        add_row(wide_sum, row, actions, sigma, place, weight, keep, word)
 
 
 def _action_values(context, builder, signature, arguments, mask):

@@ -24,7 +24,7 @@ from mccfr.config import Config
 from mccfr.config_file import changed_keys, load_config, to_document
 from mccfr.games.build import configured_game, game_files
 from mccfr.games.game import Game
-from mccfr.layouts import table_layout
+from mccfr.layouts import forms_of_version_1, table_layout
 from mccfr.tables import TableLayout
 from mccfr.training import records
 from storage import durable
@@ -33,7 +33,8 @@ from storage.manifest import content_hash, read_manifest, write_manifest
 
 FORMAT, FORMAT_VERSION = "mccfr-run", 2
 OLDER_VERSIONS = (1,)
-"""Versions that are opened as well: in version 1 `lcfr+` was the name of what is `lcfr+quadratic` now."""
+"""Versions that are opened as well: in version 1 `lcfr+` was the name of what is `lcfr+quadratic` now, and sums of
+public chance sampling were in float64 where they were small."""
 MANIFEST, CONFIG, INPUTS, LOCK = "manifest.json", "config.toml", "inputs", "run.lock"
 METRICS, EVALUATIONS, JOURNAL, LOG = "metrics.jsonl", "evaluations.jsonl", "journal.jsonl", "log.txt"
 CHECKPOINTS, LIVE = "checkpoints", "live"
@@ -63,6 +64,8 @@ class Run:
     def layout(self, game: Game) -> TableLayout:
         """Layout of the run's tables, with the dtypes chosen when it was created."""
         wide = np.array(self.manifest["wide_sums"], np.uint8)
+        if self.manifest["format_version"] == 1:
+            wide = forms_of_version_1(self.config, game, wide)
         return table_layout(self.config, game, wide)
 
     def append(self, name: str, record: Mapping[str, Any]) -> None:

@@ -6,8 +6,9 @@ traverses, and adds the iteration's weight to its strategy sums, spread over the
 rows, the hottest of all, must therefore hold the total weight of the iterations, which the workers count; what is
 missing was lost.  For later decisions the expected total is that of the player's own decision before, times the share
 of the action between them in its sums: a martingale, with a standard error of at most the root of largest weight times
-total.  It is followed from decision to decision, and measured at the most visited ones of each street.  Where sums fade
-(lazy discounting) or actions are skipped (pruning) none of this holds, and nothing is reported.
+total.  It is followed from decision to decision, and measured at the most visited ones of each street.  Sums in float32
+are rounded at random, which adds to the error what it can at most, so that noise is not taken for a loss.  Where sums
+fade (lazy discounting) or actions are skipped (pruning) none of this holds, and nothing is reported.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,6 +22,7 @@ from abstraction.jit import nogil_njit
 from mccfr.config import SolverConfig
 from mccfr.games.game import Game
 from mccfr.rng import next_word
+from mccfr.rounding import LARGEST_VARIANCE
 from mccfr.strategy import row_starts
 from mccfr.tables import bucket_first, table_name
 from mccfr.tree import DECISION, NO_PARENT
@@ -36,23 +38,30 @@ Arrays = Mapping[str, npt.NDArray[np.generic]]
 
 
 class BlockTotals(NamedTuple):
-    """What one block's strategy sums come to.  cells [slots] float64: over all buckets."""
+    """What one block's strategy sums come to, over all buckets.
+
+    cells     [slots] float64  sums
+    variance  [slots] float64  of them by rounding, at most; 0 where they are in float64
+    """
 
     cells: npt.NDArray[np.float64]
+    variance: npt.NDArray[np.float64]
     rows: int
     never_reached: int
 
 
 @nogil_njit
-def _add_up(sums, starts, cells):
-    """Add the buckets of sums [K, width] to cells [slots], in place; returns the number of rows that are all 0."""
+def _add_up(sums, starts, cells, squares):
+    """Add the buckets of sums [K, width] to cells [slots], and their squares; returns how many rows are all 0."""
     empty = 0
     for bucket in range(sums.shape[0]):
         for row in range(starts.shape[0] - 1):
             total = 0.0
             for slot in range(starts[row], starts[row + 1]):
-                cells[slot] += sums[bucket, slot]
-                total += sums[bucket, slot]
+                cell = np.float64(sums[bucket, slot])
+                cells[slot] += cell
+                squares[slot] += cell * cell
+                total += cell
             if total == 0.0:
                 empty += 1
     return empty
@@ -61,17 +70,22 @@ def _add_up(sums, starts, cells):
 def block_totals(game: Game, block: int, sums: npt.NDArray[Any]) -> BlockTotals:
     """Totals of a block's strategy sums [K, width], a few buckets at a time, so that no table is copied whole."""
     starts = row_starts(game, block)
-    cells = np.zeros(int(starts[-1]))
+    cells, squares = np.zeros((2, int(starts[-1])))
     step = max(1, _BLOCK_CELLS // sums.shape[1])
     parts = (np.ascontiguousarray(sums[at : at + step]) for at in range(0, len(sums), step))
-    empty = sum(int(_add_up(part, starts, cells)) for part in parts)
-    return BlockTotals(cells, len(sums) * (len(starts) - 1), empty)
+    empty = sum(int(_add_up(part, starts, cells, squares)) for part in parts)
+    rounding = LARGEST_VARIANCE if sums.dtype == np.float32 else 0.0
+    return BlockTotals(cells, rounding * squares, len(sums) * (len(starts) - 1), empty)
 
 
 class Visits(NamedTuple):
-    """Totals of the strategy sums at one decision: found, expected, and one standard error of what is expected."""
+    """Totals of the strategy sums at one decision: found, expected, and one standard error of their difference.
+
+    first: its player has not acted before, so that what is expected is known exactly
+    """
 
     node: int
+    first: bool
     found: float
     expected: float
     error: float
@@ -93,48 +107,53 @@ def own_actions(game: Game) -> list[int]:
 def expected_visits(
     game: Game,
     taken: Sequence[int],
-    cells: Mapping[int, npt.NDArray[np.float64]],
+    totals: Mapping[int, BlockTotals],
     iterations_weight: float,
     largest_weight: float,
 ) -> list[Visits]:
     """What external sampling must have added at every decision that can be followed, in order of nodes.
 
     taken              `own_actions` of the game
-    cells              {block: [slots] sums over all buckets}; decisions of other blocks are left out
+    totals             by block; decisions of other blocks are left out
     iterations_weight  total weight of the iterations
     largest_weight     of one iteration
     """
     known: dict[int, Visits] = {}
     for node in game.tree.decisions.tolist():
-        if int(game.tree.arrays.block[node]) not in cells:
+        if int(game.tree.arrays.block[node]) not in totals:
             continue
-        found = _total(game, cells, node)
+        found, variance = _total(game, totals, node)
         if taken[node] < 0:
-            known[node] = Visits(node, found, iterations_weight, 0.0)
+            known[node] = Visits(node, True, found, iterations_weight, sqrt(variance))
             continue
         before = known.get(int(game.tree.parent[taken[node]]))
-        if before is not None and before.found > 0 and before.expected > 0:
-            known[node] = _follow(game, cells, before, taken[node], Visits(node, found, 0.0, largest_weight))
+        if before is None or before.found <= 0 or before.expected <= 0:
+            continue
+        share, relative = _share(game, totals, before, taken[node])
+        expected = before.expected * share
+        relative += (before.error / before.expected) ** 2
+        error = sqrt(expected**2 * relative + expected * largest_weight + variance)
+        known[node] = Visits(node, False, found, expected, error)
     return list(known.values())
 
 
-def _total(game: Game, cells: Mapping[int, npt.NDArray[np.float64]], node: int) -> float:
+def _total(game: Game, totals: Mapping[int, BlockTotals], node: int) -> tuple[float, float]:
+    """The sums at a decision, over all actions, and their variance."""
     arrays = game.tree.arrays
-    first = int(arrays.slot[node])
-    return float(cells[int(arrays.block[node])][first : first + int(arrays.count[node])].sum())
+    block, first = int(arrays.block[node]), int(arrays.slot[node])
+    here = slice(first, first + int(arrays.count[node]))
+    return float(totals[block].cells[here].sum()), float(totals[block].variance[here].sum())
 
 
-def _follow(
-    game: Game, cells: Mapping[int, npt.NDArray[np.float64]], before: Visits, taken: int, here: Visits
-) -> Visits:
-    """Fill in what is expected `here` (its error: the largest weight) after `before` and its action into `taken`."""
-    arrays = game.tree.arrays
+def _share(game: Game, totals: Mapping[int, BlockTotals], before: Visits, taken: int) -> tuple[float, float]:
+    """Share of the action into node `taken` in the sums at `before`, and its variance relative to its square."""
+    arrays, block = game.tree.arrays, totals[int(game.tree.arrays.block[before.node])]
     place = int(arrays.slot[before.node]) + taken - int(arrays.first[before.node])
-    expected = before.expected * float(cells[int(arrays.block[before.node])][place]) / before.found
-    if expected <= 0:
-        return here._replace(error=0.0)
-    relative = (before.error / before.expected) ** 2 + here.error / expected
-    return here._replace(expected=expected, error=expected * sqrt(relative))
+    cell = float(block.cells[place])
+    if cell <= 0:
+        return 0.0, 0.0
+    _, variance = _total(game, totals, before.node)
+    return cell / before.found, float(block.variance[place]) / cell**2 + variance / before.found**2
 
 
 def can_count_lost(game: Game, solver: SolverConfig) -> bool:
@@ -151,21 +170,23 @@ def lost_updates(game: Game, visits: list[Visits]) -> dict[str, Any]:
     """Shares of the updates that are missing, of the first decisions and of each street's sentinels.
 
     first_decisions         share lost at the first decisions of both players, the hottest rows: no sampling error
+    first_decisions_error   one standard error of it, at most: by rounding; 0 where sums are in float64
     sentinels_per_street    [S] share lost at the most visited of the other decisions, None where none was visited
     sentinel_errors_per_street  [S] one standard error of it, at most
     """
-    tree, first = game.tree, [v for v in visits if v.error == 0.0 and v.expected > 0]
+    tree, first = game.tree, [v for v in visits if v.first and v.expected > 0]
     shares: list[float | None] = []
     errors: list[float | None] = []
     for street in range(tree.streets):
-        here = [v for v in visits if v.error > 0 and int(tree.arrays.block[v.node]) // 2 == street]
+        here = [v for v in visits if not v.first and v.expected > 0 and int(tree.arrays.block[v.node]) // 2 == street]
         chosen = sorted(here, key=lambda v: v.expected, reverse=True)[:SENTINELS]
         expected = sum(v.expected for v in chosen)
         shares.append(1 - sum(v.found for v in chosen) / expected if chosen else None)
         errors.append(sum(v.error for v in chosen) / expected if chosen else None)
-    missing = 1 - sum(v.found for v in first) / sum(v.expected for v in first) if first else None
+    weight = sum(v.expected for v in first)
     return {
-        "first_decisions": missing,
+        "first_decisions": 1 - sum(v.found for v in first) / weight if first else None,
+        "first_decisions_error": sqrt(sum(v.error**2 for v in first)) / weight if first else None,
         "sentinels_per_street": shares,
         "sentinel_errors_per_street": errors,
     }
@@ -253,8 +274,7 @@ class Trends:
         }
         lost = None
         if iterations_weight and self._taken is not None:
-            cells = {block: total.cells for block, total in totals.items()}
-            visits = expected_visits(game, self._taken, cells, iterations_weight, largest_weight)
+            visits = expected_visits(game, self._taken, totals, iterations_weight, largest_weight)
             lost = lost_updates(game, visits)
         now = first_street(game, tables)
         change = None if now is None or self._before is None else mean_change(game, self._before, now)

@@ -9,6 +9,8 @@ import numpy as np
 
 from abstraction.jit import njit
 from mccfr.regret import as_element
+from mccfr.rng import random_at
+from mccfr.rounding import lane_bits, rounded
 
 
 @njit
@@ -67,17 +69,21 @@ def sum_rows(board, street, player, reach, total):
 
 
 @njit
-def add_sums(table, slot, board, street, player, weight, total, sigma):
-    """Strategy sums of one action: table[slot, bucket] += weight · total · sigma by row."""
+def add_sums(table, slot, board, street, player, step, total, sigma):
+    """Strategy sums of one action: table[slot, bucket] += weight · total · sigma by row, added in float64.
+
+    step  (weight float64, word uint64: random bits that float32 sums are rounded by)
+    """
     rows, bucket = board.rows[street, player], board.bucket[street, player]
-    factor, cells = as_element(table, weight), table[slot]
+    weight, word, cells = np.float64(step[0]), step[1], table[slot]
     if board.direct[street, player] == 2:
         here = cells[bucket[0] : bucket[0] + rows]
         for k in range(rows):
-            here[k] += factor * (total[k] * sigma[k])
+            here[k] = rounded(here, np.float64(here[k]) + weight * (total[k] * sigma[k]), lane_bits(word, k))
     else:
         for k in range(rows):
-            cells[bucket[k]] += factor * (total[k] * sigma[k])
+            sum_here = np.float64(cells[bucket[k]]) + weight * (total[k] * sigma[k])
+            cells[bucket[k]] = rounded(cells, sum_here, lane_bits(word, k))
 
 
 @njit
@@ -96,13 +102,22 @@ def add_regrets(table, slot, board, street, player, step, gain):
 
 
 @njit
-def discount_table(table, positive, negative):
+def discount_regret_table(table, positive, negative):
     """Multiply cells above 0 by `positive` and the others by `negative`, in place."""
     up, down = as_element(table, positive), as_element(table, negative)
     for slot in range(table.shape[0]):
         row = table[slot]
         for k in range(row.shape[0]):
             row[k] *= up if row[k] > 0 else down
+
+
+@njit
+def discount_sum_table(table, factor, word):
+    """Multiply strategy sums by `factor` (float64), in place; float32 ones are rounded by random bits (uint64)."""
+    for slot in range(table.shape[0]):
+        row, row_word = table[slot], random_at(word, np.uint64(slot))
+        for k in range(row.shape[0]):
+            row[k] = rounded(row, factor * np.float64(row[k]), lane_bits(row_word, k))
 
 
 # --- values, hand by hand: small, so that each loop is compiled to vector instructions before callers take it in ---

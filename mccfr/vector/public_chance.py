@@ -19,10 +19,10 @@ import numpy.typing as npt
 from mccfr.discount import Discount, Schedule
 from mccfr.games.game import Game
 from mccfr.games.holdem_deck import HoldemDeck
-from mccfr.rng import ACTIONS, seed_stream
+from mccfr.rng import ACTIONS, ROUNDING, next_word, second_word, seed_stream
 from mccfr.strategy import Strategy, average_strategy
 from mccfr.tables import SLOT_FIRST, bucket_first, table_name
-from mccfr.vector.board_rows import discount_table
+from mccfr.vector.board_rows import discount_regret_table, discount_sum_table
 from mccfr.vector.range_lanes import NOISE
 from mccfr.vector.sampled_board import BoardSource, SampledBoard, deck_size, most_hands
 from mccfr.vector.sampled_traversal import Task, VectorTables, new_scratch, sampled_traversal
@@ -119,7 +119,7 @@ class PublicChanceSampling:
         self._source = BoardSource(game, self._dtype, seed, worker)
         self._trees = street_trees(game.tree)
         self._scratch = new_scratch(self._trees, most_hands(game), deck_size(game), self._dtype)
-        self._stream = np.uint64(seed), np.uint64(worker), np.uint64(ACTIONS)
+        self._stream = np.uint64(seed), np.uint64(worker)
         self._rng = np.zeros(4, np.uint64)
         self._discount: Discount | None = None
 
@@ -136,7 +136,8 @@ class PublicChanceSampling:
         """Compile (or load from the cache) the kernels without touching the tables."""
         board = self._source.board(0)
         self._traverse(board._replace(count=np.zeros_like(board.count), rows=np.zeros_like(board.rows)), 0.0, 0.0)
-        discount_table(np.zeros((1, 1), self._dtype), 1.0, 1.0)
+        discount_regret_table(np.zeros((1, 1), self._dtype), 1.0, 1.0)
+        discount_sum_table(np.zeros_like(self._kernel_tables.strategy_sum[0][:1, :1]), 1.0, np.uint64(0))
 
     def run(self, iterations: int, node_limit: int | None = None, total_nodes: int | None = None) -> tuple[int, int]:
         """Run iterations and return how many, and their nodes.
@@ -148,7 +149,7 @@ class PublicChanceSampling:
         done, nodes = 0, 0
         while done < iterations and (node_limit is None or nodes < node_limit):
             self._sweep(begun + nodes)
-            seed_stream(self._rng, *self._stream, np.uint64(self.state.iterations))
+            seed_stream(self._rng, *self._stream, np.uint64(ACTIONS), np.uint64(self.state.iterations))
             touched = self._traverse(self._source.board(self.state.iterations), *self.options.weights(begun + nodes))
             self.state.iterations += 1
             self.state.nodes += touched
@@ -157,8 +158,9 @@ class PublicChanceSampling:
 
     def _traverse(self, board: SampledBoard, regret_weight: float, sum_weight: float) -> int:
         floored, skip_below, nodes = int(self.options.floored), float(self.options.skip_below), 0
+        word = np.uint64(second_word(self._rng))
         for traverser in range(2):
-            task = Task(traverser, regret_weight, sum_weight, floored, skip_below, NOISE[self._dtype])
+            task = Task(traverser, regret_weight, sum_weight, floored, skip_below, NOISE[self._dtype], word)
             nodes += sampled_traversal(self._trees, self._kernel_tables, board, task, self._scratch, self._rng)
         return nodes
 
@@ -175,9 +177,10 @@ class PublicChanceSampling:
             for factors in (known.positive_factors, known.negative_factors, known.sum_factors)
         )
         for table in self._kernel_tables.regret:
-            discount_table(table, positive, negative)
+            discount_regret_table(table, positive, negative)
+        seed_stream(self._rng, *self._stream, np.uint64(ROUNDING), np.uint64(known.ends))
         for table in self._kernel_tables.strategy_sum:
-            discount_table(table, sums, sums)
+            discount_sum_table(table, sums, np.uint64(next_word(self._rng)))
 
 
 def _check_options(options: PublicChanceOptions) -> None:

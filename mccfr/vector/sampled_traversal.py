@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from abstraction.jit import inline_njit, njit
 from mccfr.regret import as_element
-from mccfr.rng import uniform
+from mccfr.rng import random_at, uniform
 from mccfr.vector.board_rows import (
     add_regrets,
     add_shares,
@@ -52,6 +52,7 @@ class Task(NamedTuple):
     floored        1: regrets below 0 are set to 0
     skip_below     lines that the opponent reaches with less than this share of his range are skipped at random
     noise          values below this share of a range's total are rounding
+    word           random bits of the iteration, by which float32 strategy sums are rounded
     """
 
     traverser: int
@@ -60,6 +61,7 @@ class Task(NamedTuple):
     floored: int
     skip_below: float
     noise: float
+    word: np.uint64
 
 
 class Scratch(NamedTuple):
@@ -146,8 +148,10 @@ def _opponent_node(trees, tables, board, task, member, scratch, here, child, rng
         total = incoming
     else:
         sum_rows(board, street, player, incoming, total)
+    word = random_at(task.word, np.uint64(2 * member + task.traverser))  # a member is met once in a traversal
     for a in range(actions):
-        add_sums(tables.strategy_sum[block], slot + a, board, street, player, task.sum_weight, total, sigma[a])
+        step = task.sum_weight, random_at(word, np.uint64(a))
+        add_sums(tables.strategy_sum[block], slot + a, board, street, player, step, total, sigma[a])
         alive = pass_reach(board, street, player, incoming, sigma[a], reach[child + a])
         if alive and task.skip_below > 0:
             alive = _kept(board, player, task, reach[child + a], rng)

@@ -7,7 +7,8 @@ from harness import KUHN, LEDUC, Trainer, rows
 
 from abstraction.jit import njit
 from mccfr.discount import Discount, Schedule
-from mccfr.regret import add, discount_regrets, discount_sums, update
+from mccfr.regret import add, discount_regrets, sum_discount, update
+from mccfr.rng import next_word
 
 INF = np.inf
 EXPONENTS = [(1.5, 0, 2), (1.5, 0.5, 2), (1.5, -INF, 2), (INF, -1, 0), (1, 1, 1)]
@@ -40,24 +41,23 @@ def test_outcome_sampling_equals_an_eager_sweep(schedule):
 
 
 @njit
-def apply_to_sums(sums, stamps, update, delta, discount):
+def apply_to_sums(sums, stamps, update, delta, discount, rng):
     """One addition to a row of strategy sums, made as kernels do."""
     start, actions, _, stamp, _ = update
-    if discount.lazy:
-        discount_sums(sums, start, actions, stamps, stamp, discount.ends, discount.sum_factors)
-    add(sums, start, actions, delta, 0, discount.weight)
+    keep = sum_discount(stamps, stamp, discount.ends, discount.sum_factors) if discount.lazy else 1.0
+    add(sums, start, actions, delta, 0, discount.weight, keep, next_word(rng))
 
 
 @njit
-def apply_updates(tables, updates, deltas, discount):
+def apply_updates(tables, updates, deltas, discount, rng):
     """Updates [E, 5] int64 (first cell, actions, block, stamp, 1 for sums) with deltas [E, A], made as kernels do."""
     logs = discount.positive_factors, discount.negative_factors
     for e in range(len(updates)):
         start, actions, block, stamp, to_sums = updates[e]
         if to_sums and tables.wide[block]:
-            apply_to_sums(tables.wide_sum, tables.stamp, updates[e], deltas[e], discount)
+            apply_to_sums(tables.wide_sum, tables.stamp, updates[e], deltas[e], discount, rng)
         elif to_sums:
-            apply_to_sums(tables.narrow_sum, tables.stamp, updates[e], deltas[e], discount)
+            apply_to_sums(tables.narrow_sum, tables.stamp, updates[e], deltas[e], discount, rng)
         else:
             if discount.lazy:
                 discount_regrets(tables.regret, start, actions, tables.stamp, stamp, discount.ends, *logs)
@@ -105,11 +105,11 @@ def test_float32_tables_equal_an_eager_sweep_on_one_stream_of_updates(stream, sc
     for period in range(1, periods[-1] + 1):
         here, nodes = periods == period, (period - 1) * schedule.period_nodes
         lazy.nodes = nodes
-        apply_updates(lazy.arrays, updates[here], deltas[here], schedule.at(nodes))
+        apply_updates(lazy.arrays, updates[here], deltas[here], schedule.at(nodes), lazy.rng)
         for twin in eager:
             twin.nodes = nodes
             twin.after_call()
-            apply_updates(twin.arrays, updates[here], deltas[here], Schedule().at(0))
+            apply_updates(twin.arrays, updates[here], deltas[here], Schedule().at(0), twin.rng)
     assert periods[-1] >= 100
     for twin in eager:
         errors = largest_difference(LEDUC, swept_tables(lazy), twin.tables)
@@ -146,7 +146,8 @@ def test_gap_equals_the_direct_product(exponents, stamp, ends):
     for _ in range(2):  # a second call in the same period must change nothing
         logs = discount.positive_factors, discount.negative_factors
         discount_regrets(tables.regret, row, 2, tables.stamp, row_stamp, discount.ends, *logs)
-        discount_sums(tables.wide_sum, sums, 2, tables.stamp, sum_stamp, discount.ends, discount.sum_factors)
+        keep = sum_discount(tables.stamp, sum_stamp, discount.ends, discount.sum_factors)
+        add(tables.wide_sum, sums, 2, np.zeros(2), 0, 0.0, keep, np.uint64(0))
     assert tables.stamp[[row_stamp, sum_stamp]].tolist() == [ends, ends]
     assert tables.regret[row : row + 2] == pytest.approx([3 * up, -5 * down], rel=1e-9, abs=1e-290)
     assert tables.wide_sum[sums : sums + 2] == pytest.approx([7 * shrink, 0], rel=1e-9, abs=1e-290)
@@ -176,29 +177,12 @@ def test_schedule_uses_its_tables_again_and_grows_them():
     assert isinstance(grown, Discount)
 
 
-@njit
-def add_many(sums, start, sigma, count):
-    """The same strategy added to one row again and again."""
-    for _ in range(count):
-        add(sums, start, 2, sigma, 0, 1.0)
-
-
-def test_wide_sums_survive_a_billion_additions_and_narrow_ones_do_not():
-    sigma = np.array([1 / 3, 2 / 3])
-    wide, narrow = (Trainer(KUHN, sum_dtype=dtype) for dtype in ("float64", "float32"))
-    add_many(wide.arrays.wide_sum, wide.arrays.sum_base[0], sigma, 1_000_000_000)
-    add_many(narrow.arrays.narrow_sum, narrow.arrays.sum_base[0], sigma, 100_000_000)
-    assert wide.tables["strategy_sum/street0/player0"][0, :2] == pytest.approx(1e9 * sigma, rel=1e-6)
-    stalled = narrow.tables["strategy_sum/street0/player0"][0, :2]  # above 2^23 an addition of 1/3 is rounded away
-    assert np.all(stalled < 0.3 * 1e8 * sigma)
-
-
 def test_a_worker_that_is_behind_leaves_a_row_as_it_is():
     """Workers pass a period's end at different moments: a row stamped by one ahead is not discounted again, or back."""
     discount = Schedule("dcfr", 10).at(50)
     regret, stamps = np.array([4.0, -6.0]), np.array([discount.ends + 1], np.uint32)
     logs = discount.positive_factors, discount.negative_factors
     discount_regrets(regret, 0, 2, stamps, 0, discount.ends, *logs)
-    discount_sums(regret, 0, 2, stamps, 0, discount.ends, discount.sum_factors)
+    assert sum_discount(stamps, 0, discount.ends, discount.sum_factors) == 1
     assert regret.tolist() == [4.0, -6.0]
     assert stamps.tolist() == [discount.ends + 1]

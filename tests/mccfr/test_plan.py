@@ -111,12 +111,10 @@ def test_a_plan_of_an_abstraction_that_is_not_built(tmp_path):
     buckets = [169, 1_286_792, 50_000, 50_000]
     assert [pair[0] for pair in plan["buckets_per_street"]] == buckets
     assert plan["infosets"] == sum(b * d for b, d in zip(buckets, plan["decision_nodes_per_street"], strict=True))
-    # A regret of 4 bytes and a sum of 4 or 8 for every action, and little padding.
+    # A regret of 4 bytes and a sum of 4 for every action, and little padding.
     for street, stored in enumerate(plan["bytes_per_street"]):
-        each = 12 if plan["float64_sums_per_street"][street][0] else 8
         cells = plan["actions_per_street"][street] * buckets[street]
-        assert each * cells <= stored <= 1.3 * each * cells
-    assert plan["float64_sums_per_street"][0] == [True, True]
+        assert 8 * cells <= stored <= 1.3 * 8 * cells
     assert sum(plan["bytes_per_table"].values()) == plan["checkpoint_bytes"] == sum(plan["bytes_per_street"])
     assert plan["disk_bytes"] == (2 + 1 + 3) * plan["checkpoint_bytes"]
     assert plan["copy_bytes"] == plan["checkpoint_bytes"]
@@ -131,23 +129,21 @@ def test_a_plan_of_an_abstraction_that_is_not_built(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["recipe.toml"]
 
 
-def test_sums_are_float64_where_many_additions_are_expected(tmp_path):
-    (tmp_path / "recipe.toml").write_text(LARGE_RECIPE)
-    document = {"game": {"name": "holdem"}, "abstraction": {"path": "buckets", "recipe": "recipe.toml"}}
+@pytest.mark.parametrize("algorithm", ["external-sampling", "outcome-sampling", "public-chance-sampling"])
+@pytest.mark.parametrize("run", [{}, {"nodes": 10**3}, {"nodes": 10**16}, {"seconds": 604_800}], ids=str)
+def test_sums_have_one_form_however_long_a_run_is(algorithm, run):
+    def dtypes(sum_dtype):
+        document = {"game": {"name": "leduc"}, "solver": {"algorithm": algorithm}, "run": run}
+        specs = planned_layout(*made({**document, "tables": {"sum_dtype": sum_dtype}})).specs
+        return {spec.dtype for spec in specs if spec.name.startswith("strategy_sum/")}
 
-    def wide(nodes):
-        plan = make_plan(config_from({**document, "run": {"nodes": nodes}}, "test"), tmp_path)
-        return [pair[0] for pair in plan["float64_sums_per_street"]]
-
-    assert wide(10**11) == [True, False, False, False]  # small, though few additions come to a row
-    assert wide(10**14)[2] and not wide(10**14)[1]  # 10^6 iterations for each of 50,000 buckets
-    assert wide(10**16) == [True] * 4
+    assert dtypes("auto") == dtypes("float32") == {"float32"}
+    assert dtypes("float64") == {"float64"}
 
 
 def test_full_width_plans_have_no_visits():
     plan = make_plan(config_from({"game": {"name": "leduc"}, "solver": {"algorithm": "cfr"}}, "test"), ROOT)
     assert plan["nodes_per_iteration"] is None and plan["visits_per_infoset_per_street"] is None
-    assert plan["float64_sums_per_street"] == [[True, True]] * 2
 
 
 @pytest.fixture

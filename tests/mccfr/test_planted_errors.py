@@ -38,6 +38,7 @@ from mccfr.vector import public_chance
 
 STANDARD_ERRORS = 5.0  # over the 1,344 cells of Leduc with suits merged; production's largest is 4.3
 WIDE = {"regret_dtype": "float64", "sum_dtype": "float64"}
+ADDITION = "add_to_sums(narrow_sum, wide_sum, wide[block], row, actions, sigma, mine, weight, keep, word)"
 DCFR = Schedule("dcfr", 10_000)
 
 
@@ -69,16 +70,12 @@ def own_nodes_mutant():
     """External sampling that accumulates the average strategy at the traverser's nodes, without his reach."""
     return mutant(
         external,
-        ("add_row(wide_sum, row, actions, sigma, mine, weight)", "pass"),
-        ("add_row(narrow_sum, row, actions, sigma, mine, weight)", "pass"),
+        (ADDITION, "pass"),
         (
             "nodes += node.leaves_touched\n",
             "nodes += node.leaves_touched\n"
-            "                    row = sums[block] + node.slot\n"
-            "                    if wide[block]:\n"
-            "                        add_row(wide_sum, row, actions, sigma, mine, weight)\n"
-            "                    else:\n"
-            "                        add_row(narrow_sum, row, actions, sigma, mine, weight)\n",
+            "                    row, keep, word = sums[block] + node.slot, 1.0, second_word(rng)\n"
+            f"                    {ADDITION}\n",
         ),
     )
 
@@ -139,13 +136,7 @@ def test_weight_missing_only_in_outcome_sums_is_caught():
     """Off by 1,100 standard errors in the sums; Kuhn's exploitability, 0.0023 chips, does not show it."""
     kernels = mutant(
         outcome,
-        *(
-            (
-                f"add_row({sums}, row, actions, sigma, mine, weight / probability)",
-                f"add_row({sums}, row, actions, sigma, mine, weight)",
-            )
-            for sums in ("wide_sum", "narrow_sum")
-        ),
+        ("share_of, keep, word = weight / probability,", "share_of, keep, word = weight,"),
     )
     assert_unbiased("outcome", kernels=kernels, but=("strategy_sum",))
     assert trained_chips(KUHN_OUTCOME, kernels=kernels, **WIDE) < KUHN_OUTCOME.chips
@@ -189,20 +180,18 @@ def test_weight_that_never_comes_or_comes_twice_is_caught(kind, old, never, twic
 def test_dcfr_discount_that_never_fires_is_caught():
     """Equal to a sweep within 1e-13 of a row's largest entry; never discounted, off by 3 times that entry and more."""
     edits = [
-        (f"if seen < ends:  # another worker may be a period ahead\n        {first} =", f"if False:\n        {first} =")
-        for first in ("positive", "factor")
+        ("if seen < ends:  # another worker may be a period ahead", "if False:"),
+        ("if seen >= ends:  # another worker may be a period ahead", "if True:"),
     ]
     assert_discounts(DCFR, wrong=0.5, kernels=mutant(external, using={"mccfr.regret": mutant(regret, *edits)}))
 
 
 def test_dcfr_discount_applied_twice_is_caught():
     """A stamp not advanced discounts again at the row's next update: off by 1.5 times a row's largest entry."""
+    regrets = "regret[start + a] *= positive if regret[start + a] > 0 else negative"
     edits = [
-        (f"{line}\n        stamps[stamp] = ends", line)
-        for line in (
-            "regret[start + a] *= positive if regret[start + a] > 0 else negative",
-            "sums[start + a] *= factor",
-        )
+        (f"{regrets}\n        stamps[stamp] = ends", regrets),
+        ("    stamps[stamp] = ends\n    return gap_factor(", "    return gap_factor("),
     ]
     assert_discounts(DCFR, wrong=0.5, kernels=mutant(external, using={"mccfr.regret": mutant(regret, *edits)}))
 

@@ -25,7 +25,7 @@ from mccfr.policy import Policy, StrategySource
 from mccfr.query import query
 from mccfr.results import checkpoint_strategy, evaluate_target, export_run, find_checkpoint, read_tables
 from mccfr.strategy import Strategy
-from mccfr.tables import NO_SUMS, choose_wide, make_layout, private_tables, table_name
+from mccfr.tables import NO_SUMS, make_layout, private_tables, sum_forms, table_name
 from mccfr.training import averages, snapshot_mean
 from mccfr.training.averages import stretch_weight
 from mccfr.training.events import Totals
@@ -43,7 +43,7 @@ DCFR = {"algorithm": "outcome-sampling", "discount": "dcfr", "period_nodes": 40_
 
 def without_later_sums(trainer):
     """The trainer with no strategy sums after the first street."""
-    wide = choose_wide(trainer.game, trainer.options["sum_dtype"])
+    wide = sum_forms(2 * trainer.game.tree.streets, trainer.options["sum_dtype"])
     wide[2:] = NO_SUMS
     dtype = trainer.options["regret_dtype"]
     layout = make_layout(trainer.game, lazy=trainer.schedule.lazy, regret_dtype=dtype, wide=wide)
@@ -449,7 +449,7 @@ def test_other_snapshots_are_another_run(tmp_path, capsys):
         main(["solve", str(config), "--run", str(run.directory)])
     assert ended.value.code == 2
     assert "tables.snapshot_nodes" in capsys.readouterr().err
-    assert open_run(run.directory).manifest["wide_sums"] == [1, 1, NO_SUMS, NO_SUMS]
+    assert open_run(run.directory).manifest["wide_sums"] == [0, 0, NO_SUMS, NO_SUMS]
 
 
 def test_a_plan_counts_smaller_tables_and_the_snapshots(tmp_path):
@@ -462,7 +462,6 @@ def test_a_plan_counts_smaller_tables_and_the_snapshots(tmp_path):
     assert first["bytes_per_street"][0] == full["bytes_per_street"][0]
     regrets = sum(size for name, size in full["bytes_per_table"].items() if name.startswith("regret/street1"))
     assert first["bytes_per_street"][1] == regrets < full["bytes_per_street"][1]
-    assert first["float64_sums_per_street"] == [[True, True], [False, False]]
     assert (full["checkpoints_kept"], first["checkpoints_kept"]) == (0, 3)
     assert first["disk_bytes"] == (3 + 1 + 3) * first["checkpoint_bytes"]
     assert first["evaluation_bytes"] == full["evaluation_bytes"] + max(first["bytes_per_table"].values())

@@ -87,7 +87,7 @@ def traverse(game, board, tables, traverser, weight=1.0, **options):
     trees = street_trees(game.tree)
     most = sampled_board.most_hands(game)
     scratch = new_scratch(trees, most, deck_size(game), np.float64)
-    task = Task(traverser, weight, weight, 0, options.get("skip_below", 0.0), NOISE[np.dtype(np.float64)])
+    task = Task(traverser, weight, weight, 0, options.get("skip_below", 0.0), NOISE[np.dtype(np.float64)], np.uint64(0))
     rng = options.get("rng", np.ones(4, np.uint64))
     nodes = sampled_traversal(trees, work, board, task, scratch, rng)
     return {name: start[name] - tables[name] for name in start}, nodes
@@ -420,17 +420,18 @@ def test_dcfr_sweeps_once_at_each_end_of_a_period():
         np.testing.assert_allclose(run.tables[name], table, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("options", [floored(LEDUC, 6), PublicChanceOptions(Schedule("dcfr", 2000), False, 0.01)])
-def test_a_run_goes_on_as_if_it_had_not_stopped(options):
-    whole = solver(LEDUC, options, seed=3)
+def test_a_run_goes_on_as_if_it_had_not_stopped(options, dtype):
+    whole = solver(LEDUC, options, dtype, seed=3)
     whole.run(60)
-    part = solver(LEDUC, options, seed=3)
+    part = solver(LEDUC, options, dtype, seed=3)
     part.warm_up()
     part.run(23)
     state = PublicChanceState(part.state.iterations, part.state.nodes, part.state.ends)
     PublicChanceSampling(LEDUC, options, part.tables, 3, state=state).run(37)
     assert all(np.array_equal(part.tables[name], whole.tables[name]) for name in whole.tables)
-    other = solver(LEDUC, options, seed=4)
+    other = solver(LEDUC, options, dtype, seed=4)
     other.run(60)
     assert not all(np.array_equal(other.tables[name], whole.tables[name]) for name in whole.tables)
 

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 from abstraction.jit import njit
 from mccfr import regret as scalar
+from mccfr.rng import random_at
 from mccfr.sampling import rows
-from mccfr.sampling.common import exploration, explores, random_at, uniform_like
+from mccfr.sampling.common import exploration, explores, uniform_like
 
 
 @njit
@@ -32,8 +33,8 @@ def vector_unchanged(regret, start, actions, seen, place):
 
 
 @njit
-def vector_add(sums, start, actions, sigma, place, weight):
-    rows.add_row(sums, start, actions, sigma, place, weight)
+def vector_add(sums, start, actions, sigma, place, weight, keep, word):
+    rows.add_row(sums, start, actions, sigma, place, weight, keep, word)
 
 
 @njit
@@ -59,6 +60,7 @@ def path_draws(word, step, array, share):
 
 numbers = st.floats(-1e9, 1e9, width=32)
 rows_of_numbers = st.lists(numbers, min_size=1, max_size=8)
+words = st.integers(0, 2**64 - 1)
 dtypes = st.sampled_from([np.float32, np.float64])
 
 
@@ -124,13 +126,13 @@ def test_choice_is_in_proportion(dtype):
 
 
 @settings(max_examples=150, deadline=None)
-@given(rows_of_numbers, rows_of_numbers, st.floats(0, 1e6), dtypes, dtypes)
-def test_add(values, shares, weight, dtype, sigma_dtype):
+@given(rows_of_numbers, rows_of_numbers, st.floats(0, 1e6), st.floats(0, 1), words, dtypes, dtypes)
+def test_add(values, shares, weight, keep, word, dtype, sigma_dtype):
     actions = min(len(values), len(shares))
     sigma = framed(shares, sigma_dtype)
     vector, plain = (framed(values, dtype) for _ in range(2))
-    vector_add(vector, 1, actions, sigma, 1, weight)
-    scalar.add(plain, 1, actions, sigma, 1, weight)
+    vector_add(vector, 1, actions, sigma, 1, weight, keep, np.uint64(word))
+    scalar.add(plain, 1, actions, sigma, 1, weight, keep, np.uint64(word))
     assert_same(vector, plain)
 
 
@@ -212,7 +214,7 @@ def test_scalar_rows_of_any_length(actions):
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.integers(0, 2**64 - 1), st.integers(0, 100), st.floats(0, 1), dtypes)
+@given(words, st.integers(0, 100), st.floats(0, 1), dtypes)
 def test_random_words_of_a_path(word, step, epsilon, dtype):
     """wyrand in plain integers: the state is the seed and `step`+1 increments, halves of its product are folded."""
     state = (word + (step + 1) * 0xA0761D6478BD642F) % 2**64

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from hashlib import sha256
 from pathlib import Path
 
 import h5py
@@ -32,8 +33,10 @@ from storage import checkpoint as checkpoints
 from storage import durable, space
 from storage.manifest import read_manifest, write_manifest
 
+DATA = Path(__file__).resolve().parents[1] / "data"
 EXTERNAL = {"discount": "linear", "period_nodes": 50_000, "seed": 5}
 OUTCOME = {"algorithm": "outcome-sampling", "discount": "dcfr", "period_nodes": 40_000}
+PUBLIC = {"algorithm": "public-chance-sampling", "discount": "dcfr", "period_nodes": 40_000, "floored_regrets": False}
 PRUNED = {
     **EXTERNAL,
     "negative_regret_pruning": True,
@@ -107,8 +110,11 @@ def test_pruning_begins_at_its_node_count_and_saves_nodes(tmp_path):
     assert other < 0.97 * one
 
 
-@pytest.mark.parametrize("solver", [EXTERNAL, OUTCOME, PRUNED], ids=["external-linear", "outcome-dcfr", "pruned"])
+@pytest.mark.parametrize(
+    "solver", [EXTERNAL, OUTCOME, PRUNED, PUBLIC], ids=["external-linear", "outcome-dcfr", "pruned", "public-dcfr"]
+)
 def test_stopping_resuming_checkpointing_and_evaluating_change_nothing(tmp_path, solver):
+    """Of the sums too, which are in float32 and rounded at random."""
     whole = make(tmp_path / "whole", solver)
     go(whole, iterations=9_000)
     parts = make(tmp_path / "parts", solver, evaluation={"at_nodes": [70_000], "at_iterations": [1, 4_444]})
@@ -117,8 +123,26 @@ def test_stopping_resuming_checkpointing_and_evaluating_change_nothing(tmp_path,
     go(parts, iterations=7_777, checkpoint_seconds=0.01)
     go(parts, iterations=9_000)
     assert_same(whole, parts)
+    assert {t.dtype for name, t in content(whole)[0].items() if "_sum/" in name} == {np.dtype(np.float32)}
     iterations = [record["iterations"] for record in parts.read(EVALUATIONS)]
     assert 1 in iterations and 4_444 in iterations
+
+
+@pytest.mark.parametrize("algorithm", ["external-sampling", "public-chance-sampling"])
+def test_a_run_of_format_version_1_goes_on_with_its_wide_sums(tmp_path, algorithm):
+    """Made at 20,000 nodes by the program of that version, which would have had these tables at 50,000."""
+    expected = {
+        "external-sampling": "3a8a939a1786548cffb106bcbe3dd57ac41fea49518b3404424498026b295800",
+        "public-chance-sampling": "14971649b517b8eaf06ff0b0d872e29a56614973603e8cd029eba9811b99b9ee",
+    }
+    shutil.copytree(DATA / "runs-version-1" / algorithm, tmp_path / "run")
+    run = open_run(tmp_path / "run")
+    assert run.manifest["format_version"] == 1 and run.config.tables.sum_dtype == "auto"
+    go(run, nodes=50_000)
+    tables, _ = content(run)
+    assert {t.dtype for name, t in tables.items() if "_sum/" in name} == {np.dtype(np.float64)}
+    cells = b"".join(np.ascontiguousarray(tables[name]).tobytes() for name in sorted(tables))
+    assert sha256(cells).hexdigest() == expected[algorithm]
 
 
 def test_a_worker_process_does_what_the_run_does_in_process(tmp_path):

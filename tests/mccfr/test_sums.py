@@ -1,0 +1,368 @@
+"""Strategy sums in float32 are right at any length: additions are rounded at random, and on average not at all."""
+
+import threading
+from hashlib import sha256
+from math import exp
+
+import numpy as np
+import pytest
+from harness import LEDUC, Trainer, fixed_profile, rows
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mutants import mutant
+
+from abstraction.jit import njit, nogil_njit
+from mccfr import regret, rounding
+from mccfr.discount import Schedule
+from mccfr.rng import new_stream, next_word, random_at, second_word, uniform
+from mccfr.rounding import lane_bits, rounded
+from mccfr.sampling import rows as row_module
+from mccfr.tables import table_name
+from mccfr.vector.board_rows import discount_sum_table
+from mccfr.vector.public_chance import PublicChanceOptions, PublicChanceSampling, new_tables, table_specs
+
+LARGE = 2.0**24
+"""Of sums that have taken some 10^8 additions: what is added next is less than half a unit in their last place."""
+RMS = 2.1e-4
+"""Largest standard deviation of a sum that is rounded at random, relative to the sum."""
+
+TO_NEAREST = ("bits = bits if bits.type == integer else builder.zext(bits, integer)", "bits = _alike(integer, 1 << 28)")
+HALF_THE_BITS = ("_alike(x.type, 32 - _EXTRA)", "_alike(x.type, 33 - _EXTRA)")
+ALIKE_IN_ALL_LANES = ("builder.mul(lane, _alike(lane.type, _LANE))", "_alike(low.type, 0)")
+
+
+def planted(edit):
+    """The vector rows with an error in how they round."""
+    return mutant(row_module, using={"mccfr.rounding": mutant(rounding, edit)})
+
+
+# --- bits ------------------------------------------------------------------------------------------------------------
+
+
+@njit
+def bits_of(word, lane):
+    return lane_bits(word, lane)
+
+
+@njit
+def draws(seed, count, lanes, bits, choices):
+    """bits [count, lanes] of each word that external sampling rounds by, choices [count] what it draws beside it."""
+    state = new_state(seed)
+    for k in range(count):
+        word = second_word(state)
+        for lane in range(lanes):
+            bits[k, lane] = lane_bits(word, lane)
+        choices[k] = uniform(state)
+
+
+@njit
+def draws_of_paths(seed, count, lanes, bits, choices):
+    """As `draws`, by what outcome sampling rounds by and chooses with on paths of eight decisions."""
+    state, word = new_state(seed), np.uint64(0)
+    for k in range(count):
+        level = np.uint64(k % 8)
+        if level == 0:
+            word = next_word(state)
+        for lane in range(lanes):
+            bits[k, lane] = lane_bits(random_at(~word, level), lane)
+        choices[k] = np.float64(random_at(word, level) >> np.uint64(32)) * 2.0**-32
+
+
+@njit
+def new_state(seed):
+    state = np.zeros(4, np.uint64)
+    for i in range(4):
+        state[i] = random_at(np.uint64(seed), np.uint64(i))
+    return state
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.integers(0, 2**64 - 1), st.integers(0, 5000))
+def test_bits_of_a_lane_in_plain_integers(word, lane):
+    x = (word + lane * 0x9E3779B9) % 2**32
+    x = (x ^ x >> 16) * 0x21F0AAAD % 2**32
+    x ^= word >> 32
+    x = (x ^ x >> 15) * 0x735A2D97 % 2**32
+    assert bits_of(np.uint64(word), lane) == (x ^ x >> 15) >> 3
+
+
+@pytest.mark.parametrize("drawn", [draws, draws_of_paths], ids=["external", "outcome"])
+def test_bits_are_uniform_and_depend_on_nothing(drawn):
+    """Means, chi-squares of the upper and of the lower bits, correlations between lanes, draws and choices."""
+    count, lanes = 1 << 17, 8
+    bits, choices = np.zeros((count, lanes), np.int64), np.zeros(count)
+    drawn(3, count, lanes, bits, choices)
+    assert bits.min() >= 0 and bits.max() < 2**29
+    columns = np.column_stack([bits / 2.0**29, choices])
+    assert np.all(abs(columns.mean(axis=0) - 0.5) < 4.5 * np.sqrt(1 / 12 / count))
+    for lane in range(lanes):
+        for part in (bits[:, lane] >> 21, bits[:, lane] & 255, (bits[:, lane] >> 25) * 16 + (choices * 16).astype(int)):
+            square = ((np.bincount(part, minlength=256) - count / 256) ** 2).sum() / (count / 256)
+            assert abs(square - 255) < 4.5 * np.sqrt(2 * 255)
+        for other in range(lane):
+            part = (bits[:, lane] >> 25) * 16 + (bits[:, other] >> 25)
+            square = ((np.bincount(part, minlength=256) - count / 256) ** 2).sum() / (count / 256)
+            assert abs(square - 255) < 4.5 * np.sqrt(2 * 255)
+    for lag in range(4):
+        found = np.corrcoef(columns[: count - lag].T, columns[lag:].T)[: lanes + 1, lanes + 1 :]
+        assert np.all(abs(found - (np.eye(lanes + 1) if lag == 0 else 0)) < 4.7 / np.sqrt(count))
+
+
+def test_another_word_beside_a_draw_leaves_the_stream_alone():
+    state, other = new_stream(3, 1), new_stream(3, 1)
+    s0, s3 = int(state[0]), int(state[3])
+    x = (s0 + s3) % 2**64
+    assert int(second_word(state)) == ((x << 23 | x >> 41) + s0) % 2**64
+    assert next_word(state) == next_word(other)
+    np.testing.assert_array_equal(state, other)
+
+
+# --- one rounding ----------------------------------------------------------------------------------------------------
+
+
+@njit
+def rounded_to(array, number, bits):
+    return rounded(array, number, bits)
+
+
+NARROW_CELL, WIDE_CELL = np.zeros(1, np.float32), np.zeros(1)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.floats(-1e30, 1e30), st.integers(0, 2**29 - 1))
+def test_a_number_goes_to_one_of_its_neighbours_by_its_share(number, bits):
+    """Down below the share of the interval that it has come, else up; numbers that float32 holds stay."""
+    found = rounded_to(NARROW_CELL, number, bits)
+    assert rounded_to(WIDE_CELL, number, bits) == number
+    if abs(number) < 2.0**-126:
+        assert abs(found - number) <= 2.0**-149
+        return
+    inner = np.float32(number)  # the neighbour on the side of 0
+    if abs(float(inner)) > abs(number):
+        inner = np.nextafter(inner, np.float32(0))
+    outer = np.nextafter(inner, np.float32(np.copysign(np.inf, number)))
+    share = (number - float(inner)) / (float(outer) - float(inner))
+    assert found == (outer if bits >= 2**29 * (1 - share) and share > 0 else inner)
+
+
+@pytest.mark.parametrize("number", [0.0, 1.0, 2.0**-126, 2.0**-149, 16_777_216.0, float(np.finfo(np.float32).max)])
+def test_what_float32_holds_is_left_alone(number):
+    for bits in (0, 1, 2**28, 2**29 - 1):
+        assert rounded_to(NARROW_CELL, number, bits) == number
+        assert rounded_to(NARROW_CELL, np.inf, bits) == np.inf
+        assert np.isnan(rounded_to(NARROW_CELL, np.nan, bits))
+        assert rounded_to(NARROW_CELL, 5e-324, bits) == 0
+
+
+def test_actions_that_are_not_played_keep_their_sums_to_the_last_bit():
+    values = np.array([0, 1 / 3, 1e-40, 2.0**24, 1e30, 0, 7, 0.1] + [0] * 8, np.float32)
+    sums, sigma = values.copy(), np.array([0, 0, 0, 0, 0, 1, 0, 0], np.float32)
+    for k in range(1000):
+        regret.add(sums, 0, 8, sigma, 0, 0.3, 1.0, np.uint64(k * 0x9E3779B97F4A7C15 % 2**64))
+    played = sigma > 0
+    np.testing.assert_array_equal(sums[:8][~played], values[:8][~played])
+    assert sums[5] == pytest.approx(300, rel=1e-4)
+
+
+# --- many additions --------------------------------------------------------------------------------------------------
+
+STRATEGIES = 64
+
+
+def strategies():
+    """[64, 8] float32 strategies in whole 2^-20ths, so that float64 adds them exactly: from one action to mixed."""
+    generator = np.random.default_rng(2)
+    shares = generator.dirichlet(np.full(8, 0.5), STRATEGIES)
+    whole = np.floor(shares * 2**20)
+    whole[:, 0] += 2**20 - whole.sum(axis=1)
+    return (whole / 2**20).astype(np.float32)
+
+
+def adder(module):
+    """A kernel that adds the strategies in turn to rows of eight cells, by the `add_row` of a module."""
+    add_row = module.add_row
+
+    @nogil_njit
+    def add_in_turn(sums, first, stop, sigma, count, keep, rng):
+        for t in range(count):
+            for row in range(first, stop):
+                add_row(sums, row * 8, 8, sigma, ((t + row) & 63) * 8, 1.0, keep, second_word(rng))
+                next_word(rng)
+
+    return add_in_turn
+
+
+def errors_after(module, rows_, count, workers=1):
+    """Relative error of each cell after `count` additions to each of so many rows; the rows are shared out."""
+    sigma, sums, add_in_turn = strategies(), np.zeros(rows_ * 8 + 8, np.float32), adder(module)
+    edges = np.linspace(0, rows_, workers + 1).astype(int)
+    shares = [(edges[k], edges[k + 1], sigma.ravel(), count, 1.0, new_stream(11, k)) for k in range(workers)]
+    add_in_turn(sums, 0, 0, *shares[0][2:])  # compiles
+    threads = [threading.Thread(target=add_in_turn, args=(sums, *share)) for share in shares]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    times = np.zeros((rows_, STRATEGIES), np.int64)  # each strategy was added to each row
+    for row in range(rows_):
+        turn = (np.arange(STRATEGIES) - row) % STRATEGIES  # when it comes for the first time
+        times[row] = (count - turn + STRATEGIES - 1) // STRATEGIES
+    truth = times.astype(float) @ sigma.astype(float)
+    return (sums[: rows_ * 8].reshape(rows_, 8) / truth - 1).ravel()
+
+
+def assert_unbiased(errors):
+    """Mean within 3 standard errors of 0, root of the mean square below 0.03 %."""
+    rms = float(np.sqrt((errors**2).mean()))
+    assert rms < 3e-4, rms
+    assert abs(errors.mean()) < 3 * rms / np.sqrt(len(errors)), (errors.mean(), rms)
+
+
+def test_forty_million_additions_are_right_on_average():
+    """rms is as the formula says: float32 sums that are rounded to nearest are off by a tenth."""
+    errors = errors_after(row_module, 16, 40_000_000)
+    assert_unbiased(errors)
+    assert 1e-4 < np.sqrt((errors**2).mean()) < 1.2 * RMS
+
+
+@pytest.mark.parametrize("edit", [TO_NEAREST, HALF_THE_BITS], ids=["to nearest", "half the bits"])
+def test_a_biased_rounding_is_caught(edit):
+    errors = errors_after(planted(edit), 4, 40_000_000)
+    with pytest.raises(AssertionError):
+        assert_unbiased(errors)
+    assert abs(errors.mean()) > 0.01
+
+
+def test_lanes_that_share_their_bits_are_caught():
+    """Rows of eight equal sums: with one lane's bits for all they would all go wrong together."""
+    spread = []
+    for module in (row_module, planted(ALIKE_IN_ALL_LANES)):
+        add_in_turn, sums = adder(module), np.full(64 * 8 + 8, 2.0**20, np.float32)
+        add_in_turn(sums, 0, 64, np.full(STRATEGIES * 8, 1 / 64, np.float32), 10_000, 1.0, new_stream(1, 0))
+        spread.append(sums[:512].reshape(64, 8).std(axis=1).mean())
+    assert spread[0] > 1 and spread[1] == 0
+
+
+@pytest.mark.slow
+def test_a_billion_additions_to_a_thousand_cells():
+    """1.25·10^11 rows of additions, about four minutes on two processors."""
+    errors = errors_after(row_module, 125, 1_000_000_000, workers=2)
+    assert len(errors) == 1000
+    assert_unbiased(errors)
+
+
+def test_discounts_too_small_for_float32_add_up():
+    """A hundred thousand factors of 1 - 2^-26: rounded to nearest, none of them would change anything."""
+    sums, add_in_turn = np.full(128 * 8 + 8, 12_345_678.0, np.float32), adder(row_module)
+    keep, times = 1 - 2.0**-26, 100_000
+    add_in_turn(sums, 0, 128, np.zeros(STRATEGIES * 8, np.float32), times, keep, new_stream(4, 0))
+    errors = sums[:1024] / (12_345_678.0 * exp(-times * 2.0**-26)) - 1
+    assert exp(times * 2.0**-26) - 1 > 1e-3
+    assert abs(errors.mean()) < 4 * errors.std() / 32 and errors.std() < 3e-5
+
+
+# --- whole kernels ---------------------------------------------------------------------------------------------------
+
+
+def from_large_sums(algorithm, general, sum_dtype, **options):
+    """A run of Leduc at a strategy that stays as it is, whose sums begin where a long run has brought them."""
+    run = Trainer(LEDUC, algorithm, general=general, sum_dtype=sum_dtype, seed=5, **options)
+    profile = fixed_profile(LEDUC, 7)
+    for name, table in run.tables.items():
+        if name in profile:
+            table[:, : profile[name].shape[1]] = profile[name]
+        elif name.startswith("strategy_sum/"):
+            table[:] = LARGE
+    return run
+
+
+def growth(run):
+    """What every sum that can grow has grown by, as one float64 array."""
+    found = [run.tables[table_name("strategy_sum", block)][:, slots].ravel() for block, slots, _ in rows(LEDUC)]
+    return np.concatenate(found).astype(np.float64) - LARGE
+
+
+@pytest.mark.parametrize("general", [False, True], ids=["packed", "general"])
+@pytest.mark.parametrize("algorithm", ["external", "outcome"])
+def test_large_sums_grow_as_wide_ones_do_and_nothing_else_changes(algorithm, general):
+    """The same additions to float64 sums are the truth.  Rounded to nearest, float32 sums would stay as they are."""
+    narrow, wide = (from_large_sums(algorithm, general, form).train(300_000) for form in ("auto", "float64"))
+    assert narrow.tables["strategy_sum/street0/player0"].dtype == np.float32
+    found, expected = growth(narrow), growth(wide)
+    grown = expected > 0
+    assert np.all(found[~grown] == 0) and np.all(expected[~grown] == 0)
+    bound = np.sqrt(2 * expected[grown].sum())  # an addition x has a variance of at most x·ulp, here 2
+    assert abs(found.sum() - expected.sum()) < 3 * bound
+    assert np.all(abs(found - expected)[grown] < 5.5 * np.sqrt(2 * expected[grown]) + 2)
+    assert np.array_equal(narrow.rng, wide.rng)
+    for name in (name for name in wide.tables if name.startswith("regret")):
+        np.testing.assert_array_equal(narrow.tables[name], wide.tables[name], err_msg=name)
+
+
+@pytest.mark.parametrize("kind", ["linear", "dcfr"])
+@pytest.mark.parametrize("general", [False, True], ids=["packed", "general"])
+@pytest.mark.parametrize("algorithm", ["external", "outcome"])
+def test_sums_are_rounded_alike_however_a_run_is_cut(algorithm, general, kind):
+    options = {"schedule": Schedule(kind, 5_000), "general": general, "seed": 3}
+    whole = Trainer(LEDUC, algorithm, **options).train(3_000)
+    parts = Trainer(LEDUC, algorithm, batch=7, **options).train(1_111).resume().train(1_112).resume().train(3_000)
+    for name, table in whole.tables.items():
+        np.testing.assert_array_equal(table, parts.tables[name], err_msg=name)
+    assert whole.tables["strategy_sum/street1/player1"].dtype == np.float32
+
+
+@pytest.mark.parametrize("general", [False, True], ids=["packed", "general"])
+@pytest.mark.parametrize(
+    ("algorithm", "expected"),
+    [
+        ("external", "0aa5e7787f3845ad654b1481e253962198d014f312a7f2a3c4533fa15415862b"),
+        ("outcome", "b201b0c36b47369456d7cc3c4f2ef70f2d61e9bfbab8fa960bcb16d0c76e9aa9"),
+    ],
+)
+def test_runs_with_wide_sums_are_what_they_were_before_narrow_ones_were_rounded(algorithm, general, expected):
+    options = {"schedule": Schedule("linear", 20_000), "seed": 7, "general": general, "sum_dtype": "float64"}
+    run = Trainer(LEDUC, algorithm, **options).train(nodes=100_000)
+    cells = b"".join(np.ascontiguousarray(run.tables[name]).tobytes() for name in sorted(run.tables))
+    assert sha256(cells + run.rng.tobytes()).hexdigest() == expected
+
+
+# --- public chance sampling ------------------------------------------------------------------------------------------
+
+
+def whole_boards(options, sum_dtype, iterations, start=0.0):
+    """A run of public chance sampling on Leduc with regrets in float64."""
+    tables = new_tables(table_specs(LEDUC, "float64", sum_dtype))
+    for name, table in tables.items():
+        if name.startswith("strategy_sum/"):
+            table[:] = start
+    run = PublicChanceSampling(LEDUC, options, tables, 3)
+    run.run(iterations)
+    return run
+
+
+def joined(tables, kind="strategy_sum"):
+    return np.concatenate([t.ravel() for name, t in sorted(tables.items()) if name.startswith(kind)]).astype(float)
+
+
+@pytest.mark.parametrize("skip_below", [0.0, 0.01])
+def test_large_sums_of_whole_boards_grow_as_wide_ones_do(skip_below):
+    """What a board adds to a sum is far below half a unit in its last place, 256."""
+    options, start = PublicChanceOptions(Schedule(), False, skip_below), 2.0**31
+    narrow, wide = (whole_boards(options, form, 20_000, start) for form in ("float32", "float64"))
+    np.testing.assert_array_equal(joined(narrow.tables, "regret"), joined(wide.tables, "regret"))
+    found, expected = (joined(run.tables) - start for run in (narrow, wide))
+    assert np.all(found[expected == 0] == 0) and expected.sum() > 1000
+    bound = np.sqrt(256 * expected.sum())  # an addition x has a variance of at most x·ulp
+    assert 0 < abs(found.sum() - expected.sum()) < 3 * bound
+    assert abs(found.sum() / expected.sum() - 1) < 0.1
+
+
+def test_sweeps_of_whole_tables_are_right_on_average():
+    """Ten thousand factors of 1 - 2^-26, too small for float32: rounded to nearest, none would change anything."""
+    table, state = np.full((16, 500), 12_345_678.0, np.float32), new_stream(1, 0)
+    for _ in range(10_000):
+        discount_sum_table(table, 1 - 2.0**-26, np.uint64(next_word(state)))
+    errors = (table / (12_345_678.0 * exp(-10_000 * 2.0**-26)) - 1).ravel().astype(float)
+    assert abs(errors.mean()) < 4 * errors.std() / np.sqrt(errors.size) and 0 < errors.std() < 3e-5
+    assert abs(errors.mean()) < 1e-6 < 10_000 * 2.0**-26 / 10
+    assert abs(np.corrcoef(errors.reshape(16, 500))[np.triu_indices(16, 1)]).max() < 4.5 / np.sqrt(500)
