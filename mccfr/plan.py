@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.config import Config
-from mccfr.forecast import Forecast, forecast
-from mccfr.games.build import configured_game
+from mccfr.forecast import Forecast
 from mccfr.games.game import Game
 from mccfr.games.histories import count_histories
 from mccfr.games.holdem_deck import LISTED_BYTES, HoldemDeck
-from mccfr.layouts import table_layout
+from mccfr.solvers.configured import configured_game
+from mccfr.solvers.registry import algorithm_of
 from mccfr.tables import TableLayout, choose_wide, expected_adds, table_name
 from storage import live as live_tables
 from storage import space
@@ -37,14 +37,14 @@ _UNEVEN = 4.0  # how much more often than the mean the most frequent bucket of a
 
 def planned_layout(config: Config, game: Game) -> TableLayout:
     """The tables that a new run of `config` would have."""
-    return table_layout(config, game, choose_wide(game, config.tables.sum_dtype, _most_adds(config, game)))
+    return algorithm_of(config).layout(game, choose_wide(game, config.tables.sum_dtype, _most_adds(config, game)))
 
 
 def _most_adds(config: Config, game: Game) -> npt.NDArray[np.float64] | None:
     """[B] additions to the row of each block that gets most of them; None where the run has no end in nodes."""
     if config.run.nodes is None:
         return None
-    expected = forecast(game, config.solver.algorithm)
+    expected = algorithm_of(config).forecast(game)
     if expected is None:  # taken low, so that sums are rather too wide
         return expected_adds(game, config.run.nodes, max(4.0, math.sqrt(game.tree.nodes)))
     return expected_adds(game, config.run.nodes, expected.nodes) * expected.largest * _UNEVEN
@@ -90,7 +90,7 @@ def make_plan(config: Config, base: Path) -> dict[str, Any]:
         "checkpoint_pause_seconds": layout.nbytes / COPY_BYTES_PER_SECOND,
         "checkpoints_kept": checkpoints_kept(config, game),
         "disk_bytes": disk_bytes(config, game, layout),
-        **_time(config, game, forecast(game, config.solver.algorithm)),
+        **_time(config, game, algorithm_of(config).forecast(game)),
     }
 
 
@@ -165,7 +165,7 @@ def checkpoints_kept(config: Config, game: Game) -> int:
     every = config.tables.snapshot_nodes
     if every is None:
         return kept
-    nodes = _nodes(config, forecast(game, config.solver.algorithm))
+    nodes = _nodes(config, algorithm_of(config).forecast(game))
     if nodes is None:
         speed = NODES_PER_SECOND * max(1, config.run.workers)
         nodes = every if config.run.seconds is None else round(config.run.seconds * speed)

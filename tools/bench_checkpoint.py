@@ -21,9 +21,9 @@ from abstraction.boards import BOARD_COUNTS, preflop_classes
 from abstraction.buckets import bucket_dtype
 from abstraction.cards import COMBO_COUNT
 from mccfr.config_file import config_from
-from mccfr.games.build import configured_game
 from mccfr.plan import planned_layout
 from mccfr.rng import new_stream
+from mccfr.solvers.configured import configured_game
 from mccfr.tables import table_name
 from mccfr.training.report import Progress, Silent
 from mccfr.training.run import train

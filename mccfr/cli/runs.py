@@ -1,5 +1,6 @@
 """Commands that work on runs: solve, resume, status, verify."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,19 +33,21 @@ def solve(config: Path, directory: Path | None, overrides: tuple[str, ...], forc
 
     Example: mccfr solve runs/leduc.toml --nodes 1e8 --workers 2 --set solver.discount=linear
     """
-    from mccfr.config_file import load_config
-    from mccfr.games.build import build_game, configured_game
+    from mccfr.config_file import config_from, ignored_keys, load_document
+    from mccfr.games.build import build_game
     from mccfr.games.holdem_deck import HoldemDeck
     from mccfr.plan import planned_layout
+    from mccfr.solvers.configured import configured_game
+    from mccfr.solvers.registry import algorithm_of
     from mccfr.training import rundir
     from mccfr.training.evaluator import check_evaluation
-    from mccfr.training.public_chance import with_period
 
-    settings = load_config(config, overrides)
+    document = load_document(config, overrides)
+    settings = config_from(document, str(config))
     run_settings = msgspec.structs.replace(settings.run, **_given(limits))
     settings = msgspec.structs.replace(settings, run=run_settings)
     rehearsal = build_game(settings.game, config.parent, settings.abstraction)  # what is wrong, is so at once
-    settings = with_period(settings, rehearsal)
+    settings = algorithm_of(settings).completed(rehearsal)
     directory = directory or Path("runs") / config.stem
     if rundir.is_run(directory):
         run = rundir.open_run(directory)
@@ -52,7 +55,7 @@ def solve(config: Path, directory: Path | None, overrides: tuple[str, ...], forc
         run = rundir.with_settings(
             run, run=settings.run, evaluation=settings.evaluation, export=settings.export, tables=settings.tables
         )
-        _train(run, force=force)
+        _train(run, ignored=ignored_keys(document), force=force)
         return
     check_evaluation(settings.evaluation, rehearsal)
     if settings.abstraction is None or isinstance(rehearsal.cards, HoldemDeck):  # sizes are known before it is built
@@ -61,7 +64,8 @@ def solve(config: Path, directory: Path | None, overrides: tuple[str, ...], forc
     game = configured_game(settings, config.parent)
     layout = planned_layout(settings, game)
     warning = _find_room(settings, game, layout, directory, force)
-    _train(rundir.create_run(settings, config.parent, directory, layout), game, warning, force=force)
+    run = rundir.create_run(settings, config.parent, directory, layout)
+    _train(run, game, warning, ignored=ignored_keys(document), force=force)
 
 
 @click.command()
@@ -119,10 +123,10 @@ def _find_room(config: "Config", game: "Game", layout: "TableLayout", directory:
     return problem
 
 
-def _train(run: "Run", game: Any = None, warning: str | None = None, *, force: bool = False) -> None:
+def _train(
+    run: "Run", game: Any = None, warning: str | None = None, *, ignored: Sequence[str] = (), force: bool = False
+) -> None:
     """Train, export if asked, and end the process with 75 after a signal."""
-    from mccfr.config_file import ignored_keys
-    from mccfr.fullwidth.configured import variant_warnings
     from mccfr.training.run import train
     from mccfr.training.rundir import is_locked
 
@@ -134,10 +138,10 @@ def _train(run: "Run", game: Any = None, warning: str | None = None, *, force: b
                 warning = _find_room(run.config, game, run.layout(game), run.directory, force)
         if warning is not None:
             report.message(f"going on, as --force says, although {warning}")
-        for sentence in variant_warnings(run.config.solver):
+        for sentence in run.algorithm.warnings():
             report.message(sentence)
-        for key in ignored_keys(run.config.solver):
-            report.message(f"solver.{key} is ignored by algorithm {run.config.solver.algorithm!r}")
+        for key in ignored:
+            report.message(f"solver.{key} is ignored by algorithm {run.algorithm.name!r}")
         if settings.nodes is None and settings.iterations is None and settings.seconds is None:
             report.message("no limit is set: the run goes on until Ctrl-C stops it (with a checkpoint)")
         report.message(

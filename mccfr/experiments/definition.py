@@ -26,6 +26,7 @@ import numpy as np
 
 from mccfr.config import Config, EvaluationConfig, RunSettings
 from mccfr.config_file import config_from, parse_override
+from mccfr.solvers.registry import algorithm_of
 
 AXES = {"iterations": "iterations", "nodes": "nodes_touched", "seconds": "training_seconds"}
 """What curves run over, and the table's column that holds it."""
@@ -116,7 +117,7 @@ class Experiment:
 
     def seeds_of(self, variant: Variant) -> tuple[int, ...]:
         """The seeds that a variant is run with: the first one where nothing is random."""
-        return self.seeds[:1] if variant.config.solver.algorithm == "cfr" else self.seeds
+        return self.seeds if algorithm_of(variant.config).seeded else self.seeds[:1]
 
 
 def load_experiment(path: Path, overrides: Sequence[str] = ()) -> Experiment:

@@ -13,10 +13,10 @@ from mccfr.config import Config
 from mccfr.config_file import to_document
 from mccfr.evaluation.record import check_method
 from mccfr.experiments.definition import MEASURES, Experiment, Variant
-from mccfr.fullwidth.configured import variant_warnings
-from mccfr.games.build import configured_game
 from mccfr.games.game import Game
 from mccfr.plan import planned_layout
+from mccfr.solvers.configured import configured_game
+from mccfr.solvers.registry import algorithm_of
 from mccfr.training import rundir
 from mccfr.training.report import Progress, Reporter
 from mccfr.training.run import SIGNALS, train
@@ -84,7 +84,7 @@ def conduct(experiment: Experiment, out: Path, reporter: Reporter) -> int | None
     check_out(out)
     check(experiment)
     for variant in experiment.variants:
-        for sentence in variant_warnings(variant.config.solver):
+        for sentence in algorithm_of(variant.config).warnings():
             reporter.message(f"{variant.name}: {sentence}")
     with _signals_noted() as noted:
         return _conduct(experiment, out, reporter, noted)
@@ -111,8 +111,8 @@ def _conduct(experiment: Experiment, out: Path, reporter: Reporter, noted: list[
     built: tuple[Any, Game] | None = None
     for number, (seed, variant) in enumerate(todo, 1):
         config = experiment.run_config(variant, seed)
-        described, solver = to_document(config), config.solver
-        key = (described["game"], described["abstraction"], solver.algorithm, solver.pruning, solver.best_response)
+        described, algorithm = to_document(config), algorithm_of(config)
+        key = (described["game"], described["abstraction"], algorithm.over_histories)
         if built is None or built[0] != key:
             built = (key, configured_game(config, Path()))
         run = _open(config, run_path(out, variant, seed), built[1])

@@ -17,11 +17,10 @@ import numpy as np
 
 import mccfr
 from mccfr.games.game import Game
+from mccfr.solvers.solver import Views, WorkerState
 from mccfr.tables import TableArrays
 from mccfr.training import control
 from mccfr.training.rundir import LOG, Run
-from mccfr.training.sampled import schedule_of
-from mccfr.training.solver import Views, WorkerState, make_solver
 from mccfr.training.worker import publish, read_state
 from storage.live import LiveTables
 from storage.mapping import create_cells, regions_to_json
@@ -66,9 +65,9 @@ class InlinePool:
 
     def __init__(self, game: Game, run: Run, tables: TableArrays, views: Views, states: Sequence[WorkerState]) -> None:
         own = states[0] if states else WorkerState()
-        self._solver = make_solver(game, run.config.solver, tables, views, 0, own)
+        self._solver = run.algorithm.solver(game, tables, views, 0, own)
         self._solver.warm_up()
-        self._schedule, self._weight = schedule_of(run.config.solver), 0.0
+        self._schedule, self._weight = run.algorithm.schedule, 0.0
         self._idle = list(states[1:])
         self._stop = (0, 0)
 

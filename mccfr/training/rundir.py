@@ -20,11 +20,13 @@ import numpy as np
 
 from abstraction.buckets import Abstraction
 from mccfr import __version__
-from mccfr.config import Config
-from mccfr.config_file import changed_keys, load_config, to_document
-from mccfr.games.build import configured_game, game_files
+from mccfr.config import OPTIONS, Config
+from mccfr.config_file import DEFAULT_ALGORITHM, changed_keys, ignored_keys, load_config, to_document
+from mccfr.games.build import game_files
 from mccfr.games.game import Game
-from mccfr.layouts import table_layout
+from mccfr.solvers.configured import configured_game
+from mccfr.solvers.registry import algorithm_of
+from mccfr.solvers.solver import Algorithm
 from mccfr.tables import TableLayout
 from storage import durable
 from storage.lock import RunLock, is_held
@@ -49,6 +51,11 @@ class Run:
         """What a checkpoint must have been made by: the hash of the identity document, and a readable part of it."""
         return {"run_identity": self.manifest["identity"], "game": self.manifest["identity_document"]["game"]["name"]}
 
+    @property
+    def algorithm(self) -> Algorithm:
+        """What answers for the run's `[solver]`."""
+        return algorithm_of(self.config)
+
     def path(self, name: str) -> Path:
         """A file or directory of the run."""
         return self.directory / name
@@ -60,7 +67,7 @@ class Run:
     def layout(self, game: Game) -> TableLayout:
         """Layout of the run's tables, with the dtypes chosen when it was created."""
         wide = np.array(self.manifest["wide_sums"], np.uint8)
-        return table_layout(self.config, game, wide)
+        return self.algorithm.layout(game, wide)
 
     def append(self, name: str, record: Mapping[str, Any]) -> None:
         """Append one JSON line to a file of the run, durably."""
@@ -99,6 +106,18 @@ def identity_document(config: Config, base: Path) -> dict[str, Any]:
     if config.abstraction is not None:
         identity["abstraction"] = Abstraction(base / config.abstraction.path).content_hashes()
     return identity
+
+
+def _own_keys(identity: Mapping[str, Any]) -> dict[str, Any]:
+    """An identity without keys of `[solver]` that say nothing: of other algorithms, or equal to the default.
+
+    The first version kept both in its manifests.
+    """
+    solver = identity["solver"]
+    defaults = OPTIONS[solver.get("algorithm", DEFAULT_ALGORITHM)]()
+    foreign = ignored_keys(identity)
+    own = {k: v for k, v in solver.items() if k not in foreign and (k == "algorithm" or v != getattr(defaults, k))}
+    return {**identity, "solver": own}
 
 
 def _without_nothing(value: Any) -> Any:
@@ -159,10 +178,10 @@ def open_run(directory: Path) -> Run:
         raise ValueError(f"{directory} is not a run directory (it has no {MANIFEST}); give one that `mccfr solve` made")
     manifest = read_manifest(directory / MANIFEST, FORMAT, FORMAT_VERSION)
     config = load_config(directory / CONFIG)
-    found = content_hash(identity_document(config, directory))
-    if found != manifest["identity"]:
+    found = identity_document(config, directory)
+    if found != _own_keys(manifest["identity_document"]):
         raise ValueError(
-            f"{directory / CONFIG} or {INPUTS}/ was changed: identity {found[:12]} is not the run's "
+            f"{directory / CONFIG} or {INPUTS}/ was changed: identity {content_hash(found)[:12]} is not the run's "
             f"{manifest['identity'][:12]}; restore it, or start a new run"
         )
     return Run(directory, config, manifest)
@@ -170,8 +189,8 @@ def open_run(directory: Path) -> Run:
 
 def check_same_run(run: Run, config: Config, base: Path) -> None:
     """Raise `ValueError` naming the differing keys unless `config` describes the run in its directory."""
-    wanted, found = identity_document(config, base), run.manifest["identity_document"]
-    if content_hash(wanted) == run.manifest["identity"]:
+    wanted, found = identity_document(config, base), _own_keys(run.manifest["identity_document"])
+    if wanted == found:
         return
     if found["game"]["name"] != wanted["game"]["name"]:
         wanted, found = ({"game": {"name": document["game"]["name"]}} for document in (wanted, found))

@@ -10,15 +10,14 @@ import numpy.typing as npt
 
 from mccfr.games.game import Game
 from mccfr.plan import evaluation_bytes
+from mccfr.solvers.solver import WorkerState
 from mccfr.strategy import Strategy
 from mccfr.tables import TableLayout
-from mccfr.training.averages import checkpoint_average, is_averaged, run_average, snapshots_behind
+from mccfr.training.averages import checkpoint_average, snapshots_behind
 from mccfr.training.evaluator import Evaluator
 from mccfr.training.events import Totals
 from mccfr.training.report import Reporter
 from mccfr.training.rundir import CHECKPOINTS, EVALUATIONS, JOURNAL, Run
-from mccfr.training.sampled import schedule_of
-from mccfr.training.solver import WorkerState
 from mccfr.training.trends import TRENDS, Trends
 from storage import checkpoint as checkpoints
 from storage.space import available_memory_bytes
@@ -52,9 +51,9 @@ class Saver:
 
     def __init__(self, run: Run, game: Game, layout: TableLayout, reporter: Reporter) -> None:
         self._run, self._game, self._layout, self._reporter = run, game, layout, reporter
-        self._schedule = schedule_of(run.config.solver)
+        self._schedule = run.algorithm.schedule
         self._evaluator = Evaluator(run, game)
-        self._trends = Trends(game, run.config.solver, layout.specs)
+        self._trends = Trends(game, run.algorithm, layout.specs)
         self._snapshots: list[dict[str, int]] = []  # what the average strategy of later streets builds on
         self.committed: tuple[int, Totals] | None = None  # number of the newest checkpoint, and its counts
         self.last_commit = time.monotonic()
@@ -80,7 +79,7 @@ class Saver:
             number = self._commit(arrays, moment, look.keep, background)
             seconds = time.monotonic() - began
             self._note_trends(number, arrays, moment, seconds)
-        for name in [name for name in arrays if not is_averaged(self._run.config.solver, name)]:
+        for name in [name for name in arrays if not self._run.algorithm.is_averaged(name)]:
             del arrays[name]
         return self._evaluate(arrays, moment, look) if look.evaluate else None
 
@@ -163,7 +162,8 @@ class Saver:
         """The average strategy of tables by name; where snapshots make it, of the checkpoint that holds the tables."""
         config = self._run.config
         if config.tables.strategy_sums == "all":
-            return run_average(self._game, config.solver, self._layout.specs, arrays, totals.nodes, totals.iterations)
+            algorithm = self._run.algorithm
+            return algorithm.average(self._game, self._layout.specs, arrays, totals.nodes, totals.iterations)
         if self.committed is None or self.committed[1] != totals:
             raise RuntimeError("an average strategy of snapshots was asked for between checkpoints")
         path = checkpoints.checkpoint_path(self._run.path(CHECKPOINTS), self.committed[0])

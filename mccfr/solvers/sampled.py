@@ -1,0 +1,152 @@
+"""What external and outcome sampling share: tables [bucket, slot], deals drawn ahead, batches of iterations."""
+
+import time
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.config import Config, SampledConfig
+from mccfr.deal import new_deals
+from mccfr.discount import Discount, Schedule
+from mccfr.forecast import Forecast, forecast
+from mccfr.games.game import Game
+from mccfr.rng import new_stream
+from mccfr.solvers.dealing import make_dealer
+from mccfr.solvers.solver import Algorithm, WorkerState
+from mccfr.tables import NO_SUMS, TableArrays, TableLayout, choose_wide, make_layout
+from mccfr.tree import can_pack, pack
+
+PERIOD_NODES = 10_000_000
+"""Brown & Sandholm 2019, section 5."""
+_BATCH_DEALS = 4096
+_BATCH_NODES = 200_000  # about 10 ms: how far several workers may run past a limit, and how soon a signal is seen
+
+
+def schedule_of(solver: SampledConfig) -> Schedule:
+    """The discounting schedule of a `[solver]` table."""
+    return Schedule(
+        solver.discount,
+        PERIOD_NODES if solver.period_nodes is None else solver.period_nodes,
+        solver.discount_until_nodes,
+        solver.alpha,
+        solver.beta,
+        solver.gamma,
+    )
+
+
+class SampledAlgorithm(Algorithm):
+    """External or outcome sampling, as far as they are alike."""
+
+    walks_all: ClassVar[bool]
+    """Whether the traverser walks all his actions, or a sampled one."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        assert isinstance(config.solver, SampledConfig)
+        self._schedule = schedule_of(config.solver)
+
+    @property
+    def schedule(self) -> Schedule:
+        """As `[solver]` says."""
+        return self._schedule
+
+    def layout(self, game: Game, wide: npt.NDArray[np.uint8] | None = None) -> TableLayout:
+        """As `Algorithm.layout`; without sums after the first street where `[tables]` says so."""
+        tables = self.config.tables
+        wide = choose_wide(game, tables.sum_dtype) if wide is None else wide
+        if tables.strategy_sums == "preflop":
+            wide = _first_street_only(game, wide)
+        return make_layout(game, lazy=self.schedule.lazy, regret_dtype=tables.regret_dtype, wide=wide)
+
+    def forecast(self, game: Game) -> Forecast | None:
+        """Expected visits under assumed play."""
+        return forecast(game, self.walks_all)
+
+
+def _first_street_only(game: Game, wide: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """`wide` [B] with NO_SUMS after the first street."""
+    if game.tree.streets < 2:
+        raise ValueError(
+            f"tables.strategy_sums = 'preflop' needs a game of several streets, and {game.name} has one: use 'all'"
+        )
+    return np.where(np.arange(len(wide)) < 2, wide, NO_SUMS).astype(np.uint8)
+
+
+class SampledSolver(ABC):
+    """Runs iterations on tables, batch by batch.  The tables are changed in place; other workers may do so too."""
+
+    _kernel: Any  # compiled, for packed trees or general records
+    _scratch: Any
+
+    def __init__(
+        self, game: Game, config: SampledConfig, tables: TableArrays, worker: int = 0, state: WorkerState | None = None
+    ) -> None:
+        self._schedule, self._tables = schedule_of(config), tables
+        self.state = state or WorkerState()
+        if not any(self.state.rng):
+            self.state.rng = [int(word) for word in new_stream(config.seed, worker)]
+        self._rng = np.array(self.state.rng, np.uint64)
+        self._dealer = make_dealer(game, config.seed, worker)
+        self._deals = new_deals(_BATCH_DEALS, game.tree.streets)
+        self._drawn = (0, 0)  # first iteration of the deals at hand, and one past the last
+        self._discount: Discount | None = None
+        self.busy_seconds = 0.0  # spent in `run` by this object
+        packed = can_pack(game.tree)
+        self._tree = pack(game.tree) if packed else game.tree.arrays
+        self._choose_kernel(game, packed)
+
+    @abstractmethod
+    def _choose_kernel(self, game: Game, packed: bool) -> None:
+        """Set the kernel, over packed betting trees or general records, and its scratch."""
+
+    @abstractmethod
+    def _own(self, total_nodes: int) -> tuple[Any, ...]:
+        """What only this algorithm's kernel takes, at a count of nodes."""
+
+    def _next_change(self, total_nodes: int) -> int | None:
+        """Count of nodes above `total_nodes` at which `_own` changes, if any."""
+        del total_nodes
+        return None
+
+    def warm_up(self) -> None:
+        """Compile (or load from the cache) the kernels without changing anything."""
+        self._call(0, 0, 0, self._schedule.at(0), 0)
+        self._dealer.draw(0, 0, self._deals)
+
+    def run(self, total_nodes: int, node_limit: int, iteration_limit: int) -> tuple[int, int]:
+        """Run one batch and return its (iterations, nodes).
+
+        At least one iteration, at most `iteration_limit`, ended by the first that reaches `node_limit` nodes (both
+        counted from here), the end of the discounting period or a change of what the kernel takes.  `total_nodes` is
+        the run's count so far.
+        """
+        began, first = time.perf_counter(), self.state.iterations
+        if not self._drawn[0] <= first < self._drawn[1]:
+            self._draw(first)
+        start = first - self._drawn[0]
+        stop = min(self._drawn[1] - self._drawn[0], start + iteration_limit)
+        self._discount = self._schedule.at(total_nodes, self._discount)
+        limit = min(node_limit, self._schedule.period_end(total_nodes) - total_nodes, _BATCH_NODES)
+        change = self._next_change(total_nodes)
+        if change is not None:
+            limit = min(limit, change - total_nodes)
+        iterations, nodes = self._call(start, stop, limit, self._discount, total_nodes)
+        self.state.iterations += iterations
+        self.state.nodes += nodes
+        self.state.rng = [int(word) for word in self._rng]
+        self.busy_seconds += time.perf_counter() - began
+        return iterations, nodes
+
+    def _call(self, start: int, stop: int, node_limit: int, discount: Discount, total_nodes: int) -> tuple[int, int]:
+        limits = np.array([start, stop, node_limit], np.int64)
+        iterations, nodes = self._kernel(
+            self._tree, self._tables, self._deals, limits, discount, self._rng, self._scratch, *self._own(total_nodes)
+        )
+        return int(iterations), int(nodes)
+
+    def _draw(self, first: int) -> None:
+        """Draw the deals of the next iterations; as each is a function of its number, how many does not matter."""
+        self._dealer.draw(first, _BATCH_DEALS, self._deals)
+        self._drawn = (first, first + _BATCH_DEALS)
