@@ -1,9 +1,12 @@
 """Run configuration as frozen structs.  One default for each key, in one place, here; `config_file` reads them."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 import msgspec
+
+Check = tuple[str, bool, str]
+"""A key, whether its value is good, and what is allowed."""
 
 
 class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -169,41 +172,112 @@ class AbstractionConfig(_Table, frozen=True):
     recipe: str | None = None  # built into `path` if there is none yet; relative to the config
 
 
-class SolverConfig(_Table, frozen=True):
-    """What is computed: the algorithm, its discounting and its seed.
+class SolverConfig(_Table, frozen=True, tag_field="algorithm"):
+    """A `[solver]` table: `algorithm` chooses which of the following it is (`OPTIONS` lists them)."""
 
-    Keys of another algorithm are ignored, with a warning (`ignored_keys`).  In `variant`'s place its parts may be
-    given, and parts beside it override it.
-    """
+    averages_snapshots: ClassVar[bool] = False
+    """Whether `tables.strategy_sums = "preflop"` is possible: sums on the first street only."""
 
-    algorithm: Literal["external-sampling", "outcome-sampling", "public-chance-sampling", "cfr"] = "external-sampling"
     seed: int = 0
-    # Sampled algorithms:
+
+    def checks(self) -> list[Check]:
+        """What types cannot express."""
+        return [("seed", 0 <= self.seed < 2**63, "0 to 2**63 - 1")]
+
+
+class SampledConfig(SolverConfig, frozen=True):
+    """Discounting of the algorithms that sample, driven by nodes touched."""
+
     discount: Literal["none", "linear", "initial", "dcfr"] = "linear"
-    period_nodes: int | None = None  # nodes touched, over all workers; None: 10^7 (Brown & Sandholm 2019, section 5),
-    # and for public chance sampling what one round of all boards touches
+    period_nodes: int | None = None  # over all workers; None: the algorithm's own choice
     discount_until_nodes: int | None = None  # None: discounting never ends
-    gamma: float = 2.0  # dcfr only: the paper's recommendation
-    floored_regrets: bool = True  # public chance sampling with discount "none": as CFR+, sums weighted by n^gamma
-    skip_below: float = 0.0  # public chance sampling: lines of less reach than this share are skipped at random
-    epsilon: float = 0.6  # outcome sampling: share of uniform exploration (Lanctot et al. 2009)
-    negative_regret_pruning: bool = False  # external sampling: skip hopeless actions on 95 % of the traversals
-    prune_after_nodes: int = 100_000_000  # negative-regret pruning begins here
+    # Powers of "dcfr" for positive regrets, negative regrets and strategy sums; the paper's recommendation:
+    alpha: float = 1.5
+    beta: float = 0.0
+    gamma: float = 2.0
+
+    def checks(self) -> list[Check]:
+        """As `SolverConfig.checks`."""
+        period, until = self.period_nodes, self.discount_until_nodes
+        return [
+            *super().checks(),
+            ("period_nodes", period is None or period >= 1, "at least 1"),
+            ("discount_until_nodes", until is None or until >= 0, "at least 0"),
+            ("alpha", self.alpha == self.alpha, "a number"),
+            ("beta", self.beta == self.beta, "a number"),
+            ("gamma", self.gamma >= 0, "at least 0"),
+        ]
+
+
+class ExternalSamplingConfig(SampledConfig, frozen=True, tag="external-sampling"):
+    """External sampling: all actions of the traverser, one of the opponent and of chance."""
+
+    averages_snapshots: ClassVar[bool] = True
+
+    negative_regret_pruning: bool = False  # skip hopeless actions on 95 % of the traversals
+    prune_after_nodes: int = 100_000_000  # pruning begins here
     prune_below_chips: float = 300_000.0  # actions with a regret below minus this, times the weight, are skipped
     floor_chips: float = 310_000.0  # and no regret falls below minus this, times the weight
-    # Discounting powers of "dcfr" (sampled: 1.5 and 0 unless given) and of full-width variants:
-    alpha: float | None = None
-    beta: float | None = None
-    # Full width:
+
+    def checks(self) -> list[Check]:
+        """As `SolverConfig.checks`."""
+        below = self.prune_below_chips
+        return [
+            *super().checks(),
+            ("prune_after_nodes", self.prune_after_nodes >= 0, "at least 0"),
+            ("prune_below_chips", below > 0, "above 0"),
+            ("floor_chips", self.floor_chips > below, f"above solver.prune_below_chips = {below:g}"),
+        ]
+
+
+class OutcomeSamplingConfig(SampledConfig, frozen=True, tag="outcome-sampling"):
+    """Outcome sampling: one path."""
+
+    averages_snapshots: ClassVar[bool] = True
+
+    epsilon: float = 0.6  # share of uniform exploration (Lanctot et al. 2009)
+
+    def checks(self) -> list[Check]:
+        """As `SolverConfig.checks`."""
+        return [*super().checks(), ("epsilon", 0 < self.epsilon <= 1, "above 0 and at most 1")]
+
+
+class PublicChanceConfig(SampledConfig, frozen=True, tag="public-chance-sampling"):
+    """Public chance sampling: one board, all hands."""
+
+    floored_regrets: bool = True  # with discount "none": as CFR+, sums weighted by n^gamma
+    skip_below: float = 0.0  # lines of less reach than this share are skipped at random
+
+    def checks(self) -> list[Check]:
+        """As `SolverConfig.checks`."""
+        return [*super().checks(), ("skip_below", 0 <= self.skip_below < 1, "at least 0 and below 1")]
+
+
+class FullWidthConfig(SolverConfig, frozen=True, tag="cfr"):
+    """Full-width CFR.  In `variant`'s place its parts may be given, and parts beside it override it."""
+
     variant: str | None = None  # a preset, such as "dcfr"; None: made of the parts that follow
     regret_minimiser: Literal["regret-matching", "regret-matching-plus", "normal-hedge", "predictive"] | None = None
     optimistic: bool | None = None
+    alpha: float | None = None
+    beta: float | None = None
     averaging_power: float | None = None
     updates: Literal["alternating", "simultaneous"] = "alternating"
     dtype: Literal["float32", "float64"] = "float64"
     pruning: Literal["none", "partial", "regret-based"] = "none"
     best_response: Literal["none", "player-0", "player-1", "zero-reach"] = "none"  # CFR-BR, or where own reach is 0
     prune_threshold: int = 25  # regret-based: shortest interval that is worth skipping, in iterations
+
+    def checks(self) -> list[Check]:
+        """As `SolverConfig.checks`; the variant checks its powers itself."""
+        return [*super().checks(), ("prune_threshold", self.prune_threshold >= 1, "at least 1")]
+
+
+OPTIONS: dict[str, type[SolverConfig]] = {
+    str(kind.__struct_config__.tag): kind
+    for kind in (ExternalSamplingConfig, OutcomeSamplingConfig, PublicChanceConfig, FullWidthConfig)
+}
+"""The `[solver]` table of each algorithm; `mccfr.solvers.registry.register` adds to them."""
 
 
 class TablesConfig(_Table, frozen=True):
@@ -263,7 +337,7 @@ class Config(_Table, frozen=True):
 
     game: GameConfig
     abstraction: AbstractionConfig | None = None
-    solver: SolverConfig = SolverConfig()
+    solver: SolverConfig = ExternalSamplingConfig()  # which one, `config_file` finds by its algorithm
     tables: TablesConfig = TablesConfig()
     run: RunSettings = RunSettings()
     evaluation: EvaluationConfig = EvaluationConfig()

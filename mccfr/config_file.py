@@ -10,8 +10,11 @@ from typing import Any
 
 import msgspec
 
-from mccfr.config import Config, GameConfig, SolverConfig
+from mccfr.config import OPTIONS, Config, GameConfig, SampledConfig, SolverConfig
 from mccfr.config_limits import limit_problems, shown
+
+DEFAULT_ALGORITHM = "external-sampling"
+"""Of a `[solver]` table that names none."""
 
 
 def parse_override(text: str) -> tuple[str, Any]:
@@ -28,8 +31,8 @@ def parse_override(text: str) -> tuple[str, Any]:
     return path.strip(), found
 
 
-def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
-    """Read a run's TOML file and apply `--set` overrides; `ValueError` naming file, key, value and what is allowed."""
+def load_document(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
+    """A run's TOML file as it stands, with `--set` overrides; `ValueError` for what is no TOML file."""
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -48,17 +51,25 @@ def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
             if not isinstance(table, dict):
                 raise ValueError(f"--set {text}: {key!r} is not a table")
         table[keys.rsplit(".", 1)[1]] = value
-    return config_from(document, str(path))
+    return document
+
+
+def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
+    """Read a run's TOML file and apply `--set` overrides; `ValueError` naming file, key, value and what is allowed."""
+    return config_from(load_document(path, overrides), str(path))
 
 
 def config_from(document: Mapping[str, Any], source: str) -> Config:
     """A `Config` from parsed TOML; `source` names it in errors (`ValueError`)."""
+    tables = _whole_numbers(document)
+    solver = tables.pop("solver", {})
     try:
-        config = msgspec.convert(_whole_numbers(document), Config)
+        config = msgspec.convert(tables, Config)
     except msgspec.ValidationError as error:
         raise ValueError(f"{source}: {_explain(str(error), document)}") from None
     except (OverflowError, RecursionError) as error:
         raise ValueError(f"{source}: a number is too large, or lists are nested too deep: {error}") from None
+    config = msgspec.structs.replace(config, solver=_solver(solver, source))
     for problem in (*limit_problems(config), *_problems(config)):
         raise ValueError(f"{source}: {problem}")
     return config
@@ -85,30 +96,41 @@ def _plain(value: Any) -> Any:
     return value if value is msgspec.NODEFAULT else msgspec.to_builtins(value)
 
 
-def ignored_keys(solver: SolverConfig) -> list[str]:
-    """Keys of `[solver]` that are set and that its algorithm does not look at."""
-    period = {"discount", "period_nodes", "discount_until_nodes", "gamma"}
-    external = {"negative_regret_pruning", "prune_after_nodes", "prune_below_chips", "floor_chips"}
-    used = {
-        "external-sampling": period | external,
-        "outcome-sampling": period | {"epsilon"},
-        "public-chance-sampling": period | {"floored_regrets", "skip_below"},
-        "cfr": {
-            *("variant", "regret_minimiser", "optimistic", "averaging_power", "updates", "dtype", "pruning"),
-            *("prune_threshold", "best_response"),
-        },
-    }[solver.algorithm]
-    if solver.algorithm == "cfr" or solver.discount == "dcfr":
-        used |= {"alpha", "beta"}
-    return sorted(set(changed_keys(solver)) - used - {"algorithm", "seed"})
+def _solver(table: Any, source: str) -> SolverConfig:
+    """The `[solver]` table of the algorithm it names; keys of other algorithms are left out (`ignored_keys`)."""
+    if not isinstance(table, Mapping):
+        raise ValueError(f"{source}: solver = {table!r}: expected a table")
+    name = table.get("algorithm", DEFAULT_ALGORITHM)
+    if name not in OPTIONS:
+        raise ValueError(f"{source}: solver.algorithm = {name!r} is not one of: {', '.join(map(repr, OPTIONS))}")
+    options = OPTIONS[name]
+    foreign = set(ignored_keys({"solver": table}))
+    own = {key: value for key, value in table.items() if key not in foreign}
+    try:
+        return msgspec.convert({**own, "algorithm": name}, options)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"{source}: {_explain(str(error), {'solver': own}, 'solver', options)}") from None
+    except (OverflowError, RecursionError) as error:
+        raise ValueError(f"{source}: a number is too large, or lists are nested too deep: {error}") from None
+
+
+def ignored_keys(document: Mapping[str, Any]) -> list[str]:
+    """Keys of a document's `[solver]` that are another algorithm's, or say nothing without `dcfr`."""
+    table = document.get("solver", {})
+    options = OPTIONS.get(table.get("algorithm", DEFAULT_ALGORITHM), SolverConfig)
+    known = {key for kind in OPTIONS.values() for key in kind.__struct_fields__}
+    ignored = (set(table) & known) - set(options.__struct_fields__)
+    if issubclass(options, SampledConfig) and table.get("discount") != "dcfr":
+        ignored |= set(table) & {"alpha", "beta"}
+    return sorted(ignored)
 
 
 def changed_keys(table: msgspec.Struct) -> dict[str, Any]:
     """As `to_document`, without the keys that have their default."""
     document: dict[str, Any] = {}
     tag = table.__struct_config__.tag
-    if tag is not None:
-        document["name"] = tag
+    if tag is not None and tag != DEFAULT_ALGORITHM:
+        document[str(table.__struct_config__.tag_field)] = tag
     for field in msgspec.structs.fields(table):
         value = getattr(table, field.name)
         if isinstance(value, msgspec.Struct):
@@ -119,13 +141,17 @@ def changed_keys(table: msgspec.Struct) -> dict[str, Any]:
     return document
 
 
-def _explain(message: str, document: Mapping[str, Any]) -> str:
-    """Turn msgspec's message into one with the key's dotted path, its value and what is allowed."""
+def _explain(message: str, document: Mapping[str, Any], table: str = "", options: Any = Config) -> str:
+    """Turn msgspec's message into one with the key's dotted path, its value and what is allowed.
+
+    table, options  what was converted: a table of the document, and the struct for it; else all of it
+    """
     text, _, where = message.partition(" - at `$")
-    steps = [step for step in where.rstrip("`").replace("[", ".[").split(".") if step]
-    value: Any = document
-    kind: Any = Config
-    for step in steps:
+    inside = [step for step in where.rstrip("`").replace("[", ".[").split(".") if step]
+    steps = [table, *inside] if table else inside
+    value: Any = document[table] if table else document
+    kind: Any = options
+    for step in inside:
         if step.startswith("["):
             value = value[int(step[1:-1])] if step[1:-1].isdigit() and isinstance(value, list) else value
         else:
@@ -179,33 +205,7 @@ def _problems(config: Config) -> list[str]:
     """Checks that types cannot express, one sentence each."""
     solver, run, tables = config.solver, config.run, config.tables
     checks = [
-        (solver.seed >= 0, "solver.seed", solver.seed, "a whole number of at least 0"),
-        (solver.seed < 2**63, "solver.seed", solver.seed, "below 2**63"),
-        (
-            solver.period_nodes is None or solver.period_nodes >= 1,
-            "solver.period_nodes",
-            solver.period_nodes,
-            "at least 1",
-        ),
-        (0 < solver.epsilon <= 1, "solver.epsilon", solver.epsilon, "above 0 and at most 1"),
-        (solver.gamma >= 0, "solver.gamma", solver.gamma, "at least 0"),
-        (solver.alpha == solver.alpha and solver.beta == solver.beta, "solver.alpha, beta", "nan", "numbers"),
-        (0 <= solver.skip_below < 1, "solver.skip_below", solver.skip_below, "at least 0 and below 1"),
-        (solver.prune_after_nodes >= 0, "solver.prune_after_nodes", solver.prune_after_nodes, "at least 0"),
-        (solver.prune_below_chips > 0, "solver.prune_below_chips", solver.prune_below_chips, "above 0"),
-        (
-            solver.floor_chips > solver.prune_below_chips,
-            "solver.floor_chips",
-            solver.floor_chips,
-            f"above solver.prune_below_chips = {solver.prune_below_chips:g}",
-        ),
-        (solver.prune_threshold >= 1, "solver.prune_threshold", solver.prune_threshold, "at least 1"),
-        (
-            solver.discount_until_nodes is None or solver.discount_until_nodes >= 0,
-            "solver.discount_until_nodes",
-            solver.discount_until_nodes,
-            "at least 0",
-        ),
+        *((good, f"solver.{key}", getattr(solver, key), allowed) for key, good, allowed in solver.checks()),
         (0 <= run.workers <= 1024, "run.workers", run.workers, "0 (in this process) to 1024"),
         (run.nodes is None or run.nodes >= 0, "run.nodes", run.nodes, "at least 0"),
         (run.iterations is None or run.iterations >= 0, "run.iterations", run.iterations, "at least 0"),
@@ -234,10 +234,10 @@ def _problems(config: Config) -> list[str]:
         (0 <= config.evaluation.seed < 2**63, "evaluation.seed", config.evaluation.seed, "0 to 2**63 - 1"),
         (bool(tables.live_dir), "tables.live_dir", tables.live_dir, '"auto" or a directory'),
         (
-            tables.strategy_sums == "all" or solver.algorithm in ("external-sampling", "outcome-sampling"),
+            tables.strategy_sums == "all" or solver.averages_snapshots,
             "tables.strategy_sums",
             tables.strategy_sums,
-            f"'all' with solver.algorithm = {solver.algorithm!r}",
+            f"'all' with solver.algorithm = {solver.__struct_config__.tag!r}",
         ),
         (
             tables.strategy_sums == "all" or (tables.snapshot_nodes is not None and tables.snapshot_nodes >= 1),

@@ -60,10 +60,11 @@ def _closes(tree: CompiledTree, kind: list[int], node: int) -> bool:
     return all(kind[child] == TERMINAL for child in tree.children(node))
 
 
-def forecast(game: Game, algorithm: str) -> Forecast | None:
-    """What one iteration visits under `assumed_play`; None for algorithms that do not sample actions."""
-    if algorithm not in ("external-sampling", "outcome-sampling"):
-        return None
+def forecast(game: Game, walks_all: bool) -> Forecast:
+    """What one iteration visits under `assumed_play`.
+
+    walks_all  the traverser walks all his actions (external sampling), not one (outcome sampling)
+    """
     arrays, parent = game.tree.arrays, game.tree.parent.tolist()
     share, player, kind = assumed_play(game.tree), arrays.player.tolist(), arrays.kind.tolist()
     streets, nodes = game.tree.streets, 0.0
@@ -72,7 +73,7 @@ def forecast(game: Game, algorithm: str) -> Forecast | None:
         reach = [1.0] * len(parent)
         for node in range(1, len(parent)):
             over = parent[node]
-            explored = algorithm == "external-sampling" and kind[over] != CHANCE and player[over] == traverser
+            explored = walks_all and kind[over] != CHANCE and player[over] == traverser
             reach[node] = reach[over] if explored else reach[over] * share[node]
         reached = np.array(reach)
         nodes += float(reached @ arrays.touched)

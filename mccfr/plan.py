@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 
 from mccfr.config import Config
-from mccfr.forecast import Forecast, forecast
-from mccfr.games.build import configured_game
+from mccfr.forecast import Forecast
 from mccfr.games.game import Game
 from mccfr.games.histories import count_histories
 from mccfr.games.holdem_deck import LISTED_BYTES, HoldemDeck
-from mccfr.layouts import table_layout
-from mccfr.tables import TableLayout, sum_forms
+from mccfr.solvers.configured import configured_game
+from mccfr.solvers.registry import algorithm_of
+from mccfr.tables import TableLayout
 from storage import live as live_tables
 from storage import space
 
@@ -34,7 +34,7 @@ _PROCESS_BYTES = 200 << 20  # interpreter, libraries and compiled kernels of one
 
 def planned_layout(config: Config, game: Game) -> TableLayout:
     """The tables that a new run of `config` would have."""
-    return table_layout(config, game, sum_forms(2 * game.tree.streets, config.tables.sum_dtype))
+    return algorithm_of(config).layout(game)
 
 
 def strategy_bytes(game: Game, method: str) -> int:
@@ -75,7 +75,7 @@ def make_plan(config: Config, base: Path) -> dict[str, Any]:
         "checkpoint_pause_seconds": layout.nbytes / COPY_BYTES_PER_SECOND,
         "checkpoints_kept": checkpoints_kept(config, game),
         "disk_bytes": disk_bytes(config, game, layout),
-        **_time(config, game, forecast(game, config.solver.algorithm)),
+        **_time(config, game, algorithm_of(config).forecast(game)),
     }
 
 
@@ -150,7 +150,7 @@ def checkpoints_kept(config: Config, game: Game) -> int:
     every = config.tables.snapshot_nodes
     if every is None:
         return kept
-    nodes = _nodes(config, forecast(game, config.solver.algorithm))
+    nodes = _nodes(config, algorithm_of(config).forecast(game))
     if nodes is None:
         speed = NODES_PER_SECOND * max(1, config.run.workers)
         nodes = every if config.run.seconds is None else round(config.run.seconds * speed)

@@ -24,11 +24,12 @@ from mccfr.config import Config
 from mccfr.config_file import config_from
 from mccfr.games.build import build_game
 from mccfr.plan import planned_layout
+from mccfr.solvers.registry import algorithm_of
+from mccfr.solvers.solver import Solver
 from mccfr.tables import private_tables
 from mccfr.training.report import Silent
 from mccfr.training.run import train
 from mccfr.training.rundir import METRICS
-from mccfr.training.sampled import SampledSolver
 from mccfr.training.start import start_run
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -43,17 +44,17 @@ def _subgame(path: Path) -> dict[str, Any]:
     return {"name": "holdem-subgame", "file": str(path.resolve())}
 
 
-def _solver(game: dict[str, Any], algorithm: str) -> SampledSolver:
+def _solver(game: dict[str, Any], algorithm: str) -> Solver:
     """A warm solver on tables of its own: what one worker does, without processes and files."""
     config = _config(game, solver={"algorithm": algorithm, "discount": "linear"})
     built = build_game(config.game, ROOT)
-    solver = SampledSolver(built, config.solver, private_tables(planned_layout(config, built))[0])
+    solver = algorithm_of(config).solver(built, *private_tables(planned_layout(config, built)))
     solver.warm_up()
     _rates(solver, 0.5)
     return solver
 
 
-def _rates(solver: SampledSolver, seconds: float) -> tuple[float, float]:
+def _rates(solver: Solver, seconds: float) -> tuple[float, float]:
     """(nodes, iterations) per second of processor time."""
     nodes = iterations = 0
     began = time.process_time()

@@ -32,8 +32,8 @@ from mccfr.rng import new_stream, uniform
 from mccfr.sampling.common import new_path, new_worklist
 from mccfr.sampling.external import external_sampling_packed
 from mccfr.sampling.outcome import outcome_sampling_packed
+from mccfr.solvers.outcome import tree_depth
 from mccfr.tables import TableArrays, TableLayout, kernel_arrays, make_layout
-from mccfr.training.sampled import tree_depth
 from mccfr.tree import MAX_PACKED_ACTIONS, CompiledTree, pack
 from storage.live import create_live
 from storage.mapping import create_cells, map_cells, map_regions, regions_from_json, regions_to_json

@@ -22,10 +22,8 @@ from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.build import build_game
 from mccfr.games.game import Game
 from mccfr.plan import planned_layout
+from mccfr.solvers.registry import algorithm_of
 from mccfr.tables import private_tables
-from mccfr.training.averages import run_average
-from mccfr.training.public_chance import with_period
-from mccfr.training.solver import make_solver
 
 ROOT = Path(__file__).resolve().parent.parent
 SOLVERS: dict[str, dict[str, Any]] = {
@@ -83,18 +81,18 @@ def _config(file: Path, name: str, seed: int) -> Config:
 
 def curve(game: Game, config: Config, target: float, limit: float) -> Iterator[Point]:
     """Solve on fresh tables up to the first strategy at the target or the time limit, in processor seconds."""
-    config = with_period(config, game)
-    layout = planned_layout(config, game)
+    algorithm = algorithm_of(algorithm_of(config).completed(game))
+    layout = planned_layout(algorithm.config, game)
     arrays, views = private_tables(layout)
-    solver = make_solver(game, config.solver, arrays, views)
+    solver = algorithm.solver(game, arrays, views)
     solver.warm_up()
     spent, nodes, stop = 0.0, 0, FIRST_SECONDS
     while True:
         while spent < stop:
             began = time.process_time()
-            nodes += solver.run(nodes, 2**62, 1 if config.solver.algorithm == "cfr" else 2**62)[1]
+            nodes += solver.run(nodes, 2**62, 1 if algorithm.axis == "iterations" else 2**62)[1]
             spent += time.process_time() - began
-        strategy = run_average(game, config.solver, layout.specs, views, nodes, solver.state.iterations)
+        strategy = algorithm.average(game, layout.specs, views, nodes, solver.state.iterations)
         point = Point(spent, nodes, float(evaluate_exact(game, strategy).exploitability_mbb or math.nan))
         yield point
         if point.exploitability_mbb <= target or spent >= limit:

@@ -38,14 +38,17 @@ def solve(config: Path, directory: Path | None, overrides: tuple[str, ...], forc
     Example: mccfr solve runs/leduc.toml --nodes 1e8 --workers 2 --set solver.discount=linear
     """
     from mccfr.cli.building import stage_reporter
-    from mccfr.config_file import load_config
+    from mccfr.config_file import config_from, ignored_keys, load_document
     from mccfr.training.start import start_run
 
-    settings = load_config(config, overrides)
+    document = load_document(config, overrides)
+    settings, ignored = config_from(document, str(config)), ignored_keys(document)
     settings = msgspec.structs.replace(settings, run=msgspec.structs.replace(settings.run, **_given(limits)))
     directory = directory or Path("runs") / config.stem
     with reporter() as report:
-        run, game = start_run(settings, config.parent, directory, report, force=force, stages=stage_reporter)
+        run, game = start_run(
+            settings, config.parent, directory, report, force=force, stages=stage_reporter, ignored=ignored
+        )
         _train(run, game, report, force=force)
 
 

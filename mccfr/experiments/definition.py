@@ -25,7 +25,8 @@ import msgspec
 import numpy as np
 
 from mccfr.config import Config, EvaluationConfig, RunSettings
-from mccfr.config_file import config_from, parse_override
+from mccfr.config_file import config_from, ignored_keys, parse_override
+from mccfr.solvers.registry import algorithm_of
 
 AXES = {"iterations": "iterations", "nodes": "nodes_touched", "seconds": "training_seconds"}
 """What curves run over, and the table's column that holds it."""
@@ -70,11 +71,15 @@ class _CompareTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 
 @dataclass(frozen=True)
 class Variant:
-    """One curve: a name for people, one for directories, and the configuration, whose seed each run replaces."""
+    """One curve: a name for people, one for directories, and the configuration, whose seed each run replaces.
+
+    ignored  keys of `[solver]` that were given and that the algorithm does not have
+    """
 
     name: str
     directory: str
     config: Config
+    ignored: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -116,7 +121,7 @@ class Experiment:
 
     def seeds_of(self, variant: Variant) -> tuple[int, ...]:
         """The seeds that a variant is run with: the first one where nothing is random."""
-        return self.seeds[:1] if variant.config.solver.algorithm == "cfr" else self.seeds
+        return self.seeds if algorithm_of(variant.config).seeded else self.seeds[:1]
 
 
 def load_experiment(path: Path, overrides: Sequence[str] = ()) -> Experiment:
@@ -270,7 +275,7 @@ def _variants(table: _CompareTable, document: Document, folder: Path, source: st
             raise ValueError(
                 f"{where}: its runs would lie in {directory!r}-SEED: names need letters or digits that tell them apart"
             )
-        made.append(Variant(wanted.name, directory, config_from(changed, where)))
+        made.append(Variant(wanted.name, directory, config_from(changed, where), tuple(ignored_keys(changed))))
     return made
 
 

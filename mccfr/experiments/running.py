@@ -13,8 +13,9 @@ import msgspec
 from mccfr.config import AbstractionConfig, Config
 from mccfr.config_file import to_document
 from mccfr.experiments.definition import MEASURES, Experiment, Variant
-from mccfr.games.build import configured_game
 from mccfr.games.game import Game
+from mccfr.solvers.configured import configured_game
+from mccfr.solvers.registry import algorithm_of
 from mccfr.training import rundir
 from mccfr.training.report import Progress, Reporter
 from mccfr.training.run import SIGNALS, train
@@ -133,13 +134,13 @@ def _conduct(experiment: Experiment, out: Path, reporter: Reporter, noted: list[
         config, directory = experiment.run_config(variant, seed), run_path(out, variant, seed)
         if rundir.is_run(directory) and not pending(experiment, _opened(config, directory)):
             continue
-        described, solver = to_document(config), config.solver
-        key = (described["game"], described["abstraction"], solver.algorithm, solver.pruning, solver.best_response)
+        described, algorithm = to_document(config), algorithm_of(config)
+        key = (described["game"], described["abstraction"], algorithm.over_histories)
         if built is None or built[0] != key:
             built = (key, configured_game(config, Path()))
         report = _Within(reporter, f"{number} of {len(todo)}: {variant.name}, seed {seed}")
         report.message(f"to {experiment.points[-1]:,.10g} {experiment.axis}")
-        run, game = start_run(config, Path(), directory, report, force=force, game=built[1])
+        run, game = start_run(config, Path(), directory, report, force=force, game=built[1], ignored=variant.ignored)
         stopped = noted[0] if noted else _continue(experiment, run, game, report, force)
         if stopped:
             return stopped

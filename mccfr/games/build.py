@@ -6,7 +6,6 @@ from mccfr.config import (
     AbstractionConfig,
     AkqGame,
     ClairvoyanceGame,
-    Config,
     FlopHoldemGame,
     GameConfig,
     GoofspielGame,
@@ -20,7 +19,6 @@ from mccfr.config import (
 )
 from mccfr.games.game import Game
 from mccfr.games.holdem import flop_holdem, holdem
-from mccfr.games.holdem_deck import HoldemDeck
 from mccfr.games.holdem_subgame import endgame_path, holdem_subgame
 from mccfr.games.poker import akq, clairvoyance, kuhn, leduc, poker
 
@@ -61,26 +59,6 @@ def build_game(config: GameConfig, base: Path, abstraction: AbstractionConfig | 
             from mccfr.games.openspiel import import_openspiel
 
             return import_openspiel(config)
-
-
-def configured_game(config: Config, base: Path) -> Game:
-    """The game of a whole configuration: `[game]`, on the buckets of `[abstraction]` if there is one.
-
-    Pruning and best responses go over histories: for them, cards are put into the tree.  Raises as `build_game`, and
-    `ValueError` for an abstraction that is absent or does not suit the game, and for too many histories.
-    """
-    game = build_game(config.game, base, config.abstraction)
-    if config.abstraction is not None and not isinstance(game.cards, HoldemDeck):
-        from abstraction.buckets import Abstraction
-        from mccfr.games.bucketed import bucketed
-
-        game = bucketed(game, Abstraction(base / config.abstraction.path))
-    by_histories = config.solver.pruning != "none" or config.solver.best_response != "none"
-    if config.solver.algorithm == "cfr" and by_histories and game.card_model is not None:
-        from mccfr.games.expanded import expand
-
-        game = expand(game).game
-    return game
 
 
 def game_files(config: GameConfig, base: Path) -> list[Path]:

@@ -118,7 +118,7 @@ def script_json(value: Any) -> str:
 def _page(run: Run, game: Game, checkpoint: Checkpoint, data: Mapping[str, Any], left_out: str) -> str:
     title = escape(f"{game.name}: {run.directory.resolve().name}")
     records = [r for r in run.read(EVALUATIONS) if r["nodes_touched"] <= checkpoint.state["nodes_touched"]]
-    axis = "iterations" if run.config.solver.algorithm == "cfr" else "nodes_touched"
+    axis = run.algorithm.axis
     config = escape(run.path(CONFIG).read_text(encoding="utf-8"))
     return f"""<!DOCTYPE html>
 <html lang="en">
@@ -160,9 +160,7 @@ means over the range. {escape(left_out)}</p>
 
 def _headline(run: Run, checkpoint: Checkpoint, records: Sequence[Mapping[str, Any]]) -> str:
     state = checkpoint.state
-    text = (
-        f"{run.config.solver.algorithm}, {state['iterations']:,} iterations, {state['nodes_touched']:,} nodes touched"
-    )
+    text = f"{run.algorithm.name}, {state['iterations']:,} iterations, {state['nodes_touched']:,} nodes touched"
     last = records[-1] if records else None
     if last is None or last["exploitability_chips"] is None:
         return text
@@ -190,7 +188,7 @@ def _facts(run: Run, game: Game, checkpoint: Checkpoint) -> str:
         "infosets": f"{counts['infosets']:,}",
         "pot at the start": f"{game.pot_chips:,.10g} chips",
         "big blind": "none" if game.big_blind_chips is None else f"{game.big_blind_chips:,.10g} chips",
-        "algorithm": run.config.solver.algorithm,
+        "algorithm": run.algorithm.name,
         "iterations": f"{state['iterations']:,}",
         "nodes touched": f"{state['nodes_touched']:,}",
         "training time": f"{state['training_seconds']:,.1f} s",

@@ -6,48 +6,19 @@ On later streets it is a heuristic: the mean over the run's snapshots and the ch
 beside it are the totals of those: weight of iterations times own reach, whether or not chance ever dealt the hand.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from mccfr.config import Config, SolverConfig
+from mccfr.config import Config
 from mccfr.discount import Schedule
-from mccfr.fullwidth.configured import pruned_average
 from mccfr.games.game import Game
+from mccfr.solvers.registry import algorithm_of
 from mccfr.strategy import Strategy, average_strategy
-from mccfr.tables import bucket_first
 from mccfr.training.events import Totals
-from mccfr.training.sampled import schedule_of
 from mccfr.training.snapshot_mean import SnapshotMean
 from storage.checkpoint import Checkpoint, checkpoint_path, open_checkpoint
-from storage.schema import ArraySpec
-
-
-def is_averaged(config: SolverConfig, name: str) -> bool:
-    """Whether the average strategy is made from a table: from the strategy sums, with regret-based pruning from all."""
-    return _prunes(config) or name.startswith("strategy_sum")
-
-
-def _prunes(config: SolverConfig) -> bool:
-    return config.algorithm == "cfr" and config.pruning == "regret-based"
-
-
-def run_average(
-    game: Game,
-    config: SolverConfig,
-    specs: Iterable[ArraySpec],
-    tables: Mapping[str, npt.NDArray[np.generic]],
-    nodes: int,
-    iterations: int,
-) -> Strategy:
-    """The average strategy of a run's tables, with sums on all streets; `ValueError` for sums no run writes."""
-    if _prunes(config):
-        return pruned_average(game, config, tables, iterations)
-    return average_strategy(game, bucket_first(specs, tables), schedule_of(config).at(nodes))
 
 
 def checkpoint_average(game: Game, config: Config, checkpoint: Checkpoint) -> Strategy:
@@ -55,12 +26,11 @@ def checkpoint_average(game: Game, config: Config, checkpoint: Checkpoint) -> St
 
     Raises `ValueError` for sums no run writes, `OSError` where a checkpoint is damaged, or a snapshot is gone.
     """
-    solver, state = config.solver, checkpoint.state
+    algorithm, state = algorithm_of(config), checkpoint.state
     if config.tables.strategy_sums == "preflop":
-        return _snapshot_average(game, schedule_of(solver), checkpoint)
-    needed = [spec.name for spec in checkpoint.specs if is_averaged(solver, spec.name)]
-    tables = {name: checkpoint.read(name) for name in needed}
-    return run_average(game, solver, checkpoint.specs, tables, state["nodes_touched"], state["iterations"])
+        return _snapshot_average(game, algorithm.schedule, checkpoint)
+    tables = {spec.name: checkpoint.read(spec.name) for spec in checkpoint.specs if algorithm.is_averaged(spec.name)}
+    return algorithm.average(game, checkpoint.specs, tables, state["nodes_touched"], state["iterations"])
 
 
 def snapshot_entry(number: int, totals: Totals) -> dict[str, int]:

@@ -23,11 +23,10 @@ import numpy as np
 
 import mccfr
 from mccfr.games.game import Game
+from mccfr.solvers.solver import Views, WorkerState
 from mccfr.tables import TableArrays
 from mccfr.training import control
 from mccfr.training.rundir import LOG, Run
-from mccfr.training.sampled import first_words, schedule_of
-from mccfr.training.solver import Views, WorkerState, make_solver
 from mccfr.training.watch import Silence, Watch
 from mccfr.training.worker import publish, read_state
 from storage import space
@@ -97,9 +96,9 @@ class InlinePool:
 
     def __init__(self, game: Game, run: Run, tables: TableArrays, views: Views, states: Sequence[WorkerState]) -> None:
         own = states[0] if states else WorkerState()
-        self._solver = make_solver(game, run.config.solver, tables, views, 0, own)
+        self._solver = run.algorithm.solver(game, tables, views, 0, own)
         self._solver.warm_up()
-        self._schedule, self._weight = schedule_of(run.config.solver), 0.0
+        self._schedule, self._weight = run.algorithm.schedule, 0.0
         self._idle = list(states[1:])
         self._stop = (0, 0)
 
@@ -172,11 +171,10 @@ class ProcessPool:
         orders[control.BASE_ITERATIONS] = sum(state.iterations for state in self._idle)
         for worker, row in enumerate(self._cells[1:]):
             begun = worker < len(states) and states[worker].rng
-            publish(row, states[worker] if begun else WorkerState(rng=first_words(run.config.solver, worker)))
+            publish(row, states[worker] if begun else WorkerState(rng=run.algorithm.first_words(worker)))
         self._ordered_at = time.monotonic()
-        solver = run.config.solver
         # One worker sweeps all tables at the ends of periods there: when it is lost, they may be swept in part.
-        self._sweeper = 0 if solver.algorithm == "public-chance-sampling" and schedule_of(solver).lazy else None
+        self._sweeper = 0 if run.algorithm.sweeps() else None
         self._lost: dict[int, str] = {}
         self._ended: set[int] = set()  # those of the lost that were ended here
         self._kills_before = space.killed_for_memory()

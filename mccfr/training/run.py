@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.games.game import Game
+from mccfr.solvers.solver import WorkerState
 from mccfr.training import records
-from mccfr.training.averages import is_averaged
 from mccfr.training.background import Job
 from mccfr.training.clock import TrainingClock
 from mccfr.training.endings import AbandonedError, abandoned, lost, unsaved
@@ -31,10 +31,8 @@ from mccfr.training.phases import naming_compilation
 from mccfr.training.pool import InlinePool, Pool, ProcessPool
 from mccfr.training.report import TRAINING, Progress, Reporter
 from mccfr.training.rundir import CHECKPOINTS, EVALUATIONS, JOURNAL, LIVE, METRICS, Run, lock
-from mccfr.training.sampled import schedule_of
 from mccfr.training.saving import Look, Moment, Saver
 from mccfr.training.shared_deck import share_buckets
-from mccfr.training.solver import WorkerState, make_solver, processes
 from mccfr.training.state import state_problem
 from mccfr.training.watch import Silence
 from mccfr.training.worker import map_tables, table_views
@@ -73,7 +71,7 @@ class Session:
         self._run, self._game, self._reporter, self._force = run, game, reporter, force
         self._settings, self._points = run.config.run, run.config.evaluation
         self._events = Events(self._settings, self._points, run.config.tables.snapshot_nodes)
-        self._schedule = schedule_of(run.config.solver)
+        self._schedule = run.algorithm.schedule
         self._layout = run.layout(game)
         self._buckets: ControlBlock | None = None
         self._signal: int | None = None
@@ -133,9 +131,9 @@ class Session:
             if self._settings.workers == 0:
                 pool = InlinePool(self._game, run, arrays, views, states)
             else:
-                count = processes(run.config.solver, self._settings.workers)
+                count = run.algorithm.processes(self._settings.workers)
                 if count > 1:  # compile once, not in every worker
-                    make_solver(self._game, run.config.solver, arrays, views).warm_up()
+                    run.algorithm.solver(self._game, arrays, views).warm_up()
                 pool = ProcessPool(run, live, count, states)
             self._event("started", workers=self._settings.workers)
             try:
@@ -153,7 +151,7 @@ class Session:
 
     def _starting(self) -> str:
         """The phase in which workers are made: several load what this process compiles, one compiles for itself."""
-        count = processes(self._run.config.solver, self._settings.workers)
+        count = self._run.algorithm.processes(self._settings.workers)
         if count == 0:
             return "loading kernels"
         return f"starting {count} worker{'s' * (count > 1)} (kernels are compiled once a version)"
@@ -342,7 +340,7 @@ class Session:
     def _look(self, pool: Pool, views: Arrays, look: Look, room: Snapshot | None) -> None:
         """Checkpoint and evaluate what the resting workers have left; they go on meanwhile if a copy fits."""
         began = self._paused_at or time.monotonic()
-        names = [name for name in views if look.commit or is_averaged(self._run.config.solver, name)]
+        names = [name for name in views if look.commit or self._run.algorithm.is_averaged(name)]
         if look.done:
             room = None
         elif room is None:

@@ -20,11 +20,13 @@ import numpy as np
 
 from abstraction.buckets import Abstraction
 from mccfr import __version__
-from mccfr.config import Config
-from mccfr.config_file import changed_keys, load_config, to_document
-from mccfr.games.build import configured_game, game_files
+from mccfr.config import OPTIONS, Config, FullWidthConfig
+from mccfr.config_file import DEFAULT_ALGORITHM, changed_keys, ignored_keys, load_config, to_document
+from mccfr.games.build import game_files
 from mccfr.games.game import Game
-from mccfr.layouts import forms_of_version_1, table_layout
+from mccfr.solvers.configured import configured_game
+from mccfr.solvers.registry import algorithm_of
+from mccfr.solvers.solver import Algorithm
 from mccfr.tables import TableLayout
 from mccfr.training import records
 from storage import durable
@@ -53,6 +55,11 @@ class Run:
         """What a checkpoint must have been made by: the hash of the identity document, and a readable part of it."""
         return {"run_identity": self.manifest["identity"], "game": self.manifest["identity_document"]["game"]["name"]}
 
+    @property
+    def algorithm(self) -> Algorithm:
+        """What answers for the run's `[solver]`."""
+        return algorithm_of(self.config)
+
     def path(self, name: str) -> Path:
         """A file or directory of the run."""
         return self.directory / name
@@ -65,8 +72,8 @@ class Run:
         """Layout of the run's tables, with the dtypes chosen when it was created."""
         wide = np.array(self.manifest["wide_sums"], np.uint8)
         if self.manifest["format_version"] == 1:
-            wide = forms_of_version_1(self.config, game, wide)
-        return table_layout(self.config, game, wide)
+            wide = self.algorithm.forms_of_version_1(game, wide)
+        return self.algorithm.layout(game, wide)
 
     def append(self, name: str, record: Mapping[str, Any]) -> None:
         """Append one JSON line to a file of the run, durably."""
@@ -108,6 +115,18 @@ def identity_document(config: Config, base: Path) -> dict[str, Any]:
     if config.abstraction is not None:
         identity["abstraction"] = Abstraction(base / config.abstraction.path).content_hashes()
     return identity
+
+
+def _own_keys(identity: Mapping[str, Any]) -> dict[str, Any]:
+    """An identity without keys of `[solver]` that say nothing: of other algorithms, or equal to the default.
+
+    The first version kept both in its manifests.
+    """
+    solver = identity["solver"]
+    defaults = OPTIONS[solver.get("algorithm", DEFAULT_ALGORITHM)]()
+    foreign = ignored_keys(identity)
+    own = {k: v for k, v in solver.items() if k not in foreign and (k == "algorithm" or v != getattr(defaults, k))}
+    return {**identity, "solver": own}
 
 
 def _without_nothing(value: Any) -> Any:
@@ -169,10 +188,10 @@ def open_run(directory: Path) -> Run:
     _refuse_links(directory)
     manifest = read_manifest(directory / MANIFEST, FORMAT, FORMAT_VERSION, OLDER_VERSIONS)
     config = load_config(directory / CONFIG)
-    found = content_hash(identity_document(config, directory))
-    if found != manifest["identity"]:
+    found = identity_document(config, directory)
+    if found != _own_keys(manifest["identity_document"]):
         raise ValueError(
-            f"{directory / CONFIG} or {INPUTS}/ was changed: identity {found[:12]} is not the run's "
+            f"{directory / CONFIG} or {INPUTS}/ was changed: identity {content_hash(found)[:12]} is not the run's "
             f"{manifest['identity'][:12]}; restore it, or start a new run"
         )
     return _with_todays_names(Run(directory, config, manifest))
@@ -181,7 +200,7 @@ def open_run(directory: Path) -> Run:
 def _with_todays_names(run: Run) -> Run:
     """A run of an older version in the names of this one; its identity, which its checkpoints have, stays."""
     document, solver = run.manifest["identity_document"], run.config.solver
-    if run.manifest["format_version"] != 1 or solver.variant != "lcfr+":
+    if run.manifest["format_version"] != 1 or not isinstance(solver, FullWidthConfig) or solver.variant != "lcfr+":
         return run
     named = {"variant": "lcfr+quadratic"}
     config = msgspec.structs.replace(run.config, solver=msgspec.structs.replace(solver, **named))
@@ -202,8 +221,8 @@ def _refuse_links(directory: Path) -> None:
 
 def check_same_run(run: Run, config: Config, base: Path) -> None:
     """Raise `ValueError` naming the differing keys unless `config` describes the run in its directory."""
-    wanted, found = identity_document(config, base), run.manifest["identity_document"]
-    if content_hash(wanted) == content_hash(found):  # not the run's own hash: an older version had other names
+    wanted, found = identity_document(config, base), _own_keys(run.manifest["identity_document"])
+    if wanted == found:
         return
     if found["game"]["name"] != wanted["game"]["name"]:
         wanted, found = ({"game": {"name": document["game"]["name"]}} for document in (wanted, found))

@@ -11,17 +11,16 @@ import numpy.typing as npt
 
 from mccfr.games.game import Game
 from mccfr.plan import evaluation_bytes
+from mccfr.solvers.solver import WorkerState
 from mccfr.strategy import Strategy
 from mccfr.tables import TableLayout
-from mccfr.training.averages import checkpoint_average, is_averaged, run_average, snapshots_behind
+from mccfr.training.averages import checkpoint_average, snapshots_behind
 from mccfr.training.evaluator import Evaluator
 from mccfr.training.events import Totals
 from mccfr.training.finite import not_finite_text
 from mccfr.training.journals import Journals, disk_problem
 from mccfr.training.report import EVALUATING, Reporter
 from mccfr.training.rundir import CHECKPOINTS, EVALUATIONS, JOURNAL, Run
-from mccfr.training.sampled import schedule_of
-from mccfr.training.solver import WorkerState
 from mccfr.training.trends import TRENDS, Trends
 from storage import checkpoint as checkpoints
 from storage import durable
@@ -64,9 +63,9 @@ class Saver:
     def __init__(self, run: Run, game: Game, layout: TableLayout, reporter: Reporter, journals: Journals) -> None:
         self._run, self._game, self._layout, self._reporter = run, game, layout, reporter
         self._journals = journals
-        self._schedule = schedule_of(run.config.solver)
+        self._schedule = run.algorithm.schedule
         self._evaluator = Evaluator(run, game)
-        self._trends = Trends(game, run.config.solver, layout.specs)
+        self._trends = Trends(game, run.algorithm, layout.specs)
         self._snapshots: list[dict[str, int]] = []  # what the average strategy of later streets builds on
         self.committed: tuple[int, Totals] | None = None  # number of the newest checkpoint, and its counts
         self.failure: str | None = None  # why the last attempt at a checkpoint failed; None: it did not
@@ -112,7 +111,7 @@ class Saver:
             number = self._persevere(arrays, moment, look, background)
             if number is not None:
                 self._note_trends(number, arrays, moment, time.monotonic() - began)
-        for name in [name for name in arrays if not is_averaged(self._run.config.solver, name)]:
+        for name in [name for name in arrays if not self._run.algorithm.is_averaged(name)]:
             del arrays[name]
         return self._evaluate(arrays, moment, look) if look.evaluate else None
 
@@ -255,7 +254,8 @@ class Saver:
         """The average strategy of tables by name; where snapshots make it, of the checkpoint that holds the tables."""
         config = self._run.config
         if config.tables.strategy_sums == "all":
-            return run_average(self._game, config.solver, self._layout.specs, arrays, totals.nodes, totals.iterations)
+            algorithm = self._run.algorithm
+            return algorithm.average(self._game, self._layout.specs, arrays, totals.nodes, totals.iterations)
         if self.committed is None or self.committed[1] != totals:
             raise RuntimeError("an average strategy of snapshots was asked for between checkpoints")
         path = checkpoints.checkpoint_path(self._run.path(CHECKPOINTS), self.committed[0])

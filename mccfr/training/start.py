@@ -5,22 +5,21 @@ checks before anything is written, the length of a period where the game sets it
 layout of the tables, and the refusal of what finds no room.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from abstraction.buckets import is_abstraction, verify_abstraction
 from mccfr.config import Config
-from mccfr.config_file import ignored_keys
-from mccfr.fullwidth.configured import variant_warnings
-from mccfr.games.build import build_game, configured_game
+from mccfr.games.build import build_game
 from mccfr.games.game import Game
 from mccfr.games.holdem_deck import HoldemDeck
 from mccfr.plan import planned_layout, room_problem
+from mccfr.solvers.configured import configured_game
+from mccfr.solvers.registry import algorithm_of
 from mccfr.tables import TableLayout
 from mccfr.training import rundir
 from mccfr.training.evaluator import check_evaluation
-from mccfr.training.public_chance import with_period
 from mccfr.training.report import Reporter
 from mccfr.training.rundir import Run
 from storage.live import sweep_live
@@ -51,7 +50,7 @@ def rehearse(
     for too little memory or disk.
     """
     known = game or _rehearsal(config, base)
-    config = with_period(config, known)
+    config = algorithm_of(config).completed(known)
     check_evaluation(config.evaluation, known)
     if game is not None or config.abstraction is None or isinstance(known.cards, HoldemDeck):  # sizes are known
         layout = planned_layout(config, known)
@@ -69,20 +68,24 @@ def start_run(
     force: bool = False,
     stages: Stages = nullcontext,
     game: Game | None = None,
+    ignored: Sequence[str] = (),
 ) -> tuple[Run, Game]:
     """Make the run that `config` describes, or open it where it stands; what is left to do is to train it.
 
     config, base, directory, force, game  as `rehearse`; of a run that is there, limits and evaluations are replaced
     reporter  told what is unusual about the run
     stages    told how far an abstraction is that must be built
+    ignored   keys of `[solver]` that were given and that the algorithm does not have (`config_file.ignored_keys`)
 
     Raises as `rehearse`, `find_abstraction` and `rundir.create_run`, and `ValueError` where `directory` holds another
     run.
     """
+    for key in ignored:
+        reporter.message(f"solver.{key} is ignored by algorithm {algorithm_of(config).name!r}")
     if game is None and config.abstraction is None:
         game = configured_game(config, base)
     if rundir.is_run(directory):
-        run = reopen_run(with_period(config, game or _rehearsal(config, base)), base, directory)
+        run = reopen_run(algorithm_of(config).completed(game or _rehearsal(config, base)), base, directory)
         return run, prepare_run(run, reporter, force=force, game=game)
     config, _ = rehearse(config, base, directory, reporter, force=force, game=game)
     if game is None:
@@ -161,10 +164,8 @@ def _find_room(
 
 
 def _tell(config: Config, lack: str | None, reporter: Reporter) -> None:
-    """Say what the run goes on in spite of, and which settings are allowed but rarely meant, or not looked at."""
+    """Say what the run goes on in spite of, and which settings are allowed but rarely meant."""
     if lack is not None:
         reporter.message(f"going on, as --force says, although {lack}")
-    for sentence in variant_warnings(config.solver):
+    for sentence in algorithm_of(config).warnings():
         reporter.message(sentence)
-    for key in ignored_keys(config.solver):
-        reporter.message(f"solver.{key} is ignored by algorithm {config.solver.algorithm!r}")

@@ -19,10 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.jit import nogil_njit
-from mccfr.config import SolverConfig
 from mccfr.games.game import Game
 from mccfr.rng import next_word
 from mccfr.rounding import LARGEST_VARIANCE
+from mccfr.solvers.solver import Algorithm
 from mccfr.strategy import row_starts
 from mccfr.tables import bucket_first, table_name
 from mccfr.tree import DECISION, NO_PARENT
@@ -156,16 +156,6 @@ def _share(game: Game, totals: Mapping[int, BlockTotals], before: Visits, taken:
     return cell / before.found, float(block.variance[place]) / cell**2 + variance / before.found**2
 
 
-def can_count_lost(game: Game, solver: SolverConfig) -> bool:
-    """Whether a run's strategy sums say how many updates were lost."""
-    return (
-        game.cards is not None
-        and solver.algorithm == "external-sampling"
-        and solver.discount != "dcfr"
-        and not solver.negative_regret_pruning
-    )
-
-
 def lost_updates(game: Game, visits: list[Visits]) -> dict[str, Any]:
     """Shares of the updates that are missing, of the first decisions and of each street's sentinels.
 
@@ -250,9 +240,9 @@ def words_drawn(first, last, most):
 class Trends:
     """Measures one checkpoint after the other of a session."""
 
-    def __init__(self, game: Game, solver: SolverConfig, specs: tuple[ArraySpec, ...]) -> None:
-        self._game, self._solver, self._specs = game, solver, specs
-        self._taken = own_actions(game) if can_count_lost(game, solver) else None
+    def __init__(self, game: Game, algorithm: Algorithm, specs: tuple[ArraySpec, ...]) -> None:
+        self._game, self._specs = game, specs
+        self._taken = own_actions(game) if algorithm.counts_lost_updates(game) else None
         self._before: FirstStreet | None = None
 
     def remember(self, arrays: Arrays) -> None:

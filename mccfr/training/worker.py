@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.discount import Schedule
+from mccfr.solvers.solver import Solver, WorkerState
 from mccfr.tables import TableArrays, TableLayout, kernel_arrays
 from mccfr.training import control
-from mccfr.training.solver import Solver, WorkerState, make_solver
 from storage.mapping import Mapping, Region, map_cells, map_regions, regions_from_json
 
 _REST_SECONDS = 0.0005
@@ -82,7 +82,6 @@ def work(solver: Solver, schedule: Schedule, cells: npt.NDArray[np.int64], worke
 def main(assignment: str, worker: int) -> None:
     """Read the assignment, rebuild the game, map the tables, work."""
     from mccfr.training.rundir import open_run
-    from mccfr.training.sampled import schedule_of
     from mccfr.training.shared_deck import map_buckets
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
@@ -93,12 +92,11 @@ def main(assignment: str, worker: int) -> None:
     tables, mappings = map_tables(run.layout(game), regions_from_json(document["regions"]))
     block = map_cells(Path(document["cells"]), document["shape"])
     state = read_state(block.cells[1 + worker])
-    solver = make_solver(
-        game, run.config.solver, tables, table_views(mappings), worker, state, max(1, run.config.run.workers)
-    )
+    threads = max(1, run.config.run.workers)
+    solver = run.algorithm.solver(game, tables, table_views(mappings), worker, state, threads)
     solver.warm_up()
     publish(block.cells[1 + worker], solver.state)
-    work(solver, schedule_of(run.config.solver), block.cells, worker, document["coordinator"])
+    work(solver, run.algorithm.schedule, block.cells, worker, document["coordinator"])
 
 
 if __name__ == "__main__":

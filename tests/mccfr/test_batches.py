@@ -8,8 +8,8 @@ from mccfr.config_file import config_from
 from mccfr.discount import Schedule
 from mccfr.games.build import build_game
 from mccfr.plan import planned_layout
-from mccfr.training.sampled import BATCH_SHARE, batch_nodes, schedule_of
-from mccfr.training.solver import make_solver
+from mccfr.solvers.registry import algorithm_of
+from mccfr.solvers.sampled import BATCH_SHARE, batch_nodes
 from mccfr.training.worker import map_tables, table_views
 from storage.live import create_live
 
@@ -25,11 +25,11 @@ def late_nodes(directory, solver, workers):
     """
     config = config_from({"game": {"name": "leduc"}, "solver": solver}, "test")
     game = build_game(config.game, Path())
-    layout, schedule = planned_layout(config, game), schedule_of(config.solver)
+    layout, schedule = planned_layout(config, game), algorithm_of(config).schedule
     with create_live(layout.specs, format="zarr", live_dir=directory, link=directory / "live") as live:
         arrays, mappings = map_tables(layout, live.regions)
         made = [
-            make_solver(game, config.solver, arrays, table_views(mappings), worker, None, workers)
+            algorithm_of(config).solver(game, arrays, table_views(mappings), worker, None, workers)
             for worker in range(workers)
         ]
         single = max(made[0].run(0, 1, 1)[1] for _ in range(200))

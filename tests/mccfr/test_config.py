@@ -27,7 +27,10 @@ BAD = {
         "solver": {"discount": "lin"},
     },
     "run.workers = -1 is not allowed": {"game": {"name": "kuhn"}, "run": {"workers": -1}},
-    "solver.epsilon = 0.0 is not allowed": {"game": {"name": "kuhn"}, "solver": {"epsilon": 0}},
+    "solver.epsilon = 0.0 is not allowed": {
+        "game": {"name": "kuhn"},
+        "solver": {"algorithm": "outcome-sampling", "epsilon": 0},
+    },
     "solver.period_nodes = 0 is not allowed": {"game": {"name": "kuhn"}, "solver": {"period_nodes": 0}},
     "evaluation.at_nodes = [-1] is not allowed": {"game": {"name": "kuhn"}, "evaluation": {"at_nodes": [-1]}},
     "unknown key 'x' in game.menu.flop": {"game": {"name": "holdem-subgame", "file": "a", "menu": {"flop": {"x": 1}}}},

@@ -11,17 +11,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mccfr.config import HoldemSubgame, SolverConfig
+from mccfr.config import ExternalSamplingConfig, HoldemSubgame
 from mccfr.config_file import config_from
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.build import build_game
 from mccfr.plan import planned_layout
+from mccfr.solvers.external import ExternalSolver
 from mccfr.strategy import average_strategy
 from mccfr.tables import make_layout, private_tables
 from mccfr.training.report import Silent
 from mccfr.training.run import train
 from mccfr.training.rundir import EVALUATIONS, create_run
-from mccfr.training.sampled import SampledSolver
 
 RUNS = Path(__file__).resolve().parents[2] / "runs"
 SUBGAME_3 = RUNS.parent.parent / "shared/data/libratus_endgames/subgame3.txt"
@@ -53,7 +53,7 @@ def curve(path, discount, seed):
     """Exploitability in mbb/g at POINTS, each at the first iteration that reaches it."""
     game = endgame(path)
     arrays, views = private_tables(make_layout(game, lazy=False))
-    solver, nodes, found = SampledSolver(game, SolverConfig(discount=discount, seed=seed), arrays), 0, []
+    solver, nodes, found = ExternalSolver(game, ExternalSamplingConfig(discount=discount, seed=seed), arrays), 0, []
     for point in POINTS:
         while nodes < point:
             nodes += solver.run(nodes, point - nodes, NO_LIMIT)[1]

@@ -8,8 +8,7 @@ import naive
 import numpy as np
 import pytest
 
-from mccfr.config import GoofspielGame, KuhnGame, LeducGame, MatrixGame, SolverConfig
-from mccfr.fullwidth.configured import make_full_width, table_specs
+from mccfr.config import FullWidthConfig, GoofspielGame, KuhnGame, LeducGame, MatrixGame
 from mccfr.fullwidth.expansion import original_strategy
 from mccfr.fullwidth.histories import best_response_value, expected_value
 from mccfr.fullwidth.history_cfr import BEST_RESPONSES, HistoryCfr
@@ -19,6 +18,7 @@ from mccfr.games.expanded import expand
 from mccfr.games.goofspiel import goofspiel
 from mccfr.games.matrix import matrix
 from mccfr.games.poker import kuhn, leduc
+from mccfr.solvers.full_width import make_full_width, table_specs
 from mccfr.tables import table_name
 from mccfr.tree import CHANCE, TERMINAL
 
@@ -387,16 +387,16 @@ def test_unfit_arguments_are_refused():
 
 
 def test_configured_best_responses():
-    config = SolverConfig(algorithm="cfr", variant="cfr", best_response="player-1", pruning="partial")
+    config = FullWidthConfig(variant="cfr", best_response="player-1", pruning="partial")
     game = GAMES["kuhn"]
     tables = {spec.name: np.zeros(spec.shape, spec.dtype) for spec in table_specs(game, config)}
     cfr = make_full_width(game, config, tables)
     assert isinstance(cfr, HistoryCfr) and cfr.responder == 1 and cfr.prune and not cfr.zero_reach
     for other, message in (
-        (SolverConfig(algorithm="cfr", best_response="zero-reach", pruning="regret-based"), "responses of its own"),
-        (SolverConfig(algorithm="cfr", best_response="player-0", updates="simultaneous"), "solver.best_response = 'p"),
+        (FullWidthConfig(best_response="zero-reach", pruning="regret-based"), "responses of its own"),
+        (FullWidthConfig(best_response="player-0", updates="simultaneous"), "solver.best_response = 'p"),
     ):
         with pytest.raises(ValueError, match=message):
             table_specs(game, other)
     with pytest.raises(ValueError, match="goes over histories, and kuhn deals cards beside its tree"):
-        table_specs(kuhn(KuhnGame()), SolverConfig(algorithm="cfr", best_response="zero-reach"))
+        table_specs(kuhn(KuhnGame()), FullWidthConfig(best_response="zero-reach"))

@@ -17,13 +17,13 @@ from abstraction.evaluator import strength
 from mccfr.cli import main
 from mccfr.config import AbstractionConfig, FlopHoldemGame, HoldemGame, Menu
 from mccfr.config_file import config_from
-from mccfr.games.build import configured_game
 from mccfr.games.holdem import flop_holdem, holdem
 from mccfr.games.holdem_deck import HoldemDeck
 from mccfr.plan import make_plan
 from mccfr.policy import Policy
 from mccfr.policy.source import StrategySource
 from mccfr.query import query
+from mccfr.solvers.configured import configured_game
 from mccfr.strategy import pure_strategy
 from mccfr.training.rundir import open_run
 from mccfr.vector import best_response

@@ -10,11 +10,11 @@ from abstraction.boards import preflop_classes
 from abstraction.cards import combo_index
 from abstraction.strength import STRENGTH_LIMIT, preflop_strengths
 from mccfr.config_file import load_config
-from mccfr.games.build import configured_game
 from mccfr.plan import planned_layout
 from mccfr.policy.source import StrategySource
 from mccfr.query import query
 from mccfr.results import evaluate_target, open_target
+from mccfr.solvers.configured import configured_game
 from mccfr.training.report import Silent
 from mccfr.training.run import train
 from mccfr.training.rundir import create_run

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from mccfr.config_file import load_config
-from mccfr.games.build import configured_game
 from mccfr.plan import planned_layout
 from mccfr.results import evaluate_target
+from mccfr.solvers.configured import configured_game
 from mccfr.training.report import Silent
 from mccfr.training.run import train
 from mccfr.training.rundir import EVALUATIONS, JOURNAL, METRICS, create_run, open_run

@@ -10,10 +10,10 @@ from mccfr import plan as plan_module
 from mccfr.cli import main
 from mccfr.config_file import config_from
 from mccfr.forecast import assumed_play, forecast
-from mccfr.games.build import configured_game
 from mccfr.plan import beside_bytes, make_plan, planned_layout, room_problem
+from mccfr.solvers.configured import configured_game
+from mccfr.solvers.registry import algorithm_of
 from mccfr.tables import private_tables, table_name
-from mccfr.training.sampled import SampledSolver
 from mccfr.tree import CHANCE, DECISION
 from storage import live, space
 
@@ -64,7 +64,7 @@ def trained(document, nodes, base=ROOT):
     config = config_from({**document, "solver": {"discount": "none"}}, "test")
     game = configured_game(config, base)
     arrays, views = private_tables(planned_layout(config, game))
-    solver = SampledSolver(game, config.solver, arrays)
+    solver = algorithm_of(config).solver(game, arrays, views)
     total = iterations = 0
     while total < nodes:
         done, touched = solver.run(total, nodes - total, 2**62)

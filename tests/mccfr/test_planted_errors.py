@@ -29,11 +29,13 @@ from harness import (
 from mutants import mutant
 
 from mccfr import discount, regret
-from mccfr.config import SolverConfig
+from mccfr.config import Config, ExternalSamplingConfig, KuhnGame, OutcomeSamplingConfig
 from mccfr.discount import Schedule
 from mccfr.sampling import external, outcome
+from mccfr.solvers import external as external_solver
+from mccfr.solvers import outcome as outcome_solver
+from mccfr.solvers import sampled
 from mccfr.tables import make_layout, private_tables
-from mccfr.training import sampled
 from mccfr.vector import public_chance
 
 STANDARD_ERRORS = 5.0  # over the 1,344 cells of Leduc with suits merged; production's largest is 4.3
@@ -226,7 +228,21 @@ def test_position_inside_a_period_not_saved_is_caught(algorithm, kind):
     assert np.abs(sums - expected).max() > 0.1 * expected.max()
 
 
-def shared_draws(algorithm, solvers=sampled, iterations=2_000):
+SOLVERS = {
+    "external-sampling": (external_solver, "ExternalSampling", ExternalSamplingConfig),
+    "outcome-sampling": (outcome_solver, "OutcomeSampling", OutcomeSamplingConfig),
+}
+
+
+def algorithm_with(name, *edits):
+    """An algorithm on Kuhn without discounting, with errors planted in what samplers share."""
+    module, answer, options = SOLVERS[name]
+    if edits:
+        module = mutant(module, using={"mccfr.solvers.sampled": mutant(sampled, *edits)})
+    return getattr(module, answer)(Config(game=KuhnGame(), solver=options(discount="none", seed=7)))
+
+
+def shared_draws(name, *edits, iterations=2_000):
     """(deals, actions): shares of the iterations in which workers 0 and 1 of a seed draw the same, from uniform play.
 
     Kuhn.  A deal shows by the card of player 0; an action by whether player 0's own traversal, the first of an
@@ -235,7 +251,7 @@ def shared_draws(algorithm, solvers=sampled, iterations=2_000):
     drawn = np.zeros((2, 2, iterations), np.int64)
     for worker in range(2):
         arrays, tables = private_tables(make_layout(KUHN, lazy=False))
-        solver = solvers.SampledSolver(KUHN, SolverConfig(algorithm=algorithm, discount="none"), arrays, worker)
+        solver = algorithm_with(name, *edits).solver(KUHN, arrays, tables, worker)
         sums, regrets = tables["strategy_sum/street0/player0"], tables["regret/street0/player0"]
         for iteration in range(iterations):
             for table in tables.values():
@@ -253,18 +269,18 @@ def test_workers_that_share_a_stream_are_caught(algorithm, reached):
     draws, after which workers differ although they share a stream.
     """
     card, choice = 1 / 3, reached**2 + (1 - reached) ** 2
-    deals = ("make_dealer(game, config.seed, worker)", "make_dealer(game, config.seed, 0)")
-    actions = ("new_stream(config.seed, worker)", "new_stream(config.seed, 0)")
+    deals = ("make_dealer(game, algorithm.config.solver.seed, worker)", "make_dealer(game, 0, 0)")
+    actions = ("new_stream(self.config.solver.seed, worker)", "new_stream(0, 0)")
     within = 0.055  # five standard errors
     assert shared_draws(algorithm) == pytest.approx([card, choice], abs=within)
-    assert shared_draws(algorithm, mutant(sampled, deals)) == pytest.approx([1, choice], abs=within)
-    assert shared_draws(algorithm, mutant(sampled, deals, actions)) == pytest.approx([1, 1], abs=1e-12)
+    assert shared_draws(algorithm, deals) == pytest.approx([1, choice], abs=within)
+    assert shared_draws(algorithm, deals, actions) == pytest.approx([1, 1], abs=1e-12)
 
 
 def test_no_two_workers_begin_with_the_same_words():
-    arrays, _ = private_tables(make_layout(KUHN, lazy=False))
-    config = SolverConfig(seed=7)
-    words = [word for w in range(8) for word in sampled.SampledSolver(KUHN, config, arrays, w).state.rng]
+    arrays, tables = private_tables(make_layout(KUHN, lazy=False))
+    algorithm = algorithm_with("external-sampling")
+    words = [word for w in range(8) for word in algorithm.solver(KUHN, arrays, tables, w).state.rng]
     assert len(set(words)) == 4 * 8
 
 

@@ -32,7 +32,6 @@ from mccfr.training.events import Totals
 from mccfr.training.report import Silent
 from mccfr.training.run import train
 from mccfr.training.rundir import EVALUATIONS, create_run, open_run, with_settings
-from mccfr.training.sampled import schedule_of
 from storage import checkpoint as checkpoints
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -321,7 +320,7 @@ def test_stretches_weigh_what_their_iterations_do(tmp_path):
     for state in states:
         now = Totals(state["nodes_touched"], state["iterations"])
         expected = state["iterations_weight"] - weight
-        assert stretch_weight(schedule_of(run.config.solver), before, now) == pytest.approx(expected, rel=0.01)
+        assert stretch_weight(run.algorithm.schedule, before, now) == pytest.approx(expected, rel=0.01)
         before, weight = now, state["iterations_weight"]
     for kind, until in (("initial", None), ("dcfr", 55)):
         schedule = Schedule(kind, 10, until, gamma=2.0)

@@ -10,7 +10,6 @@ from mccfr.cli import main
 from mccfr.policy import Policy, verify_policy
 from mccfr.results import evaluate_target, export_run, find_checkpoint, read_tables
 from mccfr.strategy import average_strategy
-from mccfr.training.sampled import schedule_of
 
 
 def test_a_run_exports_the_checkpoint_asked_for(tmp_path):
@@ -48,7 +47,7 @@ def test_weights_of_lazy_discounting_are_those_of_an_eager_sweep(tmp_path):
     go(run, nodes=100_000)
     game, checkpoint = run.build_game(), find_checkpoint(run, None)
     tables = read_tables(checkpoint)
-    schedule = schedule_of(run.config.solver)
+    schedule = run.algorithm.schedule
     discount = schedule.at(checkpoint.state["nodes_touched"])
     weights = average_strategy(game, tables, discount).weight
     raw = average_strategy(game, tables).weight

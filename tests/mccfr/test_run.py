@@ -21,12 +21,12 @@ from mccfr.config_file import config_from
 from mccfr.games.build import build_game
 from mccfr.plan import planned_layout
 from mccfr.results import evaluate_target, find_checkpoint, read_tables
+from mccfr.solvers.solver import WorkerState
 from mccfr.training import run as run_module
 from mccfr.training.events import Events, Totals
 from mccfr.training.report import Silent
 from mccfr.training.run import train
 from mccfr.training.rundir import EVALUATIONS, METRICS, create_run, open_run, with_settings
-from mccfr.training.solver import WorkerState
 from mccfr.training.status import run_status
 from mccfr.verification import problems_of
 from storage import checkpoint as checkpoints

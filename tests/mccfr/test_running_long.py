@@ -11,10 +11,10 @@ import pytest
 
 from mccfr.cli import main
 from mccfr.config_file import config_from
-from mccfr.games.build import configured_game
 from mccfr.plan import planned_layout
 from mccfr.results import find_checkpoint, read_tables
 from mccfr.rng import new_stream, next_word
+from mccfr.solvers.configured import configured_game
 from mccfr.strategy import row_starts
 from mccfr.tables import table_name
 from mccfr.training import run as run_module

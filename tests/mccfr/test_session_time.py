@@ -11,10 +11,10 @@ from mccfr.cli import progress as progress_module
 from mccfr.cli.progress import LiveReporter, PlainReporter, bar_on_stderr, progress_text
 from mccfr.config_file import config_from
 from mccfr.evaluation import record as record_module
-from mccfr.games.build import configured_game
 from mccfr.plan import planned_layout
 from mccfr.results import find_checkpoint
-from mccfr.training import pool as pool_module
+from mccfr.solvers.configured import configured_game
+from mccfr.solvers.external import ExternalSampling
 from mccfr.training import saving as saving_module
 from mccfr.training.report import COMPILING, EVALUATING, TRAINING, Progress
 from mccfr.training.run import train
@@ -149,7 +149,7 @@ def test_phases_are_told_in_order(tmp_path, monkeypatch, workers):
 
 def test_compiling_is_a_phase_without_an_end_in_sight(tmp_path, monkeypatch):
     """At the start, before the workers are there, and in the midst of an evaluation; neither is training."""
-    make_solver, exact = pool_module.make_solver, record_module.evaluate_exact
+    make_solver, exact = ExternalSampling.solver, record_module.evaluate_exact
 
     def compiled(*arguments):
         compile_for(0.3)
@@ -159,7 +159,7 @@ def test_compiling_is_a_phase_without_an_end_in_sight(tmp_path, monkeypatch):
         compile_for(0.6)
         return exact(*arguments)
 
-    monkeypatch.setattr(pool_module, "make_solver", compiled)
+    monkeypatch.setattr(ExternalSampling, "solver", compiled)
     monkeypatch.setattr(record_module, "evaluate_exact", compiled_evaluation)
     run = make(tmp_path / "run", {"at_end": True})
     reporter, wall = go(run, workers=0, seconds=0.5)

@@ -1,45 +1,40 @@
-"""One worker's share of a sampled run: batches of iterations of external or outcome sampling on given tables."""
+"""What external and outcome sampling share: tables [bucket, slot], deals drawn ahead, batches of iterations."""
 
 import time
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
-from mccfr.config import SolverConfig
+from mccfr.config import Config, SampledConfig
 from mccfr.deal import new_deals
 from mccfr.discount import Discount, Schedule
+from mccfr.forecast import Forecast, forecast
 from mccfr.games.game import Game
 from mccfr.rng import new_stream
-from mccfr.sampling.common import Path, Pruning, Worklist, new_path, new_worklist
-from mccfr.sampling.external import external_sampling_general, external_sampling_packed
-from mccfr.sampling.outcome import outcome_sampling_general, outcome_sampling_packed
-from mccfr.tables import TableArrays
-from mccfr.training.dealing import make_dealer
-from mccfr.training.solver import WorkerState
-from mccfr.tree import DECISION, MAX_PACKED_ACTIONS, NO_PARENT, CompiledTree, can_pack, pack
+from mccfr.solvers.dealing import make_dealer
+from mccfr.solvers.solver import Algorithm, WorkerState
+from mccfr.tables import NO_SUMS, TableArrays, TableLayout, make_layout
+from mccfr.tree import can_pack, pack
 
 PERIOD_NODES = 10_000_000
+"""Brown & Sandholm 2019, section 5."""
 _BATCH_DEALS = 4096
 _BATCH_NODES = 200_000  # about 10 ms: how far several workers may run past a limit, and how soon a signal is seen
 BATCH_SHARE = 0.2  # of a period, in the batches of all workers together: how far they run past its end
 
 
-def schedule_of(solver: SolverConfig) -> Schedule:
+def schedule_of(solver: SampledConfig) -> Schedule:
     """The discounting schedule of a `[solver]` table."""
     return Schedule(
         solver.discount,
         PERIOD_NODES if solver.period_nodes is None else solver.period_nodes,
         solver.discount_until_nodes,
-        1.5 if solver.alpha is None else solver.alpha,
-        0.0 if solver.beta is None else solver.beta,
+        solver.alpha,
+        solver.beta,
         solver.gamma,
     )
-
-
-def first_words(solver: SolverConfig, worker: int) -> list[int]:
-    """The random words with which a worker of a `[solver]` table begins; zeros where the algorithm needs none."""
-    if solver.algorithm not in ("external-sampling", "outcome-sampling"):
-        return [0, 0, 0, 0]
-    return [int(word) for word in new_stream(solver.seed, worker)]
 
 
 def batch_nodes(schedule: Schedule, workers: int) -> int | None:
@@ -52,54 +47,90 @@ def batch_nodes(schedule: Schedule, workers: int) -> int | None:
     return None if workers == 1 else max(1, int(BATCH_SHARE * schedule.period_nodes / workers))
 
 
-def tree_depth(tree: CompiledTree) -> int:
-    """Most decisions on a path from the root."""
-    depth = np.zeros(len(tree.parent), np.int64)
-    for node, parent in enumerate(tree.parent):
-        depth[node] = (0 if parent == NO_PARENT else depth[parent]) + (tree.arrays.kind[node] == DECISION)
-    return int(depth.max())
+class SampledAlgorithm(Algorithm):
+    """External or outcome sampling, as far as they are alike."""
+
+    walks_all: ClassVar[bool]
+    """Whether the traverser walks all his actions, or a sampled one."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        assert isinstance(config.solver, SampledConfig)
+        self._schedule = schedule_of(config.solver)
+
+    @property
+    def schedule(self) -> Schedule:
+        """As `[solver]` says."""
+        return self._schedule
+
+    def layout(self, game: Game, wide: npt.NDArray[np.uint8] | None = None) -> TableLayout:
+        """As `Algorithm.layout`; without sums after the first street where `[tables]` says so."""
+        tables = self.config.tables
+        wide = self.sum_forms(game) if wide is None else wide
+        if tables.strategy_sums == "preflop":
+            wide = _first_street_only(game, wide)
+        return make_layout(game, lazy=self.schedule.lazy, regret_dtype=tables.regret_dtype, wide=wide)
+
+    def first_words(self, worker: int) -> list[int]:
+        """Of the stream of actions."""
+        return [int(word) for word in new_stream(self.config.solver.seed, worker)]
+
+    def forecast(self, game: Game) -> Forecast | None:
+        """Expected visits under assumed play."""
+        return forecast(game, self.walks_all)
 
 
-class SampledSolver:
+def _first_street_only(game: Game, wide: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """`wide` [B] with NO_SUMS after the first street."""
+    if game.tree.streets < 2:
+        raise ValueError(
+            f"tables.strategy_sums = 'preflop' needs a game of several streets, and {game.name} has one: use 'all'"
+        )
+    return np.where(np.arange(len(wide)) < 2, wide, NO_SUMS).astype(np.uint8)
+
+
+class SampledSolver(ABC):
     """Runs iterations on tables, batch by batch.  The tables are changed in place; other workers may do so too."""
+
+    _kernel: Any  # compiled, for packed trees or general records
+    _scratch: Any
 
     def __init__(
         self,
         game: Game,
-        config: SolverConfig,
+        algorithm: SampledAlgorithm,
         tables: TableArrays,
         worker: int = 0,
         state: WorkerState | None = None,
         workers: int = 1,
     ) -> None:
-        self._config, self._schedule = config, schedule_of(config)
+        self._schedule, self._tables = algorithm.schedule, tables
         self._batch_nodes = min(_BATCH_NODES, batch_nodes(self._schedule, workers) or _BATCH_NODES)
-        self._tables = tables
         self.state = state or WorkerState()
         if not any(self.state.rng):
-            self.state.rng = first_words(config, worker)
+            self.state.rng = algorithm.first_words(worker)
         self._rng = np.array(self.state.rng, np.uint64)
-        self._dealer = make_dealer(game, config.seed, worker)
+        self._dealer = make_dealer(game, algorithm.config.solver.seed, worker)
         self._deals = new_deals(_BATCH_DEALS, game.tree.streets)
         self._drawn = (0, 0)  # first iteration of the deals at hand, and one past the last
         self._discount: Discount | None = None
         self.busy_seconds = 0.0  # spent in `run` by this object
-        self._prunes = config.algorithm == "external-sampling" and config.negative_regret_pruning
-        self._choose_kernel(game, config)
-
-    def _choose_kernel(self, game: Game, config: SolverConfig) -> None:
-        packed, blocks, dtype = can_pack(game.tree), 2 * game.tree.streets, self._tables.regret.dtype
+        packed = can_pack(game.tree)
         self._tree = pack(game.tree) if packed else game.tree.arrays
-        nodes = len(self._tree) if packed else len(game.tree.arrays.kind)
-        if config.algorithm == "external-sampling":
-            self._kernel = external_sampling_packed if packed else external_sampling_general
-            self._scratch: Worklist | Path = new_worklist(
-                nodes, nodes * (MAX_PACKED_ACTIONS if packed else 1), blocks, dtype
-            )
-        else:
-            self._kernel = outcome_sampling_packed if packed else outcome_sampling_general
-            most = MAX_PACKED_ACTIONS if packed else int(game.tree.arrays.count.max())
-            self._scratch = new_path(tree_depth(game.tree), most, blocks, dtype)
+        self._choose_kernel(game, packed)
+
+    @abstractmethod
+    def _choose_kernel(self, game: Game, packed: bool) -> None:
+        """Set the kernel, over packed betting trees or general records, and its scratch."""
+
+    @abstractmethod
+    def _own(self, total_nodes: int) -> tuple[Any, ...]:
+        """What only this algorithm's kernel takes, at a count of nodes."""
+
+    def _next_change(self, total_nodes: int) -> int | None:
+        """Count of nodes above `total_nodes` at which `_own` changes, if any."""
+        del total_nodes
+        return None
 
     def warm_up(self) -> None:
         """Compile (or load from the cache) the kernels without changing anything."""
@@ -110,7 +141,7 @@ class SampledSolver:
         """Run one batch and return its (iterations, nodes).
 
         At least one iteration, at most `iteration_limit`, ended by the first that reaches `node_limit` nodes (both
-        counted from here), the end of the discounting period or the count at which pruning begins.  `total_nodes` is
+        counted from here), the end of the discounting period or a change of what the kernel takes.  `total_nodes` is
         the run's count so far.
         """
         began, first = time.perf_counter(), self.state.iterations
@@ -120,8 +151,9 @@ class SampledSolver:
         stop = min(self._drawn[1] - self._drawn[0], start + iteration_limit)
         self._discount = self._schedule.at(total_nodes, self._discount)
         limit = min(node_limit, self._schedule.period_end(total_nodes) - total_nodes, self._batch_nodes)
-        if self._prunes and total_nodes < self._config.prune_after_nodes:
-            limit = min(limit, self._config.prune_after_nodes - total_nodes)
+        change = self._next_change(total_nodes)
+        if change is not None:
+            limit = min(limit, change - total_nodes)
         iterations, nodes = self._call(start, stop, limit, self._discount, total_nodes)
         self.state.iterations += iterations
         self.state.nodes += nodes
@@ -135,16 +167,6 @@ class SampledSolver:
             self._tree, self._tables, self._deals, limits, discount, self._rng, self._scratch, *self._own(total_nodes)
         )
         return int(iterations), int(nodes)
-
-    def _own(self, total_nodes: int) -> tuple[float | Pruning, ...]:
-        """What only this run's kernel takes."""
-        config = self._config
-        if config.algorithm == "outcome-sampling":
-            return (config.epsilon,)
-        if not self._prunes:
-            return ()  # a kernel with nothing of pruning in it
-        active = int(total_nodes >= config.prune_after_nodes)
-        return (Pruning(active, float(config.prune_below_chips), float(config.floor_chips)),)
 
     def _draw(self, first: int) -> None:
         """Draw the deals of the next iterations; as each is a function of its number, how many does not matter."""

@@ -1,0 +1,28 @@
+"""The game of a whole configuration: on its buckets, and in the form that its algorithm needs."""
+
+from pathlib import Path
+
+from mccfr.config import Config
+from mccfr.games.build import build_game
+from mccfr.games.game import Game
+from mccfr.games.holdem_deck import HoldemDeck
+from mccfr.solvers.registry import algorithm_of
+
+
+def configured_game(config: Config, base: Path) -> Game:
+    """The game of `[game]`, on the buckets of `[abstraction]` if there is one; files are relative to `base`.
+
+    For algorithms over histories, cards are put into the tree.  Raises as `build_game`, and `ValueError` for an
+    abstraction that is absent or does not suit the game, and for too many histories.
+    """
+    game = build_game(config.game, base, config.abstraction)
+    if config.abstraction is not None and not isinstance(game.cards, HoldemDeck):
+        from abstraction.buckets import Abstraction
+        from mccfr.games.bucketed import bucketed
+
+        game = bucketed(game, Abstraction(base / config.abstraction.path))
+    if algorithm_of(config).over_histories and game.card_model is not None:
+        from mccfr.games.expanded import expand
+
+        game = expand(game).game
+    return game

@@ -1,0 +1,73 @@
+"""External-sampling MCCFR as a run sees it; the kernels: `mccfr.sampling.external`."""
+
+from mccfr.config import Config, ExternalSamplingConfig
+from mccfr.games.game import Game
+from mccfr.sampling.common import Pruning, new_worklist
+from mccfr.sampling.external import external_sampling_general, external_sampling_packed
+from mccfr.solvers.sampled import SampledAlgorithm, SampledSolver
+from mccfr.solvers.solver import Views, WorkerState
+from mccfr.tables import TableArrays
+from mccfr.tree import MAX_PACKED_ACTIONS
+
+
+class ExternalSampling(SampledAlgorithm):
+    """All actions of the traverser, one of everybody else."""
+
+    options = ExternalSamplingConfig
+    walks_all = True
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        assert isinstance(config.solver, ExternalSamplingConfig)
+        self.options_given = config.solver
+
+    def solver(
+        self,
+        game: Game,
+        arrays: TableArrays,
+        views: Views,
+        worker: int = 0,
+        state: WorkerState | None = None,
+        workers: int = 1,
+    ) -> "ExternalSolver":
+        """As `Algorithm.solver`."""
+        del views
+        return ExternalSolver(game, self, arrays, worker, state, workers)
+
+    def counts_lost_updates(self, game: Game) -> bool:
+        """Where sums neither fade nor miss actions that were skipped."""
+        return game.cards is not None and not self.schedule.lazy and not self.options_given.negative_regret_pruning
+
+
+class ExternalSolver(SampledSolver):
+    """Iterations of external sampling, with or without sampled pruning."""
+
+    def __init__(
+        self,
+        game: Game,
+        algorithm: ExternalSampling,
+        tables: TableArrays,
+        worker: int = 0,
+        state: WorkerState | None = None,
+        workers: int = 1,
+    ) -> None:
+        self._config = algorithm.options_given
+        super().__init__(game, algorithm, tables, worker, state, workers)
+
+    def _choose_kernel(self, game: Game, packed: bool) -> None:
+        nodes, dtype = len(self._tree) if packed else len(game.tree.arrays.kind), self._tables.regret.dtype
+        self._kernel = external_sampling_packed if packed else external_sampling_general
+        cells = nodes * (MAX_PACKED_ACTIONS if packed else 1)
+        self._scratch = new_worklist(nodes, cells, 2 * game.tree.streets, dtype)
+
+    def _own(self, total_nodes: int) -> tuple[Pruning, ...]:
+        config = self._config
+        if not config.negative_regret_pruning:
+            return ()  # a kernel with nothing of pruning in it
+        active = int(total_nodes >= config.prune_after_nodes)
+        return (Pruning(active, float(config.prune_below_chips), float(config.floor_chips)),)
+
+    def _next_change(self, total_nodes: int) -> int | None:
+        config = self._config
+        begins = config.negative_regret_pruning and total_nodes < config.prune_after_nodes
+        return config.prune_after_nodes if begins else None

@@ -1,0 +1,195 @@
+"""Full-width CFR as a run sees it: which form of it a `[solver]` table means, its tables, and what iterates."""
+
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.config import Config, FullWidthConfig
+from mccfr.fullwidth import vector_cfr
+from mccfr.fullwidth.history_cfr import HistoryCfr, check_best_response, history_tables
+from mccfr.fullwidth.pruned_cfr import PrunedCfr, pruned_tables
+from mccfr.fullwidth.variants import Variant, variant, warnings
+from mccfr.games.game import Game
+from mccfr.solvers.solver import Algorithm, Views, WorkerState
+from mccfr.strategy import Strategy
+from mccfr.tables import TableArrays, TableLayout
+from storage.schema import ArraySpec
+
+_BATCH_SECONDS = 0.05
+
+Tables = Mapping[str, npt.NDArray[Any]]
+
+
+class Iteration(Protocol):
+    """Full-width CFR on given tables, changed in place."""
+
+    iteration: int  # iterations done: with the tables, the whole state
+
+    @property
+    def nodes_touched(self) -> int:
+        """Nodes touched so far."""
+
+    def iterate(self, count: int) -> None:
+        """Run iterations."""
+
+    def average_strategy(self) -> Strategy:
+        """The average strategy of the iterations so far."""
+
+
+def variant_of(config: FullWidthConfig) -> Variant:
+    """The variant of a `[solver]` table: a preset, its parts overridden; `ValueError` for parts that make no sense."""
+    try:
+        return variant(
+            config.variant or "cfr",
+            regret_minimiser=config.regret_minimiser,
+            optimistic=config.optimistic,
+            alpha=config.alpha,
+            beta=config.beta,
+            averaging_power=config.averaging_power,
+            updates=config.updates,
+        )
+    except ValueError as error:
+        raise ValueError(f"solver.{error}") from None
+
+
+def table_specs(game: Game, config: FullWidthConfig) -> tuple[ArraySpec, ...]:
+    """Names, shapes (slots first) and dtypes of the tables; `ValueError` for what the game does not allow."""
+    chosen = variant_of(config)
+    _check_best_response(game, config)
+    if config.pruning == "regret-based":
+        return pruned_tables(game, chosen)
+    if game.cards is None:
+        return history_tables(game, chosen, config.dtype)
+    return vector_cfr.table_specs(game, chosen, config.dtype)
+
+
+def _check_best_response(game: Game, config: FullWidthConfig) -> None:
+    """`ValueError` for best responses where they do not go together with the rest, or where none would be played."""
+    try:
+        check_best_response(config.best_response, variant_of(config))
+    except ValueError as error:
+        raise ValueError(f"solver.{error}") from None
+    if config.best_response == "none":
+        return
+    if config.pruning == "regret-based":
+        raise ValueError(
+            f"solver.best_response = {config.best_response!r} with solver.pruning = 'regret-based', which plays best "
+            "responses of its own: choose pruning = 'partial' or 'none'"
+        )
+    if game.cards is not None:
+        raise ValueError(
+            f"solver.best_response = {config.best_response!r} goes over histories, and {game.name} deals cards beside "
+            "its tree: set solver.pruning = 'partial', which puts them into it and changes no result"
+        )
+
+
+def make_full_width(
+    game: Game, config: FullWidthConfig, tables: Tables, iteration: int = 0, nodes: int = 0, threads: int = 1
+) -> Iteration:
+    """What iterates on `tables`, by the names of `table_specs`, going on after `iteration` with `nodes` touched."""
+    chosen = variant_of(config)
+    if config.pruning == "regret-based":
+        threshold = float(config.prune_threshold)
+        return PrunedCfr(game, chosen, threshold=threshold, tables=tables, iteration=iteration, nodes_touched=nodes)
+    if game.cards is None:
+        return HistoryCfr(
+            game,
+            chosen,
+            config.dtype,
+            partial_pruning=config.pruning == "partial",
+            best_response=config.best_response,
+            tables=tables,
+            iteration=iteration,
+            nodes_touched=nodes,
+        )
+    return vector_cfr.VectorCfr(game, chosen, config.dtype, threads, tables, iteration)
+
+
+class FullWidth(Algorithm):
+    """Full-width CFR over public trees or histories; its iterations are split over threads of one process."""
+
+    options = FullWidthConfig
+    seeded = False
+    axis = "iterations"
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        assert isinstance(config.solver, FullWidthConfig)
+        self._solver = config.solver
+
+    @property
+    def over_histories(self) -> bool:
+        """Pruning and best responses go over histories."""
+        return self._solver.pruning != "none" or self._solver.best_response != "none"
+
+    def warnings(self) -> list[str]:
+        """Of the variant."""
+        return [f"solver.{sentence}" for sentence in warnings(variant_of(self._solver))]
+
+    def layout(self, game: Game, wide: npt.NDArray[np.uint8] | None = None) -> TableLayout:
+        """As `Algorithm.layout`: nothing is padded."""
+        del wide
+        nothing = np.zeros(2 * game.tree.streets, np.int64)
+        return TableLayout(table_specs(game, self._solver), nothing, nothing, nothing.astype(np.uint8))
+
+    def solver(
+        self,
+        game: Game,
+        arrays: TableArrays,
+        views: Views,
+        worker: int = 0,
+        state: WorkerState | None = None,
+        workers: int = 1,
+    ) -> "FullWidthSolver":
+        """As `Algorithm.solver`."""
+        del arrays, worker
+        return FullWidthSolver(game, self._solver, views, state, workers)
+
+    def processes(self, workers: int) -> int:
+        """One: workers are threads in it."""
+        return min(workers, 1)
+
+    def is_averaged(self, name: str) -> bool:
+        """With regret-based pruning sums lag behind where nobody has been, and the regrets say by how much."""
+        return self._solver.pruning == "regret-based" or super().is_averaged(name)
+
+    def average(self, game: Game, specs: Iterable[ArraySpec], tables: Views, nodes: int, iterations: int) -> Strategy:
+        """As `Algorithm.average`."""
+        if self._solver.pruning != "regret-based":
+            return super().average(game, specs, tables, nodes, iterations)
+        own = {name: table.copy() for name, table in tables.items()}
+        return make_full_width(game, self._solver, own, iterations).average_strategy()
+
+
+class FullWidthSolver:
+    """Runs iterations on tables, which are changed in place; its state is the number of iterations."""
+
+    def __init__(
+        self, game: Game, config: FullWidthConfig, views: Views, state: WorkerState | None = None, threads: int = 1
+    ) -> None:
+        self.state = state or WorkerState()
+        self.state.rng = [0, 0, 0, 0]
+        self.busy_seconds = 0.0
+        self._cfr = make_full_width(game, config, views, self.state.iterations, self.state.nodes, threads)
+        self._batch = 1
+
+    def warm_up(self) -> None:
+        """Compile (or load from the cache) the kernels without changing anything."""
+        self._cfr.iterate(0)
+
+    def run(self, total_nodes: int, node_limit: int, iteration_limit: int) -> tuple[int, int]:
+        """Run one batch and return its (iterations, nodes); see `Solver.run`."""
+        began, nodes, first = time.perf_counter(), self._cfr.nodes_touched, self._cfr.iteration
+        count = min(self._batch, iteration_limit)
+        while self._cfr.iteration - first < count and self._cfr.nodes_touched - nodes < node_limit:
+            self._cfr.iterate(1)
+        seconds = time.perf_counter() - began
+        iterations, touched = self._cfr.iteration - first, self._cfr.nodes_touched - nodes
+        self._batch = max(1, min(2 * self._batch, int(iterations * _BATCH_SECONDS / max(seconds, 1e-9))))
+        self.state.iterations += iterations
+        self.state.nodes += touched
+        self.busy_seconds += seconds
+        return iterations, touched

@@ -1,0 +1,71 @@
+"""Outcome-sampling MCCFR as a run sees it; the kernels: `mccfr.sampling.outcome`."""
+
+import numpy as np
+
+from mccfr.config import Config, OutcomeSamplingConfig
+from mccfr.games.game import Game
+from mccfr.sampling.common import new_path
+from mccfr.sampling.outcome import outcome_sampling_general, outcome_sampling_packed
+from mccfr.solvers.sampled import SampledAlgorithm, SampledSolver
+from mccfr.solvers.solver import Views, WorkerState
+from mccfr.tables import TableArrays
+from mccfr.tree import DECISION, MAX_PACKED_ACTIONS, NO_PARENT, CompiledTree
+
+
+class OutcomeSampling(SampledAlgorithm):
+    """One path for each player."""
+
+    options = OutcomeSamplingConfig
+    walks_all = False
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        assert isinstance(config.solver, OutcomeSamplingConfig)
+        self.options_given = config.solver
+
+    def solver(
+        self,
+        game: Game,
+        arrays: TableArrays,
+        views: Views,
+        worker: int = 0,
+        state: WorkerState | None = None,
+        workers: int = 1,
+    ) -> "OutcomeSolver":
+        """As `Algorithm.solver`."""
+        del views
+        return OutcomeSolver(game, self, arrays, worker, state, workers)
+
+
+def tree_depth(tree: CompiledTree) -> int:
+    """Most decisions on a path from the root."""
+    depth = np.zeros(len(tree.parent), np.int64)
+    for node, parent in enumerate(tree.parent):
+        depth[node] = (0 if parent == NO_PARENT else depth[parent]) + (tree.arrays.kind[node] == DECISION)
+    return int(depth.max())
+
+
+class OutcomeSolver(SampledSolver):
+    """Iterations of outcome sampling."""
+
+    def __init__(
+        self,
+        game: Game,
+        algorithm: OutcomeSampling,
+        tables: TableArrays,
+        worker: int = 0,
+        state: WorkerState | None = None,
+        workers: int = 1,
+    ) -> None:
+        self._epsilon = algorithm.options_given.epsilon
+        super().__init__(game, algorithm, tables, worker, state, workers)
+
+    def _choose_kernel(self, game: Game, packed: bool) -> None:
+        self._kernel = outcome_sampling_packed if packed else outcome_sampling_general
+        most = MAX_PACKED_ACTIONS if packed else int(game.tree.arrays.count.max())
+        blocks, dtype = 2 * game.tree.streets, self._tables.regret.dtype
+        self._scratch = new_path(tree_depth(game.tree), most, blocks, dtype)
+
+    def _own(self, total_nodes: int) -> tuple[float, ...]:
+        del total_nodes
+        return (self._epsilon,)

@@ -1,0 +1,153 @@
+"""What an algorithm must answer, and what a worker runs: an `Algorithm` is made from a config, a `Solver` by it."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.config import Config, SolverConfig
+from mccfr.discount import Schedule
+from mccfr.forecast import Forecast
+from mccfr.games.game import Game
+from mccfr.strategy import Strategy, average_strategy
+from mccfr.tables import TableArrays, TableLayout, bucket_first, sum_forms
+from storage.schema import ArraySpec
+
+Views = Mapping[str, npt.NDArray[np.generic]]
+
+
+@dataclass
+class WorkerState:
+    """What a worker must remember to go on bit for bit: counters, and the words of its stream of actions."""
+
+    iterations: int = 0
+    nodes: int = 0
+    rng: list[int] = field(default_factory=list)  # four words; none or all 0: not begun
+
+
+class Solver(Protocol):
+    """Runs iterations on tables, batch by batch.  The tables are changed in place; other workers may do so too."""
+
+    state: WorkerState
+    busy_seconds: float  # spent in `run` by this object
+
+    def warm_up(self) -> None:
+        """Compile (or load from the cache) the kernels without changing anything."""
+
+    def run(self, total_nodes: int, node_limit: int, iteration_limit: int) -> tuple[int, int]:
+        """Run one batch and return its (iterations, nodes).
+
+        At least one iteration, at most `iteration_limit`, ended by the first that reaches `node_limit` nodes (both
+        counted from here).  `total_nodes` is the run's count so far.
+        """
+
+
+class Algorithm(ABC):
+    """The algorithm of one configuration: everything that the rest of the program asks about it.
+
+    What most algorithms answer alike has an answer here.
+    """
+
+    options: ClassVar[type[SolverConfig]]
+    """The `[solver]` table it takes; the struct's tag is the algorithm's name."""
+    seeded: ClassVar[bool] = True
+    """False: every seed gives the same result."""
+    axis: ClassVar[str] = "nodes_touched"
+    """What curves run over, or "iterations"."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    @property
+    def name(self) -> str:
+        """As `solver.algorithm` has it."""
+        return str(self.options.__struct_config__.tag)
+
+    @property
+    def schedule(self) -> Schedule:
+        """Periods and weights by nodes touched: none where the algorithm weighs iterations itself."""
+        return Schedule()
+
+    @property
+    def over_histories(self) -> bool:
+        """Whether cards must be in the tree, as chance nodes and hidden moves."""
+        return False
+
+    def completed(self, game: Game) -> Config:
+        """The configuration with what was left to the algorithm written out, for this game."""
+        del game
+        return self.config
+
+    def warnings(self) -> list[str]:
+        """Sentences about settings that are allowed but rarely meant."""
+        return []
+
+    @abstractmethod
+    def layout(self, game: Game, wide: npt.NDArray[np.uint8] | None = None) -> TableLayout:
+        """The tables of a run.
+
+        wide  [B] which blocks keep sums in float64, as a run's manifest has it; None: as a new run would
+        Raises `ValueError` where the algorithm does not suit the game.
+        """
+
+    @abstractmethod
+    def solver(
+        self,
+        game: Game,
+        arrays: TableArrays,
+        views: Views,
+        worker: int = 0,
+        state: WorkerState | None = None,
+        workers: int = 1,
+    ) -> Solver:
+        """What iterates on the tables.
+
+        arrays, views  the tables in the sampling kernels' form, and by name; changed in place
+        worker         number of the worker: it names its streams of random numbers
+        state          to go on from; changed as the solver goes
+        workers        that share the run; threads of each iteration where one process does all
+        """
+
+    def sum_forms(self, game: Game) -> npt.NDArray[np.uint8]:
+        """[B] form of the strategy sums of a new run, as `TableArrays.wide` has it."""
+        return sum_forms(2 * game.tree.streets, self.config.tables.sum_dtype)
+
+    def forms_of_version_1(self, game: Game, wide: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+        """[B] form of the sums of a run of format version 1, whose manifest lists `wide` [B]."""
+        del game
+        return wide
+
+    def first_words(self, worker: int) -> list[int]:
+        """The random words with which a worker begins; zeros where the algorithm needs none."""
+        del worker
+        return [0, 0, 0, 0]
+
+    def sweeps(self) -> bool:
+        """Whether worker 0 changes whole tables at the end of a period."""
+        return False
+
+    def processes(self, workers: int) -> int:
+        """Processes that share a run's work."""
+        return workers
+
+    def is_averaged(self, name: str) -> bool:
+        """Whether the average strategy is made from a table."""
+        return name.startswith("strategy_sum")
+
+    def average(self, game: Game, specs: Iterable[ArraySpec], tables: Views, nodes: int, iterations: int) -> Strategy:
+        """The average strategy of tables by name, with sums on all streets; `ValueError` for sums no run writes."""
+        del iterations
+        return average_strategy(game, bucket_first(specs, tables), self.schedule.at(nodes))
+
+    def forecast(self, game: Game) -> Forecast | None:
+        """What one iteration visits, as far as that can be said beforehand."""
+        del game
+        return None
+
+    def counts_lost_updates(self, game: Game) -> bool:
+        """Whether the strategy sums of a run say how many updates workers have lost of each other's."""
+        del game
+        return False
