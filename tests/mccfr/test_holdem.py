@@ -277,7 +277,5 @@ def test_flops_off_the_deck_are_worth_what_all_flops_are():
     a, b = random_strategy(game, 1), random_strategy(game, 2)
     public = best_response.prepare(replace(game, cards=deck.listed()))
     first, second = (best_response.expected_value(game, seated(*pair), public) for pair in ((a, b), (b, a)))
-    found = play(game, a, b, boards=400, seed=1)
-    low, high = found.ci95_chips
-    assert low < (first - second) / 2 < high
-    assert high - low < 0.2 * abs(first - second) / 2, (found, first, second)
+    low, high = play(game, a, b, boards=400, seed=1).ci95_chips
+    assert low < (first - second) / 2 < high < 0
