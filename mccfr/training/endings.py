@@ -27,9 +27,7 @@ def _go_on(run: Run) -> str:
 
 def abandoned(error: AbandonedError, run: Run, totals: Totals, saved: Saved) -> AbandonedError:
     """The error with what was lost: `totals` are the counts when the workers were ended."""
-    full = AbandonedError(f"{error}: the session ended at once, and {_missing(totals, saved)} are lost; {_go_on(run)}")
-    full.exit_status = 75 if saved else 1
-    return full
+    return AbandonedError(f"{error}: the session ended at once, and {_missing(totals, saved)} are lost; {_go_on(run)}")
 
 
 def unsaved(failure: str | None, run: Run, totals: Totals, saved: Saved) -> RuntimeError:

@@ -97,7 +97,12 @@ class Session:
         last checkpoint could not be written, `AbandonedError` after a second signal.
         """
         with self._signals_noted():
-            return self._conduct()
+            try:
+                return self._conduct()
+            except AbandonedError as error:
+                if checkpoints.list_checkpoints(self._run.path(CHECKPOINTS)):
+                    error.exit_status = 75
+                raise
 
     def _conduct(self) -> Outcome:
         run, tables = self._run, self._run.config.tables

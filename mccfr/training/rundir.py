@@ -8,7 +8,6 @@ identity; game, solver and table formats are.
 import json
 import math
 import shutil
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -86,10 +85,6 @@ class Run:
     def backwards(self, name: str) -> Iterator[dict[str, Any]]:
         """The sound lines of one of the run's journals, the last first; no more is read than is taken."""
         return records.backwards(self.path(name))
-
-    def event(self, event: str, **facts: object) -> None:
-        """Note in the journal that the run started, stopped or finished."""
-        self.append(JOURNAL, {"event": event, **facts, "unix_seconds": round(time.time(), 3)})
 
 
 def _finite(value: Any) -> Any:

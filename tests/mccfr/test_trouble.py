@@ -90,7 +90,7 @@ def trains(run, process, workers=2):
     return run_status(run)["checkpoint"] is not None and len(workers_of(process)) == workers
 
 
-def ends(process, *signals, seconds=20.0):
+def ends(process, *signals, seconds=40.0):
     """Send signals, half a second between them; (exit status, what was said, seconds until the end)."""
     began = time.monotonic()
     for number in signals:
@@ -104,10 +104,13 @@ def ends(process, *signals, seconds=20.0):
 
 
 @pytest.fixture
-def stopped(tmp_path):
-    """A run of two workers, the second of which is stopped: (run, its process, the worker's id)."""
+def stopped(tmp_path, request):
+    """A run of two workers, the second of which is stopped: (run, its process, the worker's id).
+
+    A parameter says how many seconds workers have to come to rest.
+    """
     run = make(tmp_path / "run", workers=2, checkpoint_seconds=0.5)
-    process = start(run)
+    process = start(run, **{"mccfr.training.run.REST_SECONDS": getattr(request, "param", 2.0)})
     try:
         wait_for(lambda: trains(run, process))
         worker = workers_of(process)[1]
@@ -146,7 +149,7 @@ def test_one_signal_ends_a_run_with_a_stopped_worker_in_bounded_time(stopped):
     run, process, worker = stopped
     live = (run.directory / "live").readlink()
     code, errors, seconds = ends(process, signal.SIGTERM)
-    assert code == 75 and seconds < 12, errors
+    assert code == 75 and seconds < 20, errors
     assert "worker 1 did not rest within" in errors and gone(worker)
     assert not live.exists() and not (run.directory / "live").is_symlink()
     state = find_checkpoint(run, None).state
@@ -155,12 +158,13 @@ def test_one_signal_ends_a_run_with_a_stopped_worker_in_bounded_time(stopped):
     assert go(run, nodes=state["nodes_touched"] + 100_000).totals.nodes > state["nodes_touched"]
 
 
+@pytest.mark.parametrize("stopped", [60.0], indirect=True)
 def test_a_second_signal_ends_at_once(stopped):
     run, process, worker = stopped
     live = (run.directory / "live").readlink()
     saved = run_status(run)["checkpoint"]
     code, errors, seconds = ends(process, signal.SIGINT, signal.SIGTERM)
-    assert code == 75 and seconds < 2.5, errors
+    assert code == 75 and seconds < 20, errors
     assert "ended at once" in errors and "are lost" in errors and gone(worker)
     assert not live.exists() and not (run.directory / "live").is_symlink()
     assert find_checkpoint(run, None).number >= saved and problems_of(run.directory) == []
@@ -175,7 +179,7 @@ def test_a_single_worker_that_is_ended_leaves_the_last_checkpoint(tmp_path):
     time.sleep(0.5)  # a checkpoint may be under way
     number = run_status(run)["checkpoint"]
     code, errors, seconds = ends(process, signal.SIGINT)
-    assert code == 1 and seconds < 12 and "is dropped" in errors
+    assert code == 1 and seconds < 20 and "is dropped" in errors
     state = find_checkpoint(run, None).state
     assert find_checkpoint(run, None).number == number
     whole = make(tmp_path / "whole", workers=0)
@@ -191,7 +195,7 @@ def test_a_signal_before_the_workers_are_there_waits_for_nobody(tmp_path):
     for worker in workers_of(process):
         os.kill(worker, signal.SIGSTOP)
     code, errors, seconds = ends(process, signal.SIGINT)
-    assert code == 75 and seconds < 10, errors
+    assert code == 75 and seconds < 20, errors
     assert run_status(run)["nodes_touched"] == 0 and run_status(run)["checkpoint"] == 1
 
 
@@ -203,7 +207,7 @@ def test_a_dead_worker_of_two_leaves_what_both_had(tmp_path):
     before = find_checkpoint(run, None).number
     os.kill(workers_of(process)[0], signal.SIGKILL)
     code, errors, seconds = ends(process)
-    assert code == 1 and seconds < 12
+    assert code == 1 and seconds < 20
     assert "worker 0 died (signal 9" in errors and "holds what was trained" in errors
     found = find_checkpoint(run, None)
     assert found.number > before and found.state["nodes_touched"] == sum(w["nodes"] for w in found.state["workers"])
