@@ -32,8 +32,9 @@ def evaluation_text(record: Mapping[str, Any]) -> str:
 
 
 def progress_text(progress: Progress, phase: str = TRAINING) -> str:
-    """One line for people; a phase beside training is named."""
+    """One line for people; a phase beside training is named, and first: narrow terminals cut the end off."""
     parts = [
+        *([] if phase == TRAINING else [phase]),
         f"{progress.nodes:,} nodes",
         f"{progress.nodes_per_second / 1e6:.1f} M nodes/s",
         f"{progress.iterations:,} iterations",
@@ -42,8 +43,6 @@ def progress_text(progress: Progress, phase: str = TRAINING) -> str:
     if progress.share_done is not None:
         left = "" if progress.seconds_left is None else f", {duration_text(progress.seconds_left)} left"
         parts.append(f"{progress.share_done:.0%}{left}")
-    if phase != TRAINING:
-        parts.append(phase)
     return " · ".join(parts)
 
 
