@@ -8,7 +8,7 @@ vector instructions, and to plain code where it has none.
 
 from llvmlite import ir
 
-from abstraction.jit import inline_njit, intrinsic, types
+from abstraction.jit import intrinsic, types
 from mccfr.rounding import emit_bits, emit_rounded, halves
 from mccfr.sampling.common import NARROW
 
@@ -196,35 +196,51 @@ def _widened(builder, vector):
     return vector if vector.type == wide else builder.fpext(vector, wide)
 
 
+def _add(context, builder, kinds, arguments):
+    """The code of `add_row`; kinds are the types of its first and fourth argument, the two arrays."""
+    sums, start, actions, sigma, place, weight, keep, word = arguments
+    target = _pointer(context, builder, kinds[0], sums, start)
+    source = _pointer(context, builder, kinds[1], sigma, place)
+    shares = builder.load(builder.bitcast(source, ir.VectorType(source.type.pointee, LANES).as_pointer()), align=4)
+    mask = _mask(builder, actions)
+    kept = builder.fmul(_splat(builder, keep), _widened(builder, _load(builder, target, mask)))
+    row = builder.fadd(kept, builder.fmul(_splat(builder, weight), _widened(builder, shares)))
+    if isinstance(target.type.pointee, ir.FloatType):
+        low, high = (_splat(builder, half) for half in halves(builder, word))
+        row = emit_rounded(builder, row, emit_bits(builder, low, high, _LANE_NUMBERS))
+    _store(builder, row, target, mask)
+
+
 @intrinsic
 def add_row(typing_context, sums, start, actions, sigma, place, weight, keep, word):
     """sums[start : start+actions] = keep · sums[...] + weight · sigma[place : ...].  As `mccfr.regret.add`."""
 
     def codegen(context, builder, signature, arguments):
-        sums_, start_, actions_, sigma_, place_, weight_, keep_, word_ = arguments
-        target = _pointer(context, builder, signature.args[0], sums_, start_)
-        source = _pointer(context, builder, signature.args[3], sigma_, place_)
-        shares = builder.load(builder.bitcast(source, ir.VectorType(source.type.pointee, LANES).as_pointer()), align=4)
-        mask = _mask(builder, actions_)
-        kept = builder.fmul(_splat(builder, keep_), _widened(builder, _load(builder, target, mask)))
-        row = builder.fadd(kept, builder.fmul(_splat(builder, weight_), _widened(builder, shares)))
-        if isinstance(target.type.pointee, ir.FloatType):
-            low, high = (_splat(builder, half) for half in halves(builder, word_))
-            row = emit_rounded(builder, row, emit_bits(builder, low, high, _LANE_NUMBERS))
-        _store(builder, row, target, mask)
+        _add(context, builder, (signature.args[0], signature.args[3]), arguments)
         return context.get_dummy_value()
 
     real = types.float64
     return types.void(sums, types.int64, actions, sigma, types.int64, real, real, types.uint64), codegen
 
 
-@inline_njit
-def add_to_sums(narrow_sum, wide_sum, form, row, actions, sigma, place, weight, keep, word):
-    """`add_row` on whichever of the two holds the sums of a block: `form` is its entry in `TableArrays.wide`."""
-    if form == NARROW:
-        add_row(narrow_sum, row, actions, sigma, place, weight, keep, word)
-    else:
-        add_row(wide_sum, row, actions, sigma, place, weight, keep, word)
+@intrinsic
+def add_to_sums(typing_context, narrow, wide, form, start, actions, sigma, place, weight, keep, word):
+    """`add_row` to whichever of two arrays holds the sums of a block: `form` is its entry in `TableArrays.wide`.
+
+    No compiled helper: arrays that are handed to one inside a loop cost a reference count each time.
+    """
+
+    def codegen(context, builder, signature, arguments):
+        is_narrow = builder.icmp_unsigned("==", arguments[2], arguments[2].type(NARROW))
+        with builder.if_else(is_narrow) as branches:
+            for branch, which in zip(branches, (0, 1), strict=True):
+                with branch:
+                    kinds = signature.args[which], signature.args[5]
+                    _add(context, builder, kinds, (arguments[which], *arguments[3:]))
+        return context.get_dummy_value()
+
+    real = types.float64
+    return types.void(narrow, wide, form, types.int64, actions, sigma, types.int64, real, real, types.uint64), codegen
 
 
 def _action_values(context, builder, signature, arguments, mask):
