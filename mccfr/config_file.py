@@ -61,9 +61,9 @@ def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
 
 def config_from(document: Mapping[str, Any], source: str) -> Config:
     """A `Config` from parsed TOML; `source` names it in errors (`ValueError`)."""
-    tables = _whole_numbers(document)
-    solver = tables.pop("solver", {})
     try:
+        tables = _whole_numbers(document)
+        solver = tables.pop("solver", {})
         config = msgspec.convert(tables, Config)
     except msgspec.ValidationError as error:
         raise ValueError(f"{source}: {_explain(str(error), document)}") from None
@@ -101,8 +101,8 @@ def _solver(table: Any, source: str) -> SolverConfig:
     if not isinstance(table, Mapping):
         raise ValueError(f"{source}: solver = {table!r}: expected a table")
     name = table.get("algorithm", DEFAULT_ALGORITHM)
-    if name not in OPTIONS:
-        raise ValueError(f"{source}: solver.algorithm = {name!r} is not one of: {', '.join(map(repr, OPTIONS))}")
+    if not isinstance(name, str) or name not in OPTIONS:
+        raise ValueError(f"{source}: solver.algorithm = {shown(name)} is not one of: {', '.join(map(repr, OPTIONS))}")
     options = OPTIONS[name]
     foreign = set(ignored_keys({"solver": table}))
     own = {key: value for key, value in table.items() if key not in foreign}
@@ -117,7 +117,7 @@ def _solver(table: Any, source: str) -> SolverConfig:
 def ignored_keys(document: Mapping[str, Any]) -> list[str]:
     """Keys of a document's `[solver]` that are another algorithm's, or say nothing without `dcfr`."""
     table = document.get("solver", {})
-    options = OPTIONS.get(table.get("algorithm", DEFAULT_ALGORITHM), SolverConfig)
+    options = OPTIONS.get(str(table.get("algorithm", DEFAULT_ALGORITHM)), SolverConfig)
     known = {key for kind in OPTIONS.values() for key in kind.__struct_fields__}
     ignored = (set(table) & known) - set(options.__struct_fields__)
     if issubclass(options, SampledConfig) and table.get("discount") != "dcfr":

@@ -11,7 +11,7 @@ import tomli_w
 
 from mccfr.cli import main
 from mccfr.cli.options import Count, Duration
-from mccfr.config import AbstractionConfig, Config, GameConfig, Menu, PlayerMenu, StreetMenu
+from mccfr.config import OPTIONS, AbstractionConfig, Config, GameConfig, Menu, PlayerMenu, StreetMenu
 from mccfr.config_file import config_from, load_config
 from mccfr.games.betting import MAX_NODES, build_tree
 from mccfr.games.build import build_game
@@ -73,13 +73,20 @@ def cases(name):
         paths += [("abstraction", key) for key in keys(AbstractionConfig)]
     if name == "kuhn":
         tables = {field.encode_name: field.type for field in msgspec.structs.fields(Config)}
-        for table in ("solver", "tables", "run", "evaluation", "export"):
+        for table in ("tables", "run", "evaluation", "export"):
             kinds = (tables[table], *getattr(tables[table], "__args__", ()))
             struct = next(each for each in kinds if hasattr(each, "__struct_fields__"))
             paths += [(table, key) for key in keys(struct)]
     for path in paths:
         for value in (*HOSTILE, *TEXTS, *LISTED):
             yield path, changed(game_document(name), path, value)
+    if name == "kuhn":
+        for algorithm, options in OPTIONS.items():
+            discounting = {"discount": "dcfr"} if "discount" in keys(options) else {}  # else its powers are not read
+            document = game_document(name) | {"solver": {"algorithm": algorithm, **discounting}}
+            for key in ("algorithm", *keys(options)):
+                for value in (*HOSTILE, *TEXTS, *LISTED):
+                    yield ("solver", key), changed(document, ("solver", key), value)
 
 
 def plan(path, document):
@@ -151,10 +158,11 @@ def test_the_largest_shipped_tree_is_far_below_the_limit():
 
 
 def test_numbers_that_have_no_end_keep_their_meaning_where_they_have_one():
-    config = config_from({"game": {"name": "kuhn"}, "solver": {"alpha": float("inf"), "beta": float("-inf")}}, "x")
+    powers = {"discount": "dcfr", "alpha": float("inf"), "beta": float("-inf")}
+    config = config_from({"game": {"name": "kuhn"}, "solver": powers}, "x")
     assert (config.solver.alpha, config.solver.beta) == (float("inf"), float("-inf"))
     with pytest.raises(ValueError, match=r"solver\.alpha = nan"):
-        config_from({"game": {"name": "kuhn"}, "solver": {"alpha": float("nan")}}, "x")
+        config_from({"game": {"name": "kuhn"}, "solver": {"discount": "dcfr", "alpha": float("nan")}}, "x")
     assert build_game(config_from({"game": {"name": "matrix", "payoffs": [[3e37]]}}, "x").game, RUNS).pot_chips == 3e37
 
 

@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mccfr.config import ExternalSamplingConfig, HoldemSubgame
+from mccfr.config import Config, ExternalSamplingConfig, HoldemSubgame
 from mccfr.config_file import config_from
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.build import build_game
 from mccfr.plan import planned_layout
-from mccfr.solvers.external import ExternalSolver
+from mccfr.solvers.registry import algorithm_of
 from mccfr.strategy import average_strategy
 from mccfr.tables import make_layout, private_tables
 from mccfr.training.report import Silent
@@ -53,7 +53,9 @@ def curve(path, discount, seed):
     """Exploitability in mbb/g at POINTS, each at the first iteration that reaches it."""
     game = endgame(path)
     arrays, views = private_tables(make_layout(game, lazy=False))
-    solver, nodes, found = ExternalSolver(game, ExternalSamplingConfig(discount=discount, seed=seed), arrays), 0, []
+    options = ExternalSamplingConfig(discount=discount, seed=seed)
+    solver = algorithm_of(Config(game=HoldemSubgame(file=str(path)), solver=options)).solver(game, arrays, views)
+    nodes, found = 0, []
     for point in POINTS:
         while nodes < point:
             nodes += solver.run(nodes, point - nodes, NO_LIMIT)[1]

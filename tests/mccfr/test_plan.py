@@ -55,8 +55,7 @@ def test_the_forecast_is_the_expectation_over_the_tree(game):
     for node in built.tree.decisions:
         assert sum(share[child] for child in built.tree.children(int(node))) == pytest.approx(1)
     expected = sum(naive_nodes(built.tree, share, traverser) for traverser in (0, 1))
-    assert forecast(built, "external-sampling").nodes == pytest.approx(expected)
-    assert forecast(built, "cfr") is None
+    assert forecast(built, walks_all=True).nodes == pytest.approx(expected)
 
 
 def trained(document, nodes, base=ROOT):
