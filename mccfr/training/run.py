@@ -374,12 +374,16 @@ class Session:
         """
         background = self._training
         job = Job(lambda: self._saver.save(arrays, moment, look, background=background))
-        while not job.done(_TICK_SECONDS if not background or pool.resting() else 0.0):
+        while True:
+            rests = pool.resting()
+            if rests:
+                self._clock.stop()
+            if job.done(_TICK_SECONDS if rests else 0.0):
+                break
             if not background:
                 continue
-            if pool.resting():
-                self._clock.stop()
-            pool.wait(_TICK_SECONDS)
+            if not rests:
+                pool.wait(_TICK_SECONDS)
             self._tick(pool)
             if self._paused_at is None and self._must_end(pool):
                 self._pause(pool)
