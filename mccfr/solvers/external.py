@@ -1,58 +1,17 @@
 """External-sampling MCCFR as a run sees it; the kernels: `mccfr.sampling.external`."""
 
-from mccfr.config import Config, ExternalSamplingConfig
+from mccfr.config import ExternalSamplingConfig
 from mccfr.games.game import Game
 from mccfr.sampling.common import Pruning, new_worklist
 from mccfr.sampling.external import external_sampling_general, external_sampling_packed
 from mccfr.solvers.sampled import SampledAlgorithm, SampledSolver
-from mccfr.solvers.solver import Views, WorkerState
-from mccfr.tables import TableArrays
 from mccfr.tree import MAX_PACKED_ACTIONS
-
-
-class ExternalSampling(SampledAlgorithm):
-    """All actions of the traverser, one of everybody else."""
-
-    options = ExternalSamplingConfig
-    walks_all = True
-
-    def __init__(self, config: Config) -> None:
-        super().__init__(config)
-        assert isinstance(config.solver, ExternalSamplingConfig)
-        self.options_given = config.solver
-
-    def solver(
-        self,
-        game: Game,
-        arrays: TableArrays,
-        views: Views,
-        worker: int = 0,
-        state: WorkerState | None = None,
-        workers: int = 1,
-    ) -> "ExternalSolver":
-        """As `Algorithm.solver`."""
-        del views
-        return ExternalSolver(game, self, arrays, worker, state, workers)
-
-    def counts_lost_updates(self, game: Game) -> bool:
-        """Where sums neither fade nor miss actions that were skipped."""
-        return game.cards is not None and not self.schedule.lazy and not self.options_given.negative_regret_pruning
 
 
 class ExternalSolver(SampledSolver):
     """Iterations of external sampling, with or without sampled pruning."""
 
-    def __init__(
-        self,
-        game: Game,
-        algorithm: ExternalSampling,
-        tables: TableArrays,
-        worker: int = 0,
-        state: WorkerState | None = None,
-        workers: int = 1,
-    ) -> None:
-        self._config = algorithm.options_given
-        super().__init__(game, algorithm, tables, worker, state, workers)
+    _config: ExternalSamplingConfig
 
     def _choose_kernel(self, game: Game, packed: bool) -> None:
         nodes, dtype = len(self._tree) if packed else len(game.tree.arrays.kind), self._tables.regret.dtype
@@ -71,3 +30,16 @@ class ExternalSolver(SampledSolver):
         config = self._config
         begins = config.negative_regret_pruning and total_nodes < config.prune_after_nodes
         return config.prune_after_nodes if begins else None
+
+
+class ExternalSampling(SampledAlgorithm):
+    """All actions of the traverser, one of everybody else."""
+
+    options = ExternalSamplingConfig
+    walks_all = True
+    iterates = ExternalSolver
+
+    def counts_lost_updates(self, game: Game) -> bool:
+        """Where sums neither fade nor miss actions that were skipped."""
+        assert isinstance(self.config.solver, ExternalSamplingConfig)
+        return game.cards is not None and not self.schedule.lazy and not self.config.solver.negative_regret_pruning

@@ -2,39 +2,12 @@
 
 import numpy as np
 
-from mccfr.config import Config, OutcomeSamplingConfig
+from mccfr.config import OutcomeSamplingConfig
 from mccfr.games.game import Game
 from mccfr.sampling.common import new_path
 from mccfr.sampling.outcome import outcome_sampling_general, outcome_sampling_packed
 from mccfr.solvers.sampled import SampledAlgorithm, SampledSolver
-from mccfr.solvers.solver import Views, WorkerState
-from mccfr.tables import TableArrays
 from mccfr.tree import DECISION, MAX_PACKED_ACTIONS, NO_PARENT, CompiledTree
-
-
-class OutcomeSampling(SampledAlgorithm):
-    """One path for each player."""
-
-    options = OutcomeSamplingConfig
-    walks_all = False
-
-    def __init__(self, config: Config) -> None:
-        super().__init__(config)
-        assert isinstance(config.solver, OutcomeSamplingConfig)
-        self.options_given = config.solver
-
-    def solver(
-        self,
-        game: Game,
-        arrays: TableArrays,
-        views: Views,
-        worker: int = 0,
-        state: WorkerState | None = None,
-        workers: int = 1,
-    ) -> "OutcomeSolver":
-        """As `Algorithm.solver`."""
-        del views
-        return OutcomeSolver(game, self, arrays, worker, state, workers)
 
 
 def tree_depth(tree: CompiledTree) -> int:
@@ -48,17 +21,7 @@ def tree_depth(tree: CompiledTree) -> int:
 class OutcomeSolver(SampledSolver):
     """Iterations of outcome sampling."""
 
-    def __init__(
-        self,
-        game: Game,
-        algorithm: OutcomeSampling,
-        tables: TableArrays,
-        worker: int = 0,
-        state: WorkerState | None = None,
-        workers: int = 1,
-    ) -> None:
-        self._epsilon = algorithm.options_given.epsilon
-        super().__init__(game, algorithm, tables, worker, state, workers)
+    _config: OutcomeSamplingConfig
 
     def _choose_kernel(self, game: Game, packed: bool) -> None:
         self._kernel = outcome_sampling_packed if packed else outcome_sampling_general
@@ -68,4 +31,12 @@ class OutcomeSolver(SampledSolver):
 
     def _own(self, total_nodes: int) -> tuple[float, ...]:
         del total_nodes
-        return (self._epsilon,)
+        return (self._config.epsilon,)
+
+
+class OutcomeSampling(SampledAlgorithm):
+    """One path for each player."""
+
+    options = OutcomeSamplingConfig
+    walks_all = False
+    iterates = OutcomeSolver

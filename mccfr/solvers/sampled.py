@@ -7,14 +7,14 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.config import Config, SampledConfig
+from mccfr.config import Config, SampledConfig, SolverConfig
 from mccfr.deal import new_deals
 from mccfr.discount import Discount, Schedule
 from mccfr.forecast import Forecast, forecast
 from mccfr.games.game import Game
 from mccfr.rng import new_stream
 from mccfr.solvers.dealing import make_dealer
-from mccfr.solvers.solver import Algorithm, WorkerState
+from mccfr.solvers.solver import Algorithm, Views, WorkerState
 from mccfr.tables import NO_SUMS, TableArrays, TableLayout, make_layout
 from mccfr.tree import can_pack, pack
 
@@ -52,6 +52,8 @@ class SampledAlgorithm(Algorithm):
 
     walks_all: ClassVar[bool]
     """Whether the traverser walks all his actions, or a sampled one."""
+    iterates: "ClassVar[type[SampledSolver]]"
+    """What `solver` makes."""
 
     def __init__(self, config: Config) -> None:
         super().__init__(config)
@@ -70,6 +72,19 @@ class SampledAlgorithm(Algorithm):
         if tables.strategy_sums == "preflop":
             wide = _first_street_only(game, wide)
         return make_layout(game, lazy=self.schedule.lazy, regret_dtype=tables.regret_dtype, wide=wide)
+
+    def solver(
+        self,
+        game: Game,
+        arrays: TableArrays,
+        views: Views,
+        worker: int = 0,
+        state: WorkerState | None = None,
+        workers: int = 1,
+    ) -> "SampledSolver":
+        """As `Algorithm.solver`."""
+        del views
+        return self.iterates(game, self, arrays, worker, state, workers)
 
     def first_words(self, worker: int) -> list[int]:
         """Of the stream of actions."""
@@ -92,6 +107,7 @@ def _first_street_only(game: Game, wide: npt.NDArray[np.uint8]) -> npt.NDArray[n
 class SampledSolver(ABC):
     """Runs iterations on tables, batch by batch.  The tables are changed in place; other workers may do so too."""
 
+    _config: SolverConfig
     _kernel: Any  # compiled, for packed trees or general records
     _scratch: Any
 
@@ -104,7 +120,7 @@ class SampledSolver(ABC):
         state: WorkerState | None = None,
         workers: int = 1,
     ) -> None:
-        self._schedule, self._tables = algorithm.schedule, tables
+        self._schedule, self._tables, self._config = algorithm.schedule, tables, algorithm.config.solver
         self._batch_nodes = min(_BATCH_NODES, batch_nodes(self._schedule, workers) or _BATCH_NODES)
         self.state = state or WorkerState()
         if not any(self.state.rng):
