@@ -27,7 +27,7 @@ RMS = 2.1e-4
 """Largest standard deviation of a sum that is rounded at random, relative to the sum."""
 
 TO_NEAREST = ("bits = bits if bits.type == integer else builder.zext(bits, integer)", "bits = _alike(integer, 1 << 28)")
-HALF_THE_BITS = ("_alike(x.type, 32 - _EXTRA)", "_alike(x.type, 33 - _EXTRA)")
+HALF_THE_BITS = ("_alike(product.type, 32 - _EXTRA)", "_alike(product.type, 33 - _EXTRA)")
 ALIKE_IN_ALL_LANES = ("builder.mul(lane, _alike(lane.type, _LANE))", "_alike(low.type, 0)")
 
 
@@ -79,11 +79,8 @@ def new_state(seed):
 @settings(max_examples=150, deadline=None)
 @given(st.integers(0, 2**64 - 1), st.integers(0, 5000))
 def test_bits_of_a_lane_in_plain_integers(word, lane):
-    x = (word + lane * 0x9E3779B9) % 2**32
-    x = (x ^ x >> 16) * 0x21F0AAAD % 2**32
-    x ^= word >> 32
-    x = (x ^ x >> 15) * 0x735A2D97 % 2**32
-    assert bits_of(np.uint64(word), lane) == (x ^ x >> 15) >> 3
+    low, high = word % 2**32, word >> 32
+    assert bits_of(np.uint64(word), lane) == (high + low * lane * 0x9E3779B9) % 2**32 >> 3
 
 
 @pytest.mark.parametrize("drawn", [draws, draws_of_paths], ids=["external", "outcome"])
