@@ -28,7 +28,7 @@ from mccfr.rng import EVALUATION
 from mccfr.strategy import Strategy
 from mccfr.vector.board_rows import pass_reach
 from mccfr.vector.range_lanes import LANES, Lanes, add_product_lanes, fill_lanes, joint_reach, lane_rows, new_lanes
-from mccfr.vector.sampled_board import BoardSource, SampledBoard, deck_size, most_hands, seated
+from mccfr.vector.sampled_board import BoardSource, SampledBoard, seated
 from mccfr.vector.sampled_traversal import NOWHERE
 from mccfr.vector.street_trees import AT_DECISION, AT_EXIT, AT_FOLD, AT_SHOWDOWN, StreetTrees, street_trees
 
@@ -280,7 +280,7 @@ def head_to_head(
     listed = sources[0].listed
     played = boards if listed is None else min(boards, listed)
     trees = street_trees(one.game.tree)
-    scratch = _new_scratch(trees, most_hands(one.game), deck_size(one.game))
+    scratch = _new_scratch(trees, one.game.cards.most_hands, one.game.cards.deck_size)
     seatings = (_seated_tables(one, other), _seated_tables(other, one))
     won, weight = np.zeros(played), np.zeros(played)
     for number in range(played):

@@ -8,8 +8,9 @@ import numpy.typing as npt
 
 from abstraction.cards import CARD_COUNT, COMBO_COUNT, card_mask, combo_masks, combo_text, hand_cards
 from abstraction.evaluator import board_strengths
+from mccfr.cards.deals import NO_BUCKET, card_masks
+from mccfr.cards.listed import ListedCards
 from mccfr.config import HoldemSubgame
-from mccfr.deal import NO_BUCKET, CardModel, card_masks
 from mccfr.games.betting import BettingRules, build_tree
 from mccfr.games.game import Game
 from mccfr.games.libratus import Endgame, read_endgame
@@ -61,7 +62,7 @@ def holdem_subgame(config: HoldemSubgame, base: Path) -> Game:
     )
 
 
-def endgame_cards(endgame: Endgame) -> CardModel:
+def endgame_cards(endgame: Endgame) -> ListedCards:
     """Card model of an endgame: 1,326 hands; the file's board, then each street's boards with every card to come."""
     boards = [np.array([endgame.board], np.int16)]
     parents = [np.zeros(1, np.int32)]
@@ -73,7 +74,7 @@ def endgame_cards(endgame: Endgame) -> CardModel:
     hits = (combo_masks() & np.uint64(card_mask(endgame.board))) != 0
     reach = np.where(hits, 0.0, endgame.reach)
     bucket = [_number(reach, street_boards) for street_boards in boards]
-    return CardModel(
+    return ListedCards(
         hand_cards(CARD_COUNT, 2),
         [combo_text(index) for index in range(COMBO_COUNT)],
         reach,

@@ -8,8 +8,8 @@ from harness import Trainer
 
 from abstraction.cards import card_mask, combo_index, combo_masks, parse_cards
 from abstraction.evaluator import strength
+from mccfr.cards.listed import deal_arrays, joint_weight
 from mccfr.config import HoldemSubgame, KuhnGame, Menu
-from mccfr.deal import deal_arrays, joint_weight
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.fullwidth.variants import variant
 from mccfr.fullwidth.vector_cfr import VectorCfr

@@ -12,13 +12,13 @@ from harness import LEDUC, Trainer, same_tables
 
 from abstraction.boards import canonical_boards, used_slots
 from abstraction.lookup import board_rows
+from mccfr.cards.deck import WholeDeck
 from mccfr.cli import main
 from mccfr.config import PokerGame
 from mccfr.config_file import config_from
 from mccfr.discount import Schedule
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.build import build_game
-from mccfr.games.holdem_deck import HoldemDeck
 from mccfr.games.poker import poker
 from mccfr.plan import make_plan, planned_layout
 from mccfr.policy import Policy, StrategySource
@@ -179,7 +179,7 @@ def test_recall_is_decided_from_the_cards():
 def holdem_deck(board_cards, *tables):
     """A deck with the given bucket tables [boards, 1326], unused cells at the highest value of their dtype."""
     counts = [[int(table[table != np.iinfo(table.dtype).max].max()) + 1] * 2 for table in tables]
-    return HoldemDeck(board_cards, np.array(counts), lambda: tables)
+    return WholeDeck(board_cards, np.array(counts), lambda: tables)
 
 
 def coarser(table, buckets):

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from abstraction.cards import card_mask, combo_masks, parse_cards
+from mccfr.cards.listed import ListedCards
 from mccfr.config import HoldemSubgame, KuhnGame, Menu, PokerGame
-from mccfr.deal import CardModel
 from mccfr.fullwidth.public_walk import traverse
 from mccfr.fullwidth.variants import PRESETS, variant
 from mccfr.fullwidth.vector_cfr import VectorCfr, memory, table_specs
@@ -80,7 +80,7 @@ def scaled_rows(game: Game, tables) -> list[np.ndarray]:
 
 def seen_buckets(game: Game, block: int) -> np.ndarray:
     """Buckets that the block's player may hold."""
-    cards: CardModel = game.cards
+    cards: ListedCards = game.cards
     numbers = cards.bucket[block // 2][block % 2]
     live = (numbers >= 0) & (cards.reach[block % 2] > 0)
     return np.unique(numbers[live])
