@@ -23,7 +23,7 @@ _EXTRA = 52 - 23  # binary digits that float64 has and float32 has not
 _LANE = 0x9E3779B9  # 2^32 / golden ratio, to odd: lanes far apart
 
 
-def _alike(kind: Any, number: int) -> Any:
+def _alike(kind: Any, number: float) -> Any:
     """A constant of an integer type, or of a vector of one with all elements alike."""
     return ir.Constant(kind, [number] * kind.count if isinstance(kind, ir.VectorType) else number)
 

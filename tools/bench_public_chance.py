@@ -20,7 +20,7 @@ from mccfr.cards.listed import ListedCards
 from mccfr.config import Config
 from mccfr.config_file import config_from
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.games.build import build_game
+from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
 from mccfr.plan import planned_layout
 from mccfr.solvers.registry import algorithm_of

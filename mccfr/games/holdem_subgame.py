@@ -19,11 +19,6 @@ from mccfr.games.menu import menu_targets
 _RIVER = 3
 
 
-def endgame_path(config: HoldemSubgame, base: Path) -> Path:
-    """The endgame file of a configuration; relative names start at `base`."""
-    return base / config.file
-
-
 def holdem_subgame(config: HoldemSubgame, base: Path) -> Game:
     """The endgame in `config.file` (relative to `base`) with the bet sizes of `config.menu`.
 
@@ -31,7 +26,7 @@ def holdem_subgame(config: HoldemSubgame, base: Path) -> Game:
     lossless: every (board, hand) that its owner reaches is a bucket of its own.  Raises `OSError` if the file cannot be
     read, and `ValueError` for a file, stack, blind or bet size that makes no turn or river endgame.
     """
-    path = endgame_path(config, base)
+    path = base / config.file
     endgame = read_endgame(path)
     if not (isfinite(config.stack) and isfinite(config.big_blind) and config.big_blind > 0):
         raise ValueError(

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from mccfr.config import Config
-from mccfr.games.build import build_game
+from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
 from mccfr.solvers.registry import algorithm_of
 

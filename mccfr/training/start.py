@@ -11,7 +11,7 @@ from pathlib import Path
 
 from abstraction.buckets import is_abstraction, verify_abstraction
 from mccfr.config import Config
-from mccfr.games.build import build_game
+from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
 from mccfr.plan import planned_layout, room_problem
 from mccfr.solvers.configured import configured_game

@@ -16,7 +16,7 @@ from mccfr.evaluation import head_to_head as module
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.evaluation.head_to_head import Side, head_to_head
 from mccfr.games.betting import BettingRules, build_tree
-from mccfr.games.build import build_game
+from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
 from mccfr.intervals import student95
 from mccfr.rng import EVALUATION

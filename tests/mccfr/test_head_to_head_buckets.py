@@ -16,7 +16,7 @@ from mccfr.config import AbstractionConfig, HoldemGame, HoldemSubgame, LeducGame
 from mccfr.evaluation import head_to_head as module
 from mccfr.evaluation.head_to_head import Side, head_to_head
 from mccfr.games.bucketed import bucketed
-from mccfr.games.build import build_game
+from mccfr.games.catalogue import build_game
 from mccfr.games.holdem import holdem
 from mccfr.strategy import Strategy, pure_strategy, uniform_strategy
 

@@ -13,7 +13,7 @@ from mccfr.cards.deck import WholeDeck
 from mccfr.config import AbstractionConfig, Config, FlopHoldemGame, GoofspielGame, HoldemSubgame, KuhnGame, LeducGame
 from mccfr.config_file import to_document
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.games.build import build_game
+from mccfr.games.catalogue import build_game
 from mccfr.policy import Policy, is_policy, verify_policy, write_policy
 from mccfr.query import query
 from mccfr.strategy import average_strategy

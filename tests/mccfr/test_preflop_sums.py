@@ -18,7 +18,7 @@ from mccfr.config import PokerGame
 from mccfr.config_file import config_from
 from mccfr.discount import Schedule
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.games.build import build_game
+from mccfr.games.catalogue import build_game
 from mccfr.games.poker import poker
 from mccfr.plan import make_plan, planned_layout
 from mccfr.policy import Policy, StrategySource

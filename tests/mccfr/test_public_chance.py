@@ -15,7 +15,7 @@ from mccfr.cards.nothing import NO_CARDS
 from mccfr.config import HoldemSubgame, KuhnGame, LeducGame, Menu
 from mccfr.discount import Schedule
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.games.build import build_game
+from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
 from mccfr.games.poker import kuhn, leduc
 from mccfr.strategy import average_strategy

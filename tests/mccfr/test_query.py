@@ -15,7 +15,7 @@ from mccfr.config import (
     PokerGame,
 )
 from mccfr.config_file import to_document
-from mccfr.games.build import build_game
+from mccfr.games.catalogue import build_game
 from mccfr.policy import Policy, StrategySource, write_policy
 from mccfr.query import query
 from mccfr.strategy import Strategy, tabulate, uniform_strategy

@@ -12,7 +12,7 @@ from mccfr.cards.listed import ListedCards
 from mccfr.cards.small_deck import small_deck
 from mccfr.config import ClairvoyanceGame, HoldemSubgame, KuhnGame, LeducGame, Menu, PokerGame
 from mccfr.games.betting import BettingRules, build_tree
-from mccfr.games.build import build_game
+from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
 from mccfr.strategy import Strategy, tabulate, uniform_strategy
 from mccfr.tree import DECISION

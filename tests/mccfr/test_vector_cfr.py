@@ -14,7 +14,7 @@ from mccfr.config import HoldemSubgame, KuhnGame, Menu, PokerGame
 from mccfr.fullwidth.public_walk import traverse
 from mccfr.fullwidth.variants import PRESETS, variant
 from mccfr.fullwidth.vector_cfr import VectorCfr, memory, table_specs
-from mccfr.games.build import build_game
+from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
 from mccfr.games.holdem_subgame import endgame_cards
 from mccfr.games.libratus import Endgame
