@@ -61,11 +61,10 @@ def from_cards(cards: Cards, board: Any, dtype: npt.DTypeLike = np.float64) -> S
 
     Raises `ValueError` for what is no such board, for a hand without a bucket, and for games without cards.
     """
-    hands = cards.board_hands(board)
-    return _board(hands, cards.deck_size, dtype)
+    return of_hands(cards.board_hands(board), cards.deck_size, dtype)
 
 
-def _board(hands_on: BoardHands, cards: int, dtype: npt.DTypeLike) -> SampledBoard:
+def of_hands(hands_on: BoardHands, cards: int, dtype: npt.DTypeLike) -> SampledBoard:
     """A board from the hands on it; `cards` is the size of the deck."""
     lists, weight, bucket, strength, hand_cards = hands_on
     streets, most = len(bucket), max(1, *map(len, lists))

@@ -10,8 +10,7 @@ from abstraction.cards import hand_cards
 from abstraction.evaluator import strengths
 from mccfr.cards.deals import card_masks
 from mccfr.cards.deck import WholeDeck
-from mccfr.cards.nothing import NO_CARDS
-from mccfr.config import ClairvoyanceGame, HoldemSubgame, KuhnGame, LeducGame, Menu, PokerGame
+from mccfr.config import ClairvoyanceGame, GoofspielGame, HoldemSubgame, KuhnGame, LeducGame, Menu, PokerGame
 from mccfr.evaluation import head_to_head as module
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.evaluation.head_to_head import Side, head_to_head
@@ -220,4 +219,5 @@ def test_progress_is_told_and_nonsense_refused():
     with pytest.raises(ValueError, match="goes with the game it was made for"):
         play(game, uniform, uniform_strategy(game_of("kuhn")))
     with pytest.raises(ValueError, match="keeps its chance in the tree"):
-        play(Game("goofspiel", game.tree, NO_CARDS), uniform, uniform)
+        bids = build_game(GoofspielGame(cards=3), None)
+        play(bids, uniform_strategy(bids), uniform_strategy(bids))

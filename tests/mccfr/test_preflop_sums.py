@@ -207,7 +207,7 @@ def test_recall_in_holdem_sees_every_way_of_dealing():
     lowest_three = board_rows(holdem_deck((0, 3), preflop, flop).lookup, boards[:, :3])
     turn = np.where(used_slots(boards), lowest_three, 0xFFFF).astype(np.uint16)
     deck = holdem_deck((3, 1), flop, turn)
-    bucket, before = next(snapshot_mean._deck_pairs(deck, 1))
+    bucket, before = next(deck.bucket_pairs(1, 0))
     np.testing.assert_array_equal(bucket, before)
     assert snapshot_mean.parent_buckets(replace(game, cards=deck), 2) is None
 

@@ -1,5 +1,6 @@
 """Public chance sampling: increments against exact regrets by pairs of hands, convergence, weights, resumption."""
 
+import dataclasses
 from functools import cache
 from pathlib import Path
 
@@ -9,19 +10,19 @@ import pytest
 
 from abstraction.cards import hand_cards
 from abstraction.evaluator import board_strengths
+from mccfr.cards import listed as listed_cards
 from mccfr.cards.deals import card_masks
 from mccfr.cards.deck import WholeDeck
-from mccfr.cards.nothing import NO_CARDS
-from mccfr.config import HoldemSubgame, KuhnGame, LeducGame, Menu
+from mccfr.config import GoofspielGame, HoldemSubgame, KuhnGame, LeducGame, Menu
 from mccfr.discount import Schedule
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
+from mccfr.games.goofspiel import goofspiel
 from mccfr.games.poker import kuhn, leduc
 from mccfr.strategy import average_strategy
 from mccfr.tables import table_name
 from mccfr.tree import DECISION
-from mccfr.vector import sampled_board
 from mccfr.vector.public_chance import (
     PublicChanceOptions,
     PublicChanceSampling,
@@ -31,7 +32,7 @@ from mccfr.vector.public_chance import (
     table_specs,
 )
 from mccfr.vector.range_lanes import NOISE
-from mccfr.vector.sampled_board import BoardSource, SampledBoard, from_cards
+from mccfr.vector.sampled_board import BoardSource, from_cards, of_hands
 from mccfr.vector.sampled_traversal import Task, VectorTables, new_scratch, sampled_traversal
 from mccfr.vector.street_trees import street_trees
 
@@ -55,10 +56,8 @@ def with_buckets(game, count):
     """The game with hands of each street and player thrown into `count` buckets at random."""
     rng, cards = np.random.default_rng(3), game.cards
     bucket = [np.where(numbers < 0, -1, rng.integers(count, size=numbers.shape)) for numbers in cards.bucket]
-    model = type(cards)(
-        **{name: getattr(cards, name) for name in cards.__dataclass_fields__}
-        | {"bucket": [b.astype(np.int32) for b in bucket], "buckets": np.full_like(cards.buckets, count)}
-    )
+    numbers = [b.astype(np.int32) for b in bucket]
+    model = dataclasses.replace(cards, bucket=numbers, buckets=np.full_like(cards.buckets, count))
     return Game(game.name, game.tree, model, big_blind_chips=game.big_blind_chips, pot_chips=game.pot_chips)
 
 
@@ -263,18 +262,16 @@ def test_hands_that_only_the_street_s_own_board_allows_make_the_streets_unequal(
     """A planted error: the turn's hands take part whatever the river is."""
     game, tables, twin = exact(TURN)
     wrong = mutants.mutant(
-        sampled_board,
+        listed_cards,
+        ("card_masks(self.board_cards[-1][board : board + 1])", "card_masks(self.board_cards[0][path[-1:]])"),
         (
-            "card_masks(cards.board_cards[-1][last_board : last_board + 1])",
-            "card_masks(cards.board_cards[0][path[-1:]])",
-        ),
-        (
-            "    for player, hands in enumerate(lists):\n        missing",
-            "    bucket = np.maximum(bucket, 0)\n    for player, hands in enumerate(lists):\n        missing",
+            "        for player, hands in enumerate(live):\n            missing",
+            "        bucket *= bucket > 0\n        for player, hands in enumerate(live):\n            missing",
         ),
     )
     boards = range(len(game.cards.board_cards[-1]))
-    each = [increments(game, SampledBoard(*wrong.from_cards(game.cards, board)), tables) for board in boards]
+    hands = [wrong.ListedCards.board_hands(game.cards, board) for board in boards]
+    each = [increments(game, of_hands(here, game.cards.deck_size, np.float64), tables) for here in hands]
     right, planted = (np.array(slopes(one, twin))[:, 0] for one in (turn_increments(), each))
     assert right == pytest.approx([1, 1], abs=1e-9)
     assert abs(planted - 1).max() > 0.01
@@ -346,10 +343,10 @@ def test_boards_follow_from_seed_worker_and_iteration():
 def test_boards_that_make_no_sense_are_refused():
     with pytest.raises(ValueError, match="last_board = 48: it must be from 0 to 47"):
         from_cards(endgame(TURN).cards, 48)
-    with pytest.raises(ValueError, match="not played with the whole deck"):
+    with pytest.raises(ValueError, match="give the number of one"):
         from_cards(LEDUC.cards, [0, 1, 2, 3, 4])
     with pytest.raises(ValueError, match="sampled boards need cards"):
-        PublicChanceSampling(Game("goofspiel", LEDUC.tree, NO_CARDS))
+        PublicChanceSampling(goofspiel(GoofspielGame(cards=3)))
 
 
 # --- runs ---
