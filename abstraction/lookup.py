@@ -13,7 +13,7 @@ import mmap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import comb
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,9 +34,6 @@ from abstraction.evaluator import SUIT_START, strength_of_sums
 from abstraction.jit import inline_njit, njit
 from abstraction.parallel import kernel_array
 from abstraction.prefetch import prefetch_to_read
-
-if TYPE_CHECKING:  # kernels are compiled anew when a module they import changes: buckets brings in all of storage
-    from abstraction.buckets import Abstraction
 
 NO_BUCKET = -1
 """Stands in a board's row for hole cards that share a card with the board."""
@@ -181,25 +178,6 @@ def fill_buckets(tables, deals, count, out):
         _ask_locations(tables, deals, first, size, ranks)
         _ask_buckets(tables, deals, first, size, ranks, places)
         _read_buckets(tables, first, size, places, out)
-
-
-@njit
-def lookup_buckets(tables, deal, out):
-    """Write the buckets of one deal [9] to out [2·S] int32, in place; for many deals `fill_buckets` is faster."""
-    a, b, c = np.int64(deal[4]), np.int64(deal[5]), np.int64(deal[6])
-    flop, turn, river = _nested_ranks(tables.choose, a, b, c, np.int64(deal[7]), np.int64(deal[8]))
-    for street in range(tables.board_cards.shape[0]):
-        cards = tables.board_cards[street]
-        rank = river if cards == 5 else turn if cards == 4 else flop if cards == 3 else 0
-        at = np.int64(tables.location[tables.location_first[cards] + rank])
-        permutation = np.uint8(at & _PERMUTATION_MASK)
-        row = tables.bucket_first[street] + (at >> _PERMUTATION_BITS) * COMBO_COUNT
-        for player in range(2):
-            place = row + _slot(tables.card_image, permutation, deal[2 * player], deal[2 * player + 1])
-            if tables.is_wide[street]:
-                out[2 * street + player] = tables.wide[place]
-            else:
-                out[2 * street + player] = tables.narrow[place]
 
 
 @inline_njit
@@ -360,17 +338,6 @@ def bucket_tables(
     for street, table in enumerate(streets):
         layout.street(block, street)[:] = table
     return tables
-
-
-def abstraction_tables(
-    abstraction: "Abstraction", board_cards: Sequence[int] = HOLDEM, memory: NDArray[np.uint8] | None = None
-) -> BucketTables:
-    """`bucket_tables` of a built abstraction: of hold'em's street with as many board cards.
-
-    Raises ValueError as `bucket_tables`, and `OSError` where a file is damaged.
-    """
-    streets = [street for street, cards in STREET_CARDS.items() if cards in board_cards]
-    return bucket_tables([abstraction.table(street) for street in streets], board_cards, memory)
 
 
 def board_rows(tables: BucketTables, boards: ArrayLike) -> NDArray[np.int32]:

@@ -105,11 +105,3 @@ def group_centres(
     kernel = _medians_range if metric == EMD else _means_range
     share_out(lambda i, j: kernel(i, j, points, weights, members, result), len(result), workers)
     return result
-
-
-def weighted_medians(points: NDArray[np.float32], weights: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Lower weighted median [D] of each coordinate of points [N, D], N >= 1, weights > 0."""
-    points = np.ascontiguousarray(points, dtype=np.float32)
-    members = Members(np.arange(len(points), dtype=np.int32), np.array([0, len(points)]))
-    empty = np.zeros((1, points.shape[1]), np.float32)
-    return group_centres(points, np.asarray(weights, dtype=np.float64), members, empty, EMD)[0]
