@@ -60,6 +60,7 @@ class ProcessorTime:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         total, compiling = sum(self.by_file.values()), sum(self.compiled.values())
         terminalreporter.section(f"{total:.0f} s of processor time, {compiling:.0f} s of them compiling", sep="=")
+        self.by_file.pop("", None)  # of the run as a whole: what it took to begin
         for name, seconds in self.by_file.most_common(SLOWEST):
             terminalreporter.write_line(f"{seconds:6.1f} s ({self.compiled[name]:5.1f} compiling)  {name}")
 

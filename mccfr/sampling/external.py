@@ -49,7 +49,7 @@ _PRUNED = -1  # stands for a child that is not visited in the worklist
 
 
 @njit
-def external_sampling_packed(tree, tables, deals, limits, discount, rng, work, pruning=NO_PRUNING):
+def external_sampling_packed(tree, tables, deals, limits, discount, rng, work, pruning=NO_PRUNING):  # noqa: C901
     """Run deals of a batch over a packed tree; `tables`, `rng` and `work` are changed in place.
 
     tree [D] PACKED_NODE; tables TableArrays; deals Deals; limits [3] int64; discount Discount; rng [4] uint64; work

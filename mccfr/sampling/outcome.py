@@ -48,7 +48,7 @@ _ZERO, _ONE = np.uint64(0), np.uint64(1)
 
 
 @njit
-def outcome_sampling_packed(tree, tables, deals, limits, discount, rng, path, epsilon):
+def outcome_sampling_packed(tree, tables, deals, limits, discount, rng, path, epsilon):  # noqa: C901
     """Run deals of a batch over a packed tree; `tables`, `rng` and `path` are changed in place.
 
     tree [D] PACKED_NODE; tables TableArrays; deals Deals; limits [3] int64; discount Discount; rng [4] uint64; path
