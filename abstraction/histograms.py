@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from abstraction.boards import BOARD_COUNTS, board_tables, canonical_boards, used_slots
 from abstraction.cards import COMBO_COUNT
-from abstraction.jit import nogil_njit
+from abstraction.jit import nogil_allocating_njit
 from abstraction.parallel import checked_range, kernel_array, run_ranges
 from abstraction.strength import (
     BLOCKED,
@@ -33,7 +33,7 @@ COUNT_DTYPES = {3: np.uint16, 4: np.uint8}
 _CHUNKS = {3: 4, 4: 64}  # boards per call of the kernel
 
 
-@nogil_njit
+@nogil_allocating_njit
 def fill_histograms(tables, boards, river, bin_of, start, stop, out):
     """Count river [134459, 1326] uint16 over the run-outs of boards [start, stop) of boards [N, 3 or 4].
 

@@ -31,7 +31,7 @@ from abstraction.boards import (
 )
 from abstraction.cards import CARD_COUNT, COMBO_COUNT
 from abstraction.evaluator import SUIT_START, strength_of_sums
-from abstraction.jit import inline_njit, njit
+from abstraction.jit import allocating_njit, inline_njit, njit, part_njit
 from abstraction.parallel import kernel_array
 from abstraction.prefetch import prefetch_to_read
 
@@ -108,7 +108,7 @@ def _slot(card_image, permutation, a, b):
     return ((high * (high - 1)) >> 1) + min(first, second)
 
 
-@njit
+@part_njit
 def _ask_locations(tables, deals, first, count, ranks):
     """Set ranks [6, >= count], by number of cards, of deals first .. first + count − 1, and ask for the locations."""
     choose, location = tables.choose, tables.location
@@ -131,7 +131,7 @@ def _ask_locations(tables, deals, first, count, ranks):
             prefetch_to_read(location, ranks[cards, i])
 
 
-@njit
+@part_njit
 def _ask_buckets(tables, deals, first, count, ranks, places):
     """Set places [2·S, >= count], the elements that hold the buckets of each street and player, and ask for them."""
     location, card_image = tables.location, tables.card_image
@@ -152,7 +152,7 @@ def _ask_buckets(tables, deals, first, count, ranks, places):
                 prefetch_to_read(narrow, place_1)
 
 
-@njit
+@part_njit
 def _read_buckets(tables, first, count, places, out):
     """Read the buckets at `places` into out [K, 2·S] int32."""
     narrow, wide = tables.narrow, tables.wide
@@ -168,7 +168,7 @@ def _read_buckets(tables, first, count, places, out):
                 out[first + i, 2 * street + 1] = narrow[place_1]
 
 
-@njit
+@allocating_njit
 def fill_buckets(tables, deals, count, out):
     """Write the buckets of deals [K >= count, 9] int8 to out [K, 2·S] int32, in place: column 2·street + player."""
     ranks = np.empty((6, _BLOCK), np.int64)

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from abstraction.clustering.assign import Members, share_out
 from abstraction.clustering.metric import EMD
-from abstraction.jit import njit, nogil_njit
+from abstraction.jit import nogil_allocating_njit, part_njit
 
 
-@nogil_njit
+@nogil_allocating_njit
 def _means_range(first, last, points, weights, members, centres):
     """Weighted means of groups `first` to `last` − 1; groups without points keep their centre."""
     dimensions = points.shape[1]
@@ -34,7 +34,7 @@ def _means_range(first, last, points, weights, members, centres):
             centres[c, j] = sums[j] / total
 
 
-@njit
+@part_njit
 def _count_below(points, weights, mine, pivot, below, under, over):
     """For each coordinate: weight of x <= pivot, the largest such x (or `under`), the smallest other (or `over`)."""
     for x in mine:
@@ -47,7 +47,7 @@ def _count_below(points, weights, mine, pivot, below, under, over):
             over[j] = min(over[j], over[j] if inside else value)
 
 
-@nogil_njit
+@nogil_allocating_njit
 def _medians_range(first, last, points, weights, members, centres):
     """Weighted medians of groups `first` to `last` − 1; groups without points keep their centre.
 

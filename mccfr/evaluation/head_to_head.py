@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import inline_njit, njit
+from abstraction.jit import inline_njit, njit, part_njit
 from mccfr.evaluation.same_game import check_same_game
 from mccfr.games.game import Game
 from mccfr.intervals import ratio95
@@ -125,7 +125,7 @@ def _new_scratch(trees: StreetTrees, hands: int, cards: int) -> _Scratch:
 # --- kernels ---
 
 
-@njit
+@part_njit
 def _row_strategy(table, slot, actions, board, street, player, sigma):
     """sigma [actions, rows] of a node from probabilities [slot, bucket]."""
     bucket = board.bucket[street, player]
@@ -135,7 +135,7 @@ def _row_strategy(table, slot, actions, board, street, player, sigma):
             out[k] = cells[bucket[k]]
 
 
-@njit
+@part_njit
 def _load_lane(board, player, reach, out, lane):
     """Copy a range [n] of a player into a lane, in order of strength."""
     order = board.order[player]
@@ -143,7 +143,7 @@ def _load_lane(board, player, reach, out, lane):
         out[k, lane] = reach[order[k]]
 
 
-@njit
+@part_njit
 def _products(board, street, player, own, lanes, met, won):
     """Sums over the hands of each row of reach times what it meets, and what it wins: met and won [rows, LANES].
 
@@ -158,7 +158,7 @@ def _products(board, street, player, own, lanes, met, won):
         add_product_lanes(won, row, own, k, lanes.won, k)
 
 
-@njit
+@part_njit
 def _settle(board, block, pending, scratch):
     """Chips that player 0 gets at the pending decisions of a block, summed over pairs of hands; none is left."""
     street, player, total = block // 2, block % 2, 0.0

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import inline_njit, njit
+from abstraction.jit import inline_njit, njit, part_njit
 from mccfr.regret import as_element
 from mccfr.rng import random_at, uniform
 from mccfr.vector.board_rows import (
@@ -158,7 +158,7 @@ def _opponent_node(trees, tables, board, task, member, scratch, here, child, rng
         scratch.range_of[child + a] = child + a if alive else NOWHERE
 
 
-@njit
+@part_njit
 def _kept(board, player, task, reach, rng):
     """Whether a line is followed: if its reach is a small share, with a chance in proportion, and then scaled up."""
     count, share, whole = board.count[player], 0.0, 0.0
@@ -176,7 +176,7 @@ def _kept(board, player, task, reach, rng):
     return True
 
 
-@njit
+@part_njit
 def _descend(trees, tables, board, task, scratch, at, jobs, rng):
     """Walk a street tree down: strategy sums, ranges, and jobs at terminals behind those that are there already.
 
@@ -209,7 +209,7 @@ def _descend(trees, tables, board, task, scratch, at, jobs, rng):
     return jobs, nodes
 
 
-@njit
+@part_njit
 def _terminals(board, task, scratch, jobs):
     """Values of the terminals of all jobs, LANES ranges at a time."""
     player, lanes, picked, factor, limit = (
@@ -266,7 +266,7 @@ def _own_node(trees, tables, board, task, member, scratch, m, child):
         add_regrets(table, slot + a, board, street, player, (task.regret_weight, task.floored), gain[a])
 
 
-@njit
+@part_njit
 def _ascend(trees, tables, board, task, scratch, at):
     """Bring values up a street tree, those of terminals and exits being there already; regrets are updated."""
     tree, base = at
@@ -287,7 +287,7 @@ def _ascend(trees, tables, board, task, scratch, at):
                 add_values(value[child + a], here, count)
 
 
-@njit
+@part_njit
 def _last_street(trees, tables, board, task, scratch, level, jobs, rng):
     """Walk the next last-street trees below a tree, as many as there is room for; nodes touched.
 
