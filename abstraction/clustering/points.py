@@ -127,7 +127,8 @@ def _insert_rows(words, weights, negative_zero, store, table, numbers):
             if count == kept.shape[0]:
                 return -1
             slots[place], tags[place] = count, tag
-            kept[count] = words[row]
+            for column in range(words.shape[1]):
+                kept[count, column] = words[row, column]
             totals[count] = 0
             count += 1
         numbers[row] = slots[place]

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import inline_njit, njit, part_njit
+from abstraction.jit import allocating_njit, inline_njit, part_njit
 from mccfr.evaluation.same_game import check_same_game
 from mccfr.games.game import Game
 from mccfr.intervals import ratio95
@@ -216,7 +216,7 @@ def _descend(trees, tables, board, scratch, level):
     return settled
 
 
-@njit
+@allocating_njit
 def play_board(trees, tables, board, scratch):
     """Chips player 0 gets on a board, summed over pairs of hands with their weights; `scratch` is changed in place.
 

@@ -194,7 +194,8 @@ def _traverse(tree, pruning, walk, step, iteration, traverser):
     for place in range(_update(pruning, walk, traverser, rows)):
         after, nodes = settle(tree, pruning, walk, step, scratch.waiting[place])
         touched += nodes
-        scratch.rows[rows : rows + after] = scratch.after[:after]
+        for k in range(after):
+            scratch.rows[rows + k] = scratch.after[k]
         rows += after
     return touched + _consider(tree, pruning, walk, step, iteration, traverser, rows)
 

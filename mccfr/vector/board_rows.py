@@ -131,6 +131,13 @@ def add_values(values, out, count):
 
 
 @part_njit
+def copy_values(values, out, count):
+    """out[k] = values[k] for the first `count` hands."""
+    for k in range(count):
+        out[k] = values[k]
+
+
+@part_njit
 def take_values(values, out, count):
     """out[k] -= values[k] for the first `count` rows."""
     for k in range(count):

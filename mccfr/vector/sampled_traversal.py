@@ -22,6 +22,7 @@ from mccfr.vector.board_rows import (
     add_shares,
     add_sums,
     add_values,
+    copy_values,
     current_strategy,
     pass_reach,
     share_rows,
@@ -311,7 +312,7 @@ def _last_street(trees, tables, board, task, scratch, level, jobs, rng):
     _terminals(board, task, scratch, jobs)
     for i in range(count):
         _ascend(trees, tables, board, task, scratch, (group[0, i], group[1, i]))
-        scratch.value[group[2, i]] = scratch.value[group[1, i]]
+        copy_values(scratch.value[group[1, i]], scratch.value[group[2, i]], scratch.value.shape[1])
     return nodes
 
 
@@ -325,7 +326,7 @@ def sampled_traversal(trees, tables, board, task, scratch, rng):
     level, entering, jobs, nodes = np.int64(0), True, np.int64(0), 0
     member_first, tree, left, range_of = scratch.member_first, scratch.tree, scratch.exit, scratch.range_of
     start, opponent = range_of.shape[0], 1 - task.traverser
-    scratch.reach[start, : board.count[opponent]] = board.weight[opponent, : board.count[opponent]]
+    copy_values(board.weight[opponent], scratch.reach[start], board.count[opponent])
     tree[0], range_of[0] = 0, start
     while True:
         first, stop = trees.first[tree[level]], trees.first[tree[level] + 1]
@@ -354,5 +355,5 @@ def sampled_traversal(trees, tables, board, task, scratch, rng):
                 return nodes
             level -= 1
             at_exit = member_first[level] + left[level] - trees.first[tree[level]]
-            scratch.value[at_exit] = scratch.value[member_first[level + 1]]
+            copy_values(scratch.value[member_first[level + 1]], scratch.value[at_exit], scratch.value.shape[1])
             left[level] += 1
