@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from abstraction.clustering.lanes import AHEAD, LANES, closest_lane, lane_distances, pack_centres, prefetch_point
 from abstraction.clustering.metric import L2, TINY, length, point_distance, rounding_margin
-from abstraction.jit import allocating_njit, njit, nogil_allocating_njit, nogil_njit, part_njit
+from abstraction.jit import allocating_njit, nogil_allocating_njit, nogil_njit, part_njit
 from abstraction.parallel import run_ranges
 
 _DENSE = 64  # up to this many centres, all distances are computed
@@ -43,7 +43,7 @@ class Nearest(NamedTuple):
     """[N] its distance: squared for L2"""
 
 
-@njit
+@allocating_njit
 def _group(labels, starts, order):
     """Fill starts [k + 1] and order [N]: a stable counting sort."""
     for label in labels:
