@@ -23,10 +23,10 @@ from mccfr.fullwidth.minimisers import (
     Tables,
     current_strategy,
     gain,
-    rounding,
     update_average,
     update_regrets,
 )
+from mccfr.noise import gain_share
 from mccfr.regret import as_element
 from mccfr.tree import DECISION, TERMINAL
 from mccfr.vector.public_tree import RUN_OUT, Subtrees
@@ -198,7 +198,8 @@ def _regrets(field, traversal, street, board, rows, scratch, member, child):
         update_regrets(traversal.step, tables, rows, scratch.value, child, total)
         return
     first = field.ranges.first[traversal.player, board]
-    weights, limit, times = field.reach[traversal.player], rounding(total), as_element(total, field.copies.times[board])
+    weights, times = field.reach[traversal.player], as_element(total, field.copies.times[board])
+    limit = as_element(total, gain_share(total))
     for a in range(rows.actions):
         row, value = views.regret[street][rows.slot + a], scratch.value[child + a]
         for k in range(rows.count):

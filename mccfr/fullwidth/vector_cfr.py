@@ -41,8 +41,6 @@ from storage.schema import ArraySpec
 DTYPES = ("float32", "float64")
 Array = npt.NDArray[np.floating]
 
-_NOISE = {"float32": 1e-6, "float64": 1e-13}
-"""Part of a range's total below which what card removal leaves is taken for rounding (`range_sums`)."""
 _BOARD_CHUNKS = 4  # parts of an exit's boards that threads may share; fixed, so that sums have one order
 _VECTOR = 16  # float32 cells of a vector register
 _MOST_STREETS = 4  # tables are handed to kernels street by street: one compilation for up to so many
@@ -114,7 +112,7 @@ class _Prepared:
         self.public = public = prepare(game)
         assert game.card_model is not None  # `prepare` has seen to it
         self.dtype, copies = dtype, board_copies(game.card_model)
-        ranges = make_ranges(public.arrays.hands, _NOISE[dtype])
+        ranges = make_ranges(public.arrays.hands)
         # A power of two keeps weights exact, and float32 far from its limits.
         scale = 2.0 ** -np.floor(np.log2(public.reach.max(axis=1, keepdims=True)))
         self.field = Field(

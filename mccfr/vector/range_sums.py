@@ -7,7 +7,7 @@ six look-ups, two in each of three lanes: up to the hands weaker than it and up 
 whole less each of its own two cards.  A lane starts at minus half its total, so that the two look-ups add up to weaker
 minus stronger, and ties (the same hand among them) cancel.  Nothing branches on strengths.
 
-Exact up to rounding; differences below `noise` times the range's total are set to 0, as in `showdown`.
+Exact up to rounding; differences that are nothing but rounding (`mccfr.noise`) are set to 0, as in `showdown`.
 """
 
 from typing import NamedTuple
@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.jit import njit
+from mccfr.noise import card_removal_share
 from mccfr.regret import as_element
 from mccfr.vector.public_tree import HandLists
 
@@ -36,7 +37,6 @@ class Ranges(NamedTuple):
     depth, lanes  [2, T] int64     its shape
     whole         [2, T] int64     the first lane of the range as a whole
     blocks        [2, T] int64     the number of those lanes
-    noise         [1] float64      what part of a range's total is taken for rounding
     """
 
     first: npt.NDArray[np.int64]
@@ -51,7 +51,6 @@ class Ranges(NamedTuple):
     lanes: npt.NDArray[np.int64]
     whole: npt.NDArray[np.int64]
     blocks: npt.NDArray[np.int64]
-    noise: npt.NDArray[np.float64]
 
 
 class Sums(NamedTuple):
@@ -88,7 +87,7 @@ class _Lanes(NamedTuple):
     whole: int
 
 
-def make_ranges(lists: HandLists, noise: float) -> Ranges:
+def make_ranges(lists: HandLists) -> Ranges:
     """The lists of a public tree, in order of their buckets, with the lanes of every board."""
     boards = lists.first.shape[1] - 1
     parts: dict[str, list[list[npt.NDArray[np.generic]]]] = {
@@ -123,7 +122,7 @@ def make_ranges(lists: HandLists, noise: float) -> Ranges:
     joined = {name: np.concatenate([*part[0], *part[1]]) for name, part in parts.items()}
     cells = (sizes["depth"] * sizes["lanes"]).ravel()
     holder_first = (np.cumsum(cells) - cells).reshape(2, boards)
-    return Ranges(lists.first.copy(), **joined, holder_first=holder_first, **sizes, noise=np.array([noise]))
+    return Ranges(lists.first.copy(), **joined, holder_first=holder_first, **sizes)
 
 
 def _card_lanes(lists: HandLists, board: int) -> npt.NDArray[np.int64]:
@@ -243,7 +242,7 @@ def range_fold_values(ranges, player, board, reach, total, sums, chips, out):
     `total` and `sums` are those of `sum_range` for the other player's range.
     """
     first = ranges.first[player, board]
-    limit, chips = as_element(reach, ranges.noise[0]) * total, as_element(reach, chips)
+    limit, chips = as_element(reach, card_removal_share(reach)) * total, as_element(reach, chips)
     zero, by_card = as_element(reach, 0.0), sums.total
     for k in range(ranges.first[player, board + 1] - first):
         entry = first + k
@@ -255,7 +254,7 @@ def range_fold_values(ranges, player, board, reach, total, sums, chips, out):
 def range_showdown_values(ranges, player, board, total, sums, chips, out):
     """Values [n] of `player`'s hands in a showdown for `chips` against the range whose totals are in `sums`."""
     first = ranges.first[player, board]
-    limit, chips = as_element(out, ranges.noise[0]) * total, as_element(out, chips)
+    limit, chips = as_element(out, card_removal_share(out)) * total, as_element(out, chips)
     zero, running = as_element(out, 0.0), sums.running
     for k in range(ranges.first[player, board + 1] - first):
         look = ranges.look[first + k]

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.jit import inline_njit, njit
+from mccfr.noise import card_removal_share
 from mccfr.regret import as_element
 from mccfr.rng import random_at, uniform
 from mccfr.vector.board_rows import (
@@ -51,7 +52,6 @@ class Task(NamedTuple):
     sum_weight     factor of new strategy sums
     floored        1: regrets below 0 are set to 0
     skip_below     lines that the opponent reaches with less than this share of his range are skipped at random
-    noise          values below this share of a range's total are rounding
     word           random bits of the iteration, by which float32 strategy sums are rounded
     """
 
@@ -60,7 +60,6 @@ class Task(NamedTuple):
     sum_weight: float
     floored: int
     skip_below: float
-    noise: float
     word: np.uint64
 
 
@@ -226,7 +225,7 @@ def _terminals(board, task, scratch, jobs):
         load_lanes(board, 1 - player, scratch.reach, scratch.source[start:stop], scratch.lane_reach)
         fill_lanes(board, player, showdown, scratch.lane_reach, lanes)
         for lane in range(LANES):
-            limit[lane] = task.noise * lanes.total[board.cards[0] + 1, lane]
+            limit[lane] = card_removal_share(limit) * lanes.total[board.cards[0] + 1, lane]
         for kind in range(1 + showdown):
             found = 0
             for job in range(start, stop):

@@ -6,16 +6,14 @@ weaker, -1 if it is stronger; one sweep over both lists in order of strength mov
 +1, and keeps the signed total and the signed sums by card up to date.  (Johanson et al. 2011, "Accelerating best
 response calculation in large extensive games".)
 
-The differences leave noise of about 1e-17 of the total where the true value is 0, and regrets would take that noise for
-a preference: what is below NOISE times the total is set to 0.
+Differences that are nothing but rounding (`mccfr.noise`) are set to 0.
 
 Lists, cards and `same` are those of `HandLists`; `board` indexes them.  A range has one more cell than hands, which
 holds 0, for hands that the other list does not have.
 """
 
 from abstraction.jit import njit
-
-NOISE = 1e-13
+from mccfr.noise import card_removal_share
 
 
 @njit
@@ -40,7 +38,7 @@ def fold_values(hands, player, board, reach, total, sums, chips, out):
     `total` and `sums` are those of `reach_by_card` for the opponent.
     """
     by_card = sums[0]
-    limit = NOISE * total
+    limit = card_removal_share(reach) * total
     first = hands.first[player, board]
     for k in range(hands.first[player, board + 1] - first):
         entry = first + k
@@ -66,7 +64,7 @@ def showdown_values(hands, player, board, reach, total, sums, chips, out):
     for card in range(none + 1):
         signed[card] = -sums[0, card]
     balance = -total
-    limit = NOISE * total
+    limit = card_removal_share(reach) * total
     k, stop = hands.first[player, board], hands.first[player, board + 1]
     j, other_stop = hands.first[1 - player, board], hands.first[1 - player, board + 1]
     start, other_start = k, j
