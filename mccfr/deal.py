@@ -5,7 +5,7 @@ sizes differ. The deal of iteration k of a worker is a pure function of (seed, w
 how many deals are drawn at a time, and a checkpoint needs no more than the iteration count.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -88,6 +88,13 @@ def card_masks(cards: npt.NDArray[np.int16]) -> npt.NDArray[np.uint64]:
     """[N, n] card numbers (-1: none) to [N] uint64 bit masks."""
     bits = np.where(cards >= 0, np.uint64(1) << np.maximum(cards, 0).astype(np.uint64), np.uint64(0))
     return np.bitwise_or.reduce(bits, axis=1, initial=np.uint64(0)).astype(np.uint64)
+
+
+def live_hands(cards: CardModel) -> Iterator[npt.NDArray[np.bool_]]:
+    """Street by street [2, B, H]: whether a player reaches a hand and a board leaves it to him."""
+    masks = cards.hand_masks()
+    for boards in cards.board_cards:
+        yield (cards.reach > 0)[:, None] & ((card_masks(boards)[:, None] & masks) == 0)
 
 
 def alias_table(weights: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int32]]:

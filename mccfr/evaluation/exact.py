@@ -3,11 +3,11 @@
 from dataclasses import dataclass, replace
 
 from abstraction.compiling import working_seconds
-from mccfr.fullwidth import histories
+from mccfr.fullwidth import best_response, histories
 from mccfr.games.game import Game
 from mccfr.games.holdem_deck import HoldemDeck
 from mccfr.strategy import Strategy
-from mccfr.vector import best_response
+from mccfr.vector.public_tree import public_tree
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def evaluate_exact(game: Game, strategy: Strategy) -> Evaluation:
 
 
 def _over_public_tree(game: Game, strategy: Strategy) -> tuple[float, tuple[float, float]]:
-    public = best_response.prepare(game)
+    public = public_tree(game)
     best = [best_response.best_response_value(game, strategy, player, public) for player in range(2)]
     return best_response.expected_value(game, strategy, public), (best[0], best[1])
 

@@ -34,10 +34,10 @@ import numpy as np
 
 from abstraction.jit import njit
 from mccfr.fullwidth.history_cfr import BOTH, node_value
-from mccfr.fullwidth.minimisers import REGRET_MATCHING, Rows, Step, gain
 from mccfr.fullwidth.settlement import REACH, SUM, added, meet, refresh, settle, settle_below
 from mccfr.noise import gain_share
 from mccfr.tree import CHANCE, NO_SLOT, TERMINAL
+from mccfr.vector.minimisers import REGRET_MATCHING, Rows, Step, gain
 
 
 @njit

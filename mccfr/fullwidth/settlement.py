@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.jit import inline_njit, njit
-from mccfr.fullwidth.minimisers import Rows, Tables, current_strategy
 from mccfr.noise import SETTLED
 from mccfr.tree import CHANCE, NO_SLOT, TERMINAL
+from mccfr.vector.minimisers import Rows, Tables, current_strategy
 
 SUM, REACH = 0, 1
 """Columns of `Scratch.totals`."""
