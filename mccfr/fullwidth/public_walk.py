@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from abstraction.jit import njit, nogil_njit
+from abstraction.jit import inline_njit, inner_njit, nogil_njit
 from mccfr.fullwidth.street_walk import (
     FOLLOW,
-    RESPOND,
+    VALUE,
     Traversal,
     add_copies,
     ascend,
@@ -42,17 +42,11 @@ class Scope(NamedTuple):
     stop_part: int
 
 
-@njit
-def _trains(traversal):
-    """Whether averages are collected, so that lines are walked that the opponent never takes."""
-    return traversal.mode not in (FOLLOW, RESPOND)
+@inner_njit
+def _hand_down(ranges, player, board, place, scratch, reach, values):
+    """Fill reach [2, H] with both ranges in row `place` of a street's scratch, 0 for hands not listed.
 
-
-@njit
-def _hand_down(ranges, player, board, place, scratch, reach, value):
-    """Fill reach [2, H] with both ranges in row `place` of a street's scratch, 0 for hands not listed; clear value.
-
-    Returns whether the opponent gets there.
+    Clears values [V, H]; returns whether the opponent gets there.
     """
     alive = False
     for side in range(2):
@@ -66,26 +60,28 @@ def _hand_down(ranges, player, board, place, scratch, reach, value):
         for k in range(ranges.first[who, board + 1] - first):
             out[ranges.hand[first + k]] = row[k]
             alive |= side == 1 and row[k] > 0
-    clear(value, value.shape[0])
+    for kind in range(values.shape[0]):
+        clear(values[kind], values.shape[1])
     return alive
 
 
-@njit
+@inner_njit
 def _hand_up(ranges, player, board, found, out):
-    """Take over the values found [H] for a member: out [n], in the order of the board's list."""
+    """Take over the values found [V, H] for a member: out [V, n], in the order of the board's list."""
     first = ranges.first[player, board]
-    for k in range(ranges.first[player, board + 1] - first):
-        out[k] = found[ranges.hand[first + k]]
+    for kind in range(found.shape[0]):
+        for k in range(ranges.first[player, board + 1] - first):
+            out[kind, k] = found[kind, ranges.hand[first + k]]
 
 
-@njit
+@inner_njit
 def _run_out(public, traversal, street, first_board, stop_board, chips, scratch):
     """Add a showdown's values over last-street boards, the range in hand_reach[1, street], to hand_value[street]."""
     ranges, player, top = public.ranges, traversal.player, scratch.member_first[-1]
     weight = 1.0
     for later in range(street, public.weight.shape[0]):
         weight *= public.weight[later]
-    reach, value, hand_value = scratch.opponent_reach[top], scratch.value[top], scratch.hand_value[street]
+    reach, value, hand_value = scratch.opponent_reach[top], scratch.value[FOLLOW, top], scratch.hand_value[street]
     one = as_element(value, 1.0)
     for board in range(first_board, stop_board):
         if not is_walked(public.copies, street, board):
@@ -100,10 +96,11 @@ def _run_out(public, traversal, street, first_board, stop_board, chips, scratch)
             continue
         run_totals(ranges, 1 - player, board, total, scratch.sums)
         range_showdown_values(ranges, player, board, total, scratch.sums, weight * chips, value)
-        add_copies(public.copies, ranges, player, street, board, one, value, hand_value)
+        for kind in range(hand_value.shape[0]):
+            add_copies(public.copies, ranges, player, street, board, one, value, hand_value[kind])
 
 
-@njit
+@inner_njit
 def _next_way_out(trees, tree, member):
     """The first exit or run-out of a tree before the last street behind `member`, or -1."""
     base = trees.first[tree]
@@ -113,14 +110,14 @@ def _next_way_out(trees, tree, member):
     return -1
 
 
-@njit
+@inline_njit
 def _enter(scratch, level, tree, first, stop):
     """Put a street tree and its boards on the stack."""
     state = scratch.state[level]
     state[_TREE], state[_BOARD], state[_STOP], state[_MEMBER] = tree, first, stop, _NOT_BEGUN
 
 
-@njit
+@inner_njit
 def walk(public, traversal, street, tree, boards, scratch):
     """Traverse a street tree on boards[0] .. boards[1]-1, all later streets included.
 
@@ -143,16 +140,16 @@ def walk(public, traversal, street, tree, boards, scratch):
                 index, board = trees.first[state[_TREE]] + member, state[_BOARD]
                 place = scratch.member_first[level] + member
                 level += 1
-                reach, value = scratch.hand_reach[:, level], scratch.hand_value[level]
-                alive = _hand_down(public.ranges, traversal.player, board, place, scratch, reach, value)
+                reach, values = scratch.hand_reach[:, level], scratch.hand_value[level]
+                alive = _hand_down(public.ranges, traversal.player, board, place, scratch, reach, values)
                 below = np.int64(trees.below[index])
                 first, stop = public.child_boards[board, 0], public.child_boards[board, 1]
                 if trees.kind[index] == AT_SHOWDOWN:
                     first, stop = public.last_boards[board, 0], public.last_boards[board, 1]
                     _run_out(public, traversal, level, first, stop, trees.chips[index], scratch)
                     stop = first  # nothing is left to walk
-                elif not alive and not _trains(traversal):
-                    stop = first
+                elif traversal.mode == VALUE and not alive:
+                    stop = first  # in training the traverser's averages go on
                 _enter(scratch, level, below, first, stop)
                 continue
             terminals(public, traversal, level, state[_TREE], state[_BOARD], scratch)
@@ -164,16 +161,16 @@ def walk(public, traversal, street, tree, boards, scratch):
             return
         level -= 1
         state = scratch.state[level]
-        out = scratch.value[scratch.member_first[level] + state[_MEMBER]]
+        out = scratch.value[:, scratch.member_first[level] + state[_MEMBER]]
         _hand_up(public.ranges, traversal.player, state[_BOARD], scratch.hand_value[level + 1], out)
 
 
-@njit
+@inline_njit
 def _task(public, traversal, board, root, task, scratch):
     """Work below the first street: one of its exits on some of the boards, or a run-out; root.task_value[task]."""
     trees, member = public.trees, public.tasks[task, 0]
-    place, reach, value = root.member_first[0] + member, scratch.hand_reach[:, 1], scratch.hand_value[1]
-    _hand_down(public.ranges, traversal.player, board, place, root, reach, value)
+    place, reach, values = root.member_first[0] + member, scratch.hand_reach[:, 1], scratch.hand_value[1]
+    _hand_down(public.ranges, traversal.player, board, place, root, reach, values)
     if trees.kind[member] == AT_EXIT:
         start, tree = public.child_boards[board, 0], np.int64(trees.below[member])
         boards = (start + public.tasks[task, 1], start + public.tasks[task, 2])
@@ -182,10 +179,11 @@ def _task(public, traversal, board, root, task, scratch):
         start = public.last_boards[board, 0]
         first, stop = start + public.tasks[task, 1], start + public.tasks[task, 2]
         _run_out(public, traversal, np.int64(1), first, stop, trees.chips[member], scratch)
-    copy(scratch.hand_value[1], root.task_value[task])
+    for kind in range(values.shape[0]):
+        copy(values[kind], root.task_value[task, kind])
 
 
-@njit
+@inline_njit
 def _collect(public, traversal, board, root):
     """Bring what tasks found to the ways out of the first street."""
     tasks, task = public.tasks, 0
@@ -193,10 +191,11 @@ def _collect(public, traversal, board, root):
         member, found = tasks[task, 0], root.task_value[task]
         task += 1
         while task < tasks.shape[0] and tasks[task, 0] == member:
-            for hand in range(found.shape[0]):
-                found[hand] += root.task_value[task, hand]
+            for kind in range(found.shape[0]):
+                for hand in range(found.shape[1]):
+                    found[kind, hand] += root.task_value[task, kind, hand]
             task += 1
-        _hand_up(public.ranges, traversal.player, board, found, root.value[root.member_first[0] + member])
+        _hand_up(public.ranges, traversal.player, board, found, root.value[:, root.member_first[0] + member])
 
 
 @nogil_njit

@@ -4,10 +4,9 @@ Vector form of Zinkevich et al. 2007 (Johanson et al. 2011): both players' reach
 counterfactual values of the traverser's hands come up.  Where he acts:
 
 * `IN_PLACE`, `COLLECT` (training): the value is the current strategy's, and his regrets and strategy sums are updated.
-* `FOLLOW`: it is the value of the strategy that he follows.
-* `RESPOND`: it is that of the best action, for each of his hands on each board, against the opponent's whole range
-  there: he sees his own cards and the public ones, never the opponent's.  This is exact in the real game also where
-  strategies are bucketed or suits merged.
+* `VALUE`: there are two values, that of the strategy he has and that of the best action for each of his hands on each
+  board, against the opponent's whole range there: a best response sees its own cards and the public ones, never the
+  opponent's.  This is exact in the real game also where strategies are bucketed or suits merged.
 
 Rows are updated where they are met (`IN_PLACE`) if every hand on every board has a row of its own.  Otherwise both
 strategies are frozen in tables beforehand and increments are collected in tables (`COLLECT`): those of a bucket's hands
@@ -23,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import njit
+from abstraction.jit import inline_njit, inner_njit
 from mccfr.noise import gain_share
 from mccfr.regret import as_element
 from mccfr.vector.minimisers import Rows, Step, Tables, current_strategy, gain, update_average, update_regrets
@@ -38,8 +37,11 @@ from mccfr.vector.range_sums import (
 )
 from mccfr.vector.street_trees import AT_DECISION, AT_FOLD, AT_SHOWDOWN
 
-COLLECT, IN_PLACE, FOLLOW, RESPOND = 0, 1, 2, 3
+COLLECT, IN_PLACE, VALUE = 0, 1, 2
 """What a walk does where the traverser acts; see the module."""
+
+FOLLOW, RESPOND = 0, 1
+"""Values of the traverser's hands: of his strategy, and, with `VALUE`, of a best response."""
 
 _VECTOR = 16  # float32 cells of a vector register
 _MOST_STREETS = 4
@@ -50,7 +52,7 @@ class Views(NamedTuple):
 
     IN_PLACE: regret, basis, strategy_sum are his own tables, `opponent` is the opponent's basis.
     COLLECT: regret and strategy_sum collect increments, basis and opponent hold both current strategies.
-    FOLLOW, RESPOND: basis and opponent hold both strategies; regret and strategy_sum are not touched.
+    VALUE: basis and opponent hold both strategies; regret and strategy_sum are not touched.
     """
 
     regret: tuple[npt.NDArray[np.floating], ...]
@@ -80,17 +82,19 @@ class Traversal(NamedTuple):
 class Scratch(NamedTuple):
     """Room for one street tree of every street.  N members, A cells, W cells a vector, S streets, H hands, K tasks.
 
+    V = 2 values with `VALUE`, else 1: FOLLOW alone.
+
     member_first    [S] int64     first row of a street in what has N rows
     cell_first      [S] int64     first row of a street in sigma
     opponent_range  [N] int32     row in opponent_reach that belongs to a member
     own_range       [N] int32     row in own_reach
     opponent_reach  [N, W]        ranges of the opponent: deal weights times his strategy
     own_reach       [N, W]        the traverser's own; kept up in training only
-    value           [N, W]        counterfactual values of the traverser's hands
+    value           [V, N, W]     counterfactual values of the traverser's hands
     sigma           [A, W]        the traverser's strategy
     hand_reach      [2, S, H]     ranges handed down to a street: the traverser's, the opponent's
-    hand_value      [S, H]        values handed up from it
-    task_value      [K, H]        values that tasks found
+    hand_value      [S, V, H]     values handed up from it
+    task_value      [K, V, H]     values that tasks found
     state           [S, 4] int64  street tree, board, end of boards, member: the stack
     sums            sums of one range
     """
@@ -110,8 +114,8 @@ class Scratch(NamedTuple):
     sums: Sums
 
 
-def new_scratch(public: PublicTree, streets: range, dtype: npt.DTypeLike) -> Scratch:
-    """Room for walks of some of the streets."""
+def new_scratch(public: PublicTree, streets: range, dtype: npt.DTypeLike, values: int = 1) -> Scratch:
+    """Room for walks of some of the streets, with so many values of each hand."""
     here = np.isin(np.arange(public.streets), streets)
     members, cells = public.trees.members * here, public.trees.cells * here
     longest, hands = int(np.diff(public.ranges.first, axis=1).max()), public.reach.shape[1]
@@ -123,37 +127,37 @@ def new_scratch(public: PublicTree, streets: range, dtype: npt.DTypeLike) -> Scr
         np.zeros(rows, np.int32),
         np.zeros((rows, width), dtype),
         np.zeros((rows, width), dtype),
-        np.zeros((rows, width), dtype),
+        np.zeros((values, rows, width), dtype),
         np.zeros((max(1, int(cells.sum())), width), dtype),
         np.zeros((2, public.streets, hands), dtype),
-        np.zeros((public.streets, hands), dtype),
-        np.zeros((len(public.tasks), hands), dtype),
+        np.zeros((public.streets, values, hands), dtype),
+        np.zeros((len(public.tasks), values, hands), dtype),
         np.zeros((public.streets, 4), np.int64),
         new_sums(public.ranges, dtype),
     )
 
 
-@njit
+@inner_njit
 def clear(out, count):
     """Set the first cells to 0."""
     for k in range(count):
         out[k] = as_element(out, 0.0)
 
 
-@njit
+@inner_njit
 def copy(source, out):
     """Copy a vector cell by cell (assignment of whole arrays brings its error messages into every kernel)."""
     for k in range(source.shape[0]):
         out[k] = source[k]
 
 
-@njit
+@inner_njit
 def is_walked(copies, street, board):
     """Whether a board is walked below one of the street before, and does not leave that to another board."""
     return copies.first[street, board] < copies.first[street, board + 1]
 
 
-@njit
+@inner_njit
 def add_copies(copies, ranges, player, street, board, weight, value, out):
     """Add weight times the values of the player's hands on a board, and on the boards it stands for, to out [H]."""
     first, stop = ranges.first[player, board], ranges.first[player, board + 1]
@@ -166,7 +170,7 @@ def add_copies(copies, ranges, player, street, board, weight, value, out):
 # --- strategies and updates of one decision ---
 
 
-@njit
+@inner_njit
 def _take_rows(ranges, player, board, table, rows, out, place):
     """out[place : place+actions] = the rows of a player's hands on a board as a table [slot, bucket] has them."""
     first = ranges.first[player, board]
@@ -176,7 +180,7 @@ def _take_rows(ranges, player, board, table, rows, out, place):
             here[k] = row[ranges.bucket[first + k]]
 
 
-@njit
+@inline_njit
 def _opponent_strategy(public, traversal, street, board, rows, scratch, place):
     """opponent_reach[place : place+actions] = the opponent's strategy at a decision."""
     table = traversal.views.opponent[street]
@@ -186,7 +190,7 @@ def _opponent_strategy(public, traversal, street, board, rows, scratch, place):
         _take_rows(public.ranges, 1 - traversal.player, board, table, rows, scratch.opponent_reach, place)
 
 
-@njit
+@inline_njit
 def _own_strategy(public, traversal, street, board, rows, scratch, place, reach):
     """sigma[place : place+actions] = the traverser's strategy at a decision; in training it enters his average."""
     views, ranges = traversal.views, public.ranges
@@ -194,9 +198,9 @@ def _own_strategy(public, traversal, street, board, rows, scratch, place, reach)
         tables = Tables(views.regret[street], views.basis[street], views.strategy_sum[street])
         current_strategy(traversal.step, tables, rows, scratch.sigma, place)
         update_average(traversal.step, tables, rows, scratch.sigma, place, reach)
-    elif traversal.mode == FOLLOW:
+    elif traversal.mode == VALUE:
         _take_rows(ranges, traversal.player, board, views.basis[street], rows, scratch.sigma, place)
-    elif traversal.mode == COLLECT:
+    else:
         first, times = ranges.first[traversal.player, board], as_element(reach, public.copies.times[board])
         for a in range(rows.actions):
             row, sums = views.basis[street][rows.slot + a], views.strategy_sum[street][rows.slot + a]
@@ -207,20 +211,20 @@ def _own_strategy(public, traversal, street, board, rows, scratch, place, reach)
                 sums[bucket] += times * reach[k] * row[bucket]
 
 
-@njit
+@inline_njit
 def _regrets(public, traversal, street, board, rows, scratch, member, child):
     """Update the traverser's regrets at a decision from the values of its actions and its own."""
     views = traversal.views
-    total = scratch.value[member]
+    values, total = scratch.value[FOLLOW], scratch.value[FOLLOW, member]
     if traversal.mode == IN_PLACE:
         tables = Tables(views.regret[street], views.basis[street], views.strategy_sum[street])
-        update_regrets(traversal.step, tables, rows, scratch.value, child, total)
+        update_regrets(traversal.step, tables, rows, values, child, total)
         return
     first = public.ranges.first[traversal.player, board]
     weights, times = public.reach[traversal.player], as_element(total, public.copies.times[board])
     limit = as_element(total, gain_share(total))
     for a in range(rows.actions):
-        row, value = views.regret[street][rows.slot + a], scratch.value[child + a]
+        row, value = views.regret[street][rows.slot + a], values[child + a]
         for k in range(rows.count):
             weight = times * weights[public.ranges.hand[first + k]]
             row[public.ranges.bucket[first + k]] += weight * gain(value[k], total[k], limit)
@@ -229,7 +233,7 @@ def _regrets(public, traversal, street, board, rows, scratch, member, child):
 # --- one street tree on one board ---
 
 
-@njit
+@inner_njit
 def _rows(public, player, member, board, in_place):
     """The row block of a decision of `player` on a board."""
     first = public.ranges.first[player, board]
@@ -240,7 +244,7 @@ def _rows(public, player, member, board, in_place):
     return Rows(np.int64(public.trees.slot[member]), np.int64(public.trees.actions[member]), column, count)
 
 
-@njit
+@inner_njit
 def descend(public, traversal, street, tree, board, scratch):
     """Carry both ranges, in hand_reach[:, street], down a street tree on a board, updating averages on the way."""
     trees, ranges, player, mode = public.trees, public.ranges, traversal.player, traversal.mode
@@ -267,7 +271,7 @@ def descend(public, traversal, street, tree, board, scratch):
             for a in range(rows.actions):
                 scratch.own_range[child + a], scratch.opponent_range[child + a] = own, opponent
                 kind = trees.kind[base + trees.child[base + m] + a]
-                if mode in (FOLLOW, RESPOND) or kind in (AT_FOLD, AT_SHOWDOWN):
+                if mode == VALUE or kind in (AT_FOLD, AT_SHOWDOWN):
                     continue  # where his own range is not asked for
                 scratch.own_range[child + a] = own_ranges
                 out, sigma = scratch.own_reach[own_ranges], scratch.sigma[place + a]
@@ -286,58 +290,64 @@ def descend(public, traversal, street, tree, board, scratch):
                 opponent_ranges += 1
 
 
-@njit
-def _add_up(scratch, child, actions, count, value):
+@inner_njit
+def _add_up(values, child, actions, count, value):
     """Value of a decision that adds up over its actions: the opponent's, whose strategy is in the ranges below."""
-    below = scratch.value[child]
+    below = values[child]
     for k in range(count):
         value[k] = below[k]
     for a in range(1, actions):
-        below = scratch.value[child + a]
+        below = values[child + a]
         for k in range(count):
             value[k] += below[k]
 
 
-@njit
-def _take_best(scratch, child, actions, count, value):
+@inner_njit
+def _take_mean(values, child, actions, count, sigma, place, value):
+    """Value of a decision for each hand as it plays, by its strategy sigma[place : place+actions]."""
+    below, share = values[child], sigma[place]
+    for k in range(count):
+        value[k] = share[k] * below[k]
+    for a in range(1, actions):
+        below, share = values[child + a], sigma[place + a]
+        for k in range(count):
+            value[k] += share[k] * below[k]
+
+
+@inner_njit
+def _take_best(values, child, actions, count, value):
     """Value of the best action for each hand."""
-    below = scratch.value[child]
+    below = values[child]
     for k in range(count):
         value[k] = below[k]
     for a in range(1, actions):
-        below = scratch.value[child + a]
+        below = values[child + a]
         for k in range(count):
             value[k] = max(value[k], below[k])
 
 
-@njit
+@inline_njit
 def _decision(public, traversal, street, tree, board, member, scratch):
     """Values of a decision from those of its actions; in training the traverser's regrets are updated at his own."""
     trees, top, player = public.trees, scratch.member_first[street], traversal.player
     base = trees.first[tree]
     child, actions = top + trees.child[base + member], trees.actions[base + member]
-    value = scratch.value[top + member]
     count = public.ranges.first[player, board + 1] - public.ranges.first[player, board]
-    if trees.player[base + member] != player:
-        _add_up(scratch, child, actions, count, value)
-        return
-    if traversal.mode == RESPOND:
-        _take_best(scratch, child, actions, count, value)
-        return
-    place = scratch.cell_first[street] + trees.cell[base + member]
-    below, sigma = scratch.value[child], scratch.sigma[place]
-    for k in range(count):
-        value[k] = sigma[k] * below[k]
-    for a in range(1, actions):
-        below, sigma = scratch.value[child + a], scratch.sigma[place + a]
-        for k in range(count):
-            value[k] += sigma[k] * below[k]
-    if traversal.mode != FOLLOW:
+    own, place = trees.player[base + member] == player, scratch.cell_first[street] + trees.cell[base + member]
+    for kind in range(scratch.value.shape[0]):
+        values, value = scratch.value[kind], scratch.value[kind, top + member]
+        if not own:
+            _add_up(values, child, actions, count, value)
+        elif kind == RESPOND:
+            _take_best(values, child, actions, count, value)
+        else:
+            _take_mean(values, child, actions, count, scratch.sigma, place, value)
+    if own and traversal.mode != VALUE:
         rows = _rows(public, player, base + member, board, traversal.mode == IN_PLACE)
         _regrets(public, traversal, street, board, rows, scratch, top + member, child)
 
 
-@njit
+@inner_njit
 def terminals(public, traversal, street, tree, board, scratch):
     """Values of a street tree's folds and, on the last street, showdowns; a range is summed once for all in a row."""
     trees, ranges, player, top = public.trees, public.ranges, traversal.player, scratch.member_first[street]
@@ -347,7 +357,7 @@ def terminals(public, traversal, street, tree, board, scratch):
         kind = trees.kind[base + m]
         if kind != AT_FOLD and not (last and kind == AT_SHOWDOWN):
             continue
-        here, out = scratch.opponent_range[top + m], scratch.value[top + m]
+        here, out = scratch.opponent_range[top + m], scratch.value[FOLLOW, top + m]
         reach, chips = scratch.opponent_reach[here], trees.chips[base + m]
         if here != summed:
             summed, total = here, sum_range(ranges, 1 - player, board, reach, scratch.sums)
@@ -361,9 +371,11 @@ def terminals(public, traversal, street, tree, board, scratch):
                 run = here
                 run_totals(ranges, 1 - player, board, total, scratch.sums)
             range_showdown_values(ranges, player, board, total, scratch.sums, chips, out)
+        for more in range(1, scratch.value.shape[0]):
+            copy(out, scratch.value[more, top + m])
 
 
-@njit
+@inner_njit
 def ascend(public, traversal, street, tree, board, scratch):
     """Bring values up a street tree, those of all ways out given, and add them to hand_value[street]."""
     trees, top = public.trees, scratch.member_first[street]
@@ -372,5 +384,6 @@ def ascend(public, traversal, street, tree, board, scratch):
         if trees.kind[base + m] == AT_DECISION:
             _decision(public, traversal, street, tree, board, m, scratch)
     weight = as_element(scratch.value, public.weight[street])
-    value, out = scratch.value[top], scratch.hand_value[street]
-    add_copies(public.copies, public.ranges, traversal.player, street, board, weight, value, out)
+    for kind in range(scratch.value.shape[0]):
+        value, out = scratch.value[kind, top], scratch.hand_value[street, kind]
+        add_copies(public.copies, public.ranges, traversal.player, street, board, weight, value, out)

@@ -96,8 +96,8 @@ def _tasks(trees: StreetTrees, boards: int, last_boards: int) -> npt.NDArray[np.
 
 
 def _check_hands(cards: CardModel) -> None:
-    two = cards.hand_cards[(cards.hand_cards >= 0).all(axis=1)]
-    if len(np.unique(np.sort(two, axis=1), axis=0)) != len(two):
+    two = np.sort(cards.hand_cards[(cards.hand_cards >= 0).all(axis=1)].astype(np.int64), axis=1)
+    if len(np.unique((two[:, 0] << 32) + two[:, 1])) != len(two):
         raise ValueError("two hands hold the same two cards: each pair of cards may be one hand")
 
 

@@ -127,16 +127,17 @@ def _lists(
     cards: CardModel, live: npt.NDArray[np.bool_], bucket: npt.NDArray[np.int32], strength: npt.NDArray[np.int32]
 ) -> list[_List]:
     """Both players' hands on a board: live and bucket [2, H], strength [H]."""
-    held = cards.hand_cards[live.any(axis=0)]
-    dealt = np.unique(held[held >= 0])
-    lane_of = np.full(int(cards.hand_cards.max(initial=-1)) + 2, len(dealt))  # the last one is that of no card, -1
-    lane_of[dealt] = np.arange(len(dealt))
+    dealt = np.zeros(int(cards.hand_cards.max(initial=-1)) + 2, bool)
+    dealt[cards.hand_cards[live.any(axis=0)]] = True
+    dealt[-1] = False  # no card, -1: its lane is the last
+    none = int(dealt.sum())
+    lane_of = np.where(dealt, np.cumsum(dealt) - 1, none)
     found = []
     for player in range(2):
         hands = np.flatnonzero(live[player])
         hands = hands[np.argsort(bucket[player, hands], kind="stable")]
         mine = bucket[player, hands], strength[hands].astype(np.int64), lane_of[cards.hand_cards[hands]]
-        found.append(_List(hands, *mine, *_lanes(*mine[1:], len(dealt))))
+        found.append(_List(hands, *mine, *_lanes(*mine[1:], none)))
     return found
 
 
@@ -152,7 +153,7 @@ def _lanes(
     count = len(strength)
     order = np.argsort(strength, kind="stable")
     cards, places = lane[order].ravel(), np.repeat(order, 2)
-    by_lane = np.argsort(cards, kind="stable")
+    by_lane = np.argsort(cards.astype(np.int16), kind="stable")  # of small integers: sorted by radix
     by_lane = by_lane[cards[by_lane] != none]
     cards, places = cards[by_lane], places[by_lane]
     card_first = np.searchsorted(cards, np.arange(none + 2))
