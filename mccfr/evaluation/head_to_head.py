@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import inline_njit, njit
+from abstraction.jit import allocating_njit, inline_njit, part_njit
 from mccfr.evaluation.same_game import check_same_game
 from mccfr.games.game import Game
 from mccfr.intervals import ratio95
@@ -28,7 +28,7 @@ from mccfr.rng import EVALUATION
 from mccfr.strategy import Strategy
 from mccfr.vector.board_rows import pass_reach
 from mccfr.vector.range_lanes import LANES, Lanes, add_product_lanes, fill_lanes, joint_reach, lane_rows, new_lanes
-from mccfr.vector.sampled_board import BoardSource, SampledBoard, deck_size, most_hands, seated
+from mccfr.vector.sampled_board import BoardSource, SampledBoard, seated
 from mccfr.vector.sampled_traversal import NOWHERE
 from mccfr.vector.street_trees import AT_DECISION, AT_EXIT, AT_FOLD, AT_SHOWDOWN, StreetTrees, street_trees
 
@@ -125,7 +125,7 @@ def _new_scratch(trees: StreetTrees, hands: int, cards: int) -> _Scratch:
 # --- kernels ---
 
 
-@njit
+@part_njit
 def _row_strategy(table, slot, actions, board, street, player, sigma):
     """sigma [actions, rows] of a node from probabilities [slot, bucket]."""
     bucket = board.bucket[street, player]
@@ -135,7 +135,7 @@ def _row_strategy(table, slot, actions, board, street, player, sigma):
             out[k] = cells[bucket[k]]
 
 
-@njit
+@part_njit
 def _load_lane(board, player, reach, out, lane):
     """Copy a range [n] of a player into a lane, in order of strength."""
     order = board.order[player]
@@ -143,7 +143,7 @@ def _load_lane(board, player, reach, out, lane):
         out[k, lane] = reach[order[k]]
 
 
-@njit
+@part_njit
 def _products(board, street, player, own, lanes, met, won):
     """Sums over the hands of each row of reach times what it meets, and what it wins: met and won [rows, LANES].
 
@@ -158,7 +158,7 @@ def _products(board, street, player, own, lanes, met, won):
         add_product_lanes(won, row, own, k, lanes.won, k)
 
 
-@njit
+@part_njit
 def _settle(board, block, pending, scratch):
     """Chips that player 0 gets at the pending decisions of a block, summed over pairs of hands; none is left."""
     street, player, total = block // 2, block % 2, 0.0
@@ -216,7 +216,7 @@ def _descend(trees, tables, board, scratch, level):
     return settled
 
 
-@njit
+@allocating_njit
 def play_board(trees, tables, board, scratch):
     """Chips player 0 gets on a board, summed over pairs of hands with their weights; `scratch` is changed in place.
 
@@ -280,7 +280,7 @@ def head_to_head(
     listed = sources[0].listed
     played = boards if listed is None else min(boards, listed)
     trees = street_trees(one.game.tree)
-    scratch = _new_scratch(trees, most_hands(one.game), deck_size(one.game))
+    scratch = _new_scratch(trees, one.game.cards.most_hands, one.game.cards.deck_size)
     seatings = (_seated_tables(one, other), _seated_tables(other, one))
     won, weight = np.zeros(played), np.zeros(played)
     for number in range(played):

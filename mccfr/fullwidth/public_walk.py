@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from abstraction.jit import inline_njit, inner_njit, nogil_njit
+from abstraction.jit import inline_njit, nogil_njit, part_njit
 from mccfr.fullwidth.street_walk import (
     FOLLOW,
     VALUE,
@@ -42,7 +42,7 @@ class Scope(NamedTuple):
     stop_part: int
 
 
-@inner_njit
+@part_njit
 def _hand_down(ranges, player, board, place, scratch, reach, values):
     """Fill reach [2, H] with both ranges in row `place` of a street's scratch, 0 for hands not listed.
 
@@ -65,7 +65,7 @@ def _hand_down(ranges, player, board, place, scratch, reach, values):
     return alive
 
 
-@inner_njit
+@part_njit
 def _hand_up(ranges, player, board, found, out):
     """Take over the values found [V, H] for a member: out [V, n], in the order of the board's list."""
     first = ranges.first[player, board]
@@ -74,7 +74,7 @@ def _hand_up(ranges, player, board, found, out):
             out[kind, k] = found[kind, ranges.hand[first + k]]
 
 
-@inner_njit
+@part_njit
 def _run_out(public, traversal, street, first_board, stop_board, chips, scratch):
     """Add a showdown's values over last-street boards, the range in hand_reach[1, street], to hand_value[street]."""
     ranges, player, top = public.ranges, traversal.player, scratch.member_first[-1]
@@ -100,7 +100,7 @@ def _run_out(public, traversal, street, first_board, stop_board, chips, scratch)
             add_copies(public.copies, ranges, player, street, board, one, value, hand_value[kind])
 
 
-@inner_njit
+@part_njit
 def _next_way_out(trees, tree, member):
     """The first exit or run-out of a tree before the last street behind `member`, or -1."""
     base = trees.first[tree]
@@ -117,7 +117,7 @@ def _enter(scratch, level, tree, first, stop):
     state[_TREE], state[_BOARD], state[_STOP], state[_MEMBER] = tree, first, stop, _NOT_BEGUN
 
 
-@inner_njit
+@part_njit
 def walk(public, traversal, street, tree, boards, scratch):
     """Traverse a street tree on boards[0] .. boards[1]-1, all later streets included.
 

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import inline_njit, inner_njit
+from abstraction.jit import inline_njit, part_njit
 from mccfr.noise import gain_share
 from mccfr.regret import as_element
 from mccfr.vector.minimisers import Rows, Step, Tables, current_strategy, gain, update_average, update_regrets
@@ -137,27 +137,27 @@ def new_scratch(public: PublicTree, streets: range, dtype: npt.DTypeLike, values
     )
 
 
-@inner_njit
+@part_njit
 def clear(out, count):
     """Set the first cells to 0."""
     for k in range(count):
         out[k] = as_element(out, 0.0)
 
 
-@inner_njit
+@part_njit
 def copy(source, out):
     """Copy a vector cell by cell (assignment of whole arrays brings its error messages into every kernel)."""
     for k in range(source.shape[0]):
         out[k] = source[k]
 
 
-@inner_njit
+@part_njit
 def is_walked(copies, street, board):
     """Whether a board is walked below one of the street before, and does not leave that to another board."""
     return copies.first[street, board] < copies.first[street, board + 1]
 
 
-@inner_njit
+@part_njit
 def add_copies(copies, ranges, player, street, board, weight, value, out):
     """Add weight times the values of the player's hands on a board, and on the boards it stands for, to out [H]."""
     first, stop = ranges.first[player, board], ranges.first[player, board + 1]
@@ -170,7 +170,7 @@ def add_copies(copies, ranges, player, street, board, weight, value, out):
 # --- strategies and updates of one decision ---
 
 
-@inner_njit
+@part_njit
 def _take_rows(ranges, player, board, table, rows, out, place):
     """out[place : place+actions] = the rows of a player's hands on a board as a table [slot, bucket] has them."""
     first = ranges.first[player, board]
@@ -233,7 +233,7 @@ def _regrets(public, traversal, street, board, rows, scratch, member, child):
 # --- one street tree on one board ---
 
 
-@inner_njit
+@part_njit
 def _rows(public, player, member, board, in_place):
     """The row block of a decision of `player` on a board."""
     first = public.ranges.first[player, board]
@@ -244,7 +244,7 @@ def _rows(public, player, member, board, in_place):
     return Rows(np.int64(public.trees.slot[member]), np.int64(public.trees.actions[member]), column, count)
 
 
-@inner_njit
+@part_njit
 def descend(public, traversal, street, tree, board, scratch):
     """Carry both ranges, in hand_reach[:, street], down a street tree on a board, updating averages on the way."""
     trees, ranges, player, mode = public.trees, public.ranges, traversal.player, traversal.mode
@@ -290,7 +290,7 @@ def descend(public, traversal, street, tree, board, scratch):
                 opponent_ranges += 1
 
 
-@inner_njit
+@part_njit
 def _add_up(values, child, actions, count, value):
     """Value of a decision that adds up over its actions: the opponent's, whose strategy is in the ranges below."""
     below = values[child]
@@ -302,7 +302,7 @@ def _add_up(values, child, actions, count, value):
             value[k] += below[k]
 
 
-@inner_njit
+@part_njit
 def _take_mean(values, child, actions, count, sigma, place, value):
     """Value of a decision for each hand as it plays, by its strategy sigma[place : place+actions]."""
     below, share = values[child], sigma[place]
@@ -314,7 +314,7 @@ def _take_mean(values, child, actions, count, sigma, place, value):
             value[k] += share[k] * below[k]
 
 
-@inner_njit
+@part_njit
 def _take_best(values, child, actions, count, value):
     """Value of the best action for each hand."""
     below = values[child]
@@ -347,7 +347,7 @@ def _decision(public, traversal, street, tree, board, member, scratch):
         _regrets(public, traversal, street, board, rows, scratch, top + member, child)
 
 
-@inner_njit
+@part_njit
 def terminals(public, traversal, street, tree, board, scratch):
     """Values of a street tree's folds and, on the last street, showdowns; a range is summed once for all in a row."""
     trees, ranges, player, top = public.trees, public.ranges, traversal.player, scratch.member_first[street]
@@ -375,7 +375,7 @@ def terminals(public, traversal, street, tree, board, scratch):
             copy(out, scratch.value[more, top + m])
 
 
-@inner_njit
+@part_njit
 def ascend(public, traversal, street, tree, board, scratch):
     """Bring values up a street tree, those of all ways out given, and add them to hand_value[street]."""
     trees, top = public.trees, scratch.member_first[street]

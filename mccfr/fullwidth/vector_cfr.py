@@ -22,9 +22,9 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import nogil_njit
+from abstraction.jit import nogil_allocating_njit, nogil_njit
 from abstraction.parallel import kernel_array, run_ranges
-from mccfr.deal import CardModel, live_hands
+from mccfr.cards.listed import ListedCards, live_hands
 from mccfr.fullwidth.public_walk import Scope, traverse
 from mccfr.fullwidth.street_walk import COLLECT, IN_PLACE, Scratch, Views, new_scratch, street_tables
 from mccfr.fullwidth.variants import Variant
@@ -81,13 +81,12 @@ class Memory:
 def memory(game: Game, variant: Variant, dtype: str = "float32", workers: int = 1) -> Memory:
     """What `VectorCfr` will take, without allocating its tables; raises `ValueError` as it does."""
     specs, public = table_specs(game, variant, dtype), public_tree(game)
-    assert game.card_model is not None  # `public_tree` has seen to it
     regrets = sum(spec.nbytes for spec in specs if spec.name.startswith("regret/"))
     scratch = _nbytes(new_scratch(public, range(1), dtype))
     scratch += workers * _nbytes(new_scratch(public, range(1, public.streets), dtype))
     return Memory(
         sum(spec.nbytes for spec in specs),
-        0 if variant.alternating and _row_each(game.card_model) else 3 * regrets,
+        0 if variant.alternating and _row_each(game.cards.listed()) else 3 * regrets,
         _nbytes(public) + scratch,
     )
 
@@ -105,7 +104,7 @@ def _in_dtype(public: PublicTree, dtype: str) -> PublicTree:
     return public._replace(reach=(public.reach * scale).astype(dtype))
 
 
-def _nodes(public: PublicTree, cards: CardModel) -> int:
+def _nodes(public: PublicTree, cards: ListedCards) -> int:
     """Nodes touched by one traversal; see the module."""
     trees = public.trees
     run_out = (trees.kind == AT_SHOWDOWN) & (np.repeat(trees.street, np.diff(trees.first)) + 1 < public.streets)
@@ -115,7 +114,7 @@ def _nodes(public: PublicTree, cards: CardModel) -> int:
     return int((of_tree * walked[trees.street]).sum())
 
 
-def _row_each(cards: CardModel) -> bool:
+def _row_each(cards: ListedCards) -> bool:
     """Whether every hand on every board has a row of its own, those of a board in columns side by side."""
     for live, bucket in zip(live_hands(cards), cards.bucket, strict=True):
         for player in range(2):
@@ -138,7 +137,7 @@ def _freeze(step, tables, starts, strategy):
         current_strategy(step, tables, rows, strategy, starts[row])
 
 
-@nogil_njit
+@nogil_allocating_njit
 def _absorb(step, tables, starts, increments, ones):
     """Update all rows of a block by increments (regret, strategy_sum) [slot, bucket]; ones, its [buckets] cells 1."""
     zeros = np.zeros_like(ones)
@@ -177,15 +176,15 @@ class VectorCfr:
             raise ValueError(f"workers = {workers}: at least one thread is needed")
         self.game, self.variant, self.workers, self.iteration = game, variant, workers, iteration
         self.public = public = public_tree(game)
-        assert game.card_model is not None  # `public_tree` has seen to it
+        cards = game.cards.listed()
         self._dtype, self._field = dtype, _in_dtype(public, dtype)
         if tables is None:
             tables = {spec.name: np.zeros(spec.shape, dtype) for spec in specs}
         if missing := [spec.name for spec in specs if spec.name not in tables]:
             raise ValueError(f"table {missing[0]} is missing: the variant needs {', '.join(variant.table_kinds)}")
         self.tables = {spec.name: kernel_array(tables[spec.name], spec.shape, dtype, spec.name) for spec in specs}
-        self.in_place = variant.alternating and _row_each(game.card_model)
-        self._nodes = _nodes(public, game.card_model)
+        self.in_place = variant.alternating and _row_each(cards)
+        self._nodes = _nodes(public, cards)
         self._starts = [row_starts(game, block) for block in range(2 * public.streets)]
         self._root = new_scratch(public, range(1), dtype)
         self._scratch = deque(new_scratch(public, range(1, public.streets), dtype) for _ in range(workers))

@@ -32,10 +32,11 @@ import numpy.typing as npt
 
 from abstraction.boards import BOARD_COUNTS, board_classes, board_tables
 from abstraction.cards import CARD_COUNT, COMBO_COUNT, card_text
-from mccfr.deal import CardModel
+from mccfr.cards.cards import Cards
+from mccfr.cards.deck import WholeDeck
+from mccfr.cards.listed import ListedCards, card_names
+from mccfr.cards.nothing import NO_CARDS
 from mccfr.games.game import Game
-from mccfr.games.holdem_deck import HoldemDeck
-from mccfr.hands import card_names
 from mccfr.policy.checks import (
     MetaFields,
     check_cards,
@@ -67,9 +68,9 @@ def game_arrays(game: Game) -> Arrays:
     arrays: Arrays = {f"tree_{name}": getattr(game.tree.arrays, name) for name in TreeArrays._fields}
     arrays["tree_parent"] = game.tree.parent
     cards = game.cards
-    if isinstance(cards, HoldemDeck):
+    if isinstance(cards, WholeDeck):
         arrays |= _deck_arrays(cards)
-    elif cards is not None:
+    elif isinstance(cards, ListedCards):
         for name in ("hand_cards", "reach", "strength", "buckets"):
             arrays[f"cards_{name}"] = getattr(cards, name)
         for street in range(cards.streets):
@@ -81,7 +82,7 @@ def game_arrays(game: Game) -> Arrays:
 def game_texts(game: Game) -> Texts:
     """The game's lists of text by the name of their file, without its ending."""
     texts = {"tree_label": list(game.tree.label)}
-    if isinstance(game.cards, CardModel):
+    if isinstance(game.cards, ListedCards):
         texts["cards_hand_names"] = list(game.cards.hand_names)
     if game.tree.infoset_names is not None:
         for player in range(2):
@@ -99,7 +100,7 @@ def game_fields(game: Game) -> dict[str, Any]:
         "offset_chips": game.offset_chips,
         "counts": game.counts(),
         "streets": tree.streets,
-        "board_cards": list(game.cards.board_cards) if isinstance(game.cards, HoldemDeck) else None,
+        "board_cards": list(game.cards.board_cards) if isinstance(game.cards, WholeDeck) else None,
         "card_numbering": _card_numbering(game),
         "blocks": [_block_fields(game, block) for block in range(2 * tree.streets)],
     }
@@ -121,9 +122,9 @@ def _block_fields(game: Game, block: int) -> dict[str, Any]:
 def _card_numbering(game: Game) -> dict[str, Any] | None:
     """Text of every card, by number, and how hands are numbered; None where hands have no cards."""
     names: dict[int, str]
-    if isinstance(game.cards, HoldemDeck):
+    if isinstance(game.cards, WholeDeck):
         names = {card: card_text(card) for card in range(CARD_COUNT)}
-    elif game.cards is None or not (names := card_names(game.cards)):
+    elif not isinstance(game.cards, ListedCards) or not (names := card_names(game.cards)):
         return None
     return {
         "card": "rank times the number of suits, plus suit",
@@ -157,10 +158,10 @@ def rebuild_game(meta: MetaFields, arrays: Arrays, texts: Texts, *, check: bool 
     check_tree(tree)
     if names is not None and [len(own) for own in names] != tree.row_count[:2].tolist():
         raise ValueError(f"infosets_player0.json and infosets_player1.json do not have {tree.row_count[:2]} names")
-    cards: CardModel | HoldemDeck | None = None
+    cards: Cards = NO_CARDS
     if "cards_reach" in arrays:
-        cards = _rebuild_cards(meta.streets, arrays, _text(texts, "cards_hand_names"))
-        check_cards(cards)
+        cards = listed = _rebuild_cards(meta.streets, arrays, _text(texts, "cards_hand_names"))
+        check_cards(listed)
     elif meta.board_cards:
         cards = _rebuild_deck(meta, arrays, check)
     game = Game(meta.name, tree, cards, meta.offset_chips, meta.big_blind_chips, meta.pot_chips)
@@ -189,7 +190,7 @@ def _text(texts: Mapping[str, Any], name: str) -> list[str]:
     return found
 
 
-def _deck_arrays(deck: HoldemDeck) -> Arrays:
+def _deck_arrays(deck: WholeDeck) -> Arrays:
     """Bucket tables of every street and what finds a hand in them."""
     locate = board_tables()
     arrays: Arrays = {f"{DECK}buckets_street{street}": table for street, table in enumerate(deck.load())}
@@ -201,13 +202,13 @@ def _deck_arrays(deck: HoldemDeck) -> Arrays:
     return arrays | {f"{DECK}hole_permutation": locate.hole_permutation}
 
 
-def _rebuild_deck(meta: MetaFields, arrays: Arrays, check: bool) -> HoldemDeck:
+def _rebuild_deck(meta: MetaFields, arrays: Arrays, check: bool) -> WholeDeck:
     dealt = tuple(meta.board_cards or ())
     if len(dealt) != meta.streets or min(dealt) < 0 or any(sum(dealt[:n]) not in (0, 3, 4, 5) for n in range(1, 5)):
         raise ValueError(f"{META} has board_cards {list(dealt)}, which are not those of {meta.streets} streets")
     tables = [_present(arrays, f"{DECK}buckets_street{street}") for street in range(meta.streets)]
     buckets = np.array([block.buckets for block in meta.blocks], np.int64).reshape(-1, 2)
-    deck = HoldemDeck(dealt, buckets, lambda: tables)
+    deck = WholeDeck(dealt, buckets, lambda: tables)
     for street, table in enumerate(tables):
         name, cards = f"{DECK}buckets_street{street}.npy", deck.cards_on(street)
         if table.shape != (BOARD_COUNTS.get(cards, 1), COMBO_COUNT):
@@ -222,7 +223,7 @@ def _rebuild_deck(meta: MetaFields, arrays: Arrays, check: bool) -> HoldemDeck:
     return deck
 
 
-def _rebuild_cards(streets: int, arrays: Arrays, names: list[str]) -> CardModel:
+def _rebuild_cards(streets: int, arrays: Arrays, names: list[str]) -> ListedCards:
     boards, parents, bucket = (
         [_present(arrays, f"cards_{name}_street{street}") for street in range(streets)]
         for name in ("board_cards", "board_parent", "bucket")
@@ -230,4 +231,4 @@ def _rebuild_cards(streets: int, arrays: Arrays, names: list[str]) -> CardModel:
     hand_cards, reach, strength, buckets = (
         _present(arrays, f"cards_{name}") for name in ("hand_cards", "reach", "strength", "buckets")
     )
-    return CardModel(hand_cards, names, reach, boards, parents, strength, bucket, buckets)
+    return ListedCards(hand_cards, names, reach, boards, parents, strength, bucket, buckets)

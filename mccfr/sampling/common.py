@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import intrinsic, njit, types
+from abstraction.jit import intrinsic, njit, part_njit, types
 from abstraction.prefetch import address_of, emit_prefetch
 from mccfr.regret import add, sum_discount
 from mccfr.tree import MAX_PACKED_ACTIONS
@@ -200,20 +200,20 @@ def exploration(epsilon):
     return np.uint64(epsilon * 2.0**32)
 
 
-@njit
+@part_njit
 def explores(word, share):
     """Whether random bits ask for exploration; `share` from `exploration`.  `uniform_like` takes their other half."""
     return (word & _LOWER) < share
 
 
-@njit
+@part_njit
 def locate(base, width, bucket, deal, first):
     """first[b] = base[b] + bucket[deal, b] · width[b] for every block, in place: where a hand's rows begin."""
     for block in range(base.shape[0]):
         first[block] = base[block] + np.int64(bucket[deal, block]) * width[block]
 
 
-@njit
+@part_njit
 def add_strategy(tree, tables, hand, node, strategy, weight, discount, word):
     """Add the current strategy at a decision of general records to its sums, in place, where its block keeps any.
 

@@ -19,7 +19,7 @@ compiled into a kernel.
 
 import numpy as np
 
-from abstraction.jit import njit
+from abstraction.jit import njit, part_njit
 from abstraction.prefetch import prefetch_to_write
 from mccfr.regret import (
     choose,
@@ -49,7 +49,7 @@ _PRUNED = -1  # stands for a child that is not visited in the worklist
 
 
 @njit
-def external_sampling_packed(tree, tables, deals, limits, discount, rng, work, pruning=NO_PRUNING):
+def external_sampling_packed(tree, tables, deals, limits, discount, rng, work, pruning=NO_PRUNING):  # noqa: C901
     """Run deals of a batch over a packed tree; `tables`, `rng` and `work` are changed in place.
 
     tree [D] PACKED_NODE; tables TableArrays; deals Deals; limits [3] int64; discount Discount; rng [4] uint64; work
@@ -192,7 +192,7 @@ def external_sampling_general(tree, tables, deals, limits, discount, rng, work, 
     return deal - limits[START], nodes
 
 
-@njit
+@part_njit
 def _forward(tree, tables, traverser, discount, rng, work, pruning):
     """Visit nodes: strategies, strategy sums, sampled choices.  Returns (length of the worklist, nodes touched)."""
     order, sigma, hand, value = work.order, work.sigma, work.hand, work.value
@@ -239,7 +239,7 @@ def _forward(tree, tables, traverser, discount, rng, work, pruning):
     return tail, nodes
 
 
-@njit
+@part_njit
 def _bring_forward(tree, tables, discount, work, node):
     """Discount the regret row of a decision up to now."""
     discount_regrets(
@@ -254,7 +254,7 @@ def _bring_forward(tree, tables, discount, work, node):
     )
 
 
-@njit
+@part_njit
 def _backward(tree, tables, traverser, result, discount, work, tail, pruning):
     """Values from the leaves up, and the traverser's regret updates."""
     value, sigma, weight = work.value, work.sigma, discount.weight

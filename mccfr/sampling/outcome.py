@@ -18,7 +18,7 @@ signed ones are checked for being negative at each access.
 
 import numpy as np
 
-from abstraction.jit import inline_njit, njit
+from abstraction.jit import allocating_njit, inline_njit, njit, part_njit
 from abstraction.prefetch import prefetch_to_write
 from mccfr.regret import (
     choose,
@@ -47,8 +47,8 @@ from mccfr.tree import CHANCE, TERMINAL
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 
 
-@njit
-def outcome_sampling_packed(tree, tables, deals, limits, discount, rng, path, epsilon):
+@allocating_njit
+def outcome_sampling_packed(tree, tables, deals, limits, discount, rng, path, epsilon):  # noqa: C901
     """Run deals of a batch over a packed tree; `tables`, `rng` and `path` are changed in place.
 
     tree [D] PACKED_NODE; tables TableArrays; deals Deals; limits [3] int64; discount Discount; rng [4] uint64; path
@@ -237,7 +237,7 @@ def outcome_sampling_general(tree, tables, deals, limits, discount, rng, path, e
     return deal - limits[START], nodes
 
 
-@njit
+@part_njit
 def _walk(tree, tables, traverser, discount, word, path, epsilon):
     """Sample one path.  Returns (terminal node, own decisions on the path, probability of them, nodes touched)."""
     hand, sigma = path.hand, path.sigma
@@ -271,7 +271,7 @@ def _walk(tree, tables, traverser, discount, word, path, epsilon):
     return node, length, probability, nodes + tree.touched[node]
 
 
-@njit
+@part_njit
 def _update_path(tables, worth, length, discount, path):
     """Regret updates of the traverser's nodes on the path, last one first; `tables` is changed in place."""
     width = path.sigma.shape[0] // (path.row.shape[0] + 1)

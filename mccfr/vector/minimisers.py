@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import inner_njit, njit
+from abstraction.jit import njit, part_njit
 from mccfr.noise import gain_share
 from mccfr.regret import as_element
 
@@ -85,7 +85,7 @@ def current_strategy(step, tables, rows, sigma, place):
         _regret_matching(tables.basis, rows, sigma, place)
 
 
-@inner_njit
+@part_njit
 def _regret_matching(basis, rows, sigma, place):
     """Positive regrets over their total, else uniform; the last action's cells hold the totals meanwhile."""
     column, stop, last = rows.column, rows.column + rows.count, rows.actions - 1
@@ -105,7 +105,7 @@ def _regret_matching(basis, rows, sigma, place):
             out[k] = share if total[k] > zero else uniform
 
 
-@inner_njit
+@part_njit
 def _hedge_scale(basis, rows, column, largest):
     """The s >= 1 at which the mean of exp(s·x) over the actions is e, x = (R₊ / largest)², by Newton's method.
 
@@ -131,7 +131,7 @@ def _hedge_scale(basis, rows, column, largest):
     return s
 
 
-@inner_njit
+@part_njit
 def _normal_hedge(basis, rows, sigma, place):
     """In proportion to R₊·exp(R₊²/(2c)), c such that the mean of exp(R₊²/(2c)) over the actions is e; else uniform."""
     for k in range(rows.count):
@@ -157,7 +157,7 @@ def _normal_hedge(basis, rows, sigma, place):
             sigma[place + a, k] = as_element(sigma, np.float64(sigma[place + a, k]) / total)
 
 
-@inner_njit
+@part_njit
 def gain(value, total, limit):
     """What an action of a value gains over the strategy's; 0 where the difference is within `limit` of the latter.
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.deal import CardModel, joint_weight
+from mccfr.cards.listed import ListedCards, joint_weight
 from mccfr.games.game import Game
 from mccfr.vector.range_sums import Ranges, make_ranges
 from mccfr.vector.street_trees import AT_EXIT, AT_SHOWDOWN, StreetTrees, street_trees
@@ -61,10 +61,10 @@ def public_tree(game: Game) -> PublicTree:
     numbers of cards, two hands of the same two cards, boards that are not all those the deck allows; or if a hand that
     can be dealt has no bucket.
     """
-    cards = game.card_model
-    if cards is None:
+    if not game.cards.dealt:
         raise ValueError(f"the game {game.name} keeps its chance in the tree: vector evaluation needs cards beside it")
-    trees, weight = street_trees(game.tree), _board_weights(cards)
+    trees, cards = street_trees(game.tree), game.cards.listed()
+    weight = _board_weights(cards)
     start = np.concatenate([[0], np.cumsum([len(boards) for boards in cards.board_cards])])
     child, last = _board_ranges(cards, start)
     _check_hands(cards)
@@ -95,14 +95,14 @@ def _tasks(trees: StreetTrees, boards: int, last_boards: int) -> npt.NDArray[np.
     return np.array(tasks, np.int64).reshape(-1, 3)
 
 
-def _check_hands(cards: CardModel) -> None:
+def _check_hands(cards: ListedCards) -> None:
     two = np.sort(cards.hand_cards[(cards.hand_cards >= 0).all(axis=1)].astype(np.int64), axis=1)
     if len(np.unique((two[:, 0] << 32) + two[:, 1])) != len(two):
         raise ValueError("two hands hold the same two cards: each pair of cards may be one hand")
 
 
 def _board_ranges(
-    cards: CardModel, start: npt.NDArray[np.int64]
+    cards: ListedCards, start: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """[T, 2] boards below each board on the next street, and [T, 2] on the last street; first and end."""
     total, last_street = int(start[-1]), cards.streets - 1
@@ -120,7 +120,7 @@ def _board_ranges(
     return child, last
 
 
-def _board_weights(cards: CardModel) -> npt.NDArray[np.float64]:
+def _board_weights(cards: ListedCards) -> npt.NDArray[np.float64]:
     """[S] chance of each board of a street given the one before and two hands that hit neither; see `public_tree`."""
     live = (cards.reach > 0).any(axis=0)
     held = np.unique((cards.hand_cards[live] >= 0).sum(axis=1))

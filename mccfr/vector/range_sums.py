@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import njit
-from mccfr.deal import CardModel, live_hands
+from abstraction.jit import part_njit
+from mccfr.cards.listed import ListedCards, live_hands
 from mccfr.noise import card_removal_share
 from mccfr.regret import as_element
 
@@ -86,7 +86,7 @@ class _List(NamedTuple):
     card_first: npt.NDArray[np.int64]  # [cards+1] where in by_card each lane begins
 
 
-def make_ranges(cards: CardModel, walked: npt.NDArray[np.bool_]) -> Ranges:
+def make_ranges(cards: ListedCards, walked: npt.NDArray[np.bool_]) -> Ranges:
     """The hands on each board of all streets that is `walked` [T], with the lanes of the board.
 
     Raises `ValueError` for a hand that can be dealt but has no bucket, and where a board leaves too many hands.
@@ -124,7 +124,7 @@ def make_ranges(cards: CardModel, walked: npt.NDArray[np.bool_]) -> Ranges:
 
 
 def _lists(
-    cards: CardModel, live: npt.NDArray[np.bool_], bucket: npt.NDArray[np.int32], strength: npt.NDArray[np.int32]
+    cards: ListedCards, live: npt.NDArray[np.bool_], bucket: npt.NDArray[np.int32], strength: npt.NDArray[np.int32]
 ) -> list[_List]:
     """Both players' hands on a board: live and bucket [2, H], strength [H]."""
     dealt = np.zeros(int(cards.hand_cards.max(initial=-1)) + 2, bool)
@@ -208,7 +208,7 @@ def new_sums(ranges: Ranges, dtype: npt.DTypeLike) -> Sums:
 # --- kernels ---
 
 
-@njit
+@part_njit
 def sum_range(ranges, player, board, reach, sums):
     """Fill `sums.held` and `sums.total` with a player's range on a board; the range's total.
 
@@ -231,7 +231,7 @@ def sum_range(ranges, player, board, reach, sums):
     return found
 
 
-@njit
+@part_njit
 def run_totals(ranges, player, board, total, sums):
     """Fill `sums.running` for the range of which `sum_range` found `total`."""
     depth, lanes = ranges.depth[player, board], ranges.lanes[player, board]
@@ -251,7 +251,7 @@ def run_totals(ranges, player, board, total, sums):
             below_it[lane] = above[lane] + line[lane]
 
 
-@njit
+@part_njit
 def range_fold_values(ranges, player, board, reach, total, sums, chips, out):
     """Values [n] of `player`'s hands where the other's range `reach` meets a fixed payoff of `chips` to `player`.
 
@@ -266,7 +266,7 @@ def range_fold_values(ranges, player, board, reach, total, sums, chips, out):
         out[k] = chips * met if abs(met) >= limit else zero
 
 
-@njit
+@part_njit
 def range_showdown_values(ranges, player, board, total, sums, chips, out):
     """Values [n] of `player`'s hands in a showdown for `chips` against the range whose totals are in `sums`."""
     first = ranges.first[player, board]

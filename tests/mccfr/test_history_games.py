@@ -5,7 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pyspiel
 import pytest
+from naive import check_order
 
+from mccfr.cards.deals import new_deals
 from mccfr.config import (
     AkqGame,
     ClairvoyanceGame,
@@ -16,7 +18,6 @@ from mccfr.config import (
     OpenSpielGame,
     PokerGame,
 )
-from mccfr.deal import new_deals
 from mccfr.discount import Schedule
 from mccfr.fullwidth.histories import best_response_value, expected_value
 from mccfr.games import goofspiel as goofspiel_module
@@ -33,7 +34,7 @@ from mccfr.sampling.external import external_sampling_general
 from mccfr.sampling.outcome import outcome_sampling_general
 from mccfr.strategy import average_strategy, row_starts, tabulate, uniform_strategy
 from mccfr.tables import make_layout, private_tables
-from mccfr.tree import CHANCE, DECISION, TERMINAL, check_order
+from mccfr.tree import CHANCE, DECISION, TERMINAL
 
 
 def turn_based_goofspiel(cards, reveal="bids", order="ascending"):
@@ -166,7 +167,7 @@ def test_layout(game):
         inner = [arrays.first[child] for child in tree.children(node) if arrays.count[child]]
         assert inner == sorted(inner)
         assert not inner or inner[0] == arrays.first[node] + arrays.count[node]
-    assert np.all(arrays.touched == 1) and tree.streets == 1 and game.cards is None
+    assert np.all(arrays.touched == 1) and tree.streets == 1 and not game.cards.dealt
     assert np.array_equal(arrays.block, arrays.player)
     for player in range(2):
         own = arrays.player == player

@@ -15,7 +15,7 @@ from mccfr.fullwidth.best_response import best_response_value
 from mccfr.fullwidth.history_cfr import HistoryCfr
 from mccfr.fullwidth.variants import variant
 from mccfr.fullwidth.vector_cfr import VectorCfr
-from mccfr.games.build import build_game
+from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -7,20 +7,23 @@ import numpy as np
 import pyspiel
 import pytest
 
+from abstraction.jit import allocating_njit, njit
+from mccfr.cards.deals import card_masks
+from mccfr.cards.listed import ListedCards
+from mccfr.cards.nothing import NO_CARDS
+from mccfr.cards.small_deck import small_deck
 from mccfr.config import ClairvoyanceGame, HoldemSubgame, KuhnGame, LeducGame, Menu, PokerGame
-from mccfr.deal import CardModel, card_masks
 from mccfr.fullwidth.best_response import best_response_value, expected_value
 from mccfr.fullwidth.public_walk import traverse
 from mccfr.games.betting import BettingRules, build_tree
-from mccfr.games.build import build_game
+from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
-from mccfr.games.small_deck import small_deck
 from mccfr.strategy import Strategy, tabulate, uniform_strategy
 from mccfr.tree import DECISION
 from mccfr.vector.public_tree import public_tree
 from mccfr.vector.range_lanes import fill_lanes, lane_rows, load_lanes, new_lanes, store_lanes
 from mccfr.vector.range_sums import new_sums, range_fold_values, range_showdown_values, run_totals, sum_range
-from mccfr.vector.sampled_board import deck_size, from_card_model, most_hands
+from mccfr.vector.sampled_board import from_cards
 
 HERE = Path(__file__).resolve()
 RUNS = HERE.parents[2] / "runs"
@@ -108,7 +111,7 @@ def always_call(game: Game) -> Strategy:
     return tabulate(game, choose)
 
 
-def all_in_game(cards: CardModel, stack: float = 7) -> Game:
+def all_in_game(cards: ListedCards, stack: float = 7) -> Game:
     """Bets of two chips or all-in on every street: all-ins are called on each of them."""
 
     def targets(state):
@@ -121,7 +124,7 @@ def all_in_game(cards: CardModel, stack: float = 7) -> Game:
     return Game("all-in", build_tree(rules), cards)
 
 
-def subgame_cards(cards: CardModel, seed: int) -> CardModel:
+def subgame_cards(cards: ListedCards, seed: int) -> ListedCards:
     """The first board of street 0 alone, with unequal random ranges that lack some hands."""
     generator = np.random.default_rng(seed)
     reach = generator.random((2, len(cards.hand_cards))) ** 3
@@ -139,7 +142,7 @@ def subgame_cards(cards: CardModel, seed: int) -> CardModel:
     )
 
 
-def shared_buckets(cards: CardModel, count: int) -> CardModel:
+def shared_buckets(cards: ListedCards, count: int) -> ListedCards:
     """The same cards with `count` buckets a street and player."""
     bucket = [np.where(numbers < 0, numbers, numbers * 7 % count) for numbers in cards.bucket]
     return replace(cards, bucket=bucket, buckets=np.full_like(cards.buckets, count))
@@ -302,37 +305,46 @@ def test_a_best_responder_that_sees_the_other_hand_is_caught():
 # --- kernels and preparation ---
 
 
-def values_by_sums(game: Game, player: int, weight: np.ndarray, chips: tuple[float, float]) -> tuple[np.ndarray, ...]:
-    """[H] values of a player's hands on board 0, at a fold and at a showdown, by running totals; `weight` [H]."""
-    public = public_tree(game)
-    ranges, sums, found = public.ranges, new_sums(public.ranges, np.float64), np.zeros((2, len(weight)))
-    mine, theirs = (ranges.hand[ranges.first[p, 0] : ranges.first[p, 1]] for p in (player, 1 - player))
-    reach, out = np.append(weight[theirs], 0), np.ones(len(mine))
+@njit
+def fill_by_sums(ranges, player, reach, sums, chips, out):
     total = sum_range(ranges, 1 - player, 0, reach, sums)
-    assert total == pytest.approx(weight[theirs].sum())
-    range_fold_values(ranges, player, 0, reach, total, sums, chips[0], out)
-    found[0, mine] = out
+    range_fold_values(ranges, player, 0, reach, total, sums, chips[0], out[0])
     run_totals(ranges, 1 - player, 0, total, sums)
-    range_showdown_values(ranges, player, 0, total, sums, chips[1], out)
-    found[1, mine] = out
-    return found[0], found[1]
+    range_showdown_values(ranges, player, 0, total, sums, chips[1], out[1])
+    return total
 
 
-def values_by_lanes(game: Game, player: int, weight: np.ndarray, chips: tuple[float, float]) -> tuple[np.ndarray, ...]:
-    """The same, many ranges at a time: this one in the second lane, beside its double."""
-    board, most = from_card_model(game, 0), most_hands(game)
-    lanes, reach = new_lanes(most, deck_size(game), np.float64), lane_rows(most + 1)
-    theirs = weight[board.hand[1 - player]]
-    load_lanes(board, 1 - player, np.stack([2 * theirs, theirs]), np.arange(2), reach)
+def values_by_sums(game: Game, player: int, weight: np.ndarray, chips: tuple[float, float]) -> np.ndarray:
+    """[2, H] values of a player's hands on board 0, at a fold and at a showdown, by running totals; `weight` [H]."""
+    ranges = public_tree(game).ranges
+    mine, theirs = (ranges.hand[ranges.first[p, 0] : ranges.first[p, 1]] for p in (player, 1 - player))
+    found, out = np.zeros((2, len(weight))), np.ones((2, len(mine)))
+    total = fill_by_sums(ranges, player, np.append(weight[theirs], 0), new_sums(ranges, np.float64), chips, out)
+    assert total == pytest.approx(weight[theirs].sum())
+    found[:, mine] = out
+    return found
+
+
+@allocating_njit
+def fill_by_lanes(board, player, weight, reach, lanes, chips, out):
+    load_lanes(board, 1 - player, weight, np.arange(2), reach)
     fill_lanes(board, player, True, reach, lanes)
-    found, out = np.zeros((2, len(weight))), np.ones((1, most))
-    limit = np.full(16, 1e-13 * weight[board.hand[1 - player, : board.count[1 - player]]].sum())
-    for kind, table in enumerate((lanes.met, lanes.won)):
-        store_lanes(
-            board, player, table, (np.ones(1, np.int64), np.zeros(1, np.int64), np.full(1, chips[kind])), limit, out
-        )
-        found[kind, board.hand[player, : board.count[player]]] = out[0, : board.count[player]]
-    return found[0], found[1]
+    limit = 1e-13 * lanes.total[board.cards[0] + 1]
+    for kind in range(2):
+        pick = np.ones(1, np.int64), np.full(1, kind), np.full(1, chips[kind])
+        store_lanes(board, player, lanes.won if kind else lanes.met, pick, limit, out)
+
+
+def values_by_lanes(game: Game, player: int, weight: np.ndarray, chips: tuple[float, float]) -> np.ndarray:
+    """The same, many ranges at a time: this one in the second lane, beside its double."""
+    board, most = from_cards(game.cards, 0), game.cards.most_hands
+    theirs = weight[board.hand[1 - player]]
+    found, out = np.zeros((2, len(weight))), np.ones((2, most))
+    lanes = new_lanes(most, game.cards.deck_size, np.float64)
+    fill_by_lanes(board, player, np.stack([2 * theirs, theirs]), lane_rows(most + 1), lanes, chips, out)
+    count = board.count[player]
+    found[:, board.hand[player, :count]] = out[:, :count]
+    return found
 
 
 @pytest.mark.parametrize("values", [values_by_sums, values_by_lanes])
@@ -395,7 +407,7 @@ def test_unfit_games_are_refused():
         public_tree(replace(game, cards=replace(game.cards, **changes)))
 
     with pytest.raises(ValueError, match="keeps its chance in the tree"):
-        public_tree(replace(game, cards=None))
+        public_tree(replace(game, cards=NO_CARDS))
     with pytest.raises(ValueError, match="player = 2"):
         best_response_value(game, uniform_strategy(game), 2)
     fewer = [cards.board_cards[0], cards.board_cards[1][:-1]]
