@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from mccfr.fullwidth.linear_program import solve_linear_program
+from linear_program import solve_linear_program
 
 from mccfr.cards.small_deck import small_deck
 from mccfr.cli import main
