@@ -65,7 +65,8 @@ def profile(cfr: VectorCfr, rounds: int) -> dict[str, float]:
             for player in range(2):
                 for side in range(2):
                     scratch.hand_reach[side, last] = public.reach[player if side == 0 else 1 - player]
-                traversal = Traversal(player, IN_PLACE if cfr.in_place else COLLECT, step, cfr._views[player])
+                mode, opponent = IN_PLACE if cfr.in_place else COLLECT, cfr._views[1 - player].basis
+                traversal = Traversal(player, mode, step, cfr._views[player], opponent)
                 _last_street(public, traversal, scratch, boards, phases)
             least = min(least, time.process_time() - began)
         seconds.append(least)

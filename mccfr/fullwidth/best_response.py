@@ -28,7 +28,7 @@ def values(
     # Slots first, as in training; read-only or foreign layouts would have the kernels compiled once more.
     tables = [np.require(table.T, np.float64, ["C", "W"]) for table in strategy.probability]
     sides = [street_tables(tables, player) for player in range(2)]
-    views = tuple(Views(mine, mine, mine, theirs) for mine, theirs in zip(sides, sides[::-1], strict=True))
+    views = tuple(Views(side, side, side) for side in sides)
     root, scratch = (new_scratch(public, streets, np.float64, 2) for streets in (range(1), range(1, public.streets)))
     (first, stop), parts = public.root_boards.tolist(), len(public.tasks) + 2
     found = np.zeros((len(players), 2))

@@ -202,7 +202,7 @@ def _collect(public, traversal, board, root):
 def traverse(public, views, mode, steps, scope, root, scratch):
     """Traversals, or part of one, for each row of steps [n, 6], which are those of `Step`.
 
-    views     a pair: those of player 0's and of player 1's traversal
+    views     those of player 0 and of player 1
     mode      as in `Traversal`
     scope     who traverses, on which boards of the first street, which parts; each first and end.  Parts: 0 the way
               down the first street, then K tasks, then the way up.  Several threads may do tasks, each in a scratch
@@ -213,7 +213,7 @@ def traverse(public, views, mode, steps, scope, root, scratch):
         row = steps[i]
         step = Step(np.int64(row[0]), np.int64(row[1]), row[2], row[3], row[4], row[5])
         for player in range(scope.first_player, scope.last_player + 1):
-            traversal = Traversal(player, mode, step, views[player])
+            traversal = Traversal(player, mode, step, views[player], views[1 - player].basis)
             for board in range(scope.first_board, scope.stop_board):
                 if not is_walked(public.copies, first_street, board):
                     continue

@@ -48,17 +48,16 @@ _MOST_STREETS = 4
 
 
 class Views(NamedTuple):
-    """The tables that a player's walk needs, street by street, [slot, bucket] each.
+    """A player's tables as a walk takes them, street by street, [slot, bucket] each.
 
-    IN_PLACE: regret, basis, strategy_sum are his own tables, `opponent` is the opponent's basis.
-    COLLECT: regret and strategy_sum collect increments, basis and opponent hold both current strategies.
-    VALUE: basis and opponent hold both strategies; regret and strategy_sum are not touched.
+    IN_PLACE: the variant's tables.
+    COLLECT: regret and strategy_sum collect increments, basis holds the current strategy.
+    VALUE: basis holds the strategy; the others are not touched.
     """
 
     regret: tuple[npt.NDArray[np.floating], ...]
     basis: tuple[npt.NDArray[np.floating], ...]
     strategy_sum: tuple[npt.NDArray[np.floating], ...]
-    opponent: tuple[npt.NDArray[np.floating], ...]
 
 
 def street_tables(tables: Sequence[npt.NDArray[Any]], player: int) -> tuple[npt.NDArray[Any], ...]:
@@ -71,12 +70,13 @@ def street_tables(tables: Sequence[npt.NDArray[Any]], player: int) -> tuple[npt.
 
 
 class Traversal(NamedTuple):
-    """Who traverses, what he does where he acts, and the iteration's step."""
+    """Who traverses, what he does where he acts, the iteration's step, his tables and the opponent's basis."""
 
     player: int
     mode: int
     step: Step
     views: Views
+    opponent: tuple[npt.NDArray[np.floating], ...]
 
 
 class Scratch(NamedTuple):
@@ -183,7 +183,7 @@ def _take_rows(ranges, player, board, table, rows, out, place):
 @inline_njit
 def _opponent_strategy(public, traversal, street, board, rows, scratch, place):
     """opponent_reach[place : place+actions] = the opponent's strategy at a decision."""
-    table = traversal.views.opponent[street]
+    table = traversal.opponent[street]
     if traversal.mode == IN_PLACE:
         current_strategy(traversal.step, Tables(table, table, table), rows, scratch.opponent_reach, place)
     else:

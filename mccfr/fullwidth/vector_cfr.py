@@ -206,13 +206,13 @@ class VectorCfr:
         return self._by_block("predicted_regret" if self.variant.optimistic else "regret")
 
     def _player_views(self, player: int) -> Views:
-        """The tables of a player's traversal."""
+        """A player's tables as walks take them."""
         if self.in_place:
             regret, basis, sums = self._by_block("regret"), self._basis(), self._by_block("strategy_sum")
         else:
             regret, basis, sums = [i[0] for i in self._increments], self._frozen, [i[1] for i in self._increments]
         mine = [street_tables(tables, player) for tables in (regret, basis, sums)]
-        return Views(mine[0], mine[1], mine[2], street_tables(basis, 1 - player))
+        return Views(mine[0], mine[1], mine[2])
 
     @property
     def nodes_touched(self) -> int:

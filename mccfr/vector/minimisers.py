@@ -82,11 +82,11 @@ def current_strategy(step, tables, rows, sigma, place):
     if step.rule == NORMAL_HEDGE:
         _normal_hedge(tables.basis, rows, sigma, place)
     else:
-        _regret_matching(tables.basis, rows, sigma, place)
+        regret_matching(tables.basis, rows, sigma, place)
 
 
 @part_njit
-def _regret_matching(basis, rows, sigma, place):
+def regret_matching(basis, rows, sigma, place):
     """Positive regrets over their total, else uniform; the last action's cells hold the totals meanwhile."""
     column, stop, last = rows.column, rows.column + rows.count, rows.actions - 1
     zero, uniform = as_element(sigma, 0.0), as_element(sigma, 1.0) / as_element(sigma, rows.actions)
@@ -98,11 +98,15 @@ def _regret_matching(basis, rows, sigma, place):
         row = basis[rows.slot + a, column:stop]
         for k in range(rows.count):
             total[k] += max(row[k], zero)
-    for a in range(rows.actions):
+    for a in range(last):
         row, out = basis[rows.slot + a, column:stop], sigma[place + a]
         for k in range(rows.count):
             share = max(row[k], zero) / total[k]
             out[k] = share if total[k] > zero else uniform
+    row = basis[rows.slot + last, column:stop]
+    for k in range(rows.count):
+        share = max(row[k], zero) / total[k]
+        total[k] = share if total[k] > zero else uniform
 
 
 @part_njit

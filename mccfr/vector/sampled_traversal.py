@@ -77,7 +77,7 @@ class Scratch(NamedTuple):
     reach         [N+1, n] F    the opponent's ranges: that behind his action at its member's row, the first one last
     value         [N, n] F      counterfactual values of the traverser's hands, in chips times reach
     sigma         [A, n] F      a node's current strategy, by row
-    gain          [A, n] F      what each action gains, by row
+    gain          [A, n] F      what each action gains, by row; before that, gathered regrets
     total         [n] F         sums by row
     source        [N] int64     jobs at terminals: the row of the range they take
     ending        [2, N] int64  the row whose value a fold gives (0) or a showdown (1), NOWHERE: none
@@ -142,7 +142,7 @@ def _opponent_node(trees, tables, board, task, member, scratch, here, child, rng
     actions, slot, block = trees.actions[member], trees.slot[member], trees.block[member]
     street, player = block // 2, block % 2
     sigma, total, reach = scratch.sigma, scratch.total, scratch.reach
-    current_strategy(tables.regret[block], slot, actions, board, street, player, sigma, total)
+    current_strategy(tables.regret[block], slot, actions, board, street, player, sigma, scratch.gain)
     incoming = reach[here]
     if board.direct[street, player]:
         total = incoming
@@ -245,7 +245,7 @@ def _own_node(trees, tables, board, task, member, scratch, m, child):
     street, player = block // 2, block % 2
     sigma, total, value, gain = scratch.sigma, scratch.total, scratch.value, scratch.gain
     table, count, rows = tables.regret[block], board.count[player], board.rows[street, player]
-    current_strategy(table, slot, actions, board, street, player, sigma, total)
+    current_strategy(table, slot, actions, board, street, player, sigma, gain)
     here, weight, zero = value[m], board.weight[player], as_element(value, 0.0)
     here[:count] = zero
     if board.direct[street, player]:
