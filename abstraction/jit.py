@@ -12,7 +12,9 @@ import re
 import shutil
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 _PACKAGES = ("abstraction", "mccfr", "storage")
 _IMPORT = re.compile(r"^(?:from|import) +((?:abstraction|mccfr|storage)[\w.]*)(?: +import +([^\n#]+))?", re.MULTILINE)
@@ -102,8 +104,24 @@ is a good part of the code, and of the time of compiling it.  A kernel that does
 nogil_njit = numba.njit(**OPTIONS["nogil_njit"])
 """As `njit`, and other threads run meanwhile: for kernels that work on a range of boards or points of their own."""
 
-part_njit = numba.njit(**OPTIONS["part_njit"])
-"""A part of kernels: as `njit`, but callable from kernels only, which saves the code that takes Python's arguments."""
+
+def part_njit(function: Callable[..., Any]) -> Any:
+    """A part of kernels: as `njit`, but callable from kernels only, which saves the code that takes Python's arguments.
+
+    A call from Python is a `TypeError`.  (numba by itself would call what is not there, and end the process: so what is
+    compiled is kept from the table that calls from Python look into.)
+    """
+    part = numba.njit(**OPTIONS["part_njit"])(function)
+
+    def refuse(*arguments: Any, **named: Any) -> None:
+        raise TypeError(f"{function.__module__}.{function.__name__} is a part of kernels: call it from a kernel")
+
+    def add_overload(compiled: Any) -> None:
+        part.overloads[tuple(compiled.signature.args)] = compiled
+
+    part.add_overload, part._compile_for_args = add_overload, refuse
+    return part
+
 
 allocating_njit = numba.njit(**OPTIONS["allocating_njit"])
 """As `njit`, for a kernel that makes arrays, or takes them from one that does."""

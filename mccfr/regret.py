@@ -35,7 +35,7 @@ def _lane(values, place, count, lane):
     return total
 
 
-@part_njit
+@njit
 def total_of(values, place, count):
     """Sum of values[place : place+count] in the order of eight lanes folded in half three times."""
     return (
@@ -143,23 +143,25 @@ def choose(weights, place, actions, u, even=False):
 
 
 @njit
-def add(sums, start, actions, sigma, place, weight, keep, word):
-    """sums[start:start+actions] = keep · sums[...] + weight · sigma[place:...], in place, float32 sums rounded.
+def add(sums, start, actions, sigma, place, weight, word):
+    """sums[start:start+actions] += weight · sigma[place:...], in place.
 
-    keep  float64  1, or the discount of what is there: then all is computed in float64
-    word  uint64   random bits by which float32 sums are rounded (`mccfr.rounding`); float64 ones take no notice
+    word  uint64  random bits by which float32 sums are rounded (`mccfr.rounding`); float64 ones take no notice
     """
     factor = as_element(sums, weight)
     for a in range(actions):
-        if keep == 1:
-            addend = factor * as_element(sums, sigma[place + a])
-            sums[start + a] = added(sums, sums[start + a], addend, lane_bits(word, a))
-        else:
-            total = keep * np.float64(sums[start + a]) + weight * np.float64(sigma[place + a])
-            sums[start + a] = rounded(sums, total, lane_bits(word, a))
+        addend = factor * as_element(sums, sigma[place + a])
+        sums[start + a] = added(sums, sums[start + a], addend, lane_bits(word, a))
 
 
-@part_njit
+@njit
+def discount_sums(sums, start, actions, keep, word):
+    """sums[start:start+actions] *= keep, in place; `word` as in `add`, and another one."""
+    for a in range(actions):
+        sums[start + a] = rounded(sums, keep * np.float64(sums[start + a]), lane_bits(word, a))
+
+
+@njit
 def update(regret, start, actions, value, first, total, weight):
     """regret[start:start+actions] += weight · (value[first:...] - total), in place."""
     factor = as_element(regret, weight)
@@ -167,7 +169,7 @@ def update(regret, start, actions, value, first, total, weight):
         regret[start + a] += (value[first + a] - total) * factor
 
 
-@part_njit
+@njit
 def update_explored(regret, start, actions, value, first, total, weight, floor):
     """As `update` for the actions whose value is not nan (the others were pruned); no regret is left below `floor`."""
     factor, least = as_element(regret, weight), as_element(regret, floor)
@@ -176,7 +178,7 @@ def update_explored(regret, start, actions, value, first, total, weight, floor):
             regret[start + a] = max(regret[start + a] + (value[first + a] - total) * factor, least)
 
 
-@part_njit
+@njit
 def update_sampled(regret, start, actions, action, worth, here, weight):
     """regret[start:start+actions] += weight · ((worth at the sampled action, else 0) - here), in place."""
     factor = as_element(regret, weight)

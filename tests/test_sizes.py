@@ -1,4 +1,4 @@
-"""How long functions may be, and how many arguments a kernel may take."""
+"""How long functions may be, how many arguments a kernel may take, and which kernels are parts of others."""
 
 import ast
 from pathlib import Path
@@ -44,3 +44,33 @@ def test_the_bounds_bite():
     every = dict(functions("mccfr/sampling"))
     assert sorted(f.name for f in every.values() if lines(f) > LINES) == sorted(PACKED)
     assert max(map(kernel_arguments, every.values())) == ARGUMENTS
+
+
+def is_kernel(node):
+    return isinstance(node, ast.FunctionDef) and any("njit" in ast.unparse(d) for d in node.decorator_list)
+
+
+def names_outside_kernels(node):
+    """Every name that is used but inside kernels."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Name):
+            yield child.id
+        elif isinstance(child, ast.Attribute):
+            yield child.attr
+        if not is_kernel(child):
+            yield from names_outside_kernels(child)
+
+
+def test_kernels_that_only_kernels_call_are_parts():
+    """They need no code that takes arguments from Python, which a quarter of the time of compiling would go into."""
+    files = [file for part in ("mccfr", "abstraction", "tools", "tests") for file in (ROOT / part).rglob("*.py")]
+    used = {name for file in files for name in names_outside_kernels(ast.parse(file.read_text(encoding="utf-8")))}
+    declared = {
+        (f.name, ast.unparse(decorator))
+        for package in ("mccfr", "abstraction")
+        for _, f in functions(package)
+        for decorator in f.decorator_list
+    }
+    assert sorted(f for f, d in declared if d in ("njit", "nogil_njit") and f not in used) == []
+    parts = {f for f, d in declared if d == "part_njit"}
+    assert len(parts) > 50 and "_ascend" in parts

@@ -25,7 +25,6 @@ from mccfr.regret import (
     choose,
     discount_regrets,
     regret_matching,
-    sum_discount,
     total_of,
     update,
     update_explored,
@@ -40,6 +39,7 @@ from mccfr.sampling.common import (
     STOP,
     WIDE,
     add_strategy,
+    forward_sums,
     locate,
 )
 from mccfr.sampling.rows import LANES, add_to_sums, choose_row, regret_matching_row, update_explored_row, update_row
@@ -110,10 +110,13 @@ def external_sampling_packed(tree, tables, deals, limits, discount, rng, work, p
                         )
                 else:
                     if wide[block] <= WIDE:
-                        row, keep, word = sums[block] + node.slot, 1.0, second_word(rng)
+                        row, word = sums[block] + node.slot, second_word(rng)
                         if lazy:
-                            keep = sum_discount(stamps, sum_stamps[block] + node.row, ends, sum_factors)
-                        add_to_sums(narrow_sum, wide_sum, wide[block], row, actions, sigma, mine, weight, keep, word)
+                            stamp = sum_stamps[block] + node.row
+                            forward_sums(
+                                narrow_sum, wide_sum, wide[block], row, actions, stamps, stamp, ends, sum_factors, word
+                            )
+                        add_to_sums(narrow_sum, wide_sum, wide[block], row, actions, sigma, mine, weight, word)
                     action = choose_row(regret, start[place], actions, uniform(rng), False)
                     first = action - endings
                     stop = first + 1

@@ -24,7 +24,6 @@ from mccfr.regret import (
     choose,
     discount_regrets,
     regret_matching,
-    sum_discount,
     update_sampled,
 )
 from mccfr.rng import next_word, random_at
@@ -37,6 +36,7 @@ from mccfr.sampling.common import (
     add_strategy,
     exploration,
     explores,
+    forward_sums,
     locate,
     prefetch_one,
     uniform_like,
@@ -120,12 +120,14 @@ def outcome_sampling_packed(tree, tables, deals, limits, discount, rng, path, ep
                     if own:
                         probability *= epsilon / actions + (1.0 - epsilon) * sigma[np.uint64(mine + action)]
                     elif wide[block] <= WIDE:
-                        share_of, keep, word = weight / probability, 1.0, random_at(~words[i], level)
+                        share_of, word = weight / probability, random_at(~words[i], level)
                         row += to_sum[block]
                         if lazy:
                             stamp = sum_stamp_base[block] + bucket[deal, block] * stamp_width[block] + node.row
-                            keep = sum_discount(stamps, np.uint64(stamp), ends, sum_factors)
-                        add_to_sums(narrow_sum, wide_sum, wide[block], row, actions, sigma, mine, share_of, keep, word)
+                            forward_sums(
+                                narrow_sum, wide_sum, wide[block], row, actions, stamps, stamp, ends, sum_factors, word
+                            )
+                        add_to_sums(narrow_sum, wide_sum, wide[block], row, actions, sigma, mine, share_of, word)
                     level += _ONE
                     if wrong:  # the row has changed since the guess: the path goes on as it is drawn now
                         child = action - node.folds - node.ends
