@@ -80,7 +80,7 @@ class Memory:
 
 def memory(game: Game, variant: Variant, dtype: str = "float32", workers: int = 1) -> Memory:
     """What `VectorCfr` will take, without allocating its tables; raises `ValueError` as it does."""
-    specs, public = table_specs(game, variant, dtype), public_tree(game)
+    public, specs = public_tree(game), table_specs(game, variant, dtype)
     regrets = sum(spec.nbytes for spec in specs if spec.name.startswith("regret/"))
     scratch = _nbytes(new_scratch(public, range(1), dtype))
     scratch += workers * _nbytes(new_scratch(public, range(1, public.streets), dtype))
@@ -171,11 +171,11 @@ class VectorCfr:
         `workers` threads share the chance node that ends the first street; results do not depend on their number.
         Raises `ValueError` for a game without cards, another dtype, less than one worker, or tables that do not fit.
         """
+        self.public = public = public_tree(game)
         specs = table_specs(game, variant, dtype)
         if workers < 1:
             raise ValueError(f"workers = {workers}: at least one thread is needed")
         self.game, self.variant, self.workers, self.iteration = game, variant, workers, iteration
-        self.public = public = public_tree(game)
         cards = game.cards.listed()
         self._dtype, self._field = dtype, _in_dtype(public, dtype)
         if tables is None:
