@@ -1,7 +1,7 @@
 """Prints, at the end of every run, the test files that took most processor time, and how much was compiling.
 
 Processor time is that of the test process and of the processes it has waited for.  What a module costs when it is
-imported counts as its own; with several pytest workers each counts what it ran.
+imported counts as its own.  Workers of pytest-xdist count for themselves and tell their sums when they end.
 """
 
 import os
@@ -20,7 +20,7 @@ def processor_seconds() -> float:
 
 
 class ProcessorTime:
-    """Reports carry the time since the one before; whoever prints the summary adds them up by file."""
+    """Adds up, by file, what has been spent from one report to the next."""
 
     def __init__(self) -> None:
         self.before, self.compiling = processor_seconds(), _Compiling()
@@ -49,7 +49,17 @@ class ProcessorTime:
         self._add(report)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self._add(report)
+        if not hasattr(report, "node"):  # else it is of a worker, which tells its sums at the end
+            self._add(report)
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if hasattr(session.config, "workeroutput"):
+            session.config.workeroutput["processor"] = [dict(self.by_file), dict(self.compiled)]
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node) -> None:
+        for sums, found in zip((self.by_file, self.compiled), node.workeroutput.get("processor", ()), strict=False):
+            sums.update(found)
 
     def _add(self, report: pytest.TestReport | pytest.CollectReport) -> None:
         name = report.nodeid.split("::")[0]

@@ -338,8 +338,8 @@ def test_runs_with_wide_sums_are_what_they_were_before_narrow_ones_were_rounded(
 
 
 def whole_boards(options, sum_dtype, iterations, start=0.0):
-    """A run of public chance sampling on Leduc with regrets in float64."""
-    tables = new_tables(table_specs(LEDUC, "float64", sum_dtype))
+    """A run of public chance sampling on Leduc, with regrets in float32 as runs have them."""
+    tables = new_tables(table_specs(LEDUC, "float32", sum_dtype))
     for name, table in tables.items():
         if name.startswith("strategy_sum/"):
             table[:] = start
