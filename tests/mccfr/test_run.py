@@ -194,11 +194,11 @@ def test_two_workers_end_close_to_the_limit_and_count_everything(tmp_path):
 
 @pytest.mark.parametrize("discount", ["none", "linear"])
 def test_two_workers_solve_leduc(tmp_path, discount):
-    """5·10^6 iterations: below 0.015 chips, as one worker is below 0.013; uniform play has 2.37."""
+    """2·10^6 iterations: below 0.02 chips, as one worker is; uniform play has 2.37, planted errors stay above 0.1."""
     run = make(tmp_path / "run", {"discount": discount}, workers=2)
-    outcome = go(run, iterations=5_000_000)
+    outcome = go(run, iterations=2_000_000)
     record = evaluate_target(run.directory, "exact", outcome.checkpoint)
-    assert record["exploitability_chips"] < 0.015
+    assert record["exploitability_chips"] < 0.02
 
 
 @pytest.mark.parametrize("form", ["zarr", "hdf5"])
