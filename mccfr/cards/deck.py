@@ -29,7 +29,7 @@ from mccfr.cards.listed import ListedCards
 MOST_LISTED_CARDS = 3
 _MOST_BOARDS = 512  # of canonical ones that are looked up at a time
 LISTED_BYTES = 6_500_000_000
-"""Memory of an exact evaluation with all flops listed, both players' hands in order of strength on each."""
+"""Memory of an exact evaluation with all flops listed, at most: a quarter where alike boards are walked once."""
 STREET_NAMES = {0: "preflop", 3: "flop", 4: "turn", 5: "river"}
 """Streets by the number of cards on the board."""
 _CLASS = re.compile(r"([2-9TJQKA])(\1|[2-9TJQKA][so])")

@@ -18,6 +18,7 @@ from mccfr.cards.listed import ListedCards
 
 _SUITS = (4, 3, 2)  # card = rank·suits + suit; a deck read with too many suits does no harm: all is checked
 _CODES = 64  # more than any deck has cards
+_AT_A_TIME = 256  # boards: tables of thousands of them, renamed at once, would take as much memory again
 
 
 class BoardCopies(NamedTuple):
@@ -98,17 +99,32 @@ def _renamings(cards: ListedCards) -> list[_Renaming]:
     hand_of = np.full((deck + 1, deck + 1), -1)  # by both cards; the last row and column are those of no card, -1
     first, second = cards.hand_cards.T
     hand_of[first, second] = hand_of[second, first] = np.arange(hands)
-    found = []
+    number = np.arange(deck)
     for suits in _SUITS if len(np.unique(hand_of[first, second])) == hands else ():
-        if deck % suits == 0:
-            number = np.arange(deck)
-            for order in permutations(range(suits)):
-                renamed = _renaming(cards, hand_of, number // suits * suits + np.array(order)[number % suits])
-                found += [renamed] if renamed is not None else []
-        if len(found) > 1:
-            return found
-        found = []
-    return [_Renaming(np.arange(len(cards.hand_cards)), [np.arange(len(boards)) for boards in cards.board_cards])]
+        known: dict[tuple[int, ...], _Renaming] = {}
+        for order in permutations(range(suits)) if deck % suits == 0 else ():
+            if order not in known:  # else it is made of others that change nothing
+                made = _renaming(cards, hand_of, number // suits * suits + np.array(order)[number % suits])
+                if made is not None:
+                    known[order] = made
+                    _close(known)
+        if len(known) > 1:
+            return [known[order] for order in sorted(known)]
+    return [_Renaming(np.arange(hands), [np.arange(len(boards)) for boards in cards.board_cards])]
+
+
+def _close(known: dict[tuple[int, ...], _Renaming]) -> None:
+    """Add to renamings, by what each suit becomes, all that are two of them one after the other, in place."""
+    todo = list(known)
+    for first in todo:  # grows while it is walked
+        for second in list(known):
+            for one, other in ((first, second), (second, first)):
+                order = tuple(other[suit] for suit in one)
+                if order not in known:
+                    hand = known[other].hand[known[one].hand]
+                    boards = zip(known[one].boards, known[other].boards, strict=True)
+                    known[order] = _Renaming(hand, [after[before] for before, after in boards])
+                    todo.append(order)
 
 
 def _renaming(cards: ListedCards, hand_of: npt.NDArray[np.int64], card: npt.NDArray[np.int64]) -> _Renaming | None:
@@ -125,14 +141,28 @@ def _renaming(cards: ListedCards, hand_of: npt.NDArray[np.int64], card: npt.NDAr
         if new.size and card.size <= new.max() + 1:
             return None  # a card on the board that no hand may hold: not a deck as we know it
         place = _places(new, card[new], parents, above[parents])
-        if place is None or not np.array_equal(bucket[:, place][:, :, hand], bucket):
+        if place is None or not all(_unchanged(side, place, hand, None) for side in bucket):
             return None
         boards.append(place)
         known, above = dealt.shape[1], place
-    live = (cards.bucket[-1] != NO_BUCKET).any(axis=0)
-    if np.any((cards.strength[boards[-1]][:, hand] != cards.strength) & live):
+    if not _unchanged(cards.strength, boards[-1], hand, cards.bucket[-1]):
         return None
     return _Renaming(hand, boards)
+
+
+def _unchanged(
+    table: npt.NDArray[np.int32],
+    place: npt.NDArray[np.int64],
+    hand: npt.NDArray[np.int64],
+    bucket: npt.NDArray[np.int32] | None,
+) -> bool:
+    """Whether a table [B, H] is the same after a renaming, where any bucket [2, B, H] is given; some boards a time."""
+    for first in range(0, len(table), _AT_A_TIME):
+        part = slice(first, first + _AT_A_TIME)
+        differs = np.take(table[place[part]], hand, axis=1) != table[part]
+        if np.any(differs if bucket is None else differs & (bucket[:, part] != NO_BUCKET).any(axis=0)):
+            return False
+    return True
 
 
 def _places(
