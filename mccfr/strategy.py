@@ -1,7 +1,8 @@
 """Strategies as arrays: what tables hold, normalised, in the form that evaluation, export and play all share."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,30 @@ from mccfr.tables import table_name
 from mccfr.tree import DECISION
 
 
+class Rows(NamedTuple):
+    """The rows of one block as they lie in memory, or in a file that is mapped.
+
+    cells   [buckets, slots or more]  float64: probabilities; uint8, uint16: whole shares of 255 or 65,535
+    weight  [buckets, rows] float32   beside shares: a row of weight 0 is uniform; None beside probabilities
+    sums    cells are strategy sums instead, float32 or float64: to be normalised, uniform where all are 0
+    """
+
+    cells: npt.NDArray[Any]
+    weight: npt.NDArray[np.float32] | None = None
+    sums: bool = False
+
+
+class RowSource(Protocol):
+    """What can be asked for rows, block by block, without the whole strategy in memory."""
+
+    @property
+    def blocks(self) -> int:
+        """Number of blocks."""
+
+    def rows(self, block: int) -> Rows:
+        """The rows of a block."""
+
+
 @dataclass(frozen=True)
 class Strategy:
     """Behaviour of both players.  B blocks (2·street + player).
@@ -21,8 +46,56 @@ class Strategy:
     weight       B × [buckets, rows] float64    accumulated weight behind each row; 0: never reached, then uniform
     """
 
-    probability: tuple[npt.NDArray[np.float64], ...]
-    weight: tuple[npt.NDArray[np.float64], ...]
+    probability: Sequence[npt.NDArray[np.float64]]
+    weight: Sequence[npt.NDArray[np.float64]]
+
+    @property
+    def blocks(self) -> int:
+        """As `RowSource.blocks`."""
+        return len(self.probability)
+
+    def rows(self, block: int) -> Rows:
+        """As `RowSource.rows`."""
+        return Rows(self.probability[block])
+
+
+class StoredStrategy(Strategy):
+    """A strategy whose tables lie in files: its arrays are made when they are asked for, one block at a time."""
+
+    def __init__(
+        self,
+        stored: Sequence[Rows],
+        probability: Callable[[int], npt.NDArray[np.float64]],
+        weight: Callable[[int], npt.NDArray[np.float64]],
+    ) -> None:
+        """`stored` holds the rows of every block; the functions make a block's arrays of them."""
+        super().__init__(_Blocks(len(stored), probability), _Blocks(len(stored), weight))
+        self._stored: Sequence[Rows]
+        object.__setattr__(self, "_stored", stored)  # dataclasses that are frozen take no other
+
+    def rows(self, block: int) -> Rows:
+        """As `RowSource.rows`: the mapped tables themselves."""
+        return self._stored[block]
+
+
+class _Blocks(Sequence[npt.NDArray[np.float64]]):
+    """Arrays by block, made when they are asked for; the last one is kept."""
+
+    def __init__(self, count: int, make: Callable[[int], npt.NDArray[np.float64]]) -> None:
+        self._count, self._make = count, make
+        self._last: tuple[int, npt.NDArray[np.float64]] | None = None
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, block: Any) -> Any:
+        if isinstance(block, slice):
+            return [self[number] for number in range(*block.indices(self._count))]
+        number = range(self._count)[block]
+        if self._last is None or self._last[0] != number:
+            self._last = None
+            self._last = number, self._make(number)
+        return self._last[1]
 
 
 def row_starts(game: Game, block: int) -> npt.NDArray[np.int64]:
