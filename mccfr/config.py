@@ -13,15 +13,18 @@ class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """A TOML table: unknown keys are errors."""
 
 
-class _Game(_Table, frozen=True, tag_field="name"):
-    """A `[game]` table: `name` chooses which of the following it is."""
+class GameConfig(_Table, frozen=True, tag_field="name"):
+    """A `[game]` table: `name` chooses which of the following it is (`GAMES` lists them)."""
+
+    file_keys: ClassVar[tuple[str, ...]] = ()
+    """Keys that name files the game is made from, relative to the configuration: a run keeps copies of them."""
 
 
-class KuhnGame(_Game, frozen=True, tag="kuhn"):
+class KuhnGame(GameConfig, frozen=True, tag="kuhn"):
     """Kuhn poker: three cards, ante 1, one bet of 1."""
 
 
-class LeducGame(_Game, frozen=True, tag="leduc"):
+class LeducGame(GameConfig, frozen=True, tag="leduc"):
     """Leduc poker: one hole card, one board card, two rounds; a raise is a call plus one of the round's sizes."""
 
     ranks: int = 3
@@ -32,7 +35,7 @@ class LeducGame(_Game, frozen=True, tag="leduc"):
     merge_suits: bool = False  # True: hands alike but for a renaming of suits share an infoset (288 instead of 936)
 
 
-class GoofspielGame(_Game, frozen=True, tag="goofspiel"):
+class GoofspielGame(GameConfig, frozen=True, tag="goofspiel"):
     """Goofspiel: prizes in known order, equal bids split the prize, payoff = difference of the totals."""
 
     cards: int = 5
@@ -40,13 +43,13 @@ class GoofspielGame(_Game, frozen=True, tag="goofspiel"):
     reveal: Literal["bids", "result"] = "bids"  # what both see after a round: the bids, or only who won
 
 
-class MatrixGame(_Game, frozen=True, tag="matrix"):
+class MatrixGame(GameConfig, frozen=True, tag="matrix"):
     """A two-player zero-sum matrix game; both move at once."""
 
     payoffs: Sequence[Sequence[float]]  # payoff of the row player (player 0), one list for each row
 
 
-class PokerGame(_Game, frozen=True, tag="poker"):
+class PokerGame(GameConfig, frozen=True, tag="poker"):
     """Small poker with the betting rules of the ACPC dealer: any deck, limit or no-limit with every size allowed."""
 
     ranks: int = 3
@@ -63,14 +66,14 @@ class PokerGame(_Game, frozen=True, tag="poker"):
     merge_suits: bool = False
 
 
-class AkqGame(_Game, frozen=True, tag="akq"):
+class AkqGame(GameConfig, frozen=True, tag="akq"):
     """Half-street AKQ game: three cards, the first player bets or checks, the second may only answer a bet."""
 
     pot: float = 2.0
     bet: float = 1.0
 
 
-class ClairvoyanceGame(_Game, frozen=True, tag="clairvoyance"):
+class ClairvoyanceGame(GameConfig, frozen=True, tag="clairvoyance"):
     """The bettor knows whether he holds the nuts; the same pot fraction may be bet on each of n streets."""
 
     streets: int = 1
@@ -116,8 +119,10 @@ class Menu(_Table, frozen=True):
     river: StreetMenu | None = None
 
 
-class HoldemSubgame(_Game, frozen=True, tag="holdem-subgame"):
+class HoldemSubgame(GameConfig, frozen=True, tag="holdem-subgame"):
     """A no-limit hold'em endgame from a file in the LibratusEndgames format (turn or river)."""
+
+    file_keys: ClassVar[tuple[str, ...]] = ("file",)
 
     file: str
     stack: float = 20000.0  # chips of each player in the whole hand, what is in the pot included
@@ -125,7 +130,7 @@ class HoldemSubgame(_Game, frozen=True, tag="holdem-subgame"):
     menu: Menu = Menu()  # the discounting paper's sizes, any number of bets
 
 
-class HoldemGame(_Game, frozen=True, tag="holdem"):
+class HoldemGame(GameConfig, frozen=True, tag="holdem"):
     """Full heads-up no-limit hold'em: four streets, 52 cards; `[abstraction]` says which hands share a bucket."""
 
     stack: float = 20000.0  # chips of each player
@@ -134,7 +139,7 @@ class HoldemGame(_Game, frozen=True, tag="holdem"):
     menu: Menu = Menu()
 
 
-class FlopHoldemGame(_Game, frozen=True, tag="flop-holdem"):
+class FlopHoldemGame(GameConfig, frozen=True, tag="flop-holdem"):
     """Limit hold'em that ends after the flop, as the Deep CFR papers play it; lossless without `[abstraction]`."""
 
     blinds: Sequence[float] = (50.0, 100.0)  # small (the button's) and big
@@ -143,26 +148,30 @@ class FlopHoldemGame(_Game, frozen=True, tag="flop-holdem"):
     board_cards: Literal[3, 5] = 3  # cards of the flop; 5: a whole board at once
 
 
-class OpenSpielGame(_Game, frozen=True, tag="openspiel"):
+class OpenSpielGame(GameConfig, frozen=True, tag="openspiel"):
     """A game imported from OpenSpiel: two players, zero sum, turn-based, perfect recall."""
 
     game: str
     max_histories: int = 2_000_000
 
 
-GameConfig = (
-    KuhnGame
-    | LeducGame
-    | GoofspielGame
-    | MatrixGame
-    | PokerGame
-    | AkqGame
-    | ClairvoyanceGame
-    | HoldemSubgame
-    | HoldemGame
-    | FlopHoldemGame
-    | OpenSpielGame
-)
+GAMES: dict[str, type[GameConfig]] = {
+    str(kind.__struct_config__.tag): kind
+    for kind in (
+        KuhnGame,
+        LeducGame,
+        GoofspielGame,
+        MatrixGame,
+        PokerGame,
+        AkqGame,
+        ClairvoyanceGame,
+        HoldemSubgame,
+        HoldemGame,
+        FlopHoldemGame,
+        OpenSpielGame,
+    )
+}
+"""The `[game]` table of each game; `mccfr.games.catalogue.register` adds to them."""
 
 
 class AbstractionConfig(_Table, frozen=True):
@@ -335,7 +344,7 @@ class ExportConfig(_Table, frozen=True):
 class Config(_Table, frozen=True):
     """One run, as its TOML file says it."""
 
-    game: GameConfig
+    game: GameConfig  # which one, `config_file` finds by its name
     abstraction: AbstractionConfig | None = None
     solver: SolverConfig = ExternalSamplingConfig()  # which one, `config_file` finds by its algorithm
     tables: TablesConfig = TablesConfig()

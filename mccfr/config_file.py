@@ -10,11 +10,16 @@ from typing import Any
 
 import msgspec
 
-from mccfr.config import OPTIONS, Config, GameConfig, SampledConfig, SolverConfig
+from mccfr.config import GAMES, OPTIONS, Config, SampledConfig, SolverConfig
 from mccfr.config_limits import limit_problems, shown
 
 DEFAULT_ALGORITHM = "external-sampling"
 """Of a `[solver]` table that names none."""
+_TAGGED: dict[str, tuple[Mapping[str, Any], str, str | None]] = {
+    "game": (GAMES, "name", None),
+    "solver": (OPTIONS, "algorithm", DEFAULT_ALGORITHM),
+}
+"""Tables that choose a struct: those there are, the key that chooses, and what it is by default."""
 
 
 def parse_override(text: str) -> tuple[str, Any]:
@@ -61,18 +66,45 @@ def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
 
 def config_from(document: Mapping[str, Any], source: str) -> Config:
     """A `Config` from parsed TOML; `source` names it in errors (`ValueError`)."""
+    kinds = {field.encode_name: field.type for field in msgspec.structs.fields(Config)}
     try:
         tables = _whole_numbers(document)
-        solver = tables.pop("solver", {})
-        config = msgspec.convert(tables, Config)
-    except msgspec.ValidationError as error:
-        raise ValueError(f"{source}: {_explain(str(error), document)}") from None
+        for key in set(tables) - set(kinds):
+            raise ValueError(f"unknown key {shown(key)} in the top level; allowed: {', '.join(sorted(kinds))}")
+        if "game" not in tables:
+            raise ValueError("the top level needs the key 'game'")
+        config = Config(**{key: _converted(table, key, kinds[key]) for key, table in tables.items()})
+        for problem in (*limit_problems(config), *_problems(config)):
+            raise ValueError(problem)
     except (OverflowError, RecursionError) as error:
         raise ValueError(f"{source}: a number is too large, or lists are nested too deep: {error}") from None
-    config = msgspec.structs.replace(config, solver=_solver(solver, source))
-    for problem in (*limit_problems(config), *_problems(config)):
-        raise ValueError(f"{source}: {problem}")
+    except ValueError as error:
+        raise ValueError(f"{source}: {error}") from None
     return config
+
+
+def _converted(table: Any, key: str, kind: Any) -> Any:
+    """A table of the document as its struct; `ValueError` naming key, value and what is allowed."""
+    if key in _TAGGED:
+        kind, table = _chosen(table, key)
+    try:
+        return msgspec.convert(table, kind)
+    except msgspec.ValidationError as error:
+        raise ValueError(_explain(str(error), table, key, kind)) from None
+
+
+def _chosen(table: Any, key: str) -> tuple[Any, dict[str, Any]]:
+    """The struct that `[game]` or `[solver]` chooses by its tag, and the table without what other algorithms take."""
+    kinds, field, default = _TAGGED[key]
+    if not isinstance(table, Mapping):
+        raise ValueError(f"{key} = {shown(table)}: expected a table")
+    name = table.get(field, default)
+    if name is None:
+        raise ValueError(f"{key} needs the key {field!r}")
+    if not isinstance(name, str) or name not in kinds:
+        raise ValueError(f"{key}.{field} = {shown(name)} is not one of: {', '.join(map(repr, kinds))}")
+    foreign = ignored_keys({key: table}) if key == "solver" else []
+    return kinds[name], {**{own: value for own, value in table.items() if own not in foreign}, field: name}
 
 
 def _whole_numbers(value: Any) -> Any:
@@ -94,24 +126,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     return value if value is msgspec.NODEFAULT else msgspec.to_builtins(value)
-
-
-def _solver(table: Any, source: str) -> SolverConfig:
-    """The `[solver]` table of the algorithm it names; keys of other algorithms are left out (`ignored_keys`)."""
-    if not isinstance(table, Mapping):
-        raise ValueError(f"{source}: solver = {table!r}: expected a table")
-    name = table.get("algorithm", DEFAULT_ALGORITHM)
-    if not isinstance(name, str) or name not in OPTIONS:
-        raise ValueError(f"{source}: solver.algorithm = {shown(name)} is not one of: {', '.join(map(repr, OPTIONS))}")
-    options = OPTIONS[name]
-    foreign = set(ignored_keys({"solver": table}))
-    own = {key: value for key, value in table.items() if key not in foreign}
-    try:
-        return msgspec.convert({**own, "algorithm": name}, options)
-    except msgspec.ValidationError as error:
-        raise ValueError(f"{source}: {_explain(str(error), {'solver': own}, 'solver', options)}") from None
-    except (OverflowError, RecursionError) as error:
-        raise ValueError(f"{source}: a number is too large, or lists are nested too deep: {error}") from None
 
 
 def ignored_keys(document: Mapping[str, Any]) -> list[str]:
@@ -141,64 +155,40 @@ def changed_keys(table: msgspec.Struct) -> dict[str, Any]:
     return document
 
 
-def _explain(message: str, document: Mapping[str, Any], table: str = "", options: Any = Config) -> str:
+def _explain(message: str, table: Any, name: str, kind: Any) -> str:
     """Turn msgspec's message into one with the key's dotted path, its value and what is allowed.
 
-    table, options  what was converted: a table of the document, and the struct for it; else all of it
+    table, name, kind  what was converted: a table of the document, its name, and the struct for it
     """
     text, _, where = message.partition(" - at `$")
     inside = [step for step in where.rstrip("`").replace("[", ".[").split(".") if step]
-    steps = [table, *inside] if table else inside
-    value: Any = document[table] if table else document
-    kind: Any = options
+    value = table
     for step in inside:
         if step.startswith("["):
             value = value[int(step[1:-1])] if step[1:-1].isdigit() and isinstance(value, list) else value
         else:
             value = value.get(step) if isinstance(value, Mapping) else None
-            kind = _field_type(kind, step, document)
-    key = ".".join(steps).replace(".[", "[") or "the top level"
+            kind = _fields(kind).get(step)
+    key = ".".join([name, *inside]).replace(".[", "[")
     if "unknown field" in text:
         unknown = text.split("`")[1]
-        fields = _fields(kind, document)
-        return f"unknown key {shown(unknown)} in {key}; allowed: {', '.join(sorted(fields)) or 'none'}"
+        return f"unknown key {shown(unknown)} in {key}; allowed: {', '.join(sorted(_fields(kind))) or 'none'}"
     if "Invalid enum value" in text or "Invalid value" in text:
-        names = _choices(kind)
-        return f"{key} = {shown(value)} is not one of: {', '.join(map(repr, names))}"
+        return f"{key} = {shown(value)} is not one of: {', '.join(map(repr, getattr(kind, '__args__', ())))}"
     if "missing required field" in text:
         return f"{key} needs the key {text.split('`')[1]!r}"
     return f"{key} = {shown(value)}: {text[0].lower()}{text[1:].replace('`', '')}"
 
 
-def _game_class(document: Mapping[str, Any]) -> Any:
-    """The struct that a document's `game.name` chooses, if any."""
-    table = document.get("game")
-    name = table.get("name") if isinstance(table, Mapping) else None
-    return next((c for c in GameConfig.__args__ if c.__struct_config__.tag == name), None)
-
-
-def _fields(kind: Any, document: Mapping[str, Any]) -> dict[str, Any]:
-    """Field types of a struct (the chosen game's where the type is the union of games)."""
-    if kind == GameConfig:
-        kind = _game_class(document)
+def _fields(kind: Any) -> dict[str, Any]:
+    """Field types of a struct, or of the one in a union."""
     kinds = [k for k in (kind, *getattr(kind, "__args__", ())) if hasattr(k, "__struct_fields__")]
     if not kinds:
         return {}
     fields = {field.encode_name: field.type for field in msgspec.structs.fields(kinds[0])}
     if kinds[0].__struct_config__.tag is not None:
-        fields["name"] = str
+        fields[str(kinds[0].__struct_config__.tag_field)] = str
     return fields
-
-
-def _field_type(kind: Any, step: str, document: Mapping[str, Any]) -> Any:
-    return _fields(kind, document).get(step)
-
-
-def _choices(kind: Any) -> list[Any]:
-    """What a key may be: the values of a `Literal`, or the names of the games."""
-    if kind is None or kind == GameConfig:  # game.name itself is wrong: no struct is chosen yet
-        return [c.__struct_config__.tag for c in GameConfig.__args__]
-    return list(getattr(kind, "__args__", ()))
 
 
 def _problems(config: Config) -> list[str]:

@@ -9,7 +9,6 @@ from mccfr.config import Config
 from mccfr.forecast import Forecast
 from mccfr.games.game import Game
 from mccfr.games.histories import count_histories
-from mccfr.games.holdem_deck import LISTED_BYTES, HoldemDeck
 from mccfr.solvers.configured import configured_game
 from mccfr.solvers.registry import algorithm_of
 from mccfr.tables import TableLayout
@@ -40,7 +39,7 @@ def planned_layout(config: Config, game: Game) -> TableLayout:
 def strategy_bytes(game: Game, method: str) -> int:
     """Memory that an evaluation needs: the strategy measured, and what it is played against, or all boards."""
     cells = int((game.buckets * (game.tree.row_slots + game.tree.row_count)).sum())
-    listed = LISTED_BYTES if method == "exact" and isinstance(game.cards, HoldemDeck) and game.cards.can_list else 0
+    listed = game.cards.listing_bytes if method == "exact" else 0
     return 8 * cells * (2 if method == "head-to-head" else 1) + listed
 
 
@@ -48,11 +47,6 @@ def evaluation_bytes(config: Config, game: Game, layout: TableLayout) -> int:
     """Memory that an evaluation needs: its strategies, and a table of a snapshot where those make the average."""
     largest = max((spec.nbytes for spec in layout.specs), default=0)
     return strategy_bytes(game, config.evaluation.method) + (largest if config.tables.snapshot_nodes else 0)
-
-
-def bucket_table_bytes(game: Game) -> int:
-    """Memory of the bucket tables that all processes of a run share; 0 in games that list their hands."""
-    return game.cards.layout.length_bytes if isinstance(game.cards, HoldemDeck) else 0
 
 
 def make_plan(config: Config, base: Path) -> dict[str, Any]:
@@ -97,7 +91,7 @@ def _memory(config: Config, game: Game, layout: TableLayout) -> dict[str, int]:
     strategies = evaluation_bytes(config, game, layout) if asked else 0
     least = tables + beside_bytes(config, game)
     return {
-        "bucket_table_bytes": bucket_table_bytes(game),
+        "bucket_table_bytes": game.cards.shared_bytes,
         "copy_bytes": copy,
         "evaluation_bytes": strategies,
         "least_memory_bytes": least,
@@ -136,7 +130,7 @@ def _nodes(config: Config, expected: Forecast | None) -> int | None:
 
 def beside_bytes(config: Config, game: Game) -> int:
     """Memory that a run cannot do without beside its live tables: bucket tables and processes."""
-    return bucket_table_bytes(game) + _processes(config) * _PROCESS_BYTES
+    return game.cards.shared_bytes + _processes(config) * _PROCESS_BYTES
 
 
 def checkpoints_kept(config: Config, game: Game) -> int:

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from mccfr.hands import hand_bucket, hand_buckets, street_name
 from mccfr.lines import find_decision, line_text, put_in_chips, to_chips
 from mccfr.policy.source import PolicySource
 
@@ -26,24 +25,24 @@ def query(source: PolicySource, line: str, hand: str | None = None, board: str |
     tree, cards = game.tree, game.cards
     node = find_decision(tree, line)
     street, player = divmod(int(tree.arrays.block[node]), 2)
-    chips = [None] * int(tree.arrays.count[node]) if cards is None else [_whole(n) for n in to_chips(tree, node)]
+    chips = [None] * int(tree.arrays.count[node]) if not cards.dealt else [_whole(n) for n in to_chips(tree, node)]
     actions: list[dict[str, Any]] = [
         {"action": tree.label[child], "to_chips": to} for child, to in zip(tree.children(node), chips, strict=True)
     ]
     answer = {
         "line": line_text(tree, node),
-        "street": street_name(game, street),
+        "street": game.street_name(street),
         "player": player,
-        "pot_chips": None if cards is None else _whole(sum(put_in_chips(tree, node))),
+        "pot_chips": None if not cards.dealt else _whole(sum(put_in_chips(tree, node))),
         "actions": actions,
     }
-    if cards is None:
+    if not cards.dealt:
         if hand or board:
             raise ValueError(f"game {game.name!r} has no cards: leave hand and board out")
         return {**answer, **_fill(actions, source, node, 0)}
     if hand:
-        return {**answer, **_fill(actions, source, node, hand_bucket(cards, street, player, hand, board))}
-    buckets = hand_buckets(cards, street, player, board)
+        return {**answer, **_fill(actions, source, node, cards.hand_bucket(street, player, hand, board))}
+    buckets = cards.hand_buckets(street, player, board)
     return {
         **answer,
         "hands": {name: source.probabilities(node, bucket).tolist() for name, bucket in buckets.items()},

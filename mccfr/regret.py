@@ -10,7 +10,7 @@ from math import exp
 import numpy as np
 
 from abstraction.jit import intrinsic, njit
-from mccfr.rounding import lane_bits, rounded
+from mccfr.rounding import added, lane_bits, rounded
 
 _LANES = 8
 _SHORT_GAP = 16  # period ends whose factors are multiplied one by one
@@ -144,14 +144,19 @@ def choose(weights, place, actions, u, even=False):
 
 @njit
 def add(sums, start, actions, sigma, place, weight, keep, word):
-    """sums[start:start+actions] = keep · sums[...] + weight · sigma[place:...], in place; computed in float64.
+    """sums[start:start+actions] = keep · sums[...] + weight · sigma[place:...], in place, float32 sums rounded.
 
-    keep  float64  1, or the discount of what is there
+    keep  float64  1, or the discount of what is there: then all is computed in float64
     word  uint64   random bits by which float32 sums are rounded (`mccfr.rounding`); float64 ones take no notice
     """
+    factor = as_element(sums, weight)
     for a in range(actions):
-        total = keep * np.float64(sums[start + a]) + weight * np.float64(sigma[place + a])
-        sums[start + a] = rounded(sums, total, lane_bits(word, a))
+        if keep == 1:
+            addend = factor * as_element(sums, sigma[place + a])
+            sums[start + a] = added(sums, sums[start + a], addend, lane_bits(word, a))
+        else:
+            total = keep * np.float64(sums[start + a]) + weight * np.float64(sigma[place + a])
+            sums[start + a] = rounded(sums, total, lane_bits(word, a))
 
 
 @njit

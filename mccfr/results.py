@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mccfr.cards.deck import WholeDeck
 from mccfr.config_file import to_document
 from mccfr.evaluation.head_to_head import Side
 from mccfr.evaluation.record import check_method, exact_record, head_to_head_record
 from mccfr.export import export
 from mccfr.games.game import Game
-from mccfr.games.holdem_deck import HoldemDeck
 from mccfr.policy import Policy, is_policy
 from mccfr.strategy import Strategy, pure_strategy, uniform_strategy
-from mccfr.training.averages import checkpoint_average
+from mccfr.training.averages import checkpoint_average, stored_average
 from mccfr.training.rundir import CHECKPOINTS, Run, is_run, open_run
 from mccfr.training.state import state_problem
 from storage.checkpoint import Checkpoint, checkpoint_path, is_checkpoint, list_checkpoints, open_checkpoint
@@ -75,7 +75,7 @@ def open_target(target: Path, number: int | None = None, abstraction: Path | Non
         counts = {key: checkpoint.state[key] for key in ("nodes_touched", "iterations")}
         counts |= {"checkpoint": checkpoint.number}
         hashes = None if origin is None else origin.content_hashes()
-        return Target(game, checkpoint_strategy(run, game, checkpoint), counts, hashes)
+        return Target(game, stored_average(game, run.config, checkpoint), counts, hashes)
     if is_policy(target):
         if abstraction is not None:
             raise ValueError(f"{target} is a policy, which holds its own bucket tables: leave --abstraction out")
@@ -137,8 +137,8 @@ def _shares_tables(one: Target, other: Target) -> bool:
     """Whether the bucket tables of two runs are the same, for games that deal the same boards."""
     decks = one.game.cards, other.game.cards
     return (
-        isinstance(decks[0], HoldemDeck)
-        and isinstance(decks[1], HoldemDeck)
+        isinstance(decks[0], WholeDeck)
+        and isinstance(decks[1], WholeDeck)
         and one.abstraction is not None
         and one.abstraction == other.abstraction
         and decks[0].board_cards == decks[1].board_cards
@@ -148,6 +148,7 @@ def _shares_tables(one: Target, other: Target) -> bool:
 def export_run(run: Run, game: Game, out: Path, form: str, quantise: str, number: int | None) -> Path:
     """Export the average strategy of a run's checkpoint to `out`; returns what was written."""
     checkpoint, abstraction = find_checkpoint(run, number), run.abstraction()
+    strategy = (stored_average if form == "policy" else checkpoint_average)(game, run.config, checkpoint)
     tables = read_tables(checkpoint) if form in ("zarr", "hdf5") else {}
     provenance = {
         "run_identity": run.manifest["identity"],
@@ -159,7 +160,7 @@ def export_run(run: Run, game: Game, out: Path, form: str, quantise: str, number
     export(
         game,
         to_document(run.config)["game"],
-        checkpoint_strategy(run, game, checkpoint),
+        strategy,
         tables,
         checkpoint.specs,
         out,

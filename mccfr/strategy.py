@@ -122,6 +122,28 @@ def _normalise(sums, starts, probability, weight):
                 probability[bucket, slot] = sums[bucket, slot] / total if total > 0.0 else 1.0 / (stop - first)
 
 
+def average_block(
+    game: Game, block: int, tables: Mapping[str, npt.NDArray[np.generic]], discount: Discount | None = None
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Probabilities [buckets, slots] and weights [buckets, rows] of one block; otherwise as `average_strategy`."""
+    starts, buckets = row_starts(game, block), int(game.buckets[block])
+    probability, weight = np.zeros((buckets, int(starts[-1]))), np.zeros((buckets, len(starts) - 1))
+    if len(starts) > 1:
+        sums = np.asarray(tables[table_name("strategy_sum", block)])
+        check_sums(sums, block)
+        _normalise(np.ascontiguousarray(sums), starts, probability, weight)
+        stamps = tables.get(table_name("strategy_sum_stamp", block))
+        if stamps is not None and discount is not None:
+            weight *= np.exp(discount.sum_factors[1, discount.ends] - discount.sum_factors[1, stamps.astype(np.int64)])
+    return probability, weight
+
+
+def check_sums(sums: npt.NDArray[Any], block: int) -> None:
+    """Raise `ValueError` where a strategy sum is negative or not finite: no run writes such a table."""
+    if sums.size and not (sums.min() >= 0 and np.isfinite(sums.max())):
+        raise ValueError(f"{table_name('strategy_sum', block)} holds a negative or infinite sum")
+
+
 def average_strategy(
     game: Game, tables: Mapping[str, npt.NDArray[np.generic]], discount: Discount | None = None
 ) -> Strategy:
@@ -132,21 +154,8 @@ def average_strategy(
 
     Raises `ValueError` where a sum is negative or not finite: no run writes such a table.
     """
-    probability, weight = [], []
-    for block in range(2 * game.tree.streets):
-        starts, buckets = row_starts(game, block), int(game.buckets[block])
-        p, w = np.zeros((buckets, int(starts[-1]))), np.zeros((buckets, len(starts) - 1))
-        if len(starts) > 1:
-            sums = np.asarray(tables[table_name("strategy_sum", block)])
-            if not np.all(sums >= 0) or not np.all(np.isfinite(sums)):
-                raise ValueError(f"{table_name('strategy_sum', block)} holds a negative or infinite sum")
-            _normalise(np.ascontiguousarray(sums), starts, p, w)
-            stamps = tables.get(table_name("strategy_sum_stamp", block))
-            if stamps is not None and discount is not None:
-                w *= np.exp(discount.sum_factors[1, discount.ends] - discount.sum_factors[1, stamps.astype(np.int64)])
-        probability.append(p)
-        weight.append(w)
-    return Strategy(tuple(probability), tuple(weight))
+    made = [average_block(game, block, tables, discount) for block in range(2 * game.tree.streets)]
+    return Strategy(tuple(probability for probability, _ in made), tuple(weight for _, weight in made))
 
 
 def tabulate(game: Game, choose: Callable[[int, int], npt.ArrayLike]) -> Strategy:
@@ -167,22 +176,26 @@ def pure_strategy(game: Game, action: str) -> Strategy:
 
     Where limping is off the button may not call first, and raises by the smallest size.
     """
-    blocks = range(2 * game.tree.streets)
-    probability = [np.zeros((int(game.buckets[b]), int(game.tree.row_slots[b]))) for b in blocks]
-    weight = [np.ones((int(game.buckets[b]), int(game.tree.row_count[b]))) for b in blocks]
+    rows = [np.zeros(int(slots)) for slots in game.tree.row_slots]
     arrays = game.tree.arrays
     for node in game.tree.decisions.tolist():
         labels = [game.tree.label[child] for child in game.tree.children(node)]
         instead = next((k for k, label in enumerate(labels) if label != "f"), 0)
         chosen = labels.index(action) if action in labels else instead
-        probability[int(arrays.block[node])][:, int(arrays.slot[node]) + chosen] = 1
-    return Strategy(tuple(probability), tuple(weight))
+        rows[int(arrays.block[node])][int(arrays.slot[node]) + chosen] = 1
+    return _alike(game, rows, 1.0)
 
 
 def uniform_strategy(game: Game) -> Strategy:
     """Every action alike at every infoset."""
-    blocks = range(2 * game.tree.streets)
-    empty = {
-        table_name("strategy_sum", b): np.zeros((int(game.buckets[b]), int(game.tree.row_slots[b]))) for b in blocks
-    }
-    return average_strategy(game, empty)
+    counts = [np.diff(row_starts(game, block)) for block in range(2 * game.tree.streets)]
+    return _alike(game, [np.repeat(1.0 / count, count) for count in counts], 0.0)
+
+
+def _alike(game: Game, rows: Sequence[npt.NDArray[np.float64]], weight: float) -> Strategy:
+    """A strategy that every bucket has alike: rows [slots] of each block, in memory once; its arrays are read-only."""
+    shapes = list(zip(game.buckets.tolist(), game.tree.row_count.tolist(), strict=True))
+    return Strategy(
+        tuple(np.broadcast_to(row, (buckets, len(row))) for row, (buckets, _) in zip(rows, shapes, strict=True)),
+        tuple(np.broadcast_to(np.float64(weight), shape) for shape in shapes),
+    )

@@ -7,8 +7,10 @@ from typing import NamedTuple
 import naive
 import numpy as np
 
+from mccfr.cards.deals import Deals, draw_deals, new_deals, no_deal_arrays
+from mccfr.cards.listed import deal_arrays
+from mccfr.cards.nothing import NO_CARDS
 from mccfr.config import KuhnGame, LeducGame
-from mccfr.deal import Deals, deal_arrays, draw_deals, new_deals, no_deal_arrays
 from mccfr.discount import Schedule
 from mccfr.games.game import Game
 from mccfr.games.poker import kuhn, leduc
@@ -73,7 +75,7 @@ class Trainer:
         else:
             self.scratch = (new_path(len(game.tree.arrays.kind), most, blocks, regret_dtype), epsilon)
         self.rng = new_stream(seed, 0)
-        self.deal_arrays = no_deal_arrays() if game.cards is None else deal_arrays(game.cards)
+        self.deal_arrays = deal_arrays(game.cards) if game.cards.dealt else no_deal_arrays()
         self.deals, self.deal_state = new_deals(batch, streets), np.zeros(4, np.uint64)
         self.iterations, self.nodes, self.discount = 0, 0, None
 
@@ -314,7 +316,7 @@ def with_chance_in_tree(game: Game) -> Game:
         game.tree.row_slots * game.buckets,
         game.tree.row_count * game.buckets,
     )
-    return Game(f"{game.name} with chance in the tree", tree, None, game.offset_chips, pot_chips=game.pot_chips)
+    return Game(f"{game.name} with chance in the tree", tree, NO_CARDS, game.offset_chips, pot_chips=game.pot_chips)
 
 
 def strategy_beside(game: Game, in_tree: Strategy) -> Strategy:

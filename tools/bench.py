@@ -23,7 +23,7 @@ from bench_vector import vector
 
 from mccfr.config import Config
 from mccfr.config_file import config_from
-from mccfr.games.build import build_game
+from mccfr.games.catalogue import build_game
 from mccfr.plan import planned_layout
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.solver import Solver

@@ -28,8 +28,8 @@ from abstraction.histograms import DEFAULT_BINS, cumulative, equity_histograms
 from abstraction.lookup import HOLDEM, bucket_tables, fill_buckets, fill_results
 from abstraction.ochs import ochs_features, opponent_clusters
 from abstraction.strength import preflop_strengths, river_strengths
-from mccfr.deal import new_deals
-from mccfr.holdem_deal import draw_cards, draw_holdem_deals, holdem_deal_arrays
+from mccfr.cards.deals import new_deals
+from mccfr.cards.deck_deals import draw_cards, draw_holdem_deals, holdem_deal_arrays
 
 ROOT = Path(__file__).resolve().parent.parent
 PROTOTYPE_SECONDS = {"river strengths": 1.4, "flop histograms": 3.6, "turn histograms": 1.8}

@@ -23,8 +23,8 @@ import numpy.typing as npt
 import rich_click as click
 
 from abstraction.jit import njit
+from mccfr.cards.deals import Deals, new_deals
 from mccfr.config import Menu
-from mccfr.deal import Deals, new_deals
 from mccfr.discount import Schedule
 from mccfr.games.betting import BettingRules, build_tree
 from mccfr.games.menu import menu_targets

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 import rich_click as click
 
+from mccfr.cards.deals import NO_BUCKET
+from mccfr.cards.listed import ListedCards
 from mccfr.config import Config
 from mccfr.config_file import config_from
-from mccfr.deal import NO_BUCKET, CardModel
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.games.build import build_game
+from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
 from mccfr.plan import planned_layout
 from mccfr.solvers.registry import algorithm_of
@@ -55,7 +56,7 @@ def share_hands(game: Game, count: int) -> Game:
     are equal parts of the ranks, the same on every board of a street.
     """
     cards = game.cards
-    assert isinstance(cards, CardModel)
+    assert isinstance(cards, ListedCards)
     place = np.argsort(np.argsort(cards.strength, axis=1, kind="stable"), axis=1).astype(np.float64)
     buckets, rivers = [], np.arange(len(cards.board_cards[-1]))
     for street, lossless in enumerate(cards.bucket):

@@ -23,7 +23,7 @@ from mccfr.config import HoldemSubgame
 from mccfr.fullwidth.street_walk import Traversal, ascend, descend, terminals
 from mccfr.fullwidth.variants import PRESETS, variant
 from mccfr.fullwidth.vector_cfr import DTYPES, VectorCfr, memory
-from mccfr.games.build import build_game
+from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from abstraction.compiling import working_seconds
 from mccfr.fullwidth import histories
 from mccfr.games.game import Game
-from mccfr.games.holdem_deck import HoldemDeck
 from mccfr.strategy import Strategy
 from mccfr.vector import best_response
 
@@ -35,12 +34,10 @@ def evaluate_exact(game: Game, strategy: Strategy) -> Evaluation:
     `ValueError` for whole hold'em that goes on after the flop.
     """
     start = working_seconds()
-    if isinstance(game.cards, HoldemDeck):
-        game = replace(game, cards=game.cards.listed())
-    if game.cards is None:
-        value, best = _by_histories(game, strategy)
+    if game.cards.dealt:
+        value, best = _over_public_tree(replace(game, cards=game.cards.listed()), strategy)
     else:
-        value, best = _over_public_tree(game, strategy)
+        value, best = _by_histories(game, strategy)
     exploitability = (best[0] + best[1]) / 2
     big_blind, offset = game.big_blind_chips, game.offset_chips
     return Evaluation(

@@ -32,7 +32,7 @@ from mccfr.rng import EVALUATION
 from mccfr.strategy import Rows, RowSource, row_starts
 from mccfr.vector.board_rows import pass_reach
 from mccfr.vector.range_lanes import LANES, Lanes, add_product_lanes, fill_lanes, joint_reach, lane_rows, new_lanes
-from mccfr.vector.sampled_board import BoardSource, SampledBoard, deck_size, most_hands, seated
+from mccfr.vector.sampled_board import BoardSource, SampledBoard, seated
 from mccfr.vector.sampled_traversal import NOWHERE
 from mccfr.vector.street_trees import AT_DECISION, AT_EXIT, AT_FOLD, AT_SHOWDOWN, StreetTrees, street_trees
 
@@ -291,7 +291,7 @@ def head_to_head(
     played = boards if listed is None else min(boards, listed)
     trees = street_trees(one.game.tree)
     spans, width = _row_spans(one.game, trees)
-    scratch = _new_scratch(trees, width, most_hands(one.game), deck_size(one.game))
+    scratch = _new_scratch(trees, width, one.game.cards.most_hands, one.game.cards.deck_size)
     rows = [_near_rows(side) for side in (one, other)]
     starts = [row_starts(one.game, block) for block in range(len(rows[0]))]
     seatings = [_seated_tables(rows[first], rows[1 - first], starts) for first in range(_SEATINGS)]
@@ -313,8 +313,12 @@ def _check_strategy(side: Side) -> None:
     game = side.game
     shapes = [(int(buckets), int(slots)) for buckets, slots in zip(game.buckets, game.tree.row_slots, strict=True)]
     blocks = [side.strategy.rows(block) for block in range(side.strategy.blocks)]
-    found = [(len(rows.cells), min(rows.cells.shape[1], shape[1])) for rows, shape in zip(blocks, shapes, strict=False)]
-    if len(blocks) != len(shapes) or found != shapes:
+    found = [rows.cells.shape for rows in blocks]
+    padded = [
+        (shape[0], max(shape[1], width)) if rows.sums else shape
+        for rows, shape, (_, width) in zip(blocks, shapes, found, strict=False)
+    ]
+    if len(blocks) != len(shapes) or found != padded:
         raise ValueError(
             f"a strategy with tables [bucket, slot] of {found} is none of {game.name}: {shapes} are needed; a strategy "
             "goes with the game it was made for"

@@ -6,7 +6,6 @@ from abstraction.compiling import working_seconds
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.evaluation.head_to_head import Side, head_to_head
 from mccfr.games.game import Game
-from mccfr.games.holdem_deck import HoldemDeck
 from mccfr.strategy import Strategy
 
 METHODS = ("exact", "head-to-head")
@@ -16,9 +15,9 @@ def check_method(game: Game, method: str) -> None:
     """Raise `ValueError` where a game cannot be evaluated by a method, or there is no such method."""
     if method not in METHODS:
         raise ValueError(f"evaluation method {method!r} is not one of: {', '.join(METHODS)}")
-    if method == "exact" and isinstance(game.cards, HoldemDeck) and not game.cards.can_list:
+    if method == "exact" and game.cards.dealt and not game.cards.can_list:
         raise ValueError(f"{game.name} is too large for exact exploitability: use the method head-to-head")
-    if method == "head-to-head" and game.cards is None:
+    if method == "head-to-head" and not game.cards.dealt:
         raise ValueError(f"{game.name} deals no cards beside its tree: use the method exact")
 
 

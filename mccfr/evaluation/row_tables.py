@@ -34,7 +34,7 @@ class RowTables(NamedTuple):
     weight  B × [buckets · rows] float32  of shares: 0 where a row is uniform
     starts  B × [rows+1] int64          first slot of each row, and the end of the last
     form    [B] int64                   PROBABILITIES, ... SUMS_64
-    step    [B, 2] int64                cells from a bucket to the next, and from a slot to the next; one of them is 1
+    step    [B, 2] int64                cells from a bucket to the next, and from a slot to the next: either is 1
     """
 
     cells: tuple[npt.NDArray[np.uint8], ...]
@@ -172,6 +172,8 @@ def _flat(table: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], tuple[int, int]]:
     """The cells of a table [bucket, slot] in one row, and the steps between buckets and between slots."""
     if table.flags.c_contiguous:
         return table.reshape(-1), (table.shape[1], 1)
+    if table.strides[0] == 0:  # every bucket plays alike
+        return np.ascontiguousarray(table[0]), (0, 1)
     if table.T.flags.c_contiguous:
         return table.T.reshape(-1), (1, table.shape[0])
     return np.ascontiguousarray(table).reshape(-1), (table.shape[1], 1)

@@ -24,7 +24,7 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from mccfr.config import Config, EvaluationConfig, RunSettings
+from mccfr.config import GAMES, Config, EvaluationConfig, RunSettings
 from mccfr.config_file import config_from, ignored_keys, parse_override
 from mccfr.solvers.registry import algorithm_of
 
@@ -42,7 +42,7 @@ _SMALLEST_SECONDS = 0.1
 _SECONDS_APART = 1.1  # ratio of neighbouring points in seconds: closer ones could not be told apart
 _MOST_POINTS = 1000
 _FIRST_SHARE = {"nodes": 1e-3, "seconds": 1e-2}  # of `last`: where curves begin unless told
-_FILES = (("game", "file"), ("abstraction", "path"), ("abstraction", "recipe"))
+_FILES = (("abstraction", "path"), ("abstraction", "recipe"))
 
 Document = dict[str, Any]
 
@@ -163,7 +163,9 @@ def _nested(override: str) -> Document:
 
 def _with_whole_paths(document: Document, folder: Path) -> Document:
     """The document with the files it names made independent of the directory they were relative to."""
-    for table, key in _FILES:
+    game = document.get("game")
+    kind = GAMES.get(str(game.get("name"))) if isinstance(game, Mapping) else None
+    for table, key in (*_FILES, *(("game", key) for key in (kind.file_keys if kind else ()))):
         name = document.get(table, {}).get(key) if isinstance(document.get(table), Mapping) else None
         if isinstance(name, str):
             document = merged(document, {table: {key: str((folder / name).resolve())}})

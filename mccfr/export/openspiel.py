@@ -23,7 +23,7 @@ from typing import Any
 
 import msgspec
 
-from mccfr.config import GameConfig, GoofspielGame, KuhnGame, LeducGame, OpenSpielGame, PokerGame
+from mccfr.config import GAMES, GoofspielGame, KuhnGame, LeducGame, OpenSpielGame, PokerGame
 from mccfr.export.openspiel_walk import Walk
 from mccfr.policy.source import PolicySource
 from storage import durable
@@ -47,7 +47,7 @@ class Translation:
 
 def translation(document: Mapping[str, Any]) -> Translation:
     """OpenSpiel's version of the game of a `[game]` table; `ValueError` where OpenSpiel has none."""
-    config = msgspec.convert(document, GameConfig)
+    config = msgspec.convert(document, GAMES[document["name"]])
     match config:
         case KuhnGame():
             return Translation("kuhn_poker()", lambda label, faced: int(label == "b" or (label == "c" and faced)))

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from mccfr.deal import CardModel
+from mccfr.cards.listed import ListedCards
 from mccfr.lines import line_text
 from mccfr.policy.source import PolicySource
 from mccfr.tree import CHANCE, DECISION
@@ -26,8 +26,8 @@ class Walk:
     ) -> None:
         self._source, self._game = source, game
         self._action, self._payoff_scale = action, payoff_scale
-        cards = source.game.card_model
-        self._deals = None if cards is None else _Deals(cards)
+        cards = source.game.cards
+        self._deals = _Deals(cards.listed()) if cards.dealt else None
 
     def policy(self) -> dict[str, dict[str, float]]:
         """{information state string: {action id: probability}} of every state where a player acts.
@@ -119,7 +119,7 @@ def _key(game: Any, state: Any) -> str:
 class _Deals:
     """Cards in OpenSpiel's order of dealing (player 0's hand, player 1's hand, the board) as indices of ours."""
 
-    def __init__(self, cards: CardModel) -> None:
+    def __init__(self, cards: ListedCards) -> None:
         self._cards = cards
         self._hole = int((cards.hand_cards[0] >= 0).sum())
         self._hand = {frozenset(hand[: self._hole]): index for index, hand in enumerate(cards.hand_cards.tolist())}

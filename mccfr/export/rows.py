@@ -8,12 +8,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from abstraction.boards import PREFLOP_CLASSES
-from mccfr.deal import NO_BUCKET
-from mccfr.games.holdem_deck import HoldemDeck
-from mccfr.hands import board_text, card_names
 from mccfr.lines import line_text
 from mccfr.policy.source import PolicySource
 from storage import durable
@@ -35,7 +29,8 @@ def strategy_rows(source: PolicySource) -> Iterator[Row]:
     `street` counts from 0 at the root.
     """
     game, tree = source.game, source.game.tree
-    arrays, texts = tree.arrays, _infoset_texts(source)
+    arrays, cards = tree.arrays, game.cards
+    texts = [cards.bucket_texts(*divmod(block, 2)) for block in range(2 * tree.streets)]
     seen: set[tuple[int, int]] = set()
     for node in tree.decisions.tolist():
         block, row = int(arrays.block[node]), int(arrays.row[node])
@@ -44,43 +39,11 @@ def strategy_rows(source: PolicySource) -> Iterator[Row]:
         seen.add((block, row))
         street, player = divmod(block, 2)
         line, labels = line_text(tree, node), [tree.label[child] for child in tree.children(node)]
-        name = tree.infoset_names[player][row] if tree.infoset_names is not None and game.cards is None else ""
+        name = tree.infoset_names[player][row] if tree.infoset_names is not None and not cards.dealt else ""
         for bucket, hand, board in texts[block]:
             weight = source.weight(node, bucket)
             for label, probability in zip(labels, source.probabilities(node, bucket).tolist(), strict=True):
                 yield line, street, player, hand, board, label, probability, weight, name
-
-
-def _infoset_texts(source: PolicySource) -> list[list[tuple[int, str, str]]]:
-    """For each block, (bucket, hand, board) of every bucket that can occur, in order of buckets."""
-    cards, blocks = source.game.cards, 2 * source.game.tree.streets
-    if cards is None:
-        return [[(0, "", "")]] * blocks
-    if isinstance(cards, HoldemDeck):
-        return [_deck_texts(cards, block // 2) for block in range(blocks)]
-    names = card_names(cards)
-    texts = []
-    for block in range(blocks):
-        street, player = divmod(block, 2)
-        bucket = np.where(cards.reach[player] > 0, cards.bucket[street][player], NO_BUCKET)
-        found, first = np.unique(bucket, return_index=True)
-        places = [divmod(int(place), bucket.shape[1]) for place in first]
-        texts.append(
-            [
-                (number, cards.hand_names[hand], board_text(cards, street, board, names))
-                for number, (board, hand) in zip(found.tolist(), places, strict=True)
-                if number != NO_BUCKET
-            ]
-        )
-    return texts
-
-
-def _deck_texts(deck: HoldemDeck, street: int) -> list[tuple[int, str, str]]:
-    """Buckets of whole hold'em: a class of hole cards where each has its own, else the bucket's number."""
-    count = int(deck.buckets[street, 0])
-    if deck.cards_on(street) or count != PREFLOP_CLASSES:
-        return [(bucket, f"bucket {bucket}", "") for bucket in range(count)]
-    return sorted((bucket, hand, "") for hand, bucket in deck.hand_buckets(street, None).items())
 
 
 def write_csv(out: Path, source: PolicySource) -> None:

@@ -75,7 +75,7 @@ def _best_total(starts, above, booked, sign):
 
 def _by_player(game: Game, strategy: Strategy) -> npt.NDArray[np.float64]:
     """[2, S] float64 probabilities by player and slot, S the larger number of slots; `ValueError` for other games."""
-    if game.cards is not None:
+    if game.cards.dealt:
         raise ValueError(f"{game.name} deals cards beside its tree; only games with every history in the tree fit here")
     sigma = np.zeros((2, int(game.tree.row_slots.max(initial=0))))
     for player in range(2):

@@ -78,7 +78,7 @@ def sequence_form(game: Game) -> tuple[tuple[Sequences, Sequences], npt.NDArray[
 
     Raises `ValueError` for a game with cards beside its tree, and where a player lacks perfect recall.
     """
-    if game.cards is not None:
+    if game.cards.dealt:
         raise ValueError(
             f"{game.name} deals cards beside its tree; only games with every history in the tree fit here: expand it"
         )

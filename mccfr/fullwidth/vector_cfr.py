@@ -112,8 +112,8 @@ class _Prepared:
 
     def __init__(self, game: Game, dtype: str) -> None:
         self.public = public = prepare(game)
-        assert game.card_model is not None  # `prepare` has seen to it
-        self.dtype, copies = dtype, board_copies(game.card_model)
+        cards = game.cards.listed()
+        self.dtype, copies = dtype, board_copies(cards)
         ranges = make_ranges(public.arrays.hands, _NOISE[dtype])
         # A power of two keeps weights exact, and float32 far from its limits.
         scale = 2.0 ** -np.floor(np.log2(public.reach.max(axis=1, keepdims=True)))
@@ -128,7 +128,7 @@ class _Prepared:
             _tasks(public),
             copies,
         )
-        self.boards = np.array([len(boards) for boards in game.card_model.board_cards])
+        self.boards = np.array([len(boards) for boards in cards.board_cards])
         self.starts = [row_starts(game, block) for block in range(2 * public.streets)]
         self.row_each = _row_each(ranges, self.boards)
 

@@ -7,7 +7,8 @@ import numpy.typing as npt
 
 from abstraction.boards import STREET_CARDS, board_tables, locate_board
 from abstraction.buckets import Abstraction
-from mccfr.deal import NO_BUCKET, CardModel
+from mccfr.cards.deals import NO_BUCKET
+from mccfr.cards.listed import ListedCards
 from mccfr.games.game import Game
 
 _STREET_OF = {cards: street for street, cards in STREET_CARDS.items()}
@@ -20,7 +21,7 @@ def bucketed(game: Game, abstraction: Abstraction) -> Game:
     that its owner may hold are left out, so numbers here are not those of the abstraction.  Raises `ValueError` for a
     game without 52 cards and two hole cards.
     """
-    if not isinstance(game.cards, CardModel) or not game.name.startswith("holdem"):
+    if not isinstance(game.cards, ListedCards) or not game.is_holdem:
         raise ValueError(f"[abstraction] is for hold'em games, and game.name = {game.name!r}: leave the table out")
     cards = game.cards
     bucket, counts = [], []
@@ -32,7 +33,7 @@ def bucketed(game: Game, abstraction: Abstraction) -> Game:
             numbers[player][live] = np.unique(shared[live], return_inverse=True)[1]
         bucket.append(numbers)
         counts.append(numbers.max(axis=(1, 2)) + 1)
-    model: CardModel = replace(cards, bucket=bucket, buckets=np.array(counts, np.int64))
+    model: ListedCards = replace(cards, bucket=bucket, buckets=np.array(counts, np.int64))
     return replace(game, cards=model)
 
 

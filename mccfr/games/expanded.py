@@ -18,10 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.jit import njit
-from mccfr.deal import NO_BUCKET, CardModel, card_masks
+from mccfr.cards.deals import NO_BUCKET, card_masks
+from mccfr.cards.listed import ListedCards, card_names
+from mccfr.cards.nothing import NO_CARDS
 from mccfr.games.game import Game
 from mccfr.games.history_tree import MAX_HISTORIES, most_histories
-from mccfr.hands import card_names
 from mccfr.tree import CHANCE, DECISION, NO_PARENT, NO_PLAYER, NO_SLOT, TERMINAL, CompiledTree, TreeArrays
 
 MAX_DEALS = 2_000_000
@@ -61,7 +62,7 @@ class _Deal(NamedTuple):
 class _Dealer:
     """Lists what may follow a deal, and tells which deals nobody can tell apart."""
 
-    def __init__(self, cards: CardModel) -> None:
+    def __init__(self, cards: ListedCards) -> None:
         self.cards, self.last_level = cards, _PAIR_LEVEL + cards.streets
         self.hand_mask = cards.hand_masks()
         self.board_mask = [card_masks(board) for board in cards.board_cards]
@@ -249,9 +250,9 @@ def expand(game: Game, *, max_histories: int = MAX_HISTORIES) -> ExpandedGame:
 
     Raises `ValueError` for a game without listed cards, and beyond MAX_DEALS deals or `max_histories` histories.
     """
-    cards = game.card_model
-    if cards is None:
+    if not game.cards.dealt:
         raise ValueError(f"{game.name} has every history in its tree already: there are no cards to expand")
+    cards = game.cards.listed()
     deals = int((cards.reach[0] > 0).sum()) * int((cards.reach[1] > 0).sum()) * len(cards.board_cards[-1])
     if deals > MAX_DEALS:
         raise ValueError(
@@ -283,13 +284,13 @@ def expand(game: Game, *, max_histories: int = MAX_HISTORIES) -> ExpandedGame:
         _infoset_names(game, dealt, nodes, dealer),
     )
     expanded = Game(
-        f"{game.name} with cards", compiled, None, game.offset_chips, game.big_blind_chips, pot_chips=game.pot_chips
+        f"{game.name} with cards", compiled, NO_CARDS, game.offset_chips, game.big_blind_chips, pot_chips=game.pot_chips
     )
     return ExpandedGame(expanded, game, tuple(dealt))
 
 
 def _layout(
-    game: Game, cards: CardModel, deals: DealTree, level: npt.NDArray[np.int64]
+    game: Game, cards: ListedCards, deals: DealTree, level: npt.NDArray[np.int64]
 ) -> tuple[_Layout, list[npt.NDArray[np.int64]]]:
     """Where rows go, and the buckets of each block that can be dealt."""
     tree = game.tree

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.deal import CardModel
-from mccfr.games.holdem_deck import HoldemDeck
+from mccfr.cards.cards import Cards
+from mccfr.cards.deck import STREET_NAMES
 from mccfr.tree import CHANCE, DECISION, CompiledTree
 
 
@@ -14,32 +14,29 @@ from mccfr.tree import CHANCE, DECISION, CompiledTree
 class Game:
     """A game ready for tables, kernels and evaluation.
 
-    `cards` is None where chance and hidden moves are in the tree, and a deck where boards are too many to list.
-    `offset_chips` is added to player 0's value in
+    `cards` is `NO_CARDS` where chance and hidden moves are in the tree.  `offset_chips` is added to player 0's value in
     reports (money in the pot that neither player put there); kernels see the zero-sum game without it.
     """
 
     name: str
     tree: CompiledTree
-    cards: CardModel | HoldemDeck | None
+    cards: Cards
     offset_chips: float = 0.0
     big_blind_chips: float | None = None
     pot_chips: float = 1.0  # what is in the pot at the root: the scale on which errors of a value are judged
 
     @property
-    def card_model(self) -> CardModel | None:
-        """The listed cards of the game, None if it has none; `ValueError` for whole hold'em, which lists no boards."""
-        if isinstance(self.cards, HoldemDeck):
-            raise ValueError(
-                f"{self.name} has too many boards to list them: this works for small games and endgames only"
-            )
-        return self.cards
+    def is_holdem(self) -> bool:
+        """Whether streets have the names of hold'em, and hands its 1,326 combinations."""
+        return "holdem" in self.name
+
+    def street_name(self, street: int) -> str | int:
+        """A street's name where there is one: "turn" in a hold'em game; elsewhere its number in the tree, from 0."""
+        return STREET_NAMES[self.cards.cards_on(street)] if self.is_holdem and self.cards.dealt else street
 
     @property
     def buckets(self) -> npt.NDArray[np.int64]:
         """[2·S] number of buckets of each block (2·street + player)."""
-        if self.cards is None:
-            return np.ones(2 * self.tree.streets, np.int64)
         return self.cards.buckets.reshape(-1)
 
     @property

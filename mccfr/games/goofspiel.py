@@ -9,6 +9,7 @@ one card left, is no decision.
 from math import perm
 from typing import NamedTuple
 
+from mccfr.cards.nothing import NO_CARDS
 from mccfr.config import GoofspielGame
 from mccfr.games.game import Game
 from mccfr.games.history_tree import HISTORY_BYTES, Decision, build_history_tree
@@ -83,4 +84,4 @@ def goofspiel(config: GoofspielGame) -> Game:
 
     hand = tuple(range(1, cards + 1))
     tree = build_history_tree(_Round((hand, hand), ("", ""), 0.0), expand)
-    return Game("goofspiel", tree, None, pot_chips=sum(prizes))
+    return Game("goofspiel", tree, NO_CARDS, pot_chips=sum(prizes))

@@ -4,7 +4,7 @@ from math import comb, perm
 
 import numpy as np
 
-from mccfr.deal import CardModel
+from mccfr.cards.listed import ListedCards
 from mccfr.games.game import Game
 from mccfr.tree import TERMINAL
 
@@ -16,9 +16,9 @@ def count_histories(game: Game) -> int | None:
     an all-in).  None where the deal is not that of a whole deck with all hands alike: subgames, and games without cards
     in the hands.  Nothing is traversed but the public tree.
     """
-    if game.cards is None:
+    if not game.cards.dealt:
         return len(game.tree.arrays.kind)
-    if not isinstance(game.cards, CardModel) or (deck := _whole_deck(game.cards)) is None:
+    if not isinstance(game.cards, ListedCards) or (deck := _whole_deck(game.cards)) is None:
         return None
     arrays, parent = game.tree.arrays, game.tree.parent
     street = np.where(arrays.kind == TERMINAL, arrays.block[parent] // 2, arrays.block // 2)
@@ -32,11 +32,11 @@ def count_histories(game: Game) -> int | None:
     return total
 
 
-def _hole_cards(cards: CardModel) -> int:
+def _hole_cards(cards: ListedCards) -> int:
     return int((cards.hand_cards >= 0).sum(axis=1).max())
 
 
-def _whole_deck(cards: CardModel) -> int | None:
+def _whole_deck(cards: ListedCards) -> int | None:
     """Size of the deck, if hands and boards are all that such a deck has, each as likely as the others; else None."""
     deck, hole_cards = int(cards.hand_cards.max()) + 1, _hole_cards(cards)
     if not hole_cards or len(cards.hand_cards) != comb(deck, hole_cards) or np.ptp(cards.reach) != 0:

@@ -11,11 +11,11 @@ import numpy.typing as npt
 from abstraction.boards import preflop_classes
 from abstraction.buckets import Abstraction, is_abstraction
 from abstraction.recipe import LOSSLESS_BUCKETS, Recipe, load_recipe
+from mccfr.cards.deck import STREET_NAMES, WholeDeck
 from mccfr.config import AbstractionConfig, FlopHoldemGame, HoldemGame
 from mccfr.games.betting import build_tree
 from mccfr.games.game import Game
 from mccfr.games.holdem_betting import flop_holdem_rules, holdem_rules
-from mccfr.games.holdem_deck import STREET_NAMES, HoldemDeck
 
 
 def holdem(config: HoldemGame, abstraction: AbstractionConfig | None, base: Path) -> Game:
@@ -64,7 +64,7 @@ def _check_chips(above_zero: dict[str, Sequence[float]], from_zero: dict[str, Se
             raise ValueError(f"game.blinds = {list(amounts)} is not allowed: give the small and the big blind")
 
 
-def _deck(board_cards: tuple[int, ...], abstraction: AbstractionConfig, base: Path) -> HoldemDeck:
+def _deck(board_cards: tuple[int, ...], abstraction: AbstractionConfig, base: Path) -> WholeDeck:
     """The deck on an abstraction that is there, or whose recipe is: then its size is known, and no more."""
     streets = [STREET_NAMES[sum(board_cards[: street + 1])] for street in range(len(board_cards))]
     path = base / abstraction.path
@@ -83,7 +83,7 @@ def _deck(board_cards: tuple[int, ...], abstraction: AbstractionConfig, base: Pa
 
     else:
         raise ValueError(f"{path} is not an abstraction: build one with mccfr abstraction build, or give its recipe")
-    return HoldemDeck(board_cards, np.repeat([[counts[street]] for street in streets], 2, axis=1), load)
+    return WholeDeck(board_cards, np.repeat([[counts[street]] for street in streets], 2, axis=1), load)
 
 
 def bucket_counts(recipe: Recipe) -> dict[str, int]:
@@ -94,7 +94,7 @@ def bucket_counts(recipe: Recipe) -> dict[str, int]:
     }
 
 
-def _lossless_deck() -> HoldemDeck:
+def _lossless_deck() -> WholeDeck:
     counts = np.repeat([[LOSSLESS_BUCKETS["preflop"]], [LOSSLESS_BUCKETS["flop"]]], 2, axis=1)
 
     def load() -> list[npt.NDArray[Any]]:
@@ -102,4 +102,4 @@ def _lossless_deck() -> HoldemDeck:
 
         return [preflop_classes()[None].astype(np.uint16), lossless_flop()]
 
-    return HoldemDeck((0, 3), counts, load)
+    return WholeDeck((0, 3), counts, load)

@@ -2,6 +2,7 @@
 
 from math import isfinite
 
+from mccfr.cards.nothing import NO_CARDS
 from mccfr.config import MatrixGame
 from mccfr.games.game import Game
 from mccfr.games.history_tree import Decision, build_history_tree, largest_payoff
@@ -33,4 +34,4 @@ def matrix(config: MatrixGame) -> Game:
         return Decision(len(history), "", [str(move) for move in moves], [(*history, move) for move in moves])
 
     tree = build_history_tree((), expand)
-    return Game("matrix", tree, None, pot_chips=largest_payoff(tree))
+    return Game("matrix", tree, NO_CARDS, pot_chips=largest_payoff(tree))

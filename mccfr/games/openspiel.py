@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from mccfr.cards.nothing import NO_CARDS
 from mccfr.config import OpenSpielGame
 from mccfr.games.game import Game
 from mccfr.games.history_tree import Chance, Decision, Expansion, build_history_tree, largest_payoff
@@ -47,7 +48,7 @@ def import_openspiel(config: OpenSpielGame) -> Game:
 
     name = f"game.game = {config.game!r}"
     tree = build_history_tree((game.new_initial_state(), None), expand, max_histories=config.max_histories, name=name)
-    return Game("openspiel", tree, None, pot_chips=largest_payoff(tree))
+    return Game("openspiel", tree, NO_CARDS, pot_chips=largest_payoff(tree))
 
 
 def _load(pyspiel: Any, text: str) -> Any:

@@ -9,11 +9,11 @@ from math import isfinite
 
 import numpy as np
 
+from mccfr.cards.listed import ListedCards
+from mccfr.cards.small_deck import small_deck
 from mccfr.config import AkqGame, ClairvoyanceGame, KuhnGame, LeducGame, PokerGame
-from mccfr.deal import CardModel
 from mccfr.games.betting import MAX_STREETS, BettingRules, BettingState, build_tree
 from mccfr.games.game import Game
-from mccfr.games.small_deck import small_deck
 
 Targets = Callable[[BettingState], Sequence[float]]
 
@@ -138,7 +138,7 @@ def clairvoyance(config: ClairvoyanceGame) -> Game:
     rules = BettingRules((half, half), (0,) * config.streets, targets, check_closes=True)
     hands = ["nuts", "bluffcatcher", "air"]
     bucket = np.array([[[0, -1, 1]], [[-1, 0, -1]]], np.int32)
-    cards = CardModel(
+    cards = ListedCards(
         np.full((3, 2), -1, np.int16),
         hands,
         np.array([[config.probability, 0, 1 - config.probability], [0, 1, 0]], np.float64),

@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from abstraction.boards import BOARD_COUNTS
 from abstraction.cards import CARD_COUNT, COMBO_COUNT, hand_cards
-from mccfr.deal import NO_BUCKET, CardModel, joint_weight
+from mccfr.cards.deals import NO_BUCKET
+from mccfr.cards.listed import ListedCards, joint_weight
 from mccfr.policy.layout import impossible
 from mccfr.policy.quantise import TOTALS
 from mccfr.policy.row_checksums import ROW_CHECKSUMS_FILE, RowChecksumFields
@@ -239,7 +240,7 @@ def _check_rows(tree: CompiledTree, block: int) -> None:
 # --- cards ---
 
 
-def check_cards(cards: CardModel) -> None:
+def check_cards(cards: ListedCards) -> None:
     """`ValueError` unless cards, boards and buckets of a listed deck are in range."""
     hands = len(cards.hand_names)
     _require(hands > 0, "cards_hand_names.json", "has no hand")

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from abstraction.boards import check_board
 from abstraction.buckets import bucket_dtype, unused
 from abstraction.lookup import NO_BUCKET
-from mccfr.deal import card_masks
-from mccfr.games.holdem_deck import HoldemDeck
+from mccfr.cards.deals import card_masks
+from mccfr.cards.deck import WholeDeck
 from mccfr.policy.row_checksums import GuardedTable
 
 _PERMUTATIONS = 24
@@ -33,13 +33,13 @@ class MappedTables:
 
 
 @dataclass(frozen=True)
-class MappedDeck(HoldemDeck):
+class MappedDeck(WholeDeck):
     """A deck that looks buckets up in a policy's files; `load` makes copies in memory for what takes no other form."""
 
     tables: MappedTables | None = None
 
     def board_row(self, street: int, board: Sequence[int]) -> npt.NDArray[np.int32]:
-        """As `HoldemDeck.board_row`; `OSError` where a row is damaged that was not checked before."""
+        """As `WholeDeck.board_row`; `OSError` where a row is damaged that was not checked before."""
         assert self.tables is not None
         index, permutation = 0, 0
         locations, table = self.tables.location[street], self.tables.buckets[street]

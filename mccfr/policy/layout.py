@@ -38,10 +38,10 @@ import numpy.typing as npt
 
 from abstraction.boards import board_classes, canonical_boards, hole_permutations, used_slots
 from abstraction.cards import CARD_COUNT, card_text
-from mccfr.deal import NO_BUCKET, CardModel
+from mccfr.cards.deals import NO_BUCKET
+from mccfr.cards.deck import WholeDeck
+from mccfr.cards.listed import ListedCards, card_names
 from mccfr.games.game import Game
-from mccfr.games.holdem_deck import HoldemDeck
-from mccfr.hands import card_names
 from mccfr.lines import all_lines
 from mccfr.tree import TreeArrays
 
@@ -74,9 +74,9 @@ def impossible(dtype: np.dtype[Any]) -> int:
     return int(np.iinfo(dtype).max)
 
 
-def bucket_file(cards: CardModel | HoldemDeck, street: int) -> str:
+def bucket_file(cards: ListedCards | WholeDeck, street: int) -> str:
     """Name of a street's bucket table."""
-    return f"{DECK}buckets_street{street}.npy" if isinstance(cards, HoldemDeck) else f"cards_bucket_street{street}.npy"
+    return f"{DECK}buckets_street{street}.npy" if isinstance(cards, WholeDeck) else f"cards_bucket_street{street}.npy"
 
 
 def game_arrays(game: Game) -> Iterator[tuple[str, npt.NDArray[Any]]]:
@@ -88,9 +88,9 @@ def game_arrays(game: Game) -> Iterator[tuple[str, npt.NDArray[Any]]]:
     yield "tree_street", tree.street
     if tree.put_in is not None:
         yield "tree_put_in", tree.put_in
-    if isinstance(cards, HoldemDeck):
+    if isinstance(cards, WholeDeck):
         yield from _deck_arrays(cards)
-    elif cards is not None:
+    elif isinstance(cards, ListedCards):
         for name in ("hand_cards", "reach", "strength", "buckets"):
             yield f"cards_{name}", getattr(cards, name)
         for street in range(cards.streets):
@@ -102,7 +102,7 @@ def game_arrays(game: Game) -> Iterator[tuple[str, npt.NDArray[Any]]]:
             yield f"cards_bucket_street{street}", marked
 
 
-def _deck_arrays(deck: HoldemDeck) -> Iterator[tuple[str, npt.NDArray[Any]]]:
+def _deck_arrays(deck: WholeDeck) -> Iterator[tuple[str, npt.NDArray[Any]]]:
     """Bucket tables of every street and what finds a hand in them."""
     for street, table in enumerate(deck.load()):
         cards, dtype = deck.cards_on(street), bucket_dtype(int(deck.buckets[street].max()))
@@ -126,7 +126,7 @@ def _marked(table: npt.NDArray[Any], cards: int, dtype: np.dtype[Any]) -> npt.ND
 def game_texts(game: Game) -> Texts:
     """The game's lists of text by the name of their file, without its ending."""
     texts = {"tree_label": list(game.tree.label), LINES: all_lines(game.tree)}
-    if isinstance(game.cards, CardModel):
+    if isinstance(game.cards, ListedCards):
         texts["cards_hand_names"] = list(game.cards.hand_names)
     if game.tree.infoset_names is not None:
         for player in range(2):
@@ -144,7 +144,7 @@ def game_fields(game: Game) -> dict[str, Any]:
         "offset_chips": game.offset_chips,
         "counts": game.counts(),
         "streets": tree.streets,
-        "board_cards": list(game.cards.board_cards) if isinstance(game.cards, HoldemDeck) else None,
+        "board_cards": list(game.cards.board_cards) if isinstance(game.cards, WholeDeck) else None,
         "card_numbering": _card_numbering(game),
         "bucket_tables": _bucket_tables(game),
         "blocks": [_block_fields(game, block) for block in range(2 * tree.streets)],
@@ -153,7 +153,7 @@ def game_fields(game: Game) -> dict[str, Any]:
 
 def _bucket_tables(game: Game) -> list[dict[str, Any]]:
     """Of each street: its file, dtype, and what stands where a hand is impossible; none without cards."""
-    if game.cards is None:
+    if not isinstance(game.cards, ListedCards | WholeDeck):
         return []
     dtypes = [bucket_dtype(int(counts.max())) for counts in game.cards.buckets]
     return [
@@ -178,9 +178,9 @@ def _block_fields(game: Game, block: int) -> dict[str, Any]:
 def _card_numbering(game: Game) -> dict[str, Any] | None:
     """Text of every card, by number, and how hands are numbered; None where hands have no cards."""
     names: dict[int, str]
-    if isinstance(game.cards, HoldemDeck):
+    if isinstance(game.cards, WholeDeck):
         names = {card: card_text(card) for card in range(CARD_COUNT)}
-    elif game.cards is None or not (names := card_names(game.cards)):
+    elif not isinstance(game.cards, ListedCards) or not (names := card_names(game.cards)):
         return None
     return {
         "card": "rank times the number of suits, plus suit",

@@ -11,7 +11,10 @@ import numpy.typing as npt
 
 from abstraction.boards import BOARD_COUNTS
 from abstraction.cards import CARD_COUNT, COMBO_COUNT
-from mccfr.deal import NO_BUCKET, CardModel
+from mccfr.cards.cards import Cards
+from mccfr.cards.deals import NO_BUCKET
+from mccfr.cards.listed import ListedCards
+from mccfr.cards.nothing import NO_CARDS
 from mccfr.games.game import Game
 from mccfr.policy.checks import (
     BucketTable,
@@ -61,10 +64,10 @@ def rebuild_game(arrays: Arrays, texts: Texts, guards: Guards) -> Game:
     """
     meta = guards.fields
     tree = _rebuild_tree(meta, arrays, texts)
-    cards: CardModel | MappedDeck | None = None
+    cards: Cards = NO_CARDS
     if "cards_reach" in arrays:
-        cards = _rebuild_cards(meta, arrays, _text(texts, "cards_hand_names"))
-        check_cards(cards)
+        cards = listed = _rebuild_cards(meta, arrays, _text(texts, "cards_hand_names"))
+        check_cards(listed)
     elif meta.board_cards:
         cards = _rebuild_deck(arrays, guards)
     game = Game(meta.name, tree, cards, meta.offset_chips, meta.big_blind_chips, meta.pot_chips)
@@ -164,7 +167,7 @@ def _rebuild_deck(arrays: Arrays, guards: Guards) -> MappedDeck:
     return MappedDeck(dealt, buckets, lambda: load_tables(tables, buckets), tables=mapped)
 
 
-def _rebuild_cards(meta: MetaFields, arrays: Arrays, names: list[str]) -> CardModel:
+def _rebuild_cards(meta: MetaFields, arrays: Arrays, names: list[str]) -> ListedCards:
     boards, parents = (
         [_present(arrays, f"cards_{name}_street{street}") for street in range(meta.streets)]
         for name in ("board_cards", "board_parent")
@@ -173,7 +176,7 @@ def _rebuild_cards(meta: MetaFields, arrays: Arrays, names: list[str]) -> CardMo
         _present(arrays, f"cards_{name}") for name in ("hand_cards", "reach", "strength", "buckets")
     )
     bucket = [_listed_buckets(meta, arrays, street) for street in range(meta.streets)]
-    return CardModel(hand_cards, names, reach, boards, parents, strength, bucket, buckets)
+    return ListedCards(hand_cards, names, reach, boards, parents, strength, bucket, buckets)
 
 
 def _listed_buckets(meta: MetaFields, arrays: Arrays, street: int) -> npt.NDArray[Any]:

@@ -31,7 +31,7 @@ def place(game: Game, node: int, bucket: int) -> tuple[int, int, int, int]:
     if not 0 <= node < len(arrays.kind) or arrays.kind[node] != DECISION:
         raise ValueError(f"node {node} is not one of the tree's decisions")
     block = int(arrays.block[node])
-    buckets = 1 if game.cards is None else int(game.cards.buckets[block // 2, block % 2])
+    buckets = int(game.buckets[block])
     if not 0 <= bucket < buckets:
         where = f"street {block // 2}, player {block % 2}"
         raise ValueError(f"bucket {bucket} at node {node}: {where} has buckets 0 to {buckets - 1}")

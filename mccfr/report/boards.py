@@ -7,10 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.cards import combo_text, parse_cards
-from mccfr.deal import CardModel
+from mccfr.cards.deck import WholeDeck
+from mccfr.cards.listed import ListedCards, board_text, card_names, find_boards
 from mccfr.games.game import Game
-from mccfr.games.holdem_deck import HoldemDeck
-from mccfr.hands import board_text, card_names, find_boards, street_name
 
 NO_BOARD = -1
 
@@ -54,14 +53,14 @@ def shown_cards(game: Game, wanted: Sequence[str], count: int) -> Cards:
     wanted  boards as text; with none, up to `count` of each later street, spread evenly over those there are
     Raises `ValueError` for a game without cards and for a text that is no board of the game.
     """
-    if game.cards is None:
+    if not game.cards.dealt:
         raise ValueError(f"{game.name} has no cards beside its tree: a report shows ranges; use `mccfr query`")
-    if isinstance(game.cards, HoldemDeck):
+    if isinstance(game.cards, WholeDeck):
         return _deck_boards(game, game.cards, wanted)
-    return _listed_boards(game, game.cards, wanted, count)
+    return _listed_boards(game, game.cards.listed(), wanted, count)
 
 
-def _listed_boards(game: Game, cards: CardModel, wanted: Sequence[str], count: int) -> Cards:
+def _listed_boards(game: Game, cards: ListedCards, wanted: Sequence[str], count: int) -> Cards:
     names = card_names(cards)
     chosen = _chosen(cards, wanted, count)
     boards: list[Board] = []
@@ -77,7 +76,7 @@ def _listed_boards(game: Game, cards: CardModel, wanted: Sequence[str], count: i
     return Cards(cards.hand_names, cards.hand_cards, cards.reach, boards, every - len(boards))
 
 
-def _chosen(cards: CardModel, wanted: Sequence[str], count: int) -> list[list[int]]:
+def _chosen(cards: ListedCards, wanted: Sequence[str], count: int) -> list[list[int]]:
     """Indices of the boards shown on each street, ascending, with the boards that each comes from."""
     found: list[set[int]] = [set() for _ in range(cards.streets)]
     for text in wanted:
@@ -96,7 +95,7 @@ def _chosen(cards: CardModel, wanted: Sequence[str], count: int) -> list[list[in
     return [sorted(indices) for indices in found]
 
 
-def _find(cards: CardModel, text: str) -> tuple[int, list[int]]:
+def _find(cards: ListedCards, text: str) -> tuple[int, list[int]]:
     """The street and indices of a board given as text, which may leave out the board that the game begins with."""
     problem: ValueError | None = None
     for street in range(cards.streets):
@@ -107,7 +106,7 @@ def _find(cards: CardModel, text: str) -> tuple[int, list[int]]:
     raise problem or ValueError(f"board {text!r} is not one of this game's")
 
 
-def _deck_boards(game: Game, deck: HoldemDeck, wanted: Sequence[str]) -> Cards:
+def _deck_boards(game: Game, deck: WholeDeck, wanted: Sequence[str]) -> Cards:
     boards: list[Board] = []
     number: dict[tuple[int, ...], int] = {}
     for text in ("", *wanted):
@@ -130,5 +129,5 @@ def _deck_boards(game: Game, deck: HoldemDeck, wanted: Sequence[str]) -> Cards:
 
 
 def _street_text(game: Game, street: int) -> str:
-    name = street_name(game, street)
+    name = game.street_name(street)
     return name if isinstance(name, str) else f"street {name + 1}"

@@ -9,7 +9,7 @@ vector instructions, and to plain code where it has none.
 from llvmlite import ir
 
 from abstraction.jit import intrinsic, types
-from mccfr.rounding import emit_bits, emit_rounded, halves
+from mccfr.rounding import emit_added, emit_bits, emit_rounded, halves
 from mccfr.sampling.common import NARROW
 
 LANES = 8
@@ -190,10 +190,12 @@ def unchanged_row(typing_context, regret, start, actions, seen, place):
     return types.boolean(regret, types.int64, actions, seen, types.int64), codegen
 
 
-def _widened(builder, vector):
-    """A vector of floating-point numbers in float64."""
-    wide = ir.VectorType(_F64, LANES)
-    return vector if vector.type == wide else builder.fpext(vector, wide)
+def _in_element(builder, vector, element):
+    """A vector of floating-point numbers with elements of another width."""
+    kind = ir.VectorType(element, LANES)
+    if vector.type == kind:
+        return vector
+    return (builder.fpext if isinstance(element, ir.DoubleType) else builder.fptrunc)(vector, kind)
 
 
 def _add(context, builder, kinds, arguments):
@@ -201,14 +203,30 @@ def _add(context, builder, kinds, arguments):
     sums, start, actions, sigma, place, weight, keep, word = arguments
     target = _pointer(context, builder, kinds[0], sums, start)
     source = _pointer(context, builder, kinds[1], sigma, place)
+    element, mask = target.type.pointee, _mask(builder, actions)
     shares = builder.load(builder.bitcast(source, ir.VectorType(source.type.pointee, LANES).as_pointer()), align=4)
-    mask = _mask(builder, actions)
-    kept = builder.fmul(_splat(builder, keep), _widened(builder, _load(builder, target, mask)))
-    row = builder.fadd(kept, builder.fmul(_splat(builder, weight), _widened(builder, shares)))
-    if isinstance(target.type.pointee, ir.FloatType):
-        low, high = (_splat(builder, half) for half in halves(builder, word))
-        row = emit_rounded(builder, row, emit_bits(builder, low, high, _LANE_NUMBERS))
-    _store(builder, row, target, mask)
+    before = _load(builder, target, mask)
+
+    def plain(bits):
+        addend = builder.fmul(
+            _splat(builder, context.cast(builder, weight, types.float64, kinds[0].dtype)),
+            _in_element(builder, shares, element),
+        )
+        return builder.fadd(before, addend) if bits is None else emit_added(builder, before, addend, bits)
+
+    def discounted(bits):
+        kept = builder.fmul(_splat(builder, keep), _in_element(builder, before, _F64))
+        row = builder.fadd(kept, builder.fmul(_splat(builder, weight), _in_element(builder, shares, _F64)))
+        return row if bits is None else emit_rounded(builder, row, bits)
+
+    bits = None
+    if isinstance(element, ir.FloatType):
+        bits = emit_bits(builder, *(_splat(builder, half) for half in halves(builder, word)), _LANE_NUMBERS)
+    as_it_is = builder.fcmp_ordered("==", keep, _F64(1.0))
+    with builder.if_else(as_it_is, likely=True) as branches:
+        for branch, form in zip(branches, (plain, discounted), strict=True):
+            with branch:
+                _store(builder, form(bits), target, mask)
 
 
 @intrinsic

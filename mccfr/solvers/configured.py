@@ -3,9 +3,8 @@
 from pathlib import Path
 
 from mccfr.config import Config
-from mccfr.games.build import build_game
+from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
-from mccfr.games.holdem_deck import HoldemDeck
 from mccfr.solvers.registry import algorithm_of
 
 
@@ -16,12 +15,12 @@ def configured_game(config: Config, base: Path) -> Game:
     abstraction that is absent or does not suit the game, and for too many histories.
     """
     game = build_game(config.game, base, config.abstraction)
-    if config.abstraction is not None and not isinstance(game.cards, HoldemDeck):
+    if config.abstraction is not None and not game.cards.shared_bytes:
         from abstraction.buckets import Abstraction
         from mccfr.games.bucketed import bucketed
 
         game = bucketed(game, Abstraction(base / config.abstraction.path))
-    if algorithm_of(config).over_histories and game.card_model is not None:
+    if algorithm_of(config).over_histories and game.cards.dealt:
         from mccfr.games.expanded import expand
 
         game = expand(game).game

@@ -42,4 +42,4 @@ class ExternalSampling(SampledAlgorithm):
     def counts_lost_updates(self, game: Game) -> bool:
         """Where sums neither fade nor miss actions that were skipped."""
         assert isinstance(self.config.solver, ExternalSamplingConfig)
-        return game.cards is not None and not self.schedule.lazy and not self.config.solver.negative_regret_pruning
+        return game.cards.dealt and not self.schedule.lazy and not self.config.solver.negative_regret_pruning

@@ -61,7 +61,7 @@ def table_specs(game: Game, config: FullWidthConfig) -> tuple[ArraySpec, ...]:
     _check_best_response(game, config)
     if config.pruning == "regret-based":
         return pruned_tables(game, chosen)
-    if game.cards is None:
+    if not game.cards.dealt:
         return history_tables(game, chosen, config.dtype)
     return vector_cfr.table_specs(game, chosen, config.dtype)
 
@@ -79,7 +79,7 @@ def _check_best_response(game: Game, config: FullWidthConfig) -> None:
             f"solver.best_response = {config.best_response!r} with solver.pruning = 'regret-based', which plays best "
             "responses of its own: choose pruning = 'partial' or 'none'"
         )
-    if game.cards is not None:
+    if game.cards.dealt:
         raise ValueError(
             f"solver.best_response = {config.best_response!r} goes over histories, and {game.name} deals cards beside "
             "its tree: set solver.pruning = 'partial', which puts them into it and changes no result"
@@ -94,7 +94,7 @@ def make_full_width(
     if config.pruning == "regret-based":
         threshold = float(config.prune_threshold)
         return PrunedCfr(game, chosen, threshold=threshold, tables=tables, iteration=iteration, nodes_touched=nodes)
-    if game.cards is None:
+    if not game.cards.dealt:
         return HistoryCfr(
             game,
             chosen,
@@ -156,9 +156,14 @@ class FullWidth(Algorithm):
         """With regret-based pruning sums lag behind where nobody has been, and the regrets say by how much."""
         return self._solver.pruning == "regret-based" or super().is_averaged(name)
 
+    @property
+    def averages_sums(self) -> bool:
+        """As `Algorithm.averages_sums`."""
+        return self._solver.pruning != "regret-based"
+
     def average(self, game: Game, specs: Iterable[ArraySpec], tables: Views, nodes: int, iterations: int) -> Strategy:
         """As `Algorithm.average`."""
-        if self._solver.pruning != "regret-based":
+        if self.averages_sums:
             return super().average(game, specs, tables, nodes, iterations)
         own = {name: table.copy() for name, table in tables.items()}
         return make_full_width(game, self._solver, own, iterations).average_strategy()

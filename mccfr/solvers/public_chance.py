@@ -48,7 +48,7 @@ class PublicChance(Algorithm):
 
     def layout(self, game: Game, wide: npt.NDArray[np.uint8] | None = None) -> TableLayout:
         """As `Algorithm.layout`: [slot, bucket]; all sums in one dtype."""
-        if game.cards is None:
+        if not game.cards.dealt:
             raise ValueError(
                 f"solver.algorithm = 'public-chance-sampling' needs a game with cards, and {game.name} has none"
             )

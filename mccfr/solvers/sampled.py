@@ -7,13 +7,12 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from mccfr.cards.deals import new_deals
 from mccfr.config import Config, SampledConfig, SolverConfig
-from mccfr.deal import new_deals
 from mccfr.discount import Discount, Schedule
 from mccfr.forecast import Forecast, forecast
 from mccfr.games.game import Game
 from mccfr.rng import new_stream
-from mccfr.solvers.dealing import make_dealer
 from mccfr.solvers.solver import Algorithm, Views, WorkerState
 from mccfr.tables import NO_SUMS, TableArrays, TableLayout, make_layout
 from mccfr.tree import can_pack, pack
@@ -126,7 +125,7 @@ class SampledSolver(ABC):
         if not any(self.state.rng):
             self.state.rng = algorithm.first_words(worker)
         self._rng = np.array(self.state.rng, np.uint64)
-        self._dealer = make_dealer(game, algorithm.config.solver.seed, worker)
+        self._dealer = game.cards.dealer(algorithm.config.solver.seed, worker)
         self._deals = new_deals(_BATCH_DEALS, game.tree.streets)
         self._drawn = (0, 0)  # first iteration of the deals at hand, and one past the last
         self._discount: Discount | None = None

@@ -21,7 +21,7 @@ from abstraction.buckets import Abstraction, is_abstraction
 from mccfr import __version__
 from mccfr.config import OPTIONS, AbstractionConfig, Config, FullWidthConfig
 from mccfr.config_file import DEFAULT_ALGORITHM, changed_keys, ignored_keys, load_config, to_document
-from mccfr.games.build import game_files
+from mccfr.games.catalogue import game_files
 from mccfr.games.game import Game
 from mccfr.solvers.configured import configured_game
 from mccfr.solvers.registry import algorithm_of
@@ -107,8 +107,8 @@ def identity_document(config: Config, base: Path) -> dict[str, Any]:
     Only what differs from its default: a key that a later version adds leaves the identity of older runs alone.
     """
     document = _finite(changed_keys(config))
-    game = {key: value for key, value in document["game"].items() if key != "file"}
-    game["files_sha256"] = [sha256(path.read_bytes()).hexdigest() for path in game_files(config.game, base)]
+    game = {key: value for key, value in document["game"].items() if key not in config.game.file_keys}
+    game["files_sha256"] = [sha256(path.read_bytes()).hexdigest() for path in game_files(config.game, base).values()]
     kept = ("format", "regret_dtype", "sum_dtype", "strategy_sums", "snapshot_nodes")
     tables = {key: value for key, value in document.get("tables", {}).items() if key in kept}
     identity = {"game": game, "solver": document.get("solver", {}), "tables": tables}
@@ -154,9 +154,11 @@ def create_run(config: Config, base: Path, directory: Path, layout: TableLayout)
     sources = game_files(config.game, base)
     if sources:
         durable.make_dir(temporary / INPUTS)
-        durable.write_file(temporary / INPUTS / sources[0].name, sources[0].read_bytes())
+        for key, source in sources.items():
+            name = source.name if len(sources) == 1 else f"{key}-{source.name}"
+            durable.write_file(temporary / INPUTS / name, source.read_bytes())
+            document["game"][key] = f"{INPUTS}/{name}"
         durable.fsync_dir(temporary / INPUTS)
-        document["game"]["file"] = f"{INPUTS}/{sources[0].name}"
     if config.abstraction is not None:  # far too large to copy: the run refers to it, and knows its hashes
         document["abstraction"] = {"path": str((base / config.abstraction.path).resolve())}
     durable.write_file(temporary / CONFIG, tomli_w.dumps(_without_nothing(document)).encode())

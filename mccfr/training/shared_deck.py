@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mccfr.games.game import Game
-from mccfr.games.holdem_deck import HoldemDeck
 from storage.mapping import ControlBlock, create_cells, map_cells
 
 _FILE = "buckets"
@@ -24,22 +23,22 @@ def share_buckets(game: Game, directory: Path) -> SharedGame:
 
     Raises `ValueError` or `OSError` where the abstraction is no use.
     """
-    if not isinstance(game.cards, HoldemDeck):
+    if not game.cards.shared_bytes:
         return SharedGame(game, None)
-    return _with_block(game, game.cards, create_cells(directory / _FILE, _shape(game.cards)), fill=True)
+    return _with_block(game, create_cells(directory / _FILE, _shape(game)), fill=True)
 
 
 def map_buckets(game: Game, directory: Path) -> SharedGame:
     """The game with the bucket tables that `share_buckets` has put into `directory` in another process."""
-    if not isinstance(game.cards, HoldemDeck):
+    if not game.cards.shared_bytes:
         return SharedGame(game, None)
-    return _with_block(game, game.cards, map_cells(directory / _FILE, _shape(game.cards)), fill=False)
+    return _with_block(game, map_cells(directory / _FILE, _shape(game)), fill=False)
 
 
-def _shape(deck: HoldemDeck) -> tuple[int]:
-    return (-(-deck.layout.length_bytes // _CELL_BYTES),)
+def _shape(game: Game) -> tuple[int]:
+    return (-(-game.cards.shared_bytes // _CELL_BYTES),)
 
 
-def _with_block(game: Game, deck: HoldemDeck, block: ControlBlock, *, fill: bool) -> SharedGame:
-    memory = block.cells.view("uint8")[: deck.layout.length_bytes]
-    return SharedGame(replace(game, cards=deck.in_memory(memory, fill=fill)), block)
+def _with_block(game: Game, block: ControlBlock, *, fill: bool) -> SharedGame:
+    memory = block.cells.view("uint8")[: game.cards.shared_bytes]
+    return SharedGame(replace(game, cards=game.cards.in_memory(memory, fill=fill)), block)

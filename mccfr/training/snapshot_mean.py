@@ -12,23 +12,17 @@ his own actions had under it.  What a snapshot cannot give is approximated:
 """
 
 from collections.abc import Callable, Iterator
-from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.boards import canonical_boards
 from abstraction.jit import nogil_njit
-from abstraction.lookup import board_rows
-from mccfr.deal import CardModel
 from mccfr.games.game import Game
-from mccfr.games.holdem_deck import HoldemDeck
 from mccfr.strategy import Strategy, row_starts
 from mccfr.tables import table_name
 from mccfr.training.trends import own_actions
 
-_MOST_BOARDS = 512  # of a deck that are compared at a time
 _NO_BLOCK = -1  # stands for one where a player has not acted yet
 _Pairs = Iterator[tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]]
 
@@ -130,43 +124,13 @@ def parent_buckets(game: Game, block: int) -> npt.NDArray[np.int64] | None:
     street, player = divmod(block, 2)
     if street == 0:
         return None
-    cards = game.cards
-    pairs = _deck_pairs(cards, street) if isinstance(cards, HoldemDeck) else _listed_pairs(cards, street, player)
     parent = np.full(int(game.buckets[block]), -1, np.int64)
-    for bucket, before in pairs:
+    for bucket, before in game.cards.bucket_pairs(street, player):
         new = parent[bucket] < 0
         parent[bucket[new]] = before[new]
         if (parent[bucket] != before).any():
             return None
     return np.maximum(parent, 0)  # a bucket that no hand has is never dealt
-
-
-def _listed_pairs(cards: CardModel | None, street: int, player: int) -> _Pairs:
-    """Buckets on a street and on the one before of all hands that a player may hold, board by board."""
-    if cards is None:
-        raise ValueError("games without cards beside their tree have one street")
-    live = cards.reach[player] > 0
-    for board, over in enumerate(cards.board_parent[street].tolist()):
-        bucket, before = cards.bucket[street][player, board], cards.bucket[street - 1][player, over]
-        held = live & (bucket >= 0)
-        yield bucket[held], before[held]
-
-
-def _deck_pairs(deck: HoldemDeck, street: int) -> _Pairs:
-    """The same in whole hold'em, where both players' buckets are alike: all canonical boards, dealt in every way.
-
-    Few boards first: where hands of a bucket differ, the first few show it.
-    """
-    boards, known = canonical_boards(deck.cards_on(street)), deck.cards_on(street - 1)
-    first, count = 0, 1
-    while first < len(boards):
-        some = boards[first : first + count]
-        bucket = board_rows(deck.lookup, some)
-        for dealt in combinations(range(some.shape[1]), known):
-            before = board_rows(deck.lookup, some[:, dealt])
-            held = bucket >= 0
-            yield bucket[held], before[held]
-        first, count = first + count, min(2 * count, _MOST_BOARDS)
 
 
 class SnapshotMean:

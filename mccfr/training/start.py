@@ -11,9 +11,8 @@ from pathlib import Path
 
 from abstraction.buckets import is_abstraction, verify_abstraction
 from mccfr.config import Config
-from mccfr.games.build import build_game
+from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
-from mccfr.games.holdem_deck import HoldemDeck
 from mccfr.plan import planned_layout, room_problem
 from mccfr.solvers.configured import configured_game
 from mccfr.solvers.registry import algorithm_of
@@ -52,7 +51,7 @@ def rehearse(
     known = game or _rehearsal(config, base)
     config = algorithm_of(config).completed(known)
     check_evaluation(config.evaluation, known)
-    if game is not None or config.abstraction is None or isinstance(known.cards, HoldemDeck):  # sizes are known
+    if game is not None or config.abstraction is None or known.cards.shared_bytes:  # sizes are known
         layout = planned_layout(config, known)
         if not rundir.is_run(directory):
             _find_room(config, known, layout, directory, reporter, force)

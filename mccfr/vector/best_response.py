@@ -86,10 +86,9 @@ class _Walk:
 
 def prepare(game: Game) -> PublicTree:
     """The public tree of a game with cards, to be shared by several calls; `ValueError` for a game without cards."""
-    cards = game.card_model
-    if cards is None:
+    if not game.cards.dealt:
         raise ValueError(f"the game {game.name} keeps its chance in the tree: vector evaluation needs cards beside it")
-    return public_tree(game.tree, cards)
+    return public_tree(game.tree, game.cards.listed())
 
 
 def expected_value(game: Game, strategy: Strategy, public: PublicTree | None = None) -> float:

@@ -18,13 +18,12 @@ import numpy.typing as npt
 
 from mccfr.discount import Discount, Schedule
 from mccfr.games.game import Game
-from mccfr.games.holdem_deck import HoldemDeck
 from mccfr.rng import ACTIONS, ROUNDING, next_word, second_word, seed_stream
 from mccfr.strategy import Strategy, average_strategy
 from mccfr.tables import SLOT_FIRST, bucket_first, table_name
 from mccfr.vector.board_rows import discount_regret_table, discount_sum_table
 from mccfr.vector.range_lanes import NOISE
-from mccfr.vector.sampled_board import BoardSource, SampledBoard, deck_size, most_hands
+from mccfr.vector.sampled_board import BoardSource, SampledBoard
 from mccfr.vector.sampled_traversal import Task, VectorTables, new_scratch, sampled_traversal
 from mccfr.vector.street_trees import street_trees
 from storage.schema import ArraySpec
@@ -81,9 +80,7 @@ def new_tables(specs: tuple[ArraySpec, ...]) -> dict[str, npt.NDArray[np.generic
 
 def round_nodes(game: Game) -> int:
     """About the nodes that both traversals of every listed board touch: a good length of a period."""
-    cards = game.cards
-    boards = _ROUND_BOARDS if cards is None or isinstance(cards, HoldemDeck) else len(cards.board_cards[-1])
-    return 2 * game.tree.nodes * boards
+    return 2 * game.tree.nodes * (game.cards.boards or _ROUND_BOARDS)
 
 
 def sampled_average(game: Game, tables: Mapping[str, npt.NDArray[np.generic]]) -> Strategy:
@@ -118,7 +115,7 @@ class PublicChanceSampling:
         self._kernel_tables, self._dtype = _kernel_tables(game, self.tables)
         self._source = BoardSource(game, self._dtype, seed, worker)
         self._trees = street_trees(game.tree)
-        self._scratch = new_scratch(self._trees, most_hands(game), deck_size(game), self._dtype)
+        self._scratch = new_scratch(self._trees, game.cards.most_hands, game.cards.deck_size, self._dtype)
         self._stream = np.uint64(seed), np.uint64(worker)
         self._rng = np.zeros(4, np.uint64)
         self._discount: Discount | None = None

@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.deal import CardModel, card_masks, joint_weight
+from mccfr.cards.deals import card_masks
+from mccfr.cards.listed import ListedCards, joint_weight
 from mccfr.tree import DECISION, TERMINAL, CompiledTree
 
 EXIT, RUN_OUT = 3, 4
@@ -107,7 +108,7 @@ class PublicTree:
         return len(self.weight)
 
 
-def public_tree(tree: CompiledTree, cards: CardModel) -> PublicTree:
+def public_tree(tree: CompiledTree, cards: ListedCards) -> PublicTree:
     """Prepare the public tree of a poker-family game.
 
     Raises `ValueError` if chance is not dealt evenly: hands of unequal numbers of cards, two hands of the same two
@@ -213,7 +214,7 @@ def _pack_subtrees(
 
 
 def _board_ranges(
-    cards: CardModel, start: npt.NDArray[np.int64]
+    cards: ListedCards, start: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """[T, 2] boards below each board on the next street, and [T, 2] on the last street; first and end."""
     total, last_street = int(start[-1]), cards.streets - 1
@@ -231,7 +232,7 @@ def _board_ranges(
     return child, last
 
 
-def _board_weights(cards: CardModel) -> npt.NDArray[np.float64]:
+def _board_weights(cards: ListedCards) -> npt.NDArray[np.float64]:
     """[S] chance of each board of a street given the one before and two hands that hit neither; see `public_tree`."""
     live = (cards.reach > 0).any(axis=0)
     held = np.unique((cards.hand_cards[live] >= 0).sum(axis=1))
@@ -257,7 +258,7 @@ def _board_weights(cards: CardModel) -> npt.NDArray[np.float64]:
     return weight
 
 
-def _hand_lists(cards: CardModel) -> HandLists:
+def _hand_lists(cards: ListedCards) -> HandLists:
     two = cards.hand_cards[(cards.hand_cards >= 0).all(axis=1)]
     if len(np.unique(np.sort(two, axis=1), axis=0)) != len(two):
         raise ValueError("two hands hold the same two cards: each pair of cards may be one hand")
@@ -297,7 +298,9 @@ def _hand_lists(cards: CardModel) -> HandLists:
     )
 
 
-def _same_hands(cards: CardModel, hands: npt.NDArray[np.int64], others: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _same_hands(
+    cards: ListedCards, hands: npt.NDArray[np.int64], others: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
     """[n] place of each two-card hand in the list `others`; the length of that list where it has none."""
     place = np.full(len(cards.hand_cards), len(others))
     place[others] = np.arange(len(others))

@@ -7,18 +7,14 @@ Gibson & Bowling 2012, "Efficient Nash equilibrium approximation through Monte C
 minimization").
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.cards import CARD_COUNT
-from abstraction.evaluator import board_strengths
 from abstraction.jit import njit
-from mccfr.deal import CardModel, card_masks
+from mccfr.cards.cards import BoardHands, Cards
 from mccfr.games.game import Game
-from mccfr.games.holdem_deck import HoldemDeck
 from mccfr.rng import DEALS, below, seed_stream
 
 _KEPT_BOARDS = 128
@@ -60,78 +56,17 @@ class SampledBoard(NamedTuple):
 # --- making boards ---
 
 
-def most_hands(game: Game) -> int:
-    """Most hands that a player may have on any board, and at the least 1."""
-    if isinstance(game.cards, HoldemDeck):
-        return len(game.cards.hand_masks())
-    return max(1, int((_listed_cards(game).reach > 0).sum(axis=1).max()))
+def from_cards(cards: Cards, board: Any, dtype: npt.DTypeLike = np.float64) -> SampledBoard:
+    """A full board: the number of a listed one, or cards of the deck in order of dealing.
 
-
-def deck_size(game: Game) -> int:
-    """Number of cards in the deck, as far as hands hold them; at the least 1."""
-    if isinstance(game.cards, HoldemDeck):
-        return CARD_COUNT
-    return max(1, int(_listed_cards(game).hand_cards.max()) + 1)
-
-
-def _listed_cards(game: Game) -> CardModel:
-    if not isinstance(game.cards, CardModel):
-        raise ValueError(f"the game {game.name} keeps its chance in the tree: sampled boards need cards beside it")
-    return game.cards
-
-
-def from_card_model(game: Game, last_board: int, dtype: npt.DTypeLike = np.float64) -> SampledBoard:
-    """The board number `last_board` of the last street, and the boards of earlier streets that led to it.
-
-    Raises `ValueError` for a game without cards, a number that is none of its boards, or a hand without a bucket.
+    Raises `ValueError` for what is no such board, for a hand without a bucket, and for games without cards.
     """
-    cards = _listed_cards(game)
-    if not 0 <= last_board < len(cards.board_cards[-1]):
-        raise ValueError(f"last_board = {last_board}: it must be from 0 to {len(cards.board_cards[-1]) - 1}")
-    path = [last_board]
-    for parents in cards.board_parent[:0:-1]:
-        path.append(int(parents[path[-1]]))
-    bucket = np.stack([found[:, board] for found, board in zip(cards.bucket, path[::-1], strict=True)])
-    free = (cards.hand_masks() & card_masks(cards.board_cards[-1][last_board : last_board + 1])) == 0
-    lists = [np.flatnonzero(free & (cards.reach[player] > 0)) for player in range(2)]
-    for player, hands in enumerate(lists):
-        missing = (bucket[:, player, hands] < 0).any(axis=0)
-        if missing.any():
-            name = cards.hand_names[hands[np.argmax(missing)]]
-            raise ValueError(f"hand {name} can be dealt but has no bucket on board {last_board}")
-    weight = [cards.reach[player, hands] for player, hands in enumerate(lists)]
-    return _board(lists, weight, bucket, cards.strength[last_board], cards.hand_cards, deck_size(game), dtype)
+    return of_hands(cards.board_hands(board), cards.deck_size, dtype)
 
 
-def from_deck(game: Game, board_cards: Sequence[int], dtype: npt.DTypeLike = np.float64) -> SampledBoard:
-    """A full board of a game played with the whole deck, its cards in order of dealing; every hand weighs 1.
-
-    Raises `ValueError` for a game without a deck, or cards that make no full board.
-    """
-    deck = game.cards
-    if not isinstance(deck, HoldemDeck):
-        raise ValueError(f"the game {game.name} is not played with the whole deck: its boards are listed")
-    board = [int(card) for card in board_cards]
-    shared = deck.board_buckets(board)
-    free = (deck.hand_masks() & card_masks(np.array([board], np.int16))) == 0
-    hands = np.flatnonzero(free)
-    bucket = np.stack([shared, shared], axis=1)
-    weight = np.ones(len(hands))
-    return _board(
-        [hands, hands], [weight, weight], bucket, board_strengths(board), deck.hand_cards(), CARD_COUNT, dtype
-    )
-
-
-def _board(
-    lists: Sequence[npt.NDArray[np.int64]],
-    weight: Sequence[npt.NDArray[np.float64]],
-    bucket: npt.NDArray[np.int32],
-    strength: npt.NDArray[np.integer],
-    hand_cards: npt.NDArray[np.int16],
-    cards: int,
-    dtype: npt.DTypeLike,
-) -> SampledBoard:
-    """A board from each player's hands and weights, buckets [S, 2, H] and strengths [H] of all hands."""
+def of_hands(hands_on: BoardHands, cards: int, dtype: npt.DTypeLike) -> SampledBoard:
+    """A board from the hands on it; `cards` is the size of the deck."""
+    lists, weight, bucket, strength, hand_cards = hands_on
     streets, most = len(bucket), max(1, *map(len, lists))
     board = SampledBoard(
         np.array([len(hands) for hands in lists], np.int64),
@@ -195,10 +130,12 @@ class BoardSource:
     """
 
     def __init__(self, game: Game, dtype: npt.DTypeLike, seed: int, worker: int = 0, purpose: int = DEALS) -> None:
-        self._game, self._dtype = game, np.dtype(dtype)
+        if not game.cards.dealt:
+            raise ValueError(f"the game {game.name} keeps its chance in the tree: sampled boards need cards beside it")
+        self._cards, self._dtype = game.cards, np.dtype(dtype)
         self._stream = np.uint64(seed), np.uint64(worker), np.uint64(purpose)
         self._state = np.zeros(4, np.uint64)
-        self.listed = None if isinstance(game.cards, HoldemDeck) else len(_listed_cards(game).board_cards[-1])
+        self.listed = game.cards.boards
         self._round, self._boards = -1, np.zeros(0, np.int64)
         self._kept: dict[int, SampledBoard] = {}
 
@@ -219,19 +156,17 @@ class BoardSource:
         number = self.number(iteration)
         found = self._kept.get(number)
         if found is None:
-            found = from_card_model(self._game, number, self._dtype)
+            found = from_cards(self._cards, number, self._dtype)
             if len(self._kept) < _KEPT_BOARDS:
                 self._kept[number] = found
         return found
 
     def _dealt(self, iteration: int) -> SampledBoard:
-        deck = self._game.cards
-        assert isinstance(deck, HoldemDeck)
-        cards = np.arange(CARD_COUNT)
+        deck = np.arange(self._cards.deck_size)
         seed_stream(self._state, *self._stream, np.uint64(iteration))
-        count = deck.cards_on(deck.streets - 1)
-        _shuffle(self._state, cards, count)
-        return from_deck(self._game, cards[:count].tolist(), self._dtype)
+        count = self._cards.cards_on(self._cards.streets - 1)
+        _shuffle(self._state, deck, count)
+        return from_cards(self._cards, deck[:count].tolist(), self._dtype)
 
 
 @njit

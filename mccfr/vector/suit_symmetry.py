@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.deal import NO_BUCKET, CardModel
+from mccfr.cards.deals import NO_BUCKET
+from mccfr.cards.listed import ListedCards
 
 _SUITS = (4, 3, 2)  # card = rank·suits + suit; a deck read with too many suits does no harm: all is checked
 _CODES = 64  # more than any deck has cards
@@ -43,7 +44,7 @@ class _Renaming(NamedTuple):
     boards: list[npt.NDArray[np.int64]]
 
 
-def board_copies(cards: CardModel) -> BoardCopies:
+def board_copies(cards: ListedCards) -> BoardCopies:
     """The boards to be walked: of boards that renamings take to each other, the first."""
     renamings = _renamings(cards)
     sizes = [len(boards) for boards in cards.board_cards]
@@ -67,7 +68,7 @@ def board_copies(cards: CardModel) -> BoardCopies:
     return BoardCopies(first, np.concatenate(lists).astype(np.int32), hand, times)
 
 
-def _copies(cards: CardModel, renamings: list[_Renaming], above: int, street: int) -> list[npt.NDArray[np.int64]]:
+def _copies(cards: ListedCards, renamings: list[_Renaming], above: int, street: int) -> list[npt.NDArray[np.int64]]:
     """For each board of a street the renamings that take it to its copies; none where another board stands for it.
 
     Only renamings that fix the board's ancestor on street `above` count (-1: all); empty for streets not below it.
@@ -89,7 +90,7 @@ def _copies(cards: CardModel, renamings: list[_Renaming], above: int, street: in
 # --- renamings that change nothing ---
 
 
-def _renamings(cards: CardModel) -> list[_Renaming]:
+def _renamings(cards: ListedCards) -> list[_Renaming]:
     """All renamings of suits that change nothing, that of no suit first."""
     deck = 1 + int(cards.hand_cards.max(initial=-1))
     found = []
@@ -105,7 +106,7 @@ def _renamings(cards: CardModel) -> list[_Renaming]:
     return [_Renaming(np.arange(len(cards.hand_cards)), [np.arange(len(boards)) for boards in cards.board_cards])]
 
 
-def _renaming(cards: CardModel, card: npt.NDArray[np.int64]) -> _Renaming | None:
+def _renaming(cards: ListedCards, card: npt.NDArray[np.int64]) -> _Renaming | None:
     """What becomes of hands and boards if card c becomes card[c]; None if that changes anything."""
     card = np.append(card, -1)  # what hands of fewer cards hold instead
     hand = _places(cards.hand_cards, card[cards.hand_cards], None)

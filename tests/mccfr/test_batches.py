@@ -6,7 +6,7 @@ import pytest
 
 from mccfr.config_file import config_from
 from mccfr.discount import Schedule
-from mccfr.games.build import build_game
+from mccfr.games.catalogue import build_game
 from mccfr.plan import planned_layout
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.sampled import BATCH_SHARE, batch_nodes

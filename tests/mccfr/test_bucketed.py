@@ -12,7 +12,7 @@ from mccfr.config import HoldemSubgame, KuhnGame
 from mccfr.config_file import config_from
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.bucketed import bucketed
-from mccfr.games.build import build_game
+from mccfr.games.catalogue import build_game
 from mccfr.results import evaluate_target
 from mccfr.strategy import uniform_strategy
 from mccfr.training.rundir import identity_document

@@ -11,10 +11,10 @@ import tomli_w
 
 from mccfr.cli import main
 from mccfr.cli.options import Count, Duration
-from mccfr.config import OPTIONS, AbstractionConfig, Config, GameConfig, Menu, PlayerMenu, StreetMenu
+from mccfr.config import GAMES, OPTIONS, AbstractionConfig, Config, Menu, PlayerMenu, StreetMenu
 from mccfr.config_file import config_from, load_config
 from mccfr.games.betting import MAX_NODES, build_tree
-from mccfr.games.build import build_game
+from mccfr.games.catalogue import build_game
 from mccfr.games.holdem_betting import holdem_rules
 from mccfr.plan import make_plan
 
@@ -63,7 +63,7 @@ def game_document(name):
 
 def cases(name):
     """(path, document) of everything that may be wrong around the game of a name."""
-    kind = next(each for each in GameConfig.__args__ if each.__struct_config__.tag == name)
+    kind = GAMES[name]
     paths = [("game", key) for key in keys(kind)]
     if "menu" in keys(kind):
         paths += [("game", "menu", key) for key in keys(Menu)]

@@ -14,7 +14,7 @@ import pytest
 from mccfr.config import Config, ExternalSamplingConfig, HoldemSubgame
 from mccfr.config_file import config_from
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.games.build import build_game
+from mccfr.games.catalogue import build_game
 from mccfr.plan import planned_layout
 from mccfr.solvers.registry import algorithm_of
 from mccfr.strategy import average_strategy

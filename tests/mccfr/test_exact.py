@@ -7,7 +7,7 @@ import pytest
 
 from mccfr.config import AkqGame, ClairvoyanceGame, GoofspielGame, HoldemSubgame, KuhnGame, LeducGame, MatrixGame
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.games.build import build_game
+from mccfr.games.catalogue import build_game
 from mccfr.strategy import tabulate, uniform_strategy
 
 ROOT = Path(__file__).resolve().parents[2]

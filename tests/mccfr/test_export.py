@@ -26,7 +26,7 @@ from mccfr.config_file import config_from, to_document
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.export import FORMATS, export
 from mccfr.export.openspiel import load_policy
-from mccfr.games.build import build_game
+from mccfr.games.catalogue import build_game
 from mccfr.results import export_run, find_checkpoint, read_tables
 from mccfr.strategy import tabulate, uniform_strategy
 from mccfr.tables import make_layout, private_tables

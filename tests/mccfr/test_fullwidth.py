@@ -7,6 +7,7 @@ import numpy as np
 import pyspiel
 import pytest
 
+from mccfr.cards.nothing import NO_CARDS
 from mccfr.config import GoofspielGame, KuhnGame, MatrixGame, OpenSpielGame
 from mccfr.fullwidth.histories import best_response_value, expected_value
 from mccfr.games.game import Game
@@ -156,7 +157,7 @@ def test_chance_at_the_root_and_a_player_who_never_acts():
             return Decision(1, history, ["0", "1"], [history + "0", history + "1"])
         return {"h0": 4.0, "h1": -4.0, "t0": 0.0, "t1": 8.0}[history]
 
-    game = Game("coin", build_history_tree("", expand), None)
+    game = Game("coin", build_history_tree("", expand), NO_CARDS)
     assert our_values(game, uniform_strategy(game)).tolist() == [3, 3, 1, 4]
 
 

@@ -8,15 +8,15 @@ import pytest
 
 from abstraction.cards import hand_cards
 from abstraction.evaluator import strengths
-from mccfr.config import ClairvoyanceGame, HoldemSubgame, KuhnGame, LeducGame, Menu, PokerGame
-from mccfr.deal import card_masks
+from mccfr.cards.deals import card_masks
+from mccfr.cards.deck import WholeDeck
+from mccfr.config import ClairvoyanceGame, GoofspielGame, HoldemSubgame, KuhnGame, LeducGame, Menu, PokerGame
 from mccfr.evaluation import head_to_head as module
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.evaluation.head_to_head import Side, head_to_head
 from mccfr.games.betting import BettingRules, build_tree
-from mccfr.games.build import build_game
+from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
-from mccfr.games.holdem_deck import HoldemDeck
 from mccfr.intervals import student95
 from mccfr.rng import EVALUATION
 from mccfr.strategy import Strategy, uniform_strategy
@@ -108,7 +108,7 @@ def test_boards_that_let_more_pairs_meet_weigh_more(monkeypatch):
         assert (found == pytest.approx(exact_chips((game, game), a, b), rel=1e-6)) == right
 
 
-class DeckOfClasses(HoldemDeck):
+class DeckOfClasses(WholeDeck):
     """A deck whose buckets come from the sum of a hand's cards: a few a street, other ones on each.
 
     With five buckets on each street hands go by the sum itself; with others, by the sum of its cards' squares.
@@ -219,4 +219,5 @@ def test_progress_is_told_and_nonsense_refused():
     with pytest.raises(ValueError, match="goes with the game it was made for"):
         play(game, uniform, uniform_strategy(game_of("kuhn")))
     with pytest.raises(ValueError, match="keeps its chance in the tree"):
-        play(Game("goofspiel", game.tree, None), uniform, uniform)
+        bids = build_game(GoofspielGame(cards=3), None)
+        play(bids, uniform_strategy(bids), uniform_strategy(bids))

@@ -11,13 +11,13 @@ from test_bucketed import Labels
 from test_head_to_head import RUNS, TOY, deck_game, exact_chips, game_of, play, random_strategy
 
 from abstraction.cards import hand_cards
+from mccfr.cards.deck import WholeDeck
 from mccfr.config import AbstractionConfig, HoldemGame, HoldemSubgame, LeducGame, Menu
 from mccfr.evaluation import head_to_head as module
 from mccfr.evaluation.head_to_head import Side, head_to_head
 from mccfr.games.bucketed import bucketed
-from mccfr.games.build import build_game
+from mccfr.games.catalogue import build_game
 from mccfr.games.holdem import holdem
-from mccfr.games.holdem_deck import HoldemDeck
 from mccfr.strategy import Strategy, pure_strategy, uniform_strategy
 
 SLOTS = {"tenths": np.arange(1326) * 10 // 1326, "last digit": np.arange(1326) % 10, "thirds": np.arange(1326) % 3}
@@ -117,7 +117,7 @@ def test_whole_hold_em_on_buckets_numbered_in_reverse(slot_abstractions):
     assert abs(chips(a, Side(tens, a_back.strategy), boards=4)) > 1  # a planted error: one map for both
 
 
-class DeckOfHighest(HoldemDeck):
+class DeckOfHighest(WholeDeck):
     """A deck whose buckets come from the higher card: five on each street, as many as `deck_game` has."""
 
     def board_buckets(self, board):

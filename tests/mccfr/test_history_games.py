@@ -6,6 +6,7 @@ import numpy as np
 import pyspiel
 import pytest
 
+from mccfr.cards.deals import new_deals
 from mccfr.config import (
     AkqGame,
     ClairvoyanceGame,
@@ -16,7 +17,6 @@ from mccfr.config import (
     OpenSpielGame,
     PokerGame,
 )
-from mccfr.deal import new_deals
 from mccfr.discount import Schedule
 from mccfr.fullwidth.histories import best_response_value, expected_value
 from mccfr.games import goofspiel as goofspiel_module
@@ -166,7 +166,7 @@ def test_layout(game):
         inner = [arrays.first[child] for child in tree.children(node) if arrays.count[child]]
         assert inner == sorted(inner)
         assert not inner or inner[0] == arrays.first[node] + arrays.count[node]
-    assert np.all(arrays.touched == 1) and tree.streets == 1 and game.cards is None
+    assert np.all(arrays.touched == 1) and tree.streets == 1 and not game.cards.dealt
     assert np.array_equal(arrays.block, arrays.player)
     for player in range(2):
         own = arrays.player == player

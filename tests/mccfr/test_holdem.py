@@ -15,11 +15,11 @@ from abstraction.boards import BOARD_COUNTS, preflop_classes
 from abstraction.buckets import Abstraction
 from abstraction.cards import cards_text, combo_index
 from abstraction.evaluator import strength
+from mccfr.cards.deck import WholeDeck
 from mccfr.cli import main
 from mccfr.config import AbstractionConfig, FlopHoldemGame, HoldemGame, Menu
 from mccfr.config_file import config_from
 from mccfr.games.holdem import flop_holdem, holdem
-from mccfr.games.holdem_deck import HoldemDeck
 from mccfr.plan import make_plan
 from mccfr.policy import Policy
 from mccfr.policy.source import StrategySource
@@ -62,7 +62,7 @@ def test_buckets_of_the_deck_are_those_of_the_abstraction(slot_abstractions):
             board = cards[2 : 2 + known]
             _, bucket = built.bucket(cards[:2], board)
             assert rows[street, combo_index(*cards[:2])] == bucket
-            assert game.cards.hand_bucket(street, cards_text(cards[:2]), cards_text(board)) == bucket
+            assert game.cards.hand_bucket(street, 0, cards_text(cards[:2]), cards_text(board)) == bucket
             hits = [combo_index(card, other) for card in board for other in range(52) if other != card]
             assert (rows[street, hits] == -1).all()
 
@@ -342,7 +342,7 @@ def test_flops_off_the_deck_are_worth_what_all_flops_are():
     lossless = flop_holdem(FlopHoldemGame(max_raises=1), None, Path())
     slots = np.broadcast_to((np.arange(1326) * 10 // 1326).astype(np.uint16), (BOARD_COUNTS[3], 1326))
     tables = [preflop_classes()[None].astype(np.uint16), slots]
-    deck = HoldemDeck((0, 3), np.array([[169, 169], [10, 10]]), lambda: tables)
+    deck = WholeDeck((0, 3), np.array([[169, 169], [10, 10]]), lambda: tables)
     game = replace(lossless, cards=deck)
     a, b = random_strategy(game, 1), random_strategy(game, 2)
     public = best_response.prepare(replace(game, cards=deck.listed()))

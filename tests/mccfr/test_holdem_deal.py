@@ -7,8 +7,8 @@ from abstraction.boards import STREET_CARDS, board_classes, preflop_classes
 from abstraction.cards import CARD_COUNT, COMBO_COUNT
 from abstraction.evaluator import strengths
 from abstraction.lookup import bucket_tables, lookup_buckets
-from mccfr.deal import new_deals
-from mccfr.holdem_deal import draw_cards, draw_holdem_deals, holdem_deal_arrays
+from mccfr.cards.deals import new_deals
+from mccfr.cards.deck_deals import draw_cards, draw_holdem_deals, holdem_deal_arrays
 
 COUNT = 200_000
 

@@ -8,12 +8,12 @@ from harness import Trainer
 
 from abstraction.cards import card_mask, combo_index, combo_masks, parse_cards
 from abstraction.evaluator import strength
+from mccfr.cards.listed import deal_arrays, joint_weight
 from mccfr.config import HoldemSubgame, KuhnGame, Menu
-from mccfr.deal import deal_arrays, joint_weight
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.fullwidth.variants import variant
 from mccfr.fullwidth.vector_cfr import VectorCfr
-from mccfr.games.build import build_game, game_files
+from mccfr.games.catalogue import build_game, game_files
 from mccfr.games.holdem_subgame import holdem_subgame
 from mccfr.games.libratus import Endgame, read_endgame, write_endgame
 
@@ -162,6 +162,6 @@ def test_a_flop_is_dealt_to_the_river_and_solved(tmp_path):
 
 def test_the_file_is_part_of_what_a_run_depends_on():
     config = HoldemSubgame(file="games/river.txt")
-    assert game_files(config, ROOT / "runs") == [GAMES / "river.txt"]
-    assert game_files(KuhnGame(), ROOT / "runs") == []
+    assert game_files(config, ROOT / "runs") == {"file": GAMES / "river.txt"}
+    assert game_files(KuhnGame(), ROOT / "runs") == {}
     assert build_game(config, ROOT / "runs").name == "holdem-subgame"

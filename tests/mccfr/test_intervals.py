@@ -10,7 +10,7 @@ from test_head_to_head import TOY, play, random_strategy
 
 from mccfr import intervals
 from mccfr.evaluation import head_to_head as module
-from mccfr.games.build import build_game
+from mccfr.games.catalogue import build_game
 from mccfr.intervals import ratio95, student95
 from mccfr.strategy import Strategy, pure_strategy, tabulate
 

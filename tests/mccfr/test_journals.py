@@ -9,7 +9,7 @@ import pytest
 
 from mccfr.cli import main
 from mccfr.config_file import config_from
-from mccfr.games.build import build_game
+from mccfr.games.catalogue import build_game
 from mccfr.plan import planned_layout
 from mccfr.training.report import Silent
 from mccfr.training.run import train

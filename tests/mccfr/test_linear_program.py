@@ -4,6 +4,7 @@ import sys
 
 import pytest
 
+from mccfr.cards.nothing import NO_CARDS
 from mccfr.config import AkqGame, ClairvoyanceGame, GoofspielGame, KuhnGame, LeducGame, MatrixGame, PokerGame
 from mccfr.fullwidth.histories import best_response_value, expected_value
 from mccfr.fullwidth.linear_program import solve_linear_program
@@ -50,7 +51,7 @@ def assert_optimal(game, found, value):
 @pytest.mark.parametrize("name", VALUES)
 def test_published_values(name):
     game, value = VALUES[name]
-    game = expand(game).game if game.cards is not None else game
+    game = expand(game).game if game.cards.dealt else game
     assert_optimal(game, solve_linear_program(game), value)
 
 
@@ -75,7 +76,7 @@ def test_rows_out_of_reach_play_uniformly_and_say_so():
             else {"s": 5.0, "ga": 1.0, "gb": 2.0}[history]
         )
 
-    found = solve_linear_program(Game("stop", build_history_tree("", grow), None))
+    found = solve_linear_program(Game("stop", build_history_tree("", grow), NO_CARDS))
     assert found.value_chips == pytest.approx(5)
     assert found.strategy.probability[0][0].tolist() == [1, 0, 0.5, 0.5]
     assert found.strategy.weight[0][0].tolist() == [1, 0]
@@ -89,7 +90,7 @@ def test_chance_of_unequal_probabilities():
             return Decision(1, "blind", ["0", "1"], [history + "0", history + "1"])
         return {"h0": 4.0, "h1": -4.0, "t0": 0.0, "t1": 8.0}[history]
 
-    game = Game("coin", build_history_tree("", grow), None)
+    game = Game("coin", build_history_tree("", grow), NO_CARDS)
     assert_optimal(game, solve_linear_program(game), 1.0)
 
 

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from mccfr.config import GoofspielGame, HoldemSubgame, KuhnGame, LeducGame, OpenSpielGame, PokerGame
-from mccfr.games.build import build_game
+from mccfr.games.catalogue import build_game
 from mccfr.lines import find_decision, find_node, line_text, put_in_chips, to_chips
 from mccfr.tree import DECISION
 

@@ -14,7 +14,7 @@ from mccfr.evaluation.exact import evaluate_exact
 from mccfr.fullwidth.history_cfr import HistoryCfr
 from mccfr.fullwidth.variants import variant
 from mccfr.fullwidth.vector_cfr import VectorCfr
-from mccfr.games.build import build_game
+from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
 from mccfr.vector.best_response import best_response_value
 

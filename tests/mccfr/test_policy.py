@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mccfr.config import Config, GoofspielGame, HoldemSubgame, KuhnGame, LeducGame
 from mccfr.config_file import to_document
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.games.build import build_game
+from mccfr.games.catalogue import build_game
 from mccfr.policy import Policy, StrategySource, verify_policy, write_policy
 from mccfr.policy import write as policy_writing
 from mccfr.policy.quantise import TOTALS, dequantise, quantise

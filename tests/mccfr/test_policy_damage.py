@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mccfr.cards.deck import WholeDeck
 from mccfr.config import AbstractionConfig, Config, FlopHoldemGame, GoofspielGame, HoldemSubgame, KuhnGame, LeducGame
 from mccfr.config_file import to_document
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.games.build import build_game
-from mccfr.games.holdem_deck import HoldemDeck
+from mccfr.games.catalogue import build_game
 from mccfr.policy import Policy, is_policy, verify_policy, write_policy
 from mccfr.query import query
 from mccfr.strategy import average_strategy
@@ -158,7 +158,7 @@ def use(out, lines):
     problems_of(out)
     found = Policy.open(out)
     strategy = found.strategy()
-    if not isinstance(found.game.cards, HoldemDeck):
+    if not isinstance(found.game.cards, WholeDeck):
         evaluate_exact(found.game, strategy)
     for line in lines:
         query(found, line)

@@ -17,7 +17,7 @@ from test_policy_damage import export, sign
 from abstraction.boards import board_classes, canonical_boards, used_slots
 from abstraction.buckets import Abstraction
 from mccfr.config import GoofspielGame, KuhnGame, LeducGame
-from mccfr.games.build import build_game
+from mccfr.games.catalogue import build_game
 from mccfr.lines import line_text, put_in_chips
 from mccfr.policy import Policy, row_checksums, verify_policy, write_policy
 from mccfr.policy.layout import bucket_dtype

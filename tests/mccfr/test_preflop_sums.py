@@ -12,13 +12,13 @@ from harness import LEDUC, Trainer, same_tables
 
 from abstraction.boards import canonical_boards, used_slots
 from abstraction.lookup import board_rows
+from mccfr.cards.deck import WholeDeck
 from mccfr.cli import main
 from mccfr.config import PokerGame
 from mccfr.config_file import config_from
 from mccfr.discount import Schedule
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.games.build import build_game
-from mccfr.games.holdem_deck import HoldemDeck
+from mccfr.games.catalogue import build_game
 from mccfr.games.poker import poker
 from mccfr.plan import make_plan, planned_layout
 from mccfr.policy import Policy, StrategySource
@@ -179,7 +179,7 @@ def test_recall_is_decided_from_the_cards():
 def holdem_deck(board_cards, *tables):
     """A deck with the given bucket tables [boards, 1326], unused cells at the highest value of their dtype."""
     counts = [[int(table[table != np.iinfo(table.dtype).max].max()) + 1] * 2 for table in tables]
-    return HoldemDeck(board_cards, np.array(counts), lambda: tables)
+    return WholeDeck(board_cards, np.array(counts), lambda: tables)
 
 
 def coarser(table, buckets):
@@ -207,7 +207,7 @@ def test_recall_in_holdem_sees_every_way_of_dealing():
     lowest_three = board_rows(holdem_deck((0, 3), preflop, flop).lookup, boards[:, :3])
     turn = np.where(used_slots(boards), lowest_three, 0xFFFF).astype(np.uint16)
     deck = holdem_deck((3, 1), flop, turn)
-    bucket, before = next(snapshot_mean._deck_pairs(deck, 1))
+    bucket, before = next(deck.bucket_pairs(1, 0))
     np.testing.assert_array_equal(bucket, before)
     assert snapshot_mean.parent_buckets(replace(game, cards=deck), 2) is None
 

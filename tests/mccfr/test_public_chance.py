@@ -1,5 +1,6 @@
 """Public chance sampling: increments against exact regrets by pairs of hands, convergence, weights, resumption."""
 
+import dataclasses
 from functools import cache
 from pathlib import Path
 
@@ -9,18 +10,19 @@ import pytest
 
 from abstraction.cards import hand_cards
 from abstraction.evaluator import board_strengths
-from mccfr.config import HoldemSubgame, KuhnGame, LeducGame, Menu
-from mccfr.deal import card_masks
+from mccfr.cards import listed as listed_cards
+from mccfr.cards.deals import card_masks
+from mccfr.cards.deck import WholeDeck
+from mccfr.config import GoofspielGame, HoldemSubgame, KuhnGame, LeducGame, Menu
 from mccfr.discount import Schedule
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.games.build import build_game
+from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
-from mccfr.games.holdem_deck import HoldemDeck
+from mccfr.games.goofspiel import goofspiel
 from mccfr.games.poker import kuhn, leduc
 from mccfr.strategy import average_strategy
 from mccfr.tables import table_name
 from mccfr.tree import DECISION
-from mccfr.vector import sampled_board
 from mccfr.vector.public_chance import (
     PublicChanceOptions,
     PublicChanceSampling,
@@ -30,7 +32,7 @@ from mccfr.vector.public_chance import (
     table_specs,
 )
 from mccfr.vector.range_lanes import NOISE
-from mccfr.vector.sampled_board import BoardSource, SampledBoard, deck_size, from_card_model, from_deck
+from mccfr.vector.sampled_board import BoardSource, from_cards, of_hands
 from mccfr.vector.sampled_traversal import Task, VectorTables, new_scratch, sampled_traversal
 from mccfr.vector.street_trees import street_trees
 
@@ -54,10 +56,8 @@ def with_buckets(game, count):
     """The game with hands of each street and player thrown into `count` buckets at random."""
     rng, cards = np.random.default_rng(3), game.cards
     bucket = [np.where(numbers < 0, -1, rng.integers(count, size=numbers.shape)) for numbers in cards.bucket]
-    model = type(cards)(
-        **{name: getattr(cards, name) for name in cards.__dataclass_fields__}
-        | {"bucket": [b.astype(np.int32) for b in bucket], "buckets": np.full_like(cards.buckets, count)}
-    )
+    numbers = [b.astype(np.int32) for b in bucket]
+    model = dataclasses.replace(cards, bucket=numbers, buckets=np.full_like(cards.buckets, count))
     return Game(game.name, game.tree, model, big_blind_chips=game.big_blind_chips, pot_chips=game.pot_chips)
 
 
@@ -85,8 +85,8 @@ def traverse(game, board, tables, traverser, weight=1.0, **options):
     start = {name: table.copy() for name, table in tables.items()}
     work = VectorTables(by_block(game, start, "regret"), by_block(game, start, "strategy_sum"))
     trees = street_trees(game.tree)
-    most = sampled_board.most_hands(game)
-    scratch = new_scratch(trees, most, deck_size(game), np.float64)
+    most = game.cards.most_hands
+    scratch = new_scratch(trees, most, game.cards.deck_size, np.float64)
     task = Task(traverser, weight, weight, 0, options.get("skip_below", 0.0), NOISE[np.dtype(np.float64)], np.uint64(0))
     rng = options.get("rng", np.ones(4, np.uint64))
     nodes = sampled_traversal(trees, work, board, task, scratch, rng)
@@ -193,7 +193,7 @@ def worst(found, expected):
 @pytest.mark.parametrize("path, buckets", [(SUBGAME_3, 0), (RIVER, 0), (RIVER, 20)], ids=["3", "own", "own, bucketed"])
 def test_increments_on_a_river_are_the_exact_regrets(path, buckets):
     game, tables, twin = exact(path, buckets)
-    found = worst(increments(game, from_card_model(game, 0), tables), twin.found)
+    found = worst(increments(game, from_cards(game.cards, 0), tables), twin.found)
     assert max(found.values()) < 1e-9, found
 
 
@@ -207,7 +207,7 @@ def without_weights(board, traverser):
 @pytest.mark.parametrize("buckets", [0, 20])
 def test_regrets_without_the_own_deal_weight_are_wrong(buckets):
     game, tables, twin = exact(RIVER, buckets)
-    found = worst(increments(game, from_card_model(game, 0), tables, without_weights), twin.found)
+    found = worst(increments(game, from_cards(game.cards, 0), tables, without_weights), twin.found)
     assert found["regret"] > 0.01
     assert found["strategy_sum"] < 1e-9
 
@@ -220,7 +220,7 @@ def turn_increments(buckets=0):
     """Increments on each of the 48 rivers of our turn endgame."""
     game, tables, _ = exact(TURN, buckets)
     boards = len(game.cards.board_cards[-1])
-    return [increments(game, from_card_model(game, board), tables) for board in range(boards)]
+    return [increments(game, from_cards(game.cards, board), tables) for board in range(boards)]
 
 
 def mean(each):
@@ -262,18 +262,16 @@ def test_hands_that_only_the_street_s_own_board_allows_make_the_streets_unequal(
     """A planted error: the turn's hands take part whatever the river is."""
     game, tables, twin = exact(TURN)
     wrong = mutants.mutant(
-        sampled_board,
+        listed_cards,
+        ("card_masks(self.board_cards[-1][board : board + 1])", "card_masks(self.board_cards[0][path[-1:]])"),
         (
-            "card_masks(cards.board_cards[-1][last_board : last_board + 1])",
-            "card_masks(cards.board_cards[0][path[-1:]])",
-        ),
-        (
-            "    for player, hands in enumerate(lists):\n        missing",
-            "    bucket = np.maximum(bucket, 0)\n    for player, hands in enumerate(lists):\n        missing",
+            "        for player, hands in enumerate(live):\n            missing",
+            "        bucket *= bucket > 0\n        for player, hands in enumerate(live):\n            missing",
         ),
     )
     boards = range(len(game.cards.board_cards[-1]))
-    each = [increments(game, SampledBoard(*wrong.from_card_model(game, board)), tables) for board in boards]
+    hands = [wrong.ListedCards.board_hands(game.cards, board) for board in boards]
+    each = [increments(game, of_hands(here, game.cards.deck_size, np.float64), tables) for here in hands]
     right, planted = (np.array(slopes(one, twin))[:, 0] for one in (turn_increments(), each))
     assert right == pytest.approx([1, 1], abs=1e-9)
     assert abs(planted - 1).max() > 0.01
@@ -282,7 +280,7 @@ def test_hands_that_only_the_street_s_own_board_allows_make_the_streets_unequal(
 
 def test_skipped_lines_leave_increments_unbiased():
     game, tables, twin = exact(RIVER)
-    board, rng = from_card_model(game, 0), np.array([1, 2, 3, 4], np.uint64)
+    board, rng = from_cards(game.cards, 0), np.array([1, 2, 3, 4], np.uint64)
     runs = [traverse(game, board, tables, 0, skip_below=0.2, rng=rng) for _ in range(300)]
     whole = traverse(game, board, tables, 0)
     assert np.mean([nodes for _, nodes in runs]) < 0.8 * whole[1]
@@ -298,7 +296,7 @@ def test_skipped_lines_leave_increments_unbiased():
 # --- boards ---
 
 
-class DeckOfClasses(HoldemDeck):
+class DeckOfClasses(WholeDeck):
     """A deck whose buckets come from the sum of a hand's cards: seven a street, other ones on each."""
 
     def board_buckets(self, board):
@@ -315,7 +313,7 @@ def deck_game(tree=LEDUC.tree, board_cards=(3, 2)):
 
 def test_a_board_off_the_deck_holds_every_hand_it_leaves():
     game, cards = deck_game(), [0, 13, 26, 39, 51]
-    board = from_deck(game, cards)
+    board = from_cards(game.cards, cards)
     hands, held = board.hand[0], hand_cards(52, 2)
     assert board.count.tolist() == [1081, 1081] and not np.isin(held[hands], cards).any()
     assert np.array_equal(board.hand[0], board.hand[1]) and (board.weight == 1).all()
@@ -344,11 +342,11 @@ def test_boards_follow_from_seed_worker_and_iteration():
 
 def test_boards_that_make_no_sense_are_refused():
     with pytest.raises(ValueError, match="last_board = 48: it must be from 0 to 47"):
-        from_card_model(endgame(TURN), 48)
-    with pytest.raises(ValueError, match="not played with the whole deck"):
-        from_deck(LEDUC, [0, 1, 2, 3, 4])
+        from_cards(endgame(TURN).cards, 48)
+    with pytest.raises(ValueError, match="give the number of one"):
+        from_cards(LEDUC.cards, [0, 1, 2, 3, 4])
     with pytest.raises(ValueError, match="sampled boards need cards"):
-        PublicChanceSampling(Game("goofspiel", LEDUC.tree, None))
+        PublicChanceSampling(goofspiel(GoofspielGame(cards=3)))
 
 
 # --- runs ---
@@ -444,7 +442,7 @@ def test_a_run_stops_at_the_first_iteration_that_reaches_the_nodes():
 
 
 def test_a_traversal_touches_every_node_that_is_reached():
-    board, tables = from_card_model(LEDUC, 0), new_tables(table_specs(LEDUC, "float64", "float64"))
+    board, tables = from_cards(LEDUC.cards, 0), new_tables(table_specs(LEDUC, "float64", "float64"))
     # Terminals count, and so does the board between the rounds.
     assert traverse(LEDUC, board, tables, 0)[1] == int(LEDUC.tree.arrays.touched.sum()) == LEDUC.tree.nodes + 5
 

@@ -15,8 +15,7 @@ from mccfr.config import (
     PokerGame,
 )
 from mccfr.config_file import to_document
-from mccfr.games.build import build_game
-from mccfr.hands import hand_bucket, hand_buckets
+from mccfr.games.catalogue import build_game
 from mccfr.policy import Policy, StrategySource, write_policy
 from mccfr.query import query
 from mccfr.strategy import Strategy, tabulate, uniform_strategy
@@ -179,10 +178,10 @@ def test_a_flop_may_be_written_in_any_order():
         PokerGame(ranks=4, suits=2, board_cards=(0, 2, 1), antes=(1, 1), stack=2, max_raises=(0, 0, 0)), ROOT
     )
     cards = game.cards
-    known = {hand_bucket(cards, 2, 0, "Jd", board) for board in ("AcKdQc", "KdAcQc")}
+    known = {cards.hand_bucket(2, 0, "Jd", board) for board in ("AcKdQc", "KdAcQc")}
     assert len(known) == 1
-    assert hand_bucket(cards, 2, 0, "Jd", "AcQcKd") not in known  # another turn card
-    assert hand_buckets(cards, 2, 0, "AcKdQc")["Jd"] in known
+    assert cards.hand_bucket(2, 0, "Jd", "AcQcKd") not in known  # another turn card
+    assert cards.hand_buckets(2, 0, "AcKdQc")["Jd"] in known
 
 
 def test_river_needs_no_board_and_names_its_street():

@@ -12,7 +12,7 @@ from abstraction.cards import combo_table
 from mccfr.cli import main
 from mccfr.config import AbstractionConfig, HoldemGame, HoldemSubgame, MatrixGame, Menu, PokerGame
 from mccfr.config_file import config_from
-from mccfr.games.build import build_game
+from mccfr.games.catalogue import build_game
 from mccfr.plan import planned_layout
 from mccfr.policy import StrategySource
 from mccfr.query import query

@@ -18,7 +18,7 @@ import pytest
 import zarr
 
 from mccfr.config_file import config_from
-from mccfr.games.build import build_game
+from mccfr.games.catalogue import build_game
 from mccfr.plan import planned_layout
 from mccfr.results import evaluate_target, find_checkpoint, read_tables
 from mccfr.solvers.solver import WorkerState

@@ -10,8 +10,8 @@ from functools import cache
 import numpy as np
 from harness import Trainer
 
+from mccfr.cards.deals import NO_BUCKET
 from mccfr.config import PokerGame
-from mccfr.deal import NO_BUCKET
 from mccfr.discount import Schedule
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.fullwidth.expansion import expanded_strategy

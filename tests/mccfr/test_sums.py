@@ -26,7 +26,7 @@ LARGE = 2.0**24
 RMS = 2.1e-4
 """Largest standard deviation of a sum that is rounded at random, relative to the sum."""
 
-TO_NEAREST = ("bits = bits if bits.type == integer else builder.zext(bits, integer)", "bits = _alike(integer, 1 << 28)")
+TO_NEAREST = ("builder.sitofp(bits, single)", "_alike(single, 2.0**28)")
 HALF_THE_BITS = ("_alike(product.type, 32 - _EXTRA)", "_alike(product.type, 33 - _EXTRA)")
 ALIKE_IN_ALL_LANES = ("builder.mul(lane, _alike(lane.type, _LANE))", "_alike(low.type, 0)")
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from mccfr.config_file import config_from
-from mccfr.games.build import build_game
+from mccfr.games.catalogue import build_game
 from mccfr.plan import planned_layout
 from mccfr.results import find_checkpoint, read_tables
 from mccfr.training import saving as saving_module

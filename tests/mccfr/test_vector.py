@@ -7,12 +7,13 @@ import numpy as np
 import pyspiel
 import pytest
 
+from mccfr.cards.deals import card_masks
+from mccfr.cards.listed import ListedCards
+from mccfr.cards.small_deck import small_deck
 from mccfr.config import ClairvoyanceGame, HoldemSubgame, KuhnGame, LeducGame, Menu, PokerGame
-from mccfr.deal import CardModel, card_masks
 from mccfr.games.betting import BettingRules, build_tree
-from mccfr.games.build import build_game
+from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
-from mccfr.games.small_deck import small_deck
 from mccfr.strategy import Strategy, tabulate, uniform_strategy
 from mccfr.tree import DECISION
 from mccfr.vector.best_response import best_response_value, expected_value, prepare
@@ -106,7 +107,7 @@ def always_call(game: Game) -> Strategy:
     return tabulate(game, choose)
 
 
-def all_in_game(cards: CardModel, stack: float = 7) -> Game:
+def all_in_game(cards: ListedCards, stack: float = 7) -> Game:
     """Bets of two chips or all-in on every street: all-ins are called on each of them."""
 
     def targets(state):
@@ -119,7 +120,7 @@ def all_in_game(cards: CardModel, stack: float = 7) -> Game:
     return Game("all-in", build_tree(rules), cards)
 
 
-def subgame_cards(cards: CardModel, seed: int) -> CardModel:
+def subgame_cards(cards: ListedCards, seed: int) -> ListedCards:
     """The first board of street 0 alone, with unequal random ranges that lack some hands."""
     generator = np.random.default_rng(seed)
     reach = generator.random((2, len(cards.hand_cards))) ** 3
@@ -137,7 +138,7 @@ def subgame_cards(cards: CardModel, seed: int) -> CardModel:
     )
 
 
-def shared_buckets(cards: CardModel, count: int) -> CardModel:
+def shared_buckets(cards: ListedCards, count: int) -> ListedCards:
     """The same cards with `count` buckets a street and player."""
     bucket = [np.where(numbers < 0, numbers, numbers * 7 % count) for numbers in cards.bucket]
     return replace(cards, bucket=bucket, buckets=np.full_like(cards.buckets, count))

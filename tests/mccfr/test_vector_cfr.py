@@ -9,15 +9,14 @@ import numpy as np
 import pytest
 
 from abstraction.cards import card_mask, combo_masks, parse_cards
+from mccfr.cards.endgame import endgame_cards
+from mccfr.cards.listed import ListedCards
 from mccfr.config import HoldemSubgame, KuhnGame, Menu, PokerGame
-from mccfr.deal import CardModel
 from mccfr.fullwidth.public_walk import traverse
 from mccfr.fullwidth.variants import PRESETS, variant
 from mccfr.fullwidth.vector_cfr import VectorCfr, memory, table_specs
-from mccfr.games.build import build_game
+from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
-from mccfr.games.holdem_subgame import endgame_cards
-from mccfr.games.libratus import Endgame
 from mccfr.strategy import average_strategy
 from mccfr.tables import table_name
 from mccfr.tree import DECISION
@@ -55,7 +54,7 @@ def share_hands_by_strength(game: Game, board: str) -> Game:
     """The tree of another endgame on a turn board, even ranges, hands of one strength on all rivers in one bucket."""
     turn = parse_cards(board)
     reach = np.where((combo_masks() & np.uint64(card_mask(turn))) == 0, 1.0, 0.0)
-    cards = endgame_cards(Endgame(2, turn, 400, np.stack([reach, reach])))
+    cards = endgame_cards(turn, np.stack([reach, reach]), 2)
     bucket = []
     for lossless, strength in zip(cards.bucket, (cards.strength.sum(axis=0)[None], cards.strength), strict=True):
         live = lossless >= 0
@@ -80,7 +79,7 @@ def scaled_rows(game: Game, tables) -> list[np.ndarray]:
 
 def seen_buckets(game: Game, block: int) -> np.ndarray:
     """Buckets that the block's player may hold."""
-    cards: CardModel = game.cards
+    cards: ListedCards = game.cards
     numbers = cards.bucket[block // 2][block % 2]
     live = (numbers >= 0) & (cards.reach[block % 2] > 0)
     return np.unique(numbers[live])

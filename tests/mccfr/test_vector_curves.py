@@ -11,7 +11,7 @@ import pytest
 from mccfr.config import HoldemSubgame, KuhnGame, LeducGame
 from mccfr.fullwidth.variants import variant
 from mccfr.fullwidth.vector_cfr import VectorCfr
-from mccfr.games.build import build_game
+from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
 from mccfr.strategy import Strategy
 from mccfr.tree import TERMINAL

@@ -1,30 +1,33 @@
 """Cards of full hold'em: the whole deck, every combination in range, hands that share rows by card buckets.
 
-Boards are too many to list, so there is no `CardModel`: a deal is nine cards, and a bucket is looked up on the
-canonical board.  Both players see the same buckets.  Only a game that ends on the flop can be listed, which an exact
-best response needs.
+Boards are too many to list: a deal is nine cards, and a bucket is looked up on the canonical board.  Both players see
+the same buckets.  Only a game that ends on the flop can be listed, which an exact best response needs.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from math import comb
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.boards import check_board
+from abstraction.boards import PREFLOP_CLASSES, canonical_boards, check_board
 from abstraction.buckets import bucket_dtype
 from abstraction.cards import CARD_COUNT, COMBO_COUNT, cards_text, combo_masks, combo_text, hand_cards, parse_cards
 from abstraction.evaluator import board_strengths
 from abstraction.lookup import NO_BUCKET, BucketLayout, BucketTables, board_row, board_rows, bucket_tables
 from abstraction.ranges import parse_range
-from mccfr.deal import CardModel
+from mccfr.cards.cards import BoardHands, BucketPairs, Cards, Dealer, Difference, unequal
+from mccfr.cards.deals import card_masks
+from mccfr.cards.deck_deals import DeckDealer
+from mccfr.cards.listed import ListedCards
 
 MOST_LISTED_CARDS = 3
+_MOST_BOARDS = 512  # of canonical ones that are looked up at a time
 LISTED_BYTES = 6_500_000_000
 """Memory of an exact evaluation with all flops listed, both players' hands in order of strength on each."""
 STREET_NAMES = {0: "preflop", 3: "flop", 4: "turn", 5: "river"}
@@ -33,7 +36,7 @@ _CLASS = re.compile(r"([2-9TJQKA])(\1|[2-9TJQKA][so])")
 
 
 @dataclass(frozen=True)
-class HoldemDeck:
+class WholeDeck(Cards):
     """Cards beside the betting tree of a whole hold'em game.  S streets.
 
     board_cards  [S] cards dealt to the board on each street: (0, 3, 1, 1)
@@ -43,19 +46,35 @@ class HoldemDeck:
     memory       [layout.length_bytes] uint8 of bucket tables that are filled already, or None
     """
 
+    source: ClassVar[str] = "the whole deck"
+
     board_cards: tuple[int, ...]
     buckets: npt.NDArray[np.int64]
     load: Callable[[], Sequence[npt.NDArray[Any]]]
     memory: npt.NDArray[np.uint8] | None = None
 
-    @property
-    def streets(self) -> int:
-        """Number of streets."""
-        return len(self.board_cards)
-
     def cards_on(self, street: int) -> int:
-        """Board cards dealt up to and with a street."""
+        """As `Cards.cards_on`."""
         return sum(self.board_cards[: street + 1])
+
+    @property
+    def boards(self) -> int | None:
+        """As `Cards.boards`."""
+        return None
+
+    @property
+    def deck_size(self) -> int:
+        """As `Cards.deck_size`."""
+        return CARD_COUNT
+
+    @property
+    def most_hands(self) -> int:
+        """As `Cards.most_hands`."""
+        return COMBO_COUNT
+
+    def dealer(self, seed: int, worker: int) -> Dealer:
+        """As `Cards.dealer`."""
+        return DeckDealer(self.lookup, seed, worker)
 
     @property
     def layout(self) -> BucketLayout:
@@ -63,11 +82,13 @@ class HoldemDeck:
         known = tuple(self.cards_on(street) for street in range(self.streets))
         return BucketLayout(known, tuple(bucket_dtype(int(count)).name for count in self.buckets[:, 0]))
 
-    def in_memory(self, memory: npt.NDArray[np.uint8], *, fill: bool) -> "HoldemDeck":
-        """The deck with its bucket tables in `memory`, filled here in place or by another process before.
+    @property
+    def shared_bytes(self) -> int:
+        """As `Cards.shared_bytes`: the bucket tables."""
+        return self.layout.length_bytes
 
-        Raises as `load` where they are filled.
-        """
+    def in_memory(self, memory: npt.NDArray[np.uint8], *, fill: bool) -> "WholeDeck":
+        """As `Cards.in_memory`; raises as `load` where they are filled."""
         if fill:
             bucket_tables(self.load(), self.layout.board_cards, memory)
         return replace(self, memory=memory)
@@ -81,16 +102,21 @@ class HoldemDeck:
 
     @property
     def can_list(self) -> bool:
-        """Whether boards are few enough for `listed`: flops at most."""
+        """As `Cards.can_list`: flops at most."""
         return sum(self.board_cards) <= MOST_LISTED_CARDS
 
-    def listed(self) -> CardModel:
-        """The same cards with every board listed, for exact evaluation: 22,100 flops take about a gigabyte.
+    @property
+    def listing_bytes(self) -> int:
+        """As `Cards.listing_bytes`."""
+        return LISTED_BYTES if self.can_list else 0
 
-        Raises `ValueError` where boards are too many.
-        """
+    def listed(self) -> ListedCards:
+        """As `Cards.listed`: 22,100 flops take about a gigabyte."""
         if not self.can_list:
-            raise ValueError(f"boards of {sum(self.board_cards)} cards are too many to list them")
+            raise ValueError(
+                f"boards of {sum(self.board_cards)} cards are too many to list them: this works for small games and "
+                "endgames only"
+            )
         boards = [
             np.array(list(combinations(range(CARD_COUNT), self.cards_on(street))), np.int16).reshape(
                 comb(CARD_COUNT, self.cards_on(street)), -1
@@ -99,7 +125,7 @@ class HoldemDeck:
         ]
         rows = [board_rows(self.lookup, known) for known in boards]
         hands = self.hand_cards().astype(np.int16)
-        return CardModel(
+        return ListedCards(
             hands,
             [combo_text(combo) for combo in range(COMBO_COUNT)],
             np.ones((2, COMBO_COUNT)),
@@ -138,6 +164,30 @@ class HoldemDeck:
         check_board(board, (self.cards_on(self.streets - 1),))
         return np.stack([self.street_buckets(street, board[: self.cards_on(street)]) for street in range(self.streets)])
 
+    def board_hands(self, board: Sequence[int]) -> BoardHands:
+        """As `Cards.board_hands`, by the cards of a full board in order of dealing; every hand weighs 1."""
+        cards = [int(card) for card in board]
+        shared = self.board_buckets(cards)
+        hands = np.flatnonzero((self.hand_masks() & card_masks(np.array([cards], np.int16))) == 0)
+        weight, bucket = np.ones(len(hands)), np.stack([shared, shared], axis=1)
+        return BoardHands([hands, hands], [weight, weight], bucket, board_strengths(cards), self.hand_cards())
+
+    def bucket_pairs(self, street: int, player: int) -> BucketPairs:
+        """As `Cards.bucket_pairs`: all canonical boards, dealt in every way.
+
+        Few boards first: where hands of a bucket differ, the first few show it.
+        """
+        boards, known = canonical_boards(self.cards_on(street)), self.cards_on(street - 1)
+        first, count = 0, 1
+        while first < len(boards):
+            some = boards[first : first + count]
+            bucket = board_rows(self.lookup, some)
+            for dealt in combinations(range(some.shape[1]), known):
+                before = board_rows(self.lookup, some[:, dealt])
+                held = bucket >= 0
+                yield bucket[held], before[held]
+            first, count = first + count, min(2 * count, _MOST_BOARDS)
+
     # --- text ---
 
     def read_board(self, street: int, text: str | None) -> list[int]:
@@ -152,11 +202,8 @@ class HoldemDeck:
             check_board(board)
         return board
 
-    def hand_bucket(self, street: int, hand: str, board: str | None) -> int:
-        """Bucket of a hand given as text; a class will do preflop: AKs, 72o, QQ.
-
-        Raises `ValueError` for what means nothing, or several buckets.
-        """
+    def hand_bucket(self, street: int, player: int, hand: str, board: str | None) -> int:
+        """As `Cards.hand_bucket`; a class will do preflop: AKs, 72o, QQ."""
         cards, hands = self.read_board(street, board), self.find_hands(hand)
         row = self.street_buckets(street, cards)[hands]
         live = row[row != NO_BUCKET]
@@ -176,12 +223,26 @@ class HoldemDeck:
         low, high = sorted(cards)
         return np.array([high * (high - 1) // 2 + low])
 
-    def hand_buckets(self, street: int, board: str | None) -> dict[str, int]:
-        """{hand: bucket} of every combination that the board leaves; preflop by class of hole cards: AA, AKs, 72o."""
+    def hand_buckets(self, street: int, player: int, board: str | None) -> dict[str, int]:
+        """As `Cards.hand_buckets`: all combinations; preflop by class of hole cards: AA, AKs, 72o."""
         row = self.street_buckets(street, self.read_board(street, board))
         if not self.cards_on(street):
             return {class_text(hand): int(row[hand]) for hand in range(COMBO_COUNT - 1, -1, -1)}
         return {combo_text(hand): int(row[hand]) for hand in np.flatnonzero(row != NO_BUCKET).tolist()}
+
+    def bucket_texts(self, street: int, player: int) -> list[tuple[int, str, str]]:
+        """As `Cards.bucket_texts`: a class of hole cards where each has its own bucket, else the bucket's number."""
+        count = int(self.buckets[street, player])
+        if self.cards_on(street) or count != PREFLOP_CLASSES:
+            return [(bucket, f"bucket {bucket}", "") for bucket in range(count)]
+        return sorted((bucket, hand, "") for hand, bucket in self.hand_buckets(street, player, None).items())
+
+    def differences(self, other: Cards) -> Iterator[Difference]:
+        """As `Cards.differences`."""
+        if isinstance(other, WholeDeck):
+            yield from unequal("the number of board cards by street", self.board_cards, other.board_cards)
+        else:
+            yield from super().differences(other)
 
 
 def class_text(combo: int) -> str:

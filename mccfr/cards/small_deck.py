@@ -9,7 +9,8 @@ import numpy as np
 
 from abstraction.cards import hand_cards
 from abstraction.evaluator import poker_family_strength
-from mccfr.deal import NO_BUCKET, CardModel
+from mccfr.cards.deals import NO_BUCKET
+from mccfr.cards.listed import ListedCards
 
 _RANKS = "23456789TJQKA"
 _SUITS = "cdhs"
@@ -33,7 +34,7 @@ def small_deck(
     *,
     merge_suits: bool = False,
     names: str | None = None,
-) -> CardModel:
+) -> ListedCards:
     """Card model of a full small deck (card = rank·suits + suit) with uniform ranges.
 
     `names` gives the letters of the ranks, lowest first.  Raises `ValueError` if the deck is too small for the deal.
@@ -50,7 +51,7 @@ def small_deck(
     strength = np.array([[_strength(hand, board, ranks, suits) for hand in hands] for board in boards[-1]], np.int32)
     flushes = hole_cards + sum(board_cards) >= 5
     bucket = [_number(hands, street_boards, suits, merge_suits, flushes) for street_boards in boards]
-    return CardModel(
+    return ListedCards(
         hand_cards(deck, hole_cards).astype(np.int16),
         ["".join(_card_name(card, suits, letters) for card in reversed(hand)) for hand in hands],
         np.ones((2, len(hands))),

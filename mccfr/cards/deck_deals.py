@@ -1,7 +1,7 @@
 """Deals of whole hold'em: nine cards without replacement, the showdown, and both players' buckets on every street.
 
-As in `mccfr.deal`, the deal of iteration k of a worker is a pure function of (seed, worker, k), so results do not
-depend on how many deals are drawn at a time.  Every deal has five board cards, also in games that use only three.
+As in `mccfr.cards.deals`, the deal of iteration k of a worker is a pure function of (seed, worker, k), so results do
+not depend on how many deals are drawn at a time.  Every deal has five board cards, also in games that use only three.
 """
 
 from typing import NamedTuple
@@ -12,6 +12,7 @@ from abstraction.cards import CARD_COUNT
 from abstraction.evaluator import EvaluatorTables, evaluator_tables
 from abstraction.jit import inline_njit, njit
 from abstraction.lookup import DEAL_CARDS, BucketTables, fill_buckets, fill_results
+from mccfr.cards.deals import Deals
 from mccfr.rng import DEALS, next_word, seed_stream
 
 _FIRST_WORD_CARDS = 5  # 52·51·50·49·48 is 3e8: taken from one word of 64 bits, a relative bias below 2e-11
@@ -66,7 +67,7 @@ def draw_cards(seed, worker, first_iteration, count, state, cards):
 def draw_holdem_deals(arrays, seed, worker, first_iteration, count, state, deals):
     """Draw the deals of iterations first_iteration .. + count − 1 into `deals` [K >= count], in place.
 
-    Takes and returns what `mccfr.deal.draw_deals` does, with `HoldemDealArrays`; always True.
+    Takes and returns what `mccfr.cards.deals.draw_deals` does, with `HoldemDealArrays`; always True.
     """
     cards = np.empty((count, DEAL_CARDS), np.int8)
     draw_cards(seed, worker, first_iteration, count, state, cards)
@@ -74,3 +75,16 @@ def draw_holdem_deals(arrays, seed, worker, first_iteration, count, state, deals
     fill_results(arrays.evaluator, cards, count, board_cards[board_cards.shape[0] - 1], deals.result)
     fill_buckets(arrays.buckets, cards, count, deals.bucket)
     return True
+
+
+class DeckDealer:
+    """Deals from the whole deck and looks the buckets up: a `mccfr.cards.cards.Dealer`."""
+
+    def __init__(self, buckets: BucketTables, seed: int, worker: int) -> None:
+        self._arrays = holdem_deal_arrays(buckets)
+        self._seed, self._worker = np.uint64(seed), np.uint64(worker)
+        self._state = np.zeros(4, np.uint64)
+
+    def draw(self, first: int, count: int, deals: Deals) -> None:
+        """As `Dealer.draw`."""
+        draw_holdem_deals(self._arrays, self._seed, self._worker, first, count, self._state, deals)

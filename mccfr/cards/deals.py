@@ -1,12 +1,9 @@
-"""Cards beside the public tree: hands, ranges, boards, buckets, and the deals drawn from them.
+"""Deals of hands and boards that are listed.
 
-A poker game is its betting tree and a `CardModel`. Kuhn, Leduc, the toys and the hold'em subgames share this form; only
-sizes differ. The deal of iteration k of a worker is a pure function of (seed, worker, k), so results do not depend on
-how many deals are drawn at a time, and a checkpoint needs no more than the iteration count.
+The deal of iteration k of a worker is a pure function of (seed, worker, k), so results do not depend on how many deals
+are drawn at a time, and a checkpoint needs no more than the iteration count.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -16,40 +13,8 @@ from abstraction.jit import njit
 from mccfr.rng import DEALS, below, seed_stream, uniform
 
 NO_BUCKET = -1
+"""Of a hand that cannot be held on a board."""
 _MAX_TRIES = 1_000_000
-
-
-@dataclass(frozen=True)
-class CardModel:
-    """Hands, ranges and boards of a game.  H hands (one list for both players), S streets, B_s boards on street s.
-
-    hand_cards     [H, 2] int16    cards of each hand, -1 where it has fewer than two (games without cards: both -1)
-    hand_names     [H]             text of each hand: "K", "AsKh"
-    reach          [2, H] float64  each player's weight of each hand; the joint weight of a disjoint pair is the product
-    board_cards    S × [B_s, n]    all board cards dealt up to and with street s, in order of dealing
-    board_parent   S × [B_s] int32 index of the board on the street before (0 on street 0)
-    strength       [B_last, H] int32   showdown order on each last-street board, higher wins; -1: hand hits it
-    bucket         S × [2, B_s, H] int32  bucket of a player's hand on a board; NO_BUCKET where impossible
-    buckets        [S, 2] int64    number of buckets of each street and player
-    """
-
-    hand_cards: npt.NDArray[np.int16]
-    hand_names: Sequence[str]
-    reach: npt.NDArray[np.float64]
-    board_cards: Sequence[npt.NDArray[np.int16]]
-    board_parent: Sequence[npt.NDArray[np.int32]]
-    strength: npt.NDArray[np.int32]
-    bucket: Sequence[npt.NDArray[np.int32]]
-    buckets: npt.NDArray[np.int64]
-
-    @property
-    def streets(self) -> int:
-        """Number of streets."""
-        return len(self.board_cards)
-
-    def hand_masks(self) -> npt.NDArray[np.uint64]:
-        """[H] uint64: one bit for each card of a hand."""
-        return card_masks(self.hand_cards)
 
 
 class DealArrays(NamedTuple):
@@ -107,34 +72,6 @@ def alias_table(weights: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float6
         if weights[i] == 0:
             accept[i], alias[i] = 0, int(np.argmax(weights))
     return accept, alias
-
-
-def deal_arrays(cards: CardModel) -> DealArrays:
-    """The deal kernel's form of a card model."""
-    masks = [card_masks(board) for board in cards.board_cards]
-    first = np.concatenate([[0], np.cumsum([len(mask) for mask in masks])])
-    child, children = [], [len(masks[0])]
-    for street in range(1, cards.streets):
-        starts = np.searchsorted(cards.board_parent[street], np.arange(len(masks[street - 1]) + 1))
-        if len(set(np.diff(starts))) != 1:
-            raise ValueError(
-                f"boards of street {street} do not follow evenly and in order from those of the street before"
-            )
-        child.append(first[street] + starts[:-1])
-        children.append(int(starts[1] - starts[0]))
-    child.append(np.full(len(masks[-1]), -1))
-    tables = [alias_table(cards.reach[player]) for player in range(2)]
-    return DealArrays(
-        np.array([table[0] for table in tables]),
-        np.array([table[1] for table in tables]),
-        cards.hand_masks(),
-        np.concatenate(masks),
-        np.concatenate(child).astype(np.int64),
-        np.array(children, np.int64),
-        np.concatenate([np.ascontiguousarray(b.transpose(1, 0, 2)) for b in cards.bucket]).astype(np.int32),
-        np.ascontiguousarray(cards.strength, np.int32),
-        first[-2:-1].astype(np.int64),
-    )
 
 
 def no_deal_arrays() -> DealArrays:
@@ -199,8 +136,15 @@ def draw_deals(arrays, seed, worker, first_iteration, count, state, deals):
     return True
 
 
-def joint_weight(cards: CardModel) -> float:
-    """Sum of reach[0, i]·reach[1, j] over disjoint pairs of hands: what normalises every expected value."""
-    masks, live_0, live_1 = cards.hand_masks(), cards.reach[0] > 0, cards.reach[1] > 0
-    disjoint = (masks[live_0][:, None] & masks[live_1][None, :]) == 0
-    return float(cards.reach[0][live_0] @ disjoint @ cards.reach[1][live_1])
+class ListedDealer:
+    """Deals hands and boards of a list: a `mccfr.cards.cards.Dealer`."""
+
+    def __init__(self, arrays: DealArrays, seed: int, worker: int) -> None:
+        self._arrays = arrays
+        self._seed, self._worker = np.uint64(seed), np.uint64(worker)
+        self._state = np.zeros(4, np.uint64)
+
+    def draw(self, first: int, count: int, deals: Deals) -> None:
+        """As `Dealer.draw`."""
+        if not draw_deals(self._arrays, self._seed, self._worker, first, count, self._state, deals):
+            raise ValueError("the two ranges hardly hold two hands that can be dealt together: no deal was found")

@@ -1,0 +1,94 @@
+"""The rest of a hold'em hand as a game of its own: from any decision after the flop, on any board, with any ranges."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.boards import check_board
+from abstraction.cards import COMBO_COUNT
+from mccfr.cards.endgame import endgame_cards
+from mccfr.games.game import Game
+from mccfr.lines import line_text, put_in_chips
+from mccfr.tree import DECISION, NO_PARENT, NO_SLOT, CompiledTree, TreeArrays
+
+
+def subgame(game: Game, node: int, board: Sequence[int], ranges: npt.NDArray[np.floating]) -> Game:
+    """What follows a decision of a hold'em game, every hand on every board an infoset of its own.
+
+    node    a decision on a street with board cards, any hold'em game's: whole, or an endgame
+    board   the cards on the table there, in order of dealing
+    ranges  [2, 1326] each player's weights of his hands, by combination; the joint weight of a pair is the product
+
+    Payoffs are those of the whole hand, what is in the pot included, and lines count chips over the whole hand.  Raises
+    `ValueError` for another game, a node that is no such decision, a board of another size, or ranges without a deal.
+    """
+    tree = game.tree
+    if not game.is_holdem:
+        raise ValueError(f"{game.name} is not a hold'em game: subgames have its deck and its boards")
+    if not 0 <= node < len(tree.parent) or tree.arrays.kind[node] != DECISION:
+        raise ValueError(f"node {node} is not one of the tree's decisions")
+    street = int(tree.arrays.block[node]) // 2
+    known = game.cards.cards_on(street)
+    if not known:
+        raise ValueError(f"the line {line_text(tree, node)!r} is before the flop: boards to come are too many to list")
+    check_board(list(board), (known,))
+    weights = np.asarray(ranges, np.float64)
+    if weights.shape != (2, COMBO_COUNT) or not np.all(np.isfinite(weights) & (weights >= 0)):
+        raise ValueError(f"ranges of shape {weights.shape}: {(2, COMBO_COUNT)} finite weights of at least 0 are needed")
+    cards = endgame_cards(board, weights, tree.streets - street)
+    if not (cards.reach > 0).any(axis=1).all():
+        raise ValueError("a range holds no hand that the board leaves")
+    return Game(
+        "holdem-subgame",
+        subtree(tree, node),
+        cards,
+        big_blind_chips=game.big_blind_chips,
+        pot_chips=sum(put_in_chips(tree, node)),
+    )
+
+
+def subtree(tree: CompiledTree, root: int) -> CompiledTree:
+    """What follows a decision of a betting tree, its street the first, rows numbered anew in the same order."""
+    arrays = tree.arrays
+    inside = np.zeros(len(tree.parent), bool)
+    inside[root] = True
+    for node in range(root + 1, len(inside)):  # parents come before their children
+        inside[node] = inside[tree.parent[node]]
+    kept = np.flatnonzero(inside)
+    number = np.full(len(inside), -1, np.int32)
+    number[kept] = np.arange(len(kept))
+    streets = tree.streets - int(arrays.block[root]) // 2
+    decides = arrays.kind[kept] == DECISION
+    block = np.where(decides, arrays.block[kept] - 2 * (tree.streets - streets), -1).astype(np.int8)
+    slot, row = (np.full(len(kept), NO_SLOT, np.int32) for _ in range(2))
+    row_slots, row_count = np.zeros(2 * streets, np.int64), np.zeros(2 * streets, np.int64)
+    for here in range(2 * streets):
+        own = np.flatnonzero(block == here)
+        own = own[np.argsort(arrays.row[kept[own]], kind="stable")]
+        width = arrays.count[kept[own]]
+        slot[own], row[own] = np.cumsum(width) - width, np.arange(len(own))
+        row_slots[here], row_count[here] = width.sum(), len(own)
+    touched = arrays.touched[kept].copy()
+    touched[0] = 1  # cards of its street are on the table
+    parent = np.where(kept == root, NO_PARENT, number[tree.parent[kept]]).astype(np.int32)
+    return CompiledTree(
+        TreeArrays(
+            kind=arrays.kind[kept],
+            player=arrays.player[kept],
+            block=block,
+            count=arrays.count[kept],
+            first=np.where(arrays.first[kept] >= 0, number[arrays.first[kept]], -1).astype(np.int32),
+            slot=slot,
+            row=row,
+            fixed=arrays.fixed[kept],
+            showdown=arrays.showdown[kept],
+            probability=arrays.probability[kept],
+            touched=touched,
+        ),
+        parent,
+        ["", *(tree.label[node] for node in kept[1:].tolist())],
+        streets,
+        row_slots,
+        row_count,
+    )
