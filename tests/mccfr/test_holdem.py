@@ -15,6 +15,7 @@ from abstraction.boards import BOARD_COUNTS, preflop_classes
 from abstraction.buckets import Abstraction
 from abstraction.cards import cards_text, combo_index
 from abstraction.evaluator import strength
+from mccfr.cards import deck
 from mccfr.cards.deck import WholeDeck
 from mccfr.cli import main
 from mccfr.config import AbstractionConfig, FlopHoldemGame, HoldemGame, Menu
@@ -24,6 +25,7 @@ from mccfr.plan import make_plan
 from mccfr.policy import Policy
 from mccfr.policy.source import StrategySource
 from mccfr.query import query
+from mccfr.results import evaluate_target
 from mccfr.solvers.configured import configured_game
 from mccfr.strategy import pure_strategy
 from mccfr.training.rundir import open_run
@@ -200,6 +202,19 @@ def test_head_to_head_on_the_command_line(trained, capsys):
     assert command("evaluate", trained / "run", "--method", "head-to-head", *same, "--json") == 0
     record = json.loads(capsys.readouterr().out)
     assert record["value_chips"] == pytest.approx(0, abs=1e-6)
+
+
+def test_two_runs_on_one_abstraction_load_its_tables_once(trained, slot_abstractions, tmp_path, monkeypatch):
+    """Also where the other one names it by another path; policies load none."""
+    loaded = []
+    original = deck.bucket_tables
+    monkeypatch.setattr(deck, "bucket_tables", lambda *given: loaded.append(1) or original(*given))
+    shutil.copytree(slot_abstractions[0], tmp_path / "buckets")
+    own = {"boards": 2, "against_abstraction": tmp_path / "buckets"}
+    assert evaluate_target(trained / "run", "head-to-head", against=str(trained / "run"), **own)["value_chips"] == 0
+    assert len(loaded) == 1
+    evaluate_target(trained / "policy", "head-to-head", against=str(trained / "policy"), boards=2)
+    assert len(loaded) == 1
 
 
 def test_runs_on_other_abstractions_meet_on_the_command_line(trained, slot_abstractions, tmp_path, capsys):

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import tarfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +22,8 @@ from mccfr.games.catalogue import build_game
 from mccfr.lines import line_text, put_in_chips
 from mccfr.policy import Policy, row_checksums, verify_policy, write_policy
 from mccfr.policy.layout import bucket_dtype
+from mccfr.query import query
+from mccfr.results import evaluate_target
 from mccfr.tree import CHANCE, DECISION, TERMINAL
 from storage import durable
 from storage.json_files import read_json
@@ -90,6 +93,37 @@ def test_games_of_histories_have_no_chips(tmp_path):
     labels = json.loads((out / "tree_label.json").read_text())
     assert all(lines[node].split() == [*lines[parent[node]].split(), labels[node]] for node in range(1, len(kind)))
     assert set(kind.tolist()) <= {DECISION, TERMINAL, CHANCE}
+
+
+# For ever -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("format2")
+    with tarfile.open(RUNS.parent / "tests/data/format2.tar.xz") as archive:
+        archive.extractall(directory, filter="data")
+    return directory / "format2"
+
+
+@pytest.mark.parametrize(("name", "exploitability"), [("kuhn", 1.1096214490984462), ("leduc", 2.825811990891328)])
+def test_policies_of_this_format_load_for_ever(unpacked, name, exploitability):
+    assert verify_policy(unpacked / name) == []
+    found = evaluate_target(unpacked / name, "exact")
+    assert found["exploitability_chips"] == pytest.approx(exploitability, rel=1e-9) and found["checkpoint"] == 2
+
+
+def test_a_deck_of_this_format_answers_for_ever(unpacked):
+    assert verify_policy(unpacked / "flop-holdem") == []
+    for check in (True, False):
+        policy = Policy.open(unpacked / "flop-holdem", check=check)
+        found = query(policy, "cc/", "AsKd", "Qs7h2d")
+        assert found["actions"] == [
+            {"action": "c", "to_chips": 100, "probability": 8965 / 65535, "weight": 867613.8125},
+            {"action": "r200", "to_chips": 200, "probability": 56570 / 65535, "weight": 867613.8125},
+        ]
+        assert (found["pot_chips"], found["street"]) == (200, "flop")
+        assert policy.meta["abstraction"]["streets"]["flop"]["recipe"] == {"features": "slot"}
 
 
 # Bucket tables --------------------------------------------------------------------------------------------------------
