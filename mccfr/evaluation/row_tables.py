@@ -12,10 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.jit import inline_njit, njit
+from abstraction.prefetch import prefetch_to_read
 from mccfr.strategy import Rows
 
 PROBABILITIES, SHARES_8, SHARES_16, SUMS_32, SUMS_64 = range(5)
 """What the cells of a table are."""
+_AHEAD = 12  # buckets whose cells are asked for before they are read
 NEAR_BYTES = 8 << 20
 """Of a block's probabilities that are kept in memory for all boards: larger ones are read where they lie."""
 _FORMS = {
@@ -49,7 +51,7 @@ class RowTables(NamedTuple):
 
 @njit
 def _copy_cells(cells, starts, step, rows, buckets, out):
-    """out [slots, >= buckets] of the rows, from probabilities."""
+    """out [slots, >= buckets] of the rows: their cells as float64."""
     origin, count = starts[rows[0]], starts[rows[1]] - starts[rows[0]]
     if step[0] == 1:
         for at in range(count):
@@ -59,6 +61,10 @@ def _copy_cells(cells, starts, step, rows, buckets, out):
     else:
         for k in range(buckets.shape[0]):
             base = buckets[k] * step[0] + origin
+            if k + _AHEAD < buckets.shape[0]:  # rows are far apart, and each is a few cells
+                coming = buckets[k + _AHEAD] * step[0] + origin
+                prefetch_to_read(cells, coming)
+                prefetch_to_read(cells, coming + count - 1)
             for at in range(count):
                 out[at, k] = cells[base + at]
 
@@ -74,6 +80,8 @@ def _divide_shares(cells, weight, starts, step, rows, buckets, total, out):
             shares[k] /= total
     for k in range(buckets.shape[0]):
         base = buckets[k] * row_count
+        if k + _AHEAD < buckets.shape[0]:
+            prefetch_to_read(weight, buckets[k + _AHEAD] * row_count + rows[0])
         for row in range(rows[0], rows[1]):
             if weight[base + row] == 0:
                 for slot in range(starts[row], starts[row + 1]):
@@ -84,16 +92,15 @@ def _divide_shares(cells, weight, starts, step, rows, buckets, total, out):
 def _normalise_sums(cells, starts, step, rows, buckets, out):
     """The same from strategy sums."""
     origin = starts[rows[0]]
-    for k in range(buckets.shape[0]):
-        base = buckets[k] * step[0]
-        for row in range(rows[0], rows[1]):
-            first, stop = starts[row], starts[row + 1]
+    _copy_cells(cells, starts, step, rows, buckets, out)
+    for row in range(rows[0], rows[1]):
+        first, stop = starts[row] - origin, starts[row + 1] - origin
+        for k in range(buckets.shape[0]):
             total = 0.0
-            for slot in range(first, stop):
-                total += cells[base + slot * step[1]]
-            for slot in range(first, stop):
-                share = cells[base + slot * step[1]]
-                out[slot - origin, k] = share / total if total > 0.0 else 1.0 / (stop - first)
+            for at in range(first, stop):
+                total += out[at, k]
+            for at in range(first, stop):
+                out[at, k] = out[at, k] / total if total > 0.0 else 1.0 / (stop - first)
 
 
 @inline_njit

@@ -5,7 +5,6 @@ opened.  Every check raises `ValueError` with the name of the file and what is w
 """
 
 from collections.abc import Mapping
-from functools import cache
 from math import comb, isfinite
 from typing import Annotated, Any, Literal
 
@@ -14,9 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.boards import BOARD_COUNTS
-from abstraction.cards import CARD_COUNT, COMBO_COUNT, hand_cards
+from abstraction.cards import CARD_COUNT, COMBO_COUNT
 from mccfr.cards.deals import NO_BUCKET
 from mccfr.cards.listed import ListedCards, joint_weight
+from mccfr.policy.deck import holds_card
 from mccfr.policy.layout import impossible
 from mccfr.policy.quantise import TOTALS
 from mccfr.policy.row_checksums import ROW_CHECKSUMS_FILE, RowChecksumFields
@@ -306,16 +306,6 @@ def check_permutations(file: str, permutation: npt.NDArray[Any]) -> None:
     _require_all((np.sort(permutation, axis=1) == every).all(axis=1), file, "has a row that is no permutation")
 
 
-@cache
-def _holds_card() -> npt.NDArray[np.bool_]:
-    """[52, 1326] whether each combination holds each card."""
-    found = np.zeros((CARD_COUNT, COMBO_COUNT), bool)
-    cards = hand_cards(CARD_COUNT, 2)
-    for place in range(2):
-        found[cards[:, place], np.arange(COMBO_COUNT)] = True
-    return found
-
-
 def check_deck_buckets(
     file: str, table: npt.NDArray[Any], boards: npt.NDArray[np.int8], buckets: int, mark: int | None
 ) -> None:
@@ -330,7 +320,7 @@ def check_deck_buckets(
             part = table[start : start + _PIECE_BOARDS]
             hits = np.zeros(part.shape, bool)
             for card in boards[start : start + _PIECE_BOARDS].T:
-                hits |= _holds_card()[card]
+                hits |= holds_card()[card]
             known = part < buckets
             if mark is None and not (known | hits).all():
                 return f"has a bucket above {buckets - 1} on a board from {start} on"

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import comb
 from typing import Any
 
@@ -10,12 +11,22 @@ import numpy.typing as npt
 
 from abstraction.boards import check_board
 from abstraction.buckets import bucket_dtype, unused
+from abstraction.cards import CARD_COUNT, COMBO_COUNT, hand_cards
 from abstraction.lookup import NO_BUCKET
-from mccfr.cards.deals import card_masks
 from mccfr.cards.deck import WholeDeck
 from mccfr.policy.row_checksums import GuardedTable
 
 _PERMUTATIONS = 24
+
+
+@cache
+def holds_card() -> npt.NDArray[np.bool_]:
+    """[52, 1326] whether each combination holds each card."""
+    found = np.zeros((CARD_COUNT, COMBO_COUNT), bool)
+    cards = hand_cards(CARD_COUNT, 2)
+    for place in range(2):
+        found[cards[:, place], np.arange(COMBO_COUNT)] = True
+    return found
 
 
 @dataclass(frozen=True)
@@ -52,14 +63,12 @@ class MappedDeck(WholeDeck):
                 raise OSError(f"{locations.file}: there is no place {index}, {permutation}: run mccfr verify")
         table.check(index)
         found = table.rows[index][self.tables.permutation[permutation]]
-        free = np.ones(len(found), bool)
+        row = found.astype(np.int64)
         if locations is not None:
-            free = (self.hand_masks() & card_masks(np.array([board], np.int16))) == 0
-        if (found[free] >= self.buckets[street].min()).any():
+            row[holds_card()[list(board)].any(axis=0)] = NO_BUCKET
+        if row.max() >= min(self.buckets[street].tolist()):
             raise OSError(f"{table.file}: row {index} holds a bucket that is none: run mccfr verify")
-        row = found.astype(np.int32)
-        row[~free] = NO_BUCKET
-        return row
+        return row.astype(np.int32)
 
 
 def load_tables(tables: Sequence[GuardedTable], buckets: npt.NDArray[np.int64]) -> list[npt.NDArray[Any]]:

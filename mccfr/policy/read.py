@@ -52,6 +52,8 @@ class Policy:
         # Gathered once, because four look-ups of single cells cost as much as all the rest of one.
         self._places = np.stack([arrays.block, arrays.row, arrays.slot, arrays.count], axis=1, dtype=np.int32)
         self._buckets = game.buckets.tolist()
+        # Of each block and bucket, whether its pieces of the tables have been compared with their checksums.
+        self._compared = [bytearray(b"\1" if checked else b"\0") * count for count in self._buckets]
 
     def _place(self, node: int, bucket: int) -> list[int]:
         """[block, row, first slot, number of actions], as `place` finds it."""
@@ -126,9 +128,10 @@ class Policy:
             raise OSError(f"policy {self.path} is damaged: {problem}; export it again")
 
     def _check_row(self, block: int, bucket: int) -> None:
-        """Compare what a look-up touches of a block with its checksums, unless that was done."""
+        """Compare what a look-up touches of a block with its checksums."""
         for table in self._tables[block]:
             table.check(bucket)
+        self._compared[block][bucket] = 1
 
     def probabilities(self, node: int, bucket: int) -> npt.NDArray[np.float64]:
         """[A] probability of each action of a decision, in the order of the node's children; uniform at weight 0.
@@ -136,7 +139,7 @@ class Policy:
         Raises `ValueError` for a node that is no decision or an unknown bucket, `OSError` for a damaged row.
         """
         block, row, slot, count = self._place(node, bucket)
-        if not self._checked:
+        if not self._compared[block][bucket]:
             self._check_row(block, bucket)
         if self._weights[block][bucket, row] == 0:
             return np.full(count, 1 / count)
@@ -148,7 +151,7 @@ class Policy:
     def weight(self, node: int, bucket: int) -> float:
         """Accumulated weight behind a row, in float32; 0: never reached.  Raises as `probabilities`."""
         block, row, _, _ = self._place(node, bucket)
-        if not self._checked:
+        if not self._compared[block][bucket]:
             self._check_row(block, bucket)
         return float(self._weights[block][bucket, row])
 
