@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abstraction.cards import CARD_COUNT, COMBO_COUNT, cards_text, combo_masks, combo_table
-from abstraction.jit import inline_njit, njit
+from abstraction.jit import allocating_njit, inline_njit, part_njit
 
 BOARD_COUNTS = {3: 1755, 4: 16432, 5: 134459}
 """Canonical boards by number of cards."""
@@ -66,7 +66,7 @@ class BoardTables(NamedTuple):
 # --- kernels ---
 
 
-@njit
+@allocating_njit
 def _fill_locations(choose, suit_permutation, inverse, boards, multiplicity, location):
     """Fill the three arrays of `CanonicalBoards`; `location` starts as −1 and `multiplicity` as 0.
 
@@ -106,7 +106,7 @@ def _unpack(location):
     return location >> _PERMUTATION_BITS, location & _PERMUTATION_MASK
 
 
-@njit
+@part_njit
 def locate_flop(tables, a, b, c):
     """Canonical index and suit permutation (two int64) of a board of three distinct cards in any order."""
     at_a = 1 + (a > b) + (a > c)
@@ -115,7 +115,7 @@ def locate_flop(tables, a, b, c):
     return _unpack(np.int64(tables.flop[rank]))
 
 
-@njit
+@part_njit
 def locate_turn(tables, a, b, c, d):
     """Canonical index and suit permutation (two int64) of a board of four distinct cards in any order."""
     at_a = 1 + (a > b) + (a > c) + (a > d)
@@ -125,7 +125,7 @@ def locate_turn(tables, a, b, c, d):
     return _unpack(np.int64(tables.turn[rank + tables.choose[10 - at_a - at_b - at_c, d]]))
 
 
-@njit
+@part_njit
 def locate_river(tables, a, b, c, d, e):
     """Canonical index and suit permutation (two int64) of a board of five distinct cards in any order."""
     at_a = 1 + (a > b) + (a > c) + (a > d) + (a > e)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from abstraction.cards import CARD_COUNT, COMBO_COUNT
-from abstraction.jit import inline_njit, njit
+from abstraction.jit import inline_njit, njit, part_njit
 
 CATEGORIES = (
     "high card",
@@ -167,7 +167,7 @@ def evaluator_tables() -> EvaluatorTables:
 # --- kernels ---
 
 
-@njit
+@part_njit
 def board_sums(tables, board):
     """Key and suit sets (two int64) of the cards in an array: what `add_hand` and `strength_of_sums` continue from."""
     key, suit_sets = np.int64(SUIT_START), np.int64(0)
@@ -177,7 +177,7 @@ def board_sums(tables, board):
     return key, suit_sets
 
 
-@njit
+@part_njit
 def strength_of_ranks(tables, key, cards):
     """Strength (int64) of 5, 6 or 7 cards by their ranks alone, given their key."""
     low = np.int64(tables.low_offset[cards - 5, key & _LOW_BITS])
@@ -185,7 +185,7 @@ def strength_of_ranks(tables, key, cards):
     return np.int64(tables.ranks_strength[cards - 5, low + high])
 
 
-@njit
+@part_njit
 def strength_of_sums(tables, key, suit_sets, cards):
     """Strength (int64) of 5, 6 or 7 cards given the sums over all of them."""
     flush = key & _FLUSH_BITS
@@ -198,7 +198,7 @@ def strength_of_sums(tables, key, suit_sets, cards):
     return np.int64(tables.flush_strength[(suit_sets >> shift) & _RANK_SET])
 
 
-@njit
+@part_njit
 def add_hand(tables, key, suit_sets, a, b):
     """Strength (int64) of hole cards a, b on a five-card board with the given sums."""
     return strength_of_sums(
@@ -222,7 +222,7 @@ def showdown(tables, deal):
     return add_hand(tables, key, suit_sets, deal[0], deal[1]), add_hand(tables, key, suit_sets, deal[2], deal[3])
 
 
-@njit
+@part_njit
 def _fill_flushes(tables, key, suit_sets, out):
     """Overwrite the strengths of the combinations that make a flush with a board of at least three cards of a suit."""
     for suit in range(4):

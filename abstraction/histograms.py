@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from abstraction.boards import BOARD_COUNTS, board_tables, canonical_boards, used_slots
 from abstraction.cards import COMBO_COUNT
-from abstraction.jit import nogil_njit
+from abstraction.jit import nogil_allocating_njit
 from abstraction.parallel import checked_range, kernel_array, run_ranges
 from abstraction.strength import (
     BLOCKED,
@@ -33,7 +33,7 @@ COUNT_DTYPES = {3: np.uint16, 4: np.uint8}
 _CHUNKS = {3: 4, 4: 64}  # boards per call of the kernel
 
 
-@nogil_njit
+@nogil_allocating_njit
 def fill_histograms(tables, boards, river, bin_of, start, stop, out):
     """Count river [134459, 1326] uint16 over the run-outs of boards [start, stop) of boards [N, 3 or 4].
 
@@ -57,14 +57,6 @@ def strength_bins(bins: int) -> NDArray[np.int64]:
     return np.arange(STRENGTH_LIMIT + 1) * bins // (STRENGTH_LIMIT + 1)
 
 
-def histogram_bytes(cards: int, boards: int, bins: int = DEFAULT_BINS) -> int:
-    """Memory that `equity_histograms` takes for that many boards of 3 or 4 cards.
-
-    With 50 bins 233 MB for all flops and 1.09 GB for all turn boards, beside 357 MB of river strengths.
-    """
-    return boards * COMBO_COUNT * bins * np.dtype(COUNT_DTYPES[cards]).itemsize
-
-
 def equity_histograms(
     river: NDArray[np.uint16],
     cards: int,
@@ -78,9 +70,9 @@ def equity_histograms(
     """Equity histograms of canonical boards [start, stop) of 3 or 4 cards: [stop − start, 1326, bins].
 
     `river` is all of `river_strengths`.  Counts of run-outs, uint16 on the flop (each slot sums to 1,081) and uint8 on
-    the turn (46); all 0 where the slot shares a card with the board.  Memory is `histogram_bytes`, and less than 1 MB
-    besides.  Overwrites `out` if it is given.  Raises ValueError for another number of cards, a range outside the
-    boards, an array of another shape or dtype, bins outside 2..1,981, or workers < 1.
+    the turn (46); all 0 where the slot shares a card with the board.  With 50 bins 233 MB for all flops and 1.09 GB for
+    all turn boards, and less than 1 MB besides.  Overwrites `out` if it is given.  Raises ValueError for another number
+    of cards, a range outside the boards, an array of another shape or dtype, bins outside 2..1,981, or workers < 1.
     """
     if cards not in COUNT_DTYPES:
         raise ValueError(f"histograms were asked for boards of {cards} cards: 3 and 4 are supported")

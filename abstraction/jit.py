@@ -12,7 +12,9 @@ import re
 import shutil
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 _PACKAGES = ("abstraction", "mccfr", "storage")
 _IMPORT = re.compile(r"^(?:from|import) +((?:abstraction|mccfr|storage)[\w.]*)(?: +import +([^\n#]+))?", re.MULTILINE)
@@ -81,13 +83,65 @@ from numba.extending import intrinsic  # noqa: E402
 
 numba.config.CACHE_DIR = str(_CACHE)
 
-njit = numba.njit(cache=True, error_model="numpy", fastmath=False)
-"""Compile a kernel: cached on disk, IEEE arithmetic, division by zero gives inf instead of an exception."""
+# Wrappers for calls from C, which nobody makes, are left out everywhere: they cost time of compiling.
+_KERNEL = {"cache": True, "error_model": "numpy", "fastmath": False, "no_cfunc_wrapper": True}
+OPTIONS = {
+    "njit": _KERNEL | {"_nrt": False},
+    "nogil_njit": _KERNEL | {"_nrt": False, "nogil": True},
+    "part_njit": _KERNEL | {"_nrt": False, "no_cpython_wrapper": True},
+    "allocating_njit": _KERNEL,
+    "nogil_allocating_njit": _KERNEL | {"nogil": True},
+}
+"""What numba is told by each of the decorators below."""
 
-nogil_njit = numba.njit(cache=True, error_model="numpy", fastmath=False, nogil=True)
+njit = numba.njit(**OPTIONS["njit"])
+"""Compile a kernel: cached on disk, IEEE arithmetic, division by zero gives inf instead of an exception.
+
+It makes no array and returns none, so that references need not be counted: where tuples of arrays are handed on, that
+is a good part of the code, and of the time of compiling it.  A kernel that does make one is refused by numba.
+"""
+
+nogil_njit = numba.njit(**OPTIONS["nogil_njit"])
 """As `njit`, and other threads run meanwhile: for kernels that work on a range of boards or points of their own."""
+
+
+def part_njit(function: Callable[..., Any]) -> Any:
+    """A part of kernels: as `njit`, but callable from kernels only, which saves the code that takes Python's arguments.
+
+    A call from Python is a `TypeError`.  (numba by itself would call what is not there, and end the process: so what is
+    compiled is kept from the table that calls from Python look into.)
+    """
+    part = numba.njit(**OPTIONS["part_njit"])(function)
+
+    def refuse(*arguments: Any, **named: Any) -> None:
+        raise TypeError(f"{function.__module__}.{function.__name__} is a part of kernels: call it from a kernel")
+
+    def add_overload(compiled: Any) -> None:
+        part.overloads[tuple(compiled.signature.args)] = compiled
+
+    part.add_overload, part._compile_for_args = add_overload, refuse
+    return part
+
+
+allocating_njit = numba.njit(**OPTIONS["allocating_njit"])
+"""As `njit`, for a kernel that makes arrays, or takes them from one that does."""
+
+nogil_allocating_njit = numba.njit(**OPTIONS["nogil_allocating_njit"])
+"""As `nogil_njit`, for a kernel that makes arrays, or takes them from one that does."""
 
 inline_njit = numba.njit(inline="always")
 """A small helper that is compiled into each kernel that calls it (never called on its own in a hot loop)."""
 
-__all__ = ["event", "inline_njit", "intrinsic", "kernel_source_hash", "njit", "nogil_njit", "types"]
+__all__ = [
+    "OPTIONS",
+    "allocating_njit",
+    "event",
+    "inline_njit",
+    "intrinsic",
+    "kernel_source_hash",
+    "njit",
+    "nogil_allocating_njit",
+    "nogil_njit",
+    "part_njit",
+    "types",
+]

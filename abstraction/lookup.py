@@ -13,7 +13,7 @@ import mmap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import comb
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,12 +31,9 @@ from abstraction.boards import (
 )
 from abstraction.cards import CARD_COUNT, COMBO_COUNT
 from abstraction.evaluator import SUIT_START, strength_of_sums
-from abstraction.jit import inline_njit, njit
+from abstraction.jit import allocating_njit, inline_njit, njit, part_njit
 from abstraction.parallel import kernel_array
 from abstraction.prefetch import prefetch_to_read
-
-if TYPE_CHECKING:  # kernels are compiled anew when a module they import changes: buckets brings in all of storage
-    from abstraction.buckets import Abstraction
 
 NO_BUCKET = -1
 """Stands in a board's row for hole cards that share a card with the board."""
@@ -111,7 +108,7 @@ def _slot(card_image, permutation, a, b):
     return ((high * (high - 1)) >> 1) + min(first, second)
 
 
-@njit
+@part_njit
 def _ask_locations(tables, deals, first, count, ranks):
     """Set ranks [6, >= count], by number of cards, of deals first .. first + count − 1, and ask for the locations."""
     choose, location = tables.choose, tables.location
@@ -134,7 +131,7 @@ def _ask_locations(tables, deals, first, count, ranks):
             prefetch_to_read(location, ranks[cards, i])
 
 
-@njit
+@part_njit
 def _ask_buckets(tables, deals, first, count, ranks, places):
     """Set places [2·S, >= count], the elements that hold the buckets of each street and player, and ask for them."""
     location, card_image = tables.location, tables.card_image
@@ -155,7 +152,7 @@ def _ask_buckets(tables, deals, first, count, ranks, places):
                 prefetch_to_read(narrow, place_1)
 
 
-@njit
+@part_njit
 def _read_buckets(tables, first, count, places, out):
     """Read the buckets at `places` into out [K, 2·S] int32."""
     narrow, wide = tables.narrow, tables.wide
@@ -171,7 +168,7 @@ def _read_buckets(tables, first, count, places, out):
                 out[first + i, 2 * street + 1] = narrow[place_1]
 
 
-@njit
+@allocating_njit
 def fill_buckets(tables, deals, count, out):
     """Write the buckets of deals [K >= count, 9] int8 to out [K, 2·S] int32, in place: column 2·street + player."""
     ranks = np.empty((6, _BLOCK), np.int64)
@@ -181,25 +178,6 @@ def fill_buckets(tables, deals, count, out):
         _ask_locations(tables, deals, first, size, ranks)
         _ask_buckets(tables, deals, first, size, ranks, places)
         _read_buckets(tables, first, size, places, out)
-
-
-@njit
-def lookup_buckets(tables, deal, out):
-    """Write the buckets of one deal [9] to out [2·S] int32, in place; for many deals `fill_buckets` is faster."""
-    a, b, c = np.int64(deal[4]), np.int64(deal[5]), np.int64(deal[6])
-    flop, turn, river = _nested_ranks(tables.choose, a, b, c, np.int64(deal[7]), np.int64(deal[8]))
-    for street in range(tables.board_cards.shape[0]):
-        cards = tables.board_cards[street]
-        rank = river if cards == 5 else turn if cards == 4 else flop if cards == 3 else 0
-        at = np.int64(tables.location[tables.location_first[cards] + rank])
-        permutation = np.uint8(at & _PERMUTATION_MASK)
-        row = tables.bucket_first[street] + (at >> _PERMUTATION_BITS) * COMBO_COUNT
-        for player in range(2):
-            place = row + _slot(tables.card_image, permutation, deal[2 * player], deal[2 * player + 1])
-            if tables.is_wide[street]:
-                out[2 * street + player] = tables.wide[place]
-            else:
-                out[2 * street + player] = tables.narrow[place]
 
 
 @inline_njit
@@ -360,17 +338,6 @@ def bucket_tables(
     for street, table in enumerate(streets):
         layout.street(block, street)[:] = table
     return tables
-
-
-def abstraction_tables(
-    abstraction: "Abstraction", board_cards: Sequence[int] = HOLDEM, memory: NDArray[np.uint8] | None = None
-) -> BucketTables:
-    """`bucket_tables` of a built abstraction: of hold'em's street with as many board cards.
-
-    Raises ValueError as `bucket_tables`, and `OSError` where a file is damaged.
-    """
-    streets = [street for street, cards in STREET_CARDS.items() if cards in board_cards]
-    return bucket_tables([abstraction.table(street) for street in streets], board_cards, memory)
 
 
 def board_rows(tables: BucketTables, boards: ArrayLike) -> NDArray[np.int32]:

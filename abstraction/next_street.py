@@ -13,7 +13,7 @@ from abstraction.boards import STREET_CARDS, board_tables, canonical_boards, loc
 from abstraction.cards import CARD_COUNT, COMBO_COUNT, combo_table
 from abstraction.clustering.potential import VALUES, bucket_positions
 from abstraction.features import Features
-from abstraction.jit import njit, nogil_njit
+from abstraction.jit import nogil_allocating_njit, part_njit
 
 
 class NextStreet(NamedTuple):
@@ -31,7 +31,7 @@ class NextStreet(NamedTuple):
     """between those centres"""
 
 
-@njit
+@part_njit
 def _list_next(tables, board, locations):
     """Fill locations [49, 3] with card, canonical index and suit permutation of each next board; how many."""
     count = 0
@@ -51,7 +51,7 @@ def _list_next(tables, board, locations):
     return count
 
 
-@njit
+@part_njit
 def _sort(values):
     """Sort a short array in place, by insertion."""
     for i in range(1, values.shape[0]):
@@ -63,7 +63,7 @@ def _sort(values):
         values[place] = value
 
 
-@nogil_njit
+@nogil_allocating_njit
 def fill_next_rows(tables, combos, boards, table, scaled, starts, out):
     """Write the points of all slots of boards [N, 3 or 4] to out [N, 1326, S·Q] float32; 0 where blocked.
 

@@ -16,7 +16,7 @@ from abstraction.boards import BOARD_COUNTS, PREFLOP_CLASSES, canonical_boards, 
 from abstraction.cards import COMBO_COUNT
 from abstraction.evaluator import evaluator_tables
 from abstraction.histograms import preflop_histograms
-from abstraction.jit import nogil_njit
+from abstraction.jit import nogil_allocating_njit
 from abstraction.parallel import checked_range, kernel_array, run_ranges
 from abstraction.strength import LIVE_CARDS, fill_pair_order, pair_order
 
@@ -96,7 +96,7 @@ def opponent_clusters(
 # --- features ---
 
 
-@nogil_njit
+@nogil_allocating_njit
 def fill_ochs(tables, boards, pairs, cluster_of, clusters, start, stop, out):
     """Write the features of boards [start, stop) of boards [N, 5] int8 to out [stop − start, 1326, clusters] float32.
 

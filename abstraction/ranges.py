@@ -14,7 +14,7 @@ import re
 from functools import cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from abstraction.cards import COMBO_COUNT, RANKS, combo_index, combo_text, parse_cards
 
@@ -114,59 +114,3 @@ def parse_range(text: str) -> NDArray[np.float64]:
         weights[combos] = weight
         named[combos] = True
     return weights
-
-
-def _run_text(names: list[str], reaches_top: bool) -> str:
-    """Text of a run of classes, best first."""
-    if len(names) == 1:
-        return names[0]
-    return f"{names[-1]}+" if reaches_top else f"{names[0]}-{names[-1]}"
-
-
-def _uniform_weight(weights: NDArray[np.float64], hand: _HandClass) -> float:
-    """The one weight of all combinations of a class, or 0 where they differ."""
-    values = weights[list(_members(hand))]
-    return float(values[0]) if (values == values[0]).all() else 0.0
-
-
-def _rows() -> list[list[_HandClass]]:
-    """Classes in rows that "+" runs along, best first: pairs, then by higher card all, suited and offsuit hands."""
-    top = len(RANKS) - 1
-    rows = [[(rank, rank, "") for rank in range(top, -1, -1)]]
-    for high in range(top, 0, -1):
-        rows += [[(high, low, suited) for low in range(high - 1, -1, -1)] for suited in ("", "s", "o")]
-    return rows
-
-
-def range_text(weights: ArrayLike) -> str:
-    """Compact text of a range that `parse_range` reads back to exactly the same weights.
-
-    `weights` is [1326] of numbers in 0..1; hands of weight 0 are left out.  Raises ValueError for another shape, or a
-    weight that is not in 0..1.
-    """
-    rest = np.array(weights, np.float64)
-    if rest.shape != (COMBO_COUNT,):
-        raise ValueError(f"a range has {COMBO_COUNT} weights, one a combination: the shape {rest.shape} does not fit")
-    outside = np.flatnonzero(~((rest >= 0) & (rest <= 1)))
-    if len(outside):
-        raise ValueError(f"the weight of {combo_text(int(outside[0]))} is {rest[outside[0]]}: 0 to 1 is allowed")
-
-    def item(text: str, weight: float) -> str:
-        return text if weight == 1 else f"{text}:{weight!r}"
-
-    items = []
-    for row in _rows():
-        run: list[str] = []
-        run_weight, run_starts_row = 0.0, False
-        for position, hand in enumerate([*row, None]):
-            weight = _uniform_weight(rest, hand) if hand else 0.0
-            if run and weight != run_weight:
-                items.append(item(_run_text(run, run_starts_row), run_weight))
-                run = []
-            if hand and weight:
-                if not run:
-                    run_weight, run_starts_row = weight, position == 0
-                run.append(RANKS[hand[0]] + RANKS[hand[1]] + hand[2])
-                rest[list(_members(hand))] = 0
-    items += [item(combo_text(int(combo)), float(rest[combo])) for combo in np.flatnonzero(rest)[::-1]]
-    return ",".join(items)

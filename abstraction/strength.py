@@ -28,7 +28,7 @@ from abstraction.boards import (
 )
 from abstraction.cards import CARD_COUNT, COMBO_COUNT, cards_text, combo_index, combo_table, parse_cards
 from abstraction.evaluator import evaluator_tables, fill_board_strengths
-from abstraction.jit import njit, nogil_njit
+from abstraction.jit import allocating_njit, nogil_allocating_njit, nogil_njit, part_njit
 from abstraction.parallel import checked_range, kernel_array, run_ranges
 
 OPPONENT_HANDS = 990
@@ -84,7 +84,7 @@ def pair_order() -> PairOrder:
 # --- kernels ---
 
 
-@njit
+@part_njit
 def fill_pair_order(tables, pairs):
     """Set everything in `pairs` for pairs.board; returns the number of distinct strengths, at most 1,081."""
     fill_board_strengths(tables, pairs.board, pairs.strength)
@@ -114,7 +114,7 @@ def fill_pair_order(tables, pairs):
     return distinct
 
 
-@njit
+@part_njit
 def _count_beaten_by_card(order, beaten):
     """Write to beaten [48, 48] int16, for the hand of live cards i and j, twice the hands with i that are weaker plus
     those that are as strong (itself among them)."""
@@ -126,7 +126,7 @@ def _count_beaten_by_card(order, beaten):
                 beaten[i, j] += (opponent < order[i, j]) + (opponent <= order[i, j])
 
 
-@nogil_njit
+@nogil_allocating_njit
 def fill_river_strengths(tables, boards, pairs, start, stop, out):
     """Write the river strengths of boards [start, stop) of boards [N, 5] int8 to out [stop − start, 1326] uint16.
 
@@ -156,7 +156,7 @@ def fill_river_strengths(tables, boards, pairs, start, stop, out):
                 out[index - start, first + live[j]] = below[order[i, j]] - beaten[i, j] - beaten[j, i]
 
 
-@njit
+@part_njit
 def list_runouts(tables, boards, index, rivers, permutations):
     """Write the run-outs of board `index` of boards [N, 3 or 4] to rivers and permutations [1176] int64.
 
@@ -182,7 +182,7 @@ def list_runouts(tables, boards, index, rivers, permutations):
     return count
 
 
-@nogil_njit
+@nogil_allocating_njit
 def fill_runout_sums(tables, boards, river, start, stop, sums, squares):
     """Add up river [134459, 1326] uint16 and its squares over the run-outs of boards [start, stop) of [N, 3 or 4].
 
@@ -212,7 +212,7 @@ def add_preflop_strengths(river, multiplicity, classes, start, stop, out):
             out[classes[combo], value] += multiplicity[index]
 
 
-@njit
+@part_njit
 def _add_hand(tables, combos, combo, board, strength, out):
     """Add one hand's strength on a five-card board, and its square, to out [2] int64; straight from the definition."""
     fill_board_strengths(tables, board, strength)
@@ -225,7 +225,7 @@ def _add_hand(tables, combos, combo, board, strength, out):
     out[1] += value * value
 
 
-@njit
+@allocating_njit
 def sum_hand(tables, combos, combo, board, known, out):
     """Add one hand's strengths and their squares over all run-outs to out [2] int64.
 

@@ -9,7 +9,7 @@ from math import exp
 
 import numpy as np
 
-from abstraction.jit import intrinsic, njit
+from abstraction.jit import intrinsic, njit, part_njit
 from mccfr.rounding import added, lane_bits, rounded
 
 _LANES = 8
@@ -26,7 +26,7 @@ def as_element(typing_context, array, number):
     return array.dtype(array, number), codegen
 
 
-@njit
+@part_njit
 def _lane(values, place, count, lane):
     """Sum of every eighth value from `lane` on."""
     total = as_element(values, 0.0)
@@ -66,31 +66,31 @@ def regret_matching(regret, start, actions, sigma, place):
             sigma[place + a] = one / as_element(sigma, actions)
 
 
-@njit
+@part_njit
 def _weight(weights, place, actions, a):
     return max(weights[place + a], as_element(weights, 0.0)) if 0 <= a < actions else as_element(weights, 0.0)
 
 
-@njit
+@part_njit
 def _pair(weights, place, actions, a):
     here = _weight(weights, place, actions, a)
     return here + _weight(weights, place, actions, a - 1) if a % 4 >= 1 else here
 
 
-@njit
+@part_njit
 def _four(weights, place, actions, a):
     here = _pair(weights, place, actions, a)
     return here + _pair(weights, place, actions, a - 2) if a % 4 >= 2 else here
 
 
-@njit
+@part_njit
 def _prefix(weights, place, actions, a):
     """Sum of the positive weights up to action a < 8, added within each half of eight lanes first."""
     here = _four(weights, place, actions, a)
     return here + _four(weights, place, actions, 3) if a >= 4 else here
 
 
-@njit
+@part_njit
 def last_positive(weights, place, actions):
     """The last action of positive weight, -1 if there is none."""
     for a in range(actions - 1, -1, -1):
@@ -99,7 +99,7 @@ def last_positive(weights, place, actions):
     return -1
 
 
-@njit
+@part_njit
 def _choose_evenly(weights, actions, u):
     limit = as_element(weights, u) * as_element(weights, actions)
     for a in range(actions - 1):
@@ -108,7 +108,7 @@ def _choose_evenly(weights, actions, u):
     return actions - 1
 
 
-@njit
+@part_njit
 def _choose_of_many(weights, place, actions, u):
     total = as_element(weights, 0.0)
     for a in range(actions):
@@ -143,20 +143,22 @@ def choose(weights, place, actions, u, even=False):
 
 
 @njit
-def add(sums, start, actions, sigma, place, weight, keep, word):
-    """sums[start:start+actions] = keep · sums[...] + weight · sigma[place:...], in place, float32 sums rounded.
+def add(sums, start, actions, sigma, place, weight, word):
+    """sums[start:start+actions] += weight · sigma[place:...], in place.
 
-    keep  float64  1, or the discount of what is there: then all is computed in float64
-    word  uint64   random bits by which float32 sums are rounded (`mccfr.rounding`); float64 ones take no notice
+    word  uint64  random bits by which float32 sums are rounded (`mccfr.rounding`); float64 ones take no notice
     """
     factor = as_element(sums, weight)
     for a in range(actions):
-        if keep == 1:
-            addend = factor * as_element(sums, sigma[place + a])
-            sums[start + a] = added(sums, sums[start + a], addend, lane_bits(word, a))
-        else:
-            total = keep * np.float64(sums[start + a]) + weight * np.float64(sigma[place + a])
-            sums[start + a] = rounded(sums, total, lane_bits(word, a))
+        addend = factor * as_element(sums, sigma[place + a])
+        sums[start + a] = added(sums, sums[start + a], addend, lane_bits(word, a))
+
+
+@njit
+def discount_sums(sums, start, actions, keep, word):
+    """sums[start:start+actions] *= keep, in place; `word` as in `add`, and another one."""
+    for a in range(actions):
+        sums[start + a] = rounded(sums, keep * np.float64(sums[start + a]), lane_bits(word, a))
 
 
 @njit
@@ -185,7 +187,7 @@ def update_sampled(regret, start, actions, action, worth, here, weight):
         regret[start + a] += gain * factor
 
 
-@njit
+@part_njit
 def gap_factor(factors, seen, ends):
     """Product of the factors of period ends seen+1 .. ends: directly over a short gap, else by logarithms."""
     if ends - seen > _SHORT_GAP:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
 
-from abstraction.jit import intrinsic, njit, types
+from abstraction.jit import intrinsic, njit, part_njit, types
 
 ACTIONS, DEALS, ROUNDING, EVALUATION = 1, 2, 3, 4
 """Purposes of a stream: actions sampled in traversals; the deal of one iteration; rounding of swept sums; boards that
@@ -21,7 +21,7 @@ _MIX_2 = np.uint64(0x94D049BB133111EB)
 _UNIT = 1.0 / 9007199254740992.0  # 2^-53
 
 
-@njit
+@part_njit
 def _mix(z):
     z = (z ^ (z >> np.uint64(30))) * _MIX_1
     z = (z ^ (z >> np.uint64(27))) * _MIX_2
@@ -71,7 +71,7 @@ def uniform(state):
     return np.float64(next_word(state) >> np.uint64(11)) * _UNIT
 
 
-@njit
+@part_njit
 def below(state, n):
     """A whole number in [0, n), for n far below 2^53 (bias below n·2^-53); `state` is advanced in place."""
     return np.int64(uniform(state) * n)

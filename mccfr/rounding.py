@@ -58,22 +58,23 @@ def emit_rounded(builder: Any, number: Any, bits: Any) -> Any:
 def emit_added(builder: Any, total: Any, addend: Any, bits: Any) -> Any:
     """total + addend of float32 numbers, or vectors of them, rounded stochastically with 29 random bits for each.
 
-    Both are at least 0.  In single width throughout, which costs a third of going through float64: the sum rounded to
-    nearest and what it leaves (Knuth's two-sum, exact), then a step of one unit in the last place towards what is left,
-    with its share of a unit as the chance.  A sum rounded up to a power of two takes half its chance, once.
+    Both are at least 0, and what is added is the smaller, but for the first few times: then, and where the sum rounds
+    up to a power of two, a chance may be off, once.  All in single width: the sum rounded to nearest, what that leaves
+    (exact where total >= addend: Dekker 1971, "A floating-point technique for extending the available precision"), and
+    a step of one unit in the last place with the chance that is left.  With the rest r, from -1/2 to 1/2 units, and a
+    random number u in [1, 2), the step is the whole part of r + u, less 1.  Below 2^-104 it is rounding to nearest.
     """
     single, lanes = total.type, total.type.count if isinstance(total.type, ir.VectorType) else 0
     integer: Any = ir.VectorType(ir.IntType(32), lanes) if lanes else ir.IntType(32)
     found = builder.fadd(total, addend)
-    added = builder.fsub(found, total)
-    left = builder.fadd(builder.fsub(total, builder.fsub(found, added)), builder.fsub(addend, added))
-    left_bits, found_bits = builder.bitcast(left, integer), builder.bitcast(found, integer)
-    distance = builder.bitcast(builder.and_(left_bits, _alike(integer, 0x7FFFFFFF)), single)
-    power = builder.bitcast(builder.and_(found_bits, _alike(integer, 0x7F800000)), single)  # 2^23 units
-    drawn = builder.fmul(builder.sitofp(bits, single), _alike(single, 2.0**-_EXTRA))
-    steps = builder.fcmp_ordered(">", builder.fmul(distance, _alike(single, 2.0**23)), builder.fmul(drawn, power))
-    step = builder.or_(builder.ashr(left_bits, _alike(integer, 31)), _alike(integer, 1))
-    return builder.bitcast(builder.select(steps, builder.add(found_bits, step), found_bits), single)
+    left = builder.fsub(addend, builder.fsub(found, total))
+    found_bits = builder.bitcast(found, integer)
+    exponent = builder.and_(found_bits, _alike(integer, 0x7F800000))
+    per_unit = builder.bitcast(builder.sub(_alike(integer, (2 * 127 + 23) << 23), exponent), single)
+    mantissa = builder.lshr(bits, _alike(integer, _EXTRA - 23))
+    drawn = builder.bitcast(builder.or_(mantissa, _alike(integer, 127 << 23)), single)
+    step = builder.fptosi(builder.fadd(builder.fmul(left, per_unit), drawn), integer)
+    return builder.bitcast(builder.add(builder.add(found_bits, step), _alike(integer, -1)), single)
 
 
 def halves(builder: Any, word: Any) -> tuple[Any, Any]:

@@ -122,15 +122,6 @@ class CompiledTree:
         return found[::-1]
 
 
-def check_order(tree: CompiledTree) -> None:
-    """Raise `ValueError` unless siblings are contiguous and every child comes after its parent."""
-    arrays = tree.arrays
-    for node in range(len(arrays.kind)):
-        for child in tree.children(node):
-            if child <= node or tree.parent[child] != node:
-                raise ValueError(f"tree node {child} is out of order below node {node}")
-
-
 def pack(tree: CompiledTree) -> PackedTree:
     """Fold the terminals of a betting tree into their parents; `ValueError` where its shape does not allow it.
 

@@ -17,6 +17,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 ROOT = Path(__file__).resolve().parents[1]
 
 
+def pytest_configure(config):
+    from processor_time import ProcessorTime  # beside this file
+
+    config.pluginmanager.register(ProcessorTime())
+
+
 def write_slot_abstraction(root, count):
     """An abstraction directory with `count` buckets a street, dealt out by slot: hands of suits that a renaming
     exchanges may differ, which nothing but a builder cares about; preflop is by slot as well."""

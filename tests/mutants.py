@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 from abstraction import jit
 
-_uncached_njit = jit.numba.njit(error_model="numpy", fastmath=False)
+_UNCACHED = {name: jit.numba.njit(**options | {"cache": False}) for name, options in jit.OPTIONS.items()}
 
 
 def mutant(original: ModuleType, *edits: tuple[str, str], using: Mapping[str, ModuleType] | None = None) -> ModuleType:
@@ -27,7 +27,7 @@ def mutant(original: ModuleType, *edits: tuple[str, str], using: Mapping[str, Mo
         source = source.replace(old, new)
     module = ModuleType(f"mutant_of_{original.__name__.replace('.', '_')}")
     with (
-        patch.object(jit, "njit", _uncached_njit),
+        patch.multiple(jit, **_UNCACHED),
         patch.dict(sys.modules, {**(using or {}), module.__name__: module}),  # dataclasses look their module up
     ):
         exec(compile(source, f"<{module.__name__}>", "exec"), module.__dict__)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mccfr.tree import DECISION, TERMINAL
+from mccfr.tree import DECISION, TERMINAL, CompiledTree
 
 
 def dealt_hands(game):
@@ -174,3 +174,15 @@ class Cfr:
             mine = self.game.cards.reach[player][self.hands[once, player]] * own[once] * shares[a][once]
             np.add.at(self.sums[block], (bucket[once], slot + a), mine)
         return total
+
+
+# Trees ---------------------------------------------------------------------------------------------------------------
+
+
+def check_order(tree: CompiledTree) -> None:
+    """Raise `ValueError` unless siblings are contiguous and every child comes after its parent."""
+    arrays = tree.arrays
+    for node in range(len(arrays.kind)):
+        for child in tree.children(node):
+            if child <= node or tree.parent[child] != node:
+                raise ValueError(f"tree node {child} is out of order below node {node}")

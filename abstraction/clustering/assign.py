@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from abstraction.clustering.lanes import AHEAD, LANES, closest_lane, lane_distances, pack_centres, prefetch_point
 from abstraction.clustering.metric import L2, TINY, length, point_distance, rounding_margin
-from abstraction.jit import njit, nogil_njit
+from abstraction.jit import allocating_njit, nogil_allocating_njit, nogil_njit, part_njit
 from abstraction.parallel import run_ranges
 
 _DENSE = 64  # up to this many centres, all distances are computed
@@ -43,7 +43,7 @@ class Nearest(NamedTuple):
     """[N] its distance: squared for L2"""
 
 
-@njit
+@allocating_njit
 def _group(labels, starts, order):
     """Fill starts [k + 1] and order [N]: a stable counting sort."""
     for label in labels:
@@ -63,7 +63,7 @@ def group_members(labels: NDArray[np.int32], k: int) -> Members:
     return members
 
 
-@njit
+@part_njit
 def _widest(points, mine, centre, metric, distances):
     """Fill distances of the points numbered `mine` to `centre`; the largest of them."""
     widest = np.float32(0.0)
@@ -75,7 +75,7 @@ def _widest(points, mine, centre, metric, distances):
     return widest
 
 
-@njit
+@allocating_njit
 def _candidates(a, widest, metric, centres, packed, keys):
     """Fill keys with the other centres within twice `widest` of centre a, nearest first; how many there are."""
     margin = rounding_margin(centres.shape[1])
@@ -95,7 +95,7 @@ def _candidates(a, widest, metric, centres, packed, keys):
     return found
 
 
-@njit
+@part_njit
 def _pack_chunk(centres, numbers, first, count, panel):
     """Fill panel [D, 32] with centres numbers[first : first + count], and infinities."""
     for lane in range(LANES):
@@ -108,7 +108,7 @@ def _pack_chunk(centres, numbers, first, count, panel):
                 panel[j, lane] = np.inf
 
 
-@nogil_njit
+@nogil_allocating_njit
 def _assign_range(first, last, metric, points, members, centres, packed, nearest):
     """Nearest centres of the points whose label so far is `first` to `last` − 1; fills `nearest`."""
     k, dimensions = centres.shape
@@ -146,7 +146,7 @@ def _assign_range(first, last, metric, points, members, centres, packed, nearest
             nearest.distances[x] = best
 
 
-@nogil_njit
+@nogil_allocating_njit
 def _measure_range(first, last, metric, points, packed, numbers, nearest):
     """Nearest of all centres, without bounds, for points `first` to `last` − 1; fills `nearest`."""
     sums = np.empty(LANES, np.float32)

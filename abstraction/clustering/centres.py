@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from abstraction.clustering.assign import Members, share_out
 from abstraction.clustering.metric import EMD
-from abstraction.jit import njit, nogil_njit
+from abstraction.jit import nogil_allocating_njit, part_njit
 
 
-@nogil_njit
+@nogil_allocating_njit
 def _means_range(first, last, points, weights, members, centres):
     """Weighted means of groups `first` to `last` − 1; groups without points keep their centre."""
     dimensions = points.shape[1]
@@ -34,7 +34,7 @@ def _means_range(first, last, points, weights, members, centres):
             centres[c, j] = sums[j] / total
 
 
-@njit
+@part_njit
 def _count_below(points, weights, mine, pivot, below, under, over):
     """For each coordinate: weight of x <= pivot, the largest such x (or `under`), the smallest other (or `over`)."""
     for x in mine:
@@ -47,7 +47,7 @@ def _count_below(points, weights, mine, pivot, below, under, over):
             over[j] = min(over[j], over[j] if inside else value)
 
 
-@nogil_njit
+@nogil_allocating_njit
 def _medians_range(first, last, points, weights, members, centres):
     """Weighted medians of groups `first` to `last` − 1; groups without points keep their centre.
 
@@ -105,11 +105,3 @@ def group_centres(
     kernel = _medians_range if metric == EMD else _means_range
     share_out(lambda i, j: kernel(i, j, points, weights, members, result), len(result), workers)
     return result
-
-
-def weighted_medians(points: NDArray[np.float32], weights: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Lower weighted median [D] of each coordinate of points [N, D], N >= 1, weights > 0."""
-    points = np.ascontiguousarray(points, dtype=np.float32)
-    members = Members(np.arange(len(points), dtype=np.int32), np.array([0, len(points)]))
-    empty = np.zeros((1, points.shape[1]), np.float32)
-    return group_centres(points, np.asarray(weights, dtype=np.float64), members, empty, EMD)[0]

@@ -33,18 +33,3 @@ def cdf(histograms: NDArray[Any]) -> NDArray[np.float32]:
             )
         result[first : first + _ROWS] = sums[:, :-1] / sums[:, -1:]
     return result
-
-
-def histograms_of(cumulative: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Histograms [N, B] float64 of total 1 from cumulative rows [N, B − 1]: the inverse of `cdf`, for centres too."""
-    rows = np.asarray(cumulative, dtype=np.float64)
-    edges = np.ones((len(rows), 1))
-    return np.diff(np.hstack([0.0 * edges, rows, edges]), axis=1)
-
-
-def earth_movers_distance(first: NDArray[Any], second: NDArray[Any], width: float = 1.0) -> NDArray[np.float64]:
-    """EMD [N] of cumulative rows [N, B − 1] (`cdf`), rows broadcasting; `width` is the distance between two bins.
-
-    For equities in B bins over 0 to 1, width = 1 / B gives it as equity.
-    """
-    return width * np.abs(np.asarray(first, np.float64) - np.asarray(second, np.float64)).sum(axis=-1)

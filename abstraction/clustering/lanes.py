@@ -10,7 +10,7 @@ from llvmlite import ir
 from numpy.typing import NDArray
 
 from abstraction.clustering.metric import EMD
-from abstraction.jit import inline_njit, intrinsic, njit, types
+from abstraction.jit import inline_njit, intrinsic, part_njit, types
 from abstraction.prefetch import prefetch_to_read
 
 LANES = 32
@@ -103,7 +103,7 @@ def lane_distances(points, row, panels, panel, metric, sums):
         _l2_lanes(points, row, panels, panel, points.shape[1], sums)
 
 
-@njit
+@part_njit
 def closest_lane(sums, numbers, start, count, best, best_label):
     """Closer of (best, best_label) and lanes 0 to `count` − 1, which are centres numbers[start + lane].
 

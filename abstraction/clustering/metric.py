@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from abstraction.jit import inline_njit, njit
+from abstraction.jit import inline_njit, part_njit
 
 L2 = 0
 EMD = 1
@@ -44,7 +44,7 @@ def length(distance, metric):
     return math.sqrt(np.float64(distance)) if metric == L2 else np.float64(distance)
 
 
-@njit
+@part_njit
 def point_distance(point, centre, metric):
     """Distance of two float32 vectors: the definition."""
     total = np.float32(0.0)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from abstraction.clustering.metric import LARGEST, distance_code
-from abstraction.jit import inline_njit, nogil_njit
+from abstraction.jit import inline_njit, nogil_njit, part_njit
 
 
 def _words(points: NDArray[Any]) -> tuple[NDArray[Any], Any]:
@@ -34,7 +34,7 @@ def _word(words, row, j, negative_zero):
     return np.uint64(0) if word == negative_zero else np.uint64(word)
 
 
-@nogil_njit
+@part_njit
 def _row_hash(words, row, negative_zero):
     """64-bit hash of a row."""
     state = np.uint64(0x9E3779B97F4A7C15)
@@ -44,7 +44,7 @@ def _row_hash(words, row, negative_zero):
     return state
 
 
-@nogil_njit
+@part_njit
 def _same_rows(words, one, others, other, negative_zero):
     """Whether words[one] and others[other] are the same row."""
     for j in range(words.shape[1]):
@@ -127,7 +127,8 @@ def _insert_rows(words, weights, negative_zero, store, table, numbers):
             if count == kept.shape[0]:
                 return -1
             slots[place], tags[place] = count, tag
-            kept[count] = words[row]
+            for column in range(words.shape[1]):
+                kept[count, column] = words[row, column]
             totals[count] = 0
             count += 1
         numbers[row] = slots[place]

@@ -44,12 +44,6 @@ def _checked(labels: NDArray[Any], weights: ArrayLike | None, k: int) -> tuple[N
     return labels, given
 
 
-def bucket_weights(labels: NDArray[Any], weights: ArrayLike | None, k: int) -> NDArray[np.float64]:
-    """Total weight [k] of each bucket; ValueError for labels outside 0 to k − 1."""
-    labels, given = _checked(labels, weights, k)
-    return np.bincount(labels, given, k).astype(np.float64, copy=False)
-
-
 def variance_explained(points: NDArray[Any], labels: NDArray[Any], weights: ArrayLike | None, k: int) -> float:
     """Share of the weighted variance of points [N, D] between buckets: 1 − within / total; 1 if none varies."""
     labels, given = _checked(labels, weights, k)

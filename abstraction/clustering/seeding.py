@@ -14,7 +14,7 @@ from abstraction.clustering.assign import Nearest
 from abstraction.clustering.lanes import AHEAD, prefetch_point
 from abstraction.clustering.metric import L2, TINY, length, point_distance, rounding_margin
 from abstraction.clustering.points import Problem
-from abstraction.jit import njit, nogil_njit
+from abstraction.jit import njit, nogil_allocating_njit, part_njit
 from abstraction.parallel import run_ranges
 
 _BLOCK = 4096  # points whose weighted distances are summed together: fixes the order of sums
@@ -52,7 +52,7 @@ def _gaps(points, chosen, count, metric, limits):
         limits[a] = (gap * gap if metric == L2 else gap) * (1.0 - margin)
 
 
-@njit
+@part_njit
 def _mass(weights, distances, begin, end):
     """Σ weight x distance of points `begin` to `end` − 1, in four sums so that additions overlap."""
     whole = begin + (end - begin) // 4 * 4
@@ -67,7 +67,7 @@ def _mass(weights, distances, begin, end):
     return (first + second) + (third + fourth)
 
 
-@nogil_njit
+@nogil_allocating_njit
 def _measure_blocks(first, last, metric, count, problem, chosen, nearest, state):
     """Measure centre number `count` against the points of blocks `first` to `last` − 1.
 

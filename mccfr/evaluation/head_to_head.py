@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import inline_njit, njit
+from abstraction.jit import allocating_njit, inline_njit, part_njit
 from mccfr.evaluation.row_tables import RowTables, gather_rows, near_rows, row_tables
 from mccfr.evaluation.same_game import check_same_game
 from mccfr.games.game import Game
@@ -140,7 +140,7 @@ def _new_scratch(trees: StreetTrees, width: int, hands: int, cards: int) -> _Scr
 # --- kernels ---
 
 
-@njit
+@part_njit
 def _load_lane(board, player, reach, out, lane):
     """Copy a range [n] of a player into a lane, in order of strength."""
     order = board.order[player]
@@ -148,7 +148,7 @@ def _load_lane(board, player, reach, out, lane):
         out[k, lane] = reach[order[k]]
 
 
-@njit
+@part_njit
 def _products(board, street, player, own, lanes, met, won):
     """Sums over the hands of each row of reach times what it meets, and what it wins: met and won [rows, LANES].
 
@@ -163,7 +163,7 @@ def _products(board, street, player, own, lanes, met, won):
         add_product_lanes(won, row, own, k, lanes.won, k)
 
 
-@njit
+@part_njit
 def _settle(board, block, pending, scratch):
     """Chips that player 0 gets at the pending decisions of a block, summed over pairs of hands; none is left."""
     street, player, total = block // 2, block % 2, 0.0
@@ -226,7 +226,7 @@ def _descend(trees, spans, tables, board, scratch, level):
     return settled
 
 
-@njit
+@allocating_njit
 def play_board(trees, spans, tables, board, scratch):
     """Chips player 0 gets on a board, summed over pairs of hands with their weights; `scratch` is changed in place.
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import inline_njit, njit
+from abstraction.jit import inline_njit, njit, part_njit
 from abstraction.prefetch import prefetch_to_read
 from mccfr.strategy import Rows
 
@@ -49,7 +49,7 @@ class RowTables(NamedTuple):
 # --- kernels ---
 
 
-@njit
+@part_njit
 def _copy_cells(cells, starts, step, rows, buckets, out):
     """out [slots, >= buckets] of the rows: their cells as float64."""
     origin, count = starts[rows[0]], starts[rows[1]] - starts[rows[0]]
@@ -69,7 +69,7 @@ def _copy_cells(cells, starts, step, rows, buckets, out):
                 out[at, k] = cells[base + at]
 
 
-@njit
+@part_njit
 def _divide_shares(cells, weight, starts, step, rows, buckets, total, out):
     """The same from whole shares of `total`."""
     origin, row_count = starts[rows[0]], starts.shape[0] - 1
@@ -88,7 +88,7 @@ def _divide_shares(cells, weight, starts, step, rows, buckets, total, out):
                     out[slot - origin, k] = 1.0 / (starts[row + 1] - starts[row])
 
 
-@njit
+@part_njit
 def _normalise_sums(cells, starts, step, rows, buckets, out):
     """The same from strategy sums."""
     origin = starts[rows[0]]

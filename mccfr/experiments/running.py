@@ -18,7 +18,8 @@ from mccfr.solvers.configured import configured_game
 from mccfr.solvers.registry import algorithm_of
 from mccfr.training import rundir
 from mccfr.training.report import Progress, Reporter
-from mccfr.training.run import SIGNALS, train
+from mccfr.training.run import train
+from mccfr.training.signals import SIGNALS
 from mccfr.training.start import Stages, find_abstraction, rehearse, reopen_run, start_run
 from storage import checkpoint as checkpoints
 

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import inline_njit, njit
+from abstraction.jit import inline_njit, njit, part_njit
 from mccfr.fullwidth.minimisers import (
     NORMAL_HEDGE,
     REGRET_MATCHING,
@@ -122,7 +122,7 @@ def _strategies(step, side):
         current_strategy(step, side.tables, Rows(first, side.starts[row + 1] - first, 0, 1), side.sigma, first)
 
 
-@njit
+@part_njit
 def _averages(step, side):
     """Add the current strategy to the sums of every row, weighed by own reach."""
     for row in range(side.above.shape[0]):
@@ -135,7 +135,7 @@ def _averages(step, side):
         update_average(step, side.tables, rows, side.sigma, first, side.row_reach[row : row + 1])
 
 
-@njit
+@part_njit
 def _regrets(step, side):
     """Update the regrets of every row from the increments of a traversal, and clear these."""
     for row in range(side.above.shape[0]):
@@ -150,7 +150,7 @@ def _regrets(step, side):
             side.increment[slot, 0] = 0.0
 
 
-@njit
+@part_njit
 def _forward(tree, walk, traverser, prune):
     """Give every node visited its reach; returns (inner nodes visited, all nodes visited)."""
     order, stack, reach, sigma = walk.order, walk.stack, walk.reach, walk.sigma
@@ -195,7 +195,7 @@ def node_value(tree, walk, node):
     walk.value[node] = total
 
 
-@njit
+@part_njit
 def _backward(tree, walk, traverser, visited):
     """Give inner nodes their values, last visited first, and traversers' actions their increments."""
     for place in range(visited - 1, -1, -1):
@@ -221,7 +221,7 @@ def _best_response(tree, sides, walk, player, prune):
     return touched
 
 
-@njit
+@part_njit
 def _traverse(tree, sides, walk, plan, step, traverser):
     """One traversal and the traversers' updates; returns the number of nodes touched."""
     visited, touched = _forward(tree, walk, traverser, plan.prune)

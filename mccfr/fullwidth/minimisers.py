@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import njit
+from abstraction.jit import njit, part_njit
 from mccfr.regret import as_element
 
 REGRET_MATCHING, NORMAL_HEDGE = 0, 1
@@ -85,7 +85,7 @@ def current_strategy(step, tables, rows, sigma, place):
         _regret_matching(tables.basis, rows, sigma, place)
 
 
-@njit
+@part_njit
 def _regret_matching(basis, rows, sigma, place):
     """Positive regrets over their total, else uniform; the last action's cells hold the totals meanwhile."""
     column, stop, last = rows.column, rows.column + rows.count, rows.actions - 1
@@ -105,7 +105,7 @@ def _regret_matching(basis, rows, sigma, place):
             out[k] = share if total[k] > zero else uniform
 
 
-@njit
+@part_njit
 def _hedge_scale(basis, rows, column, largest):
     """The s >= 1 at which the mean of exp(s·x) over the actions is e, x = (R₊ / largest)², by Newton's method.
 
@@ -131,7 +131,7 @@ def _hedge_scale(basis, rows, column, largest):
     return s
 
 
-@njit
+@part_njit
 def _normal_hedge(basis, rows, sigma, place):
     """In proportion to R₊·exp(R₊²/(2c)), c such that the mean of exp(R₊²/(2c)) over the actions is e; else uniform."""
     for k in range(rows.count):
@@ -157,14 +157,14 @@ def _normal_hedge(basis, rows, sigma, place):
             sigma[place + a, k] = as_element(sigma, np.float64(sigma[place + a, k]) / total)
 
 
-@njit
+@part_njit
 def rounding(array):
     """Part of a value below which a gain over it is taken for rounding, in the dtype of an array."""
     narrow = array.itemsize == _NARROW
     return as_element(array, _ROUNDING_NARROW if narrow else _ROUNDING_WIDE)
 
 
-@njit
+@part_njit
 def gain(value, total, limit):
     """What an action of a value gains over the strategy's; 0 where the difference is within `limit` of the latter.
 

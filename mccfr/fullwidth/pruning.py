@@ -32,14 +32,14 @@ below 1e-12 of the terms are taken to be 0, lest noise choose an action.
 
 import numpy as np
 
-from abstraction.jit import njit
+from abstraction.jit import njit, part_njit
 from mccfr.fullwidth.history_cfr import BOTH, node_value
 from mccfr.fullwidth.minimisers import REGRET_MATCHING, Rows, Step, gain, rounding
 from mccfr.fullwidth.settlement import REACH, SUM, added, meet, refresh, settle, settle_below
 from mccfr.tree import CHANCE, NO_SLOT, TERMINAL
 
 
-@njit
+@part_njit
 def _forward(tree, pruning, walk, step, traverser):
     """Visit what is neither pruned nor out of every traverser's opponent's reach.
 
@@ -95,7 +95,7 @@ def _forward(tree, pruning, walk, step, traverser):
     return visited, rows, touched
 
 
-@njit
+@part_njit
 def _backward(tree, pruning, walk, traverser, visited):
     """Values of inner nodes, last visited first, and increments of traversers' actions; π·U where pruned."""
     upper, since, bound_sum = pruning.infosets.upper, pruning.state.pruned_since, pruning.state.bound_sum
@@ -114,7 +114,7 @@ def _backward(tree, pruning, walk, traverser, visited):
                 walk.increment[cell + a, 0] += bound if since[cell + a] != 0 else weight * walk.value[first + a]
 
 
-@njit
+@part_njit
 def _update(pruning, walk, traverser, rows):
     """Update the regrets of a traversal's rows from their increments, and clear these.
 
@@ -151,7 +151,7 @@ def _update(pruning, walk, traverser, rows):
     return found
 
 
-@njit
+@part_njit
 def _consider(tree, pruning, walk, step, iteration, traverser, rows):
     """Prune those actions of a traverser's rows in `scratch.rows` that are worth it; returns the nodes visited.
 
@@ -180,7 +180,7 @@ def _consider(tree, pruning, walk, step, iteration, traverser, rows):
     return touched
 
 
-@njit
+@part_njit
 def _traverse(tree, pruning, walk, step, iteration, traverser):
     """One traversal and what follows from it; returns the number of nodes visited."""
     scratch = pruning.scratch
@@ -194,7 +194,8 @@ def _traverse(tree, pruning, walk, step, iteration, traverser):
     for place in range(_update(pruning, walk, traverser, rows)):
         after, nodes = settle(tree, pruning, walk, step, scratch.waiting[place])
         touched += nodes
-        scratch.rows[rows : rows + after] = scratch.after[:after]
+        for k in range(after):
+            scratch.rows[rows + k] = scratch.after[k]
         rows += after
     return touched + _consider(tree, pruning, walk, step, iteration, traverser, rows)
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from abstraction.jit import njit, nogil_njit
+from abstraction.jit import nogil_njit, part_njit
 from mccfr.fullwidth.minimisers import Step
 from mccfr.fullwidth.street_walk import Traversal, add_copies, ascend, clear, copy, descend, is_walked, terminals
 from mccfr.regret import as_element
@@ -31,7 +31,7 @@ class Scope(NamedTuple):
     stop_part: int
 
 
-@njit
+@part_njit
 def _hand_down(ranges, player, board, place, scratch, reach, value):
     """Fill reach [2, H] with both ranges in row `place` of a street's scratch, 0 for hands not listed; clear value."""
     for side in range(2):
@@ -47,7 +47,7 @@ def _hand_down(ranges, player, board, place, scratch, reach, value):
     clear(value, value.shape[0])
 
 
-@njit
+@part_njit
 def _hand_up(ranges, player, board, found, out):
     """Take over the values found [H] for a member: out [n], in the order of the board's list."""
     first = ranges.first[player, board]
@@ -55,7 +55,7 @@ def _hand_up(ranges, player, board, found, out):
         out[k] = found[ranges.hand[first + k]]
 
 
-@njit
+@part_njit
 def _run_out(field, traversal, street, first_board, stop_board, chips, scratch):
     """Add a showdown's values over last-street boards, the range in hand_reach[1, street], to hand_value[street]."""
     ranges, player, top = field.ranges, traversal.player, scratch.member_first[-1]
@@ -80,7 +80,7 @@ def _run_out(field, traversal, street, first_board, stop_board, chips, scratch):
         add_copies(field.copies, ranges, player, street, board, one, value, hand_value)
 
 
-@njit
+@part_njit
 def _next_way_out(subtrees, subtree, member):
     """The first exit or run-out of a subtree behind `member`, or -1."""
     base = subtrees.member_first[subtree]
@@ -90,14 +90,14 @@ def _next_way_out(subtrees, subtree, member):
     return -1
 
 
-@njit
+@part_njit
 def _enter(scratch, level, subtree, first, stop):
     """Put a subtree and its boards on the stack."""
     state = scratch.state[level]
     state[_SUBTREE], state[_BOARD], state[_STOP], state[_MEMBER] = subtree, first, stop, _NOT_BEGUN
 
 
-@njit
+@part_njit
 def walk(field, traversal, street, subtree, boards, scratch):
     """Traverse a subtree on boards[0] .. boards[1]-1, all later streets included.
 
@@ -144,7 +144,7 @@ def walk(field, traversal, street, subtree, boards, scratch):
         _hand_up(field.ranges, traversal.player, state[_BOARD], scratch.hand_value[level + 1], out)
 
 
-@njit
+@part_njit
 def _task(field, traversal, board, root, task, scratch):
     """Work below the first street: one of its exits on some of the boards, or a run-out; root.task_value[task]."""
     subtrees, member = field.subtrees, field.tasks[task, 0]
@@ -161,7 +161,7 @@ def _task(field, traversal, board, root, task, scratch):
     copy(scratch.hand_value[1], root.task_value[task])
 
 
-@njit
+@part_njit
 def _collect(field, traversal, board, root):
     """Bring what tasks found to the ways out of the first street."""
     tasks, task = field.tasks, 0

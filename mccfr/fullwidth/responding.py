@@ -10,11 +10,11 @@
 Exact: one best response for an infoset, summed over its histories.
 """
 
-from abstraction.jit import njit
+from abstraction.jit import part_njit
 from mccfr.tree import NO_SLOT, TERMINAL
 
 
-@njit
+@part_njit
 def respond(tree, walk, side, player, visited, everywhere):
     """Counterfactual values of a player's actions, best responses below included: into `side.increment`, which was 0.
 

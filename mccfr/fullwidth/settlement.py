@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import inline_njit, njit
+from abstraction.jit import inline_njit, part_njit
 from mccfr.fullwidth.minimisers import Rows, Tables, current_strategy
 from mccfr.tree import CHANCE, NO_SLOT, TERMINAL
 
@@ -115,7 +115,7 @@ class Pruning(NamedTuple):
     restarts: int
 
 
-@njit
+@part_njit
 def refresh(step, tables, reach_sum, since, sigma, rows, arrived):
     """A row's strategy into `sigma`, and its sums brought forward to the (weight, reach) that has arrived; in place.
 
@@ -141,7 +141,7 @@ def refresh(step, tables, reach_sum, since, sigma, rows, arrived):
             reach_sum[cell] += reach * sigma[cell, 0]
 
 
-@njit
+@part_njit
 def meet(step, pruning, sigma, row):
     """Bring a row, and what is above it, up to date: the strategy, and the sums up to this traversal."""
     infosets, state, scratch = pruning.infosets, pruning.state, pruning.scratch
@@ -169,7 +169,7 @@ def added(restarts, regret, gain):
     return gain if restarts and gain > 0.0 and regret <= 0.0 else regret + gain
 
 
-@njit
+@part_njit
 def _push_histories(tree, pruning, walk, step, cell):
     """Push what follows an action at all histories of its infoset that the opponent has ever reached.
 
@@ -189,7 +189,7 @@ def _push_histories(tree, pruning, walk, step, cell):
     return height
 
 
-@njit
+@part_njit
 def _collect(tree, pruning, walk, step, cell):
     """Visit all that may follow an action, book it against the opponent's cumulative strategy, list the rows below.
 
@@ -249,7 +249,7 @@ def _take_payoff(pruning, cell):
     scratch.payoff[cell], scratch.scale[cell] = 0.0, 0.0
 
 
-@njit
+@part_njit
 def settle(tree, pruning, walk, step, cell):
     """End an action's pruning: declare the best response after it, and set regrets accordingly.
 
@@ -285,7 +285,7 @@ def settle(tree, pruning, walk, step, cell):
     return rows, touched
 
 
-@njit
+@part_njit
 def settle_below(tree, pruning, walk, step, iteration, cell):
     """Settle the actions after `cell` that were pruned before this iteration; returns the number of nodes visited."""
     infosets, since, waiting = pruning.infosets, pruning.state.pruned_since, pruning.scratch.waiting

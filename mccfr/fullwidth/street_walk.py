@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import njit
+from abstraction.jit import part_njit
 from mccfr.fullwidth.minimisers import (
     Rows,
     Step,
@@ -122,27 +122,27 @@ class Scratch(NamedTuple):
     sums: Sums
 
 
-@njit
+@part_njit
 def clear(out, count):
     """Set the first cells to 0."""
     for k in range(count):
         out[k] = as_element(out, 0.0)
 
 
-@njit
+@part_njit
 def copy(source, out):
     """Copy a vector cell by cell (assignment of whole arrays brings its error messages into every kernel)."""
     for k in range(source.shape[0]):
         out[k] = source[k]
 
 
-@njit
+@part_njit
 def is_walked(copies, street, board):
     """Whether a board is walked below one of the street before, and does not leave that to another board."""
     return copies.first[street, board] < copies.first[street, board + 1]
 
 
-@njit
+@part_njit
 def add_copies(copies, ranges, player, street, board, weight, value, out):
     """Add weight times the values of the player's hands on a board, and on the boards it stands for, to out [H]."""
     first, stop = ranges.first[player, board], ranges.first[player, board + 1]
@@ -155,7 +155,7 @@ def add_copies(copies, ranges, player, street, board, weight, value, out):
 # --- strategies and updates of one decision ---
 
 
-@njit
+@part_njit
 def _other_strategy(field, traversal, street, board, rows, scratch, place):
     """other_reach[place : place+actions] = the other player's strategy at a decision."""
     if traversal.in_place:
@@ -169,7 +169,7 @@ def _other_strategy(field, traversal, street, board, rows, scratch, place):
             out[k] = row[field.ranges.bucket[first + k]]
 
 
-@njit
+@part_njit
 def _own_strategy(field, traversal, street, board, rows, scratch, place, reach):
     """sigma[place : place+actions] = the traverser's strategy at a decision; it enters his average."""
     views = traversal.views
@@ -188,7 +188,7 @@ def _own_strategy(field, traversal, street, board, rows, scratch, place, reach):
             sums[bucket] += times * reach[k] * row[bucket]
 
 
-@njit
+@part_njit
 def _regrets(field, traversal, street, board, rows, scratch, member, child):
     """Update the traverser's regrets at a decision from the values of its actions and its own."""
     views = traversal.views
@@ -209,7 +209,7 @@ def _regrets(field, traversal, street, board, rows, scratch, member, child):
 # --- one street subtree on one board ---
 
 
-@njit
+@part_njit
 def _rows(field, player, subtree, member, board, in_place):
     """The row block of a decision of `player` on a board."""
     subtrees, first = field.subtrees, field.ranges.first[player, board]
@@ -221,7 +221,7 @@ def _rows(field, player, subtree, member, board, in_place):
     return Rows(slot, np.int64(subtrees.actions[member]), column, count)
 
 
-@njit
+@part_njit
 def descend(field, traversal, street, subtree, board, scratch):
     """Carry both ranges, in hand_reach[:, street], down a street subtree on a board, updating averages on the way."""
     subtrees, ranges, player = field.subtrees, field.ranges, traversal.player
@@ -267,7 +267,7 @@ def descend(field, traversal, street, subtree, board, scratch):
                 other_ranges += 1
 
 
-@njit
+@part_njit
 def _decision(field, traversal, street, subtree, board, member, scratch):
     """Values of a decision from those of its actions; at the traverser's own, his regrets are updated."""
     subtrees, top = field.subtrees, scratch.member_first[street]
@@ -295,7 +295,7 @@ def _decision(field, traversal, street, subtree, board, member, scratch):
     _regrets(field, traversal, street, board, rows, scratch, top + member, child)
 
 
-@njit
+@part_njit
 def terminals(field, traversal, street, subtree, board, scratch):
     """Values of a street subtree's terminals on a board; the sums of a range serve all that meet it in a row."""
     subtrees, ranges, player, top = field.subtrees, field.ranges, traversal.player, scratch.member_first[street]
@@ -322,7 +322,7 @@ def terminals(field, traversal, street, subtree, board, scratch):
             range_showdown_values(ranges, player, board, total, scratch.sums, chips, out)
 
 
-@njit
+@part_njit
 def ascend(field, traversal, street, subtree, board, scratch):
     """Bring values up a street subtree, those of all ways out given, and add them to hand_value[street]."""
     subtrees, top = field.subtrees, scratch.member_first[street]

@@ -22,7 +22,7 @@ from itertools import pairwise, product
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import nogil_njit
+from abstraction.jit import nogil_allocating_njit, nogil_njit
 from abstraction.parallel import kernel_array, run_ranges
 from mccfr.fullwidth.minimisers import Rows, Step, Tables, current_strategy, update_average, update_regrets
 from mccfr.fullwidth.public_walk import Scope, traverse
@@ -211,7 +211,7 @@ def _freeze(step, tables, starts, strategy):
         current_strategy(step, tables, rows, strategy, starts[row])
 
 
-@nogil_njit
+@nogil_allocating_njit
 def _absorb(step, tables, starts, increments, ones):
     """Update all rows of a block by increments (regret, strategy_sum) [slot, bucket]; ones, its [buckets] cells 1."""
     zeros = np.zeros_like(ones)

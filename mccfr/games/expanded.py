@@ -6,7 +6,7 @@ outcome with their probabilities added, so that a game with suits merged has few
 nothing is approximated: values and best responses are those of the game with its cards beside the tree.
 
 Rows of a player are numbered street by street, bucket by bucket, and in the public tree's order within a bucket: his
-tables laid end to end, which is all that is needed to convert a strategy either way (`mccfr.fullwidth.expansion`).
+tables laid end to end, which is all that is needed to convert a strategy either way.
 """
 
 from collections import Counter

@@ -5,9 +5,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import intrinsic, njit, types
+from abstraction.jit import intrinsic, njit, part_njit, types
 from abstraction.prefetch import address_of, emit_prefetch
-from mccfr.regret import add, sum_discount
+from mccfr.regret import add, discount_sums, sum_discount
+from mccfr.rng import random_at
 from mccfr.tree import MAX_PACKED_ACTIONS
 
 START, STOP, NODE_LIMIT = 0, 1, 2
@@ -17,6 +18,7 @@ NARROW, WIDE = 0, 1
 """In `TableArrays.wide`: blocks whose strategy sums are in float32 and in float64.  Above that, a block keeps none."""
 
 _LOWER = np.uint64(0xFFFFFFFF)
+_FORWARD = np.uint64(64)  # beyond the numbers of a path
 
 GUESSED_DEALS = 16
 """Deals in a batch of outcome sampling, which guesses two at a time: enough to keep many cache misses under way, few
@@ -200,20 +202,36 @@ def exploration(epsilon):
     return np.uint64(epsilon * 2.0**32)
 
 
-@njit
+@part_njit
 def explores(word, share):
     """Whether random bits ask for exploration; `share` from `exploration`.  `uniform_like` takes their other half."""
     return (word & _LOWER) < share
 
 
-@njit
+@part_njit
 def locate(base, width, bucket, deal, first):
     """first[b] = base[b] + bucket[deal, b] · width[b] for every block, in place: where a hand's rows begin."""
     for block in range(base.shape[0]):
         first[block] = base[block] + np.int64(bucket[deal, block]) * width[block]
 
 
-@njit
+@part_njit
+def forward_sums(narrow, wide, form, row, actions, stamps, stamp, ends, factors, word):
+    """Bring a row of strategy sums forward to `ends` period ends, its stamp with it, in place.
+
+    narrow, wide, form  arrays of sums, and which of them holds the row (`TableArrays.wide`)
+    word                random bits of the addition that follows: float32 sums are rounded by others that they give
+    """
+    keep = sum_discount(stamps, stamp, ends, factors)
+    if keep != 1.0:
+        other = random_at(word, _FORWARD)
+        if form == NARROW:
+            discount_sums(narrow, row, actions, keep, other)
+        else:
+            discount_sums(wide, row, actions, keep, other)
+
+
+@part_njit
 def add_strategy(tree, tables, hand, node, strategy, weight, discount, word):
     """Add the current strategy at a decision of general records to its sums, in place, where its block keeps any.
 
@@ -225,11 +243,11 @@ def add_strategy(tree, tables, hand, node, strategy, weight, discount, word):
     block, actions = tree.block[node], tree.count[node]
     if tables.wide[block] > WIDE:
         return
-    row, keep = hand.sums[block] + tree.slot[node], 1.0
+    row, form = hand.sums[block] + tree.slot[node], tables.wide[block]
     if discount.lazy:
-        stamp = hand.sum_stamps[block] + tree.row[node]
-        keep = sum_discount(tables.stamp, stamp, discount.ends, discount.sum_factors)
-    if tables.wide[block] == NARROW:
-        add(tables.narrow_sum, row, actions, sigma, place, weight, keep, word)
+        stamp, sums = hand.sum_stamps[block] + tree.row[node], (tables.narrow_sum, tables.wide_sum)
+        forward_sums(*sums, form, row, actions, tables.stamp, stamp, discount.ends, discount.sum_factors, word)
+    if form == NARROW:
+        add(tables.narrow_sum, row, actions, sigma, place, weight, word)
     else:
-        add(tables.wide_sum, row, actions, sigma, place, weight, keep, word)
+        add(tables.wide_sum, row, actions, sigma, place, weight, word)

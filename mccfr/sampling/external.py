@@ -19,13 +19,12 @@ compiled into a kernel.
 
 import numpy as np
 
-from abstraction.jit import njit
+from abstraction.jit import njit, part_njit
 from abstraction.prefetch import prefetch_to_write
 from mccfr.regret import (
     choose,
     discount_regrets,
     regret_matching,
-    sum_discount,
     total_of,
     update,
     update_explored,
@@ -40,6 +39,7 @@ from mccfr.sampling.common import (
     STOP,
     WIDE,
     add_strategy,
+    forward_sums,
     locate,
 )
 from mccfr.sampling.rows import LANES, add_to_sums, choose_row, regret_matching_row, update_explored_row, update_row
@@ -49,7 +49,7 @@ _PRUNED = -1  # stands for a child that is not visited in the worklist
 
 
 @njit
-def external_sampling_packed(tree, tables, deals, limits, discount, rng, work, pruning=NO_PRUNING):
+def external_sampling_packed(tree, tables, deals, limits, discount, rng, work, pruning=NO_PRUNING):  # noqa: C901
     """Run deals of a batch over a packed tree; `tables`, `rng` and `work` are changed in place.
 
     tree [D] PACKED_NODE; tables TableArrays; deals Deals; limits [3] int64; discount Discount; rng [4] uint64; work
@@ -110,10 +110,13 @@ def external_sampling_packed(tree, tables, deals, limits, discount, rng, work, p
                         )
                 else:
                     if wide[block] <= WIDE:
-                        row, keep, word = sums[block] + node.slot, 1.0, second_word(rng)
+                        row, word = sums[block] + node.slot, second_word(rng)
                         if lazy:
-                            keep = sum_discount(stamps, sum_stamps[block] + node.row, ends, sum_factors)
-                        add_to_sums(narrow_sum, wide_sum, wide[block], row, actions, sigma, mine, weight, keep, word)
+                            stamp = sum_stamps[block] + node.row
+                            forward_sums(
+                                narrow_sum, wide_sum, wide[block], row, actions, stamps, stamp, ends, sum_factors, word
+                            )
+                        add_to_sums(narrow_sum, wide_sum, wide[block], row, actions, sigma, mine, weight, word)
                     action = choose_row(regret, start[place], actions, uniform(rng), False)
                     first = action - endings
                     stop = first + 1
@@ -192,7 +195,7 @@ def external_sampling_general(tree, tables, deals, limits, discount, rng, work, 
     return deal - limits[START], nodes
 
 
-@njit
+@part_njit
 def _forward(tree, tables, traverser, discount, rng, work, pruning):
     """Visit nodes: strategies, strategy sums, sampled choices.  Returns (length of the worklist, nodes touched)."""
     order, sigma, hand, value = work.order, work.sigma, work.hand, work.value
@@ -239,7 +242,7 @@ def _forward(tree, tables, traverser, discount, rng, work, pruning):
     return tail, nodes
 
 
-@njit
+@part_njit
 def _bring_forward(tree, tables, discount, work, node):
     """Discount the regret row of a decision up to now."""
     discount_regrets(
@@ -254,7 +257,7 @@ def _bring_forward(tree, tables, discount, work, node):
     )
 
 
-@njit
+@part_njit
 def _backward(tree, tables, traverser, result, discount, work, tail, pruning):
     """Values from the leaves up, and the traverser's regret updates."""
     value, sigma, weight = work.value, work.sigma, discount.weight

@@ -18,13 +18,12 @@ signed ones are checked for being negative at each access.
 
 import numpy as np
 
-from abstraction.jit import inline_njit, njit
+from abstraction.jit import allocating_njit, inline_njit, njit, part_njit
 from abstraction.prefetch import prefetch_to_write
 from mccfr.regret import (
     choose,
     discount_regrets,
     regret_matching,
-    sum_discount,
     update_sampled,
 )
 from mccfr.rng import next_word, random_at
@@ -37,6 +36,7 @@ from mccfr.sampling.common import (
     add_strategy,
     exploration,
     explores,
+    forward_sums,
     locate,
     prefetch_one,
     uniform_like,
@@ -47,8 +47,8 @@ from mccfr.tree import CHANCE, TERMINAL
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 
 
-@njit
-def outcome_sampling_packed(tree, tables, deals, limits, discount, rng, path, epsilon):
+@allocating_njit
+def outcome_sampling_packed(tree, tables, deals, limits, discount, rng, path, epsilon):  # noqa: C901
     """Run deals of a batch over a packed tree; `tables`, `rng` and `path` are changed in place.
 
     tree [D] PACKED_NODE; tables TableArrays; deals Deals; limits [3] int64; discount Discount; rng [4] uint64; path
@@ -120,12 +120,14 @@ def outcome_sampling_packed(tree, tables, deals, limits, discount, rng, path, ep
                     if own:
                         probability *= epsilon / actions + (1.0 - epsilon) * sigma[np.uint64(mine + action)]
                     elif wide[block] <= WIDE:
-                        share_of, keep, word = weight / probability, 1.0, random_at(~words[i], level)
+                        share_of, word = weight / probability, random_at(~words[i], level)
                         row += to_sum[block]
                         if lazy:
                             stamp = sum_stamp_base[block] + bucket[deal, block] * stamp_width[block] + node.row
-                            keep = sum_discount(stamps, np.uint64(stamp), ends, sum_factors)
-                        add_to_sums(narrow_sum, wide_sum, wide[block], row, actions, sigma, mine, share_of, keep, word)
+                            forward_sums(
+                                narrow_sum, wide_sum, wide[block], row, actions, stamps, stamp, ends, sum_factors, word
+                            )
+                        add_to_sums(narrow_sum, wide_sum, wide[block], row, actions, sigma, mine, share_of, word)
                     level += _ONE
                     if wrong:  # the row has changed since the guess: the path goes on as it is drawn now
                         child = action - node.folds - node.ends
@@ -237,7 +239,7 @@ def outcome_sampling_general(tree, tables, deals, limits, discount, rng, path, e
     return deal - limits[START], nodes
 
 
-@njit
+@part_njit
 def _walk(tree, tables, traverser, discount, word, path, epsilon):
     """Sample one path.  Returns (terminal node, own decisions on the path, probability of them, nodes touched)."""
     hand, sigma = path.hand, path.sigma
@@ -271,7 +273,7 @@ def _walk(tree, tables, traverser, discount, word, path, epsilon):
     return node, length, probability, nodes + tree.touched[node]
 
 
-@njit
+@part_njit
 def _update_path(tables, worth, length, discount, path):
     """Regret updates of the traverser's nodes on the path, last one first; `tables` is changed in place."""
     width = path.sigma.shape[0] // (path.row.shape[0] + 1)

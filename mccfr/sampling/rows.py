@@ -9,11 +9,11 @@ vector instructions, and to plain code where it has none.
 from llvmlite import ir
 
 from abstraction.jit import intrinsic, types
-from mccfr.rounding import emit_added, emit_bits, emit_rounded, halves
+from mccfr.rounding import emit_added, emit_bits, halves
 from mccfr.sampling.common import NARROW
 
 LANES = 8
-_I1, _I32, _F64 = ir.IntType(1), ir.IntType(32), ir.DoubleType()
+_I1, _I32 = ir.IntType(1), ir.IntType(32)
 _LANE_NUMBERS = ir.Constant(ir.VectorType(_I32, LANES), list(range(LANES)))
 
 
@@ -200,49 +200,33 @@ def _in_element(builder, vector, element):
 
 def _add(context, builder, kinds, arguments):
     """The code of `add_row`; kinds are the types of its first and fourth argument, the two arrays."""
-    sums, start, actions, sigma, place, weight, keep, word = arguments
+    sums, start, actions, sigma, place, weight, word = arguments
     target = _pointer(context, builder, kinds[0], sums, start)
     source = _pointer(context, builder, kinds[1], sigma, place)
     element, mask = target.type.pointee, _mask(builder, actions)
     shares = builder.load(builder.bitcast(source, ir.VectorType(source.type.pointee, LANES).as_pointer()), align=4)
-    before = _load(builder, target, mask)
-
-    def plain(bits):
-        addend = builder.fmul(
-            _splat(builder, context.cast(builder, weight, types.float64, kinds[0].dtype)),
-            _in_element(builder, shares, element),
-        )
-        return builder.fadd(before, addend) if bits is None else emit_added(builder, before, addend, bits)
-
-    def discounted(bits):
-        kept = builder.fmul(_splat(builder, keep), _in_element(builder, before, _F64))
-        row = builder.fadd(kept, builder.fmul(_splat(builder, weight), _in_element(builder, shares, _F64)))
-        return row if bits is None else emit_rounded(builder, row, bits)
-
-    bits = None
-    if isinstance(element, ir.FloatType):
+    factor = _splat(builder, context.cast(builder, weight, types.float64, kinds[0].dtype))
+    row, addend = _load(builder, target, mask), builder.fmul(factor, _in_element(builder, shares, element))
+    if isinstance(element, ir.DoubleType):
+        _store(builder, builder.fadd(row, addend), target, mask)
+    else:
         bits = emit_bits(builder, *(_splat(builder, half) for half in halves(builder, word)), _LANE_NUMBERS)
-    as_it_is = builder.fcmp_ordered("==", keep, _F64(1.0))
-    with builder.if_else(as_it_is, likely=True) as branches:
-        for branch, form in zip(branches, (plain, discounted), strict=True):
-            with branch:
-                _store(builder, form(bits), target, mask)
+        _store(builder, emit_added(builder, row, addend, bits), target, mask)
 
 
 @intrinsic
-def add_row(typing_context, sums, start, actions, sigma, place, weight, keep, word):
-    """sums[start : start+actions] = keep · sums[...] + weight · sigma[place : ...].  As `mccfr.regret.add`."""
+def add_row(typing_context, sums, start, actions, sigma, place, weight, word):
+    """sums[start : start+actions] += weight · sigma[place : ...].  As `mccfr.regret.add`."""
 
     def codegen(context, builder, signature, arguments):
         _add(context, builder, (signature.args[0], signature.args[3]), arguments)
         return context.get_dummy_value()
 
-    real = types.float64
-    return types.void(sums, types.int64, actions, sigma, types.int64, real, real, types.uint64), codegen
+    return types.void(sums, types.int64, actions, sigma, types.int64, types.float64, types.uint64), codegen
 
 
 @intrinsic
-def add_to_sums(typing_context, narrow, wide, form, start, actions, sigma, place, weight, keep, word):
+def add_to_sums(typing_context, narrow, wide, form, start, actions, sigma, place, weight, word):
     """`add_row` to whichever of two arrays holds the sums of a block: `form` is its entry in `TableArrays.wide`.
 
     No compiled helper: arrays that are handed to one inside a loop cost a reference count each time.
@@ -257,8 +241,9 @@ def add_to_sums(typing_context, narrow, wide, form, start, actions, sigma, place
                     _add(context, builder, kinds, (arguments[which], *arguments[3:]))
         return context.get_dummy_value()
 
-    real = types.float64
-    return types.void(narrow, wide, form, types.int64, actions, sigma, types.int64, real, real, types.uint64), codegen
+    return types.void(
+        narrow, wide, form, types.int64, actions, sigma, types.int64, types.float64, types.uint64
+    ), codegen
 
 
 def _action_values(context, builder, signature, arguments, mask):

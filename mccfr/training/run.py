@@ -6,13 +6,10 @@ while the copy is made (so that no row is separated from its stamp); where memor
 until all is done.
 """
 
-import signal
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -27,14 +24,15 @@ from mccfr.training.endings import AbandonedError, abandoned, lost, unsaved
 from mccfr.training.events import Events, Totals
 from mccfr.training.finite import overflow_warning
 from mccfr.training.journals import Journals, disk_problem
+from mccfr.training.meter import Meter
 from mccfr.training.phases import naming_compilation
 from mccfr.training.pool import InlinePool, Pool, ProcessPool
 from mccfr.training.report import TRAINING, Progress, Reporter
-from mccfr.training.rundir import CHECKPOINTS, EVALUATIONS, JOURNAL, LIVE, METRICS, Run, lock
+from mccfr.training.rundir import CHECKPOINTS, EVALUATIONS, JOURNAL, LIVE, Run, lock
 from mccfr.training.saving import Look, Moment, Saver
 from mccfr.training.shared_deck import share_buckets
+from mccfr.training.signals import Signals
 from mccfr.training.state import state_problem
-from mccfr.training.watch import Silence
 from mccfr.training.worker import map_tables, table_views
 from storage import checkpoint as checkpoints
 from storage.live import create_live, remove_stale_live, sweep_live
@@ -43,12 +41,9 @@ from storage.snapshot import Snapshot
 from storage.space import available_memory_bytes
 
 _TICK_SECONDS = 0.1
-_METRICS_SECONDS = 5.0
 REST_SECONDS = 30.0
 """When the session ends: how long workers have to come to rest, beyond two of their batches."""
-_SAME_SIGNAL_SECONDS = 0.1  # a signal that follows another so soon is the same wish, sent twice
 _COPY_SHARE = 0.8  # of the available memory: what a copy of the tables may take while workers go on
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
 
 Arrays = Mapping[str, npt.NDArray[np.generic]]
 
@@ -71,40 +66,34 @@ class Session:
         self._run, self._game, self._reporter, self._force = run, game, reporter, force
         self._settings, self._points = run.config.run, run.config.evaluation
         self._events = Events(self._settings, self._points, run.config.tables.snapshot_nodes)
-        self._schedule = run.algorithm.schedule
         self._layout = run.layout(game)
         self._buckets: ControlBlock | None = None
-        self._signal: int | None = None
-        self._signalled_at = 0.0
-        self._closing = False  # nothing is to be saved any more: signals do nothing
+        self._signals = Signals()
         self._journals = Journals(run, reporter)
-        self._silent: list[Silence] = []
+        self._meter = Meter(self._settings, run.algorithm.schedule, reporter, self._journals)
         self._ending_since: float | None = None  # when the workers were first to rest for good
         self._evaluation: Mapping[str, Any] | None = None
         self._evaluated_now = False
-        self._trained_before = 0.0  # training seconds of earlier sessions
         self._weight_before: float | None = 0.0  # of the iterations of earlier sessions
-        self._origin = Totals()  # where this session began
         self._training = False
         self._clock = TrainingClock()
-        self._last_metrics = time.monotonic()
         self._paused_at: float | None = None  # when the workers were told to rest
 
-    def conduct(self) -> Outcome:
+    def run(self) -> Outcome:
         """Run from the newest sound checkpoint to a limit or a signal; ends with a checkpoint.
 
         Raises `MemoryError` or `OSError` where the live tables find no room, `RuntimeError` where a worker died or the
         last checkpoint could not be written, `AbandonedError` after a second signal.
         """
-        with self._signals_noted():
+        with self._signals.noted():
             try:
-                return self._conduct()
+                return self._begin()
             except AbandonedError as error:
                 if checkpoints.list_checkpoints(self._run.path(CHECKPOINTS)):
                     error.exit_status = 75
                 raise
 
-    def _conduct(self) -> Outcome:
+    def _begin(self) -> Outcome:
         run, tables = self._run, self._run.config.tables
         self._reporter.phase("looking for checkpoints")
         remove_stale_live(run.path(LIVE))
@@ -147,7 +136,7 @@ class Session:
                 pool.kill()
                 raise abandoned(error, run, Totals(*pool.totals()), self._saver.committed) from None
             finally:
-                self._closing = True
+                self._signals.closing = True
                 pool.close()
 
     def _event(self, event: str, **facts: object) -> None:
@@ -170,13 +159,13 @@ class Session:
             state = restored.state
             if (problem := state_problem(state)) is not None:
                 raise ValueError(f"{restored.path}: {problem}")
-            self._trained_before = float(state["training_seconds"])
-            self._origin = Totals(state["nodes_touched"], state["iterations"])
+            self._meter.trained_before = float(state["training_seconds"])
+            self._meter.origin = Totals(state["nodes_touched"], state["iterations"])
             self._weight_before = state.get("iterations_weight")
             states = [WorkerState(s["iterations"], s["nodes"], s["rng"]) for s in state["workers"]]
         self._saver.begin(restored, views)
         for name in records.JOURNALS:
-            most = inf if name == JOURNAL else self._origin.nodes
+            most = inf if name == JOURNAL else self._meter.origin.nodes
             path = self._run.path(name)
             try:
                 for sentence in records.restore(path, most):
@@ -185,28 +174,9 @@ class Session:
                 self._reporter.message(f"{disk_problem(error, path, path.stat().st_size)}; it stays as it is")
         return states
 
-    @contextmanager
-    def _signals_noted(self) -> Iterator[None]:
-        """From the first moment to the last, the first signal only leaves a note, and the second ends all at once."""
-
-        def note(number: int, _: FrameType | None) -> None:
-            now = time.monotonic()
-            if self._signal is None:
-                self._signal, self._signalled_at = number, now
-            elif not self._closing and now - self._signalled_at > _SAME_SIGNAL_SECONDS:
-                self._closing = True
-                raise AbandonedError(f"stopped by signal {self._signal} and then by signal {number}")
-
-        before = {number: signal.signal(number, note) for number in SIGNALS}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
     def _loop(self, pool: Pool, views: Arrays) -> Outcome:
         self._await_workers(pool)
-        seen = self._origin if self._origin.nodes else None
+        seen = self._meter.origin if self._meter.origin.nodes else None
         while True:
             room = None if self._done(pool) else self._train_to_next_event(pool, views)
             self._refuse_losses(pool)
@@ -231,7 +201,7 @@ class Session:
         limit = self._settings.seconds
         time_up = limit is not None and self._clock.seconds >= limit
         return not self._training and (
-            self._signal is not None
+            self._signals.number is not None
             or time_up
             or bool(pool.losses())
             or self._events.limit_reached(Totals(*pool.totals()))
@@ -244,12 +214,12 @@ class Session:
             self._tick(pool)
             if pool.losses():
                 self._refuse_losses(pool, saved=False)
-            if self._signal is not None:
+            if self._signals.number is not None:
                 pool.kill()
 
     def _refuse_losses(self, pool: Pool, *, saved: bool = True) -> None:
         """Raise `RuntimeError` where workers were lost and the tables are not worth a checkpoint."""
-        if self._signal is not None and not self._training and self._clock.seconds == 0.0:
+        if self._signals.number is not None and not self._training and self._clock.seconds == 0.0:
             return  # they were ended before they had begun
         if pool.losses() and not (saved and pool.can_save()):
             raise lost(pool.losses(), self._run, None)
@@ -265,14 +235,14 @@ class Session:
         """End workers that do not come to rest for good; without a signal only those that do not even compute."""
         if self._ending_since is not None and self._paused_at is not None:
             since = max(self._ending_since, self._paused_at)
-            for sentence in pool.end_late(since, REST_SECONDS, spare=self._signal is None):
+            for sentence in pool.end_late(since, REST_SECONDS, spare=self._signals.number is None):
                 self._reporter.message(sentence)
 
     def _watch(self, pool: Pool) -> None:
         """Tell of workers that have fallen silent, and of those that have found their voice."""
-        before, self._silent = self._silent, pool.silent()
-        known, now = ({silence.worker for silence in silences} for silences in (before, self._silent))
-        for silence in self._silent:
+        before, self._meter.silent = self._meter.silent, pool.silent()
+        known, now = ({silence.worker for silence in silences} for silences in (before, self._meter.silent))
+        for silence in self._meter.silent:
             if silence.worker not in known:
                 self._reporter.message(
                     f"worker {silence.worker} has given no sign for {silence.seconds:.0f} s: {silence.why}; the run "
@@ -281,7 +251,7 @@ class Session:
         for worker in sorted(known - now - set(pool.losses())):
             self._reporter.message(f"worker {worker} goes on")
         if known != now:
-            self._write_metrics(self._progress(pool))
+            self._meter.write(self._progress(pool))
 
     def _evaluated(self, totals: Totals) -> bool:
         """Whether the last line of evaluations.jsonl speaks of these counts."""
@@ -326,7 +296,7 @@ class Session:
     def _interrupted(self) -> bool:
         """Whether the workers must rest for good: a signal, or the session's time is up."""
         limit = self._settings.seconds
-        return self._signal is not None or (limit is not None and self._clock.seconds >= limit)
+        return self._signals.number is not None or (limit is not None and self._clock.seconds >= limit)
 
     def _checkpoint_called(self) -> bool:
         """Whether the clock calls for a checkpoint."""
@@ -353,7 +323,7 @@ class Session:
         if room is not None:
             room.take(views)
         weight = None if self._weight_before is None else self._weight_before + pool.iterations_weight()
-        seconds = self._trained_before + pool.busy_seconds()
+        seconds = self._meter.trained_before + pool.busy_seconds()
         pause = time.monotonic() - began
         moment = Moment(Totals(*pool.totals()), pool.states(), seconds, weight, pause)
         arrays = {name: views[name] for name in names}
@@ -392,74 +362,34 @@ class Session:
         return job.result()
 
     def _tick(self, pool: Pool) -> None:
-        """Tell the reporter where the run stands, and every few seconds the metrics file."""
+        """Look after the workers, and tell where the run stands."""
         self._watch(pool)
-        progress = self._progress(pool)
-        self._reporter.progress(progress)
-        if time.monotonic() - self._last_metrics >= _METRICS_SECONDS:
-            self._write_metrics(progress)
-
-    def _write_metrics(self, progress: Progress) -> None:
-        self._last_metrics = time.monotonic()
-        record = {
-            "nodes_touched": progress.nodes,
-            "iterations": progress.iterations,
-            "period": progress.period,
-            "nodes_per_second": round(progress.nodes_per_second),
-            "iterations_per_second": round(progress.iterations_per_second, 1),
-            "training_seconds": round(self._trained_before + progress.training_seconds, 3),
-            "silent_workers": [silence.record() for silence in self._silent],
-            "unix_seconds": round(time.time(), 3),
-        }
-        self._journals.append(METRICS, record)
+        self._meter.tell(self._progress(pool))
 
     def _progress(self, pool: Pool) -> Progress:
-        totals, seconds = Totals(*pool.totals()), max(pool.busy_seconds(), 1e-9)
-        nodes_per_second = (totals.nodes - self._origin.nodes) / seconds
-        iterations_per_second = (totals.iterations - self._origin.iterations) / seconds
-        ahead = [
-            ((limit - count) / rate, count / limit)
-            for count, limit, rate in (
-                (totals.nodes, self._settings.nodes, nodes_per_second),
-                (totals.iterations, self._settings.iterations, iterations_per_second),
-                (self._clock.seconds, self._settings.seconds, 1.0),
-            )
-            if limit and rate > 0
-        ]
-        left, share = min(ahead, default=(None, None))
-        goes_on = self._clock.runs and self._paused_at is None
-        return Progress(
-            totals.nodes,
-            totals.iterations,
-            self._schedule.period(totals.nodes),
-            seconds,
-            nodes_per_second,
-            iterations_per_second,
-            None if share is None else min(1.0, share),
-            max(0.0, left) if left is not None and goes_on else None,
-        )
+        return self._meter.progress(pool, self._clock, goes_on=self._clock.runs and self._paused_at is None)
 
     def _end(self, pool: Pool, totals: Totals) -> Outcome:
         saved = self._saver.committed
         if saved is None or saved[1] != totals:
             raise unsaved(self._saver.failure, self._run, totals, saved)
         number = saved[0]
-        self._write_metrics(self._progress(pool))
+        self._meter.write(self._progress(pool))
         if pool.died():
             raise lost(pool.losses(), self._run, number)
-        event = "finished" if self._signal is None else "stopped"
-        self._event(event, signal=self._signal, nodes_touched=totals.nodes, checkpoint=number)
+        event = "finished" if self._signals.number is None else "stopped"
+        self._event(event, signal=self._signals.number, nodes_touched=totals.nodes, checkpoint=number)
         held = self._journals.held()
         if held is not None:
             self._reporter.message(held)
-        return Outcome(self._signal, totals, number, self._evaluation, self._evaluated_now)
+        return Outcome(self._signals.number, totals, number, self._evaluation, self._evaluated_now)
 
 
 def train(run: Run, game: Game, reporter: Reporter, *, force: bool = False) -> Outcome:
     """Continue a run from its newest sound checkpoint until a limit of its settings or a signal; takes the lock.
 
-    `force`: although the tables take more memory than they should.  Raises as `Session.conduct`, and `BlockingIOError`
+    `force`: although the tables take more memory than they should.  Raises as `Session.run`, and `BlockingIOError`
     while another process works on the run.
     """
     with lock(run), naming_compilation(reporter) as naming:
-        return Session(run, game, naming, force=force).conduct()
+        return Session(run, game, naming, force=force).run()

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import nogil_njit
+from abstraction.jit import nogil_allocating_njit
 from mccfr.games.game import Game
 from mccfr.strategy import Strategy, row_starts
 from mccfr.tables import table_name
@@ -47,7 +47,7 @@ class Mean(NamedTuple):
     weight: npt.NDArray[np.float64]
 
 
-@nogil_njit
+@nogil_allocating_njit
 def add_current_strategy(regret, lines, parent, arrived, step, mean, onward):
     """Add the current strategy of one block to a mean, in place, and say how likely its owner goes on.
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import nogil_njit
+from abstraction.jit import nogil_allocating_njit, nogil_njit
 from mccfr.games.game import Game
 from mccfr.rng import next_word
 from mccfr.rounding import LARGEST_VARIANCE
@@ -222,7 +222,7 @@ def mean_change(game: Game, before: FirstStreet, now: FirstStreet) -> float | No
     return distance / weights if weights > 0 else None
 
 
-@nogil_njit
+@nogil_allocating_njit
 def words_drawn(first, last, most):
     """How many words a stream [4] uint64 gave on its way from the state `first` to `last`; -1: more than `most`.
 

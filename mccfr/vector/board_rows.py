@@ -7,13 +7,13 @@ is matched once a node and hands look it up.  `SampledBoard.direct` tells the ca
 
 import numpy as np
 
-from abstraction.jit import njit
+from abstraction.jit import njit, part_njit
 from mccfr.regret import as_element
 from mccfr.rng import random_at
 from mccfr.rounding import lane_bits, rounded
 
 
-@njit
+@part_njit
 def current_strategy(table, slot, actions, board, street, player, sigma, total):
     """Regret matching of all rows of a node on the board: sigma [actions, rows], in place; `total` is scratch.
 
@@ -42,7 +42,7 @@ def current_strategy(table, slot, actions, board, street, player, sigma, total):
             out[k] = out[k] / total[k] if total[k] > zero else even
 
 
-@njit
+@part_njit
 def pass_reach(board, street, player, reach, sigma, out):
     """out [n] = reach [n] times the strategy of each hand's row, one action's sigma; whether any of it is above 0."""
     alive = False
@@ -59,7 +59,7 @@ def pass_reach(board, street, player, reach, sigma, out):
     return alive
 
 
-@njit
+@part_njit
 def sum_rows(board, street, player, reach, total):
     """total [rows] = reach of the hands that share each row."""
     total[: board.rows[street, player]] = as_element(total, 0.0)
@@ -68,7 +68,7 @@ def sum_rows(board, street, player, reach, total):
         total[local[k]] += reach[k]
 
 
-@njit
+@part_njit
 def add_sums(table, slot, board, street, player, step, total, sigma):
     """Strategy sums of one action: table[slot, bucket] += weight · total · sigma by row, added in float64.
 
@@ -86,7 +86,7 @@ def add_sums(table, slot, board, street, player, step, total, sigma):
             cells[bucket[k]] = rounded(cells, sum_here, lane_bits(word, k))
 
 
-@njit
+@part_njit
 def add_regrets(table, slot, board, street, player, step, gain):
     """Regrets of one action: table[slot, bucket] += weight · gain by row; step = (weight, floored: not below 0)."""
     rows, bucket = board.rows[street, player], board.bucket[street, player]
@@ -123,35 +123,42 @@ def discount_sum_table(table, factor, word):
 # --- values, hand by hand: small, so that each loop is compiled to vector instructions before callers take it in ---
 
 
-@njit
+@part_njit
 def add_values(values, out, count):
     """out[k] += values[k] for the first `count` hands."""
     for k in range(count):
         out[k] += values[k]
 
 
-@njit
+@part_njit
+def copy_values(values, out, count):
+    """out[k] = values[k] for the first `count` hands."""
+    for k in range(count):
+        out[k] = values[k]
+
+
+@part_njit
 def take_values(values, out, count):
     """out[k] -= values[k] for the first `count` rows."""
     for k in range(count):
         out[k] -= values[k]
 
 
-@njit
+@part_njit
 def add_shares(values, sigma, out, count):
     """out[k] += sigma[k] · values[k] for the first `count` hands."""
     for k in range(count):
         out[k] += sigma[k] * values[k]
 
 
-@njit
+@part_njit
 def weigh_gains(values, mean, weight, out, count):
     """out[k] = weight[k] · (values[k] - mean[k]) for the first `count` hands."""
     for k in range(count):
         out[k] = weight[k] * (values[k] - mean[k])
 
 
-@njit
+@part_njit
 def share_rows(values, weight, local, sigma, out, rows_out, count):
     """For hands that share rows: out[k] += sigma[row] · values[k], and rows_out[row] += weight[k] · values[k]."""
     for k in range(count):

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
 
-from abstraction.jit import intrinsic, njit, types
+from abstraction.jit import allocating_njit, intrinsic, part_njit, types
 from mccfr.regret import as_element
 
 LANES = 16
@@ -119,7 +119,7 @@ def _add_rest(typing_context, out, k, total, whole, c, d):
     return types.void(*arguments), _combine((1, 1, -1, -1))
 
 
-@njit
+@part_njit
 def _move(total, none, card, source, j):
     """Add row j of `source`, whose cards are card[j], to the sums."""
     a, b = np.int64(card[j, 0]), np.int64(card[j, 1])
@@ -130,7 +130,7 @@ def _move(total, none, card, source, j):
         _add_lanes(total, b, source, j)
 
 
-@njit
+@part_njit
 def load_lanes(board, player, reach, rows, out):
     """Copy ranges of `player`, rows of reach [., n], into the first lanes of out, by strength; others are emptied."""
     order, used, zero = board.order[player], rows.shape[0], as_element(reach, 0.0)
@@ -142,7 +142,7 @@ def load_lanes(board, player, reach, rows, out):
             out[k, lane] = zero
 
 
-@njit
+@part_njit
 def store_lanes(board, player, table, pick, limit, out):
     """Bring lanes of a table [n, LANES] back to the order of hands: rows of out [., n] are set.
 
@@ -159,7 +159,7 @@ def store_lanes(board, player, table, pick, limit, out):
             out[row[i], hand] = factor[i] * x if abs(x) >= limit[lane[i]] else zero
 
 
-@njit
+@part_njit
 def fill_lanes(board, hero, showdown, reach, lanes):
     """Set `lanes.met`, and with `showdown` also `lanes.won`, of `hero`'s hands against ranges of the other player.
 
@@ -200,7 +200,7 @@ def fill_lanes(board, hero, showdown, reach, lanes):
         _add_lanes(met, k, reach, np.int64(same[k]))
 
 
-@njit
+@allocating_njit
 def joint_reach(board, reach, lanes):
     """Sum of both players' weights over the pairs of hands that may meet; reach [n+1, LANES] is scratch."""
     load_lanes(board, 1, board.weight, np.ones(1, np.int64), reach)

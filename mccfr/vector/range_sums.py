@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import njit
+from abstraction.jit import part_njit
 from mccfr.regret import as_element
 from mccfr.vector.public_tree import HandLists
 
@@ -193,7 +193,7 @@ def new_sums(ranges: Ranges, dtype: npt.DTypeLike) -> Sums:
 # --- kernels ---
 
 
-@njit
+@part_njit
 def sum_range(ranges, player, board, reach, sums):
     """Fill `sums.held` and `sums.total` with a player's range on a board; the range's total.
 
@@ -216,7 +216,7 @@ def sum_range(ranges, player, board, reach, sums):
     return found
 
 
-@njit
+@part_njit
 def run_totals(ranges, player, board, total, sums):
     """Fill `sums.running` for the range of which `sum_range` found `total`."""
     depth, lanes = ranges.depth[player, board], ranges.lanes[player, board]
@@ -236,7 +236,7 @@ def run_totals(ranges, player, board, total, sums):
             below_it[lane] = above[lane] + line[lane]
 
 
-@njit
+@part_njit
 def range_fold_values(ranges, player, board, reach, total, sums, chips, out):
     """Values [n] of `player`'s hands where the other's range `reach` meets a fixed payoff of `chips` to `player`.
 
@@ -251,7 +251,7 @@ def range_fold_values(ranges, player, board, reach, total, sums, chips, out):
         out[k] = chips * met if abs(met) >= limit else zero
 
 
-@njit
+@part_njit
 def range_showdown_values(ranges, player, board, total, sums, chips, out):
     """Values [n] of `player`'s hands in a showdown for `chips` against the range whose totals are in `sums`."""
     first = ranges.first[player, board]

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import inline_njit, njit
+from abstraction.jit import inline_njit, njit, part_njit
 from mccfr.regret import as_element
 from mccfr.rng import random_at, uniform
 from mccfr.vector.board_rows import (
@@ -22,6 +22,7 @@ from mccfr.vector.board_rows import (
     add_shares,
     add_sums,
     add_values,
+    copy_values,
     current_strategy,
     pass_reach,
     share_rows,
@@ -158,7 +159,7 @@ def _opponent_node(trees, tables, board, task, member, scratch, here, child, rng
         scratch.range_of[child + a] = child + a if alive else NOWHERE
 
 
-@njit
+@part_njit
 def _kept(board, player, task, reach, rng):
     """Whether a line is followed: if its reach is a small share, with a chance in proportion, and then scaled up."""
     count, share, whole = board.count[player], 0.0, 0.0
@@ -176,7 +177,7 @@ def _kept(board, player, task, reach, rng):
     return True
 
 
-@njit
+@part_njit
 def _descend(trees, tables, board, task, scratch, at, jobs, rng):
     """Walk a street tree down: strategy sums, ranges, and jobs at terminals behind those that are there already.
 
@@ -209,7 +210,7 @@ def _descend(trees, tables, board, task, scratch, at, jobs, rng):
     return jobs, nodes
 
 
-@njit
+@part_njit
 def _terminals(board, task, scratch, jobs):
     """Values of the terminals of all jobs, LANES ranges at a time."""
     player, lanes, picked, factor, limit = (
@@ -266,7 +267,7 @@ def _own_node(trees, tables, board, task, member, scratch, m, child):
         add_regrets(table, slot + a, board, street, player, (task.regret_weight, task.floored), gain[a])
 
 
-@njit
+@part_njit
 def _ascend(trees, tables, board, task, scratch, at):
     """Bring values up a street tree, those of terminals and exits being there already; regrets are updated."""
     tree, base = at
@@ -287,7 +288,7 @@ def _ascend(trees, tables, board, task, scratch, at):
                 add_values(value[child + a], here, count)
 
 
-@njit
+@part_njit
 def _last_street(trees, tables, board, task, scratch, level, jobs, rng):
     """Walk the next last-street trees below a tree, as many as there is room for; nodes touched.
 
@@ -311,7 +312,7 @@ def _last_street(trees, tables, board, task, scratch, level, jobs, rng):
     _terminals(board, task, scratch, jobs)
     for i in range(count):
         _ascend(trees, tables, board, task, scratch, (group[0, i], group[1, i]))
-        scratch.value[group[2, i]] = scratch.value[group[1, i]]
+        copy_values(scratch.value[group[1, i]], scratch.value[group[2, i]], scratch.value.shape[1])
     return nodes
 
 
@@ -325,7 +326,7 @@ def sampled_traversal(trees, tables, board, task, scratch, rng):
     level, entering, jobs, nodes = np.int64(0), True, np.int64(0), 0
     member_first, tree, left, range_of = scratch.member_first, scratch.tree, scratch.exit, scratch.range_of
     start, opponent = range_of.shape[0], 1 - task.traverser
-    scratch.reach[start, : board.count[opponent]] = board.weight[opponent, : board.count[opponent]]
+    copy_values(board.weight[opponent], scratch.reach[start], board.count[opponent])
     tree[0], range_of[0] = 0, start
     while True:
         first, stop = trees.first[tree[level]], trees.first[tree[level] + 1]
@@ -354,5 +355,5 @@ def sampled_traversal(trees, tables, board, task, scratch, rng):
                 return nodes
             level -= 1
             at_exit = member_first[level] + left[level] - trees.first[tree[level]]
-            scratch.value[at_exit] = scratch.value[member_first[level + 1]]
+            copy_values(scratch.value[member_first[level + 1]], scratch.value[at_exit], scratch.value.shape[1])
             left[level] += 1

@@ -13,7 +13,7 @@ Lists, cards and `same` are those of `HandLists`; `board` indexes them.  A range
 holds 0, for hands that the other list does not have.
 """
 
-from abstraction.jit import njit
+from abstraction.jit import njit, part_njit
 
 NOISE = 1e-13
 
@@ -48,7 +48,7 @@ def fold_values(hands, player, board, reach, total, sums, chips, out):
         out[k] = chips * met if abs(met) >= limit else 0.0
 
 
-@njit
+@part_njit
 def _move(hands, entry, amount, signed):
     """Add `amount` to the signed sums of an entry's cards."""
     signed[hands.card[entry, 0]] += amount
@@ -92,7 +92,7 @@ def showdown_values(hands, player, board, reach, total, sums, chips, out):
             _move(hands, entry, reach[entry - other_start], signed)
 
 
-@njit
+@part_njit
 def no_values(count, out):
     """Zero the first `count` cells of `out`: what a range without reach is worth."""
     for k in range(count):

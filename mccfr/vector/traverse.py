@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import njit
+from abstraction.jit import njit, part_njit
 from mccfr.tree import DECISION, TERMINAL
 from mccfr.vector.public_tree import PublicTree
 from mccfr.vector.showdown import fold_values, no_values, reach_by_card, showdown_values
@@ -64,7 +64,7 @@ def new_scratch(public: PublicTree, street: int) -> Scratch:
     )
 
 
-@njit
+@part_njit
 def _load_rows(subtrees, hands, subtree, player, board, probability, out):
     """Copy the rows of a player's hands from probability [bucket, slot] to out [cell, hand]."""
     start, cells = subtrees.slot_first[subtree, player], subtrees.slot_count[subtree, player]
@@ -75,7 +75,7 @@ def _load_rows(subtrees, hands, subtree, player, board, probability, out):
             out[cell, k] = probability[bucket, start + cell]
 
 
-@njit
+@part_njit
 def _load_range(hands, player, board, reach, out):
     """Copy a player's reach from all hands [H] to his list on a board, with a 0 behind it."""
     first = hands.first[player, board]
@@ -117,7 +117,7 @@ def descend(public, scratch, task, board, probability, reach):
             ranges += 1
 
 
-@njit
+@part_njit
 def _terminal(public, scratch, task, board, m, total):
     """Values of a fold or of a last-street showdown, from the sums by card of its range."""
     hands, player = public.hands, task.player
@@ -132,7 +132,7 @@ def _terminal(public, scratch, task, board, m, total):
         showdown_values(hands, player, board, reach, total, scratch.sums, showdown, out)
 
 
-@njit
+@part_njit
 def _decision(subtrees, scratch, task, member, m, count):
     """Values of a decision from those of its actions: added up at the opponent's, the best or σ's mean at the own."""
     first, actions = subtrees.child[member], subtrees.actions[member]

@@ -1,7 +1,5 @@
 """What the tests of builds share: strengths and descriptions of hands, which builds only read."""
 
-from functools import cache
-
 import pytest
 
 from abstraction import features, stages
@@ -9,7 +7,10 @@ from abstraction import features, stages
 
 @pytest.fixture(scope="session")
 def shared_descriptions():
-    """One pass over the rivers, and one for each kind of features and number of workers, for all builds."""
+    """Strengths once, and descriptions once for each kind of features and number of workers, for all builds.
+
+    That strengths do not depend on the number of workers is shown by test_strength.py.
+    """
     found = {}
     collect = stages.collect
 
@@ -21,7 +22,24 @@ def shared_descriptions():
             found[key] = collect(described, workers, None, share)
         return found[key]
 
+    def kept(compute):
+        """A function of strengths whose results are kept, whatever the number of workers."""
+
+        def look(*arguments, workers=1, **river):
+            key = (compute, *(a for a in arguments if isinstance(a, int)))  # the rest is the one table of rivers
+            if key not in found:
+                found[key] = compute(*arguments, workers=workers, **river)
+            return found[key]
+
+        return look
+
+    river, sums, preflop = (
+        kept(function) for function in (features.river_strengths, features.runout_sums, features.preflop_strengths)
+    )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(features, "river_strengths", cache(features.river_strengths))
+        patch.setattr(features, "river_strengths", river)
+        for module in (features, stages):
+            patch.setattr(module, "runout_sums", sums)
+            patch.setattr(module, "preflop_strengths", preflop)
         patch.setattr(stages, "collect", once)
         yield

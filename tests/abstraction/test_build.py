@@ -1,6 +1,7 @@
 """Building abstractions: stages, restarts, buckets of isomorphic hands, bad recipes.
 
-Whole builds go over all 134,459 river boards and take a minute: `slow`.  The fast tests build preflop and flop.
+Whole builds go over all 134,459 river boards and take a minute: `slow`.  The fast tests build preflop and flop; those
+that look at hands all of it, those of how builds go on a flop of 120 boards.
 """
 
 import json
@@ -16,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from abstraction import features
 from abstraction.boards import BOARD_COUNTS, board_classes, used_slots
 from abstraction.buckets import Abstraction, unused, verify_abstraction
 from abstraction.build import Builder
@@ -40,6 +42,22 @@ def flop(tmp_path_factory, shared_descriptions):
     """Preflop and flop of a small recipe, built with one thread."""
     out = tmp_path_factory.mktemp("abstraction")
     assert Builder(recipe(), out).build(STREETS[:2]) == ["preflop", "flop"]
+    return out
+
+
+@pytest.fixture
+def few_boards(monkeypatch):
+    """Flops are the first 120 canonical ones."""
+    monkeypatch.setattr(features, "BOARD_COUNTS", {**BOARD_COUNTS, 3: 120})
+
+
+@pytest.fixture(scope="module")
+def few_flops(tmp_path_factory, shared_descriptions):
+    """As `flop`, with few boards."""
+    out = tmp_path_factory.mktemp("few")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(features, "BOARD_COUNTS", {**BOARD_COUNTS, 3: 120})
+        assert Builder(recipe(), out).build(STREETS[:2]) == ["preflop", "flop"]
     return out
 
 
@@ -70,10 +88,10 @@ def test_every_used_slot_has_a_bucket_and_every_bucket_a_hand(flop):
     assert np.array_equal(np.unique(rows[used]), np.arange(12))
 
 
-def test_the_number_of_workers_changes_nothing(flop, tmp_path):
+def test_the_number_of_workers_changes_nothing(few_flops, few_boards, tmp_path):
     Builder(recipe(), tmp_path, workers=2).build(STREETS[:2])
     for street in STREETS[:2]:
-        assert stage_bytes(tmp_path, street) == stage_bytes(flop, street)
+        assert stage_bytes(tmp_path, street) == stage_bytes(few_flops, street)
 
 
 def test_isomorphic_hands_share_a_bucket(flop):
@@ -112,7 +130,7 @@ def test_stronger_hands_are_in_higher_buckets(flop):
     assert weak < middling < strong
 
 
-def test_building_again_does_only_what_has_changed(flop, tmp_path):
+def test_building_again_does_only_what_has_changed(few_boards, tmp_path):
     Builder(recipe(), tmp_path).build(STREETS[:2])
     assert Builder(recipe(), tmp_path).build(STREETS[:2]) == []
     changed = recipe(flop=StreetRecipe(features="ehs", buckets=15))
@@ -135,7 +153,7 @@ def test_percentile_buckets_hold_about_the_same_number_of_hands(tmp_path):
     assert hands.max() < 1.05 * hands.min()
 
 
-def test_more_buckets_than_distinct_points_are_refused(tmp_path):
+def test_more_buckets_than_distinct_points_are_refused(few_boards, tmp_path):
     with pytest.raises(ValueError, match="flop: k is 2000000, but there are"):
         Builder(recipe(flop=StreetRecipe(features="ehs", buckets=2_000_000, sample=2_000_000)), tmp_path).build(
             ("flop",)
@@ -190,20 +208,20 @@ def interrupt_inside(out, built, share):
         Builder(built, out, progress=progress, keep_seconds=0).build(("flop",))
 
 
-def test_an_interrupted_clustering_goes_on_where_it_stood(flop, tmp_path, monkeypatch):
+def test_an_interrupted_clustering_goes_on_where_it_stood(few_flops, few_boards, tmp_path, monkeypatch):
     interrupt_inside(tmp_path, recipe(), 2 / 4)  # after two of four steps
     assert list_checkpoints(tmp_path / "unfinished-flop") and not list_checkpoints(tmp_path / "flop")
     monkeypatch.setattr(kmeans, "start", None)  # it must not begin again
     Builder(recipe(), tmp_path, keep_seconds=0).build(("flop",))
-    assert stage_bytes(tmp_path, "flop") == stage_bytes(flop, "flop")
+    assert stage_bytes(tmp_path, "flop") == stage_bytes(few_flops, "flop")
     assert not (tmp_path / "unfinished-flop").exists()
 
 
-def test_what_was_kept_for_another_recipe_is_not_used(flop, tmp_path):
+def test_what_was_kept_for_another_recipe_is_not_used(few_flops, few_boards, tmp_path):
     other = recipe(flop=StreetRecipe(features="histogram", buckets=12, sample=2_000, iterations=40))
     interrupt_inside(tmp_path, other, 3 / 40)
     Builder(recipe(), tmp_path).build(("flop",))
-    assert stage_bytes(tmp_path, "flop") == stage_bytes(flop, "flop")
+    assert stage_bytes(tmp_path, "flop") == stage_bytes(few_flops, "flop")
 
 
 BUILD_OFTEN_KEPT = """

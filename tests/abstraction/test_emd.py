@@ -2,21 +2,28 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import linear_sum_assignment, linprog
-
-from abstraction.clustering.centres import weighted_medians
-from abstraction.clustering.emd import cdf, earth_movers_distance, histograms_of
-from abstraction.clustering.kmeans import kmeans
-from abstraction.clustering.potential import (
-    bucket_axes,
-    bucket_positions,
-    buckets_from_counts,
+from scipy.optimize import linprog
+from transport import (
+    earth_movers_distance,
     exact_transport,
     greedy_transport,
     ground_distances,
-    potential_points,
+    histograms_of,
     transport_error,
 )
+
+from abstraction.clustering.assign import Members
+from abstraction.clustering.centres import group_centres
+from abstraction.clustering.emd import cdf
+from abstraction.clustering.kmeans import kmeans
+from abstraction.clustering.metric import EMD
+from abstraction.clustering.potential import bucket_axes, bucket_positions, potential_points
+
+
+def weighted_medians(points, weights):
+    """Lower weighted median [D] of each coordinate of points [N, D], as the centre of one group of them all."""
+    members = Members(np.arange(len(points), dtype=np.int32), np.array([0, len(points)]))
+    return group_centres(points, weights, members, np.zeros((1, points.shape[1]), np.float32), EMD)[0]
 
 
 def transport(first, second, cost):
@@ -97,17 +104,13 @@ def test_exact_transport(distance):
         masses = [np.bincount(part, minlength=12) / cards for part in (first, second)]
         assert exact == pytest.approx(transport(*masses, ground), abs=1e-7)
         assert greedy_transport(first, second, centres, distance) >= exact - 1e-12
-    first, second = rng.integers(0, 12, (2, 46))
-    cost = ground_distances(centres[first], centres[second], distance)
-    chosen = linear_sum_assignment(cost)
-    assert exact_transport(first, second, centres, distance) == pytest.approx(cost[chosen].mean(), rel=1e-9)
 
 
 def test_greedy_transport_by_hand():
     # From 0 and 2 to 1 and −9: the mass at 0 takes the place at 1 first, so the one at 2 must go to −9.
     centres = np.array([[0.0], [2.0], [1.0], [-9.0]])
-    assert greedy_transport([0, 1], [2, 3], centres) == pytest.approx((1 + 11) / 2)
-    assert exact_transport([0, 1], [2, 3], centres) == pytest.approx((9 + 1) / 2)
+    assert greedy_transport(np.array([0, 1]), np.array([2, 3]), centres) == pytest.approx((1 + 11) / 2)
+    assert exact_transport(np.array([0, 1]), np.array([2, 3]), centres) == pytest.approx((9 + 1) / 2)
 
 
 def test_potential_points_give_exact_transport_on_a_line():
@@ -119,8 +122,6 @@ def test_potential_points_give_exact_transport_on_a_line():
     for one, other in rng.integers(0, 40, (20, 2)):
         expected = exact_transport(hands[one], hands[other], centres)
         assert np.abs(points[one] - points[other]).sum() == pytest.approx(expected, abs=1e-6)
-    counts = np.array([np.bincount(hand, minlength=30) for hand in hands])
-    assert np.array_equal(potential_points(buckets_from_counts(counts), centres, None), points)
 
 
 def test_axes_of_next_buckets_keep_their_distances():
@@ -166,15 +167,14 @@ def test_error_against_exact_transport():
     strength, shape = rng.random((2, 100))
     centres = np.stack([strength, 0.2 * shape, 0.1 * rng.random(100)], axis=1)
     near = np.argsort(strength)[(rng.integers(0, 80, (300, 1)) + rng.integers(0, 20, (300, 15)))]
-    found = transport_error(near, centres, bucket_positions(centres), count=60)
-    assert found.pairs == 60
+    pairs = rng.integers(0, 300, (60, 2))
+    found = transport_error(near, centres, bucket_positions(centres), pairs)
     assert found.points_error < 0.1
     assert found.points_correlation > 0.98
     assert found.greedy_error < 0.1
-    crude = transport_error(near, centres, centres[:, 2:], count=60)
+    crude = transport_error(near, centres, centres[:, 2:], pairs)
     assert crude.points_error > 3 * found.points_error
-    line = transport_error(near, centres[:, :1], centres[:, :1], values=None, pairs=np.array([[0, 1], [2, 9], [5, 4]]))
-    assert line.pairs == 3
+    line = transport_error(near, centres[:, :1], centres[:, :1], np.array([[0, 1], [2, 9], [5, 4]]), None)
     assert line.points_error < 1e-6
     with pytest.raises(ValueError, match="next buckets lie between 0 and 99, but there are 50"):
-        transport_error(near, centres[:50], centres[:50])
+        potential_points(near, centres[:50])

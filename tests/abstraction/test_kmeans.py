@@ -16,7 +16,6 @@ from abstraction.clustering.kmeans import (
     step,
 )
 from abstraction.clustering.metric import EMD, L2
-from abstraction.clustering.nested import nested, nested_kmeans
 from abstraction.clustering.points import clustering_problem, distinct_points
 from abstraction.clustering.seeding import seed_centres, uniform
 from abstraction.clustering.two_level import share_buckets, two_level
@@ -259,30 +258,6 @@ def test_buckets_are_shared_by_need_and_room():
         share_buckets(np.ones(3), np.array([2, 1, 4]), 8)
 
 
-def test_private_buckets_stay_inside_public_ones():
-    points, weights = equity_like(2000)
-    points = np.concatenate([points, points[:500]])
-    weights = np.concatenate([weights, weights[:500]])
-    parents = np.arange(len(points), dtype=np.int32) % 7
-    found, offsets = nested_kmeans(points, weights, parents, 12, distance="emd", workers=2)
-    assert offsets.tolist() == list(range(0, 85, 12))
-    assert np.array_equal(found.labels // 12, parents)
-    assert np.bincount(found.labels, minlength=84).min() > 0
-    alone = [distinct_points(points[parents == p]).points for p in range(7)]
-    few, offsets = nested_kmeans(points, None, parents, 10_000)
-    assert np.diff(offsets).tolist() == [len(part) for part in alone]
-    assert few.inertia == 0
-
-
-def test_nested_labels():
-    found = nested(np.array([0, 2, 2, 0]), np.array([1, 0, 4, 0]))
-    assert found.offsets.tolist() == [0, 2, 2, 7]
-    assert found.labels.tolist() == [1, 2, 6, 0]
-    assert nested(np.array([1]), np.array([0]), np.array([5, 5])).labels.tolist() == [5]
-    with pytest.raises(ValueError, match="counts allow"):
-        nested(np.array([1]), np.array([5]), np.array([5, 5]))
-
-
 @pytest.mark.parametrize(
     ("message", "call"),
     [
@@ -297,7 +272,6 @@ def test_nested_labels():
         ("positive finite", lambda p: kmeans(p, [1, 0, 3, 1, 1], 2)),
         ("not finite", lambda p: kmeans(p * np.nan, None, 1)),
         ("workers is 0", lambda p: kmeans(p, None, 2, workers=0)),
-        ("no points", lambda p: nested_kmeans(p, None, np.array([0, 0, 2, 2, 2]), 1)),
     ],
 )
 def test_bad_input(message, call):

@@ -14,7 +14,6 @@ from abstraction.evaluator import evaluator_tables
 from abstraction.lookup import (
     HOLDEM,
     BucketLayout,
-    abstraction_tables,
     board_row,
     board_rows,
     bucket_tables,
@@ -22,7 +21,6 @@ from abstraction.lookup import (
     fill_buckets,
     fill_results,
     huge_memory,
-    lookup_buckets,
 )
 
 STREETS = tuple(STREET_CARDS)
@@ -58,7 +56,7 @@ def fake():
 
 @pytest.fixture(scope="module")
 def tables(fake):
-    return abstraction_tables(fake)
+    return bucket_tables([fake.table(street) for street in STREETS], HOLDEM)
 
 
 def random_deals(count, seed=0):
@@ -85,21 +83,15 @@ def test_buckets_equal_those_of_the_abstraction(fake, tables):
     deals = random_deals(1_000)
     expected = expected_buckets(fake, deals)
     assert np.array_equal(looked_up(tables, deals), expected)
-    one = np.zeros(8, np.int32)
-    for deal, row in zip(deals[:100], expected, strict=False):
-        lookup_buckets(tables, deal, one)
-        assert np.array_equal(one, row)
 
 
 @pytest.mark.parametrize("board_cards", [(0, 3), (0, 5), (0, 4, 5)])
 def test_games_with_other_streets(fake, board_cards):
     deals = random_deals(200, seed=1)
-    tables = abstraction_tables(fake, board_cards)
+    streets = [street for street, cards in STREET_CARDS.items() if cards in board_cards]
+    tables = bucket_tables([fake.table(street) for street in streets], board_cards)
     expected = expected_buckets(fake, deals, board_cards)
     assert np.array_equal(looked_up(tables, deals), expected)
-    one = np.zeros(2 * len(board_cards), np.int32)
-    lookup_buckets(tables, deals[0], one)
-    assert np.array_equal(one, expected[0])
 
 
 @pytest.mark.parametrize("count", [0, 1, 31, 32, 33, 64])
@@ -135,7 +127,7 @@ def test_kernels_have_one_signature_for_every_game(fake, tables):
     narrow = bucket_tables([random_table(cards, np.uint16, cards) for cards in (0, 3)], (0, 3))
     looked_up(narrow, random_deals(1))
     board_row(narrow, (0, 1, 2))
-    for kernel in (fill_buckets, fill_board_rows, lookup_buckets):
+    for kernel in (fill_buckets, fill_board_rows):
         assert len(kernel.signatures) <= 1
 
 

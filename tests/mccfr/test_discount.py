@@ -7,7 +7,7 @@ from harness import KUHN, LEDUC, Trainer, rows
 
 from abstraction.jit import njit
 from mccfr.discount import Discount, Schedule
-from mccfr.regret import add, discount_regrets, sum_discount, update
+from mccfr.regret import add, discount_regrets, discount_sums, sum_discount, update
 from mccfr.rng import next_word
 
 INF = np.inf
@@ -44,8 +44,10 @@ def test_outcome_sampling_equals_an_eager_sweep(schedule):
 def apply_to_sums(sums, stamps, update, delta, discount, rng):
     """One addition to a row of strategy sums, made as kernels do."""
     start, actions, _, stamp, _ = update
-    keep = sum_discount(stamps, stamp, discount.ends, discount.sum_factors) if discount.lazy else 1.0
-    add(sums, start, actions, delta, 0, discount.weight, keep, next_word(rng))
+    if discount.lazy:
+        keep = sum_discount(stamps, stamp, discount.ends, discount.sum_factors)
+        discount_sums(sums, start, actions, keep, next_word(rng))
+    add(sums, start, actions, delta, 0, discount.weight, next_word(rng))
 
 
 @njit
@@ -147,7 +149,7 @@ def test_gap_equals_the_direct_product(exponents, stamp, ends):
         logs = discount.positive_factors, discount.negative_factors
         discount_regrets(tables.regret, row, 2, tables.stamp, row_stamp, discount.ends, *logs)
         keep = sum_discount(tables.stamp, sum_stamp, discount.ends, discount.sum_factors)
-        add(tables.wide_sum, sums, 2, np.zeros(2), 0, 0.0, keep, np.uint64(0))
+        discount_sums(tables.wide_sum, sums, 2, keep, np.uint64(0))
     assert tables.stamp[[row_stamp, sum_stamp]].tolist() == [ends, ends]
     assert tables.regret[row : row + 2] == pytest.approx([3 * up, -5 * down], rel=1e-9, abs=1e-290)
     assert tables.wide_sum[sums : sums + 2] == pytest.approx([7 * shrink, 0], rel=1e-9, abs=1e-290)

@@ -7,9 +7,9 @@ from pathlib import Path
 import naive
 import numpy as np
 import pytest
+from expansion import original_strategy
 
 from mccfr.config import FullWidthConfig, GoofspielGame, KuhnGame, LeducGame, MatrixGame
-from mccfr.fullwidth.expansion import original_strategy
 from mccfr.fullwidth.histories import best_response_value, expected_value
 from mccfr.fullwidth.history_cfr import BEST_RESPONSES, HistoryCfr
 from mccfr.fullwidth.variants import PRESETS, variant

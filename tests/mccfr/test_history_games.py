@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pyspiel
 import pytest
+from naive import check_order
 
 from mccfr.cards.deals import new_deals
 from mccfr.config import (
@@ -33,7 +34,7 @@ from mccfr.sampling.external import external_sampling_general
 from mccfr.sampling.outcome import outcome_sampling_general
 from mccfr.strategy import average_strategy, row_starts, tabulate, uniform_strategy
 from mccfr.tables import make_layout, private_tables
-from mccfr.tree import CHANCE, DECISION, TERMINAL, check_order
+from mccfr.tree import CHANCE, DECISION, TERMINAL
 
 
 def turn_based_goofspiel(cards, reveal="bids", order="ascending"):

@@ -6,7 +6,7 @@ import pytest
 from abstraction.boards import STREET_CARDS, board_classes, preflop_classes
 from abstraction.cards import CARD_COUNT, COMBO_COUNT
 from abstraction.evaluator import strengths
-from abstraction.lookup import bucket_tables, lookup_buckets
+from abstraction.lookup import bucket_tables, fill_buckets
 from mccfr.cards.deals import new_deals
 from mccfr.cards.deck_deals import draw_cards, draw_holdem_deals, holdem_deal_arrays
 
@@ -88,8 +88,7 @@ def test_a_deal_depends_on_seed_worker_and_iteration_alone(arrays):
 def test_deals_are_buckets_and_results_of_their_cards(arrays):
     cards, deals = cards_of(2_000, seed=9), deals_of(arrays, 2_000, seed=9)
     expected = np.zeros((2_000, 4), np.int32)
-    for deal, row in zip(cards, expected, strict=True):
-        lookup_buckets(arrays.buckets, deal, row)
+    fill_buckets(arrays.buckets, cards, len(cards), expected)
     assert np.array_equal(deals.bucket, expected)
     flop = cards[:, 4 : 4 + STREET_CARDS["flop"]]
     first, second = (strengths(np.hstack([cards[:, hand : hand + 2], flop])) for hand in (0, 2))

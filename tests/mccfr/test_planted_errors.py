@@ -40,7 +40,7 @@ from mccfr.vector import public_chance
 
 STANDARD_ERRORS = 5.0  # over the 1,344 cells of Leduc with suits merged; production's largest is 4.3
 WIDE = {"regret_dtype": "float64", "sum_dtype": "float64"}
-ADDITION = "add_to_sums(narrow_sum, wide_sum, wide[block], row, actions, sigma, mine, weight, keep, word)"
+ADDITION = "add_to_sums(narrow_sum, wide_sum, wide[block], row, actions, sigma, mine, weight, word)"
 DCFR = Schedule("dcfr", 10_000)
 
 
@@ -76,7 +76,7 @@ def own_nodes_mutant():
         (
             "nodes += node.leaves_touched\n",
             "nodes += node.leaves_touched\n"
-            "                    row, keep, word = sums[block] + node.slot, 1.0, second_word(rng)\n"
+            "                    row, word = sums[block] + node.slot, second_word(rng)\n"
             f"                    {ADDITION}\n",
         ),
     )
@@ -138,7 +138,7 @@ def test_weight_missing_only_in_outcome_sums_is_caught():
     """Off by 1,100 standard errors in the sums; Kuhn's exploitability, 0.0023 chips, does not show it."""
     kernels = mutant(
         outcome,
-        ("share_of, keep, word = weight / probability,", "share_of, keep, word = weight,"),
+        ("share_of, word = weight / probability,", "share_of, word = weight,"),
     )
     assert_unbiased("outcome", kernels=kernels, but=("strategy_sum",))
     assert trained_chips(KUHN_OUTCOME, kernels=kernels, **WIDE) < KUHN_OUTCOME.chips

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from abstraction.jit import njit
+from abstraction.jit import allocating_njit
 from mccfr.rng import ACTIONS, DEALS, EVALUATION, below, new_stream, next_word, uniform
 
 MASK = 2**64 - 1
@@ -44,7 +44,7 @@ def derived(seed, worker, purpose, counter):
     return [split_mix(z + i * GOLDEN & MASK) for i in range(1, 5)]
 
 
-@njit
+@allocating_njit
 def draw_uniforms(state, count):
     drawn = np.zeros(count)
     for i in range(count):
@@ -52,7 +52,7 @@ def draw_uniforms(state, count):
     return drawn
 
 
-@njit
+@allocating_njit
 def draw_below(state, n, count):
     tally = np.zeros(n, np.int64)
     for _ in range(count):

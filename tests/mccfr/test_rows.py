@@ -33,8 +33,8 @@ def vector_unchanged(regret, start, actions, seen, place):
 
 
 @njit
-def vector_add(sums, start, actions, sigma, place, weight, keep, word):
-    rows.add_row(sums, start, actions, sigma, place, weight, keep, word)
+def vector_add(sums, start, actions, sigma, place, weight, word):
+    rows.add_row(sums, start, actions, sigma, place, weight, word)
 
 
 @njit
@@ -126,13 +126,13 @@ def test_choice_is_in_proportion(dtype):
 
 
 @settings(max_examples=150, deadline=None)
-@given(rows_of_numbers, rows_of_numbers, st.floats(0, 1e6), st.floats(0, 1), words, dtypes, dtypes)
-def test_add(values, shares, weight, keep, word, dtype, sigma_dtype):
+@given(rows_of_numbers, rows_of_numbers, st.floats(0, 1e6), words, dtypes, dtypes)
+def test_add(values, shares, weight, word, dtype, sigma_dtype):
     actions = min(len(values), len(shares))
-    sigma = framed(shares, sigma_dtype)
-    vector, plain = (framed(values, dtype) for _ in range(2))
-    vector_add(vector, 1, actions, sigma, 1, weight, keep, np.uint64(word))
-    scalar.add(plain, 1, actions, sigma, 1, weight, keep, np.uint64(word))
+    sigma = framed(np.abs(shares), sigma_dtype)
+    vector, plain = (framed(np.abs(values), dtype) for _ in range(2))
+    vector_add(vector, 1, actions, sigma, 1, weight, np.uint64(word))
+    scalar.add(plain, 1, actions, sigma, 1, weight, np.uint64(word))
     assert_same(vector, plain)
 
 

@@ -8,13 +8,13 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
+from expansion import expanded_strategy
 from harness import Trainer
 
 from mccfr.cards.deals import NO_BUCKET
 from mccfr.config import PokerGame
 from mccfr.discount import Schedule
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.fullwidth.expansion import expanded_strategy
 from mccfr.games.expanded import expand
 from mccfr.games.game import Game
 from mccfr.games.poker import poker

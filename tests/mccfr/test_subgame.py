@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from harness import LEDUC
+from naive import check_order
 
 from abstraction.cards import COMBO_COUNT, combo_masks, parse_cards
 from mccfr.cards.listed import joint_weight
@@ -15,7 +16,7 @@ from mccfr.games.libratus import read_endgame
 from mccfr.games.subgame import subgame, subtree
 from mccfr.lines import find_decision, line_text, put_in_chips
 from mccfr.strategy import Strategy, row_starts
-from mccfr.tree import check_order, pack
+from mccfr.tree import pack
 
 GAMES = Path(__file__).parents[2] / "runs/games"
 TURN = HoldemSubgame(file="turn.txt", menu=Menu(first=["1p", "allin"], later=["allin"]))

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mutants import mutant
 
-from abstraction.jit import njit, nogil_njit
+from abstraction.jit import allocating_njit, njit, nogil_njit
 from mccfr import regret, rounding
 from mccfr.discount import Schedule
 from mccfr.rng import new_stream, next_word, random_at, second_word, uniform
@@ -26,7 +26,7 @@ LARGE = 2.0**24
 RMS = 2.1e-4
 """Largest standard deviation of a sum that is rounded at random, relative to the sum."""
 
-TO_NEAREST = ("builder.sitofp(bits, single)", "_alike(single, 2.0**28)")
+TO_NEAREST = ("builder.or_(mantissa, _alike(integer, 127 << 23))", "_alike(integer, 0x3FC00000)")
 HALF_THE_BITS = ("_alike(product.type, 32 - _EXTRA)", "_alike(product.type, 33 - _EXTRA)")
 ALIKE_IN_ALL_LANES = ("builder.mul(lane, _alike(lane.type, _LANE))", "_alike(low.type, 0)")
 
@@ -44,7 +44,7 @@ def bits_of(word, lane):
     return lane_bits(word, lane)
 
 
-@njit
+@allocating_njit
 def draws(seed, count, lanes, bits, choices):
     """bits [count, lanes] of each word that external sampling rounds by, choices [count] what it draws beside it."""
     state = new_state(seed)
@@ -55,7 +55,7 @@ def draws(seed, count, lanes, bits, choices):
         choices[k] = uniform(state)
 
 
-@njit
+@allocating_njit
 def draws_of_paths(seed, count, lanes, bits, choices):
     """As `draws`, by what outcome sampling rounds by and chooses with on paths of eight decisions."""
     state, word = new_state(seed), np.uint64(0)
@@ -68,7 +68,7 @@ def draws_of_paths(seed, count, lanes, bits, choices):
         choices[k] = np.float64(random_at(word, level) >> np.uint64(32)) * 2.0**-32
 
 
-@njit
+@allocating_njit
 def new_state(seed):
     state = np.zeros(4, np.uint64)
     for i in range(4):
@@ -155,7 +155,7 @@ def test_actions_that_are_not_played_keep_their_sums_to_the_last_bit():
     values = np.array([0, 1 / 3, 1e-40, 2.0**24, 1e30, 0, 7, 0.1] + [0] * 8, np.float32)
     sums, sigma = values.copy(), np.array([0, 0, 0, 0, 0, 1, 0, 0], np.float32)
     for k in range(1000):
-        regret.add(sums, 0, 8, sigma, 0, 0.3, 1.0, np.uint64(k * 0x9E3779B97F4A7C15 % 2**64))
+        regret.add(sums, 0, 8, sigma, 0, 0.3, np.uint64(k * 0x9E3779B97F4A7C15 % 2**64))
     played = sigma > 0
     np.testing.assert_array_equal(sums[:8][~played], values[:8][~played])
     assert sums[5] == pytest.approx(300, rel=1e-4)
@@ -181,11 +181,11 @@ def adder(module):
     add_row = module.add_row
 
     @nogil_njit
-    def add_in_turn(sums, first, stop, sigma, count, keep, seed):
+    def add_in_turn(sums, first, stop, sigma, count, seed):
         step = np.uint64(0)
         for t in range(count):
             for row in range(first, stop):
-                add_row(sums, row * 8, 8, sigma, ((t + row) & 63) * 8, 1.0, keep, random_at(seed, step))
+                add_row(sums, row * 8, 8, sigma, ((t + row) & 63) * 8, 1.0, random_at(seed, step))
                 step += np.uint64(1)
 
     return add_in_turn
@@ -195,7 +195,7 @@ def errors_after(module, rows_, count, workers=1):
     """Relative error of each cell after `count` additions to each of so many rows; the rows are shared out."""
     sigma, sums, add_in_turn = strategies(), np.zeros(rows_ * 8 + 8, np.float32), adder(module)
     edges = np.linspace(0, rows_, workers + 1).astype(int)
-    shares = [(edges[k], edges[k + 1], sigma.ravel(), count, 1.0, SEEDS[k]) for k in range(workers)]
+    shares = [(edges[k], edges[k + 1], sigma.ravel(), count, SEEDS[k]) for k in range(workers)]
     add_in_turn(sums, 0, 0, *shares[0][2:])  # compiles
     threads = [threading.Thread(target=add_in_turn, args=(sums, *share)) for share in shares]
     for thread in threads:
@@ -237,7 +237,7 @@ def test_lanes_that_share_their_bits_are_caught():
     spread = []
     for module in (row_module, planted(ALIKE_IN_ALL_LANES)):
         add_in_turn, sums = adder(module), np.full(64 * 8 + 8, 2.0**20, np.float32)
-        add_in_turn(sums, 0, 64, np.full(STRATEGIES * 8, 1 / 64, np.float32), 10_000, 1.0, SEEDS[0])
+        add_in_turn(sums, 0, 64, np.full(STRATEGIES * 8, 1 / 64, np.float32), 10_000, SEEDS[0])
         spread.append(sums[:512].reshape(64, 8).std(axis=1).mean())
     assert spread[0] > 1 and spread[1] == 0
 
@@ -250,12 +250,21 @@ def test_a_billion_additions_to_a_thousand_cells():
     assert_unbiased(errors)
 
 
+@njit
+def discount_often(sums, keep, times, seed):
+    """Every row of eight cells discounted so many times, as lazy discounting does."""
+    step = np.uint64(0)
+    for _ in range(times):
+        for row in range(sums.shape[0] // 8):
+            regret.discount_sums(sums, row * 8, 8, keep, random_at(seed, step))
+            step += np.uint64(1)
+
+
 def test_discounts_too_small_for_float32_add_up():
     """A hundred thousand factors of 1 - 2^-26: rounded to nearest, none of them would change anything."""
-    sums, add_in_turn = np.full(128 * 8 + 8, 12_345_678.0, np.float32), adder(row_module)
-    keep, times = 1 - 2.0**-26, 100_000
-    add_in_turn(sums, 0, 128, np.zeros(STRATEGIES * 8, np.float32), times, keep, SEEDS[0])
-    errors = sums[:1024] / (12_345_678.0 * exp(-times * 2.0**-26)) - 1
+    sums, keep, times = np.full(128 * 8, 12_345_678.0, np.float32), 1 - 2.0**-26, 100_000
+    discount_often(sums, keep, times, SEEDS[0])
+    errors = sums / (12_345_678.0 * exp(-times * 2.0**-26)) - 1
     assert exp(times * 2.0**-26) - 1 > 1e-3
     assert abs(errors.mean()) < 4 * errors.std() / 32 and errors.std() < 3e-5
 

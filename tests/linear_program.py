@@ -1,4 +1,4 @@
-"""Equilibria of small games by linear programming, with scipy's HiGHS: the oracle behind the solvers.
+"""Equilibria of small games by linear programming, with scipy's HiGHS: the oracle of the solvers.
 
 The sequence form (von Stengel 1996): x and y are the players' realisation plans, the probability of a sequence of own
 actions; E x = e and F y = f say that a row's actions share what leads to the row.  With A the payoffs of player 0 times
@@ -6,10 +6,11 @@ the probability of chance, player 0 solves  max f·v  subject to  Fᵀ v <= Aᵀ
 same for -Aᵀ.  Exact but for the solver's tolerance of about 1e-7.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy import optimize, sparse
 
 from mccfr.fullwidth.sequences import Sequences, chance_reach, sequence_form
 from mccfr.games.game import Game
@@ -28,20 +29,14 @@ def solve_linear_program(game: Game) -> Equilibrium:
     """Value and optimal strategies of a game whose tree holds every history.
 
     A strategy's weight is the probability with which its owner's own play leads to the row; rows that it never reaches
-    play uniformly.  Raises `ValueError` where scipy is missing, for a game with cards beside its tree, without perfect
-    recall, or too large for the solver.
+    play uniformly.  Raises `ValueError` for a game with cards beside its tree, without perfect recall, or too large for
+    the solver.
     """
-    try:
-        from scipy import optimize, sparse
-    except ImportError:
-        raise ValueError(
-            "the linear program needs the package scipy: run tools/bootstrap lp in the clone, or pip install scipy"
-        ) from None
     sequences, last = sequence_form(game)
-    payoffs = _payoffs(game, sequences, last, sparse)
-    constraints = [_constraints(one, sparse) for one in sequences]
-    value_0, plan_0 = _maximin(payoffs, constraints[0], constraints[1], optimize, sparse)
-    value_1, plan_1 = _maximin(-payoffs.T.tocsr(), constraints[1], constraints[0], optimize, sparse)
+    payoffs = _payoffs(game, sequences, last)
+    constraints = [_constraints(one) for one in sequences]
+    value_0, plan_0 = _maximin(payoffs, constraints[0], constraints[1])
+    value_1, plan_1 = _maximin(-payoffs.T.tocsr(), constraints[1], constraints[0])
     behaviour = [_behaviour(plan, one) for plan, one in zip((plan_0, plan_1), sequences, strict=True)]
     strategy = Strategy(
         (behaviour[0][0][None], behaviour[1][0][None]),
@@ -50,7 +45,7 @@ def solve_linear_program(game: Game) -> Equilibrium:
     return Equilibrium((value_0 - value_1) / 2, strategy)
 
 
-def _payoffs(game: Game, sequences: tuple[Sequences, Sequences], last: npt.NDArray[np.int32], sparse: Any) -> Any:
+def _payoffs(game: Game, sequences: tuple[Sequences, Sequences], last: npt.NDArray[np.int32]) -> sparse.csr_array:
     """[1+S_0, 1+S_1] sparse payoffs of player 0 by the players' last actions (0: none, else slot + 1)."""
     arrays, chance = game.tree.arrays, chance_reach(game.tree.arrays)
     ends = np.flatnonzero(arrays.kind == TERMINAL)
@@ -59,7 +54,7 @@ def _payoffs(game: Game, sequences: tuple[Sequences, Sequences], last: npt.NDArr
     return sparse.coo_array((chance[ends] * arrays.fixed[ends], where), shape=shape).tocsr()
 
 
-def _constraints(one: Sequences, sparse: Any) -> Any:
+def _constraints(one: Sequences) -> sparse.csr_array:
     """[1+R, 1+S] sparse: the empty sequence is 1; a row's actions less the action above it are 0."""
     rows, slots = len(one.above), len(one.row_of)
     above = np.where(one.above == NO_SLOT, 0, one.above + 1)
@@ -69,7 +64,9 @@ def _constraints(one: Sequences, sparse: Any) -> Any:
     return sparse.coo_array((entries, (across, down)), shape=(1 + rows, 1 + slots)).tocsr()
 
 
-def _maximin(payoffs: Any, own: Any, other: Any, optimize: Any, sparse: Any) -> tuple[float, npt.NDArray[np.float64]]:
+def _maximin(
+    payoffs: sparse.csr_array, own: sparse.csr_array, other: sparse.csr_array
+) -> tuple[float, npt.NDArray[np.float64]]:
     """The most that the player of the rows of `payoffs` can be sure of, and the realisation plan that does it."""
     plan, values = own.shape[1], other.shape[0]
     objective = np.zeros(plan + values)

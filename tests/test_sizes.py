@@ -1,0 +1,76 @@
+"""How long functions may be, how many arguments a kernel may take, and which kernels are parts of others."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKED = {"external_sampling_packed", "outcome_sampling_packed"}
+"""The two kernels that training spends its time in, each one loop over a worklist: split up they are slower."""
+LINES, PACKED_LINES, ARGUMENTS = 90, 125, 10
+
+
+def functions(package):
+    """(where, function) of every function of a package."""
+    for path in sorted((ROOT / package).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield f"{path.relative_to(ROOT)}:{node.lineno} {node.name}", node
+
+
+def lines(function):
+    return function.end_lineno - function.lineno + 1
+
+
+def kernel_arguments(function):
+    """Arguments of a kernel, 0 of other functions; an intrinsic takes the context of typing beside its own."""
+    decorators = {ast.unparse(decorator) for decorator in function.decorator_list}
+    count = len(function.args.posonlyargs + function.args.args + function.args.kwonlyargs)
+    return (count - ("intrinsic" in decorators)) if any("njit" in d or d == "intrinsic" for d in decorators) else 0
+
+
+@pytest.mark.parametrize("package", ["mccfr", "abstraction", "storage", "tools"])
+def test_no_function_is_long_and_no_kernel_takes_many_arguments(package):
+    found = list(functions(package))
+    assert len(found) > 10
+    long = [where for where, f in found if lines(f) > (PACKED_LINES if f.name in PACKED else LINES)]
+    assert long == []
+    assert [where for where, f in found if kernel_arguments(f) > ARGUMENTS] == []
+
+
+def test_the_bounds_bite():
+    """The packed kernels are longer than others may be, and kernels with as many arguments as allowed are counted."""
+    every = dict(functions("mccfr/sampling"))
+    assert sorted(f.name for f in every.values() if lines(f) > LINES) == sorted(PACKED)
+    assert max(map(kernel_arguments, every.values())) == ARGUMENTS
+
+
+def is_kernel(node):
+    return isinstance(node, ast.FunctionDef) and any("njit" in ast.unparse(d) for d in node.decorator_list)
+
+
+def names_outside_kernels(node):
+    """Every name that is used but inside kernels."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Name):
+            yield child.id
+        elif isinstance(child, ast.Attribute):
+            yield child.attr
+        if not is_kernel(child):
+            yield from names_outside_kernels(child)
+
+
+def test_kernels_that_only_kernels_call_are_parts():
+    """They need no code that takes arguments from Python, which a quarter of the time of compiling would go into."""
+    files = [file for part in ("mccfr", "abstraction", "tools", "tests") for file in (ROOT / part).rglob("*.py")]
+    used = {name for file in files for name in names_outside_kernels(ast.parse(file.read_text(encoding="utf-8")))}
+    declared = {
+        (f.name, ast.unparse(decorator))
+        for package in ("mccfr", "abstraction")
+        for _, f in functions(package)
+        for decorator in f.decorator_list
+    }
+    assert sorted(f for f, d in declared if d in ("njit", "nogil_njit") and f not in used) == []
+    parts = {f for f, d in declared if d == "part_njit"}
+    assert len(parts) > 50 and "_ascend" in parts
