@@ -191,9 +191,9 @@ def _descend(trees, spans, tables, board, scratch, level):
     base, range_of, reach = scratch.member_first[level], scratch.range_of, scratch.reach
     pending, settled = scratch.pending, 0.0
     for player in range(2):
-        rows = spans.first[player, tree], spans.stop[player, tree]
-        here = board.bucket[level, player, : board.rows[level, player]]
-        gather_rows(tables, 2 * level + player, rows, here, scratch.sigma[player])
+        span = spans.first[player, tree], spans.stop[player, tree]
+        buckets = board.bucket[level, player, : board.rows[level, player]]
+        gather_rows(tables, 2 * level + player, span, buckets, scratch.sigma[player])
     for member in range(first, stop):
         m = base + member - first
         if trees.kind[member] != AT_DECISION:

@@ -253,7 +253,7 @@ def test_private_memory_of_a_process_is_bounded_by_a_small_part_of_300_megabytes
         "before = own(); head_to_head(*sides, boards=3)\n"
         "print(own() - before, 2 * int((game.tree.row_slots * game.buckets).sum()) / 2**20)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", code], check=False, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     grown, shares = map(float, done.stdout.split())
     assert shares > 300 and grown < 80
