@@ -20,7 +20,7 @@ import rich_click as click
 
 from abstraction.jit import njit
 from mccfr.config import HoldemSubgame
-from mccfr.fullwidth.street_walk import Traversal, ascend, descend, terminals
+from mccfr.fullwidth.street_walk import COLLECT, IN_PLACE, Traversal, ascend, descend, new_scratch, terminals
 from mccfr.fullwidth.variants import PRESETS, variant
 from mccfr.fullwidth.vector_cfr import DTYPES, VectorCfr, memory
 from mccfr.games.catalogue import build_game
@@ -36,28 +36,27 @@ PHASES = ("way down", "terminals", "way up")
 
 
 @njit
-def _last_street(field, traversal, scratch, boards, phases):
-    """The first so many phases of a walk of all last-street subtrees on boards[0] .. boards[1]-1."""
-    street = field.weight.shape[0] - 1
-    for subtree in range(field.subtrees.street.shape[0]):
-        if field.subtrees.street[subtree] == street:
+def _last_street(public, traversal, scratch, boards, phases):
+    """The first so many phases of a walk of all street trees of the last street on boards[0] .. boards[1]-1."""
+    street = public.weight.shape[0] - 1
+    for tree in range(public.trees.street.shape[0]):
+        if public.trees.street[tree] == street:
             for board in range(boards[0], boards[1]):
-                descend(field, traversal, street, subtree, board, scratch)
+                descend(public, traversal, street, tree, board, scratch)
                 if phases > 1:
-                    terminals(field, traversal, street, subtree, board, scratch)
+                    terminals(public, traversal, street, tree, board, scratch)
                 if phases > 2:
-                    ascend(field, traversal, street, subtree, board, scratch)
+                    ascend(public, traversal, street, tree, board, scratch)
 
 
 def profile(cfr: VectorCfr, rounds: int) -> dict[str, float]:
     """Processor seconds that the phases of an iteration take on the last street, each less the one before.
 
-    Every subtree is given the whole ranges.  Tables are changed.
+    Every street tree is given the whole ranges.  Tables are changed.
     """
-    prepared, last = cfr._prepared, cfr.public.streets - 1
-    scratch = prepared.new_scratch(range(cfr.public.streets))
-    first = int(prepared.boards[:last].sum())
-    boards, step = (np.int64(first), np.int64(first + prepared.boards[last])), cfr.variant.step(cfr.iteration + 1)
+    public, last = cfr._field, cfr.public.streets - 1
+    scratch = new_scratch(public, range(cfr.public.streets), public.reach.dtype)
+    boards, step = (public.last_boards[0, 0], public.last_boards[-1, 1]), cfr.variant.step(cfr.iteration + 1)
     seconds = []
     for phases in range(1, 1 + len(PHASES)):
         least = np.inf
@@ -65,9 +64,10 @@ def profile(cfr: VectorCfr, rounds: int) -> dict[str, float]:
             began = time.process_time()
             for player in range(2):
                 for side in range(2):
-                    scratch.hand_reach[side, last] = prepared.field.reach[player if side == 0 else 1 - player]
-                traversal = Traversal(player, int(cfr.in_place), step, cfr._views[player])
-                _last_street(prepared.field, traversal, scratch, boards, phases)
+                    scratch.hand_reach[side, last] = public.reach[player if side == 0 else 1 - player]
+                mode, opponent = IN_PLACE if cfr.in_place else COLLECT, cfr._views[1 - player].basis
+                traversal = Traversal(player, mode, step, cfr._views[player], opponent)
+                _last_street(public, traversal, scratch, boards, phases)
             least = min(least, time.process_time() - began)
         seconds.append(least)
     return dict(zip(PHASES, np.diff(seconds, prepend=0).tolist(), strict=True))

@@ -182,6 +182,13 @@ def deal_arrays(cards: ListedCards) -> DealArrays:
     )
 
 
+def live_hands(cards: ListedCards) -> Iterator[npt.NDArray[np.bool_]]:
+    """Street by street [2, B, H]: whether a player reaches a hand and a board leaves it to him."""
+    masks = cards.hand_masks()
+    for boards in cards.board_cards:
+        yield (cards.reach > 0)[:, None] & ((card_masks(boards)[:, None] & masks) == 0)
+
+
 def joint_weight(cards: ListedCards) -> float:
     """Sum of reach[0, i]·reach[1, j] over disjoint pairs of hands: what normalises every expected value."""
     masks, live_0, live_1 = cards.hand_masks(), cards.reach[0] > 0, cards.reach[1] > 0

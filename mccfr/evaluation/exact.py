@@ -3,10 +3,9 @@
 from dataclasses import dataclass, replace
 
 from abstraction.compiling import working_seconds
-from mccfr.fullwidth import histories
+from mccfr.fullwidth import best_response, histories
 from mccfr.games.game import Game
 from mccfr.strategy import Strategy
-from mccfr.vector import best_response
 
 
 @dataclass(frozen=True)
@@ -50,9 +49,9 @@ def evaluate_exact(game: Game, strategy: Strategy) -> Evaluation:
 
 
 def _over_public_tree(game: Game, strategy: Strategy) -> tuple[float, tuple[float, float]]:
-    public = best_response.prepare(game)
-    best = [best_response.best_response_value(game, strategy, player, public) for player in range(2)]
-    return best_response.expected_value(game, strategy, public), (best[0], best[1])
+    found = best_response.values(game, strategy)
+    best = found[:, best_response.RESPOND]
+    return float(found[0, best_response.FOLLOW]), (float(best[0]), float(best[1]))
 
 
 def _by_histories(game: Game, strategy: Strategy) -> tuple[float, tuple[float, float]]:

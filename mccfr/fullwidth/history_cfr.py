@@ -26,7 +26,14 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.jit import inline_njit, njit, part_njit
-from mccfr.fullwidth.minimisers import (
+from mccfr.fullwidth.responding import respond
+from mccfr.fullwidth.sequences import Sequences, sequence_form
+from mccfr.fullwidth.variants import Variant
+from mccfr.games.game import Game
+from mccfr.strategy import Strategy, average_strategy
+from mccfr.tables import table_name
+from mccfr.tree import CHANCE, NO_SLOT, TERMINAL
+from mccfr.vector.minimisers import (
     NORMAL_HEDGE,
     REGRET_MATCHING,
     Rows,
@@ -36,13 +43,6 @@ from mccfr.fullwidth.minimisers import (
     update_average,
     update_regrets,
 )
-from mccfr.fullwidth.responding import respond
-from mccfr.fullwidth.sequences import Sequences, sequence_form
-from mccfr.fullwidth.variants import Variant
-from mccfr.games.game import Game
-from mccfr.strategy import Strategy, average_strategy
-from mccfr.tables import table_name
-from mccfr.tree import CHANCE, NO_SLOT, TERMINAL
 from storage.schema import ArraySpec
 
 BOTH = 2

@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from abstraction.jit import njit
 from mccfr.fullwidth.history_cfr import check_tables, new_tables, new_walk, strategy_of
-from mccfr.fullwidth.minimisers import Tables
 from mccfr.fullwidth.pruning import bring_all_forward, run_pruned
 from mccfr.fullwidth.sequences import chance_reach, sequence_form
 from mccfr.fullwidth.settlement import REACH, SUM, Infosets, Pruned, Pruning, Scratch
@@ -18,6 +17,7 @@ from mccfr.games.game import Game
 from mccfr.strategy import Strategy
 from mccfr.tables import table_name
 from mccfr.tree import CHANCE, DECISION, NO_PARENT, NO_SLOT, TERMINAL
+from mccfr.vector.minimisers import Tables
 from storage.schema import ArraySpec
 
 DEFAULT_THRESHOLD = 25.0

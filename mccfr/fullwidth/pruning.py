@@ -27,16 +27,17 @@ Theorem 1 no positive regret elsewhere depends on when that happens.
 
 Histories that no traverser's opponent reaches are left out as in partial pruning.  Nodes touched are those of
 traversals and of best responses.  Differences of long sums are taken: float64 only.  Exact up to rounding; differences
-below 1e-12 of the terms are taken to be 0, lest noise choose an action.
+that are nothing but rounding (`mccfr.noise`) are taken to be 0, lest they choose an action.
 """
 
 import numpy as np
 
 from abstraction.jit import njit, part_njit
 from mccfr.fullwidth.history_cfr import BOTH, node_value
-from mccfr.fullwidth.minimisers import REGRET_MATCHING, Rows, Step, gain, rounding
 from mccfr.fullwidth.settlement import REACH, SUM, added, meet, refresh, settle, settle_below
+from mccfr.noise import gain_share
 from mccfr.tree import CHANCE, NO_SLOT, TERMINAL
+from mccfr.vector.minimisers import REGRET_MATCHING, Rows, Step, gain
 
 
 @part_njit
@@ -128,7 +129,7 @@ def _update(pruning, walk, traverser, rows):
     )
     sigma, increment, regret = walk.sigma, walk.increment, pruning.state.tables.regret
     since, assumed, value_sum = pruning.state.pruned_since, pruning.state.assumed, pruning.state.value_sum
-    found, limit = 0, rounding(regret)
+    found, limit = 0, gain_share(regret)
     for place in range(rows):
         row = listed[place]
         if traverser not in (owner[row], BOTH):

@@ -9,13 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.jit import inline_njit, part_njit
-from mccfr.fullwidth.minimisers import Rows, Tables, current_strategy
+from mccfr.noise import SETTLED
 from mccfr.tree import CHANCE, NO_SLOT, TERMINAL
+from mccfr.vector.minimisers import Rows, Tables, current_strategy
 
 SUM, REACH = 0, 1
 """Columns of `Scratch.totals`."""
-
-_NOISE = 1e-12
 
 
 class Infosets(NamedTuple):
@@ -243,7 +242,7 @@ def _take_payoff(pruning, cell):
     """Add to an action's gain what its payoff sum has grown by, and keep the new sum."""
     state, scratch = pruning.state, pruning.scratch
     growth = scratch.payoff[cell] - state.payoff_sum[cell]
-    if abs(growth) > _NOISE * scratch.scale[cell]:
+    if abs(growth) > SETTLED * scratch.scale[cell]:
         scratch.gain[cell] += growth
     state.payoff_sum[cell] = scratch.payoff[cell]
     scratch.payoff[cell], scratch.scale[cell] = 0.0, 0.0
@@ -277,7 +276,7 @@ def settle(tree, pruning, walk, step, cell):
     assumed, before = state.assumed[cell], state.pruned_regret[cell]
     regret[cell, 0] += gain[cell] - assumed
     gained = regret[cell, 0] - before
-    if pruning.restarts and gained > _NOISE * (abs(gain[cell]) + abs(assumed) + abs(before)):
+    if pruning.restarts and gained > SETTLED * (abs(gain[cell]) + abs(assumed) + abs(before)):
         skipped = scratch.totals[1 - infosets.owner[infosets.row_of[cell]], REACH] - state.pruned_since[cell]
         regret[cell, 0] = max(regret[cell, 0], gained / skipped)
     state.pruned_since[cell] = 0

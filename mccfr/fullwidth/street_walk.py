@@ -1,117 +1,109 @@
-"""One player's CFR traversal of a street subtree on a board, all hands at once.
+"""One player's walk of a street tree on a board, all hands at once: to train, or to value fixed strategies.
 
 Vector form of Zinkevich et al. 2007 (Johanson et al. 2011): both players' reach goes down as vectors over their hands,
-counterfactual values of the traverser's hands come up, and his regrets and strategy sums are updated where he acts.
+counterfactual values of the traverser's hands come up.  Where he acts:
 
-Rows are updated where they are met if every hand on every board has a row of its own (`in_place`).  Otherwise both
-strategies are frozen in tables beforehand and increments are collected in tables: those of a bucket's hands and boards
-add up, each with the hand's own deal weight, which is no constant of the row any more.
+* `IN_PLACE`, `COLLECT` (training): the value is the current strategy's, and his regrets and strategy sums are updated.
+* `VALUE`: there are two values, that of the strategy he has and that of the best action for each of his hands on each
+  board, against the opponent's whole range there: a best response sees its own cards and the public ones, never the
+  opponent's.  This is exact in the real game also where strategies are bucketed or suits merged.
+
+Rows are updated where they are met (`IN_PLACE`) if every hand on every board has a row of its own.  Otherwise both
+strategies are frozen in tables beforehand and increments are collected in tables (`COLLECT`): those of a bucket's hands
+and boards add up, each with the hand's own deal weight, which is no constant of the row any more.
 
 Constants of a whole row are left out: the chance of its board and, in place, the weight of its hand in regrets.  A
 board that stands for others (`suit_symmetry`) counts as often, and its values are those of the renamed hands there.
 """
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import part_njit
-from mccfr.fullwidth.minimisers import (
-    Rows,
-    Step,
-    Tables,
-    current_strategy,
-    gain,
-    rounding,
-    update_average,
-    update_regrets,
-)
+from abstraction.jit import inline_njit, part_njit
+from mccfr.noise import gain_share
 from mccfr.regret import as_element
-from mccfr.tree import DECISION, TERMINAL
-from mccfr.vector.public_tree import RUN_OUT, Subtrees
+from mccfr.vector.minimisers import Rows, Step, Tables, current_strategy, gain, update_average, update_regrets
+from mccfr.vector.public_tree import PublicTree
 from mccfr.vector.range_sums import (
-    Ranges,
     Sums,
+    new_sums,
     range_fold_values,
     range_showdown_values,
     run_totals,
     sum_range,
 )
-from mccfr.vector.suit_symmetry import BoardCopies
+from mccfr.vector.street_trees import AT_DECISION, AT_FOLD, AT_SHOWDOWN
 
+COLLECT, IN_PLACE, VALUE = 0, 1, 2
+"""What a walk does where the traverser acts; see the module."""
 
-class Field(NamedTuple):
-    """The public tree as a traversal takes it.  S streets, T boards, H hands, K tasks.
+FOLLOW, RESPOND = 0, 1
+"""Values of the traverser's hands: of his strategy, and, with `VALUE`, of a best response."""
 
-    subtrees      betting, by street subtree
-    ranges        hands by board
-    reach         [2, H] float    deal weights
-    weight        [S] float64     chance of a board of street s below one board, two hands given
-    child_boards  [T, 2] int64    boards of the next street below a board, first and end
-    last_boards   [T, 2] int64    last-street boards below a board
-    root_boards   [2] int64       boards of the first street
-    tasks         [K, 3] int64    the work below the first street: member, first and end of the boards, counted from the
-                                  first board below
-    copies        boards that are walked, and for which others
-    """
-
-    subtrees: Subtrees
-    ranges: Ranges
-    reach: npt.NDArray[np.floating]
-    weight: npt.NDArray[np.float64]
-    child_boards: npt.NDArray[np.int64]
-    last_boards: npt.NDArray[np.int64]
-    root_boards: npt.NDArray[np.int64]
-    tasks: npt.NDArray[np.int64]
-    copies: BoardCopies
+_VECTOR = 16  # float32 cells of a vector register
+_MOST_STREETS = 4
 
 
 class Views(NamedTuple):
-    """The tables that a player's traversal needs, street by street.
+    """A player's tables as a walk takes them, street by street, [slot, bucket] each.
 
-    In place: regret, basis, strategy_sum are his own tables, `other` is the other player's basis.
-    Else: regret and strategy_sum collect increments, basis and other hold both current strategies.
+    IN_PLACE: the variant's tables.
+    COLLECT: regret and strategy_sum collect increments, basis holds the current strategy.
+    VALUE: basis holds the strategy; the others are not touched.
     """
 
     regret: tuple[npt.NDArray[np.floating], ...]
     basis: tuple[npt.NDArray[np.floating], ...]
     strategy_sum: tuple[npt.NDArray[np.floating], ...]
-    other: tuple[npt.NDArray[np.floating], ...]
+
+
+def street_tables(tables: Sequence[npt.NDArray[Any]], player: int) -> tuple[npt.NDArray[Any], ...]:
+    """A player's tables out of those of all blocks, as `Views` has them; blocks without rows hold one cell.
+
+    Always as many: kernels would be compiled anew for each number of streets.
+    """
+    chosen = tables[player::2]
+    return (*chosen, *[np.zeros((1, 1), chosen[0].dtype)] * (_MOST_STREETS - len(chosen)))
 
 
 class Traversal(NamedTuple):
-    """Who traverses, how rows are updated, and the iteration's step."""
+    """Who traverses, what he does where he acts, the iteration's step, his tables and the opponent's basis."""
 
     player: int
-    in_place: int
+    mode: int
     step: Step
     views: Views
+    opponent: tuple[npt.NDArray[np.floating], ...]
 
 
 class Scratch(NamedTuple):
-    """Room for one street subtree of every street.  N members, A cells, W cells a vector, S streets, H hands.
+    """Room for one street tree of every street.  N members, A cells, W cells a vector, S streets, H hands, K tasks.
 
-    member_first  [S] int64     first row of a street in what has N rows
-    cell_first    [S] int64     first row of a street in sigma
-    other_range   [N] int32     row in other_reach that belongs to a member
-    own_range     [N] int32     row in own_reach
-    other_reach   [N, W]        ranges of the other player: deal weights times his strategy
-    own_reach     [N, W]        the traverser's
-    value         [N, W]        counterfactual values of the traverser's hands
-    sigma         [A, W]        the traverser's strategy
-    hand_reach    [2, S, H]     ranges handed down to a street: the traverser's, the other's
-    hand_value    [S, H]        values handed up from it
-    task_value    [K, H]        values that tasks found
-    state         [S, 4] int64  subtree, board, end of boards, member: the stack
-    sums          sums of one range
+    V = 2 values with `VALUE`, else 1: FOLLOW alone.
+
+    member_first    [S] int64     first row of a street in what has N rows
+    cell_first      [S] int64     first row of a street in sigma
+    opponent_range  [N] int32     row in opponent_reach that belongs to a member
+    own_range       [N] int32     row in own_reach
+    opponent_reach  [N, W]        ranges of the opponent: deal weights times his strategy
+    own_reach       [N, W]        the traverser's own; kept up in training only
+    value           [V, N, W]     counterfactual values of the traverser's hands
+    sigma           [A, W]        the traverser's strategy
+    hand_reach      [2, S, H]     ranges handed down to a street: the traverser's, the opponent's
+    hand_value      [S, V, H]     values handed up from it
+    task_value      [K, V, H]     values that tasks found
+    state           [S, 4] int64  street tree, board, end of boards, member: the stack
+    sums            sums of one range
     """
 
     member_first: npt.NDArray[np.int64]
     cell_first: npt.NDArray[np.int64]
-    other_range: npt.NDArray[np.int32]
+    opponent_range: npt.NDArray[np.int32]
     own_range: npt.NDArray[np.int32]
-    other_reach: npt.NDArray[np.floating]
+    opponent_reach: npt.NDArray[np.floating]
     own_reach: npt.NDArray[np.floating]
     value: npt.NDArray[np.floating]
     sigma: npt.NDArray[np.floating]
@@ -120,6 +112,29 @@ class Scratch(NamedTuple):
     task_value: npt.NDArray[np.floating]
     state: npt.NDArray[np.int64]
     sums: Sums
+
+
+def new_scratch(public: PublicTree, streets: range, dtype: npt.DTypeLike, values: int = 1) -> Scratch:
+    """Room for walks of some of the streets, with so many values of each hand."""
+    here = np.isin(np.arange(public.streets), streets)
+    members, cells = public.trees.members * here, public.trees.cells * here
+    longest, hands = int(np.diff(public.ranges.first, axis=1).max()), public.reach.shape[1]
+    rows, width = max(1, int(members.sum())), -(-(longest + 1) // _VECTOR) * _VECTOR
+    return Scratch(
+        np.cumsum(members) - members,
+        np.cumsum(cells) - cells,
+        np.zeros(rows, np.int32),
+        np.zeros(rows, np.int32),
+        np.zeros((rows, width), dtype),
+        np.zeros((rows, width), dtype),
+        np.zeros((values, rows, width), dtype),
+        np.zeros((max(1, int(cells.sum())), width), dtype),
+        np.zeros((2, public.streets, hands), dtype),
+        np.zeros((public.streets, values, hands), dtype),
+        np.zeros((len(public.tasks), values, hands), dtype),
+        np.zeros((public.streets, 4), np.int64),
+        new_sums(public.ranges, dtype),
+    )
 
 
 @part_njit
@@ -156,180 +171,219 @@ def add_copies(copies, ranges, player, street, board, weight, value, out):
 
 
 @part_njit
-def _other_strategy(field, traversal, street, board, rows, scratch, place):
-    """other_reach[place : place+actions] = the other player's strategy at a decision."""
-    if traversal.in_place:
-        basis = traversal.views.other[street]
-        current_strategy(traversal.step, Tables(basis, basis, basis), rows, scratch.other_reach, place)
-        return
-    first = field.ranges.first[1 - traversal.player, board]
+def _take_rows(ranges, player, board, table, rows, out, place):
+    """out[place : place+actions] = the rows of a player's hands on a board as a table [slot, bucket] has them."""
+    first = ranges.first[player, board]
     for a in range(rows.actions):
-        row, out = traversal.views.other[street][rows.slot + a], scratch.other_reach[place + a]
+        row, here = table[rows.slot + a], out[place + a]
         for k in range(rows.count):
-            out[k] = row[field.ranges.bucket[first + k]]
+            here[k] = row[ranges.bucket[first + k]]
 
 
-@part_njit
-def _own_strategy(field, traversal, street, board, rows, scratch, place, reach):
-    """sigma[place : place+actions] = the traverser's strategy at a decision; it enters his average."""
-    views = traversal.views
-    if traversal.in_place:
+@inline_njit
+def _opponent_strategy(public, traversal, street, board, rows, scratch, place):
+    """opponent_reach[place : place+actions] = the opponent's strategy at a decision."""
+    table = traversal.opponent[street]
+    if traversal.mode == IN_PLACE:
+        current_strategy(traversal.step, Tables(table, table, table), rows, scratch.opponent_reach, place)
+    else:
+        _take_rows(public.ranges, 1 - traversal.player, board, table, rows, scratch.opponent_reach, place)
+
+
+@inline_njit
+def _own_strategy(public, traversal, street, board, rows, scratch, place, reach):
+    """sigma[place : place+actions] = the traverser's strategy at a decision; in training it enters his average."""
+    views, ranges = traversal.views, public.ranges
+    if traversal.mode == IN_PLACE:
         tables = Tables(views.regret[street], views.basis[street], views.strategy_sum[street])
         current_strategy(traversal.step, tables, rows, scratch.sigma, place)
         update_average(traversal.step, tables, rows, scratch.sigma, place, reach)
-        return
-    first, times = field.ranges.first[traversal.player, board], as_element(reach, field.copies.times[board])
-    for a in range(rows.actions):
-        row, sums = views.basis[street][rows.slot + a], views.strategy_sum[street][rows.slot + a]
-        out = scratch.sigma[place + a]
-        for k in range(rows.count):
-            bucket = field.ranges.bucket[first + k]
-            out[k] = row[bucket]
-            sums[bucket] += times * reach[k] * row[bucket]
+    elif traversal.mode == VALUE:
+        _take_rows(ranges, traversal.player, board, views.basis[street], rows, scratch.sigma, place)
+    else:
+        first, times = ranges.first[traversal.player, board], as_element(reach, public.copies.times[board])
+        for a in range(rows.actions):
+            row, sums = views.basis[street][rows.slot + a], views.strategy_sum[street][rows.slot + a]
+            out = scratch.sigma[place + a]
+            for k in range(rows.count):
+                bucket = ranges.bucket[first + k]
+                out[k] = row[bucket]
+                sums[bucket] += times * reach[k] * row[bucket]
 
 
-@part_njit
-def _regrets(field, traversal, street, board, rows, scratch, member, child):
+@inline_njit
+def _regrets(public, traversal, street, board, rows, scratch, member, child):
     """Update the traverser's regrets at a decision from the values of its actions and its own."""
     views = traversal.views
-    total = scratch.value[member]
-    if traversal.in_place:
+    values, total = scratch.value[FOLLOW], scratch.value[FOLLOW, member]
+    if traversal.mode == IN_PLACE:
         tables = Tables(views.regret[street], views.basis[street], views.strategy_sum[street])
-        update_regrets(traversal.step, tables, rows, scratch.value, child, total)
+        update_regrets(traversal.step, tables, rows, values, child, total)
         return
-    first = field.ranges.first[traversal.player, board]
-    weights, limit, times = field.reach[traversal.player], rounding(total), as_element(total, field.copies.times[board])
+    first = public.ranges.first[traversal.player, board]
+    weights, times = public.reach[traversal.player], as_element(total, public.copies.times[board])
+    limit = as_element(total, gain_share(total))
     for a in range(rows.actions):
-        row, value = views.regret[street][rows.slot + a], scratch.value[child + a]
+        row, value = views.regret[street][rows.slot + a], values[child + a]
         for k in range(rows.count):
-            weight = times * weights[field.ranges.hand[first + k]]
-            row[field.ranges.bucket[first + k]] += weight * gain(value[k], total[k], limit)
+            weight = times * weights[public.ranges.hand[first + k]]
+            row[public.ranges.bucket[first + k]] += weight * gain(value[k], total[k], limit)
 
 
-# --- one street subtree on one board ---
+# --- one street tree on one board ---
 
 
 @part_njit
-def _rows(field, player, subtree, member, board, in_place):
+def _rows(public, player, member, board, in_place):
     """The row block of a decision of `player` on a board."""
-    subtrees, first = field.subtrees, field.ranges.first[player, board]
-    slot = subtrees.slot_first[subtree, player] + subtrees.slot[member]
+    first = public.ranges.first[player, board]
     column = np.int64(0)
-    count = field.ranges.first[player, board + 1] - first
+    count = public.ranges.first[player, board + 1] - first
     if in_place and count > 0:
-        column = np.int64(field.ranges.bucket[first])
-    return Rows(slot, np.int64(subtrees.actions[member]), column, count)
+        column = np.int64(public.ranges.bucket[first])
+    return Rows(np.int64(public.trees.slot[member]), np.int64(public.trees.actions[member]), column, count)
 
 
 @part_njit
-def descend(field, traversal, street, subtree, board, scratch):
-    """Carry both ranges, in hand_reach[:, street], down a street subtree on a board, updating averages on the way."""
-    subtrees, ranges, player = field.subtrees, field.ranges, traversal.player
-    base, top = subtrees.member_first[subtree], scratch.member_first[street]
+def descend(public, traversal, street, tree, board, scratch):
+    """Carry both ranges, in hand_reach[:, street], down a street tree on a board, updating averages on the way."""
+    trees, ranges, player, mode = public.trees, public.ranges, traversal.player, traversal.mode
+    base, top = trees.first[tree], scratch.member_first[street]
     for side in range(2):
         who = player if side == 0 else 1 - player
-        out = scratch.own_reach[top] if side == 0 else scratch.other_reach[top]
+        out = scratch.own_reach[top] if side == 0 else scratch.opponent_reach[top]
         first = ranges.first[who, board]
         count = ranges.first[who, board + 1] - first
         for k in range(count):
             out[k] = scratch.hand_reach[side, street, ranges.hand[first + k]]
         out[count] = as_element(out, 0.0)
-    scratch.own_range[top], scratch.other_range[top] = top, top
-    own_ranges, other_ranges = top + 1, top + 1
-    for m in range(subtrees.member_first[subtree + 1] - base):
-        if subtrees.kind[base + m] != DECISION:
+    scratch.own_range[top], scratch.opponent_range[top] = top, top
+    own_ranges, opponent_ranges = top + 1, top + 1
+    for m in range(trees.first[tree + 1] - base):
+        if trees.kind[base + m] != AT_DECISION:
             continue
-        child, own, other = top + subtrees.child[base + m], scratch.own_range[top + m], scratch.other_range[top + m]
-        if subtrees.player[base + m] == player:
-            rows = _rows(field, player, subtree, base + m, board, traversal.in_place)
-            place = scratch.cell_first[street] + subtrees.slot[base + m]
+        child, own, opponent = top + trees.child[base + m], scratch.own_range[top + m], scratch.opponent_range[top + m]
+        rows = _rows(public, np.int64(trees.player[base + m]), base + m, board, mode == IN_PLACE)
+        if trees.player[base + m] == player:
+            place = scratch.cell_first[street] + trees.cell[base + m]
             reach = scratch.own_reach[own]
-            _own_strategy(field, traversal, street, board, rows, scratch, place, reach)
+            _own_strategy(public, traversal, street, board, rows, scratch, place, reach)
             for a in range(rows.actions):
-                scratch.own_range[child + a], scratch.other_range[child + a] = own, other
-                if subtrees.kind[base + subtrees.child[base + m] + a] in (TERMINAL, RUN_OUT):
-                    continue
+                scratch.own_range[child + a], scratch.opponent_range[child + a] = own, opponent
+                kind = trees.kind[base + trees.child[base + m] + a]
+                if mode == VALUE or kind in (AT_FOLD, AT_SHOWDOWN):
+                    continue  # where his own range is not asked for
                 scratch.own_range[child + a] = own_ranges
                 out, sigma = scratch.own_reach[own_ranges], scratch.sigma[place + a]
                 for k in range(rows.count):
                     out[k] = reach[k] * sigma[k]
                 own_ranges += 1
         else:
-            rows = _rows(field, 1 - player, subtree, base + m, board, traversal.in_place)
-            _other_strategy(field, traversal, street, board, rows, scratch, other_ranges)
-            reach = scratch.other_reach[other]
+            _opponent_strategy(public, traversal, street, board, rows, scratch, opponent_ranges)
+            reach = scratch.opponent_reach[opponent]
             for a in range(rows.actions):
-                scratch.own_range[child + a], scratch.other_range[child + a] = own, other_ranges
-                out = scratch.other_reach[other_ranges]
+                scratch.own_range[child + a], scratch.opponent_range[child + a] = own, opponent_ranges
+                out = scratch.opponent_reach[opponent_ranges]
                 for k in range(rows.count):
                     out[k] *= reach[k]
                 out[rows.count] = as_element(out, 0.0)
-                other_ranges += 1
+                opponent_ranges += 1
 
 
 @part_njit
-def _decision(field, traversal, street, subtree, board, member, scratch):
-    """Values of a decision from those of its actions; at the traverser's own, his regrets are updated."""
-    subtrees, top = field.subtrees, scratch.member_first[street]
-    base = subtrees.member_first[subtree]
-    child, actions = top + subtrees.child[base + member], subtrees.actions[base + member]
-    value, first = scratch.value[top + member], scratch.value[child]
-    count = field.ranges.first[traversal.player, board + 1] - field.ranges.first[traversal.player, board]
-    if subtrees.player[base + member] != traversal.player:
-        for k in range(count):
-            value[k] = first[k]
-        for a in range(1, actions):
-            below = scratch.value[child + a]
-            for k in range(count):
-                value[k] += below[k]
-        return
-    place = scratch.cell_first[street] + subtrees.slot[base + member]
-    sigma = scratch.sigma[place]
+def _add_up(values, child, actions, count, value):
+    """Value of a decision that adds up over its actions: the opponent's, whose strategy is in the ranges below."""
+    below = values[child]
     for k in range(count):
-        value[k] = sigma[k] * first[k]
+        value[k] = below[k]
     for a in range(1, actions):
-        below, sigma = scratch.value[child + a], scratch.sigma[place + a]
+        below = values[child + a]
         for k in range(count):
-            value[k] += sigma[k] * below[k]
-    rows = _rows(field, traversal.player, subtree, base + member, board, traversal.in_place)
-    _regrets(field, traversal, street, board, rows, scratch, top + member, child)
+            value[k] += below[k]
 
 
 @part_njit
-def terminals(field, traversal, street, subtree, board, scratch):
-    """Values of a street subtree's terminals on a board; the sums of a range serve all that meet it in a row."""
-    subtrees, ranges, player, top = field.subtrees, field.ranges, traversal.player, scratch.member_first[street]
-    base, summed, run = subtrees.member_first[subtree], -1, -1
+def _take_mean(values, child, actions, count, sigma, place, value):
+    """Value of a decision for each hand as it plays, by its strategy sigma[place : place+actions]."""
+    below, share = values[child], sigma[place]
+    for k in range(count):
+        value[k] = share[k] * below[k]
+    for a in range(1, actions):
+        below, share = values[child + a], sigma[place + a]
+        for k in range(count):
+            value[k] += share[k] * below[k]
+
+
+@part_njit
+def _take_best(values, child, actions, count, value):
+    """Value of the best action for each hand."""
+    below = values[child]
+    for k in range(count):
+        value[k] = below[k]
+    for a in range(1, actions):
+        below = values[child + a]
+        for k in range(count):
+            value[k] = max(value[k], below[k])
+
+
+@inline_njit
+def _decision(public, traversal, street, tree, board, member, scratch):
+    """Values of a decision from those of its actions; in training the traverser's regrets are updated at his own."""
+    trees, top, player = public.trees, scratch.member_first[street], traversal.player
+    base = trees.first[tree]
+    child, actions = top + trees.child[base + member], trees.actions[base + member]
+    count = public.ranges.first[player, board + 1] - public.ranges.first[player, board]
+    own, place = trees.player[base + member] == player, scratch.cell_first[street] + trees.cell[base + member]
+    for kind in range(scratch.value.shape[0]):
+        values, value = scratch.value[kind], scratch.value[kind, top + member]
+        if not own:
+            _add_up(values, child, actions, count, value)
+        elif kind == RESPOND:
+            _take_best(values, child, actions, count, value)
+        else:
+            _take_mean(values, child, actions, count, scratch.sigma, place, value)
+    if own and traversal.mode != VALUE:
+        rows = _rows(public, player, base + member, board, traversal.mode == IN_PLACE)
+        _regrets(public, traversal, street, board, rows, scratch, top + member, child)
+
+
+@part_njit
+def terminals(public, traversal, street, tree, board, scratch):
+    """Values of a street tree's folds and, on the last street, showdowns; a range is summed once for all in a row."""
+    trees, ranges, player, top = public.trees, public.ranges, traversal.player, scratch.member_first[street]
+    base, summed, run, last = trees.first[tree], -1, -1, street + 1 == public.weight.shape[0]
     count, total = ranges.first[player, board + 1] - ranges.first[player, board], as_element(scratch.value, 0.0)
-    for m in range(subtrees.member_first[subtree + 1] - base - 1, -1, -1):
-        if subtrees.kind[base + m] != TERMINAL:
+    for m in range(trees.first[tree + 1] - base - 1, -1, -1):
+        kind = trees.kind[base + m]
+        if kind != AT_FOLD and not (last and kind == AT_SHOWDOWN):
             continue
-        here, out = scratch.other_range[top + m], scratch.value[top + m]
-        reach = scratch.other_reach[here]
+        here, out = scratch.opponent_range[top + m], scratch.value[FOLLOW, top + m]
+        reach, chips = scratch.opponent_reach[here], trees.chips[base + m]
         if here != summed:
             summed, total = here, sum_range(ranges, 1 - player, board, reach, scratch.sums)
-        chips = subtrees.showdown[base + m]
         if total == 0.0:
             clear(out, count)
-        elif chips == 0.0:
-            fixed = subtrees.fixed[base + m]
-            chips = -fixed if player == 1 else fixed
+        elif kind == AT_FOLD:
+            chips = -chips if player == 1 else chips
             range_fold_values(ranges, player, board, reach, total, scratch.sums, chips, out)
         else:
             if here != run:
                 run = here
                 run_totals(ranges, 1 - player, board, total, scratch.sums)
             range_showdown_values(ranges, player, board, total, scratch.sums, chips, out)
+        for more in range(1, scratch.value.shape[0]):
+            copy(out, scratch.value[more, top + m])
 
 
 @part_njit
-def ascend(field, traversal, street, subtree, board, scratch):
-    """Bring values up a street subtree, those of all ways out given, and add them to hand_value[street]."""
-    subtrees, top = field.subtrees, scratch.member_first[street]
-    base = subtrees.member_first[subtree]
-    for m in range(subtrees.member_first[subtree + 1] - base - 1, -1, -1):
-        if subtrees.kind[base + m] == DECISION:
-            _decision(field, traversal, street, subtree, board, m, scratch)
-    weight = as_element(scratch.value, field.weight[street])
-    value, out = scratch.value[top], scratch.hand_value[street]
-    add_copies(field.copies, field.ranges, traversal.player, street, board, weight, value, out)
+def ascend(public, traversal, street, tree, board, scratch):
+    """Bring values up a street tree, those of all ways out given, and add them to hand_value[street]."""
+    trees, top = public.trees, scratch.member_first[street]
+    base = trees.first[tree]
+    for m in range(trees.first[tree + 1] - base - 1, -1, -1):
+        if trees.kind[base + m] == AT_DECISION:
+            _decision(public, traversal, street, tree, board, m, scratch)
+    weight = as_element(scratch.value, public.weight[street])
+    for kind in range(scratch.value.shape[0]):
+        value, out = scratch.value[kind, top], scratch.hand_value[street, kind]
+        add_copies(public.copies, public.ranges, traversal.player, street, board, weight, value, out)

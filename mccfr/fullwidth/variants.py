@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import exp, inf, isfinite, isnan, log
 
-from mccfr.fullwidth.minimisers import NORMAL_HEDGE, REGRET_MATCHING, Step
+from mccfr.vector.minimisers import NORMAL_HEDGE, REGRET_MATCHING, Step
 
 MINIMISERS = ("regret-matching", "regret-matching-plus", "normal-hedge", "predictive")
 UPDATES = ("alternating", "simultaneous")

@@ -17,35 +17,27 @@ counted (`mccfr.vector.suit_symmetry`).
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise, product
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from abstraction.jit import nogil_allocating_njit, nogil_njit
 from abstraction.parallel import kernel_array, run_ranges
-from mccfr.fullwidth.minimisers import Rows, Step, Tables, current_strategy, update_average, update_regrets
+from mccfr.cards.listed import ListedCards, live_hands
 from mccfr.fullwidth.public_walk import Scope, traverse
-from mccfr.fullwidth.street_walk import Field, Scratch, Views
+from mccfr.fullwidth.street_walk import COLLECT, IN_PLACE, Scratch, Views, new_scratch, street_tables
 from mccfr.fullwidth.variants import Variant
 from mccfr.games.game import Game
 from mccfr.strategy import Strategy, average_strategy, row_starts
 from mccfr.tables import table_name
-from mccfr.tree import DECISION, TERMINAL
-from mccfr.vector.best_response import prepare
-from mccfr.vector.public_tree import EXIT, RUN_OUT, PublicTree
-from mccfr.vector.range_sums import Ranges, make_ranges, new_sums
-from mccfr.vector.suit_symmetry import board_copies
+from mccfr.vector.minimisers import Rows, Step, Tables, current_strategy, update_average, update_regrets
+from mccfr.vector.public_tree import PublicTree, public_tree
+from mccfr.vector.street_trees import AT_SHOWDOWN
 from storage.schema import ArraySpec
 
 DTYPES = ("float32", "float64")
 Array = npt.NDArray[np.floating]
-
-_NOISE = {"float32": 1e-6, "float64": 1e-13}
-"""Part of a range's total below which what card removal leaves is taken for rounding (`range_sums`)."""
-_BOARD_CHUNKS = 4  # parts of an exit's boards that threads may share; fixed, so that sums have one order
-_VECTOR = 16  # float32 cells of a vector register
-_MOST_STREETS = 4  # tables are handed to kernels street by street: one compilation for up to so many
 
 
 def table_specs(game: Game, variant: Variant, dtype: str = "float32") -> tuple[ArraySpec, ...]:
@@ -88,15 +80,14 @@ class Memory:
 
 def memory(game: Game, variant: Variant, dtype: str = "float32", workers: int = 1) -> Memory:
     """What `VectorCfr` will take, without allocating its tables; raises `ValueError` as it does."""
-    specs = table_specs(game, variant, dtype)
-    prepared = _Prepared(game, dtype)
+    public, specs = public_tree(game), table_specs(game, variant, dtype)
     regrets = sum(spec.nbytes for spec in specs if spec.name.startswith("regret/"))
-    scratch = _nbytes(prepared.new_scratch(range(1)))
-    scratch += workers * _nbytes(prepared.new_scratch(range(1, prepared.public.streets)))
+    scratch = _nbytes(new_scratch(public, range(1), dtype))
+    scratch += workers * _nbytes(new_scratch(public, range(1, public.streets), dtype))
     return Memory(
         sum(spec.nbytes for spec in specs),
-        0 if variant.alternating and prepared.row_each else 3 * regrets,
-        _nbytes(prepared.field) + scratch,
+        0 if variant.alternating and _row_each(game.cards.listed()) else 3 * regrets,
+        _nbytes(public) + scratch,
     )
 
 
@@ -107,99 +98,34 @@ def _nbytes(arrays: object) -> int:
     return sum(map(_nbytes, arrays)) if isinstance(arrays, tuple) else 0
 
 
-class _Prepared:
-    """What is fixed for a game: the field that kernels take, rows, and sizes."""
-
-    def __init__(self, game: Game, dtype: str) -> None:
-        self.public = public = prepare(game)
-        cards = game.cards.listed()
-        self.dtype, copies = dtype, board_copies(cards)
-        ranges = make_ranges(public.arrays.hands, _NOISE[dtype])
-        # A power of two keeps weights exact, and float32 far from its limits.
-        scale = 2.0 ** -np.floor(np.log2(public.reach.max(axis=1, keepdims=True)))
-        self.field = Field(
-            public.arrays.subtrees,
-            ranges,
-            (public.reach * scale).astype(dtype),
-            public.weight,
-            public.child_boards,
-            public.last_boards,
-            public.root_boards,
-            _tasks(public),
-            copies,
-        )
-        self.boards = np.array([len(boards) for boards in cards.board_cards])
-        self.starts = [row_starts(game, block) for block in range(2 * public.streets)]
-        self.row_each = _row_each(ranges, self.boards)
-
-    def nodes(self) -> int:
-        """Nodes touched by one traversal."""
-        subtrees = self.public.arrays.subtrees
-        counts = {DECISION: 1, TERMINAL: 1, EXIT: 1, RUN_OUT: 2}
-        of_member = np.array([counts[int(kind)] for kind in subtrees.kind])
-        of_subtree = np.add.reduceat(of_member, subtrees.member_first[:-1])
-        street_of = np.repeat(np.arange(self.public.streets), self.boards)
-        walked = np.bincount(street_of, self.field.copies.times > 0, self.public.streets)
-        return int((of_subtree * walked[subtrees.street]).sum())
-
-    def scratch_shape(self, streets: range) -> tuple[list[int], list[int], int]:
-        """Members and cells of the largest subtree of each of the streets, 0 of others; cells of a vector."""
-        subtrees, members, cells = self.public.arrays.subtrees, [], []
-        for street in range(self.public.streets):
-            here = (subtrees.street == street) & (street in streets)
-            members.append(int(np.diff(subtrees.member_first)[here].max(initial=0)))
-            cells.append(int(subtrees.slot_count[here].max(initial=0)))
-        longest = int(np.diff(self.field.ranges.first, axis=1).max())
-        return members, cells, -(-(longest + 1) // _VECTOR) * _VECTOR
-
-    def new_scratch(self, streets: range) -> Scratch:
-        """Scratch for some of the streets."""
-        members, cells, width = self.scratch_shape(streets)
-        hands, rows = self.field.reach.shape[1], max(1, sum(members))
-        return Scratch(
-            (np.cumsum(members) - members).astype(np.int64),
-            (np.cumsum(cells) - cells).astype(np.int64),
-            np.zeros(rows, np.int32),
-            np.zeros(rows, np.int32),
-            np.zeros((rows, width), self.dtype),
-            np.zeros((rows, width), self.dtype),
-            np.zeros((rows, width), self.dtype),
-            np.zeros((max(1, sum(cells)), width), self.dtype),
-            np.zeros((2, self.public.streets, hands), self.dtype),
-            np.zeros((self.public.streets, hands), self.dtype),
-            np.zeros((len(self.field.tasks), hands), self.dtype),
-            np.zeros((self.public.streets, 4), np.int64),
-            new_sums(self.field.ranges, self.dtype),
-        )
+def _in_dtype(public: PublicTree, dtype: str) -> PublicTree:
+    """The tree with deal weights of a dtype.  A power of two keeps them exact, and float32 far from its limits."""
+    scale = 2.0 ** -np.floor(np.log2(public.reach.max(axis=1, keepdims=True)))
+    return public._replace(reach=(public.reach * scale).astype(dtype))
 
 
-def _tasks(public: PublicTree) -> npt.NDArray[np.int64]:
-    """[K, 3] work below the first street: member, first and end of its boards; see `Field`."""
-    subtrees, board = public.arrays.subtrees, int(public.root_boards[0])
-    below, last = (int(np.diff(boards[board])[0]) for boards in (public.child_boards, public.last_boards))
-    tasks = []
-    for m in range(int(subtrees.member_first[1])):
-        if subtrees.kind[m] == EXIT:
-            cuts = np.linspace(0, below, min(_BOARD_CHUNKS, below) + 1).astype(int).tolist()
-            tasks += [(m, first, stop) for first, stop in pairwise(cuts)]
-        elif subtrees.kind[m] == RUN_OUT:
-            tasks.append((m, 0, last))
-    return np.array(tasks, np.int64).reshape(-1, 3)
+def _nodes(public: PublicTree, cards: ListedCards) -> int:
+    """Nodes touched by one traversal; see the module."""
+    trees = public.trees
+    run_out = (trees.kind == AT_SHOWDOWN) & (np.repeat(trees.street, np.diff(trees.first)) + 1 < public.streets)
+    of_tree = np.add.reduceat(1 + run_out, trees.first[:-1])
+    street_of = np.repeat(np.arange(public.streets), [len(boards) for boards in cards.board_cards])
+    walked = np.bincount(street_of, public.copies.times > 0, public.streets)
+    return int((of_tree * walked[trees.street]).sum())
 
 
-def _row_each(ranges: Ranges, boards: npt.NDArray[np.int64]) -> bool:
+def _row_each(cards: ListedCards) -> bool:
     """Whether every hand on every board has a row of its own, those of a board in columns side by side."""
-    stops = np.cumsum(boards)
-    for first, player in product((stops - boards).tolist(), range(2)):
-        spans = []
-        for board in range(first, int(stops[stops > first][0])):
-            numbers = ranges.bucket[ranges.first[player, board] : ranges.first[player, board + 1]]
-            if np.any(np.diff(numbers) != 1):
+    for live, bucket in zip(live_hands(cards), cards.bucket, strict=True):
+        for player in range(2):
+            spans = []
+            for here, numbers in zip(live[player], bucket[player], strict=True):
+                mine = np.sort(numbers[here])
+                if np.any(np.diff(mine) != 1):
+                    return False
+                spans += [(int(mine[0]), int(mine[-1]))] if len(mine) else []
+            if any(after[0] <= before[1] for before, after in pairwise(sorted(spans))):
                 return False
-            if len(numbers):
-                spans.append((int(numbers[0]), int(numbers[-1])))
-        if any(after[0] <= before[1] for before, after in pairwise(sorted(spans))):
-            return False
     return True
 
 
@@ -245,23 +171,24 @@ class VectorCfr:
         `workers` threads share the chance node that ends the first street; results do not depend on their number.
         Raises `ValueError` for a game without cards, another dtype, less than one worker, or tables that do not fit.
         """
+        self.public = public = public_tree(game)
         specs = table_specs(game, variant, dtype)
         if workers < 1:
             raise ValueError(f"workers = {workers}: at least one thread is needed")
         self.game, self.variant, self.workers, self.iteration = game, variant, workers, iteration
-        self._prepared = prepared = _Prepared(game, dtype)
-        self.public = prepared.public
+        cards = game.cards.listed()
+        self._dtype, self._field = dtype, _in_dtype(public, dtype)
         if tables is None:
             tables = {spec.name: np.zeros(spec.shape, dtype) for spec in specs}
         if missing := [spec.name for spec in specs if spec.name not in tables]:
             raise ValueError(f"table {missing[0]} is missing: the variant needs {', '.join(variant.table_kinds)}")
         self.tables = {spec.name: kernel_array(tables[spec.name], spec.shape, dtype, spec.name) for spec in specs}
-        self.in_place = variant.alternating and prepared.row_each
-        self._nodes = prepared.nodes()
-        streets = prepared.public.streets
-        self._root = prepared.new_scratch(range(1))
-        self._scratch = deque(prepared.new_scratch(range(1, streets)) for _ in range(workers))
-        self._order = _by_cost(prepared)
+        self.in_place = variant.alternating and _row_each(cards)
+        self._nodes = _nodes(public, cards)
+        self._starts = [row_starts(game, block) for block in range(2 * public.streets)]
+        self._root = new_scratch(public, range(1), dtype)
+        self._scratch = deque(new_scratch(public, range(1, public.streets), dtype) for _ in range(workers))
+        self._order = _by_cost(public)
         if not self.in_place:
             self._frozen = [np.zeros_like(table) for table in self._by_block("regret")]
             self._increments = [(np.zeros_like(table), np.zeros_like(table)) for table in self._frozen]
@@ -271,27 +198,21 @@ class VectorCfr:
 
     def _by_block(self, kind: str) -> list[Array]:
         """Tables of a kind by block; a table of one row where a player never acts on a street."""
-        empty = np.zeros((1, 1), self._prepared.dtype)
-        return [self.tables.get(table_name(kind, block), empty) for block in range(2 * self._prepared.public.streets)]
+        empty = np.zeros((1, 1), self._dtype)
+        return [self.tables.get(table_name(kind, block), empty) for block in range(2 * self.public.streets)]
 
     def _basis(self) -> list[Array]:
         """What strategies are made from, by block."""
         return self._by_block("predicted_regret" if self.variant.optimistic else "regret")
 
     def _player_views(self, player: int) -> Views:
-        """The tables of a player's traversal."""
-
-        def by_street(tables: list[Array], who: int) -> tuple[Array, ...]:
-            chosen = tables[who::2]
-            return (*chosen, *[np.zeros((1, 1), self._prepared.dtype)] * (_MOST_STREETS - len(chosen)))
-
+        """A player's tables as walks take them."""
         if self.in_place:
             regret, basis, sums = self._by_block("regret"), self._basis(), self._by_block("strategy_sum")
         else:
             regret, basis, sums = [i[0] for i in self._increments], self._frozen, [i[1] for i in self._increments]
-        return Views(
-            by_street(regret, player), by_street(basis, player), by_street(sums, player), by_street(basis, 1 - player)
-        )
+        mine = [street_tables(tables, player) for tables in (regret, basis, sums)]
+        return Views(mine[0], mine[1], mine[2])
 
     @property
     def nodes_touched(self) -> int:
@@ -305,7 +226,7 @@ class VectorCfr:
     def current_strategy(self) -> Strategy:
         """The strategy of the next iteration; every row with weight 1."""
         probability, weight = [], []
-        for block, starts in enumerate(self._prepared.starts):
+        for block, starts in enumerate(self._starts):
             tables = self._block_tables(block)
             sigma = np.zeros_like(tables.regret)
             _freeze(self.variant.step(self.iteration + 1), tables, starts, sigma)
@@ -319,8 +240,8 @@ class VectorCfr:
     def iterate(self, count: int = 1) -> None:
         """Run iterations; the tables are changed in place."""
         steps = [self.variant.step(self.iteration + 1 + i) for i in range(count)]
-        if self.in_place and (self.workers == 1 or not len(self._prepared.field.tasks)):
-            self._call(steps, range(2), range(len(self._prepared.field.tasks) + 2), self._scratch[0])
+        if self.in_place and (self.workers == 1 or not len(self._field.tasks)):
+            self._call(steps, range(2), range(len(self._field.tasks) + 2), self._scratch[0])
             self.iteration += count
             return
         for step in steps:
@@ -342,7 +263,7 @@ class VectorCfr:
 
     def _traverse(self, step: Step, player: range) -> None:
         """One player's traversal."""
-        field, parts = self._prepared.field, len(self._prepared.field.tasks) + 2
+        field, parts = self._field, len(self._field.tasks) + 2
         if self.workers == 1 or parts == 2:
             self._call([step], player, range(parts), self._scratch[0])
             return
@@ -363,18 +284,17 @@ class VectorCfr:
         self, steps: Sequence[Step], players: range, parts: range, scratch: Scratch, boards: range | None = None
     ) -> None:
         """Call the kernel for some players, boards (None: all of the first street) and parts of a traversal."""
-        field = self._prepared.field
-        boards = range(*field.root_boards.tolist()) if boards is None else boards
+        boards = range(*self._field.root_boards.tolist()) if boards is None else boards
         scope = Scope(players[0], players[-1], boards.start, boards.stop, parts.start, parts.stop)
         rows = np.array(steps, np.float64).reshape(-1, len(Step._fields))
-        traverse(field, self._views, int(self.in_place), rows, scope, self._root, scratch)
+        traverse(self._field, self._views, IN_PLACE if self.in_place else COLLECT, rows, scope, self._root, scratch)
 
     def _block_tables(self, block: int) -> Tables:
         return Tables(self._by_block("regret")[block], self._basis()[block], self._by_block("strategy_sum")[block])
 
     def _freeze(self, step: Step, players: range) -> None:
         """Fill the tables of current strategies of some players."""
-        for block, starts in enumerate(self._prepared.starts):
+        for block, starts in enumerate(self._starts):
             if block % 2 in players:
                 _freeze(step, self._block_tables(block), starts, self._frozen[block])
 
@@ -382,16 +302,15 @@ class VectorCfr:
         """Update a player's tables by his increments, and clear those."""
         for block in range(player, len(self._frozen), 2):
             increments = self._increments[block]
-            ones = np.ones(increments[0].shape[1], self._prepared.dtype)
-            _absorb(step, self._block_tables(block), self._prepared.starts[block], increments, ones)
+            ones = np.ones(increments[0].shape[1], self._dtype)
+            _absorb(step, self._block_tables(block), self._starts[block], increments, ones)
             for table in increments:
                 table.fill(0)
 
 
-def _by_cost(prepared: _Prepared) -> npt.NDArray[np.int64]:
+def _by_cost(public: PublicTree) -> npt.NDArray[np.int64]:
     """[K] tasks, those with most boards times members first: the order in which threads take them."""
-    subtrees, tasks = prepared.public.arrays.subtrees, prepared.field.tasks
-    members = np.diff(subtrees.member_first)
-    below = subtrees.below[tasks[:, 0]]
-    cost = (tasks[:, 2] - tasks[:, 1]) * np.where(below >= 0, members[below], 1)
+    trees, tasks = public.trees, public.tasks
+    below = trees.below[tasks[:, 0]]
+    cost = (tasks[:, 2] - tasks[:, 1]) * np.where(below >= 0, np.diff(trees.first)[below], 1)
     return np.argsort(-cost, kind="stable")

@@ -11,35 +11,24 @@ from abstraction.jit import njit, part_njit
 from mccfr.regret import as_element
 from mccfr.rng import random_at
 from mccfr.rounding import lane_bits, rounded
+from mccfr.vector.minimisers import Rows, regret_matching
 
 
 @part_njit
-def current_strategy(table, slot, actions, board, street, player, sigma, total):
-    """Regret matching of all rows of a node on the board: sigma [actions, rows], in place; `total` is scratch.
+def current_strategy(table, slot, actions, board, street, player, sigma, gathered):
+    """Regret matching of all rows of a node on the board: sigma [actions, rows], in place.
 
-    `table` [slots, buckets] holds regrets; no positive regret: uniform.
+    `table` [slots, buckets] holds regrets; `gathered` [actions, rows] is scratch.
     """
-    rows, bucket = board.rows[street, player], board.bucket[street, player]
-    zero, even = as_element(sigma, 0.0), as_element(sigma, 1.0 / actions)
-    total[:rows] = zero
+    rows, bucket, none = board.rows[street, player], board.bucket[street, player], np.int64(0)
+    if board.direct[street, player] == 2:
+        regret_matching(table, Rows(np.int64(slot), np.int64(actions), np.int64(bucket[0]), rows), sigma, none)
+        return
     for a in range(actions):
-        out = sigma[a]
-        if board.direct[street, player] == 2:
-            here = table[slot + a, bucket[0] : bucket[0] + rows]
-            for k in range(rows):
-                positive = max(here[k], zero)
-                out[k] = positive
-                total[k] += positive
-        else:
-            cells = table[slot + a]
-            for k in range(rows):
-                positive = max(cells[bucket[k]], zero)
-                out[k] = positive
-                total[k] += positive
-    for a in range(actions):
-        out = sigma[a]
+        cells, here = table[slot + a], gathered[a]
         for k in range(rows):
-            out[k] = out[k] / total[k] if total[k] > zero else even
+            here[k] = cells[bucket[k]]
+    regret_matching(gathered, Rows(none, np.int64(actions), none, rows), sigma, none)
 
 
 @part_njit

@@ -18,11 +18,11 @@ import numpy.typing as npt
 
 from mccfr.discount import Discount, Schedule
 from mccfr.games.game import Game
+from mccfr.noise import CARD_REMOVAL
 from mccfr.rng import ACTIONS, ROUNDING, next_word, second_word, seed_stream
 from mccfr.strategy import Strategy, average_strategy
 from mccfr.tables import SLOT_FIRST, bucket_first, table_name
 from mccfr.vector.board_rows import discount_regret_table, discount_sum_table
-from mccfr.vector.range_lanes import NOISE
 from mccfr.vector.sampled_board import BoardSource, SampledBoard
 from mccfr.vector.sampled_traversal import Task, VectorTables, new_scratch, sampled_traversal
 from mccfr.vector.street_trees import street_trees
@@ -157,7 +157,7 @@ class PublicChanceSampling:
         floored, skip_below, nodes = int(self.options.floored), float(self.options.skip_below), 0
         word = np.uint64(second_word(self._rng))
         for traverser in range(2):
-            task = Task(traverser, regret_weight, sum_weight, floored, skip_below, NOISE[self._dtype], word)
+            task = Task(traverser, regret_weight, sum_weight, floored, skip_below, word)
             nodes += sampled_traversal(self._trees, self._kernel_tables, board, task, self._scratch, self._rng)
         return nodes
 
@@ -198,7 +198,7 @@ def _kernel_tables(
         next((table.dtype for name, table in tables.items() if name.startswith(f"{kind}/")), None)
         for kind in ("regret", "strategy_sum")
     )
-    if regret_dtype not in NOISE or sum_dtype not in NOISE:
+    if regret_dtype not in CARD_REMOVAL or sum_dtype not in CARD_REMOVAL:
         raise ValueError(f"tables of {regret_dtype} and {sum_dtype}: float32 or float64 regrets and sums are needed")
     by_kind: dict[str, list[npt.NDArray[np.generic]]] = {}
     for kind, dtype in (("regret", regret_dtype), ("strategy_sum", sum_dtype)):

@@ -17,8 +17,6 @@ from abstraction.jit import allocating_njit, intrinsic, part_njit, types
 from mccfr.regret import as_element
 
 LANES = 16
-NOISE = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-13}
-"""Differences below so much of a range's total are rounding, and regrets would take them for a preference."""
 _LINE_BYTES = 64
 
 

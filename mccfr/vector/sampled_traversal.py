@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.jit import inline_njit, njit, part_njit
+from mccfr.noise import card_removal_share
 from mccfr.regret import as_element
 from mccfr.rng import random_at, uniform
 from mccfr.vector.board_rows import (
@@ -52,7 +53,6 @@ class Task(NamedTuple):
     sum_weight     factor of new strategy sums
     floored        1: regrets below 0 are set to 0
     skip_below     lines that the opponent reaches with less than this share of his range are skipped at random
-    noise          values below this share of a range's total are rounding
     word           random bits of the iteration, by which float32 strategy sums are rounded
     """
 
@@ -61,7 +61,6 @@ class Task(NamedTuple):
     sum_weight: float
     floored: int
     skip_below: float
-    noise: float
     word: np.uint64
 
 
@@ -78,7 +77,7 @@ class Scratch(NamedTuple):
     reach         [N+1, n] F    the opponent's ranges: that behind his action at its member's row, the first one last
     value         [N, n] F      counterfactual values of the traverser's hands, in chips times reach
     sigma         [A, n] F      a node's current strategy, by row
-    gain          [A, n] F      what each action gains, by row
+    gain          [A, n] F      what each action gains, by row; before that, gathered regrets
     total         [n] F         sums by row
     source        [N] int64     jobs at terminals: the row of the range they take
     ending        [2, N] int64  the row whose value a fold gives (0) or a showdown (1), NOWHERE: none
@@ -143,7 +142,7 @@ def _opponent_node(trees, tables, board, task, member, scratch, here, child, rng
     actions, slot, block = trees.actions[member], trees.slot[member], trees.block[member]
     street, player = block // 2, block % 2
     sigma, total, reach = scratch.sigma, scratch.total, scratch.reach
-    current_strategy(tables.regret[block], slot, actions, board, street, player, sigma, total)
+    current_strategy(tables.regret[block], slot, actions, board, street, player, sigma, scratch.gain)
     incoming = reach[here]
     if board.direct[street, player]:
         total = incoming
@@ -227,7 +226,7 @@ def _terminals(board, task, scratch, jobs):
         load_lanes(board, 1 - player, scratch.reach, scratch.source[start:stop], scratch.lane_reach)
         fill_lanes(board, player, showdown, scratch.lane_reach, lanes)
         for lane in range(LANES):
-            limit[lane] = task.noise * lanes.total[board.cards[0] + 1, lane]
+            limit[lane] = card_removal_share(limit) * lanes.total[board.cards[0] + 1, lane]
         for kind in range(1 + showdown):
             found = 0
             for job in range(start, stop):
@@ -246,7 +245,7 @@ def _own_node(trees, tables, board, task, member, scratch, m, child):
     street, player = block // 2, block % 2
     sigma, total, value, gain = scratch.sigma, scratch.total, scratch.value, scratch.gain
     table, count, rows = tables.regret[block], board.count[player], board.rows[street, player]
-    current_strategy(table, slot, actions, board, street, player, sigma, total)
+    current_strategy(table, slot, actions, board, street, player, sigma, gain)
     here, weight, zero = value[m], board.weight[player], as_element(value, 0.0)
     here[:count] = zero
     if board.direct[street, player]:

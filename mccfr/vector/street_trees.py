@@ -1,8 +1,9 @@
-"""The betting of each street as a tree of its own, for walks on one full board.
+"""The one cut of a betting tree by streets: the betting of each street as trees of its own, for walks of whole ranges.
 
-A *street tree* is the betting of one street from one way into it.  Its members are decisions, folds, showdowns (a
-run-out is one: the whole board is known) and exits, the ways into the next street.  Parents come before children and
-siblings together, so a street tree is walked down by counting up, and its values come up by counting down.
+A *street tree* is the betting of one street from one way into it.  Its members are decisions, folds, showdowns and
+exits, the ways into the next street.  A showdown before the last street is a run-out: the rest of the board is dealt
+first, and where one full board is known it is a showdown like others.  Parents come before children and siblings
+together, so a street tree is walked down by counting up, and its values come up by counting down.
 """
 
 from typing import NamedTuple
@@ -19,29 +20,35 @@ class StreetTrees(NamedTuple):
     """Street trees as kernels take them.  U trees, tree 0 begins the game; M members in all; S streets.
 
     first     [U+1] int64   members of tree u are first[u] .. first[u+1]-1, its root first
+    street    [U] int64
     kind      [M] int8      AT_DECISION, AT_FOLD, AT_SHOWDOWN or AT_EXIT
     player    [M] int8      who acts at a decision
     block     [M] int8      2·street + player at a decision
     actions   [M] int32     number of actions of a decision
     child     [M] int32     its first child, counted from the root of the street tree; siblings follow
     slot      [M] int32     first cell of its row
+    cell      [M] int32     the same, counted among the cells of its player in the street tree
     chips     [M] float64   what player 0 gets at a fold; what is at stake at a showdown
     below     [M] int32     the street tree an exit leads to, else -1
     touched   [M] int8      nodes counted on entering; 0 for exits, which count as the root of their tree
     members   [S] int64     most members of a street tree, by street
+    cells     [S] int64     most cells of one player in a street tree, by street
     """
 
     first: npt.NDArray[np.int64]
+    street: npt.NDArray[np.int64]
     kind: npt.NDArray[np.int8]
     player: npt.NDArray[np.int8]
     block: npt.NDArray[np.int8]
     actions: npt.NDArray[np.int32]
     child: npt.NDArray[np.int32]
     slot: npt.NDArray[np.int32]
+    cell: npt.NDArray[np.int32]
     chips: npt.NDArray[np.float64]
     below: npt.NDArray[np.int32]
     touched: npt.NDArray[np.int8]
     members: npt.NDArray[np.int64]
+    cells: npt.NDArray[np.int64]
 
 
 def street_trees(tree: CompiledTree) -> StreetTrees:
@@ -89,18 +96,33 @@ def _pack(
     arrays, trees = tree.arrays, len(first) - 1
     here = kind == AT_DECISION
     member_tree = np.repeat(np.arange(trees), np.diff(first))
-    most = np.zeros(tree.streets, np.int64)
-    np.maximum.at(most, arrays.block[node[first[:-1]]] // 2, np.diff(first))
+    street = arrays.block[node[first[:-1]]].astype(np.int64) // 2
+    actions = np.where(here, arrays.count[node], 0)
+    cell, members, cells = (
+        np.zeros(len(node), np.int64),
+        np.zeros(tree.streets, np.int64),
+        np.zeros(tree.streets, np.int64),
+    )
+    np.maximum.at(members, street, np.diff(first))
+    for player in range(2):
+        acts = here & (arrays.player[node] == player)
+        counts = np.where(acts, actions, 0)
+        before = np.cumsum(counts) - counts
+        cell[acts] = (before - before[first[member_tree]])[acts]
+        np.maximum.at(cells, street, np.add.reduceat(counts, first[:-1]))
     return StreetTrees(
         first,
+        street,
         kind.astype(np.int8),
         arrays.player[node].astype(np.int8),
         arrays.block[node].astype(np.int8),
-        np.where(here, arrays.count[node], 0).astype(np.int32),
+        actions.astype(np.int32),
         np.where(here, place[arrays.first[node]] - first[member_tree], 0).astype(np.int32),
         arrays.slot[node].astype(np.int32),
+        cell.astype(np.int32),
         np.where(kind == AT_FOLD, arrays.fixed[node], arrays.showdown[node]).astype(np.float64),
         np.where(kind == AT_EXIT, tree_of[node], -1).astype(np.int32),
         np.where(kind == AT_EXIT, 0, arrays.touched[node]).astype(np.int8),
-        most,
+        members,
+        cells,
     )

@@ -77,6 +77,8 @@ def _copies(cards: ListedCards, renamings: list[_Renaming], above: int, street: 
     ancestor: npt.NDArray[np.integer] = boards
     if street <= above:
         return [boards[:0]] * len(boards)
+    if len(renamings) == 1:
+        return [np.zeros(1, np.int64)] * len(boards)
     for parents in cards.board_parent[street:above:-1] if above >= 0 else ():
         ancestor = parents[ancestor]
     images = np.array([renaming.boards[street] for renaming in renamings])
@@ -92,13 +94,16 @@ def _copies(cards: ListedCards, renamings: list[_Renaming], above: int, street: 
 
 def _renamings(cards: ListedCards) -> list[_Renaming]:
     """All renamings of suits that change nothing, that of no suit first."""
-    deck = 1 + int(cards.hand_cards.max(initial=-1))
+    deck, hands = 1 + int(cards.hand_cards.max(initial=-1)), len(cards.hand_cards)
+    hand_of = np.full((deck + 1, deck + 1), -1)  # by both cards; the last row and column are those of no card, -1
+    first, second = cards.hand_cards.T
+    hand_of[first, second] = hand_of[second, first] = np.arange(hands)
     found = []
-    for suits in _SUITS:
+    for suits in _SUITS if len(np.unique(hand_of[first, second])) == hands else ():
         if deck % suits == 0:
             number = np.arange(deck)
             for order in permutations(range(suits)):
-                renamed = _renaming(cards, number // suits * suits + np.array(order)[number % suits])
+                renamed = _renaming(cards, hand_of, number // suits * suits + np.array(order)[number % suits])
                 found += [renamed] if renamed is not None else []
         if len(found) > 1:
             return found
@@ -106,11 +111,12 @@ def _renamings(cards: ListedCards) -> list[_Renaming]:
     return [_Renaming(np.arange(len(cards.hand_cards)), [np.arange(len(boards)) for boards in cards.board_cards])]
 
 
-def _renaming(cards: ListedCards, card: npt.NDArray[np.int64]) -> _Renaming | None:
+def _renaming(cards: ListedCards, hand_of: npt.NDArray[np.int64], card: npt.NDArray[np.int64]) -> _Renaming | None:
     """What becomes of hands and boards if card c becomes card[c]; None if that changes anything."""
     card = np.append(card, -1)  # what hands of fewer cards hold instead
-    hand = _places(cards.hand_cards, card[cards.hand_cards], None)
-    if hand is None or not np.array_equal(cards.reach[:, hand], cards.reach):
+    renamed = card[cards.hand_cards]
+    hand = hand_of[renamed[:, 0], renamed[:, 1]]
+    if np.any(hand < 0) or not np.array_equal(cards.reach[:, hand], cards.reach):
         return None
     boards: list[npt.NDArray[np.int64]] = []
     known, above = 0, np.zeros(1, np.int64)
@@ -118,7 +124,7 @@ def _renaming(cards: ListedCards, card: npt.NDArray[np.int64]) -> _Renaming | No
         new = dealt[:, known:]
         if new.size and card.size <= new.max() + 1:
             return None  # a card on the board that no hand may hold: not a deck as we know it
-        place = _places(new, card[new], (parents, above[parents]))
+        place = _places(new, card[new], parents, above[parents])
         if place is None or not np.array_equal(bucket[:, place][:, :, hand], bucket):
             return None
         boards.append(place)
@@ -130,15 +136,16 @@ def _renaming(cards: ListedCards, card: npt.NDArray[np.int64]) -> _Renaming | No
 
 
 def _places(
-    groups: npt.NDArray[np.integer],
+    dealt: npt.NDArray[np.integer],
     renamed: npt.NDArray[np.int64],
-    parents: tuple[npt.NDArray[np.integer], npt.NDArray[np.int64]] | None,
+    parents: npt.NDArray[np.integer],
+    renamed_parents: npt.NDArray[np.int64],
 ) -> npt.NDArray[np.int64] | None:
-    """[N] where each renamed group of cards [N, n] stands among the groups, below the renamed parent; None: nowhere."""
-    codes = [np.sort(np.asarray(cards, np.int64), axis=1) + 1 for cards in (groups, renamed)]
+    """[N] where the renamed cards [N, n] of each board stand among those dealt, below its renamed parent; or None."""
+    sides = (dealt, parents), (renamed, renamed_parents)
+    codes = [(np.sort(np.asarray(cards, np.int64), axis=1), above) for cards, above in sides]
     before, after = (
-        code @ _CODES ** np.arange(code.shape[1]) + (_CODES ** code.shape[1] * parents[side] if parents else 0)
-        for side, code in enumerate(codes)
+        code @ _CODES ** np.arange(code.shape[1]) + _CODES ** code.shape[1] * above for code, above in codes
     )
     order = np.argsort(before, kind="stable")
     place = order[np.minimum(np.searchsorted(before[order], after), len(order) - 1)]

@@ -9,14 +9,13 @@ from expansion import expanded_strategy, original_strategy
 from naive import check_order
 
 from mccfr.config import ClairvoyanceGame, GoofspielGame, KuhnGame, LeducGame, PokerGame
-from mccfr.fullwidth import histories
+from mccfr.fullwidth import best_response, histories
 from mccfr.games import expanded as expanded_module
 from mccfr.games.expanded import expand
 from mccfr.games.goofspiel import goofspiel
 from mccfr.games.poker import clairvoyance, kuhn, leduc, poker
 from mccfr.strategy import tabulate, uniform_strategy
 from mccfr.tree import CHANCE, DECISION, TERMINAL
-from mccfr.vector import best_response
 
 
 def unequal(game, seed=3, missing=0.3):

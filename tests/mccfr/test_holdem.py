@@ -20,6 +20,7 @@ from mccfr.cards.deck import WholeDeck
 from mccfr.cli import main
 from mccfr.config import AbstractionConfig, FlopHoldemGame, HoldemGame, Menu
 from mccfr.config_file import config_from
+from mccfr.fullwidth import best_response
 from mccfr.games.holdem import flop_holdem, holdem
 from mccfr.plan import make_plan
 from mccfr.policy import Policy
@@ -29,7 +30,7 @@ from mccfr.results import evaluate_target
 from mccfr.solvers.configured import configured_game
 from mccfr.strategy import pure_strategy
 from mccfr.training.rundir import open_run
-from mccfr.vector import best_response
+from mccfr.vector.public_tree import public_tree
 from mccfr.verification import problems_of
 from storage.manifest import content_hash
 
@@ -360,7 +361,7 @@ def test_flops_off_the_deck_are_worth_what_all_flops_are():
     deck = WholeDeck((0, 3), np.array([[169, 169], [10, 10]]), lambda: tables)
     game = replace(lossless, cards=deck)
     a, b = random_strategy(game, 1), random_strategy(game, 2)
-    public = best_response.prepare(replace(game, cards=deck.listed()))
+    public = public_tree(replace(game, cards=deck.listed()))
     first, second = (best_response.expected_value(game, seated(*pair), public) for pair in ((a, b), (b, a)))
     low, high = play(game, a, b, boards=400, seed=1).ci95_chips
     assert low < (first - second) / 2 < high < 0

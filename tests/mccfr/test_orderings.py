@@ -11,12 +11,12 @@ import pytest
 
 from mccfr.config import GoofspielGame, HoldemSubgame
 from mccfr.evaluation.exact import evaluate_exact
+from mccfr.fullwidth.best_response import best_response_value
 from mccfr.fullwidth.history_cfr import HistoryCfr
 from mccfr.fullwidth.variants import variant
 from mccfr.fullwidth.vector_cfr import VectorCfr
 from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
-from mccfr.vector.best_response import best_response_value
 
 ROOT = Path(__file__).resolve().parents[2]
 ENDGAMES = ROOT.parent / "shared" / "data" / "libratus_endgames"

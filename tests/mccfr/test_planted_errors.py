@@ -62,6 +62,8 @@ def opponent_reach_mutant():
 """
     return mutant(
         external,
+        ("import njit, part_njit", "import allocating_njit, njit, part_njit"),  # the error makes an array
+        ("@njit\ndef external_sampling_packed(", "@allocating_njit\ndef external_sampling_packed("),
         (backward, reach + backward),
         ("mine, value, first, endings, weight)", "mine, value, first, endings, weight * reach[place])"),
     )

@@ -31,7 +31,6 @@ from mccfr.vector.public_chance import (
     round_nodes,
     table_specs,
 )
-from mccfr.vector.range_lanes import NOISE
 from mccfr.vector.sampled_board import BoardSource, from_cards, of_hands
 from mccfr.vector.sampled_traversal import Task, VectorTables, new_scratch, sampled_traversal
 from mccfr.vector.street_trees import street_trees
@@ -87,7 +86,7 @@ def traverse(game, board, tables, traverser, weight=1.0, **options):
     trees = street_trees(game.tree)
     most = game.cards.most_hands
     scratch = new_scratch(trees, most, game.cards.deck_size, np.float64)
-    task = Task(traverser, weight, weight, 0, options.get("skip_below", 0.0), NOISE[np.dtype(np.float64)], np.uint64(0))
+    task = Task(traverser, weight, weight, 0, options.get("skip_below", 0.0), np.uint64(0))
     rng = options.get("rng", np.ones(4, np.uint64))
     nodes = sampled_traversal(trees, work, board, task, scratch, rng)
     return {name: start[name] - tables[name] for name in start}, nodes

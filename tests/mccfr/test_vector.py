@@ -7,19 +7,23 @@ import numpy as np
 import pyspiel
 import pytest
 
+from abstraction.jit import allocating_njit, njit
 from mccfr.cards.deals import card_masks
 from mccfr.cards.listed import ListedCards
+from mccfr.cards.nothing import NO_CARDS
 from mccfr.cards.small_deck import small_deck
 from mccfr.config import ClairvoyanceGame, HoldemSubgame, KuhnGame, LeducGame, Menu, PokerGame
+from mccfr.fullwidth.best_response import best_response_value, expected_value
+from mccfr.fullwidth.public_walk import traverse
 from mccfr.games.betting import BettingRules, build_tree
 from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
 from mccfr.strategy import Strategy, tabulate, uniform_strategy
 from mccfr.tree import DECISION
-from mccfr.vector.best_response import best_response_value, expected_value, prepare
 from mccfr.vector.public_tree import public_tree
-from mccfr.vector.showdown import fold_values, reach_by_card, showdown_values
-from mccfr.vector.traverse import last_street
+from mccfr.vector.range_lanes import fill_lanes, lane_rows, load_lanes, new_lanes, store_lanes
+from mccfr.vector.range_sums import new_sums, range_fold_values, range_showdown_values, run_totals, sum_range
+from mccfr.vector.sampled_board import from_cards
 
 HERE = Path(__file__).resolve()
 RUNS = HERE.parents[2] / "runs"
@@ -80,7 +84,7 @@ def naive_value(game: Game, strategy: Strategy, player: int, respond: bool) -> f
 
 
 def assert_equals_twin(game: Game, strategy: Strategy, tolerance: float = 1e-10) -> None:
-    public = prepare(game)
+    public = public_tree(game)
     assert expected_value(game, strategy, public) == pytest.approx(naive_value(game, strategy, 0, False), abs=tolerance)
     assert expected_value(game, strategy) == pytest.approx(-naive_value(game, strategy, 1, False), abs=tolerance)
     for player in range(2):
@@ -268,7 +272,7 @@ def openspiel_policy(game: Game, strategy: Strategy, keys: dict[str, tuple[int, 
 def test_values_and_best_responses_equal_openspiel(name):
     config, load, nodes, infosets = OPENSPIEL_GAMES[name]
     game, other = build_game(config, RUNS), load()
-    keys, public = infoset_keys(game, other), prepare(game)
+    keys, public = infoset_keys(game, other), public_tree(game)
     assert (game.tree.nodes, int(game.infosets.sum()), len(keys)) == (nodes, infosets, infosets)
     strategies = [uniform_strategy(game), always_call(game), *(random_strategy(game, seed) for seed in range(10))]
     for strategy in strategies:
@@ -285,14 +289,14 @@ def test_a_best_responder_that_sees_the_other_hand_is_caught():
     """Planted error: one best response against each hand of the opponent.  It fails the comparison with OpenSpiel."""
     config, load, _, _ = OPENSPIEL_GAMES["leduc"]
     game, other = build_game(config, RUNS), load()
-    strategy, public = uniform_strategy(game), prepare(game)
+    strategy, public = uniform_strategy(game), public_tree(game)
     policy = openspiel_policy(game, strategy, infoset_keys(game, other))
     for player in range(2):
         cheated = 0.0
         for hand in np.eye(public.reach.shape[1]):
             reach = public.reach.copy()
             reach[1 - player] = hand
-            cheated += best_response_value(game, strategy, player, replace(public, reach=reach))
+            cheated += best_response_value(game, strategy, player, public._replace(reach=reach))
         best = pyspiel.TabularBestResponse(other, player, policy).value_from_state(other.new_initial_state())
         assert best_response_value(game, strategy, player, public) == pytest.approx(best, abs=1e-9)
         assert cheated > best + 0.1
@@ -301,27 +305,65 @@ def test_a_best_responder_that_sees_the_other_hand_is_caught():
 # --- kernels and preparation ---
 
 
-def test_kernels_equal_the_matrix_of_all_pairs():
+@njit
+def fill_by_sums(ranges, player, reach, sums, chips, out):
+    total = sum_range(ranges, 1 - player, 0, reach, sums)
+    range_fold_values(ranges, player, 0, reach, total, sums, chips[0], out[0])
+    run_totals(ranges, 1 - player, 0, total, sums)
+    range_showdown_values(ranges, player, 0, total, sums, chips[1], out[1])
+    return total
+
+
+def values_by_sums(game: Game, player: int, weight: np.ndarray, chips: tuple[float, float]) -> np.ndarray:
+    """[2, H] values of a player's hands on board 0, at a fold and at a showdown, by running totals; `weight` [H]."""
+    ranges = public_tree(game).ranges
+    mine, theirs = (ranges.hand[ranges.first[p, 0] : ranges.first[p, 1]] for p in (player, 1 - player))
+    found, out = np.zeros((2, len(weight))), np.ones((2, len(mine)))
+    total = fill_by_sums(ranges, player, np.append(weight[theirs], 0), new_sums(ranges, np.float64), chips, out)
+    assert total == pytest.approx(weight[theirs].sum())
+    found[:, mine] = out
+    return found
+
+
+@allocating_njit
+def fill_by_lanes(board, player, weight, reach, lanes, chips, out):
+    load_lanes(board, 1 - player, weight, np.arange(2), reach)
+    fill_lanes(board, player, True, reach, lanes)
+    limit = 1e-13 * lanes.total[board.cards[0] + 1]
+    for kind in range(2):
+        pick = np.ones(1, np.int64), np.full(1, kind), np.full(1, chips[kind])
+        store_lanes(board, player, lanes.won if kind else lanes.met, pick, limit, out)
+
+
+def values_by_lanes(game: Game, player: int, weight: np.ndarray, chips: tuple[float, float]) -> np.ndarray:
+    """The same, many ranges at a time: this one in the second lane, beside its double."""
+    board, most = from_cards(game.cards, 0), game.cards.most_hands
+    theirs = weight[board.hand[1 - player]]
+    found, out = np.zeros((2, len(weight))), np.ones((2, most))
+    lanes = new_lanes(most, game.cards.deck_size, np.float64)
+    fill_by_lanes(board, player, np.stack([2 * theirs, theirs]), lane_rows(most + 1), lanes, chips, out)
+    count = board.count[player]
+    found[:, board.hand[player, :count]] = out[:, :count]
+    return found
+
+
+@pytest.mark.parametrize("values", [values_by_sums, values_by_lanes])
+def test_terminals_equal_the_matrix_of_all_pairs(values):
     cards = subgame_cards(small_deck(4, 3, 2, [2]), 4)
-    game = all_in_game(cards)
-    hands, masks = prepare(game).arrays.hands, cards.hand_masks()
-    generator = np.random.default_rng(9)
+    game, masks, generator = all_in_game(cards), cards.hand_masks(), np.random.default_rng(9)
     for player in range(2):
-        mine, theirs = (hands.hand[hands.first[p, 0] : hands.first[p, 1]] for p in (player, 1 - player))
-        reach = np.append(generator.random(len(theirs)), 0)
-        sums, out = np.zeros((2, int(hands.cards[0]) + 1)), np.zeros(len(mine))
-        total = reach_by_card(hands, 1 - player, 0, reach, sums)
-        assert total == pytest.approx(reach.sum())
-        disjoint = (masks[mine][:, None] & masks[theirs]) == 0
-        fold_values(hands, player, 0, reach, total, sums, 3.0, out)
-        np.testing.assert_allclose(out, 3 * disjoint @ reach[:-1], atol=1e-13)
-        sign = np.sign(cards.strength[0][mine][:, None] - cards.strength[0][theirs])
-        assert (sign == 0).sum() > len(mine)  # ties other than with the same hand
-        showdown_values(hands, player, 0, reach, total, sums, 2.0, out)
-        np.testing.assert_allclose(out, 2 * (disjoint * sign) @ reach[:-1], atol=1e-13)
+        live = [(reach > 0) & ((masks & card_masks(cards.board_cards[0])[0]) == 0) for reach in cards.reach]
+        weight = np.where(live[1 - player], generator.random(len(masks)), 0)
+        disjoint = ((masks[:, None] & masks) == 0) & live[player][:, None]
+        sign = np.sign(cards.strength[0][:, None] - cards.strength[0])
+        assert (sign[live[player]][:, live[1 - player]] == 0).sum() > live[player].sum()  # ties beside the same hand
+        met, won = values(game, player, weight, (3.0, 2.0))
+        np.testing.assert_allclose(met, 3 * disjoint @ weight, atol=1e-13)
+        np.testing.assert_allclose(won, 2 * (disjoint * sign) @ weight, atol=1e-13)
 
 
-def test_noise_of_card_removal_is_cleared():
+@pytest.mark.parametrize("values", [values_by_sums, values_by_lanes])
+def test_noise_of_card_removal_is_cleared(values):
     """Every hand of the opponent shares a card with ours: the sums leave noise, the values must be 0 exactly."""
     cards = small_deck(6, 2, 2, [0])
     mine = 0
@@ -333,18 +375,14 @@ def test_noise_of_card_removal_is_cleared():
         reach[1, shares] = np.random.default_rng(seed).random(len(shares))
         # One disjoint deal keeps the game playable; the kernel is given the range without it.
         spare = next(h for h in range(len(cards.hand_cards)) if h not in shares)
+        weights = reach[1].copy()
         reach[1, spare] = 1
-        hands = public_tree(all_in_game(cards).tree, replace(cards, reach=reach)).arrays.hands
-        listed = hands.hand[hands.first[1, 0] : hands.first[1, 1]]
-        weights = np.append(np.where(listed == spare, 0, reach[1, listed]), 0)
-        sums, out = np.zeros((2, int(hands.cards[0]) + 1)), np.ones(1)
-        total = reach_by_card(hands, 1, 0, weights, sums)
-        a, b = cards.hand_cards[mine]
-        noisy += bool(total - sums[0, a] - sums[0, b] + weights[hands.same[hands.first[0, 0]]])
-        fold_values(hands, 0, 0, weights, total, sums, 5.0, out)
-        assert out[0] == 0
-        showdown_values(hands, 0, 0, weights, total, sums, 5.0, out)
-        assert out[0] == 0
+        game = all_in_game(replace(cards, reach=reach))
+        a, b = (weights[(cards.hand_cards == card).any(axis=1)].sum() for card in cards.hand_cards[mine])
+        noisy += bool(weights.sum() - a - b + weights[mine])
+        met, won = values(game, 0, weights, (5.0, 5.0))
+        assert met[mine] == 0
+        assert won[mine] == 0
     assert noisy > 0
 
 
@@ -357,38 +395,39 @@ def test_kernels_are_compiled_once():
     for table in foreign:
         table.flags.writeable = False
     assert expected_value(game, replace(strategy, probability=foreign)) == expected
-    if hasattr(last_street, "signatures"):  # compilation may be switched off
-        assert len(last_street.signatures) == 1
+    if hasattr(traverse, "signatures"):  # compilation may be switched off
+        assert len(traverse.signatures) <= 2  # one a dtype; training shares them
 
 
 def test_unfit_games_are_refused():
     game = all_in_game(small_deck(3, 2, 1, [0, 1]))
     cards = game.cards
+
+    def refused(game, **changes):
+        public_tree(replace(game, cards=replace(game.cards, **changes)))
+
     with pytest.raises(ValueError, match="keeps its chance in the tree"):
-        prepare(replace(game, cards=None))
+        public_tree(replace(game, cards=NO_CARDS))
     with pytest.raises(ValueError, match="player = 2"):
         best_response_value(game, uniform_strategy(game), 2)
     fewer = [cards.board_cards[0], cards.board_cards[1][:-1]]
     with pytest.raises(ValueError, match="all 6 ways to deal 1 of 6 cards"):
-        public_tree(
-            game.tree,
-            replace(
-                cards,
-                board_cards=fewer,
-                board_parent=[cards.board_parent[0], cards.board_parent[1][:-1]],
-                bucket=[cards.bucket[0], cards.bucket[1][:, :-1]],
-                strength=cards.strength[:-1],
-            ),
+        refused(
+            game,
+            board_cards=fewer,
+            board_parent=[cards.board_parent[0], cards.board_parent[1][:-1]],
+            bucket=[cards.bucket[0], cards.bucket[1][:, :-1]],
+            strength=cards.strength[:-1],
         )
     unbucketed = [np.full_like(cards.bucket[0], -1), cards.bucket[1]]
     with pytest.raises(ValueError, match="no bucket"):
-        public_tree(game.tree, replace(cards, bucket=unbucketed))
+        refused(game, bucket=unbucketed)
     with pytest.raises(ValueError, match="equally many"):
         uneven = small_deck(3, 2, 2, [0])
         hand_cards = uneven.hand_cards.copy()
         hand_cards[0, 1] = -1
-        public_tree(all_in_game(uneven).tree, replace(uneven, hand_cards=hand_cards))
+        refused(all_in_game(uneven), hand_cards=hand_cards)
     with pytest.raises(ValueError, match="same two cards"):
         hand_cards = uneven.hand_cards.copy()
         hand_cards[0] = hand_cards[1]
-        public_tree(all_in_game(uneven).tree, replace(uneven, hand_cards=hand_cards))
+        refused(all_in_game(uneven), hand_cards=hand_cards)

@@ -11,6 +11,7 @@ import pytest
 from abstraction.cards import card_mask, combo_masks, parse_cards
 from mccfr.cards.endgame import endgame_cards
 from mccfr.cards.listed import ListedCards
+from mccfr.cards.nothing import NO_CARDS
 from mccfr.config import HoldemSubgame, KuhnGame, Menu, PokerGame
 from mccfr.fullwidth.public_walk import traverse
 from mccfr.fullwidth.variants import PRESETS, variant
@@ -303,7 +304,7 @@ def test_unfit_arguments_are_refused():
     with pytest.raises(ValueError, match="workers = 0"):
         VectorCfr(game, made, workers=0)
     with pytest.raises(ValueError, match="keeps its chance in the tree"):
-        VectorCfr(replace(game, cards=None), made)
+        VectorCfr(replace(game, cards=NO_CARDS), made)
     tables = {spec.name: np.zeros(spec.shape, spec.dtype) for spec in table_specs(game, made)}
     with pytest.raises(ValueError, match="predicted_regret/street0/player0 is missing"):
         VectorCfr(game, variant("optimistic-dcfr"), tables=tables)

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from mccfr.config import HoldemSubgame, KuhnGame, LeducGame
+from mccfr.fullwidth.best_response import best_response_value, expected_value
 from mccfr.fullwidth.variants import variant
 from mccfr.fullwidth.vector_cfr import VectorCfr
 from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
 from mccfr.strategy import Strategy
 from mccfr.tree import TERMINAL
-from mccfr.vector.best_response import best_response_value, expected_value
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "tests" / "data"

@@ -24,13 +24,13 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.jit import njit, part_njit
+from mccfr.noise import gain_share
 from mccfr.regret import as_element
 
 REGRET_MATCHING, NORMAL_HEDGE = 0, 1
 """Codes of the rules that turn regrets into a strategy."""
 
 _NARROW = 4  # bytes of a float32
-_ROUNDING_NARROW, _ROUNDING_WIDE = 1e-6, 1e-12  # a few times what card removal leaves in either dtype
 _LAST_STEP_NARROW, _LAST_STEP_WIDE = 1e-4, 1e-7  # relative, of NormalHedge's scale: exact to 1e-8 and to 1e-14
 _MOST_STEPS = 64  # Newton from the right of a convex function needs fewer than ten
 
@@ -82,11 +82,11 @@ def current_strategy(step, tables, rows, sigma, place):
     if step.rule == NORMAL_HEDGE:
         _normal_hedge(tables.basis, rows, sigma, place)
     else:
-        _regret_matching(tables.basis, rows, sigma, place)
+        regret_matching(tables.basis, rows, sigma, place)
 
 
 @part_njit
-def _regret_matching(basis, rows, sigma, place):
+def regret_matching(basis, rows, sigma, place):
     """Positive regrets over their total, else uniform; the last action's cells hold the totals meanwhile."""
     column, stop, last = rows.column, rows.column + rows.count, rows.actions - 1
     zero, uniform = as_element(sigma, 0.0), as_element(sigma, 1.0) / as_element(sigma, rows.actions)
@@ -98,11 +98,15 @@ def _regret_matching(basis, rows, sigma, place):
         row = basis[rows.slot + a, column:stop]
         for k in range(rows.count):
             total[k] += max(row[k], zero)
-    for a in range(rows.actions):
+    for a in range(last):
         row, out = basis[rows.slot + a, column:stop], sigma[place + a]
         for k in range(rows.count):
             share = max(row[k], zero) / total[k]
             out[k] = share if total[k] > zero else uniform
+    row = basis[rows.slot + last, column:stop]
+    for k in range(rows.count):
+        share = max(row[k], zero) / total[k]
+        total[k] = share if total[k] > zero else uniform
 
 
 @part_njit
@@ -158,18 +162,10 @@ def _normal_hedge(basis, rows, sigma, place):
 
 
 @part_njit
-def rounding(array):
-    """Part of a value below which a gain over it is taken for rounding, in the dtype of an array."""
-    narrow = array.itemsize == _NARROW
-    return as_element(array, _ROUNDING_NARROW if narrow else _ROUNDING_WIDE)
-
-
-@part_njit
 def gain(value, total, limit):
     """What an action of a value gains over the strategy's; 0 where the difference is within `limit` of the latter.
 
-    Where all that may follow is worth the same - the opponent folds every hand he may hold - rounding would else become
-    the only positive regret, and turn uniform play into pure play.
+    `limit` is `mccfr.noise.gain_share` in the dtype of the values.
     """
     found = value - total
     return found if abs(found) > limit * abs(total) else total - total
@@ -184,7 +180,7 @@ def update_regrets(step, tables, rows, values, first, total):
     """
     column, stop = rows.column, rows.column + rows.count
     positive, negative = as_element(tables.regret, step.positive), as_element(tables.regret, step.negative)
-    zero, limit = as_element(tables.regret, 0.0), rounding(tables.regret)
+    zero, limit = as_element(tables.regret, 0.0), as_element(tables.regret, gain_share(tables.regret))
     for a in range(rows.actions):
         row, value = tables.regret[rows.slot + a, column:stop], values[first + a]
         if step.predicts:
