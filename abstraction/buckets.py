@@ -14,6 +14,7 @@ from abstraction.clustering.quality import rand_index_of_counts
 from abstraction.recipe import STREETS
 from abstraction.report import bucket_pairs
 from storage.checkpoint import Checkpoint, checkpoint_path, list_checkpoints, open_checkpoint, verify
+from storage.manifest import content_hash
 
 _STREET_OF = {cards: street for street, cards in STREET_CARDS.items()}
 
@@ -77,6 +78,15 @@ class Abstraction:
     def content_hashes(self) -> dict[str, str]:
         """Hash of each street's manifest, and so of everything in it."""
         return {street: stage.content_hash for street, stage in self._stages.items()}
+
+    def origin(self) -> dict[str, Any]:
+        """What made the buckets, as JSON: the hash of all streets' hashes; of each street hash, buckets and recipe."""
+        hashes, counts = self.content_hashes(), self.bucket_counts()
+        streets = {
+            street: {"content_hash": hashes[street], "buckets": counts[street], "recipe": stage.identity["recipe"]}
+            for street, stage in self._stages.items()
+        }
+        return {"content_hash": content_hash(hashes), "streets": streets}
 
     def table(self, street: str) -> NDArray[Any]:
         """[boards, 1326] uint16 or uint32: bucket of each slot of each canonical board (`abstraction.boards`).

@@ -8,6 +8,8 @@ by spaces, chance outcomes included: `3 1 2`.  The empty line is the root.
 
 import re
 
+import numpy as np
+
 from mccfr.tree import CHANCE, DECISION, NO_PARENT, TERMINAL, CompiledTree
 
 _TOKEN = re.compile(r"r(?P<amount>[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)|[a-z]")
@@ -34,6 +36,20 @@ def line_text(tree: CompiledTree, node: int) -> str:
     if not is_compact(tree):
         return " ".join(tree.label[step] for step in path[1:])
     return "".join(tree.label[step] + "/" * starts_street(tree, step) for step in path)
+
+
+def all_lines(tree: CompiledTree) -> list[str]:
+    """[N] the line that leads to each node, as `line_text` writes it."""
+    block, kind = tree.arrays.block, tree.arrays.kind
+    above = np.maximum(tree.parent, 0)
+    both = (kind == DECISION) & (kind[above] == DECISION)
+    ends = np.where(both & (block // 2 != block[above] // 2), "/", "").tolist()
+    if not is_compact(tree):
+        ends = [" "] * len(ends)
+    lines = [""]
+    for label, parent, end in zip(tree.label[1:], tree.parent[1:].tolist(), ends[1:], strict=True):
+        lines.append(lines[parent] + label + end)  # parents come first
+    return lines if is_compact(tree) else [line.removesuffix(" ") for line in lines]
 
 
 def find_node(tree: CompiledTree, line: str) -> int:
@@ -110,7 +126,15 @@ def _expected(tree: CompiledTree, node: int) -> str:
 
 
 def put_in_chips(tree: CompiledTree, node: int) -> tuple[float, float]:
-    """Chips that the player to act and his opponent have put in over the whole hand, at a decision of a betting tree.
+    """Chips that the player to act, and his opponent, have put in over the whole hand, at a betting tree's decision."""
+    if tree.put_in is None:
+        return _put_in_by_payoffs(tree, node)
+    player = int(tree.arrays.player[node])
+    return float(tree.put_in[node, player]), float(tree.put_in[node, 1 - player])
+
+
+def _put_in_by_payoffs(tree: CompiledTree, node: int) -> tuple[float, float]:
+    """The same of a tree that does not say so, as policies of format 1 do not; a blind above the other is not seen.
 
     Payoffs tell: a fold loses what its player has put in, and calls and checks to the end show what both will have.
     """
@@ -140,7 +164,8 @@ def _fold_chips(tree: CompiledTree, node: int) -> float | None:
 
 def to_chips(tree: CompiledTree, node: int) -> list[float]:
     """Chips that the player to act will have put in over the whole hand after each action of a decision."""
-    own, level = put_in_chips(tree, node)
+    own, other = put_in_chips(tree, node)
+    level = max(own, other)
     after = []
     for child in tree.children(node):
         label = tree.label[child]

@@ -87,6 +87,7 @@ class CompiledTree:
     row_slots: npt.NDArray[np.int64]  # [B] cells of one bucket's rows in each block
     row_count: npt.NDArray[np.int64]  # [B] rows (infosets of one bucket) in each block
     infoset_names: tuple[Sequence[str], Sequence[str]] | None = None  # by player and row, for trees with hidden moves
+    put_in: npt.NDArray[np.float64] | None = None  # [N, 2] chips of each player over the whole hand, in betting trees
 
     @property
     def nodes(self) -> int:
@@ -97,6 +98,16 @@ class CompiledTree:
     def decisions(self) -> npt.NDArray[np.int64]:
         """[D] indices of the decision nodes, ascending."""
         return np.flatnonzero(self.arrays.kind == DECISION)
+
+    @property
+    def street(self) -> npt.NDArray[np.int8]:
+        """[N] street of each node: of a decision its own, of any other node that of its parent, 0 at the root."""
+        street = np.where(self.arrays.kind == DECISION, self.arrays.block // 2, -1)
+        above = np.where(street < 0, self.parent, NO_PARENT)
+        while (open_nodes := np.flatnonzero(above != NO_PARENT)).size:  # chance nodes may follow one another
+            street[open_nodes] = street[above[open_nodes]]
+            above[open_nodes] = np.where(street[open_nodes] < 0, self.parent[above[open_nodes]], NO_PARENT)
+        return np.maximum(street, 0).astype(np.int8)
 
     def children(self, node: int) -> range:
         """Indices of a node's children."""

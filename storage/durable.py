@@ -26,11 +26,11 @@ class Operation(msgspec.Struct, frozen=True):
     """One recorded step.
 
     Fields:
-        kind:   `make_dir`, `write_file`, `append`, `truncate`, `fsync_file`, `fsync_dir`, `rename`, `remove_file` or
-                `remove_dir`
+        kind:   `make_dir`, `write_file`, `append`, `truncate`, `fsync_file`, `fsync_dir`, `link`, `rename`,
+                `remove_file` or `remove_dir`
         path:   the file or directory the step is about
         data:   what `write_file` wrote (the whole file) or `append` added
-        target: the new name of a `rename`
+        target: the new name of a `rename` or `link`
         length: the length that `truncate` left, in bytes
     """
 
@@ -160,6 +160,15 @@ def rename(source: Path, target: Path) -> None:
     """Give a file or directory a new name in one step; durable after `fsync_dir` of the parent."""
     source.rename(target)
     _record(Operation("rename", source, target=target))
+
+
+def link_file(source: Path, target: Path) -> None:
+    """Give a file a second name (a hard link); durable after `fsync_dir` of the target's parent.
+
+    Raises `OSError` where the file system has no hard links, or the name is on another one.
+    """
+    os.link(source, target, follow_symlinks=False)
+    _record(Operation("link", source, target=target))
 
 
 def remove_file(path: Path) -> None:

@@ -152,6 +152,11 @@ class WholeDeck(Cards):
         needed = self.cards_on(street)
         if len(board) != needed:
             raise ValueError(f"the board {cards_text(board)!r} has {len(board)} cards: the street has {needed}")
+        return self.board_row(street, board)
+
+    def board_row(self, street: int, board: Sequence[int]) -> npt.NDArray[np.int32]:
+        """`street_buckets` of as many cards as the street has; `ValueError` for cards that make no board."""
+        del street
         return board_row(self.lookup, board)
 
     def board_buckets(self, board: Sequence[int]) -> npt.NDArray[np.int32]:

@@ -27,6 +27,8 @@ from mccfr.cli.progress import evaluation_text
     help="head-to-head: a policy, a run, uniform or always-call; its card abstraction may be another.",
 )
 @click.option("--against-checkpoint", type=click.IntRange(min=0), help="Checkpoint of the run in --against.")
+@click.option("--abstraction", type=path_type, help="Where the run's card abstraction lies, if it was moved.")
+@click.option("--against-abstraction", type=path_type, help="The same of the run in --against.")
 @click.option("--boards", default=1000, show_default=True, type=click.IntRange(min=2), help="head-to-head: boards.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Of the boards.")
 @json_option
@@ -46,8 +48,10 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
         target,
         method,
         checkpoint,
+        abstraction=options["abstraction"],
         against=options["against"],
         against_number=options["against_checkpoint"],
+        against_abstraction=options["against_abstraction"],
         boards=options["boards"],
         seed=options["seed"],
     )
@@ -73,12 +77,18 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
 )
 @click.option("--checkpoint", type=click.IntRange(min=0), help="Number of the checkpoint; default: the newest.")
 @click.option("--quantise", default="uint16", show_default=True, type=click.Choice(["uint8", "uint16"]))
-def export(directory: Path, out: Path, format_name: str, checkpoint: int | None, quantise: str) -> None:
-    """Write the average strategy of the run in DIR to OUT."""
+@click.option("--abstraction", type=path_type, help="Where the run's card abstraction lies, if it was moved.")
+def export(
+    directory: Path, out: Path, format_name: str, checkpoint: int | None, quantise: str, abstraction: Path | None
+) -> None:
+    """Write the average strategy of the run in DIR to OUT.
+
+    A policy beside others of the same card abstraction shares its bucket tables with them (by hard links).
+    """
     from mccfr.results import export_run
     from mccfr.training.rundir import open_run
 
-    run = open_run(directory)
+    run = open_run(directory, abstraction)
     click.echo(f"wrote {export_run(run, run.build_game(), out, format_name, quantise, checkpoint)}", err=True)
 
 

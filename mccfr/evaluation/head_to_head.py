@@ -11,6 +11,9 @@ A board weighs as much as the pairs of hands it lets meet: a constant in whole h
 ranges.  The mean is therefore the ratio of two sums over boards, with the interval of one (`mccfr.intervals.ratio95`).
 Listed boards are drawn without repetition; when all have been drawn the mean is exact.  Boards come from a stream of
 their own, because public chance sampling, with the same seed, would have been trained on them.
+
+Strategies are read where they lie, in memory or in mapped files: of each street tree that is walked, the rows of the
+buckets on the board, in whatever form they are kept.  So no more of a strategy is in memory at a time than that.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,11 +24,12 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.jit import allocating_njit, inline_njit, part_njit
+from mccfr.evaluation.row_tables import RowTables, gather_rows, near_rows, row_tables
 from mccfr.evaluation.same_game import check_same_game
 from mccfr.games.game import Game
 from mccfr.intervals import ratio95
 from mccfr.rng import EVALUATION
-from mccfr.strategy import Strategy
+from mccfr.strategy import Rows, RowSource, row_starts
 from mccfr.vector.board_rows import pass_reach
 from mccfr.vector.range_lanes import LANES, Lanes, add_product_lanes, fill_lanes, joint_reach, lane_rows, new_lanes
 from mccfr.vector.sampled_board import BoardSource, SampledBoard, seated
@@ -34,7 +38,6 @@ from mccfr.vector.street_trees import AT_DECISION, AT_EXIT, AT_FOLD, AT_SHOWDOWN
 
 _BLOCKS = 8  # kernels are compiled anew for each number of tables: nearly all games get this many
 _SEATINGS = 2
-_Tables = tuple[npt.NDArray[np.float64], ...]
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,7 @@ class Side:
     """A strategy and the game it is for, whose cards say which bucket each of its hands has."""
 
     game: Game
-    strategy: Strategy
+    strategy: RowSource
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,18 @@ class HeadToHead:
     seed: int
 
 
+class _Spans(NamedTuple):
+    """Which rows of its blocks each street tree has, for either player.  U trees.  Rows are numbered depth first.
+
+    first, stop  [2, U] int64  rows first .. stop-1
+    slots        [2, U] int64  first slot of them
+    """
+
+    first: npt.NDArray[np.int64]
+    stop: npt.NDArray[np.int64]
+    slots: npt.NDArray[np.int64]
+
+
 class _Pending(NamedTuple):
     """Decisions where the hand may end, up to LANES of them for each block; B blocks, n hands.
 
@@ -76,13 +91,13 @@ class _Pending(NamedTuple):
 
 
 class _Scratch(NamedTuple):
-    """Room for one street tree a street.  N members, A actions, n hands, S streets.
+    """Room for one street tree a street.  N members, W slots of a player in one street tree, n hands, S streets.
 
     member_first  [S] int64     first row of a street in what has N rows
     tree, exit    [S] int64     the stack: street tree of each street, and the member that it was left by
     range_of      [2, N] int64  row in `reach` of each player's range at a member; NOWHERE: one of them is never there
     reach         [N+2, n]      ranges behind each action, by its member; the last two rows are those of the start
-    sigma         [A, n]        a node's strategy, by row
+    sigma         [2, W, n]     each player's strategy in the street tree, by slot and bucket on the board
     met, won      [n, LANES]    reach times what is met and what is won, by row
     """
 
@@ -98,7 +113,7 @@ class _Scratch(NamedTuple):
     pending: _Pending
 
 
-def _new_scratch(trees: StreetTrees, hands: int, cards: int) -> _Scratch:
+def _new_scratch(trees: StreetTrees, width: int, hands: int, cards: int) -> _Scratch:
     streets, members = len(trees.members), int(trees.members.sum())
     blocks = 2 * streets
     pending = _Pending(
@@ -114,7 +129,7 @@ def _new_scratch(trees: StreetTrees, hands: int, cards: int) -> _Scratch:
         np.zeros(streets, np.int64),
         np.zeros((2, members), np.int64),
         np.zeros((members + 2, hands)),
-        np.zeros((int(trees.actions.max()), hands)),
+        np.zeros((2, width, hands)),
         lane_rows(hands),
         lane_rows(hands),
         new_lanes(hands, cards, np.float64),
@@ -123,16 +138,6 @@ def _new_scratch(trees: StreetTrees, hands: int, cards: int) -> _Scratch:
 
 
 # --- kernels ---
-
-
-@part_njit
-def _row_strategy(table, slot, actions, board, street, player, sigma):
-    """sigma [actions, rows] of a node from probabilities [slot, bucket]."""
-    bucket = board.bucket[street, player]
-    for a in range(actions):
-        cells, out = table[slot + a], sigma[a]
-        for k in range(board.rows[street, player]):
-            out[k] = cells[bucket[k]]
 
 
 @part_njit
@@ -179,11 +184,16 @@ def _settle(board, block, pending, scratch):
 
 
 @inline_njit
-def _descend(trees, tables, board, scratch, level):
+def _descend(trees, spans, tables, board, scratch, level):
     """Carry both ranges down a street tree; chips that player 0 gets at decisions that were settled meanwhile."""
-    first, stop = trees.first[scratch.tree[level]], trees.first[scratch.tree[level] + 1]
-    base, range_of, reach, sigma = scratch.member_first[level], scratch.range_of, scratch.reach, scratch.sigma
+    tree = scratch.tree[level]
+    first, stop = trees.first[tree], trees.first[tree + 1]
+    base, range_of, reach = scratch.member_first[level], scratch.range_of, scratch.reach
     pending, settled = scratch.pending, 0.0
+    for player in range(2):
+        span = spans.first[player, tree], spans.stop[player, tree]
+        buckets = board.bucket[level, player, : board.rows[level, player]]
+        gather_rows(tables, 2 * level + player, span, buckets, scratch.sigma[player])
     for member in range(first, stop):
         m = base + member - first
         if trees.kind[member] != AT_DECISION:
@@ -192,8 +202,8 @@ def _descend(trees, tables, board, scratch, level):
         block, here, opposite = trees.block[member], range_of[player, m], range_of[1 - player, m]
         alive, ends, lane = here != NOWHERE, False, pending.count[block]  # where one range has ended both have
         rows = board.rows[level, player]
+        sigma, at_slot = scratch.sigma[player], trees.slot[member] - spans.slots[player, tree]
         if alive:
-            _row_strategy(tables[block], trees.slot[member], actions, board, level, player, sigma)
             pending.chips[block, :, lane] = 0.0
         for a in range(actions):
             kind, at, passed = trees.kind[first + child + a], base + child + a, alive
@@ -201,10 +211,10 @@ def _descend(trees, tables, board, scratch, level):
                 showdown = np.int64(kind == AT_SHOWDOWN)
                 sign = -1.0 if showdown and player == 1 else 1.0
                 pending.chips[block, showdown, lane] = sign * trees.chips[first + child + a]
-                pending.share[block, showdown, lane, :rows] = sigma[a, :rows]
+                pending.share[block, showdown, lane, :rows] = sigma[at_slot + a, :rows]
                 ends = True
             elif alive:
-                passed = pass_reach(board, level, player, reach[here], sigma[a], reach[at])
+                passed = pass_reach(board, level, player, reach[here], sigma[at_slot + a], reach[at])
             range_of[player, at] = at if passed else NOWHERE
             range_of[1 - player, at] = opposite if passed else NOWHERE
         if ends:
@@ -217,10 +227,10 @@ def _descend(trees, tables, board, scratch, level):
 
 
 @allocating_njit
-def play_board(trees, tables, board, scratch):
+def play_board(trees, spans, tables, board, scratch):
     """Chips player 0 gets on a board, summed over pairs of hands with their weights; `scratch` is changed in place.
 
-    `tables` holds the probabilities [slot, bucket] of each block: each player's are those of his strategy.
+    `tables` (`RowTables`) holds the rows of each block: each player's are those of his strategy.
     """
     member_first, tree, left, range_of = scratch.member_first, scratch.tree, scratch.exit, scratch.range_of
     start = scratch.reach.shape[0] - 2
@@ -232,7 +242,7 @@ def play_board(trees, tables, board, scratch):
     while True:
         first, stop = trees.first[tree[level]], trees.first[tree[level] + 1]
         if entering:
-            total += _descend(trees, tables, board, scratch, level)
+            total += _descend(trees, spans, tables, board, scratch, level)
             left[level] = first
         base, member = member_first[level] - first, left[level]
         while member < stop and (trees.kind[member] != AT_EXIT or range_of[0, base + member] == NOWHERE):
@@ -280,13 +290,16 @@ def head_to_head(
     listed = sources[0].listed
     played = boards if listed is None else min(boards, listed)
     trees = street_trees(one.game.tree)
-    scratch = _new_scratch(trees, one.game.cards.most_hands, one.game.cards.deck_size)
-    seatings = (_seated_tables(one, other), _seated_tables(other, one))
+    spans, width = _row_spans(one.game, trees)
+    scratch = _new_scratch(trees, width, one.game.cards.most_hands, one.game.cards.deck_size)
+    rows = [_near_rows(side) for side in (one, other)]
+    starts = [row_starts(one.game, block) for block in range(len(rows[0]))]
+    seatings = [_seated_tables(rows[first], rows[1 - first], starts) for first in range(_SEATINGS)]
     won, weight = np.zeros(played), np.zeros(played)
     for number in range(played):
         dealt = _seated_boards(sources, number, same=one.game is other.game)
         as_first, as_second = (
-            play_board(trees, tables, board, scratch) for tables, board in zip(seatings, dealt, strict=True)
+            play_board(trees, spans, tables, board, scratch) for tables, board in zip(seatings, dealt, strict=True)
         )
         won[number] = (as_first - as_second) / _SEATINGS
         weight[number] = joint_reach(dealt[0], scratch.pending.own[0], scratch.lanes)
@@ -299,8 +312,13 @@ def head_to_head(
 def _check_strategy(side: Side) -> None:
     game = side.game
     shapes = [(int(buckets), int(slots)) for buckets, slots in zip(game.buckets, game.tree.row_slots, strict=True)]
-    found = [table.shape for table in side.strategy.probability]
-    if found != shapes:
+    blocks = [side.strategy.rows(block) for block in range(side.strategy.blocks)]
+    found = [rows.cells.shape for rows in blocks]
+    padded = [
+        (shape[0], max(shape[1], width)) if rows.sums else shape
+        for rows, shape, (_, width) in zip(blocks, shapes, found, strict=False)
+    ]
+    if len(blocks) != len(shapes) or found != padded:
         raise ValueError(
             f"a strategy with tables [bucket, slot] of {found} is none of {game.name}: {shapes} are needed; a strategy "
             "goes with the game it was made for"
@@ -316,10 +334,30 @@ def _seated_boards(sources: Sequence[BoardSource], number: int, *, same: bool) -
     return seated(own, others), seated(others, own)
 
 
-def _seated_tables(first: Side, second: Side) -> _Tables:
-    """The tables of both seats as [slot, bucket], block by block: even blocks are the first player's."""
-    sides = first.strategy, second.strategy
-    tables = [sides[block % 2].probability[block].T for block in range(2 * first.game.tree.streets)]
-    # Read-only or foreign layouts would have the kernel compiled once more.
-    tables = [np.require(table, np.float64, ["C", "W"]) for table in tables]
-    return (*tables, *(np.zeros((1, 1)) for _ in range(_BLOCKS - len(tables))))
+def _near_rows(side: Side) -> list[Rows]:
+    """The rows of each block of a side."""
+    blocks = range(2 * side.game.tree.streets)
+    return [near_rows(side.strategy.rows(block), row_starts(side.game, block), _BLOCKS) for block in blocks]
+
+
+def _seated_tables(first: Sequence[Rows], second: Sequence[Rows], starts: Sequence[npt.NDArray[np.int64]]) -> RowTables:
+    """The rows of both seats, block by block: even blocks are the first player's."""
+    return row_tables([(first, second)[block % 2][block] for block in range(len(first))], starts, _BLOCKS)
+
+
+def _row_spans(game: Game, trees: StreetTrees) -> tuple[_Spans, int]:
+    """The rows of each street tree, and the most slots that a player has in one."""
+    count = len(trees.first) - 1
+    first, stop = np.full((2, count), np.iinfo(np.int64).max), np.zeros((2, count), np.int64)
+    slots, width = np.zeros((2, count), np.int64), 1
+    tree_of, decides = np.repeat(np.arange(count), np.diff(trees.first)), trees.kind == AT_DECISION
+    for block in range(2 * game.tree.streets):
+        player, starts = block % 2, row_starts(game, block)
+        own = decides & (trees.block == block)
+        row = np.searchsorted(starts, trees.slot[own])
+        np.minimum.at(first[player], tree_of[own], row)
+        np.maximum.at(stop[player], tree_of[own], row + 1)
+        known = np.unique(tree_of[own])
+        slots[player, known] = starts[first[player, known]]
+        width = max(width, int((starts[stop[player, known]] - slots[player, known]).max(initial=0)))
+    return _Spans(np.minimum(first, stop), stop, slots), width

@@ -28,6 +28,7 @@ def export(
     format: str,  # noqa: A002 - the name of the command's option
     quantise: str,
     provenance: Mapping[str, Any],
+    abstraction: Mapping[str, Any] | None = None,
 ) -> None:
     """Write an average strategy, or the tables it comes from, to `out`: whole, or not at all.
 
@@ -37,6 +38,7 @@ def export(
                    infoset and action); openspiel (a TabularPolicy as JSON)
     quantise       policy only: "uint8" or "uint16"
     provenance     JSON that says where the strategy comes from
+    abstraction    policy only: what made its buckets (`Abstraction.origin`); None: lossless
 
     An earlier export of the same format at `out` is replaced in one step.  Raises `ValueError` for an unknown format
     and for one that this game or installation has not, `FileExistsError` where `out` is something else.
@@ -44,7 +46,15 @@ def export(
     source = StrategySource(game, strategy)
     match format:
         case "policy":
-            write_policy(out, game, game_document, strategy, quantise=quantise, provenance=provenance)
+            write_policy(
+                out,
+                game,
+                game_document,
+                strategy,
+                quantise=quantise,
+                provenance=provenance,
+                abstraction=abstraction,
+            )
         case "zarr" | "hdf5":
             write_tables(out, game, game_document, tables, specs, format, provenance)
         case "csv":

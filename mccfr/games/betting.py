@@ -164,6 +164,7 @@ class _Builder:
         self.node, self.block, self.count, self.touched = array("i"), array("b"), array("i"), array("b")
         self.fold_node, self.fold_value = array("i"), array("d")
         self.end_node, self.end_showdown, self.end_touched = array("i"), array("d"), array("b")
+        self.put_in = (array("d"), array("d"))  # of each player, at each decision
         self.raise_label: dict[float, str] = {}
         streets = range(rules.streets)
         self.run_out = [any(rules.deals_board(later) for later in streets[street + 1 :]) for street in streets]
@@ -202,6 +203,8 @@ class _Builder:
         self.block.append(2 * state.street + state.player)
         self.count.append(len(self.label) - first)
         self.touched.append(1 + state.dealt)
+        for chips, amount in zip(self.put_in, state.put_in, strict=True):
+            chips.append(amount)
         return children
 
     def check_size(self, state: BettingState, targets: Sequence[float]) -> None:
@@ -253,7 +256,12 @@ class _Builder:
             column(np.int8, 1, (decision, self.touched), (self.end_node, self.end_touched)),
         )
         parent = np.concatenate([[NO_PARENT], np.repeat(decision, count)]).astype(np.int32)
-        return CompiledTree(arrays, parent, self.label, self.rules.streets, slots, rows)
+        put_in = np.stack(
+            [column(np.float64, 0, (decision, chips), (self.end_node, self.end_showdown)) for chips in self.put_in],
+            axis=1,
+        )
+        put_in[self.fold_node] = put_in[parent[self.fold_node]]
+        return CompiledTree(arrays, parent, self.label, self.rules.streets, slots, rows, put_in=put_in)
 
 
 def build_tree(rules: BettingRules) -> CompiledTree:

@@ -5,25 +5,28 @@ opened.  Every check raises `ValueError` with the name of the file and what is w
 """
 
 from collections.abc import Mapping
-from math import isfinite
+from math import comb, isfinite
 from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.boards import BOARD_COUNTS, canonical_boards, used_slots
+from abstraction.boards import BOARD_COUNTS
 from abstraction.cards import CARD_COUNT, COMBO_COUNT
-from abstraction.jit import nogil_njit
 from mccfr.cards.deals import NO_BUCKET
 from mccfr.cards.listed import ListedCards, joint_weight
+from mccfr.policy.deck import holds_card
+from mccfr.policy.layout import impossible
 from mccfr.policy.quantise import TOTALS
+from mccfr.policy.row_checksums import ROW_CHECKSUMS_FILE, RowChecksumFields
 from mccfr.tree import CHANCE, DECISION, NO_PARENT, NO_PLAYER, NO_SLOT, TERMINAL, CompiledTree
 from storage.threads import ordered
 
 _PROBABILITY_TOLERANCE = 1e-6  # of the sum over the outcomes of a chance node
 _PIECE_CELLS = 1 << 22  # of a table that one thread looks at
-_PIECE_BOARDS = 1 << 11
+_PIECE_BOARDS = 1 << 8  # of a bucket table: a few times 1,326 bytes for each stay in the nearest caches
+_BOARDS_AT_ONCE = 8 * _PIECE_BOARDS
 _Count = Annotated[int, msgspec.Meta(ge=0, lt=2**40)]
 
 
@@ -46,9 +49,33 @@ class Quantisation(msgspec.Struct, frozen=True):
     total: int
 
 
+class BucketTable(msgspec.Struct, frozen=True):
+    """An entry of `bucket_tables` of meta.json: a street's table, and what stands where a hand is impossible."""
+
+    file: str
+    dtype: Literal["uint8", "uint16", "uint32"]
+    impossible: int
+
+
+class StreetOrigin(msgspec.Struct, frozen=True):
+    """What made the buckets of one street of an abstraction."""
+
+    content_hash: str
+    buckets: _Count
+    recipe: dict[str, Any]
+
+
+class Origin(msgspec.Struct, frozen=True):
+    """`abstraction` of meta.json: the hash of all streets' hashes, and what made each."""
+
+    content_hash: str
+    streets: dict[str, StreetOrigin]
+
+
 class MetaFields(msgspec.Struct, frozen=True):
     """The part of meta.json that reading a policy depends on."""
 
+    format_version: int
     name: str
     big_blind_chips: float | None
     pot_chips: float
@@ -58,6 +85,9 @@ class MetaFields(msgspec.Struct, frozen=True):
     quantisation: Quantisation
     provenance: dict[str, Any]
     board_cards: list[int] | None = None
+    abstraction: Origin | None = None
+    bucket_tables: list[BucketTable] | None = None
+    row_checksums: RowChecksumFields | None = None
 
     @property
     def tables(self) -> set[str]:
@@ -68,10 +98,15 @@ class MetaFields(msgspec.Struct, frozen=True):
 
 def check_meta(meta: Mapping[str, Any]) -> MetaFields:
     """The typed fields of a meta.json; `ValueError` where one is missing, of another type or out of range."""
+    own = MetaFields.__struct_fields__
+    if meta.get("format_version") == 1:
+        own = tuple(name for name in own if name not in _SINCE_2)
     try:
-        fields = msgspec.convert(meta, MetaFields)
+        fields = msgspec.convert({name: meta[name] for name in own if name in meta}, MetaFields)
     except msgspec.ValidationError as error:
         raise ValueError(f"meta.json: {str(error).replace('`', '')}") from None
+    if fields.format_version > 1:
+        _check_since_2(fields)
     for value in (fields.pot_chips, fields.offset_chips, fields.big_blind_chips or 1.0):
         _require(isfinite(value), "meta.json", f"states {value} chips")
     _require(fields.pot_chips > 0, "meta.json", f"states a pot of {fields.pot_chips} chips")
@@ -84,6 +119,27 @@ def check_meta(meta: Mapping[str, Any]) -> MetaFields:
         named = (block.probability is not None, block.weight is not None, block.slots > 0)
         _require(set(named) == {block.rows > 0}, "meta.json", f"has rows without tables, or tables without, in {block}")
     return fields
+
+
+_SINCE_2 = ("abstraction", "bucket_tables", "row_checksums")
+
+
+def _check_since_2(fields: MetaFields) -> None:
+    """What format 2 has stated since: bucket tables with their mark, and row checksums."""
+    found, checksums = fields.bucket_tables, fields.row_checksums
+    _require(found is not None, "meta.json", "has no bucket_tables")
+    _require(checksums is not None, "meta.json", "has no row_checksums")
+    assert found is not None and checksums is not None
+    _require(checksums.file == ROW_CHECKSUMS_FILE, "meta.json", f"names the row checksums {checksums.file}")
+    _require(len(found) in (0, fields.streets), "meta.json", f"has {len(found)} bucket_tables")
+    for table in found:
+        mark = impossible(np.dtype(table.dtype))
+        _require(table.impossible == mark, "meta.json", f"marks impossible hands in {table.file} by {table.impossible}")
+    if fields.abstraction is not None and fields.board_cards:
+        made = {origin.buckets for origin in fields.abstraction.streets.values()}
+        _require(
+            {block.buckets for block in fields.blocks} <= made, "meta.json", "has other buckets than its abstraction"
+        )
 
 
 def _require(holds: Any, file: str, problem: str) -> None:
@@ -121,6 +177,11 @@ def check_tree(tree: CompiledTree) -> None:
     _require_all(np.isin(arrays.touched, (1, 2)), "tree_touched.npy", "has a number other than 1 and 2")
     for name in ("fixed", "showdown"):
         _require_all(np.isfinite(getattr(arrays, name)), f"tree_{name}.npy", "has a payoff that is not finite")
+    if tree.put_in is not None:
+        sound = np.isfinite(tree.put_in) & (tree.put_in >= 0)
+        _require(sound.all(), "tree_put_in.npy", "has an amount of chips that is negative or not finite")
+        kept = tree.put_in[1:] >= tree.put_in[above]
+        _require(kept.all(), "tree_put_in.npy", "takes chips back")
     _check_chance(tree)
     for block in range(2 * tree.streets):
         _check_rows(tree, block)
@@ -216,13 +277,26 @@ def _shaped(file: str, array: npt.NDArray[Any], shape: tuple[int, ...], dtype: n
 
 
 def _in_range(file: str, array: npt.NDArray[Any], low: int, stop: int) -> None:
-    _require_all((array >= low) & (array < stop), file, f"has a number outside of {low} to {stop - 1}")
+    if array.size and (array.min() < low or array.max() >= stop):
+        _require_all((array >= low) & (array < stop), file, f"has a number outside of {low} to {stop - 1}")
 
 
-def check_location(file: str, location: npt.NDArray[Any], cards: int) -> None:
-    """`ValueError` unless every board of so many cards is found on a canonical board, by a suit permutation."""
-    _in_range(file, location >> 5, 0, BOARD_COUNTS[cards])
+def check_location(file: str, location: npt.NDArray[Any], cards: int) -> npt.NDArray[np.int8]:
+    """[N, cards] the canonical boards of a table of locations, which are the first of their class, in their order.
+
+    `ValueError` unless every board of so many cards is found on one of them, by a suit permutation.
+    """
+    index = location >> 5
+    _in_range(file, index, 0, BOARD_COUNTS[cards])
     _in_range(file, location & 31, 0, 24)
+    rank = np.flatnonzero(np.diff(np.maximum.accumulate(index), prepend=-1))
+    _require(np.array_equal(index[rank], np.arange(BOARD_COUNTS[cards])), file, "has canonical boards out of order")
+    boards = np.empty((len(rank), cards), np.int8)
+    for place in range(cards, 0, -1):
+        below = np.array([comb(card, place) for card in range(CARD_COUNT)])
+        boards[:, place - 1] = card = np.searchsorted(below, rank, "right") - 1
+        rank = rank - below[card]
+    return boards
 
 
 def check_permutations(file: str, permutation: npt.NDArray[Any]) -> None:
@@ -232,38 +306,47 @@ def check_permutations(file: str, permutation: npt.NDArray[Any]) -> None:
     _require_all((np.sort(permutation, axis=1) == every).all(axis=1), file, "has a row that is no permutation")
 
 
-def check_deck_buckets(file: str, table: npt.NDArray[Any], cards: int, buckets: int) -> None:
-    """`ValueError` unless a street's table [canonical boards, 1326] has a bucket wherever a hand can be, else none."""
-    boards = BOARD_COUNTS.get(cards, 1)
-    _shaped(file, table, (boards, COMBO_COUNT), table.dtype)
-    _require(table.dtype in (np.uint16, np.uint32), file, f"is of {table.dtype}; uint16 or uint32 is needed")
+def check_deck_buckets(
+    file: str, table: npt.NDArray[Any], boards: npt.NDArray[np.int8], buckets: int, mark: int | None
+) -> None:
+    """`ValueError` unless a street's table [canonical boards, 1326] has a bucket wherever a hand can be.
 
-    def sound(first: int) -> bool:
-        part = table[first : first + _PIECE_BOARDS]
-        used = used_slots(canonical_boards(cards)[first : first + _PIECE_BOARDS]) if cards else np.True_
-        return bool(((part < buckets) | ~used).all())
+    boards  [canonical boards, n] their cards
+    mark    what must stand in all other places; None: anything
+    """
 
-    for number, fine in enumerate(ordered(sound, range(0, boards, _PIECE_BOARDS))):
-        _require(fine, file, f"has a bucket above {buckets - 1} on a board from {number * _PIECE_BOARDS} on")
+    def problem(first: int) -> str | None:
+        for start in range(first, min(first + _BOARDS_AT_ONCE, len(table)), _PIECE_BOARDS):
+            part = table[start : start + _PIECE_BOARDS]
+            hits = np.zeros(part.shape, bool)
+            for card in boards[start : start + _PIECE_BOARDS].T:
+                hits |= holds_card()[card]
+            known = part < buckets
+            if mark is None and not (known | hits).all():
+                return f"has a bucket above {buckets - 1} on a board from {start} on"
+            if mark is not None and not (
+                (known ^ hits).all() and np.count_nonzero(part == mark) == np.count_nonzero(hits)
+            ):
+                return f"has a bucket above {buckets - 1}, or one of an impossible hand, on a board from {start} on"
+        return None
+
+    for found in ordered(problem, range(0, len(table), _BOARDS_AT_ONCE)):
+        _require(found is None, file, found or "")
 
 
 # --- tables ---
 
 
-@nogil_njit
-def _first_bad_row(shares, weight, starts, total):
-    """(bucket, row) of the first row that does not sum to `total`, or has no weight; (-1, -1) if there is none.
-
-    shares [K, slots] uint8 or uint16, weight [K, rows] float32, starts [rows+1] int64
-    """
-    for bucket in range(shares.shape[0]):
-        for row in range(starts.shape[0] - 1):
-            whole = 0
-            for slot in range(starts[row], starts[row + 1]):
-                whole += np.int64(shares[bucket, slot])
-            if whole != total or not 0 <= weight[bucket, row] < np.inf:
-                return bucket, row
-    return -1, -1
+def _first_bad_row(
+    shares: npt.NDArray[np.uint], weight: npt.NDArray[np.float32], starts: npt.NDArray[np.int64], total: int
+) -> tuple[int, int]:
+    """(bucket, row) of the first row that does not sum to `total`, or has no weight; (-1, -1) if there is none."""
+    sound = np.add.reduceat(shares, starts[:-1], axis=1, dtype=np.uint32) == total
+    sound &= (weight >= 0) & (weight < np.inf)
+    if sound.all():
+        return -1, -1
+    bucket, row = np.argwhere(~sound)[0].tolist()
+    return bucket, row
 
 
 def row_problem(

@@ -1,13 +1,16 @@
 """What is in a policy directory besides probabilities: the game as arrays and lists of text, enough to rebuild it.
 
-    meta.json                      manifest: game, counts, blocks, card numbering, quantisation, provenance, and every
-                                   file with its length and CRC-32C
-    tree_FIELD.npy                 [N] one for each field of `TreeArrays`, and tree_parent.npy
+    meta.json                      manifest: game, counts, blocks, card numbering, quantisation, provenance,
+                                   abstraction, bucket tables, row checksums, every file with its length and CRC-32C
+    tree_FIELD.npy                 [N] one for each field of `TreeArrays`; tree_parent.npy; tree_street.npy, the street
+    tree_put_in.npy                [N, 2] chips of each player over the whole hand; betting trees only
     tree_label.json                the action or chance outcome that leads into each node
+    tree_line.json                 the line that leads to each node, as `mccfr.lines` writes it
     infosets_player0.json          names by row, for trees with hidden moves
     cards_FIELD.npy, ..._street0.npy, cards_hand_names.json      the card model of the poker family
     probability_street0_player1.npy   [buckets, slots] uint8 or uint16; divide by 255 or 65,535
     weight_street0_player1.npy        [buckets, rows] float32; 0: never reached, play uniformly
+    row_checksums.npy              CRC-32C of pieces of the large tables (`mccfr.policy.row_checksums`)
 
 An infoset is a decision node and a bucket: its probabilities are row `bucket` of the node's block, columns
 `slot .. slot+count-1` in the order of the node's children.  The bucket of a hand on a board is
@@ -21,41 +24,39 @@ Whole hold'em has, in place of the cards_ files:
     deck_hole_permutation.npy      [24, 1326] int16: the combination that each one becomes under a suit permutation
 
 so that the bucket of a hand is deck_buckets_streetS[row, deck_hole_permutation[permutation, combination]].
+
+Bucket tables of both kinds are uint8 where all numbers and the mark of impossible hands fit, else uint16 or uint32; the
+mark is the dtype's largest number, and `bucket_tables` of meta.json states it.  In format 1 they were uint16 or uint32
+(deck) and int32 with -1 (cards), and there were no streets, chips, lines, row checksums and recipe.
 """
 
-from collections.abc import Mapping
-from math import comb
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.boards import BOARD_COUNTS, board_classes, board_tables
-from abstraction.cards import CARD_COUNT, COMBO_COUNT, card_text
-from mccfr.cards.cards import Cards
+from abstraction.boards import board_classes, canonical_boards, hole_permutations, used_slots
+from abstraction.cards import CARD_COUNT, card_text
+from mccfr.cards.deals import NO_BUCKET
 from mccfr.cards.deck import WholeDeck
 from mccfr.cards.listed import ListedCards, card_names
-from mccfr.cards.nothing import NO_CARDS
 from mccfr.games.game import Game
-from mccfr.policy.checks import (
-    MetaFields,
-    check_cards,
-    check_deck_buckets,
-    check_location,
-    check_permutations,
-    check_tree,
-)
-from mccfr.tree import CompiledTree, TreeArrays
+from mccfr.lines import all_lines
+from mccfr.tree import TreeArrays
 
 DECK = "deck_"
-"""How the files of a whole deck's buckets begin: too large to be read at once, they are mapped."""
+"""How the files of a whole deck's buckets begin: too large to be read at once, they are mapped; policies share them."""
 FORMAT = "policy"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+OLDER_VERSIONS = (1,)
 META = "meta.json"
+LINES = "tree_line"
+"""Texts for other programs: this one makes them from the labels."""
 Arrays = dict[str, npt.NDArray[Any]]
 Texts = dict[str, list[str]]
 
-_TREE_DTYPES = {name: np.dtype(kind) for name, kind in zip(TreeArrays._fields, "bbbiiiidddb", strict=True)}
+_PIECE_BOARDS = 256  # whose used slots are found at a time
 
 
 def block_file(kind: str, block: int) -> str:
@@ -63,25 +64,68 @@ def block_file(kind: str, block: int) -> str:
     return f"{kind}_street{block // 2}_player{block % 2}.npy"
 
 
-def game_arrays(game: Game) -> Arrays:
-    """The game's arrays by the name of their file, without its ending."""
-    arrays: Arrays = {f"tree_{name}": getattr(game.tree.arrays, name) for name in TreeArrays._fields}
-    arrays["tree_parent"] = game.tree.parent
-    cards = game.cards
+def bucket_dtype(buckets: int) -> np.dtype[Any]:
+    """The narrowest of uint8, uint16 and uint32 that holds numbers below `buckets` and a mark above them."""
+    return next(np.dtype(d) for d in (np.uint8, np.uint16, np.uint32) if buckets <= impossible(np.dtype(d)))
+
+
+def impossible(dtype: np.dtype[Any]) -> int:
+    """What stands in a bucket table where a hand cannot be: it holds a card of the board, or has no weight."""
+    return int(np.iinfo(dtype).max)
+
+
+def bucket_file(cards: ListedCards | WholeDeck, street: int) -> str:
+    """Name of a street's bucket table."""
+    return f"{DECK}buckets_street{street}.npy" if isinstance(cards, WholeDeck) else f"cards_bucket_street{street}.npy"
+
+
+def game_arrays(game: Game) -> Iterator[tuple[str, npt.NDArray[Any]]]:
+    """The game's arrays with the name of their file, without its ending; one large one is made at a time."""
+    tree, cards = game.tree, game.cards
+    for name in TreeArrays._fields:
+        yield f"tree_{name}", getattr(tree.arrays, name)
+    yield "tree_parent", tree.parent
+    yield "tree_street", tree.street
+    if tree.put_in is not None:
+        yield "tree_put_in", tree.put_in
     if isinstance(cards, WholeDeck):
-        arrays |= _deck_arrays(cards)
+        yield from _deck_arrays(cards)
     elif isinstance(cards, ListedCards):
         for name in ("hand_cards", "reach", "strength", "buckets"):
-            arrays[f"cards_{name}"] = getattr(cards, name)
+            yield f"cards_{name}", getattr(cards, name)
         for street in range(cards.streets):
-            for name in ("board_cards", "board_parent", "bucket"):
-                arrays[f"cards_{name}_street{street}"] = getattr(cards, name)[street]
-    return arrays
+            yield f"cards_board_cards_street{street}", cards.board_cards[street]
+            yield f"cards_board_parent_street{street}", cards.board_parent[street]
+            bucket, dtype = cards.bucket[street], bucket_dtype(int(cards.buckets[street].max()))
+            marked = bucket.astype(dtype)
+            marked[bucket == NO_BUCKET] = impossible(dtype)
+            yield f"cards_bucket_street{street}", marked
+
+
+def _deck_arrays(deck: WholeDeck) -> Iterator[tuple[str, npt.NDArray[Any]]]:
+    """Bucket tables of every street and what finds a hand in them."""
+    for street, table in enumerate(deck.load()):
+        cards, dtype = deck.cards_on(street), bucket_dtype(int(deck.buckets[street].max()))
+        yield f"{DECK}buckets_street{street}", _marked(table, cards, dtype)
+        if cards:
+            yield f"{DECK}location_{cards}", board_classes(cards).location
+    yield f"{DECK}hole_permutation", hole_permutations()
+
+
+def _marked(table: npt.NDArray[Any], cards: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """[boards, 1326] buckets as `dtype`, with its mark where a combination holds a card of the board."""
+    if not cards:
+        return table.astype(dtype)
+    boards, out = canonical_boards(cards), np.full(table.shape, impossible(dtype), dtype)
+    for first in range(0, len(boards), _PIECE_BOARDS):
+        piece = slice(first, first + _PIECE_BOARDS)
+        np.copyto(out[piece], table[piece], casting="unsafe", where=used_slots(boards[piece]))
+    return out
 
 
 def game_texts(game: Game) -> Texts:
     """The game's lists of text by the name of their file, without its ending."""
-    texts = {"tree_label": list(game.tree.label)}
+    texts = {"tree_label": list(game.tree.label), LINES: all_lines(game.tree)}
     if isinstance(game.cards, ListedCards):
         texts["cards_hand_names"] = list(game.cards.hand_names)
     if game.tree.infoset_names is not None:
@@ -102,8 +146,20 @@ def game_fields(game: Game) -> dict[str, Any]:
         "streets": tree.streets,
         "board_cards": list(game.cards.board_cards) if isinstance(game.cards, WholeDeck) else None,
         "card_numbering": _card_numbering(game),
+        "bucket_tables": _bucket_tables(game),
         "blocks": [_block_fields(game, block) for block in range(2 * tree.streets)],
     }
+
+
+def _bucket_tables(game: Game) -> list[dict[str, Any]]:
+    """Of each street: its file, dtype, and what stands where a hand is impossible; none without cards."""
+    if not isinstance(game.cards, ListedCards | WholeDeck):
+        return []
+    dtypes = [bucket_dtype(int(counts.max())) for counts in game.cards.buckets]
+    return [
+        {"file": bucket_file(game.cards, street), "dtype": dtype.name, "impossible": impossible(dtype)}
+        for street, dtype in enumerate(dtypes)
+    ]
 
 
 def _block_fields(game: Game, block: int) -> dict[str, Any]:
@@ -131,104 +187,3 @@ def _card_numbering(game: Game) -> dict[str, Any] | None:
         "hand": "index into cards_hand_cards; of two cards a < b: b(b-1)/2 + a",
         "card_names": [names.get(card, "") for card in range(max(names) + 1)],
     }
-
-
-def rebuild_game(meta: MetaFields, arrays: Arrays, texts: Texts, *, check: bool = True) -> Game:
-    """The game of a policy directory.
-
-    check  False: tables of a whole deck's buckets are taken as they are; small arrays are always looked at
-
-    Raises `ValueError`, with the file's name, where arrays are missing, do not fit each other or are out of range.
-    """
-    labels = _text(texts, "tree_label")
-    nodes = (len(labels),)
-    fields = [_array(arrays, f"tree_{name}", nodes, dtype) for name, dtype in _TREE_DTYPES.items()]
-    names = None
-    if "infosets_player0" in texts:
-        names = _text(texts, "infosets_player0"), _text(texts, "infosets_player1")
-    tree = CompiledTree(
-        TreeArrays(*fields),
-        _array(arrays, "tree_parent", nodes, np.dtype(np.int32)),
-        labels,
-        meta.streets,
-        np.array([block.slots for block in meta.blocks], np.int64),
-        np.array([block.rows for block in meta.blocks], np.int64),
-        names,
-    )
-    check_tree(tree)
-    if names is not None and [len(own) for own in names] != tree.row_count[:2].tolist():
-        raise ValueError(f"infosets_player0.json and infosets_player1.json do not have {tree.row_count[:2]} names")
-    cards: Cards = NO_CARDS
-    if "cards_reach" in arrays:
-        cards = listed = _rebuild_cards(meta.streets, arrays, _text(texts, "cards_hand_names"))
-        check_cards(listed)
-    elif meta.board_cards:
-        cards = _rebuild_deck(meta, arrays, check)
-    game = Game(meta.name, tree, cards, meta.offset_chips, meta.big_blind_chips, meta.pot_chips)
-    if game.buckets.tolist() != [block.buckets for block in meta.blocks]:
-        raise ValueError(f"{META} does not state the buckets {game.buckets.tolist()} of its cards")
-    return game
-
-
-def _array(arrays: Arrays, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    array = _present(arrays, name)
-    if array.shape != shape or array.dtype != dtype:
-        raise ValueError(f"{name}.npy has shape {array.shape} of {array.dtype}; {shape} of {dtype} is needed")
-    return array
-
-
-def _present(arrays: Arrays, name: str) -> npt.NDArray[Any]:
-    if name not in arrays:
-        raise ValueError(f"{name}.npy is missing from {META}")
-    return arrays[name]
-
-
-def _text(texts: Mapping[str, Any], name: str) -> list[str]:
-    found = texts.get(name)
-    if not isinstance(found, list) or not all(isinstance(text, str) for text in found):
-        raise ValueError(f"{name}.json is missing from {META}, or is no list of texts")
-    return found
-
-
-def _deck_arrays(deck: WholeDeck) -> Arrays:
-    """Bucket tables of every street and what finds a hand in them."""
-    locate = board_tables()
-    arrays: Arrays = {f"{DECK}buckets_street{street}": table for street, table in enumerate(deck.load())}
-    arrays |= {
-        f"{DECK}location_{cards}": board_classes(cards).location
-        for cards in map(deck.cards_on, range(deck.streets))
-        if cards
-    }
-    return arrays | {f"{DECK}hole_permutation": locate.hole_permutation}
-
-
-def _rebuild_deck(meta: MetaFields, arrays: Arrays, check: bool) -> WholeDeck:
-    dealt = tuple(meta.board_cards or ())
-    if len(dealt) != meta.streets or min(dealt) < 0 or any(sum(dealt[:n]) not in (0, 3, 4, 5) for n in range(1, 5)):
-        raise ValueError(f"{META} has board_cards {list(dealt)}, which are not those of {meta.streets} streets")
-    tables = [_present(arrays, f"{DECK}buckets_street{street}") for street in range(meta.streets)]
-    buckets = np.array([block.buckets for block in meta.blocks], np.int64).reshape(-1, 2)
-    deck = WholeDeck(dealt, buckets, lambda: tables)
-    for street, table in enumerate(tables):
-        name, cards = f"{DECK}buckets_street{street}.npy", deck.cards_on(street)
-        if table.shape != (BOARD_COUNTS.get(cards, 1), COMBO_COUNT):
-            raise ValueError(f"{name} has shape {table.shape}, which is not that of boards of {cards} cards")
-        if check:
-            check_deck_buckets(name, table, cards, int(buckets[street].min()))
-            if cards:
-                location = f"{DECK}location_{cards}"
-                boards = (comb(CARD_COUNT, cards),)
-                check_location(f"{location}.npy", _array(arrays, location, boards, np.dtype(np.int32)), cards)
-    check_permutations(f"{DECK}hole_permutation.npy", _present(arrays, f"{DECK}hole_permutation"))
-    return deck
-
-
-def _rebuild_cards(streets: int, arrays: Arrays, names: list[str]) -> ListedCards:
-    boards, parents, bucket = (
-        [_present(arrays, f"cards_{name}_street{street}") for street in range(streets)]
-        for name in ("board_cards", "board_parent", "bucket")
-    )
-    hand_cards, reach, strength, buckets = (
-        _present(arrays, f"cards_{name}") for name in ("hand_cards", "reach", "strength", "buckets")
-    )
-    return ListedCards(hand_cards, names, reach, boards, parents, strength, bucket, buckets)

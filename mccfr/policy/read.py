@@ -9,17 +9,21 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.games.game import Game
+from mccfr.lines import all_lines
 from mccfr.policy.checks import MetaFields, check_meta, row_problem
-from mccfr.policy.layout import DECK, FORMAT, FORMAT_VERSION, META, block_file, rebuild_game
+from mccfr.policy.layout import DECK, FORMAT, FORMAT_VERSION, LINES, META, OLDER_VERSIONS, block_file
 from mccfr.policy.quantise import dequantise
+from mccfr.policy.rebuild import Guards, rebuild_game
+from mccfr.policy.row_checksums import ROW_CHECKSUMS_FILE, GuardedTable, row_checksum_problem
 from mccfr.policy.source import place
-from mccfr.strategy import Strategy, row_starts
+from mccfr.strategy import Rows, StoredStrategy, Strategy, row_starts
 from storage.json_files import read_json
 from storage.listing import file_problems, listed_files
 from storage.manifest import read_manifest
 from storage.npy import read_npy
 
 _MAX_TEXT_BYTES = 1 << 31  # of a list of labels or infosets' names
+_LINES_FILE = f"{LINES}.json"
 
 
 class Policy:
@@ -35,17 +39,21 @@ class Policy:
         path: Path,
         meta: Mapping[str, Any],
         game: Game,
-        shares: Sequence[npt.NDArray[np.uint]],
-        weights: Sequence[npt.NDArray[np.float32]],
+        tables: Sequence[tuple[GuardedTable, GuardedTable]],
+        checked: bool,
     ) -> None:
+        """`tables` holds shares and weights of each block; `checked`: all their rows are known to be sound."""
         self.path, self.meta, self.game = path, meta, game
-        self._shares, self._weights = shares, weights
-        self._rows_checked = False
+        self._tables, self._checked = tables, checked
+        self._shares = [shares.rows for shares, _ in tables]
+        self._weights = [weights.rows for _, weights in tables]
         self._total = int(meta["quantisation"]["total"])
         arrays = game.tree.arrays
         # Gathered once, because four look-ups of single cells cost as much as all the rest of one.
         self._places = np.stack([arrays.block, arrays.row, arrays.slot, arrays.count], axis=1, dtype=np.int32)
         self._buckets = game.buckets.tolist()
+        # Of each block and bucket, whether its pieces of the tables have been compared with their checksums.
+        self._compared = [bytearray(b"\1" if checked else b"\0") * count for count in self._buckets]
 
     def _place(self, node: int, bucket: int) -> list[int]:
         """[block, row, first slot, number of actions], as `place` finds it."""
@@ -57,12 +65,13 @@ class Policy:
 
     @classmethod
     def open(cls, path: Path, *, check: bool = True) -> "Policy":
-        """Open a policy.
+        """Open a policy, of this format or an older one.
 
         check  True: length and checksum of every file, and the sum of every row, are compared, which reads all of it
                once.  False, for programs that open one policy often: of the tables of probabilities, weights and a
-               deck's buckets only the lengths, so that opening takes no longer for large ones; look-ups then refuse a
-               row that does not sum to its total, and nothing else of those tables is noticed.
+               deck's buckets only the lengths, so that opening takes no longer for large ones; look-ups then compare
+               the checksum of the piece of a table that they touch, once, and refuse a row that does not sum to its
+               total.  (Format 1 has no checksums of pieces.)
 
         Raises `FileNotFoundError` where there is no policy or a file is missing, `OSError` where one is damaged or a
         link, `ValueError` for another format or version (with both in the message) and for arrays that do not fit;
@@ -72,36 +81,37 @@ class Policy:
         meta = _read_meta(path)
         with _named(path):
             fields, files = check_meta(meta), listed_files(meta.get("files"))
-            unread = [name for name in files if name in fields.tables or name.startswith(DECK)]
+            unread = [name for name in files if name in fields.tables or name.startswith(DECK) or name == _LINES_FILE]
             for problem in file_problems(path, files, () if check else unread):
                 kind = FileNotFoundError if problem.endswith("is missing") else OSError
                 raise kind(f"policy {path} is damaged: {problem}; export it again")
-            policy = cls._read(path, meta, fields, check=check)
-        for problem in policy.row_problems() if check else ():
-            raise OSError(f"policy {path} is damaged: {problem}; export it again")
-        policy._rows_checked = check
+            policy = cls._read(path, meta, fields, checked=check)
+        if check:
+            policy._require_rows()
         return policy
 
     @classmethod
-    def _read(cls, path: Path, meta: Mapping[str, Any], fields: MetaFields, *, check: bool) -> "Policy":
-        """A policy whose files are what `meta` states; `check` as in `rebuild_game`."""
+    def _read(cls, path: Path, meta: Mapping[str, Any], fields: MetaFields, *, checked: bool) -> "Policy":
+        """A policy whose files are what `meta` states; `checked`: those of the tables too."""
         arrays, texts = {}, {}
-        for name in set(meta["files"]) - fields.tables:
+        for name in set(meta["files"]) - fields.tables - {_LINES_FILE}:
             stem, _, ending = name.rpartition(".")
             if ending == "npy":
                 arrays[stem] = read_npy(path / name, mapped=name.startswith(DECK))
             else:
                 texts[stem] = read_json(path / name, _MAX_TEXT_BYTES)
-        game = rebuild_game(fields, arrays, texts, check=check)
-        shares, weights = [], []
+        guards = Guards(path, fields, _row_checksums(fields, arrays), checked)
+        game = rebuild_game(arrays, texts, guards)
+        tables = []
         for number, block in enumerate(fields.blocks):
             for name, kind in ((block.probability, "probability"), (block.weight, "weight")):
                 if name is not None and (name != block_file(kind, number) or name not in meta["files"]):
                     raise ValueError(f"{META} does not list {name} as the {kind} file of block {number}")
             dtype = np.dtype(fields.quantisation.dtype)
-            shares.append(_map(path, block.probability, (block.buckets, block.slots), dtype))
-            weights.append(_map(path, block.weight, (block.buckets, block.rows), np.dtype(np.float32)))
-        return cls(path, meta, game, shares, weights)
+            shares = _map(guards, block.probability, (block.buckets, block.slots), dtype)
+            weights = _map(guards, block.weight, (block.buckets, block.rows), np.dtype(np.float32))
+            tables.append((shares, weights))
+        return cls(path, meta, game, tables, checked)
 
     def row_problems(self) -> list[str]:
         """One sentence for each block's first row that does not sum to its total, or whose weight is none."""
@@ -112,57 +122,89 @@ class Policy:
                 problems.append(row_problem(shares, weights, row_starts(self.game, block), files))
         return [problem for problem in problems if problem]
 
+    def _require_rows(self) -> None:
+        """Raise `OSError` where a row is none."""
+        for problem in self.row_problems():
+            raise OSError(f"policy {self.path} is damaged: {problem}; export it again")
+
+    def _check_row(self, block: int, bucket: int) -> None:
+        """Compare what a look-up touches of a block with its checksums."""
+        for table in self._tables[block]:
+            table.check(bucket)
+        self._compared[block][bucket] = 1
+
     def probabilities(self, node: int, bucket: int) -> npt.NDArray[np.float64]:
         """[A] probability of each action of a decision, in the order of the node's children; uniform at weight 0.
 
         Raises `ValueError` for a node that is no decision or an unknown bucket, `OSError` for a damaged row.
         """
         block, row, slot, count = self._place(node, bucket)
+        if not self._compared[block][bucket]:
+            self._check_row(block, bucket)
         if self._weights[block][bucket, row] == 0:
             return np.full(count, 1 / count)
         shares = self._shares[block][bucket, slot : slot + count].tolist()
-        if sum(shares) != self._total:
+        if not self._checked and sum(shares) != self._total:
             raise OSError(f"{self.path}: a row of street {block // 2}, player {block % 2} is damaged: run mccfr verify")
         return np.array(shares) / self._total
 
     def weight(self, node: int, bucket: int) -> float:
-        """Accumulated weight behind a row, in float32; 0: never reached.  Raises `ValueError` as `probabilities`."""
+        """Accumulated weight behind a row, in float32; 0: never reached.  Raises as `probabilities`."""
         block, row, _, _ = self._place(node, bucket)
+        if not self._compared[block][bucket]:
+            self._check_row(block, bucket)
         return float(self._weights[block][bucket, row])
 
     def strategy(self) -> Strategy:
-        """The whole strategy in memory, for evaluation; `OSError` where a row is damaged, however it was opened."""
-        for problem in () if self._rows_checked else self.row_problems():
-            raise OSError(f"policy {self.path} is damaged: {problem}; export it again")
-        parts = zip(self._shares, self._weights, strict=True)
-        return Strategy(
-            tuple(dequantise(s, w, row_starts(self.game, block)) for block, (s, w) in enumerate(parts)),
-            tuple(np.asarray(w, np.float64) for w in self._weights),
+        """The whole strategy as it lies on the disk: a block is made dense while it is asked for, and no longer.
+
+        Raises `OSError` where a row is damaged, however the policy was opened.
+        """
+        if not self._checked:
+            for block in self._tables:
+                for table in block:
+                    table.whole()
+            self._require_rows()
+            self._checked = True
+        return StoredStrategy(
+            [Rows(shares, weights) for shares, weights in zip(self._shares, self._weights, strict=True)],
+            lambda block: dequantise(self._shares[block], self._weights[block], row_starts(self.game, block)),
+            lambda block: np.asarray(self._weights[block], np.float64),
         )
 
 
 def _read_meta(path: Path) -> dict[str, Any]:
     if not (path / META).is_file():
         raise FileNotFoundError(f"{path} is not a policy: it has no {META}; give a directory that mccfr export wrote")
-    return read_manifest(path / META, FORMAT, FORMAT_VERSION)
+    return read_manifest(path / META, FORMAT, FORMAT_VERSION, OLDER_VERSIONS)
 
 
-def _map(path: Path, name: str | None, shape: tuple[int, int], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+def _row_checksums(fields: MetaFields, arrays: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[np.uint32]:
+    """[P] the checksums of pieces of tables; none in format 1."""
+    if fields.row_checksums is None:
+        return np.zeros(0, np.uint32)
+    found = arrays.get(ROW_CHECKSUMS_FILE.removesuffix(".npy"))
+    if found is None or found.ndim != 1 or found.dtype != np.uint32:
+        raise ValueError(f"{ROW_CHECKSUMS_FILE} is missing from {META}, or is no list of uint32")
+    return found
+
+
+def _map(guards: Guards, name: str | None, shape: tuple[int, int], dtype: np.dtype[Any]) -> GuardedTable:
     """A table mapped for reading; a block without rows has no file."""
     if name is None:
-        return np.zeros(shape, dtype)
-    array = read_npy(path / name, mapped=True)
+        return GuardedTable("", np.zeros(shape, dtype), None, guards.checksums)
+    array = read_npy(guards.path / name, mapped=True)
     if array.shape != shape or array.dtype != dtype:
         raise ValueError(f"{name} has shape {array.shape} of {array.dtype}; {shape} of {dtype} is needed")
-    return array
+    return guards.table(name, array)
 
 
 def verify_policy(path: Path) -> list[str]:
     """Check every byte of a policy directory, and that every row is one.
 
     Returns one sentence for each thing that is wrong: files missing, extra, links, of another length or checksum,
-    arrays that do not fit each other, rows with a wrong sum, weights that are negative or not finite.  Empty for a
-    sound policy.
+    arrays that do not fit each other, rows with a wrong sum, weights that are negative or not finite, row checksums
+    that are not those of the tables, lines that are not those of the tree.  Empty for a sound policy.
     """
     path = Path(path)
     try:
@@ -173,10 +215,29 @@ def verify_policy(path: Path) -> list[str]:
             extra = sorted({entry.name for entry in path.iterdir()} - {META, *files})
             found += [f"{name} is not in {META}" for name in extra]
             if not found:
-                found = Policy._read(path, meta, fields, check=True).row_problems()
+                policy = Policy._read(path, meta, fields, checked=True)
+                found = policy.row_problems() + _derived_problems(policy, fields)
     except (OSError, ValueError) as error:
         return [f"{path}: {error}"]
     return [f"{path}: {problem}" for problem in found]
+
+
+def _derived_problems(policy: Policy, fields: MetaFields) -> list[str]:
+    """What is wrong with files that say again, for other readers, what others hold: since format 2."""
+    if fields.row_checksums is None:
+        return []
+    files = policy.meta["files"]
+    known = {name for name in files if name in fields.tables or (name.startswith(DECK) and name.endswith(".npy"))}
+    if set(fields.row_checksums.tables) != known:
+        return [f"{META} does not state row checksums of exactly the large tables"]
+    tables = {name: read_npy(policy.path / name, mapped=True) for name in known}
+    checksums = read_npy(policy.path / ROW_CHECKSUMS_FILE)
+    problems = [row_checksum_problem(tables, fields.row_checksums, checksums)]
+    if _LINES_FILE not in files:
+        problems.append(f"{_LINES_FILE} is missing from {META}")
+    elif read_json(policy.path / _LINES_FILE, _MAX_TEXT_BYTES) != all_lines(policy.game.tree):
+        problems.append(f"{_LINES_FILE} does not hold the lines of the tree")
+    return [problem for problem in problems if problem]
 
 
 @contextmanager

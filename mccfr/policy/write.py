@@ -1,7 +1,13 @@
-"""Writing a policy directory: whole under its final name, or not at all."""
+"""Writing a policy directory: whole under its final name, or not at all.
+
+Policies of one abstraction have the same bucket tables, 0.2 GB in whole hold'em.  A table that lies in a policy beside
+the new one, under the same name and with the same bytes, is not written again: the new directory gets a hard link to
+it.  So every policy holds all its files and can be moved, copied or removed by itself, and those side by side share the
+space.  All bytes are compared before that, not checksums: a damaged table never gets into a new policy.
+"""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.games.game import Game
-from mccfr.policy.layout import FORMAT, FORMAT_VERSION, META, block_file, game_arrays, game_fields, game_texts
+from mccfr.policy.layout import DECK, FORMAT, FORMAT_VERSION, META, block_file, game_arrays, game_fields, game_texts
 from mccfr.policy.quantise import TOTALS, quantise
+from mccfr.policy.row_checksums import ROW_CHECKSUMS_FILE, RowChecksums
 from mccfr.strategy import Strategy, row_starts
 from storage import durable
 from storage.json_files import read_json
@@ -19,6 +26,7 @@ from storage.npy import npy_pieces
 from storage.outputs import output
 
 _FLOAT32 = np.finfo(np.float32)
+_COMPARED_BYTES = 1 << 22
 
 
 def is_policy(path: Path) -> bool:
@@ -38,14 +46,14 @@ def write_policy(
     *,
     quantise: str = "uint16",
     provenance: Mapping[str, Any],
-    abstraction: str | None = None,
+    abstraction: Mapping[str, Any] | None = None,
 ) -> None:
     """Write `strategy` as a policy directory at `out`; see `mccfr.policy.layout` for what is in it.
 
     game_document  the `[game]` table of the run's configuration
     quantise       "uint8" or "uint16"
     provenance     JSON that says where the strategy comes from: checkpoint, nodes touched, iterations, source identity
-    abstraction    content hash of the abstraction's files; None: lossless
+    abstraction    what made the buckets (`abstraction.buckets.Abstraction.origin`); None: lossless
 
     A policy that is at `out` already is replaced in one step.  Raises `FileExistsError` where there is something else,
     `ValueError` where the strategy does not fit the game or the values are not JSON, `OSError` where the disk fails;
@@ -55,22 +63,96 @@ def write_policy(
     fields = {
         "game": _plain(game_document, "the game's configuration"),
         **_plain(game_fields(game), "the game's description"),
-        "abstraction": abstraction,
+        "abstraction": _plain(abstraction, "the abstraction's description"),
         "quantisation": {"dtype": quantise, "total": TOTALS[quantise], "rounding": "largest remainder"},
         "provenance": _plain(provenance, "the provenance"),
     }
     with output(out, is_policy) as temporary:
         durable.make_dir(temporary)
-        files = {}
-        for name, array in game_arrays(game).items():
-            files[f"{name}.npy"] = durable.write_file(temporary / f"{name}.npy", npy_pieces(array))
+        writer = _Writer(temporary, _policies_in(out.parent))
+        for name, array in game_arrays(game):
+            writer.array(f"{name}.npy", array, shared=name.startswith(DECK))
         for name, texts in game_texts(game).items():
-            files[f"{name}.json"] = durable.write_file(temporary / f"{name}.json", _text_lines(texts))
+            writer.texts(f"{name}.json", texts)
         for name, array in tables.items():
-            files[name] = durable.write_file(temporary / name, npy_pieces(array))
-        listed = {name: {"length_bytes": length, "crc32c": crc} for name, (length, crc) in files.items()}
-        write_manifest(temporary / META, FORMAT, FORMAT_VERSION, {**fields, "files": listed})
+            writer.array(name, array, cut=True)
+        fields |= writer.finish()
+        write_manifest(temporary / META, FORMAT, FORMAT_VERSION, fields)
         durable.fsync_dir(temporary)
+
+
+class _Writer:
+    """Writes the files of one policy and keeps what meta.json states of them."""
+
+    def __init__(self, directory: Path, others: Sequence[Path]) -> None:
+        """`others` are policies whose tables may be shared."""
+        self._directory, self._others = directory, others
+        self._files: dict[str, tuple[int, int]] = {}
+        self._checksums = RowChecksums()
+
+    def array(self, name: str, array: npt.NDArray[Any], *, shared: bool = False, cut: bool = False) -> None:
+        """Write an array.
+
+        shared  a policy beside this one may have it; it then gets row checksums too
+        cut     with row checksums
+        """
+        array = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+        if shared or cut:
+            self._checksums.add(name, array)
+        path = self._directory / name
+        if shared and (found := self._link(path, array)) is not None:
+            self._files[name] = found
+        else:
+            self._files[name] = durable.write_file(path, npy_pieces(array))
+
+    def texts(self, name: str, texts: list[str]) -> None:
+        """Write a list of text."""
+        self._files[name] = durable.write_file(self._directory / name, _text_lines(texts))
+
+    def finish(self) -> dict[str, Any]:
+        """Write the row checksums; what meta.json says of them and of all files."""
+        self.array(ROW_CHECKSUMS_FILE, self._checksums.array())
+        listed = {name: {"length_bytes": length, "crc32c": crc} for name, (length, crc) in self._files.items()}
+        return {"row_checksums": self._checksums.fields(ROW_CHECKSUMS_FILE), "files": listed}
+
+    def _link(self, path: Path, array: npt.NDArray[Any]) -> tuple[int, int] | None:
+        """Link to the same array of another policy; its length and CRC-32C, or None where there is none."""
+        for other in self._others:
+            source = other / path.name
+            if source.is_symlink() or not source.is_file():
+                continue
+            try:
+                durable.link_file(source, path)
+            except OSError:  # another file system, or one that has no hard links, or too many to this file
+                continue
+            if _holds(path, npy_pieces(array)):
+                with path.open("rb") as file:
+                    durable.fsync_file(path, file)  # whoever has copied the other policy may not have done that
+                return durable.checksum_file(path)
+            durable.remove_file(path)
+        return None
+
+
+def _policies_in(folder: Path) -> list[Path]:
+    """The policies in a folder, by name."""
+    if not folder.is_dir():
+        return []
+    return [path for path in sorted(folder.iterdir()) if not path.is_symlink() and path.is_dir() and is_policy(path)]
+
+
+def _holds(path: Path, pieces: Iterator[bytes | memoryview]) -> bool:
+    """Whether a file holds exactly these bytes; what cannot be read does not."""
+    try:
+        with path.open("rb") as file:
+            for piece in pieces:
+                view = memoryview(piece)
+                for start in range(0, len(view), _COMPARED_BYTES):
+                    part = view[start : start + _COMPARED_BYTES]
+                    if file.read(len(part)) != bytes(part):
+                        return False
+            return not file.read(1)
+    except OSError:
+        return False
 
 
 def _plain(value: Any, what: str) -> Any:

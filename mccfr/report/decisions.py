@@ -124,11 +124,11 @@ def hand_lists(cards: Cards) -> list[list[list[int]]]:
 def _public(game: Game, place: Place) -> dict[str, Any]:
     """What everybody sees at a decision."""
     tree, node = game.tree, place.node
-    own, level = put_in_chips(tree, node)
+    own, other = put_in_chips(tree, node)
     actions = [
         {
             "action": tree.label[child],
-            "name": _action_name(tree.label[child], own, level, to),
+            "name": _action_name(tree.label[child], own, max(own, other), to),
             "to": to,
             "next": child if tree.arrays.kind[child] == DECISION else -1,
         }
@@ -138,7 +138,7 @@ def _public(game: Game, place: Place) -> dict[str, Any]:
         "line": line_text(tree, node),
         "player": int(tree.arrays.player[node]),
         "board": place.board,
-        "pot": own + level,
+        "pot": own + other,
         "actions": actions,
     }
 

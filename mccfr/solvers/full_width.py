@@ -156,9 +156,14 @@ class FullWidth(Algorithm):
         """With regret-based pruning sums lag behind where nobody has been, and the regrets say by how much."""
         return self._solver.pruning == "regret-based" or super().is_averaged(name)
 
+    @property
+    def averages_sums(self) -> bool:
+        """As `Algorithm.averages_sums`."""
+        return self._solver.pruning != "regret-based"
+
     def average(self, game: Game, specs: Iterable[ArraySpec], tables: Views, nodes: int, iterations: int) -> Strategy:
         """As `Algorithm.average`."""
-        if self._solver.pruning != "regret-based":
+        if self.averages_sums:
             return super().average(game, specs, tables, nodes, iterations)
         own = {name: table.copy() for name, table in tables.items()}
         return make_full_width(game, self._solver, own, iterations).average_strategy()

@@ -137,6 +137,11 @@ class Algorithm(ABC):
         """Whether the average strategy is made from a table."""
         return name.startswith("strategy_sum")
 
+    @property
+    def averages_sums(self) -> bool:
+        """Whether the average strategy is what `average` makes here: each row of the strategy sums, normalised."""
+        return type(self).average is Algorithm.average
+
     def average(self, game: Game, specs: Iterable[ArraySpec], tables: Views, nodes: int, iterations: int) -> Strategy:
         """The average strategy of tables by name, with sums on all streets; `ValueError` for sums no run writes."""
         del iterations

@@ -11,14 +11,23 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from mccfr.config import Config
 from mccfr.discount import Schedule
 from mccfr.games.game import Game
 from mccfr.solvers.registry import algorithm_of
-from mccfr.strategy import Strategy, average_strategy
+from mccfr.strategy import Rows, StoredStrategy, Strategy, average_block, average_strategy, check_sums
+from mccfr.tables import bucket_first, table_name
 from mccfr.training.events import Totals
 from mccfr.training.snapshot_mean import SnapshotMean
 from storage.checkpoint import Checkpoint, checkpoint_path, open_checkpoint
+from storage.schema import ArraySpec
+from storage.spill import spilled
+
+_IN_MEMORY_BYTES = 64 << 20
+"""Of a table that is read into memory whole."""
 
 
 def checkpoint_average(game: Game, config: Config, checkpoint: Checkpoint) -> Strategy:
@@ -31,6 +40,40 @@ def checkpoint_average(game: Game, config: Config, checkpoint: Checkpoint) -> St
         return _snapshot_average(game, algorithm.schedule, checkpoint)
     tables = {spec.name: checkpoint.read(spec.name) for spec in checkpoint.specs if algorithm.is_averaged(spec.name)}
     return algorithm.average(game, checkpoint.specs, tables, state["nodes_touched"], state["iterations"])
+
+
+def stored_average(game: Game, config: Config, checkpoint: Checkpoint) -> Strategy:
+    """`checkpoint_average`, as far as that goes with strategy sums that stay as they are, large ones in a file.
+
+    Rows are normalised when they are asked for.  Raises as `checkpoint_average`, and `OSError` where the file finds no
+    room.
+    """
+    algorithm, state = algorithm_of(config), checkpoint.state
+    if config.tables.strategy_sums == "preflop" or not algorithm.averages_sums:
+        return checkpoint_average(game, config, checkpoint)
+    stored = {
+        spec.name: _read_outside(checkpoint, spec) for spec in checkpoint.specs if algorithm.is_averaged(spec.name)
+    }
+    tables, discount = bucket_first(checkpoint.specs, stored), algorithm.schedule.at(state["nodes_touched"])
+    rows = []
+    for block, buckets in enumerate(game.buckets.tolist()):
+        sums = tables.get(table_name("strategy_sum", block), np.zeros((buckets, 0), np.float32))
+        check_sums(sums, block)
+        rows.append(Rows(sums, sums=True))
+    return StoredStrategy(
+        rows,
+        lambda block: average_block(game, block, tables, discount)[0],
+        lambda block: average_block(game, block, tables, discount)[1],
+    )
+
+
+def _read_outside(checkpoint: Checkpoint, spec: ArraySpec) -> npt.NDArray[Any]:
+    """A table of a checkpoint; where it is large, in a temporary file instead of memory."""
+    if spec.nbytes <= _IN_MEMORY_BYTES:
+        return checkpoint.read(spec.name)
+    table = spilled(spec.shape, spec.numpy_dtype)
+    checkpoint.read_into(spec.name, table)
+    return table
 
 
 def snapshot_entry(number: int, totals: Totals) -> dict[str, int]:

@@ -17,9 +17,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from abstraction.buckets import Abstraction
+from abstraction.buckets import Abstraction, is_abstraction
 from mccfr import __version__
-from mccfr.config import OPTIONS, Config, FullWidthConfig
+from mccfr.config import OPTIONS, AbstractionConfig, Config, FullWidthConfig
 from mccfr.config_file import DEFAULT_ALGORITHM, changed_keys, ignored_keys, load_config, to_document
 from mccfr.games.catalogue import game_files
 from mccfr.games.game import Game
@@ -62,6 +62,11 @@ class Run:
     def path(self, name: str) -> Path:
         """A file or directory of the run."""
         return self.directory / name
+
+    def abstraction(self) -> Abstraction | None:
+        """The card abstraction that the run is played on, if there is one."""
+        wanted = self.config.abstraction
+        return None if wanted is None else Abstraction(self.directory / wanted.path)
 
     def build_game(self) -> Game:
         """Compile the run's game."""
@@ -178,13 +183,18 @@ def is_run(directory: Path) -> bool:
     return (directory / MANIFEST).is_file() and (directory / CONFIG).is_file()
 
 
-def open_run(directory: Path) -> Run:
-    """Open a run directory; `ValueError` or `OSError` of one sentence where it is none, or damaged."""
+def open_run(directory: Path, abstraction: Path | None = None) -> Run:
+    """Open a run directory; `ValueError` or `OSError` of one sentence where it is none, or damaged.
+
+    abstraction  where the run's card abstraction lies now, if not where it was when the run was made; another one is
+                 refused
+    """
     if not is_run(directory):
         raise ValueError(f"{directory} is not a run directory (it has no {MANIFEST}); give one that `mccfr solve` made")
     _refuse_links(directory)
     manifest = read_manifest(directory / MANIFEST, FORMAT, FORMAT_VERSION, OLDER_VERSIONS)
     config = load_config(directory / CONFIG)
+    config = _with_abstraction(directory, config, manifest["identity_document"].get("abstraction"), abstraction)
     found = identity_document(config, directory)
     if found != _own_keys(manifest["identity_document"]):
         raise ValueError(
@@ -192,6 +202,30 @@ def open_run(directory: Path) -> Run:
             f"{manifest['identity'][:12]}; restore it, or start a new run"
         )
     return _with_todays_names(Run(directory, config, manifest))
+
+
+def _with_abstraction(directory: Path, config: Config, hashes: Any, given: Path | None) -> Config:
+    """The configuration with the place `given` for its abstraction, whose streets must have the `hashes` of the run.
+
+    Raises `ValueError` where there is none at its place, or another one; the message has both hashes.
+    """
+    if config.abstraction is None:
+        if given is not None:
+            raise ValueError(f"{directory} is played without a card abstraction: leave --abstraction out")
+        return config
+    path = directory / config.abstraction.path if given is None else given.resolve()
+    if not is_abstraction(path):
+        raise ValueError(
+            f"{path} is not an abstraction: {directory} was trained on {content_hash(hashes)[:12]}; name its "
+            "directory with --abstraction, which evaluate and export have, or put it there"
+        )
+    found = Abstraction(path).content_hashes()
+    if found != hashes:
+        raise ValueError(
+            f"{path} is the abstraction {content_hash(found)[:12]}, and {directory} was trained on "
+            f"{content_hash(hashes)[:12]}: give that one"
+        )
+    return msgspec.structs.replace(config, abstraction=AbstractionConfig(path=str(path)))
 
 
 def _with_todays_names(run: Run) -> Run:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from abstraction.boards import BOARD_COUNTS, preflop_classes
 from abstraction.buckets import Abstraction
 from abstraction.cards import cards_text, combo_index
 from abstraction.evaluator import strength
+from mccfr.cards import deck
 from mccfr.cards.deck import WholeDeck
 from mccfr.cli import main
 from mccfr.config import AbstractionConfig, FlopHoldemGame, HoldemGame, Menu
@@ -24,11 +26,13 @@ from mccfr.plan import make_plan
 from mccfr.policy import Policy
 from mccfr.policy.source import StrategySource
 from mccfr.query import query
+from mccfr.results import evaluate_target
 from mccfr.solvers.configured import configured_game
 from mccfr.strategy import pure_strategy
 from mccfr.training.rundir import open_run
 from mccfr.vector.public_tree import public_tree
 from mccfr.verification import problems_of
+from storage.manifest import content_hash
 
 RUNS = Path(__file__).resolve().parents[2] / "runs"
 MENU = '[game.menu]\nfirst = ["1p", "allin"]\nlater = ["1p", "allin"]\n'
@@ -87,6 +91,44 @@ def test_a_run_ends_with_a_policy_that_carries_its_buckets(trained, slot_abstrac
     assert all(np.array_equal(a, b) for a, b in zip(again, game.cards.load(), strict=True))
 
 
+def test_the_policy_says_what_made_its_buckets(trained, slot_abstractions):
+    origin = Policy.open(trained / "policy").meta["abstraction"]
+    built = Abstraction(slot_abstractions[0])
+    assert {street: made["content_hash"] for street, made in origin["streets"].items()} == built.content_hashes()
+    assert origin["content_hash"] == content_hash(built.content_hashes())
+    assert origin["streets"]["river"]["buckets"] == 10 and origin["streets"]["river"]["recipe"] == {"features": "slot"}
+
+
+def test_a_run_without_its_abstraction_is_exported_and_evaluated_on_a_copy(
+    trained, slot_abstractions, tmp_path, capsys
+):
+    """As on another machine; another abstraction is refused with both hashes."""
+    moved, ours, another = tmp_path / "run", tmp_path / "buckets", slot_abstractions[1]
+    shutil.copytree(trained / "run", moved)
+    config = (moved / "config.toml").read_text()
+    (moved / "config.toml").write_text(config.replace(str(slot_abstractions[0]), str(tmp_path / "gone")))
+    shutil.copytree(slot_abstractions[0], ours)
+    hashes = [content_hash(Abstraction(path).content_hashes())[:12] for path in (ours, another)]
+    capsys.readouterr()
+    for verb in (("export", moved, tmp_path / "out"), ("evaluate", moved, "--method", "head-to-head", "--boards", 2)):
+        assert command(*verb) == 2
+        told = capsys.readouterr().err
+        assert f"{tmp_path / 'gone'} is not an abstraction" in told and hashes[0] in told and "--abstraction" in told
+        assert command(*verb, "--abstraction", another) == 2
+        told = capsys.readouterr().err
+        assert all(each in told for each in hashes) and len(told.splitlines()) == 1
+        assert command(*verb, "--abstraction", ours) == 0
+        capsys.readouterr()
+    one, other = (Policy.open(path) for path in (tmp_path / "out", trained / "policy"))
+    for name in ("abstraction", "provenance", "files"):
+        assert one.meta[name] == other.meta[name]
+    meet = ("evaluate", trained / "policy", "--method", "head-to-head", "--boards", 2, "--against", moved, "--json")
+    assert command(*meet, "--against-abstraction", ours) == 0
+    assert json.loads(capsys.readouterr().out)["value_chips"] == pytest.approx(0, abs=0.1)
+    assert command("evaluate", trained / "policy", "--abstraction", ours, "--method", "head-to-head") == 2
+    assert "holds its own bucket tables" in capsys.readouterr().err
+
+
 def test_evaluations_are_played_against_the_first_checkpoint_that_is_kept(trained):
     run = open_run(trained / "run")
     first, last = run.read("evaluations.jsonl")
@@ -115,6 +157,36 @@ def test_queries_know_hands_classes_and_boards(trained):
             query(policy, "cc/cc/cc/", hand=text, board=board)
 
 
+def reader_in_readme():
+    """README's program that reads a policy of whole hold'em."""
+    blocks = re.findall(r"```python\n(.*?)```", (RUNS.parent / "README.md").read_text(), re.DOTALL)
+    return next(block for block in blocks if "def look_up(" in block)
+
+
+def test_the_reader_in_the_readme_reads_what_query_answers(trained, monkeypatch, tmp_path, capsys):
+    source, names = reader_in_readme(), {}
+    assert len(source.splitlines()) <= 30
+    assert set(re.findall(r"^(?:import|from) (\w+)", source, re.MULTILINE)) == {"json", "math", "pathlib", "numpy"}
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs/hunl-quick-policy").symlink_to(trained / "policy")
+    monkeypatch.chdir(tmp_path)
+    exec(source, names)
+    policy = Policy.open(trained / "policy")
+
+    def asked(line, hand, board):
+        return {action["action"]: action["probability"] for action in query(policy, line, hand, board)["actions"]}
+
+    assert capsys.readouterr().out == f"{asked('r300c/cr900', 'KhQd', 'Kc7d2s')}\n"
+    rng, lines = np.random.default_rng(3), json.loads((trained / "policy/tree_line.json").read_text())
+    tree, reached = policy.game.tree, set()
+    for node in rng.choice(tree.decisions, 200).tolist():
+        dealt, known = rng.permutation(52)[:7].tolist(), (0, 3, 4, 5)[tree.street[node]]
+        hand, board = cards_text(dealt[:2]), cards_text(dealt[2 : 2 + known])
+        assert names["look_up"](lines[node], hand, board) == asked(lines[node], hand, board)
+        reached.add(query(policy, lines[node], hand, board)["reached"])
+    assert reached == {True, False}
+
+
 def test_rows_as_csv_name_buckets(trained, tmp_path):
     assert command("export", trained / "run", tmp_path / "out.csv", "--format", "csv") == 0
     lines = (tmp_path / "out.csv").read_text().splitlines()
@@ -131,6 +203,19 @@ def test_head_to_head_on_the_command_line(trained, capsys):
     assert command("evaluate", trained / "run", "--method", "head-to-head", *same, "--json") == 0
     record = json.loads(capsys.readouterr().out)
     assert record["value_chips"] == pytest.approx(0, abs=1e-6)
+
+
+def test_two_runs_on_one_abstraction_load_its_tables_once(trained, slot_abstractions, tmp_path, monkeypatch):
+    """Also where the other one names it by another path; policies load none."""
+    loaded = []
+    original = deck.bucket_tables
+    monkeypatch.setattr(deck, "bucket_tables", lambda *given: loaded.append(1) or original(*given))
+    shutil.copytree(slot_abstractions[0], tmp_path / "buckets")
+    own = {"boards": 2, "against_abstraction": tmp_path / "buckets"}
+    assert evaluate_target(trained / "run", "head-to-head", against=str(trained / "run"), **own)["value_chips"] == 0
+    assert len(loaded) == 1
+    evaluate_target(trained / "policy", "head-to-head", against=str(trained / "policy"), boards=2)
+    assert len(loaded) == 1
 
 
 def test_runs_on_other_abstractions_meet_on_the_command_line(trained, slot_abstractions, tmp_path, capsys):

@@ -12,6 +12,7 @@ from mccfr.config_file import to_document
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.catalogue import build_game
 from mccfr.policy import Policy, StrategySource, verify_policy, write_policy
+from mccfr.policy import write as policy_writing
 from mccfr.policy.quantise import TOTALS, dequantise, quantise
 from mccfr.strategy import Strategy, average_strategy, row_starts, tabulate, uniform_strategy
 from mccfr.tables import table_name
@@ -190,10 +191,12 @@ def test_directory_needs_nothing_of_this_package(leduc, tmp_path):
 
 
 def test_meta_says_where_the_policy_comes_from(leduc, tmp_path):
-    out = write(tmp_path / "policy", leduc, provenance={"checkpoint": 7, "run": {"hash": "ab"}}, abstraction="cd")
-    meta = read_manifest(out / "meta.json", "policy", 1)
+    origin = {"content_hash": "cd", "streets": {"river": {"content_hash": "e", "buckets": 9, "recipe": {"seed": 1}}}}
+    out = write(tmp_path / "policy", leduc, provenance={"checkpoint": 7, "run": {"hash": "ab"}}, abstraction=origin)
+    meta = read_manifest(out / "meta.json", "policy", 2)
     assert meta["provenance"] == {"checkpoint": 7, "run": {"hash": "ab"}}
-    assert meta["abstraction"] == "cd"
+    assert meta["abstraction"] == origin
+    assert [table["impossible"] for table in meta["bucket_tables"]] == [255, 255]
     assert meta["game"]["bets"] == [[2], [4]]
     assert meta["quantisation"]["dtype"] == "uint16"
     assert set(meta["files"]) == {path.name for path in out.iterdir()} - {"meta.json"}
@@ -234,9 +237,30 @@ def test_a_damaged_row_is_not_played(leduc, tmp_path):
     with pytest.raises(OSError, match=f"{path.name} has checksum"):
         Policy.open(out)
     policy = Policy.open(out, check=False)
+    for look_up in (policy.probabilities, policy.weight):
+        with pytest.raises(OSError, match=f"{path.name}: the rows from 0 on have checksum"):
+            look_up(0, bucket)
+    with pytest.raises(OSError, match=f"{path.name}: the rows from 0 on have checksum"):
+        policy.strategy()
+
+
+def test_a_row_that_is_none_is_not_played_whatever_its_checksums_say(leduc, tmp_path, monkeypatch):
+    """Somebody else's policy: right checksums of wrong rows."""
+    original = policy_writing._table_arrays
+
+    def less(*given):
+        return {name: array - (array > 9).astype(array.dtype) for name, array in original(*given).items()}
+
+    monkeypatch.setattr(policy_writing, "_table_arrays", less)
+    out = write(tmp_path / "policy", leduc)
+    assert "sums to 6553" in verify_policy(out)[0]
+    with pytest.raises(OSError, match="sums to 6553"):
+        Policy.open(out)
+    bucket = int(np.argmax(leduc[1].weight[0][:, 0] > 0))
+    policy = Policy.open(out, check=False)
     with pytest.raises(OSError, match="street 0, player 0 is damaged"):
         policy.probabilities(0, bucket)
-    with pytest.raises(OSError, match=f"{path.name}: row 0 of bucket {bucket} sums to 6553"):
+    with pytest.raises(OSError, match="sums to 6553"):
         policy.strategy()
 
 
@@ -260,13 +284,13 @@ def test_missing_short_and_extra_files_are_named(leduc, tmp_path):
 
 def test_another_version_is_refused_with_both(leduc, tmp_path):
     out = write(tmp_path / "policy", leduc)
-    meta = read_manifest(out / "meta.json", "policy", 1)
+    meta = read_manifest(out / "meta.json", "policy", 2)
     fields = {name: value for name, value in meta.items() if name not in ("format", "format_version", "content_hash")}
-    write_manifest(out / "meta.json", "policy", 2, fields)
-    with pytest.raises(ValueError, match=r"format_version 2 .* format_version 1"):
+    write_manifest(out / "meta.json", "policy", 3, fields)
+    with pytest.raises(ValueError, match=r"format_version 3 .* format_version 1, 2"):
         Policy.open(out)
     del fields["blocks"]
-    write_manifest(out / "meta.json", "policy", 1, fields)
+    write_manifest(out / "meta.json", "policy", 2, fields)
     with pytest.raises(ValueError, match="not a policy that can be read"):
         Policy.open(out)
 

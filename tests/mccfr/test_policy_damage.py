@@ -149,7 +149,7 @@ def sign(out, **fields):
             files[path.name] = {"length_bytes": length, "crc32c": crc}
     own = ("format", "format_version", "content_hash")
     kept = {key: value for key, value in meta.items() if key not in own}
-    write_manifest(out / "meta.json", "policy", 1, {**kept, "files": files, **fields})
+    write_manifest(out / "meta.json", "policy", 2, {**kept, "files": files, **fields})
 
 
 def use(out, lines):

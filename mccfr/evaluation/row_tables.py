@@ -1,0 +1,193 @@
+"""Rows of a strategy as kernels read them where they lie: probabilities, whole shares or strategy sums.
+
+Tables of different dtypes would have kernels compiled for each combination of them.  So a kernel sees the bytes of
+every table, and how they are to be read; what it gets out of them is float64, the same to the last bit as the dense
+strategy (`mccfr.strategy.average_strategy`, `mccfr.policy.quantise.dequantise`).
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.jit import inline_njit, njit, part_njit
+from abstraction.prefetch import prefetch_to_read
+from mccfr.strategy import Rows
+
+PROBABILITIES, SHARES_8, SHARES_16, SUMS_32, SUMS_64 = range(5)
+"""What the cells of a table are."""
+_AHEAD = 12  # buckets whose cells are asked for before they are read
+NEAR_BYTES = 8 << 20
+"""Of a block's probabilities that are kept in memory for all boards: larger ones are read where they lie."""
+_FORMS = {
+    ("float64", False): PROBABILITIES,
+    ("uint8", False): SHARES_8,
+    ("uint16", False): SHARES_16,
+    ("float32", True): SUMS_32,
+    ("float64", True): SUMS_64,
+}
+
+
+class RowTables(NamedTuple):
+    """The rows of all blocks.  B blocks; the arrays are read-only.
+
+    cells   B × [bytes] uint8           cells of each table
+    weight  B × [buckets · rows] float32  of shares: 0 where a row is uniform
+    starts  B × [rows+1] int64          first slot of each row, and the end of the last
+    form    [B] int64                   PROBABILITIES, ... SUMS_64
+    step    [B, 2] int64                cells from a bucket to the next, and from a slot to the next: either is 1
+    """
+
+    cells: tuple[npt.NDArray[np.uint8], ...]
+    weight: tuple[npt.NDArray[np.float32], ...]
+    starts: tuple[npt.NDArray[np.int64], ...]
+    form: npt.NDArray[np.int64]
+    step: npt.NDArray[np.int64]
+
+
+# --- kernels ---
+
+
+@part_njit
+def _copy_cells(cells, starts, step, rows, buckets, out):
+    """out [slots, >= buckets] of the rows: their cells as float64."""
+    origin, count = starts[rows[0]], starts[rows[1]] - starts[rows[0]]
+    if step[0] == 1:
+        for at in range(count):
+            own, base = out[at], (origin + at) * step[1]
+            for k in range(buckets.shape[0]):
+                own[k] = cells[base + buckets[k]]
+    else:
+        for k in range(buckets.shape[0]):
+            base = buckets[k] * step[0] + origin
+            if k + _AHEAD < buckets.shape[0]:  # rows are far apart, and each is a few cells
+                coming = buckets[k + _AHEAD] * step[0] + origin
+                prefetch_to_read(cells, coming)
+                prefetch_to_read(cells, coming + count - 1)
+            for at in range(count):
+                out[at, k] = cells[base + at]
+
+
+@part_njit
+def _divide_shares(cells, weight, starts, step, rows, buckets, total, out):
+    """The same from whole shares of `total`."""
+    origin, row_count = starts[rows[0]], starts.shape[0] - 1
+    _copy_cells(cells, starts, step, rows, buckets, out)
+    for at in range(starts[rows[1]] - origin):
+        shares = out[at]
+        for k in range(buckets.shape[0]):
+            shares[k] /= total
+    for k in range(buckets.shape[0]):
+        base = buckets[k] * row_count
+        if k + _AHEAD < buckets.shape[0]:
+            prefetch_to_read(weight, buckets[k + _AHEAD] * row_count + rows[0])
+        for row in range(rows[0], rows[1]):
+            if weight[base + row] == 0:
+                for slot in range(starts[row], starts[row + 1]):
+                    out[slot - origin, k] = 1.0 / (starts[row + 1] - starts[row])
+
+
+@part_njit
+def _normalise_sums(cells, starts, step, rows, buckets, out):
+    """The same from strategy sums."""
+    origin = starts[rows[0]]
+    _copy_cells(cells, starts, step, rows, buckets, out)
+    for row in range(rows[0], rows[1]):
+        first, stop = starts[row] - origin, starts[row + 1] - origin
+        for k in range(buckets.shape[0]):
+            total = 0.0
+            for at in range(first, stop):
+                total += out[at, k]
+            for at in range(first, stop):
+                out[at, k] = out[at, k] / total if total > 0.0 else 1.0 / (stop - first)
+
+
+@inline_njit
+def gather_rows(tables, block, rows, buckets, out):
+    """Write the strategy of some rows of a block to `out`, in place.
+
+    tables   RowTables
+    rows     (first, stop) in the block
+    buckets  [n] int32
+    out      [slots of the rows, >= n] float64
+    """
+    form, cells, starts, step = tables.form[block], tables.cells[block], tables.starts[block], tables.step[block]
+    if rows[0] == rows[1]:
+        pass
+    elif form == PROBABILITIES:
+        _copy_cells(cells.view(np.float64), starts, step, rows, buckets, out)
+    elif form == SHARES_8:
+        _divide_shares(cells, tables.weight[block], starts, step, rows, buckets, 255.0, out)
+    elif form == SHARES_16:
+        _divide_shares(cells.view(np.uint16), tables.weight[block], starts, step, rows, buckets, 65535.0, out)
+    elif form == SUMS_32:
+        _normalise_sums(cells.view(np.float32), starts, step, rows, buckets, out)
+    else:
+        _normalise_sums(cells.view(np.float64), starts, step, rows, buckets, out)
+
+
+# --- functions ---
+
+
+@njit
+def _gather_block(tables, rows, buckets, out):
+    """`gather_rows` of the first block."""
+    gather_rows(tables, 0, rows, buckets, out)
+
+
+def near_rows(rows: Rows, starts: npt.NDArray[np.int64], count: int) -> Rows:
+    """The same rows as probabilities, slot first, where they take little memory: what boards need again and again.
+
+    starts  [rows+1] first slot of each row, and the end of the last
+    count   blocks that kernels are compiled for
+    """
+    buckets = len(rows.cells)
+    if buckets * int(starts[-1]) * 8 > NEAR_BYTES or len(starts) < 2:
+        return rows
+    out = np.empty((int(starts[-1]), buckets))
+    _gather_block(row_tables([rows], [starts], count), (0, len(starts) - 1), np.arange(buckets, dtype=np.int32), out)
+    return Rows(out.T)
+
+
+def row_tables(blocks: Sequence[Rows], starts: Sequence[npt.NDArray[np.int64]], count: int) -> RowTables:
+    """The kernels' form of the rows of all blocks, filled up with empty ones to `count`; nothing is copied.
+
+    Raises `ValueError` for cells of a dtype that they cannot have, or that do not lie in rows or columns.
+    """
+    empty = max(0, count - len(blocks))
+    forms, steps, cells, weights = [], [], [], []
+    for rows in blocks:
+        form = _FORMS.get((rows.cells.dtype.name, rows.sums))
+        if form is None or (form in (SHARES_8, SHARES_16)) != (rows.weight is not None):
+            raise ValueError(f"a strategy with cells of {rows.cells.dtype} cannot be read row by row")
+        forms.append(form)
+        flat, step = _flat(rows.cells)
+        cells.append(_read_only(flat.view(np.uint8)))
+        steps.append(step)
+        weights.append(_read_only(_flat(rows.weight)[0] if rows.weight is not None else np.zeros(0, np.float32)))
+    return RowTables(
+        (*cells, *(_read_only(np.zeros(0, np.uint8)) for _ in range(empty))),
+        (*weights, *(_read_only(np.zeros(0, np.float32)) for _ in range(empty))),
+        (*starts, *(np.zeros(1, np.int64) for _ in range(empty))),
+        np.array(forms + [PROBABILITIES] * empty, np.int64),
+        np.array(steps + [(0, 0)] * empty, np.int64),
+    )
+
+
+def _flat(table: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], tuple[int, int]]:
+    """The cells of a table [bucket, slot] in one row, and the steps between buckets and between slots."""
+    if table.flags.c_contiguous:
+        return table.reshape(-1), (table.shape[1], 1)
+    if table.strides[0] == 0:  # every bucket plays alike
+        return np.ascontiguousarray(table[0]), (0, 1)
+    if table.T.flags.c_contiguous:
+        return table.T.reshape(-1), (1, table.shape[0])
+    return np.ascontiguousarray(table).reshape(-1), (table.shape[1], 1)
+
+
+def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """A view that says so: arrays that may be written are another type to a kernel, and mapped files may not."""
+    view = array.view()
+    view.flags.writeable = False
+    return view

@@ -1,0 +1,81 @@
+"""A whole deck whose bucket tables are mapped from a policy directory: read where they lie, nothing is copied."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import comb
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.boards import check_board
+from abstraction.buckets import bucket_dtype, unused
+from abstraction.cards import CARD_COUNT, COMBO_COUNT, hand_cards
+from abstraction.lookup import NO_BUCKET
+from mccfr.cards.deck import WholeDeck
+from mccfr.policy.row_checksums import GuardedTable
+
+_PERMUTATIONS = 24
+
+
+@cache
+def holds_card() -> npt.NDArray[np.bool_]:
+    """[52, 1326] whether each combination holds each card."""
+    found = np.zeros((CARD_COUNT, COMBO_COUNT), bool)
+    cards = hand_cards(CARD_COUNT, 2)
+    for place in range(2):
+        found[cards[:, place], np.arange(COMBO_COUNT)] = True
+    return found
+
+
+@dataclass(frozen=True)
+class MappedTables:
+    """What finds a hand's bucket.  S streets.
+
+    buckets      S × [canonical boards, 1326] uint8, uint16 or uint32
+    location     S × [C(52, n)] int32 by the rank of a board, or None on a street without a board
+    permutation  [24, 1326] int16
+    """
+
+    buckets: Sequence[GuardedTable]
+    location: Sequence[GuardedTable | None]
+    permutation: npt.NDArray[np.int16]
+
+
+@dataclass(frozen=True)
+class MappedDeck(WholeDeck):
+    """A deck that looks buckets up in a policy's files; `load` makes copies in memory for what takes no other form."""
+
+    tables: MappedTables | None = None
+
+    def board_row(self, street: int, board: Sequence[int]) -> npt.NDArray[np.int32]:
+        """As `WholeDeck.board_row`; `OSError` where a row is damaged that was not checked before."""
+        assert self.tables is not None
+        index, permutation = 0, 0
+        locations, table = self.tables.location[street], self.tables.buckets[street]
+        if locations is not None:
+            check_board(board, (self.cards_on(street),))
+            rank = sum(comb(card, place) for place, card in enumerate(sorted(int(card) for card in board), 1))
+            locations.check(rank)
+            index, permutation = divmod(int(locations.rows[rank]), 32)
+            if not (0 <= index < len(table.rows) and permutation < _PERMUTATIONS):
+                raise OSError(f"{locations.file}: there is no place {index}, {permutation}: run mccfr verify")
+        table.check(index)
+        found = table.rows[index][self.tables.permutation[permutation]]
+        row = found.astype(np.int64)
+        if locations is not None:
+            row[holds_card()[list(board)].any(axis=0)] = NO_BUCKET
+        if row.max() >= min(self.buckets[street].tolist()):
+            raise OSError(f"{table.file}: row {index} holds a bucket that is none: run mccfr verify")
+        return row.astype(np.int32)
+
+
+def load_tables(tables: Sequence[GuardedTable], buckets: npt.NDArray[np.int64]) -> list[npt.NDArray[Any]]:
+    """Each street's table in memory, checked, in the dtype that `abstraction` has for so many buckets [S, 2]."""
+    loaded = []
+    for table, count in zip(tables, buckets.max(axis=1).tolist(), strict=True):
+        rows, dtype = table.whole(), bucket_dtype(count)
+        loaded.append(rows.astype(dtype))
+        loaded[-1][rows == np.iinfo(rows.dtype).max] = unused(dtype)
+    return loaded

@@ -1,0 +1,190 @@
+"""From the arrays and texts of a policy directory, of whatever format, back to the game."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import comb
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.boards import BOARD_COUNTS
+from abstraction.cards import CARD_COUNT, COMBO_COUNT
+from mccfr.cards.cards import Cards
+from mccfr.cards.deals import NO_BUCKET
+from mccfr.cards.listed import ListedCards
+from mccfr.cards.nothing import NO_CARDS
+from mccfr.games.game import Game
+from mccfr.policy.checks import (
+    BucketTable,
+    MetaFields,
+    check_cards,
+    check_deck_buckets,
+    check_location,
+    check_permutations,
+    check_tree,
+)
+from mccfr.policy.deck import MappedDeck, MappedTables, load_tables
+from mccfr.policy.layout import DECK, META, Arrays, Texts
+from mccfr.policy.row_checksums import GuardedTable
+from mccfr.tree import CompiledTree, TreeArrays
+
+_TREE_DTYPES = {name: np.dtype(kind) for name, kind in zip(TreeArrays._fields, "bbbiiiidddb", strict=True)}
+
+
+@dataclass(frozen=True)
+class Guards:
+    """What compares rows of the mapped tables of a policy with their checksums.
+
+    path       of the policy
+    fields     of its meta.json
+    checksums  [P] uint32, empty in format 1
+    checked    the tables were checked in whole: nothing is left to compare
+    """
+
+    path: Path
+    fields: MetaFields
+    checksums: npt.NDArray[np.uint32]
+    checked: bool
+
+    def table(self, name: str, rows: npt.NDArray[Any]) -> GuardedTable:
+        """A mapped table by the name of its file; `ValueError` where it has no checksums."""
+        stated = self.fields.row_checksums
+        if stated is not None and name not in stated.tables:
+            raise ValueError(f"{META} states no row checksums of {name}")
+        pieces = None if stated is None or self.checked else stated.tables[name]
+        return GuardedTable(str(self.path / name), rows, pieces, self.checksums)
+
+
+def rebuild_game(arrays: Arrays, texts: Texts, guards: Guards) -> Game:
+    """The game of a policy directory; tables of a whole deck are looked at only where they were `checked`.
+
+    Raises `ValueError`, with the file's name, where arrays are missing, do not fit each other or are out of range.
+    """
+    meta = guards.fields
+    tree = _rebuild_tree(meta, arrays, texts)
+    cards: Cards = NO_CARDS
+    if "cards_reach" in arrays:
+        cards = listed = _rebuild_cards(meta, arrays, _text(texts, "cards_hand_names"))
+        check_cards(listed)
+    elif meta.board_cards:
+        cards = _rebuild_deck(arrays, guards)
+    game = Game(meta.name, tree, cards, meta.offset_chips, meta.big_blind_chips, meta.pot_chips)
+    if game.buckets.tolist() != [block.buckets for block in meta.blocks]:
+        raise ValueError(f"{META} does not state the buckets {game.buckets.tolist()} of its cards")
+    return game
+
+
+def _rebuild_tree(meta: MetaFields, arrays: Arrays, texts: Texts) -> CompiledTree:
+    labels = _text(texts, "tree_label")
+    nodes = (len(labels),)
+    fields = [_array(arrays, f"tree_{name}", nodes, dtype) for name, dtype in _TREE_DTYPES.items()]
+    names = put_in = None
+    if "infosets_player0" in texts:
+        names = _text(texts, "infosets_player0"), _text(texts, "infosets_player1")
+    if "tree_put_in" in arrays:
+        put_in = _array(arrays, "tree_put_in", (len(labels), 2), np.dtype(np.float64))
+    tree = CompiledTree(
+        TreeArrays(*fields),
+        _array(arrays, "tree_parent", nodes, np.dtype(np.int32)),
+        labels,
+        meta.streets,
+        np.array([block.slots for block in meta.blocks], np.int64),
+        np.array([block.rows for block in meta.blocks], np.int64),
+        names,
+        put_in,
+    )
+    check_tree(tree)
+    if meta.format_version > 1 and not np.array_equal(
+        _array(arrays, "tree_street", nodes, np.dtype(np.int8)), tree.street
+    ):
+        raise ValueError("tree_street.npy contradicts tree_block.npy")
+    if names is not None and [len(own) for own in names] != tree.row_count[:2].tolist():
+        raise ValueError(f"infosets_player0.json and infosets_player1.json do not have {tree.row_count[:2]} names")
+    return tree
+
+
+def _array(arrays: Arrays, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    array = _present(arrays, name)
+    if array.shape != shape or array.dtype != dtype:
+        raise ValueError(f"{name}.npy has shape {array.shape} of {array.dtype}; {shape} of {dtype} is needed")
+    return array
+
+
+def _present(arrays: Arrays, name: str) -> npt.NDArray[Any]:
+    if name not in arrays:
+        raise ValueError(f"{name}.npy is missing from {META}")
+    return arrays[name]
+
+
+def _text(texts: Mapping[str, Any], name: str) -> list[str]:
+    found = texts.get(name)
+    if not isinstance(found, list) or not all(isinstance(text, str) for text in found):
+        raise ValueError(f"{name}.json is missing from {META}, or is no list of texts")
+    return found
+
+
+def _stated_table(meta: MetaFields, street: int, name: str) -> BucketTable | None:
+    """What meta.json says of a street's bucket table; None in format 1."""
+    if meta.bucket_tables is None:
+        return None
+    if street >= len(meta.bucket_tables) or meta.bucket_tables[street].file != name:
+        raise ValueError(f"{META} does not have {name} in its bucket_tables")
+    return meta.bucket_tables[street]
+
+
+def _rebuild_deck(arrays: Arrays, guards: Guards) -> MappedDeck:
+    meta = guards.fields
+    dealt = tuple(meta.board_cards or ())
+    if len(dealt) != meta.streets or min(dealt) < 0 or any(sum(dealt[:n]) not in (0, 3, 4, 5) for n in range(1, 5)):
+        raise ValueError(f"{META} has board_cards {list(dealt)}, which are not those of {meta.streets} streets")
+    known = [sum(dealt[: street + 1]) for street in range(meta.streets)]
+    tables, locations = [], []
+    for street, cards in enumerate(known):
+        name = f"{DECK}buckets_street{street}.npy"
+        table, stated = _present(arrays, name.removesuffix(".npy")), _stated_table(meta, street, name)
+        boards = (BOARD_COUNTS.get(cards, 1), COMBO_COUNT)
+        dtypes = ("uint16", "uint32") if stated is None else (stated.dtype,)
+        if table.shape != boards or table.dtype.name not in dtypes:
+            wanted = f"{boards} of {' or '.join(dtypes)}"
+            raise ValueError(f"{name} has shape {table.shape} of {table.dtype}; {wanted} is needed")
+        tables.append(guards.table(name, table))
+        name, location = f"{DECK}location_{cards}.npy", None
+        if cards:
+            ranks = (comb(CARD_COUNT, cards),)
+            location = guards.table(name, _array(arrays, name.removesuffix(".npy"), ranks, np.dtype(np.int32)))
+        locations.append(location)
+        if guards.checked:
+            dealt_boards = np.zeros((1, 0), np.int8) if location is None else check_location(name, location.rows, cards)
+            least = min(block.buckets for block in meta.blocks[2 * street :][:2])
+            mark = None if stated is None else stated.impossible
+            check_deck_buckets(f"{DECK}buckets_street{street}.npy", table, dealt_boards, least, mark)
+    permutation = _present(arrays, f"{DECK}hole_permutation")
+    check_permutations(f"{DECK}hole_permutation.npy", permutation)
+    buckets = np.array([block.buckets for block in meta.blocks], np.int64).reshape(-1, 2)
+    mapped = MappedTables(tables, locations, permutation)
+    return MappedDeck(dealt, buckets, lambda: load_tables(tables, buckets), tables=mapped)
+
+
+def _rebuild_cards(meta: MetaFields, arrays: Arrays, names: list[str]) -> ListedCards:
+    boards, parents = (
+        [_present(arrays, f"cards_{name}_street{street}") for street in range(meta.streets)]
+        for name in ("board_cards", "board_parent")
+    )
+    hand_cards, reach, strength, buckets = (
+        _present(arrays, f"cards_{name}") for name in ("hand_cards", "reach", "strength", "buckets")
+    )
+    bucket = [_listed_buckets(meta, arrays, street) for street in range(meta.streets)]
+    return ListedCards(hand_cards, names, reach, boards, parents, strength, bucket, buckets)
+
+
+def _listed_buckets(meta: MetaFields, arrays: Arrays, street: int) -> npt.NDArray[Any]:
+    """A street's buckets with NO_BUCKET where a hand is impossible: int32, if the file is what it should be."""
+    name = f"cards_bucket_street{street}"
+    table, stated = _present(arrays, name), _stated_table(meta, street, f"{name}.npy")
+    if stated is None:
+        return table
+    if table.dtype != np.dtype(stated.dtype):
+        raise ValueError(f"{name}.npy is of {table.dtype}; {META} states {stated.dtype}")
+    return np.where(table == stated.impossible, NO_BUCKET, table.astype(np.int64)).astype(np.int32)

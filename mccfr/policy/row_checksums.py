@@ -1,0 +1,137 @@
+"""Checksums of pieces of the large tables, for readers that map a table and look up a few of its rows.
+
+A piece is as many whole rows (entries of the first axis) as fit into 64 KiB, at least one; the last may be shorter.
+The CRC-32C of every piece's cells stands in `row_checksums.npy`, [P] uint32, table after table; `row_checksums` of
+meta.json states for each table the rows of a piece and where its checksums begin.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import crc32c
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from storage.threads import ordered
+
+ROW_CHECKSUMS_FILE = "row_checksums.npy"
+
+_PIECE_BYTES = 1 << 16
+_AT_ONCE = 64  # pieces that one thread is given
+
+
+class Pieces(msgspec.Struct, frozen=True):
+    """How one table is cut: rows of a piece, and the first of its checksums."""
+
+    rows: Annotated[int, msgspec.Meta(ge=1, lt=2**40)]
+    first: Annotated[int, msgspec.Meta(ge=0, lt=2**40)]
+
+    def count(self, length: int) -> int:
+        """Pieces of a table of so many rows."""
+        return -(-length // self.rows)
+
+
+class RowChecksumFields(msgspec.Struct, frozen=True):
+    """`row_checksums` of meta.json: the file, and how each table is cut."""
+
+    file: str
+    tables: dict[str, Pieces]
+
+
+class RowChecksums:
+    """Collects the checksums of tables while a policy is written."""
+
+    def __init__(self) -> None:
+        self._parts: list[npt.NDArray[np.uint32]] = []
+        self._tables: dict[str, Pieces] = {}
+
+    def add(self, name: str, table: npt.NDArray[Any]) -> None:
+        """Cut a table [rows, ...] and note its checksums."""
+        row_bytes = max(1, table.nbytes // max(1, len(table)))
+        pieces = Pieces(max(1, _PIECE_BYTES // row_bytes), sum(map(len, self._parts)))
+        self._parts.append(piece_checksums(table, pieces))
+        self._tables[name] = pieces
+
+    def array(self) -> npt.NDArray[np.uint32]:
+        """[P] all of them."""
+        return np.concatenate(self._parts) if self._parts else np.zeros(0, np.uint32)
+
+    def fields(self, file: str) -> dict[str, Any]:
+        """What meta.json says of them."""
+        found: dict[str, Any] = msgspec.to_builtins(RowChecksumFields(file, self._tables))
+        return found
+
+
+def piece_checksums(table: npt.NDArray[Any], pieces: Pieces) -> npt.NDArray[np.uint32]:
+    """[pieces] CRC-32C of each piece of a row-major table."""
+
+    def some(first: int) -> list[int]:
+        starts = range(first, min(first + step, len(table)), pieces.rows)
+        return [crc32c.crc32c(table[start : start + pieces.rows]) for start in starts]
+
+    step = _AT_ONCE * pieces.rows
+    parts = ordered(some, range(0, len(table), step)) if table.size else ()
+    return np.array([checksum for part in parts for checksum in part], np.uint32)
+
+
+class GuardedTable:
+    """A mapped table whose rows are compared with their checksums when they are first touched."""
+
+    def __init__(
+        self, file: str, rows: npt.NDArray[Any], pieces: Pieces | None, checksums: npt.NDArray[np.uint32]
+    ) -> None:
+        """A table [rows, ...] of a file, which messages name.
+
+        pieces     None: nothing is compared, because the table was checked in whole, or is of format 1
+        checksums  [P] of the whole policy
+        Raises `ValueError` where the checksums do not reach.
+        """
+        self.file, self.rows = file, rows
+        self._pieces = pieces or Pieces(max(1, len(rows)), 0)
+        count = self._pieces.count(len(rows)) if rows.size else 0
+        self._sound = bytearray(count) if pieces else bytearray(b"\1" * count)
+        self._checksums = checksums[self._pieces.first : self._pieces.first + count]
+        if pieces and len(self._checksums) < count:
+            raise ValueError(f"{ROW_CHECKSUMS_FILE} has {len(checksums)} checksums, too few for those of {file}")
+
+    def check(self, row: int) -> None:
+        """Compare the piece that holds a row, unless that was done; `OSError` naming the file where it is damaged."""
+        piece = row // self._pieces.rows
+        if not self._sound[piece]:
+            self._compare(piece)
+
+    def whole(self) -> npt.NDArray[Any]:
+        """All rows, each compared; raises as `check`."""
+        for row in range(0, len(self.rows) if len(self._sound) else 0, self._pieces.rows):
+            self.check(row)
+        return self.rows
+
+    def _compare(self, piece: int) -> None:
+        first = piece * self._pieces.rows
+        found, stated = crc32c.crc32c(self.rows[first : first + self._pieces.rows]), int(self._checksums[piece])
+        if found != stated:
+            raise OSError(
+                f"{self.file}: the rows from {first} on have checksum {found:08x}; {ROW_CHECKSUMS_FILE} states "
+                f"{stated:08x}"
+            )
+        self._sound[piece] = 1
+
+
+def row_checksum_problem(
+    tables: Mapping[str, npt.NDArray[Any]], fields: RowChecksumFields, checksums: npt.NDArray[np.uint32]
+) -> str | None:
+    """What is wrong with the checksums of whole tables by the name of their file: a sentence, or None."""
+    end = 0
+    for name, pieces in sorted(fields.tables.items(), key=lambda item: item[1].first):
+        table = tables[name]
+        count = pieces.count(len(table)) if table.size else 0
+        if pieces.first != end:
+            return f"{ROW_CHECKSUMS_FILE}: the checksums of {name} begin at {pieces.first}; {end} is needed"
+        end += count
+        stated = checksums[pieces.first : end]
+        if len(stated) < count or not np.array_equal(piece_checksums(table, pieces), stated):
+            return f"{ROW_CHECKSUMS_FILE}: the checksums of {name} are not those of its rows"
+    if end != len(checksums):
+        return f"{ROW_CHECKSUMS_FILE} has {len(checksums)} checksums; {end} are needed"
+    return None
