@@ -3,9 +3,9 @@
 import numpy as np
 from harness import Trainer, rows
 
-from mccfr.discount import Schedule
 from mccfr.games.game import Game
-from mccfr.tables import table_name
+from mccfr.tables.discount import Schedule
+from mccfr.tables.layout import table_name
 
 
 def factors(schedule: Schedule, period: int) -> tuple[float, float, float]:

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from mccfr.games.expanded import ExpandedGame
 from mccfr.games.game import Game
-from mccfr.strategy import Strategy, uniform_strategy
+from mccfr.tables.strategy import Strategy, uniform_strategy
 
 _Tables = tuple[npt.NDArray[np.float64], ...]
 

@@ -10,16 +10,16 @@ import numpy as np
 from mccfr.cards.deals import Deals, draw_deals, new_deals, no_deal_arrays
 from mccfr.cards.listed import deal_arrays
 from mccfr.cards.nothing import NO_CARDS
-from mccfr.config import KuhnGame, LeducGame
-from mccfr.discount import Schedule
+from mccfr.config.tables import KuhnGame, LeducGame
 from mccfr.games.game import Game
 from mccfr.games.poker import kuhn, leduc
 from mccfr.rng import new_stream
-from mccfr.sampling import external, outcome
-from mccfr.sampling.common import new_path, new_worklist
-from mccfr.strategy import Strategy, average_strategy
-from mccfr.tables import make_layout, private_tables, sum_forms, table_name
-from mccfr.tree import (
+from mccfr.solvers.sampling import external, outcome
+from mccfr.solvers.sampling.common import new_path, new_worklist
+from mccfr.tables.discount import Schedule
+from mccfr.tables.layout import make_layout, private_tables, sum_forms, table_name
+from mccfr.tables.strategy import Strategy, average_strategy
+from mccfr.trees.compiled import (
     CHANCE,
     DECISION,
     MAX_PACKED_ACTIONS,
@@ -37,8 +37,8 @@ PRODUCTION = {"external": external, "outcome": outcome}
 class Trainer:
     """One run in this process; `train` may be called again and again and goes on where it was.
 
-    kernels is a module with the functions of mccfr.sampling.external (or outcome), for example a mutant of it; general
-    chooses the kernels over general records.  `tables` holds a view [bucket, slot] of each table by name.
+    kernels is a module with the functions of mccfr.solvers.sampling.external (or outcome), for example a mutant of it;
+    general chooses the kernels over general records.  `tables` holds a view [bucket, slot] of each table by name.
     """
 
     def __init__(

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import optimize, sparse
 
-from mccfr.fullwidth.sequences import Sequences, chance_reach, sequence_form
 from mccfr.games.game import Game
-from mccfr.strategy import Strategy
-from mccfr.tree import NO_SLOT, TERMINAL
+from mccfr.solvers.histories.sequences import Sequences, chance_reach, sequence_form
+from mccfr.tables.strategy import Strategy
+from mccfr.trees.compiled import NO_SLOT, TERMINAL
 
 
 class Equilibrium(NamedTuple):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mccfr.tree import DECISION, TERMINAL, CompiledTree
+from mccfr.trees.compiled import DECISION, TERMINAL, CompiledTree
 
 
 def dealt_hands(game):

@@ -41,7 +41,7 @@ def test_no_function_is_long_and_no_kernel_takes_many_arguments(package):
 
 def test_the_bounds_bite():
     """The packed kernels are longer than others may be, and kernels with as many arguments as allowed are counted."""
-    every = dict(functions("mccfr/sampling"))
+    every = dict(functions("mccfr/solvers/sampling"))
     assert sorted(f.name for f in every.values() if lines(f) > LINES) == sorted(PACKED)
     assert max(map(kernel_arguments, every.values())) == ARGUMENTS
 

@@ -21,17 +21,17 @@ from bench_public_chance import public_chance
 from bench_settings import settings
 from bench_vector import vector
 
-from mccfr.config import Config
-from mccfr.config_file import config_from
+from mccfr.config.file import config_from
+from mccfr.config.tables import Config
 from mccfr.games.catalogue import build_game
-from mccfr.plan import planned_layout
+from mccfr.runs.plan import planned_layout
+from mccfr.runs.report import Silent
+from mccfr.runs.run import train
+from mccfr.runs.rundir import METRICS
+from mccfr.runs.start import start_run
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.solver import Solver
-from mccfr.tables import private_tables
-from mccfr.training.report import Silent
-from mccfr.training.run import train
-from mccfr.training.rundir import METRICS
-from mccfr.training.start import start_run
+from mccfr.tables.layout import private_tables
 
 ROOT = Path(__file__).resolve().parent.parent
 ENDGAME = ROOT / "runs" / "games" / "river.txt"

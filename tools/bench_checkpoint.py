@@ -20,14 +20,14 @@ import rich_click as click
 from abstraction.boards import BOARD_COUNTS, preflop_classes
 from abstraction.buckets import bucket_dtype
 from abstraction.cards import COMBO_COUNT
-from mccfr.config_file import config_from
+from mccfr.config.file import config_from
 from mccfr.rng import new_stream
-from mccfr.tables import table_name
-from mccfr.training.report import Progress, Silent
-from mccfr.training.run import train
-from mccfr.training.rundir import CHECKPOINTS, Run
-from mccfr.training.start import start_run
-from mccfr.training.trends import TRENDS, words_drawn
+from mccfr.runs.report import Progress, Silent
+from mccfr.runs.run import train
+from mccfr.runs.rundir import CHECKPOINTS, Run
+from mccfr.runs.start import start_run
+from mccfr.runs.trends import TRENDS, words_drawn
+from mccfr.tables.layout import table_name
 from storage.checkpoint import checkpoint_path, commit, list_checkpoints, open_checkpoint
 from storage.schema import ArraySpec
 

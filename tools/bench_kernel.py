@@ -24,17 +24,17 @@ import rich_click as click
 
 from abstraction.jit import njit
 from mccfr.cards.deals import Deals, new_deals
-from mccfr.config import Menu
-from mccfr.discount import Schedule
+from mccfr.config.tables import Menu
 from mccfr.games.betting import BettingRules, build_tree
 from mccfr.games.menu import menu_targets
 from mccfr.rng import new_stream, uniform
-from mccfr.sampling.common import new_path, new_worklist
-from mccfr.sampling.external import external_sampling_packed
-from mccfr.sampling.outcome import outcome_sampling_packed
 from mccfr.solvers.outcome import tree_depth
-from mccfr.tables import TableArrays, TableLayout, kernel_arrays, make_layout
-from mccfr.tree import MAX_PACKED_ACTIONS, CompiledTree, pack
+from mccfr.solvers.sampling.common import new_path, new_worklist
+from mccfr.solvers.sampling.external import external_sampling_packed
+from mccfr.solvers.sampling.outcome import outcome_sampling_packed
+from mccfr.tables.discount import Schedule
+from mccfr.tables.layout import TableArrays, TableLayout, kernel_arrays, make_layout
+from mccfr.trees.compiled import MAX_PACKED_ACTIONS, CompiledTree, pack
 from storage.live import create_live
 from storage.mapping import create_cells, map_cells, map_regions, regions_from_json, regions_to_json
 

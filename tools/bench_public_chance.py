@@ -17,14 +17,14 @@ import rich_click as click
 
 from mccfr.cards.deals import NO_BUCKET
 from mccfr.cards.listed import ListedCards
-from mccfr.config import Config
-from mccfr.config_file import config_from
+from mccfr.config.file import config_from
+from mccfr.config.tables import Config
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
-from mccfr.plan import planned_layout
+from mccfr.runs.plan import planned_layout
 from mccfr.solvers.registry import algorithm_of
-from mccfr.tables import private_tables
+from mccfr.tables.layout import private_tables
 
 ROOT = Path(__file__).resolve().parent.parent
 SOLVERS: dict[str, dict[str, Any]] = {

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import rich_click as click
 
-from mccfr.training.rundir import METRICS
+from mccfr.runs.rundir import METRICS
 
 
 def _solve(config: Path, overrides: tuple[str, ...], nodes: int) -> tuple[float, float]:

@@ -19,12 +19,12 @@ import numpy as np
 import rich_click as click
 
 from abstraction.jit import njit
-from mccfr.config import HoldemSubgame
-from mccfr.fullwidth.street_walk import COLLECT, IN_PLACE, Traversal, ascend, descend, new_scratch, terminals
-from mccfr.fullwidth.variants import PRESETS, variant
-from mccfr.fullwidth.vector_cfr import DTYPES, VectorCfr, memory
+from mccfr.config.tables import HoldemSubgame
 from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
+from mccfr.solvers.public.street_walk import COLLECT, IN_PLACE, Traversal, ascend, descend, new_scratch, terminals
+from mccfr.solvers.public.vector_cfr import DTYPES, VectorCfr, memory
+from mccfr.solvers.variants import PRESETS, variant
 
 ROOT = Path(__file__).resolve().parent.parent
 ENDGAME = ROOT / "runs" / "games" / "river.txt"
@@ -151,7 +151,7 @@ def _compile(kind: str) -> None:
         began = time.process_time()
         cfr.iterate(0)
     else:
-        from mccfr.vector.public_chance import PublicChanceSampling
+        from mccfr.solvers.public.public_chance import PublicChanceSampling
 
         sampler = PublicChanceSampling(game)
         began = time.process_time()

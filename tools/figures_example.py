@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.config import MatrixGame
+from mccfr.config.tables import MatrixGame
 from mccfr.experiments.definition import AXES
 from mccfr.experiments.plot import Panel, can_plot, draw
 from mccfr.experiments.table import Curve
-from mccfr.fullwidth.history_cfr import HistoryCfr
-from mccfr.fullwidth.variants import PRESETS
 from mccfr.games.matrix import matrix
+from mccfr.solvers.histories.history_cfr import HistoryCfr
+from mccfr.solvers.variants import PRESETS
 from storage import durable
 
 PAYOFFS = ((0.0,), (1.0,), (-1_000_000.0,))

@@ -21,14 +21,14 @@ from abstraction.buckets import Abstraction
 from abstraction.build import Builder
 from abstraction.cards import CARD_COUNT, card_text
 from abstraction.recipe import load_recipe
-from mccfr.config import HoldemSubgame, Menu
+from mccfr.config.tables import HoldemSubgame, Menu
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.fullwidth.variants import variant
-from mccfr.fullwidth.vector_cfr import VectorCfr
 from mccfr.games.bucketed import bucketed
 from mccfr.games.game import Game
 from mccfr.games.holdem_subgame import holdem_subgame
 from mccfr.games.libratus import write_endgame
+from mccfr.solvers.public.vector_cfr import VectorCfr
+from mccfr.solvers.variants import variant
 from storage import durable
 
 FEATURES = {

@@ -33,7 +33,7 @@ class Dealer(Protocol):
 
 
 class BoardHands(NamedTuple):
-    """A full board as `mccfr.vector.sampled_board` takes it.  S streets, H hands.
+    """A full board as `mccfr.solvers.public.sampled_board` takes it.  S streets, H hands.
 
     live      2 × [n]            hands of each player that the board leaves and he may hold, ascending
     weight    2 × [n] float64    his own weights of them

@@ -48,8 +48,8 @@ def _toml(value: Any) -> str:
 @json_option
 def plan(config: Path, overrides: tuple[str, ...], as_json: bool) -> None:
     """Sizes of tree and tables, memory, disk and time of the run that CONFIG describes. Nothing is created."""
-    from mccfr.config_file import load_config
-    from mccfr.plan import make_plan
+    from mccfr.config.file import load_config
+    from mccfr.runs.plan import make_plan
 
     found = make_plan(load_config(config, overrides), config.parent)
     if as_json:

@@ -8,7 +8,7 @@ from typing import Any
 
 import rich_click as click
 
-from mccfr.config_limits import MOST_COUNT, MOST_NUMBER, shown
+from mccfr.config.limits import MOST_COUNT, MOST_NUMBER, shown
 
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 

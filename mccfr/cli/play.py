@@ -42,7 +42,7 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
 
     Example: mccfr evaluate runs/hunl-quick.run --method head-to-head --against always-call
     """
-    from mccfr.results import evaluate_target
+    from mccfr.runs.results import evaluate_target
 
     record = evaluate_target(
         target,
@@ -85,8 +85,8 @@ def export(
 
     A policy beside others of the same card abstraction shares its bucket tables with them (by hard links).
     """
-    from mccfr.results import export_run
-    from mccfr.training.rundir import open_run
+    from mccfr.runs.results import export_run
+    from mccfr.runs.rundir import open_run
 
     run = open_run(directory, abstraction)
     click.echo(f"wrote {export_run(run, run.build_game(), out, format_name, quantise, checkpoint)}", err=True)
@@ -104,7 +104,7 @@ def query(policy: Path, line: str, hand: str | None, board: str | None, as_json:
     Example: mccfr query kuhn-policy cb --hand Q
     """
     from mccfr.policy import Policy
-    from mccfr.query import query as look_up
+    from mccfr.policy.query import query as look_up
 
     found = look_up(Policy.open(policy), line, hand, board)
     if as_json:

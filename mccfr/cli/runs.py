@@ -19,8 +19,8 @@ from mccfr.cli.progress import evaluation_text, reporter
 
 if TYPE_CHECKING:
     from mccfr.games.game import Game
-    from mccfr.training.report import Reporter
-    from mccfr.training.rundir import Run
+    from mccfr.runs.report import Reporter
+    from mccfr.runs.rundir import Run
 
 
 @click.command()
@@ -38,8 +38,8 @@ def solve(config: Path, directory: Path | None, overrides: tuple[str, ...], forc
     Example: mccfr solve runs/leduc.toml --nodes 1e8 --workers 2 --set solver.discount=linear
     """
     from mccfr.cli.building import stage_reporter
-    from mccfr.config_file import config_from, ignored_keys, load_document
-    from mccfr.training.start import start_run
+    from mccfr.config.file import config_from, ignored_keys, load_document
+    from mccfr.runs.start import start_run
 
     document = load_document(config, overrides)
     settings, ignored = config_from(document, str(config)), ignored_keys(document)
@@ -64,8 +64,8 @@ def resume(directory: Path, force: bool, **limits: Any) -> None:
 
     Example: mccfr resume runs/leduc --nodes 2e8
     """
-    from mccfr.training.rundir import open_run, with_settings
-    from mccfr.training.start import prepare_run
+    from mccfr.runs.rundir import open_run, with_settings
+    from mccfr.runs.start import prepare_run
 
     run = open_run(directory)
     run = with_settings(run, run=msgspec.structs.replace(run.config.run, **_given(limits)))
@@ -83,7 +83,7 @@ def _given(limits: dict[str, Any]) -> dict[str, Any]:
 
 def _train(run: "Run", game: "Game", report: "Reporter", *, force: bool) -> None:
     """Train, export if asked, and end the process with 75 after a signal."""
-    from mccfr.training.run import train
+    from mccfr.runs.run import train
 
     settings = run.config.run
     if settings.nodes is None and settings.iterations is None and settings.seconds is None:
@@ -97,7 +97,7 @@ def _train(run: "Run", game: "Game", report: "Reporter", *, force: bool) -> None
         report.message(f"last evaluation {evaluation_text(outcome.evaluation)}")
     export = run.config.export
     if outcome.signal is None and export is not None:
-        from mccfr.results import export_run
+        from mccfr.runs.results import export_run
 
         report.phase("exporting")
         out = export_run(run, game, Path(export.out), export.format, export.quantise, outcome.checkpoint)
@@ -124,8 +124,8 @@ def status(directory: Path, as_json: bool) -> None:
 
     State: running, stopped (by a signal), finished (a limit was reached), interrupted (it died: resume it).
     """
-    from mccfr.training.rundir import open_run
-    from mccfr.training.status import run_status
+    from mccfr.runs.rundir import open_run
+    from mccfr.runs.status import run_status
 
     found = run_status(open_run(directory))
     if as_json:
@@ -190,7 +190,7 @@ def verify(path: Path) -> None:
 
     Prints what is wrong, one line each, and exits with 1; prints "sound" and exits with 0 where nothing is.
     """
-    from mccfr.verification import problems_of
+    from mccfr.runs.verification import problems_of
 
     problems = problems_of(path)
     for problem in problems:

@@ -3,9 +3,10 @@
 from dataclasses import dataclass, replace
 
 from abstraction.compiling import working_seconds
-from mccfr.fullwidth import best_response, histories
 from mccfr.games.game import Game
-from mccfr.strategy import Strategy
+from mccfr.solvers.histories import histories
+from mccfr.solvers.public import best_response
+from mccfr.tables.strategy import Strategy
 
 
 @dataclass(frozen=True)

@@ -29,12 +29,20 @@ from mccfr.evaluation.same_game import check_same_game
 from mccfr.games.game import Game
 from mccfr.intervals import ratio95
 from mccfr.rng import EVALUATION
-from mccfr.strategy import Rows, RowSource, row_starts
-from mccfr.vector.board_rows import pass_reach
-from mccfr.vector.range_lanes import LANES, Lanes, add_product_lanes, fill_lanes, joint_reach, lane_rows, new_lanes
-from mccfr.vector.sampled_board import BoardSource, SampledBoard, seated
-from mccfr.vector.sampled_traversal import NOWHERE
-from mccfr.vector.street_trees import AT_DECISION, AT_EXIT, AT_FOLD, AT_SHOWDOWN, StreetTrees, street_trees
+from mccfr.solvers.public.board_rows import pass_reach
+from mccfr.solvers.public.range_lanes import (
+    LANES,
+    Lanes,
+    add_product_lanes,
+    fill_lanes,
+    joint_reach,
+    lane_rows,
+    new_lanes,
+)
+from mccfr.solvers.public.sampled_board import BoardSource, SampledBoard, seated
+from mccfr.solvers.public.sampled_traversal import NOWHERE
+from mccfr.tables.strategy import Rows, RowSource, row_starts
+from mccfr.trees.streets import AT_DECISION, AT_EXIT, AT_FOLD, AT_SHOWDOWN, StreetTrees, street_trees
 
 _BLOCKS = 8  # kernels are compiled anew for each number of tables: nearly all games get this many
 _SEATINGS = 2

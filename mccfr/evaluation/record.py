@@ -6,7 +6,7 @@ from abstraction.compiling import working_seconds
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.evaluation.head_to_head import Side, head_to_head
 from mccfr.games.game import Game
-from mccfr.strategy import Strategy
+from mccfr.tables.strategy import Strategy
 
 METHODS = ("exact", "head-to-head")
 

@@ -2,7 +2,7 @@
 
 Tables of different dtypes would have kernels compiled for each combination of them.  So a kernel sees the bytes of
 every table, and how they are to be read; what it gets out of them is float64, the same to the last bit as the dense
-strategy (`mccfr.strategy.average_strategy`, `mccfr.policy.quantise.dequantise`).
+strategy (`mccfr.tables.strategy.average_strategy`, `mccfr.policy.quantise.dequantise`).
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from abstraction.jit import inline_njit, njit, part_njit
 from abstraction.prefetch import prefetch_to_read
-from mccfr.strategy import Rows
+from mccfr.tables.strategy import Rows
 
 PROBABILITIES, SHARES_8, SHARES_16, SUMS_32, SUMS_64 = range(5)
 """What the cells of a table are."""

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from mccfr.cards.cards import Difference, unequal, unlike
 from mccfr.games.game import Game
-from mccfr.lines import line_text
-from mccfr.tree import CompiledTree
+from mccfr.trees.compiled import CompiledTree
+from mccfr.trees.lines import line_text
 
 
 def check_same_game(first: Game, second: Game) -> None:

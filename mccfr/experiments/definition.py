@@ -24,8 +24,8 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from mccfr.config import GAMES, Config, EvaluationConfig, RunSettings
-from mccfr.config_file import config_from, ignored_keys, parse_override
+from mccfr.config.file import config_from, ignored_keys, parse_override
+from mccfr.config.tables import GAMES, Config, EvaluationConfig, RunSettings
 from mccfr.solvers.registry import algorithm_of
 
 AXES = {"iterations": "iterations", "nodes": "nodes_touched", "seconds": "training_seconds"}

@@ -10,17 +10,17 @@ from typing import Any
 
 import msgspec
 
-from mccfr.config import AbstractionConfig, Config
-from mccfr.config_file import to_document
+from mccfr.config.file import to_document
+from mccfr.config.tables import AbstractionConfig, Config
 from mccfr.experiments.definition import MEASURES, Experiment, Variant
 from mccfr.games.game import Game
+from mccfr.runs import rundir
+from mccfr.runs.report import Progress, Reporter
+from mccfr.runs.run import train
+from mccfr.runs.signals import SIGNALS
+from mccfr.runs.start import Stages, find_abstraction, rehearse, reopen_run, start_run
 from mccfr.solvers.configured import configured_game
 from mccfr.solvers.registry import algorithm_of
-from mccfr.training import rundir
-from mccfr.training.report import Progress, Reporter
-from mccfr.training.run import train
-from mccfr.training.signals import SIGNALS
-from mccfr.training.start import Stages, find_abstraction, rehearse, reopen_run, start_run
 from storage import checkpoint as checkpoints
 
 RUNS = "runs"

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from mccfr.experiments.definition import AXES, Experiment, Variant
 from mccfr.experiments.running import run_path
 from mccfr.intervals import student95
-from mccfr.training import rundir
+from mccfr.runs import rundir
 from storage import durable
 
 TABLE, SUMMARY = "table.csv", "summary.csv"

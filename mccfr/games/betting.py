@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.tree import DECISION, NO_PARENT, NO_PLAYER, NO_SLOT, TERMINAL, CompiledTree, TreeArrays
+from mccfr.trees.compiled import DECISION, NO_PARENT, NO_PLAYER, NO_SLOT, TERMINAL, CompiledTree, TreeArrays
 
 MAX_NODES = 10_000_000
 """A node takes about 300 bytes while a tree is compiled and looked at: 3 GB.  runs/hunl-large.toml has 298,498."""

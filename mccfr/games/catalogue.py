@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
-from mccfr.config import GAMES, AbstractionConfig, GameConfig
-from mccfr.config_file import config_from
+from mccfr.config.file import config_from
+from mccfr.config.tables import GAMES, AbstractionConfig, GameConfig
 from mccfr.games.game import Game
 from mccfr.games.histories import count_histories
 

@@ -22,8 +22,8 @@ from mccfr.cards.deals import NO_BUCKET, card_masks
 from mccfr.cards.listed import ListedCards, card_names
 from mccfr.cards.nothing import NO_CARDS
 from mccfr.games.game import Game
-from mccfr.games.history_tree import MAX_HISTORIES, most_histories
-from mccfr.tree import CHANCE, DECISION, NO_PARENT, NO_PLAYER, NO_SLOT, TERMINAL, CompiledTree, TreeArrays
+from mccfr.trees.compiled import CHANCE, DECISION, NO_PARENT, NO_PLAYER, NO_SLOT, TERMINAL, CompiledTree, TreeArrays
+from mccfr.trees.histories import MAX_HISTORIES, most_histories
 
 MAX_DEALS = 2_000_000
 """Deals of two hands and a board, before any are merged, that a game may have to be expanded."""

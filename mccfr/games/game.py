@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from mccfr.cards.cards import Cards
 from mccfr.cards.deck import STREET_NAMES
-from mccfr.tree import CHANCE, DECISION, CompiledTree
+from mccfr.trees.compiled import CHANCE, DECISION, CompiledTree
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from math import perm
 from typing import NamedTuple
 
 from mccfr.cards.nothing import NO_CARDS
-from mccfr.config import GoofspielGame
+from mccfr.config.tables import GoofspielGame
 from mccfr.games.game import Game
-from mccfr.games.history_tree import HISTORY_BYTES, Decision, build_history_tree
+from mccfr.trees.histories import HISTORY_BYTES, Decision, build_history_tree
 from storage.space import available_memory_bytes
 
 _NO_BID = 0

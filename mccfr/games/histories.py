@@ -6,7 +6,7 @@ import numpy as np
 
 from mccfr.cards.listed import ListedCards
 from mccfr.games.game import Game
-from mccfr.tree import TERMINAL
+from mccfr.trees.compiled import TERMINAL
 
 
 def count_histories(game: Game) -> int | None:

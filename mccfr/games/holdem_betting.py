@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from mccfr.config import Menu
+from mccfr.config.tables import Menu
 from mccfr.games.betting import BettingRules
 from mccfr.games.menu import menu_targets
 

@@ -3,9 +3,9 @@
 from math import isfinite
 
 from mccfr.cards.nothing import NO_CARDS
-from mccfr.config import MatrixGame
+from mccfr.config.tables import MatrixGame
 from mccfr.games.game import Game
-from mccfr.games.history_tree import Decision, build_history_tree, largest_payoff
+from mccfr.trees.histories import Decision, build_history_tree, largest_payoff
 
 
 def matrix(config: MatrixGame) -> Game:

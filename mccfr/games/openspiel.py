@@ -3,9 +3,9 @@
 from typing import Any
 
 from mccfr.cards.nothing import NO_CARDS
-from mccfr.config import OpenSpielGame
+from mccfr.config.tables import OpenSpielGame
 from mccfr.games.game import Game
-from mccfr.games.history_tree import Chance, Decision, Expansion, build_history_tree, largest_payoff
+from mccfr.trees.histories import Chance, Decision, Expansion, build_history_tree, largest_payoff
 
 _ZERO = 1e-9  # sums of payoffs that OpenSpiel itself rounds
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from mccfr.cards.listed import ListedCards
 from mccfr.cards.small_deck import small_deck
-from mccfr.config import AkqGame, ClairvoyanceGame, KuhnGame, LeducGame, PokerGame
+from mccfr.config.tables import AkqGame, ClairvoyanceGame, KuhnGame, LeducGame, PokerGame
 from mccfr.games.betting import MAX_STREETS, BettingRules, BettingState, build_tree
 from mccfr.games.game import Game
 

@@ -9,8 +9,8 @@ from abstraction.boards import check_board
 from abstraction.cards import COMBO_COUNT
 from mccfr.cards.endgame import endgame_cards
 from mccfr.games.game import Game
-from mccfr.lines import line_text, put_in_chips
-from mccfr.tree import DECISION, NO_PARENT, NO_SLOT, CompiledTree, TreeArrays
+from mccfr.trees.compiled import DECISION, NO_PARENT, NO_SLOT, CompiledTree, TreeArrays
+from mccfr.trees.lines import line_text, put_in_chips
 
 
 def subgame(game: Game, node: int, board: Sequence[int], ranges: npt.NDArray[np.floating]) -> Game:

@@ -5,7 +5,7 @@
     tree_FIELD.npy                 [N] one for each field of `TreeArrays`; tree_parent.npy; tree_street.npy, the street
     tree_put_in.npy                [N, 2] chips of each player over the whole hand; betting trees only
     tree_label.json                the action or chance outcome that leads into each node
-    tree_line.json                 the line that leads to each node, as `mccfr.lines` writes it
+    tree_line.json                 the line that leads to each node, as `mccfr.trees.lines` writes it
     infosets_player0.json          names by row, for trees with hidden moves
     cards_FIELD.npy, ..._street0.npy, cards_hand_names.json      the card model of the poker family
     probability_street0_player1.npy   [buckets, slots] uint8 or uint16; divide by 255 or 65,535
@@ -42,8 +42,8 @@ from mccfr.cards.deals import NO_BUCKET
 from mccfr.cards.deck import WholeDeck
 from mccfr.cards.listed import ListedCards, card_names
 from mccfr.games.game import Game
-from mccfr.lines import all_lines
-from mccfr.tree import TreeArrays
+from mccfr.trees.compiled import TreeArrays
+from mccfr.trees.lines import all_lines
 
 DECK = "deck_"
 """How the files of a whole deck's buckets begin: too large to be read at once, they are mapped; policies share them."""

@@ -9,14 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.games.game import Game
-from mccfr.lines import all_lines
 from mccfr.policy.checks import MetaFields, check_meta, row_problem
 from mccfr.policy.layout import DECK, FORMAT, FORMAT_VERSION, LINES, META, OLDER_VERSIONS, block_file
 from mccfr.policy.quantise import dequantise
 from mccfr.policy.rebuild import Guards, rebuild_game
 from mccfr.policy.row_checksums import ROW_CHECKSUMS_FILE, GuardedTable, row_checksum_problem
 from mccfr.policy.source import place
-from mccfr.strategy import Rows, StoredStrategy, Strategy, row_starts
+from mccfr.tables.strategy import Rows, StoredStrategy, Strategy, row_starts
+from mccfr.trees.lines import all_lines
 from storage.json_files import read_json
 from storage.listing import file_problems, listed_files
 from storage.manifest import read_manifest

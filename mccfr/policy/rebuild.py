@@ -28,7 +28,7 @@ from mccfr.policy.checks import (
 from mccfr.policy.deck import MappedDeck, MappedTables, load_tables
 from mccfr.policy.layout import DECK, META, Arrays, Texts
 from mccfr.policy.row_checksums import GuardedTable
-from mccfr.tree import CompiledTree, TreeArrays
+from mccfr.trees.compiled import CompiledTree, TreeArrays
 
 _TREE_DTYPES = {name: np.dtype(kind) for name, kind in zip(TreeArrays._fields, "bbbiiiidddb", strict=True)}
 

@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.games.game import Game
-from mccfr.strategy import Strategy
-from mccfr.tree import DECISION
+from mccfr.tables.strategy import Strategy
+from mccfr.trees.compiled import DECISION
 
 
 class PolicySource(Protocol):

@@ -18,7 +18,7 @@ from mccfr.games.game import Game
 from mccfr.policy.layout import DECK, FORMAT, FORMAT_VERSION, META, block_file, game_arrays, game_fields, game_texts
 from mccfr.policy.quantise import TOTALS, quantise
 from mccfr.policy.row_checksums import ROW_CHECKSUMS_FILE, RowChecksums
-from mccfr.strategy import Strategy, row_starts
+from mccfr.tables.strategy import Strategy, row_starts
 from storage import durable
 from storage.json_files import read_json
 from storage.manifest import write_manifest

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.games.game import Game
-from mccfr.lines import line_text, put_in_chips, to_chips
 from mccfr.report.boards import NO_BOARD, Cards
-from mccfr.strategy import Strategy
-from mccfr.tree import DECISION
+from mccfr.tables.strategy import Strategy
+from mccfr.trees.compiled import DECISION
+from mccfr.trees.lines import line_text, put_in_chips, to_chips
 
 SCALE = 10_000
 """Probabilities are written as whole multiples of 1/SCALE."""

@@ -17,8 +17,8 @@ from mccfr.report.curve import curve_svg
 from mccfr.report.decisions import SCALE, decision_views, hand_lists
 from mccfr.report.grid import make_grid
 from mccfr.report.page import SCRIPT, STYLE
-from mccfr.results import checkpoint_strategy, find_checkpoint
-from mccfr.training.rundir import CONFIG, EVALUATIONS, Run, open_run
+from mccfr.runs.results import checkpoint_strategy, find_checkpoint
+from mccfr.runs.rundir import CONFIG, EVALUATIONS, Run, open_run
 from storage import durable
 from storage.checkpoint import Checkpoint
 from storage.outputs import check_output, output

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from mccfr.config import Config
+from mccfr.config.tables import Config
 from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
 from mccfr.solvers.registry import algorithm_of

@@ -1,11 +1,11 @@
-"""External-sampling MCCFR as a run sees it; the kernels: `mccfr.sampling.external`."""
+"""External-sampling MCCFR as a run sees it; the kernels: `mccfr.solvers.sampling.external`."""
 
-from mccfr.config import ExternalSamplingConfig
+from mccfr.config.tables import ExternalSamplingConfig
 from mccfr.games.game import Game
-from mccfr.sampling.common import Pruning, new_worklist
-from mccfr.sampling.external import external_sampling_general, external_sampling_packed
 from mccfr.solvers.sampled import SampledAlgorithm, SampledSolver
-from mccfr.tree import MAX_PACKED_ACTIONS
+from mccfr.solvers.sampling.common import Pruning, new_worklist
+from mccfr.solvers.sampling.external import external_sampling_general, external_sampling_packed
+from mccfr.trees.compiled import MAX_PACKED_ACTIONS
 
 
 class ExternalSolver(SampledSolver):

@@ -7,15 +7,15 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.config import Config, FullWidthConfig
-from mccfr.fullwidth import vector_cfr
-from mccfr.fullwidth.history_cfr import HistoryCfr, check_best_response, history_tables
-from mccfr.fullwidth.pruned_cfr import PrunedCfr, pruned_tables
-from mccfr.fullwidth.variants import Variant, variant, warnings
+from mccfr.config.tables import Config, FullWidthConfig
 from mccfr.games.game import Game
+from mccfr.solvers.histories.history_cfr import HistoryCfr, check_best_response, history_tables
+from mccfr.solvers.histories.pruned_cfr import PrunedCfr, pruned_tables
+from mccfr.solvers.public import vector_cfr
 from mccfr.solvers.solver import Algorithm, Views, WorkerState
-from mccfr.strategy import Strategy
-from mccfr.tables import TableArrays, TableLayout
+from mccfr.solvers.variants import Variant, variant, warnings
+from mccfr.tables.layout import TableArrays, TableLayout
+from mccfr.tables.strategy import Strategy
 from storage.schema import ArraySpec
 
 _BATCH_SECONDS = 0.05

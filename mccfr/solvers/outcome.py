@@ -1,13 +1,13 @@
-"""Outcome-sampling MCCFR as a run sees it; the kernels: `mccfr.sampling.outcome`."""
+"""Outcome-sampling MCCFR as a run sees it; the kernels: `mccfr.solvers.sampling.outcome`."""
 
 import numpy as np
 
-from mccfr.config import OutcomeSamplingConfig
+from mccfr.config.tables import OutcomeSamplingConfig
 from mccfr.games.game import Game
-from mccfr.sampling.common import new_path
-from mccfr.sampling.outcome import outcome_sampling_general, outcome_sampling_packed
 from mccfr.solvers.sampled import SampledAlgorithm, SampledSolver
-from mccfr.tree import DECISION, MAX_PACKED_ACTIONS, NO_PARENT, CompiledTree
+from mccfr.solvers.sampling.common import new_path
+from mccfr.solvers.sampling.outcome import outcome_sampling_general, outcome_sampling_packed
+from mccfr.trees.compiled import DECISION, MAX_PACKED_ACTIONS, NO_PARENT, CompiledTree
 
 
 def tree_depth(tree: CompiledTree) -> int:

@@ -1,4 +1,4 @@
-"""Public chance sampling as a run sees it; the algorithm: `mccfr.vector.public_chance`."""
+"""Public chance sampling as a run sees it; the algorithm: `mccfr.solvers.public.public_chance`."""
 
 import time
 
@@ -6,19 +6,19 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.config import Config, PublicChanceConfig
-from mccfr.discount import Schedule
+from mccfr.config.tables import Config, PublicChanceConfig
 from mccfr.games.game import Game
-from mccfr.solvers.sampled import batch_nodes, schedule_of
-from mccfr.solvers.solver import Algorithm, Views, WorkerState
-from mccfr.tables import TableArrays, TableLayout, sum_forms
-from mccfr.vector.public_chance import (
+from mccfr.solvers.public.public_chance import (
     PublicChanceOptions,
     PublicChanceSampling,
     PublicChanceState,
     round_nodes,
     table_specs,
 )
+from mccfr.solvers.sampled import batch_nodes, schedule_of
+from mccfr.solvers.solver import Algorithm, Views, WorkerState
+from mccfr.tables.discount import Schedule
+from mccfr.tables.layout import TableArrays, TableLayout, sum_forms
 
 _BATCH_SECONDS = 0.05
 _SMALL_BYTES = 64 << 20

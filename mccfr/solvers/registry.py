@@ -5,7 +5,7 @@ A class is named as `module:Class` and imported when a run is of it.  `register`
 
 from importlib import import_module
 
-from mccfr.config import OPTIONS, Config, SolverConfig
+from mccfr.config.tables import OPTIONS, Config, SolverConfig
 from mccfr.solvers.solver import Algorithm
 
 _ALGORITHMS: dict[str, str | type[Algorithm]] = {

@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.cards.deals import new_deals
-from mccfr.config import Config, SampledConfig, SolverConfig
-from mccfr.discount import Discount, Schedule
-from mccfr.forecast import Forecast, forecast
+from mccfr.config.tables import Config, SampledConfig, SolverConfig
 from mccfr.games.game import Game
 from mccfr.rng import new_stream
+from mccfr.solvers.forecast import Forecast, forecast
 from mccfr.solvers.solver import Algorithm, Views, WorkerState
-from mccfr.tables import NO_SUMS, TableArrays, TableLayout, make_layout
-from mccfr.tree import can_pack, pack
+from mccfr.tables.discount import Discount, Schedule
+from mccfr.tables.layout import NO_SUMS, TableArrays, TableLayout, make_layout
+from mccfr.trees.compiled import can_pack, pack
 
 PERIOD_NODES = 10_000_000
 """Brown & Sandholm 2019, section 5."""

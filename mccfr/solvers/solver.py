@@ -8,12 +8,12 @@ from typing import ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.config import Config, SolverConfig
-from mccfr.discount import Schedule
-from mccfr.forecast import Forecast
+from mccfr.config.tables import Config, SolverConfig
 from mccfr.games.game import Game
-from mccfr.strategy import Strategy, average_strategy
-from mccfr.tables import TableArrays, TableLayout, bucket_first, sum_forms
+from mccfr.solvers.forecast import Forecast
+from mccfr.tables.discount import Schedule
+from mccfr.tables.layout import TableArrays, TableLayout, bucket_first, sum_forms
+from mccfr.tables.strategy import Strategy, average_strategy
 from storage.schema import ArraySpec
 
 Views = Mapping[str, npt.NDArray[np.generic]]

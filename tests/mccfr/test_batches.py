@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from mccfr.config_file import config_from
-from mccfr.discount import Schedule
+from mccfr.config.file import config_from
 from mccfr.games.catalogue import build_game
-from mccfr.plan import planned_layout
+from mccfr.runs.plan import planned_layout
+from mccfr.runs.worker import map_tables, table_views
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.sampled import BATCH_SHARE, batch_nodes
-from mccfr.training.worker import map_tables, table_views
+from mccfr.tables.discount import Schedule
 from storage.live import create_live
 
 EXTERNAL = {"discount": "linear", "period_nodes": 1_000_000}

@@ -8,14 +8,14 @@ import pytest
 from abstraction.boards import BOARD_COUNTS, STREET_CARDS
 from abstraction.strength import hand_strength
 from mccfr.cli import main
-from mccfr.config import HoldemSubgame, KuhnGame
-from mccfr.config_file import config_from
+from mccfr.config.file import config_from
+from mccfr.config.tables import HoldemSubgame, KuhnGame
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.bucketed import bucketed
 from mccfr.games.catalogue import build_game
-from mccfr.results import evaluate_target
-from mccfr.strategy import uniform_strategy
-from mccfr.training.rundir import identity_document
+from mccfr.runs.results import evaluate_target
+from mccfr.runs.rundir import identity_document
+from mccfr.tables.strategy import uniform_strategy
 
 RUNS = Path(__file__).resolve().parents[2] / "runs"
 RIVER = HoldemSubgame(file="games/river.txt")

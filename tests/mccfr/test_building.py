@@ -10,7 +10,7 @@ from abstraction.build import Builder
 from abstraction.recipe import load_recipe
 from mccfr.cli import building, progress
 from mccfr.cli.building import PlainStages, StageTime, stage_reporter
-from mccfr.training.report import COMPILING
+from mccfr.runs.report import COMPILING
 
 
 class Clock:

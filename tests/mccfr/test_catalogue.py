@@ -8,8 +8,8 @@ from linear_program import solve_linear_program
 
 from mccfr.cards.small_deck import small_deck
 from mccfr.cli import main
-from mccfr.config import GAMES, GameConfig
-from mccfr.config_file import config_from
+from mccfr.config.file import config_from
+from mccfr.config.tables import GAMES, GameConfig
 from mccfr.games import catalogue
 from mccfr.games.betting import BettingRules, build_tree
 from mccfr.games.catalogue import build_game, game_files, register

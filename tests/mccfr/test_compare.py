@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from mccfr.cli import main
-from mccfr.config_file import parse_override
+from mccfr.config.file import parse_override
 from mccfr.experiments import conduct, curves, experiment_from, load_experiment, publish, read_rows
 from mccfr.experiments.definition import directory_name, merged
 from mccfr.experiments.running import run_path, trained_seconds
 from mccfr.experiments.table import geometric_mean
-from mccfr.training import rundir
-from mccfr.training.report import Silent
+from mccfr.runs import rundir
+from mccfr.runs.report import Silent
 
 ROOT = Path(__file__).parents[2]
 KUHN = {

@@ -7,9 +7,9 @@ import msgspec
 import pytest
 import tomli_w
 
-from mccfr.config import GAMES
-from mccfr.config_file import config_from, load_config, parse_override, to_document
-from mccfr.training.rundir import _without_nothing
+from mccfr.config.file import config_from, load_config, parse_override, to_document
+from mccfr.config.tables import GAMES
+from mccfr.runs.rundir import _without_nothing
 
 SHIPPED = sorted((Path(__file__).parents[2] / "runs").glob("*.toml"))
 

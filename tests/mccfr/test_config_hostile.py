@@ -11,12 +11,12 @@ import tomli_w
 
 from mccfr.cli import main
 from mccfr.cli.options import Count, Duration
-from mccfr.config import GAMES, OPTIONS, AbstractionConfig, Config, Menu, PlayerMenu, StreetMenu
-from mccfr.config_file import config_from, load_config
+from mccfr.config.file import config_from, load_config
+from mccfr.config.tables import GAMES, OPTIONS, AbstractionConfig, Config, Menu, PlayerMenu, StreetMenu
 from mccfr.games.betting import MAX_NODES, build_tree
 from mccfr.games.catalogue import build_game
 from mccfr.games.holdem_betting import holdem_rules
-from mccfr.plan import make_plan
+from mccfr.runs.plan import make_plan
 
 RUNS = Path(__file__).resolve().parents[2] / "runs"
 HOSTILE = (float("inf"), float("-inf"), float("nan"), 1e308, 5e-324, -1, 0, 2**63 - 1, 10**400, [])

@@ -6,9 +6,9 @@ from eager import EagerSweep, factors, largest_difference, lazy_against_eager, s
 from harness import KUHN, LEDUC, Trainer, rows
 
 from abstraction.jit import njit
-from mccfr.discount import Discount, Schedule
-from mccfr.regret import add, discount_regrets, discount_sums, sum_discount, update
 from mccfr.rng import next_word
+from mccfr.solvers.regret import add, discount_regrets, discount_sums, sum_discount, update
+from mccfr.tables.discount import Discount, Schedule
 
 INF = np.inf
 EXPONENTS = [(1.5, 0, 2), (1.5, 0.5, 2), (1.5, -INF, 2), (INF, -1, 0), (1, 1, 1)]

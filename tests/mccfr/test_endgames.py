@@ -11,17 +11,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mccfr.config import Config, ExternalSamplingConfig, HoldemSubgame
-from mccfr.config_file import config_from
+from mccfr.config.file import config_from
+from mccfr.config.tables import Config, ExternalSamplingConfig, HoldemSubgame
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.catalogue import build_game
-from mccfr.plan import planned_layout
+from mccfr.runs.plan import planned_layout
+from mccfr.runs.report import Silent
+from mccfr.runs.run import train
+from mccfr.runs.rundir import EVALUATIONS, create_run
 from mccfr.solvers.registry import algorithm_of
-from mccfr.strategy import average_strategy
-from mccfr.tables import make_layout, private_tables
-from mccfr.training.report import Silent
-from mccfr.training.run import train
-from mccfr.training.rundir import EVALUATIONS, create_run
+from mccfr.tables.layout import make_layout, private_tables
+from mccfr.tables.strategy import average_strategy
 
 RUNS = Path(__file__).resolve().parents[2] / "runs"
 SUBGAME_3 = RUNS.parent.parent / "shared/data/libratus_endgames/subgame3.txt"

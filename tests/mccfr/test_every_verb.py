@@ -6,8 +6,8 @@ import pytest
 import tomli_w
 
 from mccfr.cli import main
-from mccfr.config import OPTIONS
-from mccfr.verification import problems_of
+from mccfr.config.tables import OPTIONS
+from mccfr.runs.verification import problems_of
 
 GAMES = {
     "listed cards": {"name": "kuhn"},

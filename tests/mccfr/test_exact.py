@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from mccfr.config import AkqGame, ClairvoyanceGame, GoofspielGame, HoldemSubgame, KuhnGame, LeducGame, MatrixGame
+from mccfr.config.tables import AkqGame, ClairvoyanceGame, GoofspielGame, HoldemSubgame, KuhnGame, LeducGame, MatrixGame
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.catalogue import build_game
-from mccfr.strategy import tabulate, uniform_strategy
+from mccfr.tables.strategy import tabulate, uniform_strategy
 
 ROOT = Path(__file__).resolve().parents[2]
 LIBRATUS = ROOT.parent / "shared/data/libratus_endgames"

@@ -8,14 +8,15 @@ import pytest
 from expansion import expanded_strategy, original_strategy
 from naive import check_order
 
-from mccfr.config import ClairvoyanceGame, GoofspielGame, KuhnGame, LeducGame, PokerGame
-from mccfr.fullwidth import best_response, histories
+from mccfr.config.tables import ClairvoyanceGame, GoofspielGame, KuhnGame, LeducGame, PokerGame
 from mccfr.games import expanded as expanded_module
 from mccfr.games.expanded import expand
 from mccfr.games.goofspiel import goofspiel
 from mccfr.games.poker import clairvoyance, kuhn, leduc, poker
-from mccfr.strategy import tabulate, uniform_strategy
-from mccfr.tree import CHANCE, DECISION, TERMINAL
+from mccfr.solvers.histories import histories
+from mccfr.solvers.public import best_response
+from mccfr.tables.strategy import tabulate, uniform_strategy
+from mccfr.trees.compiled import CHANCE, DECISION, TERMINAL
 
 
 def unequal(game, seed=3, missing=0.3):

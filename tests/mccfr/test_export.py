@@ -11,7 +11,8 @@ import pytest
 import zarr
 from open_spiel.python.algorithms import exploitability
 
-from mccfr.config import (
+from mccfr.config.file import config_from, to_document
+from mccfr.config.tables import (
     AkqGame,
     Config,
     GoofspielGame,
@@ -22,17 +23,16 @@ from mccfr.config import (
     OpenSpielGame,
     PokerGame,
 )
-from mccfr.config_file import config_from, to_document
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.export import FORMATS, export
-from mccfr.export.openspiel import load_policy
 from mccfr.games.catalogue import build_game
-from mccfr.results import export_run, find_checkpoint, read_tables
-from mccfr.strategy import tabulate, uniform_strategy
-from mccfr.tables import make_layout, private_tables
-from mccfr.training.report import Silent
-from mccfr.training.run import train
-from mccfr.training.start import start_run
+from mccfr.policy.export import FORMATS, export
+from mccfr.policy.export.openspiel import load_policy
+from mccfr.runs.report import Silent
+from mccfr.runs.results import export_run, find_checkpoint, read_tables
+from mccfr.runs.run import train
+from mccfr.runs.start import start_run
+from mccfr.tables.layout import make_layout, private_tables
+from mccfr.tables.strategy import tabulate, uniform_strategy
 
 ROOT = Path(__file__).resolve().parents[2]
 BLINDS = PokerGame(blinds=(2, 1), stack=7, first_player=(2, 1))

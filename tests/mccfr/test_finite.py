@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 
 from mccfr.cli import main
-from mccfr.config_file import config_from
+from mccfr.config.file import config_from
 from mccfr.games.catalogue import build_game
-from mccfr.plan import planned_layout
-from mccfr.results import find_checkpoint, read_tables
-from mccfr.training import saving as saving_module
-from mccfr.training.finite import not_finite_text, overflow_warning
-from mccfr.training.report import Silent
-from mccfr.training.run import train
-from mccfr.training.rundir import create_run
-from mccfr.verification import problems_of
+from mccfr.runs import saving as saving_module
+from mccfr.runs.finite import not_finite_text, overflow_warning
+from mccfr.runs.plan import planned_layout
+from mccfr.runs.report import Silent
+from mccfr.runs.results import find_checkpoint, read_tables
+from mccfr.runs.run import train
+from mccfr.runs.rundir import create_run
+from mccfr.runs.verification import problems_of
 from storage import checkpoint as checkpoints
 from storage import formats
 from storage.formats import NotFiniteError

@@ -8,11 +8,11 @@ import msgspec
 import pytest
 
 from abstraction.buckets import Abstraction
-from mccfr.results import evaluate_target
-from mccfr.training import rundir
-from mccfr.training.report import Silent
-from mccfr.training.run import train
-from mccfr.verification import problems_of
+from mccfr.runs import rundir
+from mccfr.runs.report import Silent
+from mccfr.runs.results import evaluate_target
+from mccfr.runs.run import train
+from mccfr.runs.verification import problems_of
 
 ARCHIVE = Path(__file__).resolve().parents[1] / "data" / "format1.tar.xz"
 

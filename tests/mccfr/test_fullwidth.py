@@ -8,15 +8,15 @@ import pyspiel
 import pytest
 
 from mccfr.cards.nothing import NO_CARDS
-from mccfr.config import GoofspielGame, KuhnGame, MatrixGame, OpenSpielGame
-from mccfr.fullwidth.histories import best_response_value, expected_value
+from mccfr.config.tables import GoofspielGame, KuhnGame, MatrixGame, OpenSpielGame
 from mccfr.games.game import Game
 from mccfr.games.goofspiel import goofspiel
-from mccfr.games.history_tree import Chance, Decision, build_history_tree
 from mccfr.games.matrix import matrix
 from mccfr.games.openspiel import import_openspiel
 from mccfr.games.poker import kuhn
-from mccfr.strategy import Strategy, row_starts, tabulate, uniform_strategy
+from mccfr.solvers.histories.histories import best_response_value, expected_value
+from mccfr.tables.strategy import Strategy, row_starts, tabulate, uniform_strategy
+from mccfr.trees.histories import Chance, Decision, build_history_tree
 
 GOOFSPIEL = (
     "turn_based_simultaneous_game(game=goofspiel(num_cards={},points_order={},imp_info={},"

@@ -10,7 +10,7 @@ from abstraction.cards import hand_cards
 from abstraction.evaluator import strengths
 from mccfr.cards.deals import card_masks
 from mccfr.cards.deck import WholeDeck
-from mccfr.config import ClairvoyanceGame, GoofspielGame, HoldemSubgame, KuhnGame, LeducGame, Menu, PokerGame
+from mccfr.config.tables import ClairvoyanceGame, GoofspielGame, HoldemSubgame, KuhnGame, LeducGame, Menu, PokerGame
 from mccfr.evaluation import head_to_head as module
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.evaluation.head_to_head import Side, head_to_head
@@ -19,10 +19,10 @@ from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
 from mccfr.intervals import student95
 from mccfr.rng import EVALUATION
-from mccfr.strategy import Strategy, uniform_strategy
-from mccfr.tree import DECISION
-from mccfr.vector.public_chance import PublicChanceSampling
-from mccfr.vector.sampled_board import BoardSource
+from mccfr.solvers.public.public_chance import PublicChanceSampling
+from mccfr.solvers.public.sampled_board import BoardSource
+from mccfr.tables.strategy import Strategy, uniform_strategy
+from mccfr.trees.compiled import DECISION
 
 RUNS = Path(__file__).resolve().parents[2] / "runs"
 TOY = PokerGame(ranks=4, suits=3, hole_cards=2, board_cards=[0, 1, 1], antes=[1, 1], stack=4)

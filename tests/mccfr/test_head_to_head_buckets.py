@@ -12,13 +12,13 @@ from test_head_to_head import RUNS, TOY, deck_game, exact_chips, game_of, play, 
 
 from abstraction.cards import hand_cards
 from mccfr.cards.deck import WholeDeck
-from mccfr.config import AbstractionConfig, HoldemGame, HoldemSubgame, LeducGame, Menu
+from mccfr.config.tables import AbstractionConfig, HoldemGame, HoldemSubgame, LeducGame, Menu
 from mccfr.evaluation import head_to_head as module
 from mccfr.evaluation.head_to_head import Side, head_to_head
 from mccfr.games.bucketed import bucketed
 from mccfr.games.catalogue import build_game
 from mccfr.games.holdem import holdem
-from mccfr.strategy import Strategy, pure_strategy, uniform_strategy
+from mccfr.tables.strategy import Strategy, pure_strategy, uniform_strategy
 
 SLOTS = {"tenths": np.arange(1326) * 10 // 1326, "last digit": np.arange(1326) % 10, "thirds": np.arange(1326) % 3}
 

@@ -20,8 +20,10 @@ from mccfr.evaluation.row_tables import _gather_block, near_rows, row_tables
 from mccfr.games.betting import BettingRules, build_tree
 from mccfr.games.game import Game
 from mccfr.policy.quantise import dequantise, quantise
-from mccfr.results import checkpoint_strategy, find_checkpoint, open_target
-from mccfr.strategy import (
+from mccfr.runs import averages
+from mccfr.runs.results import checkpoint_strategy, find_checkpoint, open_target
+from mccfr.tables.layout import table_name
+from mccfr.tables.strategy import (
     Rows,
     StoredStrategy,
     Strategy,
@@ -31,9 +33,7 @@ from mccfr.strategy import (
     tabulate,
     uniform_strategy,
 )
-from mccfr.tables import table_name
-from mccfr.training import averages
-from mccfr.vector.street_trees import street_trees
+from mccfr.trees.streets import street_trees
 from storage import spill
 from storage.spill import spilled
 

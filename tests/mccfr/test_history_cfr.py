@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 from expansion import original_strategy
 
-from mccfr.config import FullWidthConfig, GoofspielGame, KuhnGame, LeducGame, MatrixGame
-from mccfr.fullwidth.histories import best_response_value, expected_value
-from mccfr.fullwidth.history_cfr import BEST_RESPONSES, HistoryCfr
-from mccfr.fullwidth.variants import PRESETS, variant
-from mccfr.fullwidth.vector_cfr import VectorCfr
+from mccfr.config.tables import FullWidthConfig, GoofspielGame, KuhnGame, LeducGame, MatrixGame
 from mccfr.games.expanded import expand
 from mccfr.games.goofspiel import goofspiel
 from mccfr.games.matrix import matrix
 from mccfr.games.poker import kuhn, leduc
 from mccfr.solvers.full_width import make_full_width, table_specs
-from mccfr.tables import table_name
-from mccfr.tree import CHANCE, TERMINAL
+from mccfr.solvers.histories.histories import best_response_value, expected_value
+from mccfr.solvers.histories.history_cfr import BEST_RESPONSES, HistoryCfr
+from mccfr.solvers.public.vector_cfr import VectorCfr
+from mccfr.solvers.variants import PRESETS, variant
+from mccfr.tables.layout import table_name
+from mccfr.trees.compiled import CHANCE, TERMINAL
 
 SMALL_GAMES = Path(__file__).resolve().parents[1] / "data" / "small_games.csv"
 LEDUC = expand(leduc(LeducGame(merge_suits=True))).game

@@ -8,7 +8,7 @@ import pytest
 from naive import check_order
 
 from mccfr.cards.deals import new_deals
-from mccfr.config import (
+from mccfr.config.tables import (
     AkqGame,
     ClairvoyanceGame,
     GoofspielGame,
@@ -18,23 +18,23 @@ from mccfr.config import (
     OpenSpielGame,
     PokerGame,
 )
-from mccfr.discount import Schedule
-from mccfr.fullwidth.histories import best_response_value, expected_value
 from mccfr.games import goofspiel as goofspiel_module
-from mccfr.games import history_tree
 from mccfr.games.goofspiel import count_goofspiel, goofspiel
 from mccfr.games.histories import count_histories
-from mccfr.games.history_tree import Chance, Decision, build_history_tree
 from mccfr.games.matrix import matrix
 from mccfr.games.openspiel import import_openspiel
 from mccfr.games.poker import akq, clairvoyance, kuhn, leduc, poker
 from mccfr.rng import new_stream
-from mccfr.sampling.common import new_path, new_worklist
-from mccfr.sampling.external import external_sampling_general
-from mccfr.sampling.outcome import outcome_sampling_general
-from mccfr.strategy import average_strategy, row_starts, tabulate, uniform_strategy
-from mccfr.tables import make_layout, private_tables
-from mccfr.tree import CHANCE, DECISION, TERMINAL
+from mccfr.solvers.histories.histories import best_response_value, expected_value
+from mccfr.solvers.sampling.common import new_path, new_worklist
+from mccfr.solvers.sampling.external import external_sampling_general
+from mccfr.solvers.sampling.outcome import outcome_sampling_general
+from mccfr.tables.discount import Schedule
+from mccfr.tables.layout import make_layout, private_tables
+from mccfr.tables.strategy import average_strategy, row_starts, tabulate, uniform_strategy
+from mccfr.trees import histories as history_tree
+from mccfr.trees.compiled import CHANCE, DECISION, TERMINAL
+from mccfr.trees.histories import Chance, Decision, build_history_tree
 
 
 def turn_based_goofspiel(cards, reveal="bids", order="ascending"):

@@ -18,20 +18,20 @@ from abstraction.evaluator import strength
 from mccfr.cards import deck
 from mccfr.cards.deck import WholeDeck
 from mccfr.cli import main
-from mccfr.config import AbstractionConfig, FlopHoldemGame, HoldemGame, Menu
-from mccfr.config_file import config_from
-from mccfr.fullwidth import best_response
+from mccfr.config.file import config_from
+from mccfr.config.tables import AbstractionConfig, FlopHoldemGame, HoldemGame, Menu
 from mccfr.games.holdem import flop_holdem, holdem
-from mccfr.plan import make_plan
 from mccfr.policy import Policy
+from mccfr.policy.query import query
 from mccfr.policy.source import StrategySource
-from mccfr.query import query
-from mccfr.results import evaluate_target
+from mccfr.runs.plan import make_plan
+from mccfr.runs.results import evaluate_target
+from mccfr.runs.rundir import open_run
+from mccfr.runs.verification import problems_of
 from mccfr.solvers.configured import configured_game
-from mccfr.strategy import pure_strategy
-from mccfr.training.rundir import open_run
-from mccfr.vector.public_tree import public_tree
-from mccfr.verification import problems_of
+from mccfr.solvers.public import best_response
+from mccfr.solvers.public.public_tree import public_tree
+from mccfr.tables.strategy import pure_strategy
 from storage.manifest import content_hash
 
 RUNS = Path(__file__).resolve().parents[2] / "runs"

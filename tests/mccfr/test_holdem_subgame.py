@@ -9,13 +9,13 @@ from harness import Trainer
 from abstraction.cards import card_mask, combo_index, combo_masks, parse_cards
 from abstraction.evaluator import strength
 from mccfr.cards.listed import deal_arrays, joint_weight
-from mccfr.config import HoldemSubgame, KuhnGame, Menu
+from mccfr.config.tables import HoldemSubgame, KuhnGame, Menu
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.fullwidth.variants import variant
-from mccfr.fullwidth.vector_cfr import VectorCfr
 from mccfr.games.catalogue import build_game, game_files
 from mccfr.games.holdem_subgame import holdem_subgame
 from mccfr.games.libratus import Endgame, read_endgame, write_endgame
+from mccfr.solvers.public.vector_cfr import VectorCfr
+from mccfr.solvers.variants import variant
 
 ROOT = Path(__file__).resolve().parents[2]
 GAMES = ROOT / "runs/games"

@@ -9,15 +9,15 @@ import pytest
 from abstraction.boards import preflop_classes
 from abstraction.cards import combo_index
 from abstraction.strength import STRENGTH_LIMIT, preflop_strengths
-from mccfr.config_file import load_config
-from mccfr.plan import planned_layout
+from mccfr.config.file import load_config
+from mccfr.policy.query import query
 from mccfr.policy.source import StrategySource
-from mccfr.query import query
-from mccfr.results import evaluate_target, open_target
+from mccfr.runs.plan import planned_layout
+from mccfr.runs.report import Silent
+from mccfr.runs.results import evaluate_target, open_target
+from mccfr.runs.run import train
+from mccfr.runs.rundir import create_run
 from mccfr.solvers.configured import configured_game
-from mccfr.training.report import Silent
-from mccfr.training.run import train
-from mccfr.training.rundir import create_run
 
 RUNS = Path(__file__).resolve().parents[2] / "runs"
 RAISE = "r300"  # the button's first raise, of the pot

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from mccfr.config_file import load_config
-from mccfr.plan import planned_layout
-from mccfr.results import evaluate_target
+from mccfr.config.file import load_config
+from mccfr.runs.plan import planned_layout
+from mccfr.runs.report import Silent
+from mccfr.runs.results import evaluate_target
+from mccfr.runs.run import train
+from mccfr.runs.rundir import EVALUATIONS, JOURNAL, METRICS, create_run, open_run
+from mccfr.runs.status import run_status
+from mccfr.runs.verification import problems_of
 from mccfr.solvers.configured import configured_game
-from mccfr.training.report import Silent
-from mccfr.training.run import train
-from mccfr.training.rundir import EVALUATIONS, JOURNAL, METRICS, create_run, open_run
-from mccfr.training.status import run_status
-from mccfr.verification import problems_of
 
 RUNS = Path(__file__).resolve().parents[2] / "runs"
 NODES, FIRST = 6_000_000_000, 60_000_000

@@ -12,7 +12,7 @@ from mccfr import intervals
 from mccfr.evaluation import head_to_head as module
 from mccfr.games.catalogue import build_game
 from mccfr.intervals import ratio95, student95
-from mccfr.strategy import Strategy, pure_strategy, tabulate
+from mccfr.tables.strategy import Strategy, pure_strategy, tabulate
 
 REPLICATIONS = 4000
 PLAIN_MEAN = ("rest = value - ratio * weight", "rest = value - value.mean()")

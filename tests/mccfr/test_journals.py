@@ -8,15 +8,15 @@ import msgspec
 import pytest
 
 from mccfr.cli import main
-from mccfr.config_file import config_from
+from mccfr.config.file import config_from
 from mccfr.games.catalogue import build_game
-from mccfr.plan import planned_layout
-from mccfr.training.report import Silent
-from mccfr.training.run import train
-from mccfr.training.rundir import EVALUATIONS, JOURNAL, METRICS, create_run, open_run, with_settings
-from mccfr.training.status import run_status
-from mccfr.training.trends import TRENDS
-from mccfr.verification import problems_of
+from mccfr.runs.plan import planned_layout
+from mccfr.runs.report import Silent
+from mccfr.runs.run import train
+from mccfr.runs.rundir import EVALUATIONS, JOURNAL, METRICS, create_run, open_run, with_settings
+from mccfr.runs.status import run_status
+from mccfr.runs.trends import TRENDS
+from mccfr.runs.verification import problems_of
 
 JOURNALS = (METRICS, EVALUATIONS, TRENDS, JOURNAL)
 DAMAGED = {

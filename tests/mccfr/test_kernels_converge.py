@@ -19,10 +19,10 @@ from harness import (
 )
 from naive import exploitability
 
-from mccfr.config import AkqGame, ClairvoyanceGame, PokerGame
-from mccfr.discount import Schedule
+from mccfr.config.tables import AkqGame, ClairvoyanceGame, PokerGame
 from mccfr.games.poker import akq, clairvoyance, poker
-from mccfr.strategy import uniform_strategy
+from mccfr.tables.discount import Schedule
+from mccfr.tables.strategy import uniform_strategy
 
 # Values of player 0 and where they come from: sequence-form linear programs of an independent implementation on
 # OpenSpiel's universal_poker (no-limit toys; the one-round toy with the small blind, seat 1, to act first), and closed

@@ -7,12 +7,12 @@ import pytest
 from harness import KUHN, LEDUC, Trainer, rows, same_tables
 from mutants import mutant
 
-from mccfr.config import PokerGame
-from mccfr.discount import Schedule
+from mccfr.config.tables import PokerGame
 from mccfr.games.poker import poker
-from mccfr.sampling import external, outcome
-from mccfr.tables import table_name
-from mccfr.tree import DECISION
+from mccfr.solvers.sampling import external, outcome
+from mccfr.tables.discount import Schedule
+from mccfr.tables.layout import table_name
+from mccfr.trees.compiled import DECISION
 
 NO_LIMIT_TOY = poker(PokerGame(antes=(1, 1), stack=5))
 ONE_ROUND_TOY = poker(PokerGame(hole_cards=2, board_cards=(0,), blinds=(2, 1), stack=8, first_player=(2,)))

@@ -4,14 +4,14 @@ import pytest
 from linear_program import solve_linear_program
 
 from mccfr.cards.nothing import NO_CARDS
-from mccfr.config import AkqGame, ClairvoyanceGame, GoofspielGame, KuhnGame, LeducGame, MatrixGame, PokerGame
-from mccfr.fullwidth.histories import best_response_value, expected_value
+from mccfr.config.tables import AkqGame, ClairvoyanceGame, GoofspielGame, KuhnGame, LeducGame, MatrixGame, PokerGame
 from mccfr.games.expanded import expand
 from mccfr.games.game import Game
 from mccfr.games.goofspiel import goofspiel
-from mccfr.games.history_tree import Chance, Decision, build_history_tree
 from mccfr.games.matrix import matrix
 from mccfr.games.poker import akq, clairvoyance, kuhn, leduc, poker
+from mccfr.solvers.histories.histories import best_response_value, expected_value
+from mccfr.trees.histories import Chance, Decision, build_history_tree
 
 LEDUC_VALUE = -0.08560642407800
 VALUES = {

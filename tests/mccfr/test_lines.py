@@ -2,10 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from mccfr.config import GoofspielGame, HoldemSubgame, KuhnGame, LeducGame, OpenSpielGame, PokerGame
+from mccfr.config.tables import GoofspielGame, HoldemSubgame, KuhnGame, LeducGame, OpenSpielGame, PokerGame
 from mccfr.games.catalogue import build_game
-from mccfr.lines import find_decision, find_node, line_text, put_in_chips, to_chips
-from mccfr.tree import DECISION
+from mccfr.trees.compiled import DECISION
+from mccfr.trees.lines import find_decision, find_node, line_text, put_in_chips, to_chips
 
 ROOT = Path(__file__).resolve().parents[2]
 TURN = HoldemSubgame(file="games/turn.txt")  # pot 1,800

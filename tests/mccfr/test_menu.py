@@ -5,12 +5,12 @@ from math import floor, inf
 
 import pytest
 
-from mccfr.config import Menu, PlayerMenu, StreetMenu
-from mccfr.config_file import config_from, to_document
+from mccfr.config.file import config_from, to_document
+from mccfr.config.tables import Menu, PlayerMenu, StreetMenu
 from mccfr.games.betting import build_tree, called, raised
 from mccfr.games.holdem_betting import holdem_rules
 from mccfr.games.menu import menu_targets
-from mccfr.tree import can_pack
+from mccfr.trees.compiled import can_pack
 
 HALF = ("0.5p", "1p", "allin")
 POT = ("1p", "allin")

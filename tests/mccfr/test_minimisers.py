@@ -6,8 +6,8 @@ import naive
 import numpy as np
 import pytest
 
-from mccfr.fullwidth.variants import PRESETS, variant, warnings
-from mccfr.vector.minimisers import Rows, Tables, current_strategy, update_average, update_regrets
+from mccfr.solvers.minimisers import Rows, Tables, current_strategy, update_average, update_regrets
+from mccfr.solvers.variants import PRESETS, variant, warnings
 
 DTYPES = (np.float32, np.float64)
 

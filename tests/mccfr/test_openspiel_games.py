@@ -6,12 +6,12 @@ import numpy as np
 import pyspiel
 import pytest
 
-from mccfr.config import OpenSpielGame
-from mccfr.fullwidth.histories import expected_value
+from mccfr.config.tables import OpenSpielGame
 from mccfr.games.histories import count_histories
 from mccfr.games.openspiel import import_openspiel
-from mccfr.strategy import uniform_strategy
-from mccfr.tree import CHANCE, TERMINAL
+from mccfr.solvers.histories.histories import expected_value
+from mccfr.tables.strategy import uniform_strategy
+from mccfr.trees.compiled import CHANCE, TERMINAL
 
 
 def imported(text, **more):

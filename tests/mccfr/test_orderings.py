@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mccfr.config import GoofspielGame, HoldemSubgame
+from mccfr.config.tables import GoofspielGame, HoldemSubgame
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.fullwidth.best_response import best_response_value
-from mccfr.fullwidth.history_cfr import HistoryCfr
-from mccfr.fullwidth.variants import variant
-from mccfr.fullwidth.vector_cfr import VectorCfr
 from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
+from mccfr.solvers.histories.history_cfr import HistoryCfr
+from mccfr.solvers.public.best_response import best_response_value
+from mccfr.solvers.public.vector_cfr import VectorCfr
+from mccfr.solvers.variants import variant
 
 ROOT = Path(__file__).resolve().parents[2]
 ENDGAMES = ROOT.parent / "shared" / "data" / "libratus_endgames"

@@ -6,15 +6,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mccfr import plan as plan_module
 from mccfr.cli import main
-from mccfr.config_file import config_from
-from mccfr.forecast import assumed_play, forecast
-from mccfr.plan import beside_bytes, make_plan, planned_layout, room_problem
+from mccfr.config.file import config_from
+from mccfr.runs import plan as plan_module
+from mccfr.runs.plan import beside_bytes, make_plan, planned_layout, room_problem
 from mccfr.solvers.configured import configured_game
+from mccfr.solvers.forecast import assumed_play, forecast
 from mccfr.solvers.registry import algorithm_of
-from mccfr.tables import private_tables, table_name
-from mccfr.tree import CHANCE, DECISION
+from mccfr.tables.layout import private_tables, table_name
+from mccfr.trees.compiled import CHANCE, DECISION
 from storage import live, space
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -28,15 +28,15 @@ from harness import (
 )
 from mutants import mutant
 
-from mccfr import discount, regret
-from mccfr.config import Config, ExternalSamplingConfig, KuhnGame, OutcomeSamplingConfig
-from mccfr.discount import Schedule
-from mccfr.sampling import external, outcome
+from mccfr.config.tables import Config, ExternalSamplingConfig, KuhnGame, OutcomeSamplingConfig
 from mccfr.solvers import external as external_solver
 from mccfr.solvers import outcome as outcome_solver
-from mccfr.solvers import sampled
-from mccfr.tables import make_layout, private_tables
-from mccfr.vector import public_chance
+from mccfr.solvers import regret, sampled
+from mccfr.solvers.public import public_chance
+from mccfr.solvers.sampling import external, outcome
+from mccfr.tables import discount
+from mccfr.tables.discount import Schedule
+from mccfr.tables.layout import make_layout, private_tables
 
 STANDARD_ERRORS = 5.0  # over the 1,344 cells of Leduc with suits merged; production's largest is 4.3
 WIDE = {"regret_dtype": "float64", "sum_dtype": "float64"}
@@ -187,7 +187,7 @@ def test_dcfr_discount_that_never_fires_is_caught():
         ("if seen < ends:  # another worker may be a period ahead", "if False:"),
         ("if seen >= ends:  # another worker may be a period ahead", "if True:"),
     ]
-    assert_discounts(DCFR, wrong=0.5, kernels=mutant(external, using={"mccfr.regret": mutant(regret, *edits)}))
+    assert_discounts(DCFR, wrong=0.5, kernels=mutant(external, using={"mccfr.solvers.regret": mutant(regret, *edits)}))
 
 
 def test_dcfr_discount_applied_twice_is_caught():
@@ -197,7 +197,7 @@ def test_dcfr_discount_applied_twice_is_caught():
         (f"{regrets}\n        stamps[stamp] = ends", regrets),
         ("    stamps[stamp] = ends\n    return gap_factor(", "    return gap_factor("),
     ]
-    assert_discounts(DCFR, wrong=0.5, kernels=mutant(external, using={"mccfr.regret": mutant(regret, *edits)}))
+    assert_discounts(DCFR, wrong=0.5, kernels=mutant(external, using={"mccfr.solvers.regret": mutant(regret, *edits)}))
 
 
 def test_dcfr_prefix_products_underflow():

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mccfr.config import Config, GoofspielGame, HoldemSubgame, KuhnGame, LeducGame
-from mccfr.config_file import to_document
+from mccfr.config.file import to_document
+from mccfr.config.tables import Config, GoofspielGame, HoldemSubgame, KuhnGame, LeducGame
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.catalogue import build_game
 from mccfr.policy import Policy, StrategySource, verify_policy, write_policy
 from mccfr.policy import write as policy_writing
 from mccfr.policy.quantise import TOTALS, dequantise, quantise
-from mccfr.strategy import Strategy, average_strategy, row_starts, tabulate, uniform_strategy
-from mccfr.tables import table_name
+from mccfr.tables.layout import table_name
+from mccfr.tables.strategy import Strategy, average_strategy, row_starts, tabulate, uniform_strategy
 from storage import durable
 from storage.manifest import read_manifest, write_manifest
 

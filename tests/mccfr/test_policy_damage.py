@@ -10,15 +10,23 @@ import numpy as np
 import pytest
 
 from mccfr.cards.deck import WholeDeck
-from mccfr.config import AbstractionConfig, Config, FlopHoldemGame, GoofspielGame, HoldemSubgame, KuhnGame, LeducGame
-from mccfr.config_file import to_document
+from mccfr.config.file import to_document
+from mccfr.config.tables import (
+    AbstractionConfig,
+    Config,
+    FlopHoldemGame,
+    GoofspielGame,
+    HoldemSubgame,
+    KuhnGame,
+    LeducGame,
+)
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.catalogue import build_game
 from mccfr.policy import Policy, is_policy, verify_policy, write_policy
-from mccfr.query import query
-from mccfr.strategy import average_strategy
-from mccfr.tables import table_name
-from mccfr.verification import problems_of
+from mccfr.policy.query import query
+from mccfr.runs.verification import problems_of
+from mccfr.tables.layout import table_name
+from mccfr.tables.strategy import average_strategy
 from storage import durable
 from storage.json_files import read_json
 from storage.manifest import write_manifest

@@ -17,14 +17,14 @@ from test_policy_damage import export, sign
 
 from abstraction.boards import board_classes, canonical_boards, used_slots
 from abstraction.buckets import Abstraction
-from mccfr.config import GoofspielGame, KuhnGame, LeducGame
+from mccfr.config.tables import GoofspielGame, KuhnGame, LeducGame
 from mccfr.games.catalogue import build_game
-from mccfr.lines import line_text, put_in_chips
 from mccfr.policy import Policy, row_checksums, verify_policy, write_policy
 from mccfr.policy.layout import bucket_dtype
-from mccfr.query import query
-from mccfr.results import evaluate_target
-from mccfr.tree import CHANCE, DECISION, TERMINAL
+from mccfr.policy.query import query
+from mccfr.runs.results import evaluate_target
+from mccfr.trees.compiled import CHANCE, DECISION, TERMINAL
+from mccfr.trees.lines import line_text, put_in_chips
 from storage import durable
 from storage.json_files import read_json
 

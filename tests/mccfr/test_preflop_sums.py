@@ -14,24 +14,24 @@ from abstraction.boards import canonical_boards, used_slots
 from abstraction.lookup import board_rows
 from mccfr.cards.deck import WholeDeck
 from mccfr.cli import main
-from mccfr.config import PokerGame
-from mccfr.config_file import config_from
-from mccfr.discount import Schedule
+from mccfr.config.file import config_from
+from mccfr.config.tables import PokerGame
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.catalogue import build_game
 from mccfr.games.poker import poker
-from mccfr.plan import make_plan, planned_layout
 from mccfr.policy import Policy, StrategySource
-from mccfr.query import query
-from mccfr.results import checkpoint_strategy, evaluate_target, export_run, find_checkpoint, read_tables
-from mccfr.strategy import Strategy
-from mccfr.tables import NO_SUMS, make_layout, private_tables, sum_forms, table_name
-from mccfr.training import averages, snapshot_mean
-from mccfr.training.averages import stretch_weight
-from mccfr.training.events import Totals
-from mccfr.training.report import Silent
-from mccfr.training.run import train
-from mccfr.training.rundir import EVALUATIONS, create_run, open_run, with_settings
+from mccfr.policy.query import query
+from mccfr.runs import averages, snapshot_mean
+from mccfr.runs.averages import stretch_weight
+from mccfr.runs.events import Totals
+from mccfr.runs.plan import make_plan, planned_layout
+from mccfr.runs.report import Silent
+from mccfr.runs.results import checkpoint_strategy, evaluate_target, export_run, find_checkpoint, read_tables
+from mccfr.runs.run import train
+from mccfr.runs.rundir import EVALUATIONS, create_run, open_run, with_settings
+from mccfr.tables.discount import Schedule
+from mccfr.tables.layout import NO_SUMS, make_layout, private_tables, sum_forms, table_name
+from mccfr.tables.strategy import Strategy
 from storage import checkpoint as checkpoints
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -5,18 +5,18 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from mccfr.config import AkqGame, GoofspielGame, KuhnGame, LeducGame, MatrixGame
-from mccfr.fullwidth.histories import best_response_value
-from mccfr.fullwidth.history_cfr import HistoryCfr
-from mccfr.fullwidth.pruned_cfr import BOUNDS, PrunedCfr, pruned_tables
-from mccfr.fullwidth.sequences import sequence_form
-from mccfr.fullwidth.variants import variant
+from mccfr.config.tables import AkqGame, GoofspielGame, KuhnGame, LeducGame, MatrixGame
 from mccfr.games.expanded import expand
 from mccfr.games.goofspiel import goofspiel
 from mccfr.games.matrix import matrix
 from mccfr.games.poker import akq, kuhn, leduc
-from mccfr.tables import table_name
-from mccfr.tree import CHANCE, NO_SLOT, TERMINAL
+from mccfr.solvers.histories.histories import best_response_value
+from mccfr.solvers.histories.history_cfr import HistoryCfr
+from mccfr.solvers.histories.pruned_cfr import BOUNDS, PrunedCfr, pruned_tables
+from mccfr.solvers.histories.sequences import sequence_form
+from mccfr.solvers.variants import variant
+from mccfr.tables.layout import table_name
+from mccfr.trees.compiled import CHANCE, NO_SLOT, TERMINAL
 
 LEDUC = expand(leduc(LeducGame(merge_suits=True))).game
 LEDUC_5 = LeducGame(bets=((0.5, 1, 2, 4, 8), (1, 2, 4, 8, 16)), merge_suits=True)

@@ -13,17 +13,13 @@ from abstraction.evaluator import board_strengths
 from mccfr.cards import listed as listed_cards
 from mccfr.cards.deals import card_masks
 from mccfr.cards.deck import WholeDeck
-from mccfr.config import GoofspielGame, HoldemSubgame, KuhnGame, LeducGame, Menu
-from mccfr.discount import Schedule
+from mccfr.config.tables import GoofspielGame, HoldemSubgame, KuhnGame, LeducGame, Menu
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
 from mccfr.games.goofspiel import goofspiel
 from mccfr.games.poker import kuhn, leduc
-from mccfr.strategy import average_strategy
-from mccfr.tables import table_name
-from mccfr.tree import DECISION
-from mccfr.vector.public_chance import (
+from mccfr.solvers.public.public_chance import (
     PublicChanceOptions,
     PublicChanceSampling,
     PublicChanceState,
@@ -31,9 +27,13 @@ from mccfr.vector.public_chance import (
     round_nodes,
     table_specs,
 )
-from mccfr.vector.sampled_board import BoardSource, from_cards, of_hands
-from mccfr.vector.sampled_traversal import Task, VectorTables, new_scratch, sampled_traversal
-from mccfr.vector.street_trees import street_trees
+from mccfr.solvers.public.sampled_board import BoardSource, from_cards, of_hands
+from mccfr.solvers.public.sampled_traversal import Task, VectorTables, new_scratch, sampled_traversal
+from mccfr.tables.discount import Schedule
+from mccfr.tables.layout import table_name
+from mccfr.tables.strategy import average_strategy
+from mccfr.trees.compiled import DECISION
+from mccfr.trees.streets import street_trees
 
 RUNS = Path(__file__).resolve().parents[2] / "runs"
 SUBGAME_3 = RUNS.parent.parent / "shared/data/libratus_endgames/subgame3.txt"

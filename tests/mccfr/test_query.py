@@ -4,7 +4,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mccfr.config import (
+from mccfr.config.file import to_document
+from mccfr.config.tables import (
     ClairvoyanceGame,
     Config,
     GoofspielGame,
@@ -14,11 +15,10 @@ from mccfr.config import (
     OpenSpielGame,
     PokerGame,
 )
-from mccfr.config_file import to_document
 from mccfr.games.catalogue import build_game
 from mccfr.policy import Policy, StrategySource, write_policy
-from mccfr.query import query
-from mccfr.strategy import Strategy, tabulate, uniform_strategy
+from mccfr.policy.query import query
+from mccfr.tables.strategy import Strategy, tabulate, uniform_strategy
 
 ROOT = Path(__file__).resolve().parents[2]
 TURN = HoldemSubgame(file="games/turn.txt")  # board Qd9c6c3h, pot 1,800

@@ -6,11 +6,11 @@ from typing import ClassVar
 import pytest
 
 from mccfr.cli import main
-from mccfr.config import OPTIONS, SolverConfig
+from mccfr.config.tables import OPTIONS, SolverConfig
 from mccfr.solvers import registry
 from mccfr.solvers.registry import algorithm_named, register
 from mccfr.solvers.solver import Algorithm, WorkerState
-from mccfr.tables import make_layout
+from mccfr.tables.layout import make_layout
 
 
 class FirstActionConfig(SolverConfig, frozen=True, tag="first-action"):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mccfr.regret import choose, regret_matching
+from mccfr.solvers.regret import choose, regret_matching
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

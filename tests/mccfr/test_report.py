@@ -10,24 +10,24 @@ import pytest
 
 from abstraction.cards import combo_table
 from mccfr.cli import main
-from mccfr.config import AbstractionConfig, HoldemGame, HoldemSubgame, MatrixGame, Menu, PokerGame
-from mccfr.config_file import config_from
+from mccfr.config.file import config_from
+from mccfr.config.tables import AbstractionConfig, HoldemGame, HoldemSubgame, MatrixGame, Menu, PokerGame
 from mccfr.games.catalogue import build_game
-from mccfr.plan import planned_layout
 from mccfr.policy import StrategySource
-from mccfr.query import query
+from mccfr.policy.query import query
 from mccfr.report import write_report
 from mccfr.report.boards import shown_cards
 from mccfr.report.curve import curve_svg
 from mccfr.report.decisions import SCALE, decision_views, hand_lists, places
 from mccfr.report.document import script_json
 from mccfr.report.grid import make_grid
-from mccfr.results import checkpoint_strategy, find_checkpoint
-from mccfr.strategy import average_strategy, row_starts
-from mccfr.tables import table_name
-from mccfr.training.report import Silent
-from mccfr.training.run import train
-from mccfr.training.rundir import EVALUATIONS, create_run
+from mccfr.runs.plan import planned_layout
+from mccfr.runs.report import Silent
+from mccfr.runs.results import checkpoint_strategy, find_checkpoint
+from mccfr.runs.run import train
+from mccfr.runs.rundir import EVALUATIONS, create_run
+from mccfr.tables.layout import table_name
+from mccfr.tables.strategy import average_strategy, row_starts
 
 ROOT = Path(__file__).parents[2]
 VOID = {"meta", "link", "img", "br", "hr", "input", "rect", "path", "polyline"}

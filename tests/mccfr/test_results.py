@@ -8,8 +8,8 @@ from test_run import OUTCOME, go, make
 
 from mccfr.cli import main
 from mccfr.policy import Policy, verify_policy
-from mccfr.results import evaluate_target, export_run, find_checkpoint, read_tables
-from mccfr.strategy import average_strategy
+from mccfr.runs.results import evaluate_target, export_run, find_checkpoint, read_tables
+from mccfr.tables.strategy import average_strategy
 
 
 def test_a_run_exports_the_checkpoint_asked_for(tmp_path):

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from abstraction.jit import njit
-from mccfr import regret as scalar
 from mccfr.rng import random_at
-from mccfr.sampling import rows
-from mccfr.sampling.common import exploration, explores, uniform_like
+from mccfr.solvers import regret as scalar
+from mccfr.solvers.sampling import rows
+from mccfr.solvers.sampling.common import exploration, explores, uniform_like
 
 
 @njit

@@ -17,18 +17,18 @@ import numpy as np
 import pytest
 import zarr
 
-from mccfr.config_file import config_from
+from mccfr.config.file import config_from
 from mccfr.games.catalogue import build_game
-from mccfr.plan import planned_layout
-from mccfr.results import evaluate_target, find_checkpoint, read_tables
+from mccfr.runs import run as run_module
+from mccfr.runs.events import Events, Totals
+from mccfr.runs.plan import planned_layout
+from mccfr.runs.report import Silent
+from mccfr.runs.results import evaluate_target, find_checkpoint, read_tables
+from mccfr.runs.run import train
+from mccfr.runs.rundir import EVALUATIONS, METRICS, create_run, open_run, with_settings
+from mccfr.runs.status import run_status
+from mccfr.runs.verification import problems_of
 from mccfr.solvers.solver import WorkerState
-from mccfr.training import run as run_module
-from mccfr.training.events import Events, Totals
-from mccfr.training.report import Silent
-from mccfr.training.run import train
-from mccfr.training.rundir import EVALUATIONS, METRICS, create_run, open_run, with_settings
-from mccfr.training.status import run_status
-from mccfr.verification import problems_of
 from storage import checkpoint as checkpoints
 from storage import durable, space
 from storage.manifest import read_manifest, write_manifest
@@ -361,7 +361,7 @@ def test_records_of_lost_work_are_dropped(tmp_path):
 
 
 def test_keep_checkpoints_and_verify(tmp_path):
-    from mccfr.verification import problems_of
+    from mccfr.runs.verification import problems_of
 
     run = make(tmp_path / "run", keep_checkpoints=2)
     go(run, nodes=200_000, checkpoint_nodes=30_000)

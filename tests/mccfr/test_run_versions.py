@@ -7,16 +7,16 @@ import msgspec
 import numpy as np
 import pytest
 
-from mccfr.config import KuhnGame
-from mccfr.config_file import config_from, load_config
-from mccfr.fullwidth.variants import variant
-from mccfr.fullwidth.vector_cfr import VectorCfr
+from mccfr.config.file import config_from, load_config
+from mccfr.config.tables import KuhnGame
 from mccfr.games.poker import kuhn
-from mccfr.results import evaluate_target, find_checkpoint, read_tables
-from mccfr.training.report import Silent
-from mccfr.training.run import train
-from mccfr.training.rundir import MANIFEST, check_same_run, open_run, with_settings
-from mccfr.training.start import start_run
+from mccfr.runs.report import Silent
+from mccfr.runs.results import evaluate_target, find_checkpoint, read_tables
+from mccfr.runs.run import train
+from mccfr.runs.rundir import MANIFEST, check_same_run, open_run, with_settings
+from mccfr.runs.start import start_run
+from mccfr.solvers.public.vector_cfr import VectorCfr
+from mccfr.solvers.variants import variant
 from storage.manifest import read_manifest
 
 VERSION_1 = Path(__file__).parents[1] / "fixtures/run-version-1"

@@ -10,21 +10,21 @@ import numpy as np
 import pytest
 
 from mccfr.cli import main
-from mccfr.config_file import config_from
-from mccfr.plan import planned_layout
-from mccfr.results import find_checkpoint, read_tables
+from mccfr.config.file import config_from
 from mccfr.rng import new_stream, next_word
+from mccfr.runs import run as run_module
+from mccfr.runs import saving as saving_module
+from mccfr.runs.plan import planned_layout
+from mccfr.runs.report import Silent
+from mccfr.runs.results import find_checkpoint, read_tables
+from mccfr.runs.run import train
+from mccfr.runs.rundir import EVALUATIONS, METRICS, create_run, with_settings
+from mccfr.runs.status import recent_speed, run_status
+from mccfr.runs.trends import TRENDS, block_totals, words_drawn
+from mccfr.runs.verification import problems_of
 from mccfr.solvers.configured import configured_game
-from mccfr.strategy import row_starts
-from mccfr.tables import table_name
-from mccfr.training import run as run_module
-from mccfr.training import saving as saving_module
-from mccfr.training.report import Silent
-from mccfr.training.run import train
-from mccfr.training.rundir import EVALUATIONS, METRICS, create_run, with_settings
-from mccfr.training.status import recent_speed, run_status
-from mccfr.training.trends import TRENDS, block_totals, words_drawn
-from mccfr.verification import problems_of
+from mccfr.tables.layout import table_name
+from mccfr.tables.strategy import row_starts
 from storage.snapshot import Snapshot
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -192,7 +192,7 @@ def test_trends_are_those_of_the_tables(tmp_path):
 
 
 def test_totals_do_not_depend_on_the_order_of_the_axes(tmp_path, monkeypatch):
-    monkeypatch.setattr("mccfr.training.trends._BLOCK_CELLS", 40)
+    monkeypatch.setattr("mccfr.runs.trends._BLOCK_CELLS", 40)
     run = make(tmp_path / "run")
     go(run, iterations=50)
     game, tables = run.build_game(), read_tables(find_checkpoint(run, None))

@@ -5,13 +5,13 @@ import pytest
 from harness import LEDUC, LEDUC_EXTERNAL_SHORT, Trainer, same_tables
 from mutants import mutant
 
-from mccfr.config import PokerGame
-from mccfr.discount import Schedule
+from mccfr.config.tables import PokerGame
 from mccfr.games.poker import poker
 from mccfr.rng import uniform
-from mccfr.sampling import external
-from mccfr.sampling.common import NO_PRUNING, Pruning
-from mccfr.tree import DECISION, TERMINAL
+from mccfr.solvers.sampling import external
+from mccfr.solvers.sampling.common import NO_PRUNING, Pruning
+from mccfr.tables.discount import Schedule
+from mccfr.trees.compiled import DECISION, TERMINAL
 
 TOY = poker(PokerGame(antes=(1, 1), stack=5))
 GAMES = {"Leduc": LEDUC, "toy": TOY}

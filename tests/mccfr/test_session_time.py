@@ -9,16 +9,16 @@ import pytest
 from abstraction import compiling
 from mccfr.cli import progress as progress_module
 from mccfr.cli.progress import LiveReporter, PlainReporter, bar_on_stderr, progress_text
-from mccfr.config_file import config_from
+from mccfr.config.file import config_from
 from mccfr.evaluation import record as record_module
-from mccfr.plan import planned_layout
-from mccfr.results import find_checkpoint
+from mccfr.runs import saving as saving_module
+from mccfr.runs.plan import planned_layout
+from mccfr.runs.report import COMPILING, EVALUATING, TRAINING, Progress
+from mccfr.runs.results import find_checkpoint
+from mccfr.runs.run import train
+from mccfr.runs.rundir import EVALUATIONS, create_run, with_settings
 from mccfr.solvers.configured import configured_game
 from mccfr.solvers.external import ExternalSampling
-from mccfr.training import saving as saving_module
-from mccfr.training.report import COMPILING, EVALUATING, TRAINING, Progress
-from mccfr.training.run import train
-from mccfr.training.rundir import EVALUATIONS, create_run, with_settings
 
 ROOT = Path(__file__).resolve().parents[2]
 

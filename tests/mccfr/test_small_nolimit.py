@@ -12,14 +12,14 @@ from expansion import expanded_strategy
 from harness import Trainer
 
 from mccfr.cards.deals import NO_BUCKET
-from mccfr.config import PokerGame
-from mccfr.discount import Schedule
+from mccfr.config.tables import PokerGame
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.expanded import expand
 from mccfr.games.game import Game
 from mccfr.games.poker import poker
-from mccfr.strategy import Strategy, uniform_strategy
-from mccfr.tree import can_pack
+from mccfr.tables.discount import Schedule
+from mccfr.tables.strategy import Strategy, uniform_strategy
+from mccfr.trees.compiled import can_pack
 
 SCHEDULE = Schedule("linear", 1_000_000)
 

@@ -7,8 +7,8 @@ import pytest
 
 from abstraction import build
 from mccfr.cli import main
-from mccfr.results import find_checkpoint, read_tables
-from mccfr.training.rundir import open_run
+from mccfr.runs.results import find_checkpoint, read_tables
+from mccfr.runs.rundir import open_run
 from storage import space
 
 ROOT = Path(__file__).parents[2]
@@ -76,11 +76,11 @@ def test_compare_goes_on_in_spite_of_it_with_force(capsys, tmp_path, monkeypatch
     _, compared = written(tmp_path, '[game]\nname = "kuhn"\n', iterations=3)
     monkeypatch.setattr(space, "free_bytes", lambda *_: 10**6)
     refused = ("--set", "run.keep_checkpoints=3", "--set", 'tables.live_dir="auto"')
-    monkeypatch.setattr("mccfr.plan.disk_bytes", lambda *_: 10**9)
+    monkeypatch.setattr("mccfr.runs.plan.disk_bytes", lambda *_: 10**9)
     assert call(capsys, "compare", compared, tmp_path / "out", *refused)[0] == 2
     code, err = call(capsys, "compare", compared, tmp_path / "out", *refused, "--force")
     assert code == 0 and "going on, as --force says, although" in err and "1,000,000 bytes free" in err
-    monkeypatch.setattr("mccfr.plan.disk_bytes", lambda *_: 10**10)
+    monkeypatch.setattr("mccfr.runs.plan.disk_bytes", lambda *_: 10**10)
     assert call(capsys, "compare", compared, tmp_path / "out")[0] == 0  # finished runs need no room
 
 

@@ -9,14 +9,14 @@ from naive import check_order
 
 from abstraction.cards import COMBO_COUNT, combo_masks, parse_cards
 from mccfr.cards.listed import joint_weight
-from mccfr.config import FlopHoldemGame, HoldemSubgame, Menu
+from mccfr.config.tables import FlopHoldemGame, HoldemSubgame, Menu
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.catalogue import build_game
 from mccfr.games.libratus import read_endgame
 from mccfr.games.subgame import subgame, subtree
-from mccfr.lines import find_decision, line_text, put_in_chips
-from mccfr.strategy import Strategy, row_starts
-from mccfr.tree import pack
+from mccfr.tables.strategy import Strategy, row_starts
+from mccfr.trees.compiled import pack
+from mccfr.trees.lines import find_decision, line_text, put_in_chips
 
 GAMES = Path(__file__).parents[2] / "runs/games"
 TURN = HoldemSubgame(file="turn.txt", menu=Menu(first=["1p", "allin"], later=["allin"]))

@@ -12,14 +12,15 @@ from hypothesis import strategies as st
 from mutants import mutant
 
 from abstraction.jit import allocating_njit, njit, nogil_njit
-from mccfr import regret, rounding
-from mccfr.discount import Schedule
+from mccfr import rounding
 from mccfr.rng import new_stream, next_word, random_at, second_word, uniform
 from mccfr.rounding import lane_bits, rounded
-from mccfr.sampling import rows as row_module
-from mccfr.tables import table_name
-from mccfr.vector.board_rows import discount_sum_table
-from mccfr.vector.public_chance import PublicChanceOptions, PublicChanceSampling, new_tables, table_specs
+from mccfr.solvers import regret
+from mccfr.solvers.public.board_rows import discount_sum_table
+from mccfr.solvers.public.public_chance import PublicChanceOptions, PublicChanceSampling, new_tables, table_specs
+from mccfr.solvers.sampling import rows as row_module
+from mccfr.tables.discount import Schedule
+from mccfr.tables.layout import table_name
 
 LARGE = 2.0**24
 """Of sums that have taken some 10^8 additions: what is added next is less than half a unit in their last place."""

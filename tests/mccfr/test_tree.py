@@ -7,12 +7,12 @@ import pytest
 from harness import KUHN, LEDUC, with_chance_in_tree
 from naive import check_order
 
-from mccfr.config import Menu, PokerGame
+from mccfr.config.tables import Menu, PokerGame
 from mccfr.games import betting
 from mccfr.games.betting import build_tree
 from mccfr.games.holdem_betting import holdem_rules
 from mccfr.games.poker import poker
-from mccfr.tree import DECISION, PACKED_NODE, TERMINAL, can_pack, pack
+from mccfr.trees.compiled import DECISION, PACKED_NODE, TERMINAL, can_pack, pack
 
 HALF = ("0.5p", "1p", "allin")
 POT = ("1p", "allin")

@@ -13,25 +13,25 @@ import msgspec
 import numpy as np
 import pytest
 
-from mccfr.config_file import config_from
+from mccfr.config.file import config_from
 from mccfr.games.catalogue import build_game
-from mccfr.plan import planned_layout
-from mccfr.results import find_checkpoint, read_tables
-from mccfr.training import saving as saving_module
-from mccfr.training.report import Silent
-from mccfr.training.run import train
-from mccfr.training.rundir import EVALUATIONS, METRICS, create_run, with_settings
-from mccfr.training.status import run_status
-from mccfr.training.trends import TRENDS
-from mccfr.verification import problems_of
+from mccfr.runs import saving as saving_module
+from mccfr.runs.plan import planned_layout
+from mccfr.runs.report import Silent
+from mccfr.runs.results import find_checkpoint, read_tables
+from mccfr.runs.run import train
+from mccfr.runs.rundir import EVALUATIONS, METRICS, create_run, with_settings
+from mccfr.runs.status import run_status
+from mccfr.runs.trends import TRENDS
+from mccfr.runs.verification import problems_of
 from storage import checkpoint as checkpoints
 from storage import durable
 
 ROOT = Path(__file__).resolve().parents[2]
 SECOND = {
-    "mccfr.training.watch.SILENT_SECONDS": 1.0,
-    "mccfr.training.run.REST_SECONDS": 2.0,
-    "mccfr.training.saving.FINAL_WAITS_SECONDS": (0.3, 0.3),
+    "mccfr.runs.watch.SILENT_SECONDS": 1.0,
+    "mccfr.runs.run.REST_SECONDS": 2.0,
+    "mccfr.runs.saving.FINAL_WAITS_SECONDS": (0.3, 0.3),
 }
 
 
@@ -86,7 +86,7 @@ def workers_of(process):
     Stopped between fork and exec it would hold up the coordinator, which waits there for the exec.
     """
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    return [int(child) for child in children if b"mccfr.training.worker" in Path(f"/proc/{child}/cmdline").read_bytes()]
+    return [int(child) for child in children if b"mccfr.runs.worker" in Path(f"/proc/{child}/cmdline").read_bytes()]
 
 
 def trains(run, process, workers=2):
@@ -114,7 +114,7 @@ def stopped(tmp_path, request):
     A parameter says how many seconds workers have to come to rest.
     """
     run = make(tmp_path / "run", workers=2, checkpoint_seconds=0.5)
-    process = start(run, **{"mccfr.training.run.REST_SECONDS": getattr(request, "param", 2.0)})
+    process = start(run, **{"mccfr.runs.run.REST_SECONDS": getattr(request, "param", 2.0)})
     try:
         wait_for(lambda: trains(run, process))
         worker = workers_of(process)[1]
@@ -221,7 +221,7 @@ def test_a_dead_worker_of_two_leaves_what_both_had(tmp_path):
 
 @pytest.mark.parametrize(("killed", "available", "said"), [(1, 10**12, "has killed"), (0, 10**6, "1,000,000 bytes")])
 def test_a_kill_for_want_of_memory_is_called_by_its_name(tmp_path, monkeypatch, killed, available, said):
-    from mccfr.training import pool as pool_module
+    from mccfr.runs import pool as pool_module
 
     counts = iter([0])
     monkeypatch.setattr(pool_module.space, "killed_for_memory", lambda: next(counts, killed))
@@ -317,7 +317,7 @@ def test_lines_that_the_disk_does_not_take_are_written_later(tmp_path, monkeypat
         append(path, lines)
 
     monkeypatch.setattr(durable, "append_lines", failing)
-    monkeypatch.setattr("mccfr.training.meter._METRICS_SECONDS", 0.05)
+    monkeypatch.setattr("mccfr.runs.meter._METRICS_SECONDS", 0.05)
     evaluation = {"at_nodes": [20_000 * k for k in range(1, 12)], "every_checkpoint": False}
     run, listener = make(tmp_path / "run", evaluation=evaluation, workers=0, checkpoint_nodes=30_000), Listener()
     go(run, listener, nodes=400_000)

@@ -12,18 +12,18 @@ from mccfr.cards.deals import card_masks
 from mccfr.cards.listed import ListedCards
 from mccfr.cards.nothing import NO_CARDS
 from mccfr.cards.small_deck import small_deck
-from mccfr.config import ClairvoyanceGame, HoldemSubgame, KuhnGame, LeducGame, Menu, PokerGame
-from mccfr.fullwidth.best_response import best_response_value, expected_value
-from mccfr.fullwidth.public_walk import traverse
+from mccfr.config.tables import ClairvoyanceGame, HoldemSubgame, KuhnGame, LeducGame, Menu, PokerGame
 from mccfr.games.betting import BettingRules, build_tree
 from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
-from mccfr.strategy import Strategy, tabulate, uniform_strategy
-from mccfr.tree import DECISION
-from mccfr.vector.public_tree import public_tree
-from mccfr.vector.range_lanes import fill_lanes, lane_rows, load_lanes, new_lanes, store_lanes
-from mccfr.vector.range_sums import new_sums, range_fold_values, range_showdown_values, run_totals, sum_range
-from mccfr.vector.sampled_board import from_cards
+from mccfr.solvers.public.best_response import best_response_value, expected_value
+from mccfr.solvers.public.public_tree import public_tree
+from mccfr.solvers.public.public_walk import traverse
+from mccfr.solvers.public.range_lanes import fill_lanes, lane_rows, load_lanes, new_lanes, store_lanes
+from mccfr.solvers.public.range_sums import new_sums, range_fold_values, range_showdown_values, run_totals, sum_range
+from mccfr.solvers.public.sampled_board import from_cards
+from mccfr.tables.strategy import Strategy, tabulate, uniform_strategy
+from mccfr.trees.compiled import DECISION
 
 HERE = Path(__file__).resolve()
 RUNS = HERE.parents[2] / "runs"

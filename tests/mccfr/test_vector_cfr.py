@@ -12,16 +12,16 @@ from abstraction.cards import card_mask, combo_masks, parse_cards
 from mccfr.cards.endgame import endgame_cards
 from mccfr.cards.listed import ListedCards
 from mccfr.cards.nothing import NO_CARDS
-from mccfr.config import HoldemSubgame, KuhnGame, Menu, PokerGame
-from mccfr.fullwidth.public_walk import traverse
-from mccfr.fullwidth.variants import PRESETS, variant
-from mccfr.fullwidth.vector_cfr import VectorCfr, memory, table_specs
+from mccfr.cards.symmetry import board_copies
+from mccfr.config.tables import HoldemSubgame, KuhnGame, Menu, PokerGame
 from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
-from mccfr.strategy import average_strategy
-from mccfr.tables import table_name
-from mccfr.tree import DECISION
-from mccfr.vector.suit_symmetry import board_copies
+from mccfr.solvers.public.public_walk import traverse
+from mccfr.solvers.public.vector_cfr import VectorCfr, memory, table_specs
+from mccfr.solvers.variants import PRESETS, variant
+from mccfr.tables.layout import table_name
+from mccfr.tables.strategy import average_strategy
+from mccfr.trees.compiled import DECISION
 
 ROOT = Path(__file__).resolve().parents[2]
 

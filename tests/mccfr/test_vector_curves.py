@@ -8,14 +8,14 @@ import naive
 import numpy as np
 import pytest
 
-from mccfr.config import HoldemSubgame, KuhnGame, LeducGame
-from mccfr.fullwidth.best_response import best_response_value, expected_value
-from mccfr.fullwidth.variants import variant
-from mccfr.fullwidth.vector_cfr import VectorCfr
+from mccfr.config.tables import HoldemSubgame, KuhnGame, LeducGame
 from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
-from mccfr.strategy import Strategy
-from mccfr.tree import TERMINAL
+from mccfr.solvers.public.best_response import best_response_value, expected_value
+from mccfr.solvers.public.vector_cfr import VectorCfr
+from mccfr.solvers.variants import variant
+from mccfr.tables.strategy import Strategy
+from mccfr.trees.compiled import TERMINAL
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "tests" / "data"

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from mccfr.cli import main
-from mccfr.config import ExternalSamplingConfig
-from mccfr.config_file import config_from, ignored_keys
+from mccfr.config.file import config_from, ignored_keys
+from mccfr.config.tables import ExternalSamplingConfig
 from mccfr.policy import Policy
-from mccfr.query import query
-from mccfr.results import find_checkpoint, read_tables
-from mccfr.training.rundir import open_run
-from mccfr.verification import problems_of
+from mccfr.policy.query import query
+from mccfr.runs.results import find_checkpoint, read_tables
+from mccfr.runs.rundir import open_run
+from mccfr.runs.verification import problems_of
 
 RIVER = Path(__file__).resolve().parents[2] / "runs/games/river.txt"
 GAMES = {

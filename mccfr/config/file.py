@@ -1,0 +1,247 @@
+"""Run configurations from TOML files and back: overrides, checks, and messages that help.
+
+A configuration error is a `ValueError` of one sentence that names the file, the key, the value and what is allowed.
+"""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mccfr.config.limits import limit_problems, shown
+from mccfr.config.tables import GAMES, OPTIONS, Config, SampledConfig, SolverConfig
+
+DEFAULT_ALGORITHM = "external-sampling"
+"""Of a `[solver]` table that names none."""
+_TAGGED: dict[str, tuple[Mapping[str, Any], str, str | None]] = {
+    "game": (GAMES, "name", None),
+    "solver": (OPTIONS, "algorithm", DEFAULT_ALGORITHM),
+}
+"""Tables that choose a struct: those there are, the key that chooses, and what it is by default."""
+
+
+def parse_override(text: str) -> tuple[str, Any]:
+    """Split `table.key=value` (the value in TOML; a bare word is taken as a string); `ValueError` if it is not that."""
+    path, sign, value = text.partition("=")
+    if not sign or "." not in path:
+        raise ValueError(f"--set {text}: expected table.key=value, for example --set solver.seed=3")
+    try:
+        found = tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return path.strip(), value.strip()
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"--set {path}={shown(value)}: not a value of TOML: {error}") from None
+    return path.strip(), found
+
+
+def load_document(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
+    """A run's TOML file as it stands, with `--set` overrides; `ValueError` for what is no TOML file."""
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ValueError(
+            f"{path}: no such file; give the path of a run's TOML file, such as runs/subgame.toml"
+        ) from None
+    except RecursionError:
+        raise ValueError(f"{path}: lists or tables are nested too deep") from None
+    except (ValueError, IsADirectoryError) as error:  # bad TOML, bad UTF-8, numbers of thousands of digits
+        raise ValueError(f"{path}: not a TOML file: {error}") from None
+    for text in overrides:
+        keys, value = parse_override(text)
+        table = document
+        for key in keys.split(".")[:-1]:
+            table = table.setdefault(key, {})
+            if not isinstance(table, dict):
+                raise ValueError(f"--set {text}: {key!r} is not a table")
+        table[keys.rsplit(".", 1)[1]] = value
+    return document
+
+
+def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
+    """Read a run's TOML file and apply `--set` overrides; `ValueError` naming file, key, value and what is allowed."""
+    return config_from(load_document(path, overrides), str(path))
+
+
+def config_from(document: Mapping[str, Any], source: str) -> Config:
+    """A `Config` from parsed TOML; `source` names it in errors (`ValueError`)."""
+    kinds = {field.encode_name: field.type for field in msgspec.structs.fields(Config)}
+    try:
+        tables = _whole_numbers(document)
+        for key in set(tables) - set(kinds):
+            raise ValueError(f"unknown key {shown(key)} in the top level; allowed: {', '.join(sorted(kinds))}")
+        if "game" not in tables:
+            raise ValueError("the top level needs the key 'game'")
+        config = Config(**{key: _converted(table, key, kinds[key]) for key, table in tables.items()})
+        for problem in (*limit_problems(config), *_problems(config)):
+            raise ValueError(problem)
+    except (OverflowError, RecursionError) as error:
+        raise ValueError(f"{source}: a number is too large, or lists are nested too deep: {error}") from None
+    except ValueError as error:
+        raise ValueError(f"{source}: {error}") from None
+    return config
+
+
+def _converted(table: Any, key: str, kind: Any) -> Any:
+    """A table of the document as its struct; `ValueError` naming key, value and what is allowed."""
+    if key in _TAGGED:
+        kind, table = _chosen(table, key)
+    try:
+        return msgspec.convert(table, kind)
+    except msgspec.ValidationError as error:
+        raise ValueError(_explain(str(error), table, key, kind)) from None
+
+
+def _chosen(table: Any, key: str) -> tuple[Any, dict[str, Any]]:
+    """The struct that `[game]` or `[solver]` chooses by its tag, and the table without what other algorithms take."""
+    kinds, field, default = _TAGGED[key]
+    if not isinstance(table, Mapping):
+        raise ValueError(f"{key} = {shown(table)}: expected a table")
+    name = table.get(field, default)
+    if name is None:
+        raise ValueError(f"{key} needs the key {field!r}")
+    if not isinstance(name, str) or name not in kinds:
+        raise ValueError(f"{key}.{field} = {shown(name)} is not one of: {', '.join(map(repr, kinds))}")
+    foreign = ignored_keys({key: table}) if key == "solver" else []
+    return kinds[name], {**{own: value for own, value in table.items() if own not in foreign}, field: name}
+
+
+def _whole_numbers(value: Any) -> Any:
+    """The document with 2e10 as a whole number, which TOML takes for a float; keys for fractions take both."""
+    if isinstance(value, Mapping):
+        return {key: _whole_numbers(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_whole_numbers(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def to_document(config: Config) -> dict[str, Any]:
+    """Plain dictionary of a config, every default written out: what run directories and identities keep."""
+    return msgspec.to_builtins(config)
+
+
+def _plain(value: Any) -> Any:
+    """A value in lists and dictionaries; tuples become lists."""
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value if value is msgspec.NODEFAULT else msgspec.to_builtins(value)
+
+
+def ignored_keys(document: Mapping[str, Any]) -> list[str]:
+    """Keys of a document's `[solver]` that are another algorithm's, or say nothing without `dcfr`."""
+    table = document.get("solver", {})
+    options = OPTIONS.get(str(table.get("algorithm", DEFAULT_ALGORITHM)), SolverConfig)
+    known = {key for kind in OPTIONS.values() for key in kind.__struct_fields__}
+    ignored = (set(table) & known) - set(options.__struct_fields__)
+    if issubclass(options, SampledConfig) and table.get("discount") != "dcfr":
+        ignored |= set(table) & {"alpha", "beta"}
+    return sorted(ignored)
+
+
+def changed_keys(table: msgspec.Struct) -> dict[str, Any]:
+    """As `to_document`, without the keys that have their default."""
+    document: dict[str, Any] = {}
+    tag = table.__struct_config__.tag
+    if tag is not None and tag != DEFAULT_ALGORITHM:
+        document[str(table.__struct_config__.tag_field)] = tag
+    for field in msgspec.structs.fields(table):
+        value = getattr(table, field.name)
+        if isinstance(value, msgspec.Struct):
+            if (inside := changed_keys(value)) or not isinstance(field.default, msgspec.Struct):
+                document[field.encode_name] = inside
+        elif (given := _plain(value)) != _plain(field.default):
+            document[field.encode_name] = given
+    return document
+
+
+def _explain(message: str, table: Any, name: str, kind: Any) -> str:
+    """Turn msgspec's message into one with the key's dotted path, its value and what is allowed.
+
+    table, name, kind  what was converted: a table of the document, its name, and the struct for it
+    """
+    text, _, where = message.partition(" - at `$")
+    inside = [step for step in where.rstrip("`").replace("[", ".[").split(".") if step]
+    value = table
+    for step in inside:
+        if step.startswith("["):
+            value = value[int(step[1:-1])] if step[1:-1].isdigit() and isinstance(value, list) else value
+        else:
+            value = value.get(step) if isinstance(value, Mapping) else None
+            kind = _fields(kind).get(step)
+    key = ".".join([name, *inside]).replace(".[", "[")
+    if "unknown field" in text:
+        unknown = text.split("`")[1]
+        return f"unknown key {shown(unknown)} in {key}; allowed: {', '.join(sorted(_fields(kind))) or 'none'}"
+    if "Invalid enum value" in text or "Invalid value" in text:
+        return f"{key} = {shown(value)} is not one of: {', '.join(map(repr, getattr(kind, '__args__', ())))}"
+    if "missing required field" in text:
+        return f"{key} needs the key {text.split('`')[1]!r}"
+    return f"{key} = {shown(value)}: {text[0].lower()}{text[1:].replace('`', '')}"
+
+
+def _fields(kind: Any) -> dict[str, Any]:
+    """Field types of a struct, or of the one in a union."""
+    kinds = [k for k in (kind, *getattr(kind, "__args__", ())) if hasattr(k, "__struct_fields__")]
+    if not kinds:
+        return {}
+    fields = {field.encode_name: field.type for field in msgspec.structs.fields(kinds[0])}
+    if kinds[0].__struct_config__.tag is not None:
+        fields[str(kinds[0].__struct_config__.tag_field)] = str
+    return fields
+
+
+def _problems(config: Config) -> list[str]:
+    """Checks that types cannot express, one sentence each."""
+    solver, run, tables = config.solver, config.run, config.tables
+    checks = [
+        *((good, f"solver.{key}", getattr(solver, key), allowed) for key, good, allowed in solver.checks()),
+        (0 <= run.workers <= 1024, "run.workers", run.workers, "0 (in this process) to 1024"),
+        (run.nodes is None or run.nodes >= 0, "run.nodes", run.nodes, "at least 0"),
+        (run.iterations is None or run.iterations >= 0, "run.iterations", run.iterations, "at least 0"),
+        (run.seconds is None or 0 <= run.seconds < float("inf"), "run.seconds", run.seconds, "at least 0"),
+        (run.checkpoint_seconds > 0, "run.checkpoint_seconds", run.checkpoint_seconds, "above 0"),
+        (
+            run.checkpoint_nodes is None or run.checkpoint_nodes >= 1,
+            "run.checkpoint_nodes",
+            run.checkpoint_nodes,
+            "at least 1",
+        ),
+        (run.keep_checkpoints >= 1, "run.keep_checkpoints", run.keep_checkpoints, "at least 1"),
+        (
+            all(n >= 0 for n in config.evaluation.at_nodes),
+            "evaluation.at_nodes",
+            config.evaluation.at_nodes,
+            "at least 0",
+        ),
+        (
+            all(n >= 0 for n in config.evaluation.at_iterations),
+            "evaluation.at_iterations",
+            config.evaluation.at_iterations,
+            "at least 0",
+        ),
+        (config.evaluation.boards >= 2, "evaluation.boards", config.evaluation.boards, "at least 2"),
+        (0 <= config.evaluation.seed < 2**63, "evaluation.seed", config.evaluation.seed, "0 to 2**63 - 1"),
+        (bool(tables.live_dir), "tables.live_dir", tables.live_dir, '"auto" or a directory'),
+        (
+            tables.strategy_sums == "all" or solver.averages_snapshots,
+            "tables.strategy_sums",
+            tables.strategy_sums,
+            f"'all' with solver.algorithm = {solver.__struct_config__.tag!r}",
+        ),
+        (
+            tables.strategy_sums == "all" or (tables.snapshot_nodes is not None and tables.snapshot_nodes >= 1),
+            "tables.snapshot_nodes",
+            tables.snapshot_nodes,
+            "a number of nodes, at least 1, with tables.strategy_sums = 'preflop'",
+        ),
+        (
+            tables.strategy_sums == "preflop" or tables.snapshot_nodes is None,
+            "tables.snapshot_nodes",
+            tables.snapshot_nodes,
+            "left out unless tables.strategy_sums = 'preflop'",
+        ),
+    ]
+    return [
+        f"{key} = {value!r} is not allowed: it must be {allowed}" for good, key, value, allowed in checks if not good
+    ]

@@ -1,5 +1,0 @@
-"""Exports: the average strategy, or the raw tables behind it, in the form that others can use."""
-
-from mccfr.export.formats import FORMATS, export
-
-__all__ = ["FORMATS", "export"]

@@ -1,0 +1,178 @@
+"""Policies for OpenSpiel: a JSON file of information state strings, so that OpenSpiel can play and score a strategy.
+
+OpenSpiel's game and ours are walked together, deal by deal: keys are what its states call themselves, nothing is
+formatted here, and every action set and payoff is compared on the way.  The file:
+
+    {"format": "openspiel-policy", "format_version": 1,
+     "game": "leduc_poker()",            what pyspiel.load_game takes
+     "payoff_scale": 1.0,                our chips for each unit of OpenSpiel's payoffs
+     "provenance": {...},
+     "policy": {information state string: {action id: probability}}}
+
+To load it without this package: for a `TabularPolicy` of `open_spiel.python.policy`, set
+`policy.policy_for_key(string)[int(action)] = probability` for every entry; or give
+`pyspiel.TabularPolicy({string: [(int(action), probability), ...]})` to `pyspiel.nash_conv(game, policy, True)`.
+Exploitability in chips is payoff_scale · nash_conv / 2.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mccfr.config.tables import GAMES, GoofspielGame, KuhnGame, LeducGame, OpenSpielGame, PokerGame
+from mccfr.policy.export.openspiel_walk import Walk
+from mccfr.policy.source import PolicySource
+from storage import durable
+from storage.json_files import read_json
+from storage.outputs import output
+
+FORMAT, FORMAT_VERSION = "openspiel-policy", 1
+_FOLD, _CALL, _RAISE = 0, 1, 2
+_MAX_BYTES = 1 << 31
+_FIRST_BYTES = json.dumps({"format": FORMAT})[:-1].encode()
+
+
+@dataclass(frozen=True)
+class Translation:
+    """Our game in OpenSpiel's terms."""
+
+    game: str  # what pyspiel.load_game takes
+    action: Callable[[str, bool], int]  # action id of a label; the flag: a bet is faced, so c calls
+    payoff_scale: float = 1.0  # our chips for each unit of its payoffs
+
+
+def translation(document: Mapping[str, Any]) -> Translation:
+    """OpenSpiel's version of the game of a `[game]` table; `ValueError` where OpenSpiel has none."""
+    config = msgspec.convert(document, GAMES[document["name"]])
+    match config:
+        case KuhnGame():
+            return Translation("kuhn_poker()", lambda label, faced: int(label == "b" or (label == "c" and faced)))
+        case LeducGame() if _is_standard_leduc(config):
+            return Translation("leduc_poker()", _limit_action)
+        case PokerGame():
+            return _universal_poker(config)
+        case GoofspielGame():
+            return _goofspiel(config)
+        case OpenSpielGame():
+            return Translation(config.game, lambda label, _: int(label))
+    raise ValueError(
+        f"OpenSpiel has no game like {document['name']!r} with these parameters; the format openspiel serves kuhn, "
+        "leduc (3 ranks, 2 suits, 2 raises, bets 2 and 4, ante 1), poker, goofspiel and openspiel: take policy or csv"
+    )
+
+
+def _is_standard_leduc(config: LeducGame) -> bool:
+    sizes = [list(bets) for bets in config.bets]
+    return (config.ranks, config.suits, config.raises, sizes, config.ante) == (3, 2, 2, [[2], [4]], 1)
+
+
+def _limit_action(label: str, _: bool) -> int:
+    return {"f": _FOLD, "c": _CALL}.get(label, _RAISE)
+
+
+def _no_limit_action(label: str, _: bool) -> int:
+    return {"f": _FOLD, "c": _CALL}[label] if label in "fc" else int(label[1:])
+
+
+def _universal_poker(config: PokerGame) -> Translation:
+    posted = list(config.blinds or config.antes)
+    streets = len(config.board_cards)
+    amounts = [*posted, config.stack, *config.raise_sizes]
+    if any(amount != int(amount) for amount in amounts):
+        raise ValueError(f"OpenSpiel's poker knows whole chips only; this game has {amounts}")
+    lists = {
+        "blind": posted,
+        "firstPlayer": config.first_player or [1] * streets,
+        "numBoardCards": config.board_cards,
+        "stack": [config.stack] * 2,
+        "raiseSize": config.raise_sizes,
+        "maxRaises": config.max_raises,
+    }
+    parameters: dict[str, object] = {
+        "betting": "limit" if config.limit else "nolimit",
+        # Its full game has no raises in limit betting; there "pot" is the raise of the fixed size.
+        "bettingAbstraction": "fcpa" if config.limit else "fullgame",
+        "numHoleCards": config.hole_cards,
+        "numPlayers": 2,
+        "numRanks": config.ranks,
+        "numRounds": streets,
+        "numSuits": config.suits,
+    }
+    for name, values in lists.items():
+        if values:
+            # A lone number would be read as an integer where OpenSpiel wants text; what is too many is ignored.
+            parameters[name] = " ".join(str(int(value)) for value in (list(values) * 2 if len(values) == 1 else values))
+    text = ",".join(f"{name}={value}" for name, value in sorted(parameters.items()))
+    return Translation(f"universal_poker({text})", _limit_action if config.limit else _no_limit_action)
+
+
+def _goofspiel(config: GoofspielGame) -> Translation:
+    hidden = config.reveal == "result"
+    inner = (
+        f"goofspiel(imp_info={hidden},num_cards={config.cards},points_order={config.order},"
+        "returns_type=point_difference)"
+    )
+    # OpenSpiel pays the difference to the mean of both totals: half of the difference between them.
+    return Translation(f"turn_based_simultaneous_game(game={inner})", lambda label, _: int(label) - 1, 2.0)
+
+
+def write_openspiel(
+    out: Path, game_document: Mapping[str, Any], source: PolicySource, provenance: Mapping[str, Any]
+) -> None:
+    """Write a policy that OpenSpiel can load; see the module for the file.
+
+    Raises `ValueError` where open_spiel is missing, OpenSpiel has no such game, its game turns out to differ, or it
+    cannot tell infosets apart whose strategies differ; `FileExistsError` where `out` is something else.
+    """
+    try:
+        import pyspiel
+    except ImportError:
+        raise ValueError(
+            "export format 'openspiel' needs open_spiel: run tools/bootstrap openspiel in the clone"
+        ) from None
+    chosen = translation(game_document)
+    walk = Walk(source, pyspiel.load_game(chosen.game), chosen.action, chosen.payoff_scale)
+    document = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "game": chosen.game,
+        "payoff_scale": chosen.payoff_scale,
+        "provenance": provenance,
+        "policy": walk.policy(),
+    }
+    with output(out, _is_ours) as temporary:
+        durable.write_file(temporary, json.dumps(document, allow_nan=False).encode() + b"\n")
+
+
+def _is_ours(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(_FIRST_BYTES)) == _FIRST_BYTES
+
+
+def load_policy(path: Path) -> Any:
+    """An exported file as `open_spiel.python.policy.TabularPolicy`, whose `game` is the game it is for.
+
+    Raises `ValueError` for another format or version, and where the file's states are not the game's.
+    """
+    import pyspiel
+    from open_spiel.python.policy import TabularPolicy
+
+    document = read_json(path, _MAX_BYTES)
+    found = (document.get("format"), document.get("format_version")) if isinstance(document, dict) else (None, None)
+    if found != (FORMAT, FORMAT_VERSION):
+        raise ValueError(f"{path} has format {found[0]!r}, version {found[1]}; expected {FORMAT!r}, {FORMAT_VERSION}")
+    policy = TabularPolicy(pyspiel.load_game(document["game"]))
+    if set(policy.state_lookup) != set(document["policy"]):
+        raise ValueError(f"{path} holds other information states than {document['game']}: export it again")
+    policy.action_probability_array[:] = 0
+    for key, probabilities in document["policy"].items():
+        row = policy.policy_for_key(key)
+        for action, probability in probabilities.items():
+            row[int(action)] = probability
+    return policy

@@ -1,0 +1,155 @@
+"""OpenSpiel's game and ours, walked together: which of our infosets each of its information states is."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from mccfr.cards.listed import ListedCards
+from mccfr.policy.source import PolicySource
+from mccfr.trees.compiled import CHANCE, DECISION
+from mccfr.trees.lines import line_text
+
+MAX_HISTORIES = 5_000_000
+_TOLERANCE = 1e-9
+
+
+class Walk:
+    """A walk over all histories of an OpenSpiel game (a `pyspiel.Game`) beside the same game as we have it.
+
+    action        action id of one of our labels; the flag says that a bet is faced
+    payoff_scale  our chips for each unit of OpenSpiel's payoffs
+    """
+
+    def __init__(
+        self, source: PolicySource, game: Any, action: Callable[[str, bool], int], payoff_scale: float
+    ) -> None:
+        self._source, self._game = source, game
+        self._action, self._payoff_scale = action, payoff_scale
+        cards = source.game.cards
+        self._deals = _Deals(cards.listed()) if cards.dealt else None
+
+    def policy(self) -> dict[str, dict[str, float]]:
+        """{information state string: {action id: probability}} of every state where a player acts.
+
+        Raises `ValueError` where the games differ in players, actions or payoffs, where one string stands for infosets
+        of ours that are played differently, and beyond MAX_HISTORIES histories.
+        """
+        found: dict[str, dict[str, float]] = {}
+        todo: list[tuple[Any, int, tuple[int, ...]]] = [(self._game.new_initial_state(), 0, ())]
+        histories = 0
+        while todo:
+            state, node, dealt = todo.pop()
+            histories += 1
+            if histories > MAX_HISTORIES:
+                raise ValueError(f"{self._game} has more than {MAX_HISTORIES:,} histories, too many for this format")
+            if state.is_terminal():
+                self._check_payoff(state, node, dealt)
+            elif state.is_chance_node():
+                todo.extend(self._outcomes(state, node, dealt))
+            else:
+                self._decide(state, node, dealt, found)
+                todo.extend((state.child(action), child, dealt) for action, child in self._actions(state, node).items())
+        return found
+
+    def _outcomes(self, state: Any, node: int, dealt: tuple[int, ...]) -> list[tuple[Any, int, tuple[int, ...]]]:
+        tree, outcomes = self._source.game.tree, [outcome for outcome, _ in state.chance_outcomes()]
+        if tree.arrays.kind[node] != CHANCE:
+            if self._deals is None:
+                raise self._differs(node, "chance acts in OpenSpiel's and not in ours")
+            return [(state.child(card), node, (*dealt, card)) for card in outcomes]
+        children = {int(tree.label[child]): child for child in tree.children(node)}
+        if set(children) != set(outcomes):
+            raise self._differs(node, f"OpenSpiel's chance has the outcomes {outcomes}, ours {list(children)}")
+        return [(state.child(outcome), child, dealt) for outcome, child in children.items()]
+
+    def _actions(self, state: Any, node: int) -> dict[int, int]:
+        """{action id: child} of a decision, in our order."""
+        tree = self._source.game.tree
+        player = int(tree.arrays.player[node])
+        if tree.arrays.kind[node] != DECISION or player != state.current_player():
+            raise self._differs(node, f"player {state.current_player()} acts in OpenSpiel's and {player} in ours")
+        labels = [tree.label[child] for child in tree.children(node)]
+        ids = [self._action(label, "f" in labels) for label in labels]
+        if sorted(ids) != sorted(state.legal_actions()):
+            raise self._differs(node, f"OpenSpiel's has the actions {state.legal_actions()}, ours {ids}")
+        return dict(zip(ids, tree.children(node), strict=True))
+
+    def _decide(self, state: Any, node: int, dealt: tuple[int, ...], found: dict[str, dict[str, float]]) -> None:
+        ids = self._actions(state, node)
+        bucket = 0 if self._deals is None else self._bucket(self._deals, node, dealt)
+        shares = self._source.probabilities(node, bucket).tolist()
+        here = {str(action): share for action, share in sorted(zip(ids, shares, strict=True))}
+        key = _key(self._game, state)
+        if found.setdefault(key, here) != here:
+            raise ValueError(
+                f"OpenSpiel's {self._game} gives one information state string, {key!r}, to infosets that this strategy "
+                "plays differently (it forgets what the players saw), so it cannot hold the strategy; goofspiel needs "
+                "reveal = 'result' or at most 3 cards: else take the format policy or csv"
+            )
+
+    def _bucket(self, deals: "_Deals", node: int, dealt: tuple[int, ...]) -> int:
+        street, player = divmod(int(self._source.game.tree.arrays.block[node]), 2)
+        if deals.cards_dealt(street) != len(dealt):
+            raise self._differs(node, f"OpenSpiel has dealt {len(dealt)} cards")
+        return deals.bucket(street, player, dealt)
+
+    def _check_payoff(self, state: Any, node: int, dealt: tuple[int, ...]) -> None:
+        arrays = self._source.game.tree.arrays
+        ours = float(arrays.fixed[node])
+        if arrays.showdown[node] != 0 and self._deals is not None:
+            ours += float(arrays.showdown[node]) * self._deals.result(dealt)
+        theirs = state.returns()[0] * self._payoff_scale
+        if arrays.kind[node] == DECISION or abs(ours - theirs) > _TOLERANCE * max(1.0, abs(ours)):
+            raise self._differs(node, f"player 0 gets {theirs} in OpenSpiel's and {ours} in ours")
+
+    def _differs(self, node: int, how: str) -> ValueError:
+        line = line_text(self._source.game.tree, node)
+        return ValueError(f"OpenSpiel's {self._game} is not this game: after {line!r}, {how}")
+
+
+def _key(game: Any, state: Any) -> str:
+    """What `open_spiel.python.policy.TabularPolicy` calls a state."""
+    declared = game.get_type()
+    if declared.provides_information_state_string:
+        return str(state.information_state_string())
+    return str(state.observation_string() if declared.provides_observation_string else state)
+
+
+class _Deals:
+    """Cards in OpenSpiel's order of dealing (player 0's hand, player 1's hand, the board) as indices of ours."""
+
+    def __init__(self, cards: ListedCards) -> None:
+        self._cards = cards
+        self._hole = int((cards.hand_cards[0] >= 0).sum())
+        self._hand = {frozenset(hand[: self._hole]): index for index, hand in enumerate(cards.hand_cards.tolist())}
+        self._stops = [board.shape[1] for board in cards.board_cards]
+        self._board = [
+            {self._grouped(street, board): index for index, board in enumerate(boards.tolist())}
+            for street, boards in enumerate(cards.board_cards)
+        ]
+
+    def _grouped(self, street: int, board: Any) -> tuple[frozenset[int], ...]:
+        """Board cards street by street; within a street the order means nothing."""
+        starts = [0, *self._stops]
+        return tuple(frozenset(board[starts[s] : starts[s + 1]]) for s in range(street + 1))
+
+    def cards_dealt(self, street: int) -> int:
+        """Number of cards that are out on a street."""
+        return 2 * self._hole + self._stops[street]
+
+    def _hands(self, dealt: tuple[int, ...]) -> tuple[int, int]:
+        hole = self._hole
+        return self._hand[frozenset(dealt[:hole])], self._hand[frozenset(dealt[hole : 2 * hole])]
+
+    def bucket(self, street: int, player: int, dealt: tuple[int, ...]) -> int:
+        """Bucket of the player's hand."""
+        board = self._board[street][self._grouped(street, dealt[2 * self._hole :])]
+        return int(self._cards.bucket[street][player, board, self._hands(dealt)[player]])
+
+    def result(self, dealt: tuple[int, ...]) -> float:
+        """+1 where player 0 wins the showdown, -1, or 0."""
+        last = len(self._stops) - 1
+        strength = self._cards.strength[self._board[last][self._grouped(last, dealt[2 * self._hole :])]]
+        mine, other = (int(strength[hand]) for hand in self._hands(dealt))
+        return float(np.sign(mine - other))

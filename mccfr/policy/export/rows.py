@@ -1,0 +1,104 @@
+"""A strategy as a table of rows, one for each infoset and action: CSV and Parquet."""
+
+import csv
+import importlib
+import io
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from mccfr.policy.source import PolicySource
+from mccfr.trees.lines import line_text
+from storage import durable
+from storage.outputs import output
+
+COLUMNS = ("line", "street", "player", "hand", "board", "action", "probability", "weight", "infoset")
+_ROWS_AT_ONCE = 1 << 16
+_PARQUET_MAGIC = b"PAR1"
+
+Row = tuple[str, int, int, str, str, str, float, float, str]
+
+
+def strategy_rows(source: PolicySource) -> Iterator[Row]:
+    """One row for each infoset that can occur and each of its actions, columns as in COLUMNS, node by node.
+
+    Where an infoset holds several hands (suits merged), hand and board are the first of them; in whole hold'em `hand`
+    is a class of hole cards or names the bucket.  In trees with hidden
+    moves, `line` is the first history of the infoset and `infoset` its name; elsewhere that column is empty.
+    `street` counts from 0 at the root.
+    """
+    game, tree = source.game, source.game.tree
+    arrays, cards = tree.arrays, game.cards
+    texts = [cards.bucket_texts(*divmod(block, 2)) for block in range(2 * tree.streets)]
+    seen: set[tuple[int, int]] = set()
+    for node in tree.decisions.tolist():
+        block, row = int(arrays.block[node]), int(arrays.row[node])
+        if (block, row) in seen:
+            continue
+        seen.add((block, row))
+        street, player = divmod(block, 2)
+        line, labels = line_text(tree, node), [tree.label[child] for child in tree.children(node)]
+        name = tree.infoset_names[player][row] if tree.infoset_names is not None and not cards.dealt else ""
+        for bucket, hand, board in texts[block]:
+            weight = source.weight(node, bucket)
+            for label, probability in zip(labels, source.probabilities(node, bucket).tolist(), strict=True):
+                yield line, street, player, hand, board, label, probability, weight, name
+
+
+def write_csv(out: Path, source: PolicySource) -> None:
+    """Write `strategy_rows` as CSV (UTF-8, a header line), streamed.  `FileExistsError` where `out` is another file."""
+    header = ",".join(COLUMNS) + "\n"
+
+    def is_ours(path: Path) -> bool:
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            return file.read(len(header)) == header.encode()
+
+    def pieces() -> Iterator[bytes]:
+        yield header.encode()
+        rows = strategy_rows(source)
+        while batch := list(islice(rows, _ROWS_AT_ONCE)):
+            text = io.StringIO()
+            csv.writer(text, lineterminator="\n").writerows(batch)
+            yield text.getvalue().encode()
+
+    with output(out, is_ours) as temporary:
+        durable.write_file(temporary, pieces())
+
+
+def write_parquet(out: Path, source: PolicySource) -> None:
+    """Write `strategy_rows` as Parquet; `ValueError` without pyarrow, `FileExistsError` where `out` is another file."""
+    try:
+        arrow, parquet = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
+    except ImportError:
+        raise ValueError("export format 'parquet' needs pyarrow: run tools/bootstrap parquet in the clone") from None
+    kinds = {
+        "street": arrow.int32(),
+        "player": arrow.int32(),
+        "probability": arrow.float64(),
+        "weight": arrow.float64(),
+    }
+    schema = arrow.schema([(name, kinds.get(name, arrow.string())) for name in COLUMNS])
+
+    def is_ours(path: Path) -> bool:
+        return (
+            path.is_file() and _starts_with(path, _PARQUET_MAGIC) and parquet.read_schema(path).names == list(COLUMNS)
+        )
+
+    with output(out, is_ours) as temporary:
+        with parquet.ParquetWriter(temporary, schema) as writer:
+            rows = strategy_rows(source)
+            while batch := list(islice(rows, _ROWS_AT_ONCE)):
+                writer.write_table(_arrow_table(arrow, schema, batch))
+        durable.adopt_file(temporary)
+
+
+def _arrow_table(arrow: Any, schema: Any, batch: list[Row]) -> Any:
+    return arrow.table([list(column) for column in zip(*batch, strict=True)], schema=schema)
+
+
+def _starts_with(path: Path, magic: bytes) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(magic)) == magic

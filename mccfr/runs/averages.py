@@ -1,0 +1,133 @@
+"""The average strategy behind the tables of a run, whichever algorithm made them.
+
+Runs that keep strategy sums on the first street only (`tables.strategy_sums = "preflop"`) have the exact average there.
+On later streets it is a heuristic: the mean over the run's snapshots and the checkpoint itself
+(`mccfr.runs.snapshot_mean`), each weighed by the iterations since the one before it and by own reach.  The weights
+beside it are the totals of those: weight of iterations times own reach, whether or not chance ever dealt the hand.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.config.tables import Config
+from mccfr.games.game import Game
+from mccfr.runs.events import Totals
+from mccfr.runs.snapshot_mean import SnapshotMean
+from mccfr.solvers.registry import algorithm_of
+from mccfr.tables.discount import Schedule
+from mccfr.tables.layout import bucket_first, table_name
+from mccfr.tables.strategy import Rows, StoredStrategy, Strategy, average_block, average_strategy, check_sums
+from storage.checkpoint import Checkpoint, checkpoint_path, open_checkpoint
+from storage.schema import ArraySpec
+from storage.spill import spilled
+
+_IN_MEMORY_BYTES = 64 << 20
+"""Of a table that is read into memory whole."""
+
+
+def checkpoint_average(game: Game, config: Config, checkpoint: Checkpoint) -> Strategy:
+    """The average strategy of a run's checkpoint, and of the snapshots that it builds on.
+
+    Raises `ValueError` for sums no run writes, `OSError` where a checkpoint is damaged, or a snapshot is gone.
+    """
+    algorithm, state = algorithm_of(config), checkpoint.state
+    if config.tables.strategy_sums == "preflop":
+        return _snapshot_average(game, algorithm.schedule, checkpoint)
+    tables = {spec.name: checkpoint.read(spec.name) for spec in checkpoint.specs if algorithm.is_averaged(spec.name)}
+    return algorithm.average(game, checkpoint.specs, tables, state["nodes_touched"], state["iterations"])
+
+
+def stored_average(game: Game, config: Config, checkpoint: Checkpoint) -> Strategy:
+    """`checkpoint_average`, as far as that goes with strategy sums that stay as they are, large ones in a file.
+
+    Rows are normalised when they are asked for.  Raises as `checkpoint_average`, and `OSError` where the file finds no
+    room.
+    """
+    algorithm, state = algorithm_of(config), checkpoint.state
+    if config.tables.strategy_sums == "preflop" or not algorithm.averages_sums:
+        return checkpoint_average(game, config, checkpoint)
+    stored = {
+        spec.name: _read_outside(checkpoint, spec) for spec in checkpoint.specs if algorithm.is_averaged(spec.name)
+    }
+    tables, discount = bucket_first(checkpoint.specs, stored), algorithm.schedule.at(state["nodes_touched"])
+    rows = []
+    for block, buckets in enumerate(game.buckets.tolist()):
+        sums = tables.get(table_name("strategy_sum", block), np.zeros((buckets, 0), np.float32))
+        check_sums(sums, block)
+        rows.append(Rows(sums, sums=True))
+    return StoredStrategy(
+        rows,
+        lambda block: average_block(game, block, tables, discount)[0],
+        lambda block: average_block(game, block, tables, discount)[1],
+    )
+
+
+def _read_outside(checkpoint: Checkpoint, spec: ArraySpec) -> npt.NDArray[Any]:
+    """A table of a checkpoint; where it is large, in a temporary file instead of memory."""
+    if spec.nbytes <= _IN_MEMORY_BYTES:
+        return checkpoint.read(spec.name)
+    table = spilled(spec.shape, spec.numpy_dtype)
+    checkpoint.read_into(spec.name, table)
+    return table
+
+
+def snapshot_entry(number: int, totals: Totals) -> dict[str, int]:
+    """How the state of a checkpoint names a snapshot that it builds on."""
+    return {"checkpoint": number, "nodes_touched": totals.nodes, "iterations": totals.iterations}
+
+
+def snapshots_behind(state: Mapping[str, Any], number: int) -> list[dict[str, int]]:
+    """The snapshots that what follows checkpoint `number` builds on: those in its state, and itself if it is one."""
+    own = [snapshot_entry(number, Totals(state["nodes_touched"], state["iterations"]))] if state.get("snapshot") else []
+    return [*state.get("snapshots", []), *own]
+
+
+def _snapshot_average(game: Game, schedule: Schedule, newest: Checkpoint) -> Strategy:
+    """First street from sums, the others the mean of snapshots; one table is in memory at a time."""
+    totals = Totals(newest.state["nodes_touched"], newest.state["iterations"])
+    sums = {spec.name: newest.read(spec.name) for spec in newest.specs if spec.name.startswith("strategy_sum")}
+    first_street = replace(game, tree=replace(game.tree, streets=1))
+    mean = SnapshotMean(game, average_strategy(first_street, sums, schedule.at(totals.nodes)))
+    del sums
+    before = Totals()
+    for entry in [*newest.state["snapshots"], snapshot_entry(newest.number, totals)]:
+        now = Totals(entry["nodes_touched"], entry["iterations"])
+        mean.add(_sibling(newest, entry["checkpoint"]).read, stretch_weight(schedule, before, now))
+        before = now
+    return mean.strategy
+
+
+def _sibling(newest: Checkpoint, number: int) -> Checkpoint:
+    """A snapshot of the same run; `OSError` where it is gone or damaged."""
+    if number == newest.number:
+        return newest
+    path = checkpoint_path(newest.path.parent, number)
+    try:
+        found = open_checkpoint(path)
+    except FileNotFoundError:
+        raise OSError(
+            f"{path} is gone: checkpoint {newest.number} takes the average strategy of later streets from it"
+        ) from None
+    if found.identity != newest.identity:
+        raise OSError(f"{path} belongs to another run than checkpoint {newest.number}, which builds on it")
+    return found
+
+
+def stretch_weight(schedule: Schedule, before: Totals, now: Totals) -> float:
+    """What the iterations between two counts weigh in the average: their number, times the mean weight of the nodes.
+
+    With lazy discounting an iteration of period n weighs n^gamma, what its sums keep up to scale.
+    """
+    first, last, step = before.nodes, now.nodes, schedule.period_nodes
+    edges = [first, *range((first // step + 1) * step, last, step), last]
+    total = sum(_node_weight(schedule, low) * (high - low) for low, high in pairwise(edges))
+    return (now.iterations - before.iterations) * total / max(1, last - first)
+
+
+def _node_weight(schedule: Schedule, nodes: int) -> float:
+    return float(schedule.effective_period(nodes) ** schedule.gamma) if schedule.lazy else schedule.weight(nodes)

@@ -1,0 +1,66 @@
+"""Numbers that tables cannot hold: payoffs too large for their dtype, and the rows where it has shown."""
+
+import numpy as np
+
+from mccfr.games.game import Game
+from mccfr.tables.layout import TableLayout
+from mccfr.trees.compiled import TERMINAL
+from mccfr.trees.lines import line_text
+from storage.formats import NotFiniteError
+
+_ADDITIONS = 1e9
+"""Additions to a cell, weights included, for which a table should have room."""
+
+
+def overflow_warning(game: Game, layout: TableLayout) -> str | None:
+    """A sentence where payoffs are so large that regrets may overflow; None where they are not."""
+    arrays = game.tree.arrays
+    ends = arrays.kind == TERMINAL
+    largest = float((np.abs(arrays.fixed[ends]) + np.abs(arrays.showdown[ends])).max(initial=0.0))
+    dtype = next(spec.dtype for spec in layout.specs if spec.name.startswith("regret/"))
+    limit = float(np.finfo(dtype).max)
+    if 2 * largest <= limit / _ADDITIONS:
+        return None
+    return (
+        f"payoffs of up to {largest:.3g} chips: regrets in {dtype}, at most {limit:.2g}, may overflow after "
+        f"{limit / (2 * largest):,.0f} additions; scale the payoffs down{_advice(dtype)}"
+    )
+
+
+def _advice(dtype: str) -> str:
+    return ", or keep regrets in float64 (tables.regret_dtype; solver.dtype under cfr)" if dtype == "float32" else ""
+
+
+def not_finite_text(game: Game, layout: TableLayout, error: NotFiniteError, checkpoint: int | None) -> str:
+    """One sentence: the table and its row, and what stays."""
+    kept = f"checkpoint {checkpoint} stays" if checkpoint is not None else "there is no checkpoint"
+    dtype = next(spec.dtype for spec in layout.specs if spec.name == error.name)
+    return (
+        f"{error}{_row_text(game, error)}: nothing of it is committed, and {kept}; payoffs times weights have grown "
+        f"beyond {dtype}: start a new run with smaller payoffs{_advice(dtype)}"
+    )
+
+
+def _row_text(game: Game, error: NotFiniteError) -> str:
+    """What people call the row of a cell: its line or infoset, and the action; nothing where it belongs to no row."""
+    place = dict(zip(error.axes, error.index, strict=True))
+    _, street, player = error.name.split("/")
+    block = 2 * int(street.removeprefix("street")) + int(player.removeprefix("player"))
+    arrays, decisions = game.tree.arrays, game.tree.decisions
+    decisions = decisions[arrays.block[decisions] == block]
+    if "row" in place:
+        found = decisions[arrays.row[decisions] == place["row"]]
+    else:
+        first, slot = arrays.slot[decisions], place.get("slot", -1)
+        found = decisions[(first <= slot) & (slot < first + arrays.count[decisions])]
+    if not len(found):
+        return ""
+    node = int(found[0])
+    names = game.tree.infoset_names
+    if names is None:
+        text = f"line {line_text(game.tree, node)!r}"
+    else:
+        text = f"infoset {names[int(arrays.player[node])][int(arrays.row[node])]!r}"
+    if "slot" in place:
+        text += f", action {game.tree.label[int(arrays.first[node]) + place['slot'] - int(arrays.slot[node])]!r}"
+    return f" ({text})"

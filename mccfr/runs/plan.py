@@ -1,0 +1,182 @@
+"""What a run will need, computed before anything is created or allocated, and the refusal of what finds no room."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mccfr.config.tables import Config
+from mccfr.games.game import Game
+from mccfr.games.histories import count_histories
+from mccfr.solvers.configured import configured_game
+from mccfr.solvers.forecast import Forecast
+from mccfr.solvers.registry import algorithm_of
+from mccfr.tables.layout import TableLayout
+from storage import live as live_tables
+from storage import space
+
+NODES_PER_SECOND = 3e7
+"""Nodes a second of one worker that times are estimated with; docs/performance.md has measurements."""
+COPY_BYTES_PER_SECOND = 3e9
+"""At which tables are copied while the workers rest."""
+COMMIT_BYTES_PER_SECOND = {
+    ("zarr", "auto"): 8e7,
+    ("hdf5", "auto"): 3e7,
+    ("zarr", "none"): 1.2e8,
+    ("hdf5", "none"): 1.2e8,
+}
+"""Raw bytes a second of a commit, by format and compression, where workers keep all processors busy: measured with two
+on two processors and a disk of 160 MB a second (`tools/bench checkpoint`)."""
+
+_PROCESS_BYTES = 200 << 20  # interpreter, libraries and compiled kernels of one process
+
+
+def planned_layout(config: Config, game: Game) -> TableLayout:
+    """The tables that a new run of `config` would have."""
+    return algorithm_of(config).layout(game)
+
+
+def strategy_bytes(game: Game, method: str) -> int:
+    """Memory that an evaluation needs: the strategy measured, and what it is played against, or all boards."""
+    cells = int((game.buckets * (game.tree.row_slots + game.tree.row_count)).sum())
+    listed = game.cards.listing_bytes if method == "exact" else 0
+    return 8 * cells * (2 if method == "head-to-head" else 1) + listed
+
+
+def evaluation_bytes(config: Config, game: Game, layout: TableLayout) -> int:
+    """Memory that an evaluation needs: its strategies, and a table of a snapshot where those make the average."""
+    largest = max((spec.nbytes for spec in layout.specs), default=0)
+    return strategy_bytes(game, config.evaluation.method) + (largest if config.tables.snapshot_nodes else 0)
+
+
+def make_plan(config: Config, base: Path) -> dict[str, Any]:
+    """Sizes of tree and tables, memory, disk, visits and time of a run; files are relative to `base`."""
+    game = configured_game(config, base)
+    layout = planned_layout(config, game)
+    streets, kind = range(game.tree.streets), (config.tables.format, config.tables.checkpoint_compression)
+    per_street = [sum(s.nbytes for s in layout.specs if f"/street{street}/" in s.name) for street in streets]
+    return {
+        "game": game.name,
+        **game.counts(),
+        "histories": count_histories(game),
+        "buckets_per_street": [[int(game.buckets[2 * s + p]) for p in (0, 1)] for s in streets],
+        "table_bytes": live_tables.live_bytes(layout.specs, format=config.tables.format),
+        "bytes_per_street": per_street,
+        "bytes_per_table": {spec.name: spec.nbytes for spec in layout.specs},
+        **_memory(config, game, layout),
+        "checkpoint_bytes": layout.nbytes,  # before compression
+        "checkpoint_seconds": layout.nbytes / COMMIT_BYTES_PER_SECOND[kind],
+        "checkpoint_pause_seconds": layout.nbytes / COPY_BYTES_PER_SECOND,
+        "checkpoints_kept": checkpoints_kept(config, game),
+        "disk_bytes": disk_bytes(config, game, layout),
+        **_time(config, game, algorithm_of(config).forecast(game)),
+    }
+
+
+def _processes(config: Config) -> int:
+    return config.run.workers + 1
+
+
+def _memory(config: Config, game: Game, layout: TableLayout) -> dict[str, int]:
+    """Memory by what it is for, and in all.
+
+    A checkpoint's copy of the tables, of which the strategy sums stay for the evaluation after it, is taken only where
+    it fits, so that it is not among what a run cannot do without.
+    """
+    tables = live_tables.live_bytes(layout.specs, format=config.tables.format)
+    copy = layout.nbytes if config.run.workers else 0
+    sums = sum(spec.nbytes for spec in layout.specs if spec.name.startswith("strategy_sum")) if copy else 0
+    points = config.evaluation
+    asked = points.every_checkpoint or points.at_end or points.at_nodes or points.at_iterations
+    strategies = evaluation_bytes(config, game, layout) if asked else 0
+    least = tables + beside_bytes(config, game)
+    return {
+        "bucket_table_bytes": game.cards.shared_bytes,
+        "copy_bytes": copy,
+        "evaluation_bytes": strategies,
+        "least_memory_bytes": least,
+        "memory_bytes": least + max(copy, sums + strategies),
+        "memory_available_bytes": space.available_memory_bytes(),
+    }
+
+
+def _time(config: Config, game: Game, expected: Forecast | None) -> dict[str, Any]:
+    """Time and visits at the run's limit in nodes, or in iterations where it has only that."""
+    speed, nodes = NODES_PER_SECOND * max(1, config.run.workers), _nodes(config, expected)
+    found: dict[str, Any] = {
+        "seconds": None if nodes is None else nodes / speed,
+        "nodes_per_second_assumed": speed,
+        "nodes_per_iteration": None,
+        "iterations_per_second": None,
+        "iterations": config.run.iterations if config.run.nodes is None else None,
+        "visits_per_infoset_per_street": None,
+    }
+    if expected is not None:
+        found["nodes_per_iteration"] = expected.nodes
+        found["iterations_per_second"] = speed / expected.nodes
+        if nodes is not None:
+            infosets = np.maximum(1, game.infosets.reshape(-1, 2).sum(axis=1))
+            found["iterations"] = nodes / expected.nodes
+            found["visits_per_infoset_per_street"] = (nodes / expected.nodes * expected.visits / infosets).tolist()
+    return found
+
+
+def _nodes(config: Config, expected: Forecast | None) -> int | None:
+    """Nodes of the whole run, by its limit in nodes, or else in iterations; None where it has neither."""
+    if config.run.nodes is None and config.run.iterations is not None and expected is not None:
+        return round(config.run.iterations * expected.nodes)
+    return config.run.nodes
+
+
+def beside_bytes(config: Config, game: Game) -> int:
+    """Memory that a run cannot do without beside its live tables: bucket tables and processes."""
+    return game.cards.shared_bytes + _processes(config) * _PROCESS_BYTES
+
+
+def checkpoints_kept(config: Config, game: Game) -> int:
+    """Checkpoints that stay for good: of evaluation points where `evaluation.keep` is set, and snapshots.
+
+    A run without a limit in nodes or iterations takes snapshots for as long as its seconds last at the assumed speed;
+    where it has no limit at all, one is counted.
+    """
+    points = config.evaluation
+    kept = len(set(points.at_nodes)) + len(set(points.at_iterations)) if points.keep else 0
+    every = config.tables.snapshot_nodes
+    if every is None:
+        return kept
+    nodes = _nodes(config, algorithm_of(config).forecast(game))
+    if nodes is None:
+        speed = NODES_PER_SECOND * max(1, config.run.workers)
+        nodes = every if config.run.seconds is None else round(config.run.seconds * speed)
+    return kept + nodes // every
+
+
+def disk_bytes(config: Config, game: Game, layout: TableLayout) -> int:
+    """Disk that a run's checkpoints take at most, one more than are kept while the newest is written."""
+    return (config.run.keep_checkpoints + 1 + checkpoints_kept(config, game)) * layout.nbytes
+
+
+def room_problem(config: Config, game: Game, layout: TableLayout, directory: Path) -> str | None:
+    """What a run in `directory` lacks, memory or disk, in one sentence with both numbers; None where it has room.
+
+    Raises `ValueError` for a live directory that there is not.
+    """
+    tables = config.tables
+    try:
+        live_tables.check_room(
+            layout.specs, format=tables.format, live_dir=tables.live_dir, beside_bytes=beside_bytes(config, game)
+        )
+    except NotADirectoryError as error:
+        raise ValueError(error.strerror or str(error)) from None
+    except (MemoryError, OSError) as error:
+        return getattr(error, "strerror", None) or str(error)
+    there = next(path for path in (directory.absolute(), *directory.absolute().parents) if path.is_dir())
+    saved = sum(path.stat().st_size for path in (directory / "checkpoints").rglob("*") if path.is_file())
+    needed, free = max(0, disk_bytes(config, game, layout) - saved), space.free_bytes(there)
+    if needed <= free:
+        return None
+    raise_it = "raise tables.snapshot_nodes, " if tables.snapshot_nodes else ""
+    return (
+        f"the run's checkpoints need up to {needed:,} bytes of disk and {there} has {free:,} bytes free: lower "
+        f"run.keep_checkpoints, {raise_it}free some, or choose a directory on another disk"
+    )

@@ -1,0 +1,172 @@
+"""From a run's checkpoint, or an exported policy, to an evaluation or an export."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.cards.deck import WholeDeck
+from mccfr.config.file import to_document
+from mccfr.evaluation.head_to_head import Side
+from mccfr.evaluation.record import check_method, exact_record, head_to_head_record
+from mccfr.games.game import Game
+from mccfr.policy import Policy, is_policy
+from mccfr.policy.export import export
+from mccfr.runs.averages import checkpoint_average, stored_average
+from mccfr.runs.rundir import CHECKPOINTS, Run, is_run, open_run
+from mccfr.runs.state import state_problem
+from mccfr.tables.strategy import Strategy, pure_strategy, uniform_strategy
+from storage.checkpoint import Checkpoint, checkpoint_path, is_checkpoint, list_checkpoints, open_checkpoint
+
+
+def find_checkpoint(run: Run, number: int | None) -> Checkpoint:
+    """Open a run's checkpoint, the newest without a number; `ValueError` where there is no such checkpoint."""
+    root = run.path(CHECKPOINTS)
+    numbers = list_checkpoints(root)
+    if not numbers:
+        raise ValueError(
+            f"{run.directory} has no checkpoint yet: a run gets one now and then, and whenever it is stopped"
+        )
+    if number is not None and number not in numbers:
+        raise ValueError(f"{run.directory} has no checkpoint {number}; it has {', '.join(map(str, numbers))}")
+    checkpoint = open_checkpoint(checkpoint_path(root, numbers[-1] if number is None else number))
+    if checkpoint.identity != run.identity:
+        raise ValueError(f"{checkpoint.path} belongs to the run {checkpoint.identity}, and this is {run.identity}")
+    if (problem := state_problem(checkpoint.state)) is not None:
+        raise ValueError(f"{checkpoint.path}: {problem}")
+    return checkpoint
+
+
+def read_tables(checkpoint: Checkpoint, kind: str = "") -> dict[str, npt.NDArray[np.generic]]:
+    """A checkpoint's tables by name (of one kind: "strategy_sum"); every byte read is checked."""
+    return {spec.name: checkpoint.read(spec.name) for spec in checkpoint.specs if spec.name.startswith(kind)}
+
+
+def checkpoint_strategy(run: Run, game: Game, checkpoint: Checkpoint) -> Strategy:
+    """The average strategy of a run's checkpoint."""
+    return checkpoint_average(game, run.config, checkpoint)
+
+
+@dataclass(frozen=True)
+class Target:
+    """Something that can be evaluated: a strategy in its game, and the counts behind it.
+
+    `abstraction` holds the hashes of the abstraction that a run's bucket tables come from.
+    """
+
+    game: Game
+    strategy: Strategy
+    counts: dict[str, Any]
+    abstraction: Mapping[str, str] | None = None
+
+
+def open_target(target: Path, number: int | None = None, abstraction: Path | None = None) -> Target:
+    """A run's checkpoint (the newest without a number) or a policy.
+
+    abstraction  where a run's abstraction lies, if not where it was when the run was made
+    Raises `ValueError` where `target` is neither, and for another abstraction than the run's.
+    """
+    if is_run(target):
+        run = open_run(target, abstraction)
+        checkpoint, game, origin = find_checkpoint(run, number), run.build_game(), run.abstraction()
+        counts = {key: checkpoint.state[key] for key in ("nodes_touched", "iterations")}
+        counts |= {"checkpoint": checkpoint.number}
+        hashes = None if origin is None else origin.content_hashes()
+        return Target(game, stored_average(game, run.config, checkpoint), counts, hashes)
+    if is_policy(target):
+        if abstraction is not None:
+            raise ValueError(f"{target} is a policy, which holds its own bucket tables: leave --abstraction out")
+        policy = Policy.open(target)
+        origin = policy.meta["provenance"]
+        counts = {key: origin.get(key) for key in ("nodes_touched", "iterations", "checkpoint")}
+        return Target(policy.game, policy.strategy(), counts)
+    if is_checkpoint(target):
+        raise ValueError(f"{target} is a checkpoint: give its run's directory and --checkpoint {int(target.name)}")
+    raise ValueError(f"{target} is neither a run directory nor an exported policy")
+
+
+def evaluate_target(
+    target: Path,
+    method: str,
+    number: int | None = None,
+    *,
+    abstraction: Path | None = None,
+    against: str = "uniform",
+    against_number: int | None = None,
+    against_abstraction: Path | None = None,
+    boards: int = 1000,
+    seed: int = 0,
+) -> dict[str, Any]:
+    """The evaluation record of a run's checkpoint or of a policy.
+
+    abstraction              where a run's abstraction lies now
+    against, against_number  head-to-head: a policy, a run (and checkpoint), "uniform" or "always-call"
+    against_abstraction      as `abstraction`, of the other run
+    Raises `ValueError` where a target is neither run nor policy, the method does not suit the game, or the opponent
+    plays another game; on other buckets he may.
+    """
+    found = open_target(target, number, abstraction)
+    check_method(found.game, method)
+    if method == "exact":
+        return exact_record(found.game, found.strategy) | found.counts
+    sides = Side(found.game, found.strategy), opponent(found, against, against_number, against_abstraction)
+    return head_to_head_record(*sides, against, boards=boards, seed=seed) | found.counts
+
+
+def opponent(found: Target, name: str, number: int | None = None, abstraction: Path | None = None) -> Side:
+    """A strategy for the game of `found` by name ("uniform", "always-call"), or that of a run or policy in its own.
+
+    Two runs on one abstraction look their buckets up in one copy of its tables.  Raises `ValueError` where the name is
+    neither; whether both games are the same is for head-to-head to check.
+    """
+    game = found.game
+    if name == "uniform":
+        return Side(game, uniform_strategy(game))
+    if name == "always-call":
+        return Side(game, pure_strategy(game, "c"))
+    other = open_target(Path(name), number, abstraction)
+    if _shares_tables(found, other):
+        return Side(replace(other.game, cards=game.cards), other.strategy)
+    return Side(other.game, other.strategy)
+
+
+def _shares_tables(one: Target, other: Target) -> bool:
+    """Whether the bucket tables of two runs are the same, for games that deal the same boards."""
+    decks = one.game.cards, other.game.cards
+    return (
+        isinstance(decks[0], WholeDeck)
+        and isinstance(decks[1], WholeDeck)
+        and one.abstraction is not None
+        and one.abstraction == other.abstraction
+        and decks[0].board_cards == decks[1].board_cards
+    )
+
+
+def export_run(run: Run, game: Game, out: Path, form: str, quantise: str, number: int | None) -> Path:
+    """Export the average strategy of a run's checkpoint to `out`; returns what was written."""
+    checkpoint, abstraction = find_checkpoint(run, number), run.abstraction()
+    strategy = (stored_average if form == "policy" else checkpoint_average)(game, run.config, checkpoint)
+    tables = read_tables(checkpoint) if form in ("zarr", "hdf5") else {}
+    provenance = {
+        "run_identity": run.manifest["identity"],
+        "checkpoint": checkpoint.number,
+        "checkpoint_manifest": checkpoint.content_hash,
+        "nodes_touched": checkpoint.state["nodes_touched"],
+        "iterations": checkpoint.state["iterations"],
+    }
+    export(
+        game,
+        to_document(run.config)["game"],
+        strategy,
+        tables,
+        checkpoint.specs,
+        out,
+        form,
+        quantise,
+        provenance,
+        abstraction.origin() if abstraction is not None and form == "policy" else None,
+    )
+    return out

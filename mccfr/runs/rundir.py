@@ -1,0 +1,292 @@
+"""Run directories: what they hold, what identifies a run, and how one is made and opened.
+
+A run directory is self-contained: `config.toml` with every default written out, copies of the files that the game needs
+under `inputs/`, `manifest.json` with the run's identity.  Limits, workers and evaluation points are no part of the
+identity; game, solver and table formats are.
+"""
+
+import json
+import math
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from abstraction.buckets import Abstraction, is_abstraction
+from mccfr import __version__
+from mccfr.config.file import DEFAULT_ALGORITHM, changed_keys, ignored_keys, load_config, to_document
+from mccfr.config.tables import OPTIONS, AbstractionConfig, Config, FullWidthConfig
+from mccfr.games.catalogue import game_files
+from mccfr.games.game import Game
+from mccfr.runs import records
+from mccfr.solvers.configured import configured_game
+from mccfr.solvers.registry import algorithm_of
+from mccfr.solvers.solver import Algorithm
+from mccfr.tables.layout import TableLayout
+from storage import durable
+from storage.lock import RunLock, is_held
+from storage.manifest import content_hash, read_manifest, write_manifest
+
+FORMAT, FORMAT_VERSION = "mccfr-run", 2
+OLDER_VERSIONS = (1,)
+"""Versions that are opened as well: in version 1 `lcfr+` was the name of what is `lcfr+quadratic` now, and sums of
+public chance sampling were in float64 where they were small."""
+MANIFEST, CONFIG, INPUTS, LOCK = "manifest.json", "config.toml", "inputs", "run.lock"
+METRICS, EVALUATIONS, JOURNAL, LOG = "metrics.jsonl", "evaluations.jsonl", "journal.jsonl", "log.txt"
+CHECKPOINTS, LIVE = "checkpoints", "live"
+
+
+@dataclass(frozen=True)
+class Run:
+    """An opened run directory."""
+
+    directory: Path
+    config: Config
+    manifest: Mapping[str, Any]
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What a checkpoint must have been made by: the hash of the identity document, and a readable part of it."""
+        return {"run_identity": self.manifest["identity"], "game": self.manifest["identity_document"]["game"]["name"]}
+
+    @property
+    def algorithm(self) -> Algorithm:
+        """What answers for the run's `[solver]`."""
+        return algorithm_of(self.config)
+
+    def path(self, name: str) -> Path:
+        """A file or directory of the run."""
+        return self.directory / name
+
+    def abstraction(self) -> Abstraction | None:
+        """The card abstraction that the run is played on, if there is one."""
+        wanted = self.config.abstraction
+        return None if wanted is None else Abstraction(self.directory / wanted.path)
+
+    def build_game(self) -> Game:
+        """Compile the run's game."""
+        return configured_game(self.config, self.directory)
+
+    def layout(self, game: Game) -> TableLayout:
+        """Layout of the run's tables, with the dtypes chosen when it was created."""
+        wide = np.array(self.manifest["wide_sums"], np.uint8)
+        if self.manifest["format_version"] == 1:
+            wide = self.algorithm.forms_of_version_1(game, wide)
+        return self.algorithm.layout(game, wide)
+
+    def append(self, name: str, record: Mapping[str, Any]) -> None:
+        """Append one JSON line to a file of the run, durably."""
+        durable.append_line(self.path(name), json.dumps(record, allow_nan=False))
+
+    def read(self, name: str) -> list[dict[str, Any]]:
+        """All sound lines of one of the run's journals; [] where there is none."""
+        return records.read(self.path(name))
+
+    def backwards(self, name: str) -> Iterator[dict[str, Any]]:
+        """The sound lines of one of the run's journals, the last first; no more is read than is taken."""
+        return records.backwards(self.path(name))
+
+
+def _finite(value: Any) -> Any:
+    """Infinite powers as text: JSON has no infinity."""
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def identity_document(config: Config, base: Path) -> dict[str, Any]:
+    """What makes two runs the same: game (with the content of its files), solver, table formats.
+
+    Only what differs from its default: a key that a later version adds leaves the identity of older runs alone.
+    """
+    document = _finite(changed_keys(config))
+    game = {key: value for key, value in document["game"].items() if key not in config.game.file_keys}
+    game["files_sha256"] = [sha256(path.read_bytes()).hexdigest() for path in game_files(config.game, base).values()]
+    kept = ("format", "regret_dtype", "sum_dtype", "strategy_sums", "snapshot_nodes")
+    tables = {key: value for key, value in document.get("tables", {}).items() if key in kept}
+    identity = {"game": game, "solver": document.get("solver", {}), "tables": tables}
+    if config.abstraction is not None:
+        identity["abstraction"] = Abstraction(base / config.abstraction.path).content_hashes()
+    return identity
+
+
+def _own_keys(identity: Mapping[str, Any]) -> dict[str, Any]:
+    """An identity without keys of `[solver]` that say nothing: of other algorithms, or equal to the default.
+
+    The first version kept both in its manifests.
+    """
+    solver = identity["solver"]
+    defaults = OPTIONS[solver.get("algorithm", DEFAULT_ALGORITHM)]()
+    foreign = ignored_keys(identity)
+    own = {k: v for k, v in solver.items() if k not in foreign and (k == "algorithm" or v != getattr(defaults, k))}
+    return {**identity, "solver": own}
+
+
+def _without_nothing(value: Any) -> Any:
+    """TOML has no null: absent keys mean the default, which is None for all that may be None."""
+    if isinstance(value, Mapping):
+        return {key: _without_nothing(item) for key, item in value.items() if item is not None}
+    return [_without_nothing(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def create_run(config: Config, base: Path, directory: Path, layout: TableLayout) -> Run:
+    """Make a run directory for `config`, whose files are relative to `base`, with tables of the given layout.
+
+    Everything is written under a temporary name and renamed, so that a run directory is whole or absent.  Raises
+    `FileExistsError` where `directory` exists and is not empty.
+    """
+    import tomli_w
+
+    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+        raise FileExistsError(f"{directory} exists and is not a run directory: choose another with --run, or remove it")
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    temporary = directory.with_name(f"{durable.TEMPORARY_PREFIX}{directory.name}")
+    shutil.rmtree(temporary, ignore_errors=True)
+    durable.make_dir(temporary)
+    document = to_document(config)
+    sources = game_files(config.game, base)
+    if sources:
+        durable.make_dir(temporary / INPUTS)
+        for key, source in sources.items():
+            name = source.name if len(sources) == 1 else f"{key}-{source.name}"
+            durable.write_file(temporary / INPUTS / name, source.read_bytes())
+            document["game"][key] = f"{INPUTS}/{name}"
+        durable.fsync_dir(temporary / INPUTS)
+    if config.abstraction is not None:  # far too large to copy: the run refers to it, and knows its hashes
+        document["abstraction"] = {"path": str((base / config.abstraction.path).resolve())}
+    durable.write_file(temporary / CONFIG, tomli_w.dumps(_without_nothing(document)).encode())
+    identity = identity_document(config, base)
+    fields = {
+        "created_by": f"mccfr {__version__}",
+        "identity": content_hash(identity),
+        "identity_document": identity,
+        "wide_sums": [int(wide) for wide in layout.wide],
+    }
+    write_manifest(temporary / MANIFEST, FORMAT, FORMAT_VERSION, fields)
+    durable.fsync_dir(temporary)
+    if directory.exists():
+        directory.rmdir()
+    durable.rename(temporary, directory)
+    durable.fsync_dir(directory.parent)
+    return open_run(directory)
+
+
+def is_run(directory: Path) -> bool:
+    """Whether a directory holds a run (a checkpoint has a manifest too, but no config)."""
+    return (directory / MANIFEST).is_file() and (directory / CONFIG).is_file()
+
+
+def open_run(directory: Path, abstraction: Path | None = None) -> Run:
+    """Open a run directory; `ValueError` or `OSError` of one sentence where it is none, or damaged.
+
+    abstraction  where the run's card abstraction lies now, if not where it was when the run was made; another one is
+                 refused
+    """
+    if not is_run(directory):
+        raise ValueError(f"{directory} is not a run directory (it has no {MANIFEST}); give one that `mccfr solve` made")
+    _refuse_links(directory)
+    manifest = read_manifest(directory / MANIFEST, FORMAT, FORMAT_VERSION, OLDER_VERSIONS)
+    config = load_config(directory / CONFIG)
+    config = _with_abstraction(directory, config, manifest["identity_document"].get("abstraction"), abstraction)
+    found = identity_document(config, directory)
+    if found != _own_keys(manifest["identity_document"]):
+        raise ValueError(
+            f"{directory / CONFIG} or {INPUTS}/ was changed: identity {content_hash(found)[:12]} is not the run's "
+            f"{manifest['identity'][:12]}; restore it, or start a new run"
+        )
+    return _with_todays_names(Run(directory, config, manifest))
+
+
+def _with_abstraction(directory: Path, config: Config, hashes: Any, given: Path | None) -> Config:
+    """The configuration with the place `given` for its abstraction, whose streets must have the `hashes` of the run.
+
+    Raises `ValueError` where there is none at its place, or another one; the message has both hashes.
+    """
+    if config.abstraction is None:
+        if given is not None:
+            raise ValueError(f"{directory} is played without a card abstraction: leave --abstraction out")
+        return config
+    path = directory / config.abstraction.path if given is None else given.resolve()
+    if not is_abstraction(path):
+        raise ValueError(
+            f"{path} is not an abstraction: {directory} was trained on {content_hash(hashes)[:12]}; name its "
+            "directory with --abstraction, which evaluate and export have, or put it there"
+        )
+    found = Abstraction(path).content_hashes()
+    if found != hashes:
+        raise ValueError(
+            f"{path} is the abstraction {content_hash(found)[:12]}, and {directory} was trained on "
+            f"{content_hash(hashes)[:12]}: give that one"
+        )
+    return msgspec.structs.replace(config, abstraction=AbstractionConfig(path=str(path)))
+
+
+def _with_todays_names(run: Run) -> Run:
+    """A run of an older version in the names of this one; its identity, which its checkpoints have, stays."""
+    document, solver = run.manifest["identity_document"], run.config.solver
+    if run.manifest["format_version"] != 1 or not isinstance(solver, FullWidthConfig) or solver.variant != "lcfr+":
+        return run
+    named = {"variant": "lcfr+quadratic"}
+    config = msgspec.structs.replace(run.config, solver=msgspec.structs.replace(solver, **named))
+    document = {**document, "solver": {**document["solver"], **named}}
+    return Run(run.directory, config, {**run.manifest, "identity_document": document})
+
+
+def _refuse_links(directory: Path) -> None:
+    """Nothing of a run is a symbolic link but the one to its live tables: files would change under its manifest."""
+    inputs = directory / INPUTS
+    entries = [*directory.iterdir(), *(inputs.iterdir() if inputs.is_dir() else ())]
+    for entry in sorted(entries):
+        if entry.is_symlink() and entry.name != LIVE:
+            raise ValueError(
+                f"{entry} is a symbolic link, as nothing of a run but {LIVE} may be: put what it leads to in its place"
+            )
+
+
+def check_same_run(run: Run, config: Config, base: Path) -> None:
+    """Raise `ValueError` naming the differing keys unless `config` describes the run in its directory."""
+    wanted, found = identity_document(config, base), _own_keys(run.manifest["identity_document"])
+    if wanted == found:
+        return
+    if found["game"]["name"] != wanted["game"]["name"]:
+        wanted, found = ({"game": {"name": document["game"]["name"]}} for document in (wanted, found))
+    differences = [
+        f"{table}.{key} = {_shown(config, found, table, key)} there and {_shown(config, wanted, table, key)} here"
+        for table in sorted({*found, *wanted})
+        for key in sorted({*found.get(table, {}), *wanted.get(table, {})})
+        if found.get(table, {}).get(key) != wanted.get(table, {}).get(key)
+    ]
+    raise ValueError(
+        f"{run.directory} holds another run: {'; '.join(differences)}; choose another directory with --run"
+    )
+
+
+def _shown(config: Config, document: Mapping[str, Any], table: str, key: str) -> str:
+    """A key of an identity as people write it; what is not in it has the default of its table."""
+    if key in document.get(table, {}):
+        return repr(document[table][key])
+    fields = msgspec.structs.fields(getattr(config, table)) if hasattr(config, table) else ()
+    default = next((field.default for field in fields if field.encode_name == key), msgspec.NODEFAULT)
+    return "absent" if default is msgspec.NODEFAULT else repr(default)
+
+
+def lock(run: Run) -> RunLock:
+    """The run's lock; taking it raises `BlockingIOError` while another process works on the run."""
+    return RunLock(run.path(LOCK))
+
+
+def is_locked(run: Run) -> bool:
+    """Whether some process works on the run; needs no more than to read."""
+    return is_held(run.path(LOCK))
+
+
+def with_settings(run: Run, /, **settings: Any) -> Run:
+    """The run with other limits or evaluation settings: nothing that belongs to its identity."""
+    return Run(run.directory, msgspec.structs.replace(run.config, **settings), run.manifest)

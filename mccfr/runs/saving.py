@@ -1,0 +1,262 @@
+"""What is done with the tables of one moment: a checkpoint, the trend line that goes with it, an evaluation."""
+
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.games.game import Game
+from mccfr.runs.averages import checkpoint_average, snapshots_behind
+from mccfr.runs.evaluator import Evaluator
+from mccfr.runs.events import Totals
+from mccfr.runs.finite import not_finite_text
+from mccfr.runs.journals import Journals, disk_problem
+from mccfr.runs.plan import evaluation_bytes
+from mccfr.runs.report import EVALUATING, Reporter
+from mccfr.runs.rundir import CHECKPOINTS, EVALUATIONS, JOURNAL, Run
+from mccfr.runs.trends import TRENDS, Trends
+from mccfr.solvers.solver import WorkerState
+from mccfr.tables.layout import TableLayout
+from mccfr.tables.strategy import Strategy
+from storage import checkpoint as checkpoints
+from storage import durable
+from storage.formats import NotFiniteError, check_finite
+from storage.space import available_memory_bytes
+
+RETRY_SECONDS = 60.0
+"""After a checkpoint that could not be written: until the next attempt, or `checkpoint_seconds` where they are less."""
+FINAL_WAITS_SECONDS = (5.0, 10.0, 20.0, 40.0, 45.0)
+"""Between attempts at the last checkpoint of a session: two minutes in all."""
+_RETRY_SHARE = 10  # and no sooner than so many times what the attempt took
+
+Arrays = Mapping[str, npt.NDArray[np.generic]]
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A consistent state of a run, taken while its workers rest."""
+
+    totals: Totals
+    states: list[WorkerState]
+    training_seconds: float
+    iterations_weight: float | None  # total over the whole run; None: the run began with a version that did not count
+    pause_seconds: float  # from the order to rest until a copy of the tables was taken, or was found not to fit
+
+
+@dataclass(frozen=True)
+class Look:
+    """What is done with the tables at a stop."""
+
+    commit: bool
+    evaluate: bool
+    keep: bool  # the checkpoint stays for good
+    done: bool  # the session ends here
+
+
+class Saver:
+    """Commits and evaluates; knows the newest checkpoint of the session."""
+
+    def __init__(self, run: Run, game: Game, layout: TableLayout, reporter: Reporter, journals: Journals) -> None:
+        self._run, self._game, self._layout, self._reporter = run, game, layout, reporter
+        self._journals = journals
+        self._schedule = run.algorithm.schedule
+        self._evaluator = Evaluator(run, game)
+        self._trends = Trends(game, run.algorithm, layout.specs)
+        self._snapshots: list[dict[str, int]] = []  # what the average strategy of later streets builds on
+        self.committed: tuple[int, Totals] | None = None  # number of the newest checkpoint, and its counts
+        self.failure: str | None = None  # why the last attempt at a checkpoint failed; None: it did not
+        self._due = time.monotonic() + run.config.run.checkpoint_seconds
+
+    def due(self) -> bool:
+        """Whether the clock calls for a checkpoint."""
+        return time.monotonic() >= self._due
+
+    def begin(self, restored: checkpoints.Checkpoint | None, arrays: Arrays) -> None:
+        """Take note of earlier sessions: kept checkpoints, and the tables that were restored."""
+        self._evaluator.find_kept()
+        if restored is not None:
+            self.committed = (restored.number, Totals(restored.state["nodes_touched"], restored.state["iterations"]))
+            self._trends.remember(arrays)
+            self._snapshots = snapshots_behind(restored.state, restored.number)
+
+    def save(
+        self, arrays: dict[str, npt.NDArray[Any]], moment: Moment, look: Look, *, background: bool
+    ) -> dict[str, Any] | None:
+        """Commit and evaluate as the look says; returns the evaluation record, if there is one.
+
+        arrays      tables by name; those that an evaluation does not need are dropped from it after the commit
+        background  workers train meanwhile: give way to them
+
+        Raises `RuntimeError` where a cell is NaN or infinite, naming its row: nothing is committed or evaluated then.
+        """
+        try:
+            return self._save(arrays, moment, look, background)
+        except NotFiniteError as error:
+            number = self.committed[0] if self.committed else None
+            raise RuntimeError(not_finite_text(self._game, self._layout, error, number)) from error
+
+    def _save(
+        self, arrays: dict[str, npt.NDArray[Any]], moment: Moment, look: Look, background: bool
+    ) -> dict[str, Any] | None:
+        if not look.commit:  # a commit looks for itself, chunk by chunk
+            for spec in self._layout.specs:
+                if spec.name in arrays:
+                    check_finite(spec, arrays[spec.name], [0] * len(spec.shape))
+        if look.commit:
+            began = time.monotonic()
+            number = self._persevere(arrays, moment, look, background)
+            if number is not None:
+                self._note_trends(number, arrays, moment, time.monotonic() - began)
+        for name in [name for name in arrays if not self._run.algorithm.is_averaged(name)]:
+            del arrays[name]
+        return self._evaluate(arrays, moment, look) if look.evaluate else None
+
+    def _persevere(self, arrays: Arrays, moment: Moment, look: Look, background: bool) -> int | None:
+        """Commit; where the disk does not take it, tell, and try again: at once if it is the last one, else later."""
+        for wait in (*(FINAL_WAITS_SECONDS if look.done else ()), None):
+            began = time.monotonic()
+            try:
+                number = self._commit(arrays, moment, look.keep, background)
+            except OSError as error:
+                if (whole := self._whole_all_the_same(moment, look.keep, error)) is not None:
+                    return whole
+                taken = time.monotonic() - began
+                every = self._run.config.run.checkpoint_seconds
+                later = min(every, max(RETRY_SECONDS, _RETRY_SHARE * taken)) if wait is None else wait
+                self._due = time.monotonic() + later
+                self.failure = disk_problem(error, self._run.path(CHECKPOINTS), *self._needed_bytes())
+                end = "" if look.done and wait is None else f"; trying again in {later:.0f} s"
+                self._reporter.message(f"no checkpoint at {moment.totals.nodes:,} nodes: {self.failure}{end}")
+                if wait is not None:
+                    time.sleep(wait)
+            else:
+                return number
+        return None
+
+    def _whole_all_the_same(self, moment: Moment, kept: bool, error: OSError) -> int | None:
+        """The number of a checkpoint whose commit has failed, if only what follows it did: journal and retention."""
+        root = self._run.path(CHECKPOINTS)
+        number = max(checkpoints.list_checkpoints(root), default=0)
+        if number <= (self.committed[0] if self.committed else 0):
+            return None
+        try:
+            durable.fsync_dir(root)
+            found = checkpoints.open_checkpoint(checkpoints.checkpoint_path(root, number))
+        except (OSError, ValueError):
+            return None
+        if Totals(found.state["nodes_touched"], found.state["iterations"]) != moment.totals:
+            return None
+        noted = next((record for record in self._run.backwards(JOURNAL) if "manifest" in record), {})
+        if noted.get("checkpoint") != number:
+            line = {"checkpoint": number, "manifest": found.content_hash, "unix_seconds": time.time()}
+            self._journals.append(JOURNAL, line)
+        problem = disk_problem(error, root, *self._needed_bytes())
+        self._reporter.message(f"checkpoint {number} is whole, and what follows it was not done: {problem}")
+        self._note_commit(number, moment.totals, kept, found.state)
+        return number
+
+    def _needed_bytes(self) -> tuple[int, str]:
+        """Bytes that a checkpoint takes, by the newest one or else by the tables, and how sure that is."""
+        if self.committed is not None:
+            with suppress(OSError, ValueError):
+                path = checkpoints.checkpoint_path(self._run.path(CHECKPOINTS), self.committed[0])
+                return sum(length for length, _ in checkpoints.open_checkpoint(path).files.values()), "about "
+        return self._layout.nbytes, "at most "
+
+    def _commit(self, arrays: Arrays, moment: Moment, kept: bool, background: bool) -> int:
+        run, root, totals = self._run, self._run.path(CHECKPOINTS), moment.totals
+        number = max(1, checkpoints.next_number(root))
+        self._reporter.phase(f"writing checkpoint {number}")
+        state: dict[str, Any] = {
+            "nodes_touched": totals.nodes,
+            "iterations": totals.iterations,
+            "iterations_weight": moment.iterations_weight,
+            "period": self._schedule.period(totals.nodes),
+            "training_seconds": moment.training_seconds,
+            "kept": kept,
+            "workers": [{"iterations": s.iterations, "nodes": s.nodes, "rng": s.rng} for s in moment.states],
+        }
+        if run.config.tables.strategy_sums == "preflop":
+            state |= {"snapshot": self._snapshot_due(totals), "snapshots": self._snapshots}
+        checkpoints.commit(
+            root,
+            number,
+            self._layout.specs,
+            arrays,
+            state,
+            run.identity,
+            format=run.config.tables.format,
+            keep=run.config.run.keep_checkpoints,
+            journal=run.path(JOURNAL),
+            spared=[*self._evaluator.kept, *(snapshot["checkpoint"] for snapshot in self._snapshots)],
+            compressed=run.config.tables.checkpoint_compression != "none",
+            background=background,
+        )
+        self._note_commit(number, totals, kept, state)
+        return number
+
+    def _note_commit(self, number: int, totals: Totals, kept: bool, state: Mapping[str, Any]) -> None:
+        self.committed, self.failure = (number, totals), None
+        if kept:
+            self._evaluator.kept.append(number)
+        self._snapshots = snapshots_behind(state, number)
+        self._due = time.monotonic() + self._run.config.run.checkpoint_seconds
+
+    def _snapshot_due(self, totals: Totals) -> bool:
+        """Whether the run has passed a multiple of `tables.snapshot_nodes` since its last snapshot."""
+        every = self._run.config.tables.snapshot_nodes
+        last = self._snapshots[-1]["nodes_touched"] if self._snapshots else 0
+        return every is not None and last // every < totals.nodes // every
+
+    def _note_trends(self, number: int, arrays: Arrays, moment: Moment, commit_seconds: float) -> None:
+        weight = self._schedule.weight(moment.totals.nodes)
+        record = {
+            "checkpoint": number,
+            "nodes_touched": moment.totals.nodes,
+            "iterations": moment.totals.iterations,
+            **self._trends.measure(arrays, moment.iterations_weight, weight),
+            "pause_seconds": round(moment.pause_seconds, 4),
+            "commit_seconds": round(commit_seconds, 4),
+            "unix_seconds": round(time.time(), 3),
+        }
+        self._journals.append(TRENDS, record)
+
+    def _evaluate(self, arrays: Arrays, moment: Moment, look: Look) -> dict[str, Any] | None:
+        totals = moment.totals
+        self._reporter.phase(EVALUATING)
+        needed = evaluation_bytes(self._run.config, self._game, self._layout)
+        available = available_memory_bytes()
+        if needed > available:
+            self._reporter.message(
+                f"no evaluation at {totals.nodes:,} nodes: strategies take {needed:,} bytes and {available:,} bytes of "
+                "memory are available; evaluate the checkpoint on a larger machine, or less often"
+            )
+            return None
+        if look.commit and self.failure is not None and self._run.config.tables.strategy_sums == "preflop":
+            self._reporter.message(f"no evaluation at {totals.nodes:,} nodes: it needs the checkpoint")
+            return None
+        number = self.committed[0] if self.committed and self.committed[1] == totals else None
+        try:
+            strategy = self._average(arrays, totals)
+        except OSError as error:  # a snapshot that is damaged or gone: training has no need of it
+            self._reporter.message(f"no evaluation at {totals.nodes:,} nodes: {error}")
+            return None
+        record = self._evaluator.evaluate(strategy)
+        record |= {"nodes_touched": totals.nodes, "iterations": totals.iterations, "checkpoint": number}
+        self._journals.append(EVALUATIONS, record)
+        return record
+
+    def _average(self, arrays: Arrays, totals: Totals) -> Strategy:
+        """The average strategy of tables by name; where snapshots make it, of the checkpoint that holds the tables."""
+        config = self._run.config
+        if config.tables.strategy_sums == "all":
+            algorithm = self._run.algorithm
+            return algorithm.average(self._game, self._layout.specs, arrays, totals.nodes, totals.iterations)
+        if self.committed is None or self.committed[1] != totals:
+            raise RuntimeError("an average strategy of snapshots was asked for between checkpoints")
+        path = checkpoints.checkpoint_path(self._run.path(CHECKPOINTS), self.committed[0])
+        return checkpoint_average(self._game, config, checkpoints.open_checkpoint(path))

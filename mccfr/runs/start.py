@@ -1,0 +1,170 @@
+"""The one way a run begins: from a configuration to a run directory and its game, whoever asks.
+
+Everything that decides what is trained happens here, so that every starter of a configuration trains the same bits:
+checks before anything is written, the length of a period where the game sets it, the abstraction's recipe, the
+layout of the tables, and the refusal of what finds no room.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+
+from abstraction.buckets import is_abstraction, verify_abstraction
+from mccfr.config.tables import Config
+from mccfr.games.catalogue import build_game
+from mccfr.games.game import Game
+from mccfr.runs import rundir
+from mccfr.runs.evaluator import check_evaluation
+from mccfr.runs.plan import planned_layout, room_problem
+from mccfr.runs.report import Reporter
+from mccfr.runs.rundir import Run
+from mccfr.solvers.configured import configured_game
+from mccfr.solvers.registry import algorithm_of
+from mccfr.tables.layout import TableLayout
+from storage.live import sweep_live
+
+Stages = Callable[[], AbstractContextManager[Callable[[str, float], None] | None]]
+"""Opened while an abstraction is built, it gives what is told the stage's name and the share of it that is done."""
+
+
+def rehearse(
+    config: Config,
+    base: Path,
+    directory: Path,
+    reporter: Reporter,
+    *,
+    force: bool = False,
+    game: Game | None = None,
+) -> tuple[Config, Game]:
+    """Check a run as far as that goes before anything is built or written.
+
+    config     files it names are relative to `base`
+    directory  where the run would lie; one that is there already is asked for room when it goes on
+    reporter   told of live tables that dead processes have left, which are removed: what they take is not available
+    force      although memory or disk are too small
+    game       of `config`, where it is made already
+
+    Returns the configuration with the length of a period written out, and the game as far as it is known without its
+    abstraction.  Raises `ValueError` or `OSError` for a game, an algorithm, tables or evaluations that cannot be, and
+    for too little memory or disk.
+    """
+    known = game or _rehearsal(config, base)
+    config = algorithm_of(config).completed(known)
+    check_evaluation(config.evaluation, known)
+    if game is not None or config.abstraction is None or known.cards.shared_bytes:  # sizes are known
+        layout = planned_layout(config, known)
+        if not rundir.is_run(directory):
+            _find_room(config, known, layout, directory, reporter, force)
+    return config, known
+
+
+def start_run(
+    config: Config,
+    base: Path,
+    directory: Path,
+    reporter: Reporter,
+    *,
+    force: bool = False,
+    stages: Stages = nullcontext,
+    game: Game | None = None,
+    ignored: Sequence[str] = (),
+) -> tuple[Run, Game]:
+    """Make the run that `config` describes, or open it where it stands; what is left to do is to train it.
+
+    config, base, directory, force, game  as `rehearse`; of a run that is there, limits and evaluations are replaced
+    reporter  told what is unusual about the run
+    stages    told how far an abstraction is that must be built
+    ignored   keys of `[solver]` that were given and that the algorithm does not have (`config_file.ignored_keys`)
+
+    Raises as `rehearse`, `find_abstraction` and `rundir.create_run`, and `ValueError` where `directory` holds another
+    run.
+    """
+    for key in ignored:
+        reporter.message(f"solver.{key} is ignored by algorithm {algorithm_of(config).name!r}")
+    if game is None and config.abstraction is None:
+        game = configured_game(config, base)
+    if rundir.is_run(directory):
+        run = reopen_run(algorithm_of(config).completed(game or _rehearsal(config, base)), base, directory)
+        return run, prepare_run(run, reporter, force=force, game=game)
+    config, _ = rehearse(config, base, directory, reporter, force=force, game=game)
+    if game is None:
+        find_abstraction(config, base, stages)
+        game = configured_game(config, base)
+    layout = planned_layout(config, game)
+    lack = _find_room(config, game, layout, directory, reporter, force)
+    run = rundir.create_run(config, base, directory, layout)
+    _tell(run.config, lack, reporter)
+    return run, game
+
+
+def reopen_run(config: Config, base: Path, directory: Path) -> Run:
+    """The run in `directory` with the limits, evaluations and export of `config`, whose period is written out.
+
+    Raises `ValueError` where `config` describes another run, and as `rundir.open_run`.
+    """
+    run = rundir.open_run(directory)
+    rundir.check_same_run(run, config, base)
+    return rundir.with_settings(
+        run, run=config.run, evaluation=config.evaluation, export=config.export, tables=config.tables
+    )
+
+
+def prepare_run(run: Run, reporter: Reporter, *, force: bool = False, game: Game | None = None) -> Game:
+    """The game of a run that goes on, once it is found fit to.
+
+    Raises `ValueError` for evaluations that do not suit the game, and for too little memory or disk, unless `force`.
+    """
+    game = game or run.build_game()
+    check_evaluation(run.config.evaluation, game)
+    lack = None
+    if not (run.path(rundir.LIVE).is_symlink() and rundir.is_locked(run)):  # a running run has its tables already
+        lack = _find_room(run.config, game, run.layout(game), run.directory, reporter, force)
+    _tell(run.config, lack, reporter)
+    return game
+
+
+def find_abstraction(config: Config, base: Path, stages: Stages = nullcontext) -> None:
+    """Build the abstraction that the config's recipe describes, or see that the one it names is sound in every byte.
+
+    Raises `ValueError` for a damaged abstraction without a recipe, and as `abstraction.build.Builder`.
+    """
+    wanted = config.abstraction
+    if wanted is None:
+        return
+    path = base / wanted.path
+    if wanted.recipe is not None:
+        from abstraction.build import Builder
+        from abstraction.recipe import load_recipe
+
+        with stages() as told:
+            Builder(load_recipe(base / wanted.recipe), path, max(1, config.run.workers), told).build()
+    elif is_abstraction(path):
+        for problem in verify_abstraction(path):
+            raise ValueError(f"{path}: {problem}: build the abstraction again")
+
+
+def _rehearsal(config: Config, base: Path) -> Game:
+    """The game of a configuration as far as it is known before its abstraction is built."""
+    if config.abstraction is None:
+        return configured_game(config, base)
+    return build_game(config.game, base, config.abstraction)
+
+
+def _find_room(
+    config: Config, game: Game, layout: TableLayout, directory: Path, reporter: Reporter, force: bool
+) -> str | None:
+    """Raise `ValueError`, with both numbers, where the run finds too little memory or disk; with `force`, return it."""
+    for removed in sweep_live(config.tables.live_dir):
+        reporter.message(f"removed the live tables of a process that died: {removed}")
+    problem = room_problem(config, game, layout, directory)
+    if problem is not None and not force:
+        raise ValueError(f"{problem}; or use --force")
+    return problem
+
+
+def _tell(config: Config, lack: str | None, reporter: Reporter) -> None:
+    """Say what the run goes on in spite of, and which settings are allowed but rarely meant."""
+    if lack is not None:
+        reporter.message(f"going on, as --force says, although {lack}")
+    for sentence in algorithm_of(config).warnings():
+        reporter.message(sentence)

@@ -1,0 +1,53 @@
+"""`verify`: which kind of artefact a path holds, and everything that is wrong with it."""
+
+from pathlib import Path
+
+from abstraction.buckets import is_abstraction, verify_abstraction
+from mccfr.policy import is_policy, verify_policy
+from mccfr.runs import records
+from mccfr.runs.rundir import CHECKPOINTS, is_run, open_run
+from mccfr.runs.state import state_problem
+from storage import checkpoint as checkpoints
+
+
+def problems_of(path: Path) -> list[str]:
+    """Check every byte of a run, checkpoint, policy or abstraction; one sentence a problem, [] for a sound artefact.
+
+    Raises `ValueError` where the path holds none of these.
+    """
+    if is_policy(path):
+        return verify_policy(path)
+    if checkpoints.is_checkpoint(path):
+        return _problems_of_checkpoint(path)
+    if is_run(path):
+        return _problems_of_run(path)
+    if is_abstraction(path):
+        return verify_abstraction(path)
+    raise ValueError(
+        f"{path} is neither a run, a checkpoint, a policy nor an abstraction: give a directory that mccfr has made"
+    )
+
+
+def _problems_of_checkpoint(path: Path) -> list[str]:
+    """Of its bytes, and of its state if a run wrote it (an abstraction's stages are checkpoints too)."""
+    problems = checkpoints.verify(path)
+    if problems:
+        return problems
+    found = checkpoints.open_checkpoint(path)
+    problem = state_problem(found.state) if "run_identity" in found.identity else None
+    return [f"{path.name}: {problem}"] if problem else []
+
+
+def _problems_of_run(path: Path) -> list[str]:
+    try:
+        run = open_run(path)
+    except (OSError, ValueError) as error:
+        return [str(error)]
+    problems = []
+    root = run.path(CHECKPOINTS)
+    for number in checkpoints.list_checkpoints(root):
+        directory = checkpoints.checkpoint_path(root, number)
+        problems += _problems_of_checkpoint(directory)
+    for name in records.JOURNALS:
+        problems += records.problems(run.path(name))
+    return problems

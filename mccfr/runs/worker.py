@@ -1,0 +1,103 @@
+"""A worker process: maps the live tables and runs batches until it is told to rest or to end.
+
+Started by the coordinator as `python -m mccfr.runs.worker ASSIGNMENT INDEX`; the assignment is a JSON file beside
+the live tables.  It ends by itself when its coordinator is gone.
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.runs import control
+from mccfr.solvers.solver import Solver, WorkerState
+from mccfr.tables.discount import Schedule
+from mccfr.tables.layout import TableArrays, TableLayout, kernel_arrays
+from storage.mapping import Mapping, Region, map_cells, map_regions, regions_from_json
+
+_REST_SECONDS = 0.0005
+
+
+def map_tables(layout: TableLayout, regions: tuple[Region, ...]) -> tuple[TableArrays, dict[str, Mapping]]:
+    """Map live tables for writing: the kernels' form, and one mapping for each dtype."""
+    mappings = {
+        dtype: map_regions([r for r in regions if r.dtype == dtype], writable=True, populate=True)
+        for dtype in sorted({region.dtype for region in regions})
+    }
+    offsets = {name: offset for mapping in mappings.values() for name, offset in mapping.offsets.items()}
+    return kernel_arrays(layout, {dtype: mapping.flat for dtype, mapping in mappings.items()}, offsets), mappings
+
+
+def table_views(mappings: dict[str, Mapping]) -> dict[str, npt.NDArray[np.generic]]:
+    """Every mapped table by name."""
+    return {name: mapping.view(name) for mapping in mappings.values() for name in mapping.offsets}
+
+
+def publish(row: npt.NDArray[np.int64], state: WorkerState, busy_seconds: float = 0.0, weight: float = 0.0) -> None:
+    """Write a worker's counters and random words into its row, in place."""
+    row[control.WEIGHT] = np.float64(weight).view(np.int64)
+    row[control.BUSY_NANOSECONDS] = int(busy_seconds * 1e9)
+    row[control.RNG : control.RNG + 4] = np.array(state.rng, np.uint64).view(np.int64)
+    row[control.ITERATIONS] = state.iterations
+    row[control.NODES] = state.nodes
+
+
+def read_state(row: npt.NDArray[np.int64]) -> WorkerState:
+    """A worker's counters and random words from its row."""
+    words = row[control.RNG : control.RNG + 4].copy().view(np.uint64)
+    return WorkerState(int(row[control.ITERATIONS]), int(row[control.NODES]), [int(word) for word in words])
+
+
+def work(solver: Solver, schedule: Schedule, cells: npt.NDArray[np.int64], worker: int, parent: int) -> None:
+    """Obey the coordinator until it says QUIT or is gone; `schedule` says what an iteration weighs."""
+    orders, mine, others = cells[0], cells[1 + worker], cells[1:]
+    weight = 0.0
+    while os.getppid() == parent:
+        mine[control.PROGRESS] = began = time.monotonic_ns()
+        epoch, command = int(orders[control.EPOCH]), int(orders[control.COMMAND])
+        if command == control.QUIT:
+            return
+        total_nodes = int(orders[control.BASE_NODES] + others[:, control.NODES].sum())
+        total_iterations = int(orders[control.BASE_ITERATIONS] + others[:, control.ITERATIONS].sum())
+        nodes_left = int(orders[control.STOP_NODES]) - total_nodes
+        iterations_left = int(orders[control.STOP_ITERATIONS]) - total_iterations
+        if command != control.RUN or nodes_left <= 0 or iterations_left <= 0:
+            if orders[control.EPOCH] == epoch:  # else the order changed while it was read
+                mine[control.RESTING_SINCE] = epoch
+            time.sleep(_REST_SECONDS)
+            continue
+        # A fair share of what is left, so that the workers together end close to the limit.
+        share = len(others)
+        iterations, _ = solver.run(total_nodes, -(-nodes_left // share), -(-iterations_left // share))
+        weight += schedule.weight(total_nodes) * iterations
+        publish(mine, solver.state, solver.busy_seconds, weight)
+        mine[control.LONGEST_BATCH] = max(int(mine[control.LONGEST_BATCH]), time.monotonic_ns() - began)
+
+
+def main(assignment: str, worker: int) -> None:
+    """Read the assignment, rebuild the game, map the tables, work."""
+    from mccfr.runs.rundir import open_run
+    from mccfr.runs.shared_deck import map_buckets
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
+        signal.signal(number, signal.SIG_IGN)  # the coordinator takes them and tells us
+    document = json.loads(Path(assignment).read_text())
+    run = open_run(Path(document["run"]))
+    game, _buckets = map_buckets(run.build_game(), Path(assignment).parent)
+    tables, mappings = map_tables(run.layout(game), regions_from_json(document["regions"]))
+    block = map_cells(Path(document["cells"]), document["shape"])
+    state = read_state(block.cells[1 + worker])
+    threads = max(1, run.config.run.workers)
+    solver = run.algorithm.solver(game, tables, table_views(mappings), worker, state, threads)
+    solver.warm_up()
+    publish(block.cells[1 + worker], solver.state)
+    work(solver, run.algorithm.schedule, block.cells, worker, document["coordinator"])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))

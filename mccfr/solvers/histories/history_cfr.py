@@ -1,0 +1,411 @@
+"""Full-width CFR over explicit histories, any variant, with or without partial pruning.
+
+Zinkevich et al. 2007 for the traversal; variants are those of `mccfr.solvers.variants`.  One iteration with
+alternating updates: player 0 traverses against player 1's current strategy and updates; then player 1 against the
+updated player 0.  With simultaneous updates one traversal serves both.
+
+A traversal goes over records instead of recursing: forward, each child gets both players' reach (times chance);
+backward, each node its value, and each action of a traverser its counterfactual value, added up over the histories of
+the infoset.  Regrets and sums are then updated row by row.  With perfect recall own reach is the same at all histories
+of a row, so the average strategy is updated once a row, from the rows above.
+
+Partial pruning (Brown & Sandholm 2015, sections 1 and 2.2) leaves out histories where no traverser's opponent arrives:
+their counterfactual values are 0.  Nothing else changes, so regrets and average strategies are those of the whole
+traversal; own reach enters the average wherever it is positive, visited or not.
+
+With `best_response`, a player answers with a best response everywhere (CFR-BR) or where his own reach is 0
+(`mccfr.solvers.histories.responding`).
+
+Exact in float64; tables in float32 are read and written as such, values are float64 throughout.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.jit import inline_njit, njit, part_njit
+from mccfr.games.game import Game
+from mccfr.solvers.histories.responding import respond
+from mccfr.solvers.histories.sequences import Sequences, sequence_form
+from mccfr.solvers.minimisers import (
+    NORMAL_HEDGE,
+    REGRET_MATCHING,
+    Rows,
+    Step,
+    Tables,
+    current_strategy,
+    update_average,
+    update_regrets,
+)
+from mccfr.solvers.variants import Variant
+from mccfr.tables.layout import table_name
+from mccfr.tables.strategy import Strategy, average_strategy
+from mccfr.trees.compiled import CHANCE, NO_SLOT, TERMINAL
+from storage.schema import ArraySpec
+
+BOTH = 2
+"""Traverser of a simultaneous update; else 0 or 1."""
+
+BEST_RESPONSES = ("none", "player-0", "player-1", "zero-reach")
+"""Who plays best responses: nobody, one of the players everywhere (CFR-BR), or both where their own reach is 0."""
+
+NOBODY = -1
+"""Responder of CFR without one; else 0 or 1."""
+
+_BATCH = 1024  # iterations of one call: their steps are made ahead
+_DTYPES = ("float32", "float64")
+
+
+class Side(NamedTuple):
+    """One player's part of the game, as kernels take it.  R rows, S slots.
+
+    starts      [R+1] int64      first slot of each row, and the end of the last
+    above       [R] int64        slot of the own action before each row, or NO_SLOT
+    last        [N] int32        slot of the own action before each node of the tree, or NO_SLOT
+    tables      Tables [S, 1]    regrets, basis and strategy sums
+    sigma       [S, 1]           the current strategy, in the tables' dtype: a part of the walk's
+    increment   [S, 1] float64   counterfactual values of this traversal, 0 between traversals: a part of the walk's
+    slot_reach  [S] float64      scratch: own reach after each action
+    row_reach   [R] float64      scratch: own reach of each row, then the row's value
+    """
+
+    starts: npt.NDArray[np.int64]
+    above: npt.NDArray[np.int64]
+    last: npt.NDArray[np.int32]
+    tables: Tables
+    sigma: npt.NDArray[np.floating]
+    increment: npt.NDArray[np.float64]
+    slot_reach: npt.NDArray[np.float64]
+    row_reach: npt.NDArray[np.float64]
+
+
+class Walk(NamedTuple):
+    """What a traversal goes over.  N nodes, D of them not terminal; C cells: player 0's slots, then player 1's.
+
+    cell       [N] int64       first cell of a decision
+    sigma      [C, 1]          the current strategies, in the tables' dtype
+    increment  [C, 1] float64  counterfactual values of this traversal; 0 between traversals
+    order      [D] int64       inner nodes in the order of their visits
+    stack      [D] int64       inner nodes that wait
+    reach      [2, N] float64  each player's reach times that of chance
+    value      [N] float64     to player 0; at terminals the payoff, never overwritten
+    """
+
+    cell: npt.NDArray[np.int64]
+    sigma: npt.NDArray[np.floating]
+    increment: npt.NDArray[np.float64]
+    order: npt.NDArray[np.int64]
+    stack: npt.NDArray[np.int64]
+    reach: npt.NDArray[np.float64]
+    value: npt.NDArray[np.float64]
+
+
+class Plan(NamedTuple):
+    """What a batch of K iterations does: `Step`'s parts (factors [K, 4] float64), the responder, else 1 or 0."""
+
+    rule: int
+    predicts: int
+    alternating: int
+    prune: int
+    zero_reach: int
+    responder: int
+    factors: npt.NDArray[np.float64]
+
+
+@njit
+def _strategies(step, side):
+    """The current strategy of every row, into `side.sigma`."""
+    for row in range(side.above.shape[0]):
+        first = side.starts[row]
+        current_strategy(step, side.tables, Rows(first, side.starts[row + 1] - first, 0, 1), side.sigma, first)
+
+
+@part_njit
+def _averages(step, side):
+    """Add the current strategy to the sums of every row, weighed by own reach."""
+    for row in range(side.above.shape[0]):
+        first, above = side.starts[row], side.above[row]
+        rows = Rows(first, side.starts[row + 1] - first, 0, 1)
+        reach = 1.0 if above == NO_SLOT else side.slot_reach[above]
+        side.row_reach[row] = reach
+        for slot in range(first, side.starts[row + 1]):
+            side.slot_reach[slot] = reach * side.sigma[slot, 0]
+        update_average(step, side.tables, rows, side.sigma, first, side.row_reach[row : row + 1])
+
+
+@part_njit
+def _regrets(step, side):
+    """Update the regrets of every row from the increments of a traversal, and clear these."""
+    for row in range(side.above.shape[0]):
+        first, stop = side.starts[row], side.starts[row + 1]
+        value = 0.0
+        for slot in range(first, stop):
+            value += side.sigma[slot, 0] * side.increment[slot, 0]
+        side.row_reach[row] = value
+        total = side.row_reach[row : row + 1]
+        update_regrets(step, side.tables, Rows(first, stop - first, 0, 1), side.increment, first, total)
+        for slot in range(first, stop):
+            side.increment[slot, 0] = 0.0
+
+
+@part_njit
+def _forward(tree, walk, traverser, prune):
+    """Give every node visited its reach; returns (inner nodes visited, all nodes visited)."""
+    order, stack, reach, sigma = walk.order, walk.stack, walk.reach, walk.sigma
+    reach[0, 0], reach[1, 0] = 1.0, 1.0
+    height, visited, touched = 0, 0, 1
+    if tree.kind[0] != TERMINAL:
+        stack[0], height = 0, 1
+    while height > 0:
+        height -= 1
+        node = stack[height]
+        order[visited] = node
+        visited += 1
+        kind, player, cell = tree.kind[node], tree.player[node], walk.cell[node]
+        for a in range(tree.count[node] - 1, -1, -1):
+            child = tree.first[node] + a
+            reach_0, reach_1 = reach[0, node], reach[1, node]
+            if kind == CHANCE:
+                reach_0 *= tree.probability[child]
+                reach_1 *= tree.probability[child]
+            elif player == 0:
+                reach_0 *= sigma[cell + a, 0]
+            else:
+                reach_1 *= sigma[cell + a, 0]
+            reach[0, child], reach[1, child] = reach_0, reach_1
+            if prune and not ((traverser != 0 and reach_0 > 0.0) or (traverser != 1 and reach_1 > 0.0)):
+                continue
+            touched += 1
+            if tree.kind[child] != TERMINAL:
+                stack[height] = child
+                height += 1
+    return visited, touched
+
+
+@inline_njit
+def node_value(tree, walk, node):
+    """Note the value of an inner node, made of its children's, in `walk.value`."""
+    first, total = tree.first[node], 0.0
+    for a in range(tree.count[node]):
+        share = tree.probability[first + a] if tree.kind[node] == CHANCE else walk.sigma[walk.cell[node] + a, 0]
+        if share > 0.0:  # values of what is not played may be of another iteration
+            total += share * walk.value[first + a]
+    walk.value[node] = total
+
+
+@part_njit
+def _backward(tree, walk, traverser, visited):
+    """Give inner nodes their values, last visited first, and traversers' actions their increments."""
+    for place in range(visited - 1, -1, -1):
+        node = walk.order[place]
+        node_value(tree, walk, node)
+        player = tree.player[node]
+        if tree.kind[node] == CHANCE or traverser == 1 - player:
+            continue
+        others, first, cell = walk.reach[1 - player, node], tree.first[node], walk.cell[node]
+        if others > 0.0:
+            weight = others if player == 0 else -others
+            for a in range(tree.count[node]):
+                walk.increment[cell + a, 0] += weight * walk.value[first + a]
+
+
+@njit
+def _best_response(tree, sides, walk, player, prune):
+    """Make a player's strategy a best response to the other's; returns the number of nodes touched."""
+    side = sides[player]
+    visited, touched = _forward(tree, walk, player, prune)
+    respond(tree, walk, side, player, visited, True)
+    side.increment[:] = 0.0
+    return touched
+
+
+@part_njit
+def _traverse(tree, sides, walk, plan, step, traverser):
+    """One traversal and the traversers' updates; returns the number of nodes touched."""
+    visited, touched = _forward(tree, walk, traverser, plan.prune)
+    if not plan.zero_reach:
+        _backward(tree, walk, traverser, visited)
+    for player in range(2):
+        if traverser in (player, BOTH):
+            _averages(step, sides[player])
+            if plan.zero_reach:
+                respond(tree, walk, sides[player], player, visited, False)
+            _regrets(step, sides[player])
+    return touched
+
+
+@njit
+def _run(tree, sides, walk, plan):
+    """Iterate as `plan` says, tables changed in place; returns the number of nodes touched."""
+    touched = 0
+    for k in range(plan.factors.shape[0]):
+        factors = plan.factors[k]
+        step = Step(plan.rule, plan.predicts, factors[0], factors[1], factors[2], factors[3])
+        _strategies(step, sides[0])
+        _strategies(step, sides[1])
+        if plan.responder != NOBODY:
+            touched += _best_response(tree, sides, walk, plan.responder, plan.prune)
+            _averages(step, sides[plan.responder])
+            touched += _traverse(tree, sides, walk, plan, step, 1 - plan.responder)
+            continue
+        for turn in range(1 + plan.alternating):
+            traverser = turn if plan.alternating else BOTH
+            touched += _traverse(tree, sides, walk, plan, step, traverser)
+            if traverser == 0:
+                _strategies(step, sides[0])
+    return touched
+
+
+def history_tables(game: Game, variant: Variant, dtype: str = "float64") -> tuple[ArraySpec, ...]:
+    """The tables that `HistoryCfr` needs, [slots, 1] for each player who ever acts; `ValueError` for another dtype."""
+    if dtype not in _DTYPES:
+        raise ValueError(f"dtype = {dtype!r}: float32 or float64 is needed")
+    return tuple(
+        ArraySpec(table_name(kind, player), (int(game.tree.row_slots[player]), 1), dtype, ("slot", "column"))
+        for player in np.flatnonzero(game.tree.row_slots[:2]).tolist()
+        for kind in variant.table_kinds
+    )
+
+
+def check_best_response(best_response: str, variant: Variant) -> None:
+    """`ValueError` unless it is one of `BEST_RESPONSES` and goes together with the variant's order of updates."""
+    if best_response not in BEST_RESPONSES:
+        raise ValueError(f"best_response = {best_response!r}: one of {', '.join(BEST_RESPONSES)} is needed")
+    if best_response.startswith("player") and not variant.alternating:
+        raise ValueError(
+            f"best_response = {best_response!r} with updates = 'simultaneous': CFR-BR answers the other player's "
+            "strategy of the same iteration; leave updates out"
+        )
+
+
+def new_tables(specs: tuple[ArraySpec, ...]) -> dict[str, npt.NDArray[Any]]:
+    """Fresh tables in this process's own memory, by name."""
+    return {spec.name: np.full(spec.shape, spec.fill, spec.dtype) for spec in specs}
+
+
+def check_tables(specs: tuple[ArraySpec, ...], tables: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Raise `ValueError` unless every table of the schema is there with its shape and dtype, in C order."""
+    for spec in specs:
+        table = tables.get(spec.name)
+        if table is None or table.shape != spec.shape or table.dtype != spec.dtype or not table.flags.c_contiguous:
+            given = "absent" if table is None else f"{table.dtype} of the shape {table.shape}"
+            raise ValueError(
+                f"table {spec.name} is {given}; {spec.dtype} of the shape {spec.shape} in C order is needed"
+            )
+
+
+def new_walk(game: Game, dtype: str) -> Walk:
+    """What a game's traversals go over; the payoffs are in place."""
+    arrays = game.tree.arrays
+    inner, cells = int((arrays.kind != TERMINAL).sum()), int(game.tree.row_slots.sum())
+    return Walk(
+        (np.where(arrays.player == 1, game.tree.row_slots[0], 0) + arrays.slot).astype(np.int64),
+        np.zeros((cells, 1), dtype),
+        np.zeros((cells, 1)),
+        np.zeros(inner, np.int64),
+        np.zeros(inner, np.int64),
+        np.zeros((2, len(arrays.kind))),
+        np.where(arrays.kind == TERMINAL, arrays.fixed, 0.0),
+    )
+
+
+class HistoryCfr:
+    """CFR on a game whose tree holds every history; goes on from given tables and counters bit for bit.
+
+    Attributes:
+        tables         by name, as `history_tables` lists them; changed in place
+        iteration      iterations done so far
+        nodes_touched  decision, chance and terminal nodes visited so far, the root included
+    """
+
+    def __init__(
+        self,
+        game: Game,
+        variant: Variant,
+        dtype: str = "float64",
+        *,
+        partial_pruning: bool = False,
+        best_response: str = "none",
+        tables: Mapping[str, npt.NDArray[Any]] | None = None,
+        iteration: int = 0,
+        nodes_touched: int = 0,
+    ) -> None:
+        """Prepare; `tables` None: fresh ones; `best_response` is one of `BEST_RESPONSES`.
+
+        Raises `ValueError` for another dtype, for tables that do not fit, for CFR-BR with simultaneous updates, for a
+        game with cards beside its tree (`mccfr.games.expanded` puts them into it) and for one without perfect recall.
+        """
+        check_best_response(best_response, variant)
+        specs = history_tables(game, variant, dtype)
+        self.game, self.variant, self.prune = game, variant, partial_pruning
+        self.zero_reach = best_response == "zero-reach"
+        self.responder = NOBODY if best_response in ("none", "zero-reach") else int(best_response[-1])
+        self.tables = dict(new_tables(specs) if tables is None else tables)
+        check_tables(specs, self.tables)
+        self.iteration, self.nodes_touched = iteration, nodes_touched
+        sequences, last = sequence_form(game)
+        self._walk = new_walk(game, dtype)
+        self._sides = tuple(self._side(player, one, last[player], dtype) for player, one in enumerate(sequences))
+
+    def _side(self, player: int, one: Sequences, last: npt.NDArray[np.int32], dtype: str) -> Side:
+        slots, empty = len(one.row_of), np.zeros((0, 1), dtype)
+        first = player * int(self.game.tree.row_slots[0])
+        regret, strategy_sum, *predicted = (
+            self.tables.get(table_name(kind, player), empty) for kind in self.variant.table_kinds
+        )
+        return Side(
+            one.starts,
+            one.above,
+            last,
+            Tables(regret, predicted[0] if predicted else regret, strategy_sum),
+            self._walk.sigma[first : first + slots],
+            self._walk.increment[first : first + slots],
+            np.zeros(slots),
+            np.zeros(len(one.above)),
+        )
+
+    def iterate(self, count: int) -> None:
+        """Do `count` iterations; 0 compiles the kernels."""
+        last = self.iteration + count
+        for first in range(self.iteration, last + 1, _BATCH):
+            batch = min(_BATCH, last - first)
+            self.nodes_touched += int(_run(self.game.tree.arrays, self._sides, self._walk, self._plan(batch)))
+            self.iteration += batch
+
+    def _plan(self, batch: int) -> Plan:
+        steps = [self.variant.step(self.iteration + 1 + k) for k in range(batch)]
+        factors = np.array([(s.positive, s.negative, s.keep, s.weight) for s in steps], np.float64).reshape(-1, 4)
+        return Plan(
+            NORMAL_HEDGE if self.variant.regret_minimiser == "normal-hedge" else REGRET_MATCHING,
+            int(self.variant.optimistic),
+            int(self.variant.alternating),
+            int(self.prune),
+            int(self.zero_reach),
+            self.responder,
+            factors,
+        )
+
+    def average_strategy(self) -> Strategy:
+        """The average strategy, float64 whatever the tables are; its weights are the sums of own reach."""
+        return strategy_of(self.game, [side.tables.strategy_sum for side in self._sides])
+
+    def current_strategy(self) -> Strategy:
+        """What the players would play in the next iteration."""
+        step = self.variant.step(self.iteration + 1)
+        for side in self._sides:
+            _strategies(step, side)
+        if self.responder != NOBODY:
+            _best_response(self.game.tree.arrays, self._sides, self._walk, self.responder, 0)
+        return strategy_of(self.game, [side.sigma for side in self._sides])
+
+
+def strategy_of(game: Game, sums: list[npt.NDArray[Any]]) -> Strategy:
+    """The strategy in proportion to cells [slots, 1] of each player; rows without any play uniformly.
+
+    Raises `ValueError` where a cell is negative or not finite.
+    """
+    return average_strategy(
+        game, {table_name("strategy_sum", player): cells.reshape(1, -1) for player, cells in enumerate(sums)}
+    )

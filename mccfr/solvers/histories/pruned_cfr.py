@@ -1,0 +1,276 @@
+"""CFR and CFR+ with regret-based pruning as a solver on named tables; the algorithm is in
+`mccfr.solvers.histories.pruning`."""
+
+from collections.abc import Mapping
+from math import inf
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.jit import njit
+from mccfr.games.game import Game
+from mccfr.solvers.histories.history_cfr import check_tables, new_tables, new_walk, strategy_of
+from mccfr.solvers.histories.pruning import bring_all_forward, run_pruned
+from mccfr.solvers.histories.sequences import chance_reach, sequence_form
+from mccfr.solvers.histories.settlement import REACH, SUM, Infosets, Pruned, Pruning, Scratch
+from mccfr.solvers.minimisers import Tables
+from mccfr.solvers.variants import Variant
+from mccfr.tables.layout import table_name
+from mccfr.tables.strategy import Strategy
+from mccfr.trees.compiled import CHANCE, DECISION, NO_PARENT, NO_SLOT, TERMINAL
+from storage.schema import ArraySpec
+
+DEFAULT_THRESHOLD = 25.0
+"""Iterations that pruning must be estimated to leave out, as in the paper's experiments."""
+
+BOUNDS = ("history", "infoset")
+"""Upper bounds of what a pruned action is worth: by history (tighter), or the paper's U(I, a)."""
+
+_SUMS = ("reach_sum", "payoff_sum", "assumed", "pruned_regret")
+_SLOT_TABLES = ("regret", "strategy_sum", *_SUMS, "pruned_since", "bound_sum")
+_ROW_TABLES = ("value_sum",)
+_BATCH = 1024
+
+
+def pruned_tables(game: Game, variant: Variant) -> tuple[ArraySpec, ...]:
+    """The tables that `PrunedCfr` needs for each player who ever acts: [slots, 1], and [rows, 1] for two of them.
+
+    Raises `ValueError` for a variant that regret-based pruning is not defined for.
+    """
+    check_variant(variant)
+    specs = []
+    for player in np.flatnonzero(game.tree.row_slots[:2]).tolist():
+        slots, rows = int(game.tree.row_slots[player]), int(game.tree.row_count[player])
+        for kind in _SLOT_TABLES:
+            dtype = "uint32" if kind == "pruned_since" else "float64"
+            specs.append(ArraySpec(table_name(kind, player), (slots, 1), dtype, ("slot", "column")))
+        specs += [ArraySpec(table_name(kind, player), (rows, 1), "float64", ("row", "column")) for kind in _ROW_TABLES]
+    return tuple(specs)
+
+
+def check_variant(variant: Variant) -> None:
+    """`ValueError` unless the variant is CFR or CFR+, with any averaging power and either order of updates."""
+    floored = variant.regret_minimiser == "regret-matching-plus"
+    plain = variant.regret_minimiser == "regret-matching" and variant.beta == inf
+    if not (floored or plain) or variant.optimistic or variant.alpha != inf:
+        raise ValueError(
+            "pruning = 'regret-based' is for regret-matching without discounts and for regret-matching-plus (variants "
+            f"cfr and cfr+), and the variant has regret_minimiser = {variant.regret_minimiser!r}, optimistic = "
+            f"{variant.optimistic}, alpha = {variant.alpha}, beta = {variant.beta}: choose pruning = 'partial'"
+        )
+
+
+@njit
+def _bounds(tree, best, sign, average):
+    """Upper bound of each node's value to a player (sign: 1 player 0, -1 player 1), `best` [N], in place.
+
+    The largest payoff below it, or with `average` the payoff that both players together could bring about at most.
+    """
+    for node in range(tree.kind.shape[0] - 1, -1, -1):
+        if tree.kind[node] == TERMINAL:
+            best[node] = sign * tree.fixed[node]
+            continue
+        largest, mean = -np.inf, 0.0
+        for child in range(tree.first[node], tree.first[node] + tree.count[node]):
+            largest = max(largest, best[child])
+            mean += tree.probability[child] * best[child]
+        best[node] = mean if average and tree.kind[node] == CHANCE else largest
+
+
+def _joined(cells: npt.NDArray[Any], offset: int) -> npt.NDArray[np.int64]:
+    """Player 1's numbers after player 0's; NO_SLOT stays what it is."""
+    return np.where(cells == NO_SLOT, NO_SLOT, cells + offset).astype(np.int64)
+
+
+def _groups(
+    keys: npt.NDArray[np.int64], members: npt.NDArray[np.int64], count: int
+) -> tuple[npt.NDArray[np.int64], ...]:
+    """First place of each key's members in a list ordered by key, [count+1], and that list."""
+    order = np.argsort(keys, kind="stable")
+    return np.searchsorted(keys[order], np.arange(count + 1)).astype(np.int64), members[order].astype(np.int64)
+
+
+def infosets_of(game: Game, bound: str) -> Infosets:
+    """Both players' infosets end to end, with one of the `BOUNDS`; raises `ValueError` as `sequence_form` does."""
+    (one, two), last = sequence_form(game)
+    arrays, slots, rows = game.tree.arrays, len(one.row_of), len(one.above)
+    above = np.concatenate([one.above, _joined(two.above, slots)])
+    row = np.where(arrays.player == 1, rows, 0) + arrays.row.astype(np.int64)
+    decisions = np.flatnonzero(arrays.kind == DECISION)
+    led = np.flatnonzero(above != NO_SLOT)
+    below_first, below = _groups(above[led], led, slots + len(two.row_of))
+    node_first, node = _groups(row[decisions], decisions, len(above))
+    joined_last = np.stack([_joined(last[0], 0), _joined(last[1], slots)])
+    return Infosets(
+        np.concatenate([one.starts, two.starts[1:] + slots]),
+        above,
+        np.concatenate([one.row_of, two.row_of + rows]),
+        np.repeat(np.arange(2), [rows, len(two.above)]),
+        below_first,
+        below,
+        node_first,
+        node,
+        _upper(game, joined_last, bound),
+        _ends(game, joined_last, slots + len(two.row_of)),
+        row,
+        joined_last,
+        chance_reach(arrays),
+    )
+
+
+def _upper(game: Game, last: npt.NDArray[np.int64], bound: str) -> npt.NDArray[np.float64]:
+    """[N] upper bound of each node's value to the player who acts before it; 0 after chance and at the root."""
+    arrays, parent, upper = game.tree.arrays, game.tree.parent, np.zeros(len(game.tree.parent))
+    for player in range(2):
+        best = np.zeros(len(parent))
+        _bounds(arrays, best, 1.0 - 2 * player, bound == "history")
+        after = np.flatnonzero((arrays.player[parent] == player) & (parent != NO_PARENT))
+        if bound == "infoset":
+            most = np.full(int(last[player].max(initial=NO_SLOT)) + 1, -np.inf)
+            np.maximum.at(most, last[player, after], best[after])
+            best[after] = most[last[player, after]]
+        upper[after] = best[after]
+    return upper
+
+
+def _ends(game: Game, last: npt.NDArray[np.int64], cells: int) -> npt.NDArray[np.uint8]:
+    """[C] 1 for the actions that end the game in every history."""
+    arrays, parent, ends = game.tree.arrays, game.tree.parent, np.ones(cells, np.uint8)
+    for player in range(2):
+        goes_on = np.flatnonzero((arrays.player[parent] == player) & (parent != NO_PARENT) & (arrays.kind != TERMINAL))
+        ends[last[player, goes_on]] = 0
+    return ends
+
+
+class PrunedCfr:
+    """CFR or CFR+ with regret-based pruning; goes on from given tables and counters bit for bit.
+
+    Attributes:
+        tables         by name, as `pruned_tables` lists them; changed in place at the end of each batch of iterations.
+                       `regret` holds bounds where `pruned_since` is not 0, and CFR+ has negative regrets.
+                       `strategy_sum` lags behind where players are not visited: use `average_strategy`
+        iteration      iterations done so far
+        nodes_touched  decision, chance and terminal nodes visited so far, those of best responses included
+    """
+
+    def __init__(
+        self,
+        game: Game,
+        variant: Variant,
+        *,
+        threshold: float = DEFAULT_THRESHOLD,
+        bound: str = "history",
+        tables: Mapping[str, npt.NDArray[Any]] | None = None,
+        iteration: int = 0,
+        nodes_touched: int = 0,
+    ) -> None:
+        """Prepare; `tables` None: fresh ones; `bound` is one of `BOUNDS`.
+
+        Raises `ValueError` for a variant other than CFR and CFR+, a threshold below 1, tables that do not fit, a game
+        with cards beside its tree and one without perfect recall.
+        """
+        if not threshold >= 1:
+            raise ValueError(f"prune_threshold = {threshold}: it must be at least 1 iteration")
+        if bound not in BOUNDS:
+            raise ValueError(f"bound = {bound!r}: one of {', '.join(BOUNDS)} is needed")
+        specs = pruned_tables(game, variant)
+        self.game, self.variant = game, variant
+        self.tables = dict(new_tables(specs) if tables is None else tables)
+        check_tables(specs, self.tables)
+        self.iteration, self.nodes_touched = iteration, nodes_touched
+        infosets = infosets_of(game, bound)
+        restarts = int(variant.regret_minimiser == "regret-matching-plus")
+        self._pruning = Pruning(infosets, _state(infosets), _scratch(infosets), float(threshold), restarts)
+        self._walk = new_walk(game, "float64")
+        self._load()
+
+    def iterate(self, count: int) -> None:
+        """Do `count` iterations; 0 compiles the kernels."""
+        last = self.iteration + count
+        for first in range(self.iteration, last + 1, _BATCH):
+            batch = min(_BATCH, last - first)
+            weights = self._weights(self.iteration + 1, self.iteration + batch)
+            nodes = run_pruned(
+                self.game.tree.arrays,
+                self._pruning,
+                self._walk,
+                weights,
+                self.iteration + 1,
+                int(self.variant.alternating),
+            )
+            self.nodes_touched += int(nodes)
+            self.iteration += batch
+            self._store()
+
+    def average_strategy(self) -> Strategy:
+        """The average strategy; its weights are the sums of own reach.  Tables stay as they are."""
+        bring_all_forward(self._pruning, self._walk)
+        made = self._split(self._pruning.state.tables.strategy_sum)
+        self._load()  # looking leaves no trace in later rounding
+        return made
+
+    def current_strategy(self) -> Strategy:
+        """What the players would play in the next iteration."""
+        bring_all_forward(self._pruning, self._walk)
+        self._load()
+        return self._split(self._walk.sigma)
+
+    def _weights(self, first: int, last: int) -> npt.NDArray[np.float64]:
+        """Weights of iterations in the average strategy, the last one included: t^γ."""
+        return np.arange(first, last + 1, dtype=np.float64) ** self.variant.averaging_power
+
+    def _split(self, cells: npt.NDArray[Any]) -> Strategy:
+        slots = int(self.game.tree.row_slots[0])
+        return strategy_of(self.game, [cells[:slots], cells[slots:]])
+
+    def _columns(self) -> list[tuple[str, npt.NDArray[Any]]]:
+        """The kernels' arrays by kind of table."""
+        state = self._pruning.state
+        fields = state._asdict()
+        named = [(kind, fields[kind]) for kind in (*_SLOT_TABLES[2:], *_ROW_TABLES)]
+        return [("regret", state.tables.regret[:, 0]), ("strategy_sum", state.tables.strategy_sum[:, 0]), *named]
+
+    def _load(self) -> None:
+        """Copy the tables into the kernels' arrays, and set counters of traversals to the iteration."""
+        for kind, cells in self._columns():
+            parts = [self.tables.get(table_name(kind, player), np.zeros((0, 1))) for player in range(2)]
+            cells[:] = np.concatenate(parts)[:, 0]
+        totals = self._pruning.scratch.totals
+        totals[:, SUM] = np.cumsum(self._weights(1, self.iteration))[-1:].sum()  # as added up one by one
+        totals[:, REACH] = self.iteration
+
+    def _store(self) -> None:
+        """Copy the kernels' arrays into the tables."""
+        for kind, cells in self._columns():
+            first = 0
+            for player in range(2):
+                table = self.tables.get(table_name(kind, player))
+                if table is not None:
+                    table[:, 0] = cells[first : first + len(table)]
+                    first += len(table)
+
+
+def _state(infosets: Infosets) -> Pruned:
+    rows, cells = len(infosets.above), len(infosets.row_of)
+    regret = np.zeros((cells, 1))
+    return Pruned(
+        Tables(regret, regret, np.zeros((cells, 1))),
+        **{kind: np.zeros(cells) for kind in (*_SUMS, "bound_sum")},
+        pruned_since=np.zeros(cells, np.uint32),
+        value_sum=np.zeros(rows),
+    )
+
+
+def _scratch(infosets: Infosets) -> Scratch:
+    rows, cells = len(infosets.above), len(infosets.row_of)
+    by_row: dict[str, Any] = {name: np.zeros(rows, np.int64) for name in ("met", "settled", "rows", "after", "path")}
+    by_cell: dict[str, Any] = {name: np.zeros(cells) for name in ("gain", "payoff", "scale")}
+    return Scratch(
+        **by_row,
+        **by_cell,
+        waiting=np.zeros(cells, np.int64),
+        stack=np.zeros(len(infosets.row), np.int64),
+        totals=np.zeros((2, 2)),
+        serial=np.zeros(2, np.int64),
+    )

@@ -1,0 +1,98 @@
+"""The sequence form of a game whose tree holds every history (von Stengel 1996): which own action comes before what.
+
+With perfect recall a player's rows and actions form a tree: every row comes after one action of its owner, or after
+none.  Rows are numbered such that a row's slots come after the slot before it.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.jit import njit
+from mccfr.games.game import Game
+from mccfr.tables.strategy import row_starts
+from mccfr.trees.compiled import CHANCE, NO_SLOT, TERMINAL, TreeArrays
+
+_NOT_SEEN = -2
+_ALL_WELL = -1
+
+
+class Sequences(NamedTuple):
+    """One player's rows and actions.  R rows, S slots.
+
+    starts  [R+1] int64  first slot of each row, and the end of the last
+    above   [R] int64    slot of the owner's action that leads to each row, NO_SLOT where there is none
+    row_of  [S] int64    row of each slot
+    """
+
+    starts: npt.NDArray[np.int64]
+    above: npt.NDArray[np.int64]
+    row_of: npt.NDArray[np.int64]
+
+
+@njit
+def _follow(tree, starts_0, starts_1, above, last):
+    """Find each row's slot above and each node's last slots; returns a node where recall fails, or -1.
+
+    Changed in place: above ([R_0], [R_1]) int64, _NOT_SEEN at first; last [2, N] int32, NO_SLOT at the root.
+    """
+    for node in range(tree.kind.shape[0]):
+        kind, player, first, slot = tree.kind[node], tree.player[node], tree.first[node], tree.slot[node]
+        if kind == TERMINAL:
+            continue
+        own = kind != CHANCE
+        if own:
+            row, behind = tree.row[node], last[player, node]
+            if above[player][row] == _NOT_SEEN:
+                above[player][row] = behind
+            starts = starts_0 if player == 0 else starts_1
+            if above[player][row] != behind or behind >= starts[row]:
+                return node
+        for a in range(tree.count[node]):
+            child = first + a
+            last[0, child], last[1, child] = last[0, node], last[1, node]
+            if own:
+                last[player, child] = slot + a
+    return _ALL_WELL
+
+
+@njit
+def _chances(tree, chance):
+    """The probability that chance contributes to each node, [N], in place."""
+    chance[0] = 1.0
+    for node in range(tree.kind.shape[0]):
+        for child in range(tree.first[node], tree.first[node] + tree.count[node]):
+            chance[child] = chance[node] * (tree.probability[child] if tree.kind[node] == CHANCE else 1.0)
+
+
+def chance_reach(tree: TreeArrays) -> npt.NDArray[np.float64]:
+    """[N] float64 product of chance's probabilities on the way to each node."""
+    chance = np.zeros(len(tree.kind))
+    _chances(tree, chance)
+    return chance
+
+
+def sequence_form(game: Game) -> tuple[tuple[Sequences, Sequences], npt.NDArray[np.int32]]:
+    """Both players' sequences, and [2, N] int32 the slot of each player's last action before a node (or NO_SLOT).
+
+    Raises `ValueError` for a game with cards beside its tree, and where a player lacks perfect recall.
+    """
+    if game.cards.dealt:
+        raise ValueError(
+            f"{game.name} deals cards beside its tree; only games with every history in the tree fit here: expand it"
+        )
+    starts = [row_starts(game, player) for player in range(2)]
+    above = tuple(np.full(len(first) - 1, _NOT_SEEN, np.int64) for first in starts)
+    last = np.full((2, len(game.tree.arrays.kind)), NO_SLOT, np.int32)
+    failed = _follow(game.tree.arrays, starts[0], starts[1], above, last)
+    if failed != _ALL_WELL:
+        raise ValueError(
+            f"player {game.tree.arrays.player[failed]} lacks perfect recall at node {failed} of {game.name}, or his "
+            "rows are not numbered in order of first appearance"
+        )
+    made = [
+        Sequences(first, rows, np.repeat(np.arange(len(rows)), np.diff(first)))
+        for first, rows in zip(starts, above, strict=True)
+    ]
+    return (made[0], made[1]), last

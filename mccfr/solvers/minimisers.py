@@ -1,0 +1,204 @@
+"""Regret minimisers as kernels on blocks of table rows: the next strategy, the update of regrets, the average.
+
+A *row block* is `table[slot : slot+actions, column : column+count]` of arrays [slots, columns]: one infoset's row in
+each column, the columns being hands, buckets, or a single one.  Loops run over columns innermost, so that whole ranges
+are worked on a vector at a time; a traversal of single histories calls the same kernels with count = 1.
+
+* Regret matching (Hart & Mas-Colell 2000; Zinkevich et al. 2007, equation 8): in proportion to positive regrets.
+* Regret matching plus (Tammelin 2014): the same, with regrets floored at 0, which is a discount of β = -∞.
+* NormalHedge (Chaudhuri, Freund & Hsu 2009; Brown & Sandholm 2019, "NormalHedge for CFR Variants").
+* Optimistic (Brown & Sandholm 2019, "Optimistic CFR Variants"): the next strategy from R_old + 2r instead of R_old + r.
+* Predictive regret matching plus (Farina, Kroer & Sandholm 2021) with the last regret as the prediction is optimistic
+  regret matching plus: [R_old + r]₊ + r and R_old + 2r differ only where R_old + r < 0; since R_old >= 0, r < 0 there
+  and neither is positive.
+
+All of them depend on positive regrets alone and not on their scale, so constant factors of counterfactual values (deal
+weights of a lossless infoset, chances of boards) are left out by callers.  Kernels keep to the dtype of the tables,
+float32 or float64; only NormalHedge's line search is in float64 throughout.
+"""
+
+from math import exp, log
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.jit import njit, part_njit
+from mccfr.noise import gain_share
+from mccfr.solvers.regret import as_element
+
+REGRET_MATCHING, NORMAL_HEDGE = 0, 1
+"""Codes of the rules that turn regrets into a strategy."""
+
+_NARROW = 4  # bytes of a float32
+_LAST_STEP_NARROW, _LAST_STEP_WIDE = 1e-4, 1e-7  # relative, of NormalHedge's scale: exact to 1e-8 and to 1e-14
+_MOST_STEPS = 64  # Newton from the right of a convex function needs fewer than ten
+
+
+class Step(NamedTuple):
+    """What kernels need to know of a variant in one iteration.
+
+    rule      int64    REGRET_MATCHING or NORMAL_HEDGE
+    predicts  int64    1: the table `basis` is kept apart and gets R_old + 2r
+    positive  float64  factor of positive regrets after this iteration's are added
+    negative  float64  factor of negative ones
+    keep      float64  factor of the strategy sums before this iteration's strategy is added
+    weight    float64  weight of this iteration's strategy
+    """
+
+    rule: int
+    predicts: int
+    positive: float
+    negative: float
+    keep: float
+    weight: float
+
+
+class Tables(NamedTuple):
+    """A block's tables as kernels take them, all [slots, columns] and of one dtype, C order.
+
+    regret        cumulative regrets R
+    basis         what the next strategy is made from: `regret` itself, or the table "predicted_regret" if `predicts`
+    strategy_sum  strategies weighed by own reach
+    """
+
+    regret: npt.NDArray[np.floating]
+    basis: npt.NDArray[np.floating]
+    strategy_sum: npt.NDArray[np.floating]
+
+
+class Rows(NamedTuple):
+    """A row block: table[slot : slot+actions, column : column+count]."""
+
+    slot: int
+    actions: int
+    column: int
+    count: int  # type: ignore[assignment]  # hides the tuple's own method
+
+
+@njit
+def current_strategy(step, tables, rows, sigma, place):
+    """sigma[place : place+actions, :count] = the strategy that the rows' basis asks for; sigma changed in place."""
+    if step.rule == NORMAL_HEDGE:
+        _normal_hedge(tables.basis, rows, sigma, place)
+    else:
+        regret_matching(tables.basis, rows, sigma, place)
+
+
+@part_njit
+def regret_matching(basis, rows, sigma, place):
+    """Positive regrets over their total, else uniform; the last action's cells hold the totals meanwhile."""
+    column, stop, last = rows.column, rows.column + rows.count, rows.actions - 1
+    zero, uniform = as_element(sigma, 0.0), as_element(sigma, 1.0) / as_element(sigma, rows.actions)
+    total = sigma[place + last]
+    row = basis[rows.slot, column:stop]
+    for k in range(rows.count):
+        total[k] = max(row[k], zero)
+    for a in range(1, rows.actions):
+        row = basis[rows.slot + a, column:stop]
+        for k in range(rows.count):
+            total[k] += max(row[k], zero)
+    for a in range(last):
+        row, out = basis[rows.slot + a, column:stop], sigma[place + a]
+        for k in range(rows.count):
+            share = max(row[k], zero) / total[k]
+            out[k] = share if total[k] > zero else uniform
+    row = basis[rows.slot + last, column:stop]
+    for k in range(rows.count):
+        share = max(row[k], zero) / total[k]
+        total[k] = share if total[k] > zero else uniform
+
+
+@part_njit
+def _hedge_scale(basis, rows, column, largest):
+    """The s >= 1 at which the mean of exp(s·x) over the actions is e, x = (R₊ / largest)², by Newton's method.
+
+    s = largest²/(2c) in the paper's letters.  The mean is at most exp(s) and at least exp(s)/actions, so the root lies
+    between 1 and 1 + log(actions); from the upper end Newton's steps go down to it and never past it.  A step squares
+    the relative error, so the last one may be the root of the tolerance.
+    """
+    s, target = 1.0 + log(rows.actions), rows.actions * exp(1.0)
+    last_step = _LAST_STEP_NARROW if basis.itemsize == _NARROW else _LAST_STEP_WIDE
+    for _ in range(_MOST_STEPS):
+        total, slope = 0.0, 0.0
+        for a in range(rows.actions):
+            regret, square, term = basis[rows.slot + a, column], 0.0, 1.0
+            if regret > 0.0:
+                square = (np.float64(regret) / largest) ** 2
+                term = exp(s * square)
+            total += term
+            slope += square * term
+        change = (total - target) / slope
+        s -= change
+        if abs(change) <= last_step * s:
+            break
+    return s
+
+
+@part_njit
+def _normal_hedge(basis, rows, sigma, place):
+    """In proportion to R₊·exp(R₊²/(2c)), c such that the mean of exp(R₊²/(2c)) over the actions is e; else uniform."""
+    for k in range(rows.count):
+        column, largest, positive = rows.column + k, 0.0, 0
+        for a in range(rows.actions):
+            largest = max(largest, np.float64(basis[rows.slot + a, column]))
+            positive += basis[rows.slot + a, column] > 0.0
+        if positive == 0:
+            for a in range(rows.actions):
+                sigma[place + a, k] = as_element(sigma, 1.0 / rows.actions)
+            continue
+        s = (
+            _hedge_scale(basis, rows, column, largest) if positive > 1 else 0.0
+        )  # alone, it is played whatever the scale
+        total = 0.0
+        for a in range(rows.actions):
+            ratio, share = max(np.float64(basis[rows.slot + a, column]), 0.0) / largest, 0.0
+            if ratio > 0.0:
+                share = ratio * exp(s * ratio * ratio)
+            sigma[place + a, k] = as_element(sigma, share)
+            total += share
+        for a in range(rows.actions):
+            sigma[place + a, k] = as_element(sigma, np.float64(sigma[place + a, k]) / total)
+
+
+@part_njit
+def gain(value, total, limit):
+    """What an action of a value gains over the strategy's; 0 where the difference is within `limit` of the latter.
+
+    `limit` is `mccfr.noise.gain_share` in the dtype of the values.
+    """
+    found = value - total
+    return found if abs(found) > limit * abs(total) else total - total
+
+
+@njit
+def update_regrets(step, tables, rows, values, first, total):
+    """Add what each action gains, values[first+a, k] over total[k], and discount: the tables, in place.
+
+    R_old + r is multiplied by `positive` or `negative` according to its sign (Brown & Sandholm 2019, equations of
+    DCFR); the basis of an optimistic variant becomes R_old + 2r.
+    """
+    column, stop = rows.column, rows.column + rows.count
+    positive, negative = as_element(tables.regret, step.positive), as_element(tables.regret, step.negative)
+    zero, limit = as_element(tables.regret, 0.0), as_element(tables.regret, gain_share(tables.regret))
+    for a in range(rows.actions):
+        row, value = tables.regret[rows.slot + a, column:stop], values[first + a]
+        if step.predicts:
+            basis = tables.basis[rows.slot + a, column:stop]
+            for k in range(rows.count):
+                gained = gain(value[k], total[k], limit)
+                basis[k] = row[k] + gained + gained
+        for k in range(rows.count):
+            regret = row[k] + gain(value[k], total[k], limit)
+            row[k] = regret * (positive if regret > zero else negative)
+
+
+@njit
+def update_average(step, tables, rows, sigma, place, reach):
+    """strategy_sum = keep · strategy_sum + weight · reach[k] · sigma[place+a, k], in place; `reach` is the owner's."""
+    column, stop = rows.column, rows.column + rows.count
+    keep, weight = as_element(tables.strategy_sum, step.keep), as_element(tables.strategy_sum, step.weight)
+    for a in range(rows.actions):
+        row, share = tables.strategy_sum[rows.slot + a, column:stop], sigma[place + a]
+        for k in range(rows.count):
+            row[k] = keep * row[k] + weight * reach[k] * share[k]

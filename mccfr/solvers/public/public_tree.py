@@ -1,0 +1,146 @@
+"""The public tree of a game with listed cards, as walks over all of its boards take it.
+
+Betting is cut into street trees (`street_trees`), each walked once for each board of its street.  Boards that are alike
+but for a renaming of suits are walked once (`suit_symmetry`); hands are listed for the boards that are walked
+(`range_sums`), a player's only where he reaches them and the board leaves them.
+"""
+
+from itertools import pairwise
+from math import comb
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.cards.listed import ListedCards, joint_weight
+from mccfr.cards.symmetry import BoardCopies, board_copies
+from mccfr.games.game import Game
+from mccfr.solvers.public.range_sums import Ranges, make_ranges
+from mccfr.trees.streets import AT_EXIT, AT_SHOWDOWN, StreetTrees, street_trees
+
+_BOARD_CHUNKS = 4  # parts of an exit's boards that threads may share; fixed, so that sums have one order
+
+
+class PublicTree(NamedTuple):
+    """Everything a walk needs besides strategies, as kernels take it.  H hands, S streets, T boards, K tasks.
+
+    trees         betting, by street tree
+    ranges        hands by board
+    reach         [2, H] float    deal weights, in the dtype of the walk
+    weight        [S] float64     1 / number of boards of street s below one board that are compatible with two hands
+    child_boards  [T, 2] int64    boards of the next street below a board, first and end
+    last_boards   [T, 2] int64    last-street boards below a board (itself on the last street), first and end
+    root_boards   [2] int64       boards of the first street
+    tasks         [K, 3] int64    the work below the first street that threads may share: a way out of it, first and end
+                                  of its boards, counted from the first board below
+    copies        boards that are walked, and for which others
+    joint_weight  float           sum of reach·reach over disjoint hands: expected values are divided by it
+    """
+
+    trees: StreetTrees
+    ranges: Ranges
+    reach: npt.NDArray[np.floating]
+    weight: npt.NDArray[np.float64]
+    child_boards: npt.NDArray[np.int64]
+    last_boards: npt.NDArray[np.int64]
+    root_boards: npt.NDArray[np.int64]
+    tasks: npt.NDArray[np.int64]
+    copies: BoardCopies
+    joint_weight: float
+
+    @property
+    def streets(self) -> int:
+        """Number of streets."""
+        return len(self.weight)
+
+
+def public_tree(game: Game) -> PublicTree:
+    """Prepare the public tree of a game with listed cards; deal weights in float64.
+
+    Raises `ValueError` for a game without cards beside its tree; if chance is not dealt evenly: hands of unequal
+    numbers of cards, two hands of the same two cards, boards that are not all those the deck allows; or if a hand that
+    can be dealt has no bucket.
+    """
+    if not game.cards.dealt:
+        raise ValueError(f"the game {game.name} keeps its chance in the tree: vector evaluation needs cards beside it")
+    trees, cards = street_trees(game.tree), game.cards.listed()
+    weight = _board_weights(cards)
+    start = np.concatenate([[0], np.cumsum([len(boards) for boards in cards.board_cards])])
+    child, last = _board_ranges(cards, start)
+    _check_hands(cards)
+    copies = board_copies(cards)
+    return PublicTree(
+        trees,
+        make_ranges(cards, copies.times > 0),
+        np.array(cards.reach, np.float64, order="C"),
+        weight,
+        child,
+        last,
+        start[:2].astype(np.int64),
+        _tasks(trees, int(np.diff(child[0])[0]), int(np.diff(last[0])[0])),
+        copies,
+        joint_weight(cards),
+    )
+
+
+def _tasks(trees: StreetTrees, boards: int, last_boards: int) -> npt.NDArray[np.int64]:
+    """[K, 3] work below the first street, where a board has so many below it; see `PublicTree`."""
+    tasks = []
+    for member in range(int(trees.first[1]) if len(trees.members) > 1 else 0):
+        if trees.kind[member] == AT_EXIT:
+            cuts = np.linspace(0, boards, min(_BOARD_CHUNKS, boards) + 1).astype(int).tolist()
+            tasks += [(member, first, stop) for first, stop in pairwise(cuts)]
+        elif trees.kind[member] == AT_SHOWDOWN:
+            tasks.append((member, 0, last_boards))
+    return np.array(tasks, np.int64).reshape(-1, 3)
+
+
+def _check_hands(cards: ListedCards) -> None:
+    two = np.sort(cards.hand_cards[(cards.hand_cards >= 0).all(axis=1)].astype(np.int64), axis=1)
+    if len(np.unique((two[:, 0] << 32) + two[:, 1])) != len(two):
+        raise ValueError("two hands hold the same two cards: each pair of cards may be one hand")
+
+
+def _board_ranges(
+    cards: ListedCards, start: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """[T, 2] boards below each board on the next street, and [T, 2] on the last street; first and end."""
+    total, last_street = int(start[-1]), cards.streets - 1
+    child, last = np.zeros((total, 2), np.int64), np.zeros((total, 2), np.int64)
+    own = np.arange(start[last_street], total)
+    last[start[last_street] :] = np.stack([own, own + 1], axis=1)
+    for street in range(last_street, 0, -1):
+        parent, above = cards.board_parent[street], np.arange(len(cards.board_cards[street - 1]))
+        if np.any(np.diff(parent) < 0):
+            raise ValueError(f"boards of street {street} are not in the order of those of the street before")
+        ranges = np.stack([np.searchsorted(parent, above), np.searchsorted(parent, above, side="right")], axis=1)
+        here = slice(start[street - 1], start[street])
+        child[here] = start[street] + ranges
+        last[here] = np.stack([last[child[here, 0], 0], last[child[here, 1] - 1, 1]], axis=1)
+    return child, last
+
+
+def _board_weights(cards: ListedCards) -> npt.NDArray[np.float64]:
+    """[S] chance of each board of a street given the one before and two hands that hit neither; see `public_tree`."""
+    live = (cards.reach > 0).any(axis=0)
+    held = np.unique((cards.hand_cards[live] >= 0).sum(axis=1))
+    if len(held) != 1:
+        raise ValueError(f"hands hold {held.tolist()} cards: all hands of a game must hold equally many")
+    deck = len(np.unique(cards.hand_cards[cards.hand_cards >= 0]))
+    known, weight = 0, np.ones(cards.streets)
+    for street, boards in enumerate(cards.board_cards):
+        dealt = boards.shape[1] - known
+        parents = 1 if street == 0 else len(cards.board_cards[street - 1])
+        given = street == 0 and len(boards) == 1  # a subgame's board is not chance
+        if not given and dealt:
+            below = np.bincount(cards.board_parent[street], minlength=parents)
+            if np.any(below != comb(deck - known, dealt)):
+                raise ValueError(
+                    f"street {street} has {below.min()} to {below.max()} boards below one board: all "
+                    f"{comb(deck - known, dealt)} ways to deal {dealt} of {deck - known} cards are needed"
+                )
+            weight[street] = 1 / comb(deck - known - 2 * int(held[0]), dealt)
+        elif len(boards) != parents:
+            raise ValueError(f"street {street} has {len(boards)} boards although none of its cards is dealt by chance")
+        known = boards.shape[1]
+    return weight

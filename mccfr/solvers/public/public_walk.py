@@ -1,0 +1,230 @@
+"""A player's walk of a whole public tree, to train or to value strategies: streets nested by an explicit stack.
+
+The betting of a street is walked once for each board (`street_walk`).  Below the first street, the work is cut into
+tasks - an exit of the first street on some of its boards, or a run-out - that threads may share; each leaves its values
+in a place of its own, and they are added in the order of tasks, so results do not depend on who did what.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from abstraction.jit import inline_njit, nogil_njit, part_njit
+from mccfr.solvers.minimisers import Step
+from mccfr.solvers.public.range_sums import range_showdown_values, run_totals, sum_range
+from mccfr.solvers.public.street_walk import (
+    FOLLOW,
+    VALUE,
+    Traversal,
+    add_copies,
+    ascend,
+    clear,
+    copy,
+    descend,
+    is_walked,
+    terminals,
+)
+from mccfr.solvers.regret import as_element
+from mccfr.trees.streets import AT_EXIT, AT_SHOWDOWN
+
+_TREE, _BOARD, _STOP, _MEMBER = 0, 1, 2, 3  # columns of `Scratch.state`
+_NOT_BEGUN = -2  # instead of a member: the way down is still to come
+
+
+class Scope(NamedTuple):
+    """What a call of `traverse` does; see there."""
+
+    first_player: int
+    last_player: int
+    first_board: int
+    stop_board: int
+    first_part: int
+    stop_part: int
+
+
+@part_njit
+def _hand_down(ranges, player, board, place, scratch, reach, values):
+    """Fill reach [2, H] with both ranges in row `place` of a street's scratch, 0 for hands not listed.
+
+    Clears values [V, H]; returns whether the opponent gets there.
+    """
+    alive = False
+    for side in range(2):
+        out = reach[side]
+        clear(out, out.shape[0])
+        who = player if side == 0 else 1 - player
+        row = scratch.own_reach[scratch.own_range[place]]
+        if side == 1:
+            row = scratch.opponent_reach[scratch.opponent_range[place]]
+        first = ranges.first[who, board]
+        for k in range(ranges.first[who, board + 1] - first):
+            out[ranges.hand[first + k]] = row[k]
+            alive |= side == 1 and row[k] > 0
+    for kind in range(values.shape[0]):
+        clear(values[kind], values.shape[1])
+    return alive
+
+
+@part_njit
+def _hand_up(ranges, player, board, found, out):
+    """Take over the values found [V, H] for a member: out [V, n], in the order of the board's list."""
+    first = ranges.first[player, board]
+    for kind in range(found.shape[0]):
+        for k in range(ranges.first[player, board + 1] - first):
+            out[kind, k] = found[kind, ranges.hand[first + k]]
+
+
+@part_njit
+def _run_out(public, traversal, street, first_board, stop_board, chips, scratch):
+    """Add a showdown's values over last-street boards, the range in hand_reach[1, street], to hand_value[street]."""
+    ranges, player, top = public.ranges, traversal.player, scratch.member_first[-1]
+    weight = 1.0
+    for later in range(street, public.weight.shape[0]):
+        weight *= public.weight[later]
+    reach, value, hand_value = scratch.opponent_reach[top], scratch.value[FOLLOW, top], scratch.hand_value[street]
+    one = as_element(value, 1.0)
+    for board in range(first_board, stop_board):
+        if not is_walked(public.copies, street, board):
+            continue
+        first = ranges.first[1 - player, board]
+        count = ranges.first[1 - player, board + 1] - first
+        for k in range(count):
+            reach[k] = scratch.hand_reach[1, street, ranges.hand[first + k]]
+        reach[count] = as_element(reach, 0.0)
+        total = sum_range(ranges, 1 - player, board, reach, scratch.sums)
+        if total == 0.0:
+            continue
+        run_totals(ranges, 1 - player, board, total, scratch.sums)
+        range_showdown_values(ranges, player, board, total, scratch.sums, weight * chips, value)
+        for kind in range(hand_value.shape[0]):
+            add_copies(public.copies, ranges, player, street, board, one, value, hand_value[kind])
+
+
+@part_njit
+def _next_way_out(trees, tree, member):
+    """The first exit or run-out of a tree before the last street behind `member`, or -1."""
+    base = trees.first[tree]
+    for m in range(member + 1, trees.first[tree + 1] - base):
+        if trees.kind[base + m] == AT_EXIT or trees.kind[base + m] == AT_SHOWDOWN:
+            return m
+    return -1
+
+
+@inline_njit
+def _enter(scratch, level, tree, first, stop):
+    """Put a street tree and its boards on the stack."""
+    state = scratch.state[level]
+    state[_TREE], state[_BOARD], state[_STOP], state[_MEMBER] = tree, first, stop, _NOT_BEGUN
+
+
+@part_njit
+def walk(public, traversal, street, tree, boards, scratch):
+    """Traverse a street tree on boards[0] .. boards[1]-1, all later streets included.
+
+    Both ranges are in hand_reach[:, street]; values are added to hand_value[street].
+    """
+    level, trees, last = street, public.trees, public.weight.shape[0] - 1
+    _enter(scratch, level, tree, boards[0], boards[1])
+    while True:
+        state = scratch.state[level]
+        if state[_BOARD] < state[_STOP]:
+            if not is_walked(public.copies, level, state[_BOARD]):
+                state[_BOARD] += 1
+                continue
+            if state[_MEMBER] == _NOT_BEGUN:
+                descend(public, traversal, level, state[_TREE], state[_BOARD], scratch)
+                state[_MEMBER] = -1
+            member = _next_way_out(trees, state[_TREE], state[_MEMBER]) if level < last else -1
+            if member >= 0:
+                state[_MEMBER] = member
+                index, board = trees.first[state[_TREE]] + member, state[_BOARD]
+                place = scratch.member_first[level] + member
+                level += 1
+                reach, values = scratch.hand_reach[:, level], scratch.hand_value[level]
+                alive = _hand_down(public.ranges, traversal.player, board, place, scratch, reach, values)
+                below = np.int64(trees.below[index])
+                first, stop = public.child_boards[board, 0], public.child_boards[board, 1]
+                if trees.kind[index] == AT_SHOWDOWN:
+                    first, stop = public.last_boards[board, 0], public.last_boards[board, 1]
+                    _run_out(public, traversal, level, first, stop, trees.chips[index], scratch)
+                    stop = first  # nothing is left to walk
+                elif traversal.mode == VALUE and not alive:
+                    stop = first  # in training the traverser's averages go on
+                _enter(scratch, level, below, first, stop)
+                continue
+            terminals(public, traversal, level, state[_TREE], state[_BOARD], scratch)
+            ascend(public, traversal, level, state[_TREE], state[_BOARD], scratch)
+            state[_BOARD] += 1
+            state[_MEMBER] = _NOT_BEGUN
+            continue
+        if level == street:
+            return
+        level -= 1
+        state = scratch.state[level]
+        out = scratch.value[:, scratch.member_first[level] + state[_MEMBER]]
+        _hand_up(public.ranges, traversal.player, state[_BOARD], scratch.hand_value[level + 1], out)
+
+
+@inline_njit
+def _task(public, traversal, board, root, task, scratch):
+    """Work below the first street: one of its exits on some of the boards, or a run-out; root.task_value[task]."""
+    trees, member = public.trees, public.tasks[task, 0]
+    place, reach, values = root.member_first[0] + member, scratch.hand_reach[:, 1], scratch.hand_value[1]
+    _hand_down(public.ranges, traversal.player, board, place, root, reach, values)
+    if trees.kind[member] == AT_EXIT:
+        start, tree = public.child_boards[board, 0], np.int64(trees.below[member])
+        boards = (start + public.tasks[task, 1], start + public.tasks[task, 2])
+        walk(public, traversal, np.int64(1), tree, boards, scratch)
+    else:
+        start = public.last_boards[board, 0]
+        first, stop = start + public.tasks[task, 1], start + public.tasks[task, 2]
+        _run_out(public, traversal, np.int64(1), first, stop, trees.chips[member], scratch)
+    for kind in range(values.shape[0]):
+        copy(values[kind], root.task_value[task, kind])
+
+
+@inline_njit
+def _collect(public, traversal, board, root):
+    """Bring what tasks found to the ways out of the first street."""
+    tasks, task = public.tasks, 0
+    while task < tasks.shape[0]:
+        member, found = tasks[task, 0], root.task_value[task]
+        task += 1
+        while task < tasks.shape[0] and tasks[task, 0] == member:
+            for kind in range(found.shape[0]):
+                for hand in range(found.shape[1]):
+                    found[kind, hand] += root.task_value[task, kind, hand]
+            task += 1
+        _hand_up(public.ranges, traversal.player, board, found, root.value[:, root.member_first[0] + member])
+
+
+@nogil_njit
+def traverse(public, views, mode, steps, scope, root, scratch):
+    """Traversals, or part of one, for each row of steps [n, 6], which are those of `Step`.
+
+    views     those of player 0 and of player 1
+    mode      as in `Traversal`
+    scope     who traverses, on which boards of the first street, which parts; each first and end.  Parts: 0 the way
+              down the first street, then K tasks, then the way up.  Several threads may do tasks, each in a scratch
+    root      scratch of the first street; values of the traverser's hands are added to its hand_value[0]
+    """
+    first_street = np.int64(0)
+    for i in range(steps.shape[0]):
+        row = steps[i]
+        step = Step(np.int64(row[0]), np.int64(row[1]), row[2], row[3], row[4], row[5])
+        for player in range(scope.first_player, scope.last_player + 1):
+            traversal = Traversal(player, mode, step, views[player], views[1 - player].basis)
+            for board in range(scope.first_board, scope.stop_board):
+                if not is_walked(public.copies, first_street, board):
+                    continue
+                for part in range(scope.first_part, scope.stop_part):
+                    if part == 0:
+                        copy(public.reach[player], root.hand_reach[0, 0])
+                        copy(public.reach[1 - player], root.hand_reach[1, 0])
+                        descend(public, traversal, first_street, first_street, board, root)
+                    elif part <= public.tasks.shape[0]:
+                        _task(public, traversal, board, root, part - 1, scratch)
+                    else:
+                        _collect(public, traversal, board, root)
+                        terminals(public, traversal, first_street, first_street, board, root)
+                        ascend(public, traversal, first_street, first_street, board, root)

@@ -1,0 +1,389 @@
+"""One player's walk of a street tree on a board, all hands at once: to train, or to value fixed strategies.
+
+Vector form of Zinkevich et al. 2007 (Johanson et al. 2011): both players' reach goes down as vectors over their hands,
+counterfactual values of the traverser's hands come up.  Where he acts:
+
+* `IN_PLACE`, `COLLECT` (training): the value is the current strategy's, and his regrets and strategy sums are updated.
+* `VALUE`: there are two values, that of the strategy he has and that of the best action for each of his hands on each
+  board, against the opponent's whole range there: a best response sees its own cards and the public ones, never the
+  opponent's.  This is exact in the real game also where strategies are bucketed or suits merged.
+
+Rows are updated where they are met (`IN_PLACE`) if every hand on every board has a row of its own.  Otherwise both
+strategies are frozen in tables beforehand and increments are collected in tables (`COLLECT`): those of a bucket's hands
+and boards add up, each with the hand's own deal weight, which is no constant of the row any more.
+
+Constants of a whole row are left out: the chance of its board and, in place, the weight of its hand in regrets.  A
+board that stands for others (`suit_symmetry`) counts as often, and its values are those of the renamed hands there.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.jit import inline_njit, part_njit
+from mccfr.noise import gain_share
+from mccfr.solvers.minimisers import Rows, Step, Tables, current_strategy, gain, update_average, update_regrets
+from mccfr.solvers.public.public_tree import PublicTree
+from mccfr.solvers.public.range_sums import (
+    Sums,
+    new_sums,
+    range_fold_values,
+    range_showdown_values,
+    run_totals,
+    sum_range,
+)
+from mccfr.solvers.regret import as_element
+from mccfr.trees.streets import AT_DECISION, AT_FOLD, AT_SHOWDOWN
+
+COLLECT, IN_PLACE, VALUE = 0, 1, 2
+"""What a walk does where the traverser acts; see the module."""
+
+FOLLOW, RESPOND = 0, 1
+"""Values of the traverser's hands: of his strategy, and, with `VALUE`, of a best response."""
+
+_VECTOR = 16  # float32 cells of a vector register
+_MOST_STREETS = 4
+
+
+class Views(NamedTuple):
+    """A player's tables as a walk takes them, street by street, [slot, bucket] each.
+
+    IN_PLACE: the variant's tables.
+    COLLECT: regret and strategy_sum collect increments, basis holds the current strategy.
+    VALUE: basis holds the strategy; the others are not touched.
+    """
+
+    regret: tuple[npt.NDArray[np.floating], ...]
+    basis: tuple[npt.NDArray[np.floating], ...]
+    strategy_sum: tuple[npt.NDArray[np.floating], ...]
+
+
+def street_tables(tables: Sequence[npt.NDArray[Any]], player: int) -> tuple[npt.NDArray[Any], ...]:
+    """A player's tables out of those of all blocks, as `Views` has them; blocks without rows hold one cell.
+
+    Always as many: kernels would be compiled anew for each number of streets.
+    """
+    chosen = tables[player::2]
+    return (*chosen, *[np.zeros((1, 1), chosen[0].dtype)] * (_MOST_STREETS - len(chosen)))
+
+
+class Traversal(NamedTuple):
+    """Who traverses, what he does where he acts, the iteration's step, his tables and the opponent's basis."""
+
+    player: int
+    mode: int
+    step: Step
+    views: Views
+    opponent: tuple[npt.NDArray[np.floating], ...]
+
+
+class Scratch(NamedTuple):
+    """Room for one street tree of every street.  N members, A cells, W cells a vector, S streets, H hands, K tasks.
+
+    V = 2 values with `VALUE`, else 1: FOLLOW alone.
+
+    member_first    [S] int64     first row of a street in what has N rows
+    cell_first      [S] int64     first row of a street in sigma
+    opponent_range  [N] int32     row in opponent_reach that belongs to a member
+    own_range       [N] int32     row in own_reach
+    opponent_reach  [N, W]        ranges of the opponent: deal weights times his strategy
+    own_reach       [N, W]        the traverser's own; kept up in training only
+    value           [V, N, W]     counterfactual values of the traverser's hands
+    sigma           [A, W]        the traverser's strategy
+    hand_reach      [2, S, H]     ranges handed down to a street: the traverser's, the opponent's
+    hand_value      [S, V, H]     values handed up from it
+    task_value      [K, V, H]     values that tasks found
+    state           [S, 4] int64  street tree, board, end of boards, member: the stack
+    sums            sums of one range
+    """
+
+    member_first: npt.NDArray[np.int64]
+    cell_first: npt.NDArray[np.int64]
+    opponent_range: npt.NDArray[np.int32]
+    own_range: npt.NDArray[np.int32]
+    opponent_reach: npt.NDArray[np.floating]
+    own_reach: npt.NDArray[np.floating]
+    value: npt.NDArray[np.floating]
+    sigma: npt.NDArray[np.floating]
+    hand_reach: npt.NDArray[np.floating]
+    hand_value: npt.NDArray[np.floating]
+    task_value: npt.NDArray[np.floating]
+    state: npt.NDArray[np.int64]
+    sums: Sums
+
+
+def new_scratch(public: PublicTree, streets: range, dtype: npt.DTypeLike, values: int = 1) -> Scratch:
+    """Room for walks of some of the streets, with so many values of each hand."""
+    here = np.isin(np.arange(public.streets), streets)
+    members, cells = public.trees.members * here, public.trees.cells * here
+    longest, hands = int(np.diff(public.ranges.first, axis=1).max()), public.reach.shape[1]
+    rows, width = max(1, int(members.sum())), -(-(longest + 1) // _VECTOR) * _VECTOR
+    return Scratch(
+        np.cumsum(members) - members,
+        np.cumsum(cells) - cells,
+        np.zeros(rows, np.int32),
+        np.zeros(rows, np.int32),
+        np.zeros((rows, width), dtype),
+        np.zeros((rows, width), dtype),
+        np.zeros((values, rows, width), dtype),
+        np.zeros((max(1, int(cells.sum())), width), dtype),
+        np.zeros((2, public.streets, hands), dtype),
+        np.zeros((public.streets, values, hands), dtype),
+        np.zeros((len(public.tasks), values, hands), dtype),
+        np.zeros((public.streets, 4), np.int64),
+        new_sums(public.ranges, dtype),
+    )
+
+
+@part_njit
+def clear(out, count):
+    """Set the first cells to 0."""
+    for k in range(count):
+        out[k] = as_element(out, 0.0)
+
+
+@part_njit
+def copy(source, out):
+    """Copy a vector cell by cell (assignment of whole arrays brings its error messages into every kernel)."""
+    for k in range(source.shape[0]):
+        out[k] = source[k]
+
+
+@part_njit
+def is_walked(copies, street, board):
+    """Whether a board is walked below one of the street before, and does not leave that to another board."""
+    return copies.first[street, board] < copies.first[street, board + 1]
+
+
+@part_njit
+def add_copies(copies, ranges, player, street, board, weight, value, out):
+    """Add weight times the values of the player's hands on a board, and on the boards it stands for, to out [H]."""
+    first, stop = ranges.first[player, board], ranges.first[player, board + 1]
+    for i in range(copies.first[street, board], copies.first[street, board + 1]):
+        renamed = copies.hand[copies.renaming[i]]
+        for entry in range(first, stop):
+            out[renamed[ranges.hand[entry]]] += weight * value[entry - first]
+
+
+# --- strategies and updates of one decision ---
+
+
+@part_njit
+def _take_rows(ranges, player, board, table, rows, out, place):
+    """out[place : place+actions] = the rows of a player's hands on a board as a table [slot, bucket] has them."""
+    first = ranges.first[player, board]
+    for a in range(rows.actions):
+        row, here = table[rows.slot + a], out[place + a]
+        for k in range(rows.count):
+            here[k] = row[ranges.bucket[first + k]]
+
+
+@inline_njit
+def _opponent_strategy(public, traversal, street, board, rows, scratch, place):
+    """opponent_reach[place : place+actions] = the opponent's strategy at a decision."""
+    table = traversal.opponent[street]
+    if traversal.mode == IN_PLACE:
+        current_strategy(traversal.step, Tables(table, table, table), rows, scratch.opponent_reach, place)
+    else:
+        _take_rows(public.ranges, 1 - traversal.player, board, table, rows, scratch.opponent_reach, place)
+
+
+@inline_njit
+def _own_strategy(public, traversal, street, board, rows, scratch, place, reach):
+    """sigma[place : place+actions] = the traverser's strategy at a decision; in training it enters his average."""
+    views, ranges = traversal.views, public.ranges
+    if traversal.mode == IN_PLACE:
+        tables = Tables(views.regret[street], views.basis[street], views.strategy_sum[street])
+        current_strategy(traversal.step, tables, rows, scratch.sigma, place)
+        update_average(traversal.step, tables, rows, scratch.sigma, place, reach)
+    elif traversal.mode == VALUE:
+        _take_rows(ranges, traversal.player, board, views.basis[street], rows, scratch.sigma, place)
+    else:
+        first, times = ranges.first[traversal.player, board], as_element(reach, public.copies.times[board])
+        for a in range(rows.actions):
+            row, sums = views.basis[street][rows.slot + a], views.strategy_sum[street][rows.slot + a]
+            out = scratch.sigma[place + a]
+            for k in range(rows.count):
+                bucket = ranges.bucket[first + k]
+                out[k] = row[bucket]
+                sums[bucket] += times * reach[k] * row[bucket]
+
+
+@inline_njit
+def _regrets(public, traversal, street, board, rows, scratch, member, child):
+    """Update the traverser's regrets at a decision from the values of its actions and its own."""
+    views = traversal.views
+    values, total = scratch.value[FOLLOW], scratch.value[FOLLOW, member]
+    if traversal.mode == IN_PLACE:
+        tables = Tables(views.regret[street], views.basis[street], views.strategy_sum[street])
+        update_regrets(traversal.step, tables, rows, values, child, total)
+        return
+    first = public.ranges.first[traversal.player, board]
+    weights, times = public.reach[traversal.player], as_element(total, public.copies.times[board])
+    limit = as_element(total, gain_share(total))
+    for a in range(rows.actions):
+        row, value = views.regret[street][rows.slot + a], values[child + a]
+        for k in range(rows.count):
+            weight = times * weights[public.ranges.hand[first + k]]
+            row[public.ranges.bucket[first + k]] += weight * gain(value[k], total[k], limit)
+
+
+# --- one street tree on one board ---
+
+
+@part_njit
+def _rows(public, player, member, board, in_place):
+    """The row block of a decision of `player` on a board."""
+    first = public.ranges.first[player, board]
+    column = np.int64(0)
+    count = public.ranges.first[player, board + 1] - first
+    if in_place and count > 0:
+        column = np.int64(public.ranges.bucket[first])
+    return Rows(np.int64(public.trees.slot[member]), np.int64(public.trees.actions[member]), column, count)
+
+
+@part_njit
+def descend(public, traversal, street, tree, board, scratch):
+    """Carry both ranges, in hand_reach[:, street], down a street tree on a board, updating averages on the way."""
+    trees, ranges, player, mode = public.trees, public.ranges, traversal.player, traversal.mode
+    base, top = trees.first[tree], scratch.member_first[street]
+    for side in range(2):
+        who = player if side == 0 else 1 - player
+        out = scratch.own_reach[top] if side == 0 else scratch.opponent_reach[top]
+        first = ranges.first[who, board]
+        count = ranges.first[who, board + 1] - first
+        for k in range(count):
+            out[k] = scratch.hand_reach[side, street, ranges.hand[first + k]]
+        out[count] = as_element(out, 0.0)
+    scratch.own_range[top], scratch.opponent_range[top] = top, top
+    own_ranges, opponent_ranges = top + 1, top + 1
+    for m in range(trees.first[tree + 1] - base):
+        if trees.kind[base + m] != AT_DECISION:
+            continue
+        child, own, opponent = top + trees.child[base + m], scratch.own_range[top + m], scratch.opponent_range[top + m]
+        rows = _rows(public, np.int64(trees.player[base + m]), base + m, board, mode == IN_PLACE)
+        if trees.player[base + m] == player:
+            place = scratch.cell_first[street] + trees.cell[base + m]
+            reach = scratch.own_reach[own]
+            _own_strategy(public, traversal, street, board, rows, scratch, place, reach)
+            for a in range(rows.actions):
+                scratch.own_range[child + a], scratch.opponent_range[child + a] = own, opponent
+                kind = trees.kind[base + trees.child[base + m] + a]
+                if mode == VALUE or kind in (AT_FOLD, AT_SHOWDOWN):
+                    continue  # where his own range is not asked for
+                scratch.own_range[child + a] = own_ranges
+                out, sigma = scratch.own_reach[own_ranges], scratch.sigma[place + a]
+                for k in range(rows.count):
+                    out[k] = reach[k] * sigma[k]
+                own_ranges += 1
+        else:
+            _opponent_strategy(public, traversal, street, board, rows, scratch, opponent_ranges)
+            reach = scratch.opponent_reach[opponent]
+            for a in range(rows.actions):
+                scratch.own_range[child + a], scratch.opponent_range[child + a] = own, opponent_ranges
+                out = scratch.opponent_reach[opponent_ranges]
+                for k in range(rows.count):
+                    out[k] *= reach[k]
+                out[rows.count] = as_element(out, 0.0)
+                opponent_ranges += 1
+
+
+@part_njit
+def _add_up(values, child, actions, count, value):
+    """Value of a decision that adds up over its actions: the opponent's, whose strategy is in the ranges below."""
+    below = values[child]
+    for k in range(count):
+        value[k] = below[k]
+    for a in range(1, actions):
+        below = values[child + a]
+        for k in range(count):
+            value[k] += below[k]
+
+
+@part_njit
+def _take_mean(values, child, actions, count, sigma, place, value):
+    """Value of a decision for each hand as it plays, by its strategy sigma[place : place+actions]."""
+    below, share = values[child], sigma[place]
+    for k in range(count):
+        value[k] = share[k] * below[k]
+    for a in range(1, actions):
+        below, share = values[child + a], sigma[place + a]
+        for k in range(count):
+            value[k] += share[k] * below[k]
+
+
+@part_njit
+def _take_best(values, child, actions, count, value):
+    """Value of the best action for each hand."""
+    below = values[child]
+    for k in range(count):
+        value[k] = below[k]
+    for a in range(1, actions):
+        below = values[child + a]
+        for k in range(count):
+            value[k] = max(value[k], below[k])
+
+
+@inline_njit
+def _decision(public, traversal, street, tree, board, member, scratch):
+    """Values of a decision from those of its actions; in training the traverser's regrets are updated at his own."""
+    trees, top, player = public.trees, scratch.member_first[street], traversal.player
+    base = trees.first[tree]
+    child, actions = top + trees.child[base + member], trees.actions[base + member]
+    count = public.ranges.first[player, board + 1] - public.ranges.first[player, board]
+    own, place = trees.player[base + member] == player, scratch.cell_first[street] + trees.cell[base + member]
+    for kind in range(scratch.value.shape[0]):
+        values, value = scratch.value[kind], scratch.value[kind, top + member]
+        if not own:
+            _add_up(values, child, actions, count, value)
+        elif kind == RESPOND:
+            _take_best(values, child, actions, count, value)
+        else:
+            _take_mean(values, child, actions, count, scratch.sigma, place, value)
+    if own and traversal.mode != VALUE:
+        rows = _rows(public, player, base + member, board, traversal.mode == IN_PLACE)
+        _regrets(public, traversal, street, board, rows, scratch, top + member, child)
+
+
+@part_njit
+def terminals(public, traversal, street, tree, board, scratch):
+    """Values of a street tree's folds and, on the last street, showdowns; a range is summed once for all in a row."""
+    trees, ranges, player, top = public.trees, public.ranges, traversal.player, scratch.member_first[street]
+    base, summed, run, last = trees.first[tree], -1, -1, street + 1 == public.weight.shape[0]
+    count, total = ranges.first[player, board + 1] - ranges.first[player, board], as_element(scratch.value, 0.0)
+    for m in range(trees.first[tree + 1] - base - 1, -1, -1):
+        kind = trees.kind[base + m]
+        if kind != AT_FOLD and not (last and kind == AT_SHOWDOWN):
+            continue
+        here, out = scratch.opponent_range[top + m], scratch.value[FOLLOW, top + m]
+        reach, chips = scratch.opponent_reach[here], trees.chips[base + m]
+        if here != summed:
+            summed, total = here, sum_range(ranges, 1 - player, board, reach, scratch.sums)
+        if total == 0.0:
+            clear(out, count)
+        elif kind == AT_FOLD:
+            chips = -chips if player == 1 else chips
+            range_fold_values(ranges, player, board, reach, total, scratch.sums, chips, out)
+        else:
+            if here != run:
+                run = here
+                run_totals(ranges, 1 - player, board, total, scratch.sums)
+            range_showdown_values(ranges, player, board, total, scratch.sums, chips, out)
+        for more in range(1, scratch.value.shape[0]):
+            copy(out, scratch.value[more, top + m])
+
+
+@part_njit
+def ascend(public, traversal, street, tree, board, scratch):
+    """Bring values up a street tree, those of all ways out given, and add them to hand_value[street]."""
+    trees, top = public.trees, scratch.member_first[street]
+    base = trees.first[tree]
+    for m in range(trees.first[tree + 1] - base - 1, -1, -1):
+        if trees.kind[base + m] == AT_DECISION:
+            _decision(public, traversal, street, tree, board, m, scratch)
+    weight = as_element(scratch.value, public.weight[street])
+    for kind in range(scratch.value.shape[0]):
+        value, out = scratch.value[kind, top], scratch.hand_value[street, kind]
+        add_copies(public.copies, public.ranges, traversal.player, street, board, weight, value, out)

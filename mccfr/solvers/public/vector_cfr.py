@@ -1,0 +1,316 @@
+"""Full-width CFR over a public tree, all hands at once: every variant, float32 or float64, chance nodes in parallel.
+
+An iteration is one traversal for each player (`public_walk`).  Alternating: player 0's, then player 1's against the
+updated player 0.  Simultaneous: both against the strategies that the iteration began with.  Tables are [slot, bucket]
+for each street and player, hands contiguous; together with the iteration's number they are the whole state.
+
+Where every hand on every board has a bucket of its own, numbered board by board, and updates alternate, rows are
+updated in place.  Otherwise current strategies and increments take further tables, three times the regrets' size, which
+carry nothing from one iteration to the next.
+
+The *nodes touched* by a traversal are the public ones: for each board of a street, the decisions and terminals of its
+betting, and a chance node wherever cards are dealt to go on with it (a street's end, a run-out).  All hands of both
+players count once.  Of boards that a renaming of suits makes alike, ranges and buckets included, one is walked and
+counted (`mccfr.cards.symmetry`).
+"""
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.jit import nogil_allocating_njit, nogil_njit
+from abstraction.parallel import kernel_array, run_ranges
+from mccfr.cards.listed import ListedCards, live_hands
+from mccfr.games.game import Game
+from mccfr.solvers.minimisers import Rows, Step, Tables, current_strategy, update_average, update_regrets
+from mccfr.solvers.public.public_tree import PublicTree, public_tree
+from mccfr.solvers.public.public_walk import Scope, traverse
+from mccfr.solvers.public.street_walk import COLLECT, IN_PLACE, Scratch, Views, new_scratch, street_tables
+from mccfr.solvers.variants import Variant
+from mccfr.tables.layout import table_name
+from mccfr.tables.strategy import Strategy, average_strategy, row_starts
+from mccfr.trees.streets import AT_SHOWDOWN
+from storage.schema import ArraySpec
+
+DTYPES = ("float32", "float64")
+Array = npt.NDArray[np.floating]
+
+
+def table_specs(game: Game, variant: Variant, dtype: str = "float32") -> tuple[ArraySpec, ...]:
+    """Names, shapes [slot, bucket], dtypes and sizes of the tables, before anything is allocated.
+
+    `ValueError` for another dtype than float32 and float64.
+    """
+    if dtype not in DTYPES:
+        raise ValueError(f"dtype = {dtype!r}: one of {', '.join(DTYPES)} is needed")
+    return tuple(
+        ArraySpec(
+            table_name(kind, block),
+            (int(game.tree.row_slots[block]), int(game.buckets[block])),
+            dtype,
+            ("slot", "bucket"),
+        )
+        for block in np.flatnonzero(game.tree.row_count).tolist()
+        for kind in variant.table_kinds
+    )
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes that full-width CFR takes.
+
+    table_bytes          regrets, strategy sums and what the variant adds: what a checkpoint holds
+    working_table_bytes  frozen strategies and increments, where rows are not updated in place
+    working_bytes        hands by board, and scratch of all threads
+    """
+
+    table_bytes: int
+    working_table_bytes: int
+    working_bytes: int
+
+    @property
+    def total_bytes(self) -> int:
+        """All of it."""
+        return self.table_bytes + self.working_table_bytes + self.working_bytes
+
+
+def memory(game: Game, variant: Variant, dtype: str = "float32", workers: int = 1) -> Memory:
+    """What `VectorCfr` will take, without allocating its tables; raises `ValueError` as it does."""
+    public, specs = public_tree(game), table_specs(game, variant, dtype)
+    regrets = sum(spec.nbytes for spec in specs if spec.name.startswith("regret/"))
+    scratch = _nbytes(new_scratch(public, range(1), dtype))
+    scratch += workers * _nbytes(new_scratch(public, range(1, public.streets), dtype))
+    return Memory(
+        sum(spec.nbytes for spec in specs),
+        0 if variant.alternating and _row_each(game.cards.listed()) else 3 * regrets,
+        _nbytes(public) + scratch,
+    )
+
+
+def _nbytes(arrays: object) -> int:
+    """Bytes of all arrays in nested tuples."""
+    if isinstance(arrays, np.ndarray):
+        return arrays.nbytes
+    return sum(map(_nbytes, arrays)) if isinstance(arrays, tuple) else 0
+
+
+def _in_dtype(public: PublicTree, dtype: str) -> PublicTree:
+    """The tree with deal weights of a dtype.  A power of two keeps them exact, and float32 far from its limits."""
+    scale = 2.0 ** -np.floor(np.log2(public.reach.max(axis=1, keepdims=True)))
+    return public._replace(reach=(public.reach * scale).astype(dtype))
+
+
+def _nodes(public: PublicTree, cards: ListedCards) -> int:
+    """Nodes touched by one traversal; see the module."""
+    trees = public.trees
+    run_out = (trees.kind == AT_SHOWDOWN) & (np.repeat(trees.street, np.diff(trees.first)) + 1 < public.streets)
+    of_tree = np.add.reduceat(1 + run_out, trees.first[:-1])
+    street_of = np.repeat(np.arange(public.streets), [len(boards) for boards in cards.board_cards])
+    walked = np.bincount(street_of, public.copies.times > 0, public.streets)
+    return int((of_tree * walked[trees.street]).sum())
+
+
+def _row_each(cards: ListedCards) -> bool:
+    """Whether every hand on every board has a row of its own, those of a board in columns side by side."""
+    for live, bucket in zip(live_hands(cards), cards.bucket, strict=True):
+        for player in range(2):
+            spans = []
+            for here, numbers in zip(live[player], bucket[player], strict=True):
+                mine = np.sort(numbers[here])
+                if np.any(np.diff(mine) != 1):
+                    return False
+                spans += [(int(mine[0]), int(mine[-1]))] if len(mine) else []
+            if any(after[0] <= before[1] for before, after in pairwise(sorted(spans))):
+                return False
+    return True
+
+
+@nogil_njit
+def _freeze(step, tables, starts, strategy):
+    """strategy [slot, bucket] = the current strategy of all rows of a block; starts [rows+1] int64."""
+    for row in range(starts.shape[0] - 1):
+        rows = Rows(starts[row], starts[row + 1] - starts[row], np.int64(0), strategy.shape[1])
+        current_strategy(step, tables, rows, strategy, starts[row])
+
+
+@nogil_allocating_njit
+def _absorb(step, tables, starts, increments, ones):
+    """Update all rows of a block by increments (regret, strategy_sum) [slot, bucket]; ones, its [buckets] cells 1."""
+    zeros = np.zeros_like(ones)
+    for row in range(starts.shape[0] - 1):
+        start = starts[row]
+        rows = Rows(start, starts[row + 1] - start, np.int64(0), ones.shape[0])
+        update_regrets(step, tables, rows, increments[0], start, zeros)
+        update_average(step, tables, rows, increments[1], start, ones)
+
+
+class VectorCfr:
+    """Full-width CFR on a game with cards.
+
+    tables     by name, [slot, bucket] as `table_specs` says; changed in place
+    iteration  iterations done: with the tables, the whole state
+    public     the public tree, for evaluations
+    in_place   whether rows are updated where they are met; see the module
+    """
+
+    def __init__(
+        self,
+        game: Game,
+        variant: Variant,
+        dtype: str = "float32",
+        workers: int = 1,
+        tables: Mapping[str, Array] | None = None,
+        iteration: int = 0,
+    ) -> None:
+        """Prepare a game; `tables` are those of a run that goes on after `iteration`, allocated if None.
+
+        `workers` threads share the chance node that ends the first street; results do not depend on their number.
+        Raises `ValueError` for a game without cards, another dtype, less than one worker, or tables that do not fit.
+        """
+        self.public = public = public_tree(game)
+        specs = table_specs(game, variant, dtype)
+        if workers < 1:
+            raise ValueError(f"workers = {workers}: at least one thread is needed")
+        self.game, self.variant, self.workers, self.iteration = game, variant, workers, iteration
+        cards = game.cards.listed()
+        self._dtype, self._field = dtype, _in_dtype(public, dtype)
+        if tables is None:
+            tables = {spec.name: np.zeros(spec.shape, dtype) for spec in specs}
+        if missing := [spec.name for spec in specs if spec.name not in tables]:
+            raise ValueError(f"table {missing[0]} is missing: the variant needs {', '.join(variant.table_kinds)}")
+        self.tables = {spec.name: kernel_array(tables[spec.name], spec.shape, dtype, spec.name) for spec in specs}
+        self.in_place = variant.alternating and _row_each(cards)
+        self._nodes = _nodes(public, cards)
+        self._starts = [row_starts(game, block) for block in range(2 * public.streets)]
+        self._root = new_scratch(public, range(1), dtype)
+        self._scratch = deque(new_scratch(public, range(1, public.streets), dtype) for _ in range(workers))
+        self._order = _by_cost(public)
+        if not self.in_place:
+            self._frozen = [np.zeros_like(table) for table in self._by_block("regret")]
+            self._increments = [(np.zeros_like(table), np.zeros_like(table)) for table in self._frozen]
+        self._views = tuple(self._player_views(player) for player in range(2))
+
+    # --- tables ---
+
+    def _by_block(self, kind: str) -> list[Array]:
+        """Tables of a kind by block; a table of one row where a player never acts on a street."""
+        empty = np.zeros((1, 1), self._dtype)
+        return [self.tables.get(table_name(kind, block), empty) for block in range(2 * self.public.streets)]
+
+    def _basis(self) -> list[Array]:
+        """What strategies are made from, by block."""
+        return self._by_block("predicted_regret" if self.variant.optimistic else "regret")
+
+    def _player_views(self, player: int) -> Views:
+        """A player's tables as walks take them."""
+        if self.in_place:
+            regret, basis, sums = self._by_block("regret"), self._basis(), self._by_block("strategy_sum")
+        else:
+            regret, basis, sums = [i[0] for i in self._increments], self._frozen, [i[1] for i in self._increments]
+        mine = [street_tables(tables, player) for tables in (regret, basis, sums)]
+        return Views(mine[0], mine[1], mine[2])
+
+    @property
+    def nodes_touched(self) -> int:
+        """Public nodes touched so far; see the module."""
+        return 2 * self._nodes * self.iteration
+
+    def average_strategy(self) -> Strategy:
+        """The average strategy of the iterations so far; uniform where a row was never reached."""
+        return average_strategy(self.game, {name: table.T for name, table in self.tables.items()})
+
+    def current_strategy(self) -> Strategy:
+        """The strategy of the next iteration; every row with weight 1."""
+        probability, weight = [], []
+        for block, starts in enumerate(self._starts):
+            tables = self._block_tables(block)
+            sigma = np.zeros_like(tables.regret)
+            _freeze(self.variant.step(self.iteration + 1), tables, starts, sigma)
+            slots, buckets = int(starts[-1]), int(self.game.buckets[block])
+            probability.append(np.zeros((buckets, 0)) if not slots else sigma.T.astype(np.float64))
+            weight.append(np.ones((buckets, len(starts) - 1)))
+        return Strategy(tuple(probability), tuple(weight))
+
+    # --- iterations ---
+
+    def iterate(self, count: int = 1) -> None:
+        """Run iterations; the tables are changed in place."""
+        steps = [self.variant.step(self.iteration + 1 + i) for i in range(count)]
+        if self.in_place and (self.workers == 1 or not len(self._field.tasks)):
+            self._call(steps, range(2), range(len(self._field.tasks) + 2), self._scratch[0])
+            self.iteration += count
+            return
+        for step in steps:
+            self._iterate_once(step)
+            self.iteration += 1
+
+    def _iterate_once(self, step: Step) -> None:
+        """An iteration whose parts are shared by threads, or that collects increments."""
+        if not self.in_place:
+            self._freeze(step, range(2))
+        for player in range(2):
+            self._traverse(step, range(player, player + 1))
+            if not self.in_place and self.variant.alternating:
+                self._absorb(step, player)
+                self._freeze(step, range(player, player + 1))
+        if not self.variant.alternating:
+            for player in range(2):
+                self._absorb(step, player)
+
+    def _traverse(self, step: Step, player: range) -> None:
+        """One player's traversal."""
+        field, parts = self._field, len(self._field.tasks) + 2
+        if self.workers == 1 or parts == 2:
+            self._call([step], player, range(parts), self._scratch[0])
+            return
+        for board in range(int(field.root_boards[0]), int(field.root_boards[1])):
+
+            def work(first: int, stop: int, board: int = board) -> None:
+                scratch = self._scratch.pop()
+                for task in self._order[first:stop].tolist():
+                    self._call([step], player, range(task + 1, task + 2), scratch, range(board, board + 1))
+                self._scratch.append(scratch)
+
+            here = range(board, board + 1)
+            self._call([step], player, range(1), self._scratch[0], here)
+            deque(run_ranges(work, 0, parts - 2, 1, self.workers), maxlen=0)
+            self._call([step], player, range(parts - 1, parts), self._scratch[0], here)
+
+    def _call(
+        self, steps: Sequence[Step], players: range, parts: range, scratch: Scratch, boards: range | None = None
+    ) -> None:
+        """Call the kernel for some players, boards (None: all of the first street) and parts of a traversal."""
+        boards = range(*self._field.root_boards.tolist()) if boards is None else boards
+        scope = Scope(players[0], players[-1], boards.start, boards.stop, parts.start, parts.stop)
+        rows = np.array(steps, np.float64).reshape(-1, len(Step._fields))
+        traverse(self._field, self._views, IN_PLACE if self.in_place else COLLECT, rows, scope, self._root, scratch)
+
+    def _block_tables(self, block: int) -> Tables:
+        return Tables(self._by_block("regret")[block], self._basis()[block], self._by_block("strategy_sum")[block])
+
+    def _freeze(self, step: Step, players: range) -> None:
+        """Fill the tables of current strategies of some players."""
+        for block, starts in enumerate(self._starts):
+            if block % 2 in players:
+                _freeze(step, self._block_tables(block), starts, self._frozen[block])
+
+    def _absorb(self, step: Step, player: int) -> None:
+        """Update a player's tables by his increments, and clear those."""
+        for block in range(player, len(self._frozen), 2):
+            increments = self._increments[block]
+            ones = np.ones(increments[0].shape[1], self._dtype)
+            _absorb(step, self._block_tables(block), self._starts[block], increments, ones)
+            for table in increments:
+                table.fill(0)
+
+
+def _by_cost(public: PublicTree) -> npt.NDArray[np.int64]:
+    """[K] tasks, those with most boards times members first: the order in which threads take them."""
+    trees, tasks = public.trees, public.tasks
+    below = trees.below[tasks[:, 0]]
+    cost = (tasks[:, 2] - tasks[:, 1]) * np.where(below >= 0, np.diff(trees.first)[below], 1)
+    return np.argsort(-cost, kind="stable")

@@ -1,0 +1,253 @@
+"""What the sampled kernels share: the scratch of a traversal, where a hand's rows are, prefetching."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.jit import intrinsic, njit, part_njit, types
+from abstraction.prefetch import address_of, emit_prefetch
+from mccfr.rng import random_at
+from mccfr.solvers.regret import add, discount_sums, sum_discount
+from mccfr.trees.compiled import MAX_PACKED_ACTIONS
+
+START, STOP, NODE_LIMIT = 0, 1, 2
+"""Cells of a kernel's `limits` [3] int64: deals START..STOP-1 of the batch, fewer once NODE_LIMIT nodes are reached."""
+
+NARROW, WIDE = 0, 1
+"""In `TableArrays.wide`: blocks whose strategy sums are in float32 and in float64.  Above that, a block keeps none."""
+
+_LOWER = np.uint64(0xFFFFFFFF)
+_FORWARD = np.uint64(64)  # beyond the numbers of a path
+
+GUESSED_DEALS = 16
+"""Deals in a batch of outcome sampling, which guesses two at a time: enough to keep many cache misses under way, few
+enough for the first cache."""
+
+GUESSED_STEP = np.dtype([("row", np.int64), ("word", np.uint64), ("node", np.int32), ("action", np.int32)])
+"""A decision on a guessed path: first regret cell, random word, packed node, action.  24 bytes, read as one."""
+
+
+class Pruning(NamedTuple):
+    """Sampled pruning of external sampling (Brown & Sandholm 2019, "Superhuman AI for multiplayer poker", supplement).
+
+    active  int64    1: on most traversals the traverser does not look at hopeless actions
+    below   float64  chips: hopeless is an action with a regret below -below·weight, weight that of new updates
+    floor   float64  chips, above `below`: regrets are kept at -floor·weight or more, so that actions can come back
+    """
+
+    active: int
+    below: float
+    floor: float
+
+
+NO_PRUNING = Pruning(0, 0.0, 0.0)
+PRUNED_SHARE = 0.95
+"""Share of the traversals that prune."""
+
+
+class Hand(NamedTuple):
+    """Where the rows of the hand being played begin: element offsets [B] int64 into the flat tables, by block."""
+
+    regrets: npt.NDArray[np.int64]
+    sums: npt.NDArray[np.int64]
+    regret_stamps: npt.NDArray[np.int64]
+    sum_stamps: npt.NDArray[np.int64]
+
+
+class Worklist(NamedTuple):
+    """Scratch of external sampling: N nodes (packed: decisions), E cells of strategies, dtype of the regrets R.
+
+    order  [N] int32  nodes in the order visited
+    start  [N] int64  first regret cell of the row; by place in the worklist (packed) or by node (general)
+    child  [N] int32  place of the first child in the worklist, -1: the hand ended here (packed); child node (general)
+    value  [N] R      chips for the traverser
+    sigma  [E] R      current strategies of the rows visited
+    updated [1] int64 table rows updated so far, added to by every call: regrets at the traverser's decisions, sums at
+                      the opponent's
+    """
+
+    order: npt.NDArray[np.int32]
+    start: npt.NDArray[np.int64]
+    child: npt.NDArray[np.int32]
+    value: npt.NDArray[np.floating]
+    sigma: npt.NDArray[np.floating]
+    updated: npt.NDArray[np.int64]
+    hand: Hand
+
+
+class Guesses(NamedTuple):
+    """Paths guessed ahead of time, W = 4·GUESSED_DEALS of them of at most L decisions (packed trees, B blocks).
+
+    Two batches of deals: the first W/2 paths are one's, the others the other's.
+
+    going   [2, W/2] int32       paths of either batch that have not ended yet, while guessing
+    word    [W] uint64           what each traversal draws from (`random_at`)
+    length  [W] int64            decisions guessed on each path
+    step    [W·(L+1)] GUESSED_STEP
+    sigma   [W·(L+1)·8] R        strategies there, in the dtype of the regrets
+    seen    [W·(L+1)·8] R        the rows they follow from
+    start   [W/2·B] int64        first regret cell of the hand of each deal in each block
+    to_sum  [B] int64            from a regret cell's index to that of the strategy sum beside it
+    stream  [2, 4] uint64        the stream of random words as it was before either batch
+    """
+
+    going: npt.NDArray[np.int32]
+    word: npt.NDArray[np.uint64]
+    length: npt.NDArray[np.int64]
+    step: npt.NDArray[np.void]
+    sigma: npt.NDArray[np.floating]
+    seen: npt.NDArray[np.floating]
+    start: npt.NDArray[np.int64]
+    to_sum: npt.NDArray[np.int64]
+    stream: npt.NDArray[np.uint64]
+
+
+class Path(NamedTuple):
+    """Scratch of outcome sampling: the traverser's decisions on one path, at most L of them with A actions each.
+
+    row      [L] int64      first regret cell (this and the next three: general records)
+    stamp    [L] int64      stamp of the row
+    actions  [L] int32      number of actions
+    action   [L] int32      the one taken
+    sigma    [(L+1)·A] R    strategies, in the dtype of the regrets; general: the last A cells serve the opponent
+    updated  [1] int64      table rows updated so far, as in `Worklist`
+    """
+
+    row: npt.NDArray[np.int64]
+    stamp: npt.NDArray[np.int64]
+    actions: npt.NDArray[np.int32]
+    action: npt.NDArray[np.int32]
+    sigma: npt.NDArray[np.floating]
+    updated: npt.NDArray[np.int64]
+    hand: Hand
+    guesses: Guesses
+
+
+def _new_hand(blocks: int) -> Hand:
+    return Hand(*(np.zeros(blocks, np.int64) for _ in range(4)))
+
+
+def new_worklist(nodes: int, strategy_cells: int, blocks: int, dtype: npt.DTypeLike) -> Worklist:
+    """Scratch for `nodes` nodes and regrets of `dtype`: packed trees need 8 cells of strategies a node, others one."""
+    return Worklist(
+        np.zeros(nodes, np.int32),
+        np.zeros(nodes, np.int64),
+        np.zeros(nodes, np.int32),
+        np.zeros(nodes, dtype),
+        np.zeros(strategy_cells, dtype),
+        np.zeros(1, np.int64),
+        _new_hand(blocks),
+    )
+
+
+def new_path(depth: int, max_actions: int, blocks: int, dtype: npt.DTypeLike) -> Path:
+    """Scratch for paths of at most `depth` decisions with at most `max_actions` actions, regrets of `dtype`."""
+    paths = 4 * GUESSED_DEALS
+    return Path(
+        np.zeros(depth, np.int64),
+        np.zeros(depth, np.int64),
+        np.zeros(depth, np.int32),
+        np.zeros(depth, np.int32),
+        np.zeros((depth + 1) * max_actions, dtype),
+        np.zeros(1, np.int64),
+        _new_hand(blocks),
+        Guesses(
+            np.zeros((2, paths // 2), np.int32),
+            np.zeros(paths, np.uint64),
+            np.zeros(paths, np.int64),
+            np.zeros(paths * (depth + 1), GUESSED_STEP),
+            np.zeros(paths * (depth + 1) * MAX_PACKED_ACTIONS, dtype),
+            np.zeros(paths * (depth + 1) * MAX_PACKED_ACTIONS, dtype),
+            np.zeros(paths // 2 * blocks, np.int64),
+            np.zeros(blocks, np.int64),
+            np.zeros((2, 4), np.uint64),
+        ),
+    )
+
+
+@intrinsic
+def prefetch_one(typing_context, which, arrays, indices):
+    """Ask for the line of arrays[which][indices[which]], which in 0, 1, 2, without a branch: for what is random."""
+
+    def codegen(context, builder, signature, arguments):
+        which_, arrays_, indices_ = arguments
+        chosen = None
+        for k, kind in reversed(list(enumerate(signature.args[1].types))):
+            array, index = builder.extract_value(arrays_, k), builder.extract_value(indices_, k)
+            address = address_of(context, builder, kind, array, index)
+            here = builder.icmp_signed("==", which_, which_.type(k))
+            chosen = address if chosen is None else builder.select(here, address, chosen)
+        emit_prefetch(builder, chosen, write=True)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, arrays, indices), codegen
+
+
+@intrinsic
+def uniform_like(typing_context, array, word):
+    """A number in [0, 1), or by rounding 1, from the upper half of 64 random bits, in the dtype of `array`."""
+
+    def codegen(context, builder, signature, arguments):
+        element = context.get_value_type(array.dtype)
+        upper = builder.sitofp(builder.lshr(arguments[1], arguments[1].type(32)), element)
+        return builder.fmul(upper, element(2.0**-32))
+
+    return array.dtype(array, types.uint64), codegen
+
+
+@njit
+def exploration(epsilon):
+    """The number (uint64) below which the lower half of 64 random bits lies with probability epsilon."""
+    return np.uint64(epsilon * 2.0**32)
+
+
+@part_njit
+def explores(word, share):
+    """Whether random bits ask for exploration; `share` from `exploration`.  `uniform_like` takes their other half."""
+    return (word & _LOWER) < share
+
+
+@part_njit
+def locate(base, width, bucket, deal, first):
+    """first[b] = base[b] + bucket[deal, b] · width[b] for every block, in place: where a hand's rows begin."""
+    for block in range(base.shape[0]):
+        first[block] = base[block] + np.int64(bucket[deal, block]) * width[block]
+
+
+@part_njit
+def forward_sums(narrow, wide, form, row, actions, stamps, stamp, ends, factors, word):
+    """Bring a row of strategy sums forward to `ends` period ends, its stamp with it, in place.
+
+    narrow, wide, form  arrays of sums, and which of them holds the row (`TableArrays.wide`)
+    word                random bits of the addition that follows: float32 sums are rounded by others that they give
+    """
+    keep = sum_discount(stamps, stamp, ends, factors)
+    if keep != 1.0:
+        other = random_at(word, _FORWARD)
+        if form == NARROW:
+            discount_sums(narrow, row, actions, keep, other)
+        else:
+            discount_sums(wide, row, actions, keep, other)
+
+
+@part_njit
+def add_strategy(tree, tables, hand, node, strategy, weight, discount, word):
+    """Add the current strategy at a decision of general records to its sums, in place, where its block keeps any.
+
+    strategy  (sigma [E], place of the first action's probability)
+    weight    of the addition
+    word      uint64 random bits that float32 sums are rounded by
+    """
+    sigma, place = strategy
+    block, actions = tree.block[node], tree.count[node]
+    if tables.wide[block] > WIDE:
+        return
+    row, form = hand.sums[block] + tree.slot[node], tables.wide[block]
+    if discount.lazy:
+        stamp, sums = hand.sum_stamps[block] + tree.row[node], (tables.narrow_sum, tables.wide_sum)
+        forward_sums(*sums, form, row, actions, tables.stamp, stamp, discount.ends, discount.sum_factors, word)
+    if form == NARROW:
+        add(tables.narrow_sum, row, actions, sigma, place, weight, word)
+    else:
+        add(tables.wide_sum, row, actions, sigma, place, weight, word)

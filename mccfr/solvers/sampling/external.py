@@ -1,0 +1,286 @@
+"""External-sampling MCCFR (Lanctot, Waugh, Zinkevich & Bowling 2009, section 3.2).
+
+An iteration is one deal and one traversal for each player with that deal.  At the traverser's nodes every action is
+walked and regrets are updated; at the opponent's nodes one action is sampled from his current strategy and that
+strategy is added to his strategy sum, with no reach factor: the sampling supplies it.  A traversal is a breadth-first
+worklist: the forward pass computes strategies and pushes children, asking for each child's row when it is pushed, so
+that many cache misses are under way at once; the backward pass computes values and updates regrets.
+
+Two kernels, equal to the last bit where both apply: over packed betting trees, whose rows are handled as vectors, and
+over general records, action by action.  Arrays are taken out of their tuples once, at the top: in a loop that would
+cost a reference count each time.
+
+With sampled pruning the traverser skips actions of very negative regret on 95 % of his traversals, but never on the
+last street and never where the action ends the hand.  An action is skipped only while others are played, so that its
+probability is 0 and the node's value stays exact (the published rule leaves it out of the value also where the strategy
+falls back on uniform play).  The value of a skipped child is nan.  Without the argument `pruning` none of this is
+compiled into a kernel.
+"""
+
+import numpy as np
+
+from abstraction.jit import njit, part_njit
+from abstraction.prefetch import prefetch_to_write
+from mccfr.rng import second_word, uniform
+from mccfr.solvers.regret import choose, discount_regrets, regret_matching, total_of, update, update_explored
+from mccfr.solvers.sampling.common import (
+    NARROW,
+    NO_PRUNING,
+    NODE_LIMIT,
+    PRUNED_SHARE,
+    START,
+    STOP,
+    WIDE,
+    add_strategy,
+    forward_sums,
+    locate,
+)
+from mccfr.solvers.sampling.rows import (
+    LANES,
+    add_to_sums,
+    choose_row,
+    regret_matching_row,
+    update_explored_row,
+    update_row,
+)
+from mccfr.trees.compiled import CHANCE, TERMINAL
+
+_PRUNED = -1  # stands for a child that is not visited in the worklist
+
+
+@njit
+def external_sampling_packed(tree, tables, deals, limits, discount, rng, work, pruning=NO_PRUNING):  # noqa: C901
+    """Run deals of a batch over a packed tree; `tables`, `rng` and `work` are changed in place.
+
+    tree [D] PACKED_NODE; tables TableArrays; deals Deals; limits [3] int64; discount Discount; rng [4] uint64; work
+    Worklist for D nodes and 8·D cells; pruning Pruning.  Returns (iterations run, nodes touched): it stops after the
+    first iteration that reaches limits[NODE_LIMIT].
+    """
+    regret, narrow_sum, wide_sum, wide, stamps = (
+        tables.regret,
+        tables.narrow_sum,
+        tables.wide_sum,
+        tables.wide,
+        tables.stamp,
+    )
+    order, start, child, value, sigma, hand = work.order, work.start, work.child, work.value, work.sigma, work.hand
+    regrets, sums, regret_stamps, sum_stamps = hand.regrets, hand.sums, hand.regret_stamps, hand.sum_stamps
+    ends, positive_factors, negative_factors, sum_factors = (
+        discount.ends,
+        discount.positive_factors,
+        discount.negative_factors,
+        discount.sum_factors,
+    )
+    weight, lazy, last_street = discount.weight, discount.lazy, regrets.shape[0] // 2 - 1
+    hopeless, floor = -pruning.below * weight, -pruning.floor * weight
+    nodes, rows, deal = 0, 0, limits[START]
+    while deal < limits[STOP] and nodes < limits[NODE_LIMIT]:
+        locate(tables.regret_base, tables.width, deals.bucket, deal, regrets)
+        locate(tables.sum_base, tables.width, deals.bucket, deal, sums)
+        if lazy:
+            locate(tables.regret_stamp_base, tables.rows, deals.bucket, deal, regret_stamps)
+            locate(tables.sum_stamp_base, tables.rows, deals.bucket, deal, sum_stamps)
+        for traverser in range(2):
+            sign = 1.0 - 2.0 * traverser
+            result = sign * deals.result[deal]
+            prunes = pruning.active != 0 and uniform(rng) < PRUNED_SHARE
+            # Forward: strategies, strategy sums, choices; children are pushed.
+            order[0] = 0
+            start[0] = regrets[tree[0].block] + tree[0].slot
+            tail, place = 1, 0
+            while place < tail:
+                if pruning.active and order[place] == _PRUNED:
+                    place += 1
+                    continue
+                node = tree[order[place]]
+                rows += 1
+                block, actions, mine = node.block, node.actions, place * LANES
+                regret_matching_row(regret, start[place], actions, sigma, mine)
+                nodes += node.touched
+                child[place] = tail
+                endings = node.folds + node.ends
+                first, stop = 0, actions - endings
+                skips = prunes and node.player == traverser and block // 2 < last_street
+                if node.player == traverser:
+                    nodes += node.leaves_touched
+                    if skips and lazy:  # regrets as they are by now
+                        stamp = regret_stamps[block] + node.row
+                        discount_regrets(
+                            regret, start[place], actions, stamps, stamp, ends, positive_factors, negative_factors
+                        )
+                else:
+                    if wide[block] <= WIDE:
+                        row, word = sums[block] + node.slot, second_word(rng)
+                        if lazy:
+                            stamp = sum_stamps[block] + node.row
+                            forward_sums(
+                                narrow_sum, wide_sum, wide[block], row, actions, stamps, stamp, ends, sum_factors, word
+                            )
+                        add_to_sums(narrow_sum, wide_sum, wide[block], row, actions, sigma, mine, weight, word)
+                    action = choose_row(regret, start[place], actions, uniform(rng), False)
+                    first = action - endings
+                    stop = first + 1
+                    if first < 0:  # the hand ends here
+                        stop = first
+                        child[place] = -1
+                        if node.folds and action == 0:
+                            nodes += node.leaves_touched - node.end_touched
+                            value[place] = sign * node.fold_value
+                        else:
+                            nodes += node.end_touched
+                            value[place] = result * node.call_value
+                for k in range(first, stop):
+                    action = endings + k
+                    if skips and sigma[mine + action] == 0 and regret[start[place] + action] < hopeless:
+                        order[tail] = _PRUNED
+                        value[tail] = np.nan
+                        tail += 1
+                        continue
+                    index = node.first + k
+                    below = tree[index]
+                    order[tail] = index
+                    start[tail] = regrets[below.block] + below.slot
+                    prefetch_to_write(regret, start[tail])
+                    if below.player != traverser:
+                        if wide[below.block] == NARROW:
+                            prefetch_to_write(narrow_sum, sums[below.block] + below.slot)
+                        elif wide[below.block] == WIDE:
+                            prefetch_to_write(wide_sum, sums[below.block] + below.slot)
+                    tail += 1
+                place += 1
+            # Backward: values from the leaves up, and the traverser's regrets.
+            for place in range(tail - 1, -1, -1):
+                if pruning.active and order[place] == _PRUNED:
+                    continue
+                node = tree[order[place]]
+                if node.player != traverser:
+                    if child[place] >= 0:
+                        value[place] = value[child[place]]
+                    continue
+                if lazy:
+                    stamp = regret_stamps[node.block] + node.row
+                    discount_regrets(
+                        regret, start[place], node.actions, stamps, stamp, ends, positive_factors, negative_factors
+                    )
+                endings = (node.folds, sign * node.fold_value, node.ends, result * node.call_value)
+                row, mine, first = start[place], place * LANES, child[place]
+                if pruning.active:
+                    value[place] = update_explored_row(
+                        regret, row, node.actions, sigma, mine, value, first, endings, weight, floor
+                    )
+                else:
+                    value[place] = update_row(regret, row, node.actions, sigma, mine, value, first, endings, weight)
+        deal += 1
+    work.updated[0] += rows
+    return deal - limits[START], nodes
+
+
+@njit
+def external_sampling_general(tree, tables, deals, limits, discount, rng, work, pruning=NO_PRUNING):
+    """Run deals of a batch over general records; arguments and results as `external_sampling_packed`.
+
+    tree TreeArrays with N nodes; work for N nodes and N cells (a strategy is kept with the children it leads to).
+    """
+    hand, nodes, deal = work.hand, 0, limits[START]
+    while deal < limits[STOP] and nodes < limits[NODE_LIMIT]:
+        locate(tables.regret_base, tables.width, deals.bucket, deal, hand.regrets)
+        locate(tables.sum_base, tables.width, deals.bucket, deal, hand.sums)
+        locate(tables.regret_stamp_base, tables.rows, deals.bucket, deal, hand.regret_stamps)
+        locate(tables.sum_stamp_base, tables.rows, deals.bucket, deal, hand.sum_stamps)
+        for traverser in range(2):
+            tail, touched = _forward(tree, tables, traverser, discount, rng, work, pruning)
+            _backward(tree, tables, traverser, deals.result[deal], discount, work, tail, pruning)
+            nodes += touched
+        deal += 1
+    return deal - limits[START], nodes
+
+
+@part_njit
+def _forward(tree, tables, traverser, discount, rng, work, pruning):
+    """Visit nodes: strategies, strategy sums, sampled choices.  Returns (length of the worklist, nodes touched)."""
+    order, sigma, hand, value = work.order, work.sigma, work.hand, work.value
+    prunes, last_street = pruning.active != 0 and uniform(rng) < PRUNED_SHARE, hand.regrets.shape[0] // 2 - 1
+    hopeless = -pruning.below * discount.weight
+    order[0] = 0
+    tail, place, nodes = 1, 0, 0
+    while place < tail:
+        node = order[place]
+        place += 1
+        nodes += tree.touched[node]
+        kind, first, actions = tree.kind[node], tree.first[node], tree.count[node]
+        if kind == TERMINAL:
+            continue
+        if kind == CHANCE:
+            chosen = first + choose(tree.probability, first, actions, uniform(rng))
+            order[tail] = chosen
+            work.child[node] = chosen
+            tail += 1
+            continue
+        block = tree.block[node]
+        work.start[node] = hand.regrets[block] + tree.slot[node]
+        work.child[node] = first
+        work.updated[0] += 1
+        regret_matching(tables.regret, work.start[node], actions, sigma, first)
+        if tree.player[node] == traverser:
+            skips = prunes and block // 2 < last_street
+            if skips and discount.lazy:  # regrets as they are by now
+                _bring_forward(tree, tables, discount, work, node)
+            for a in range(actions):
+                child = first + a
+                hopeless_here = sigma[child] == 0 and tables.regret[work.start[node] + a] < hopeless
+                if skips and hopeless_here and tree.kind[child] != TERMINAL:
+                    value[child] = np.nan
+                    continue
+                order[tail] = child
+                tail += 1
+        else:
+            add_strategy(tree, tables, hand, node, (sigma, first), discount.weight, discount, second_word(rng))
+            chosen = first + choose(tables.regret, work.start[node], actions, uniform(rng))
+            order[tail] = chosen
+            work.child[node] = chosen
+            tail += 1
+    return tail, nodes
+
+
+@part_njit
+def _bring_forward(tree, tables, discount, work, node):
+    """Discount the regret row of a decision up to now."""
+    discount_regrets(
+        tables.regret,
+        work.start[node],
+        tree.count[node],
+        tables.stamp,
+        work.hand.regret_stamps[tree.block[node]] + tree.row[node],
+        discount.ends,
+        discount.positive_factors,
+        discount.negative_factors,
+    )
+
+
+@part_njit
+def _backward(tree, tables, traverser, result, discount, work, tail, pruning):
+    """Values from the leaves up, and the traverser's regret updates."""
+    value, sigma, weight = work.value, work.sigma, discount.weight
+    sign = 1.0 - 2.0 * traverser
+    for place in range(tail - 1, -1, -1):
+        node = work.order[place]
+        if tree.kind[node] == TERMINAL:
+            value[node] = sign * (tree.fixed[node] + tree.showdown[node] * result)
+            continue
+        child = work.child[node]
+        if tree.player[node] != traverser:  # a chance node has no player
+            value[node] = value[child]
+            continue
+        actions, row = tree.count[node], work.start[node]
+        if discount.lazy:
+            _bring_forward(tree, tables, discount, work, node)
+        for a in range(actions):
+            sigma[child + a] *= value[child + a]  # the strategy has served: what is left of it is its sum
+            if pruning.active and np.isnan(value[child + a]):
+                sigma[child + a] = 0
+        value[node] = total_of(sigma, child, actions)
+        if pruning.active:
+            floor = -pruning.floor * weight
+            update_explored(tables.regret, row, actions, value, child, value[node], weight, floor)
+        else:
+            update(tables.regret, row, actions, value, child, value[node], weight)

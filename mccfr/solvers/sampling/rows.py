@@ -1,0 +1,341 @@
+"""Table rows as vectors: what `mccfr.solvers.regret` does action by action, done to up to eight actions at once.
+
+Each function here is one LLVM sequence over eight masked lanes; its scalar twin of the same name without `_row` in
+`mccfr.solvers.regret` gives the same bits (tests compare them), because both add in the same order.  Elements may be
+float32 or float64; lanes beyond the row's actions are never read or written.  LLVM lowers the masked accesses to the
+machine's vector instructions, and to plain code where it has none.
+"""
+
+from llvmlite import ir
+
+from abstraction.jit import intrinsic, types
+from mccfr.rounding import emit_added, emit_bits, halves
+from mccfr.solvers.sampling.common import NARROW
+
+LANES = 8
+_I1, _I32 = ir.IntType(1), ir.IntType(32)
+_LANE_NUMBERS = ir.Constant(ir.VectorType(_I32, LANES), list(range(LANES)))
+
+
+def _pointer(context, builder, array_type, array, index):
+    data = context.make_array(array_type)(context, builder, array).data
+    return builder.gep(data, [index])
+
+
+def _splat(builder, value, lanes=LANES):
+    vector = ir.Constant(ir.VectorType(value.type, lanes), ir.Undefined)
+    vector = builder.insert_element(vector, value, _I32(0))
+    return builder.shuffle_vector(vector, vector, ir.Constant(ir.VectorType(_I32, lanes), [0] * lanes))
+
+
+def _suffix(element):
+    return "f32" if isinstance(element, ir.FloatType) else "f64"
+
+
+def _function(builder, name, result, arguments):
+    found = builder.module.globals.get(name)
+    return found or ir.Function(builder.module, ir.FunctionType(result, arguments), name)
+
+
+def _int32(builder, number):
+    return builder.trunc(number, _I32) if number.type.width > 32 else builder.sext(number, _I32)
+
+
+def _mask(builder, actions):
+    return builder.icmp_signed("<", _LANE_NUMBERS, _splat(builder, _int32(builder, actions)))
+
+
+def _load(builder, pointer, mask):
+    element = pointer.type.pointee
+    vector = ir.VectorType(element, LANES)
+    place = builder.bitcast(pointer, vector.as_pointer())
+    name = f"llvm.masked.load.v{LANES}{_suffix(element)}.p0"
+    load = _function(builder, name, vector, [place.type, _I32, mask.type, vector])
+    return builder.call(load, [place, _I32(4), mask, ir.Constant(vector, [0.0] * LANES)])
+
+
+def _store(builder, vector, pointer, mask):
+    place = builder.bitcast(pointer, vector.type.as_pointer())
+    name = f"llvm.masked.store.v{LANES}{_suffix(vector.type.element)}.p0"
+    store = _function(builder, name, ir.VoidType(), [vector.type, place.type, _I32, mask.type])
+    builder.call(store, [vector, place, _I32(4), mask])
+
+
+def _shuffled(builder, vector, lanes):
+    nothing = ir.Constant(vector.type, [0.0] * LANES)
+    return builder.shuffle_vector(vector, nothing, ir.Constant(ir.VectorType(_I32, LANES), lanes))
+
+
+def _total(builder, vector):
+    """Sum of the lanes in the order ((0+4)+(2+6)) + ((1+5)+(3+7))."""
+    for half in (4, 2, 1):
+        vector = builder.fadd(vector, _shuffled(builder, vector, [(i + half) % LANES for i in range(LANES)]))
+    return builder.extract_element(vector, _I32(0))
+
+
+def _prefix_sums(builder, vector):
+    """Inclusive prefix sums, first within each half: shuffles that stay inside a half are the cheap ones."""
+    nothing = LANES
+    vector = builder.fadd(vector, _shuffled(builder, vector, [nothing, 0, 1, 2, nothing, 4, 5, 6]))
+    vector = builder.fadd(vector, _shuffled(builder, vector, [nothing, nothing, 0, 1, nothing, nothing, 4, 5]))
+    return builder.fadd(vector, _shuffled(builder, vector, [nothing] * 4 + [3] * 4))
+
+
+def _strategy(builder, row, mask, actions):
+    """Regret matching of a loaded row, 0 in the lanes beyond its actions."""
+    element = row.type.element
+    zero = ir.Constant(row.type, [0.0] * LANES)
+    positive = builder.select(builder.fcmp_ordered(">", row, zero), row, zero)
+    total = _total(builder, positive)
+    some = builder.fcmp_ordered(">", total, element(0.0))
+    # Division, not a product with 1/total, which overflows where discounting has made a whole row tiny.
+    ones = builder.select(mask, ir.Constant(row.type, [1.0] * LANES), zero)
+    divisor = builder.select(some, total, builder.sitofp(_int32(builder, actions), element))
+    return builder.fdiv(builder.select(_splat(builder, some), positive, ones), _splat(builder, divisor))
+
+
+def _drawn(builder, row, mask, actions, u, even):
+    """The action (i64) that `choose_row` draws from a loaded row; u in its dtype."""
+    element, bits = row.type.element, ir.IntType(LANES)
+    zero = ir.Constant(row.type, [0.0] * LANES)
+    is_positive = builder.fcmp_ordered(">", row, zero)
+    sums = _prefix_sums(builder, builder.select(is_positive, row, zero))
+    positive = builder.bitcast(is_positive, bits)
+    even = builder.or_(even, builder.icmp_unsigned("==", positive, bits(0)))
+    evens = _splat(builder, even)
+    ones = ir.Constant(row.type, [lane + 1.0 for lane in range(LANES)])  # prefix sums of equal weights
+    count = _splat(builder, builder.sitofp(_int32(builder, actions), element))
+    total = builder.select(evens, count, _shuffled(builder, sums, [LANES - 1] * LANES))
+    limit = builder.fmul(_splat(builder, u), total)
+    above = builder.fcmp_unordered(">", builder.select(evens, ones, sums), limit)
+    possible = builder.zext(builder.select(even, builder.bitcast(mask, bits), positive), _I32)
+    last = builder.lshr(_I32(1 << 31), builder.ctlz(possible, _I1(0)))
+    found = builder.and_(possible, builder.or_(builder.zext(builder.bitcast(above, bits), _I32), last))
+    return builder.zext(builder.cttz(found, _I1(0)), ir.IntType(64))
+
+
+def _put(context, builder, array_type, array, place, vector):
+    """Store eight lanes at array[place]."""
+    target = _pointer(context, builder, array_type, array, place)
+    builder.store(vector, builder.bitcast(target, vector.type.as_pointer()), align=4)
+
+
+@intrinsic
+def regret_matching_row(typing_context, regret, start, actions, sigma, place):
+    """sigma[place : place+8] = current strategy of the regret row; lanes beyond `actions` are set to 0.
+
+    As `mccfr.solvers.regret.regret_matching`; regret and sigma have one dtype.
+    """
+
+    def codegen(context, builder, signature, arguments):
+        regret_, start_, actions_, sigma_, place_ = arguments
+        mask = _mask(builder, actions_)
+        row = _load(builder, _pointer(context, builder, signature.args[0], regret_, start_), mask)
+        _put(context, builder, signature.args[3], sigma_, place_, _strategy(builder, row, mask, actions_))
+        return context.get_dummy_value()
+
+    return types.void(regret, types.int64, actions, sigma, types.int64), codegen
+
+
+@intrinsic
+def choose_row(typing_context, weights, start, actions, u, even):
+    """Action drawn by u in [0, 1) from the positive parts of a row; with `even` (a boolean) every action alike.
+
+    As `mccfr.solvers.regret.choose`.  Free of branches: what is drawn cannot be predicted.
+    """
+
+    def codegen(context, builder, signature, arguments):
+        weights_, start_, actions_, u_, even_ = arguments
+        mask = _mask(builder, actions_)
+        row = _load(builder, _pointer(context, builder, signature.args[0], weights_, start_), mask)
+        number = context.cast(builder, u_, signature.args[3], signature.args[0].dtype)
+        return _drawn(builder, row, mask, actions_, number, even_)
+
+    return types.int64(weights, types.int64, actions, u, types.boolean), codegen
+
+
+@intrinsic
+def foresee_row(typing_context, regret, start, actions, u, even, sigma, seen, place):
+    """`regret_matching_row` and `choose_row` at once; seen[place : place+8] = the row itself, 0 beyond `actions`.
+
+    For `unchanged_row`: while it is true, the strategy and the action (the result) stand.
+    """
+
+    def codegen(context, builder, signature, arguments):
+        regret_, start_, actions_, u_, even_, sigma_, seen_, place_ = arguments
+        mask = _mask(builder, actions_)
+        row = _load(builder, _pointer(context, builder, signature.args[0], regret_, start_), mask)
+        number = context.cast(builder, u_, signature.args[3], signature.args[0].dtype)
+        action = _drawn(builder, row, mask, actions_, number, even_)
+        _put(context, builder, signature.args[5], sigma_, place_, _strategy(builder, row, mask, actions_))
+        _put(context, builder, signature.args[6], seen_, place_, row)
+        return action
+
+    return types.int64(regret, types.int64, actions, u, types.boolean, sigma, seen, types.int64), codegen
+
+
+@intrinsic
+def unchanged_row(typing_context, regret, start, actions, seen, place):
+    """Whether a row is as `foresee_row` saw it."""
+
+    def codegen(context, builder, signature, arguments):
+        regret_, start_, actions_, seen_, place_ = arguments
+        mask = _mask(builder, actions_)
+        row = _load(builder, _pointer(context, builder, signature.args[0], regret_, start_), mask)
+        source = _pointer(context, builder, signature.args[3], seen_, place_)
+        before = builder.load(builder.bitcast(source, row.type.as_pointer()), align=4)
+        other = builder.bitcast(builder.fcmp_unordered("!=", row, before), ir.IntType(LANES))
+        return builder.icmp_unsigned("==", other, other.type(0))
+
+    return types.boolean(regret, types.int64, actions, seen, types.int64), codegen
+
+
+def _in_element(builder, vector, element):
+    """A vector of floating-point numbers with elements of another width."""
+    kind = ir.VectorType(element, LANES)
+    if vector.type == kind:
+        return vector
+    return (builder.fpext if isinstance(element, ir.DoubleType) else builder.fptrunc)(vector, kind)
+
+
+def _add(context, builder, kinds, arguments):
+    """The code of `add_row`; kinds are the types of its first and fourth argument, the two arrays."""
+    sums, start, actions, sigma, place, weight, word = arguments
+    target = _pointer(context, builder, kinds[0], sums, start)
+    source = _pointer(context, builder, kinds[1], sigma, place)
+    element, mask = target.type.pointee, _mask(builder, actions)
+    shares = builder.load(builder.bitcast(source, ir.VectorType(source.type.pointee, LANES).as_pointer()), align=4)
+    factor = _splat(builder, context.cast(builder, weight, types.float64, kinds[0].dtype))
+    row, addend = _load(builder, target, mask), builder.fmul(factor, _in_element(builder, shares, element))
+    if isinstance(element, ir.DoubleType):
+        _store(builder, builder.fadd(row, addend), target, mask)
+    else:
+        bits = emit_bits(builder, *(_splat(builder, half) for half in halves(builder, word)), _LANE_NUMBERS)
+        _store(builder, emit_added(builder, row, addend, bits), target, mask)
+
+
+@intrinsic
+def add_row(typing_context, sums, start, actions, sigma, place, weight, word):
+    """sums[start : start+actions] += weight · sigma[place : ...].  As `mccfr.solvers.regret.add`."""
+
+    def codegen(context, builder, signature, arguments):
+        _add(context, builder, (signature.args[0], signature.args[3]), arguments)
+        return context.get_dummy_value()
+
+    return types.void(sums, types.int64, actions, sigma, types.int64, types.float64, types.uint64), codegen
+
+
+@intrinsic
+def add_to_sums(typing_context, narrow, wide, form, start, actions, sigma, place, weight, word):
+    """`add_row` to whichever of two arrays holds the sums of a block: `form` is its entry in `TableArrays.wide`.
+
+    No compiled helper: arrays that are handed to one inside a loop cost a reference count each time.
+    """
+
+    def codegen(context, builder, signature, arguments):
+        is_narrow = builder.icmp_unsigned("==", arguments[2], arguments[2].type(NARROW))
+        with builder.if_else(is_narrow) as branches:
+            for branch, which in zip(branches, (0, 1), strict=True):
+                with branch:
+                    kinds = signature.args[which], signature.args[5]
+                    _add(context, builder, kinds, (arguments[which], *arguments[3:]))
+        return context.get_dummy_value()
+
+    return types.void(
+        narrow, wide, form, types.int64, actions, sigma, types.int64, types.float64, types.uint64
+    ), codegen
+
+
+def _action_values(context, builder, signature, arguments, mask):
+    """Values of a node's actions: endings first, then the children's from the worklist.  Arguments of `update_row`."""
+    value_, child_, endings_ = arguments[5:8]
+    folds, fold, ends, call = (
+        context.cast(builder, builder.extract_value(endings_, i), signature.args[7].types[i], kind)
+        for i, kind in enumerate((types.int32, signature.args[0].dtype) * 2)
+    )
+    before = builder.add(folds, ends)
+    children = builder.and_(mask, builder.icmp_signed(">=", _LANE_NUMBERS, _splat(builder, before)))
+    first = builder.sub(child_, builder.sext(before, child_.type))
+    values = _load(builder, _pointer(context, builder, signature.args[5], value_, first), children)
+    at_fold = builder.icmp_signed("<", _LANE_NUMBERS, _splat(builder, folds))
+    at_call = builder.and_(
+        builder.icmp_signed(">=", _LANE_NUMBERS, _splat(builder, folds)),
+        builder.icmp_signed("<", _LANE_NUMBERS, _splat(builder, before)),
+    )
+    values = builder.select(at_call, _splat(builder, call), values)
+    return builder.select(at_fold, _splat(builder, fold), values)
+
+
+def _update(context, builder, signature, arguments):
+    """The code of `update_row`, and with a ninth argument, the floor, of `update_explored_row`."""
+    regret_, start_, actions_, sigma_, place_ = arguments[:5]
+    target = _pointer(context, builder, signature.args[0], regret_, start_)
+    vector = ir.VectorType(target.type.pointee, LANES)
+    dtype = signature.args[0].dtype
+    mask = _mask(builder, actions_)
+    values = _action_values(context, builder, signature, arguments, mask)
+    source = _pointer(context, builder, signature.args[3], sigma_, place_)
+    products = builder.fmul(builder.load(builder.bitcast(source, vector.as_pointer()), align=4), values)
+    prunes = len(arguments) > 9
+    if prunes:
+        explored = builder.fcmp_ordered("ord", values, values)
+        products = builder.select(explored, products, ir.Constant(vector, [0.0] * LANES))
+        mask = builder.and_(mask, explored)
+    total = _total(builder, products)
+    gain = builder.fsub(values, _splat(builder, total))
+    factor = context.cast(builder, arguments[8], signature.args[8], dtype)
+    row = builder.fadd(_load(builder, target, mask), builder.fmul(gain, _splat(builder, factor)))
+    if prunes:
+        floor = _splat(builder, context.cast(builder, arguments[9], signature.args[9], dtype))
+        row = builder.select(builder.fcmp_ordered("<", row, floor), floor, row)
+    _store(builder, row, target, mask)
+    return total
+
+
+@intrinsic
+def update_row(typing_context, regret, start, actions, sigma, place, value, child, endings, weight):
+    """Regret update of a traverser's node; returns the node's value.
+
+    endings    (folds, fold value, ends, call value): the actions that end the hand come first
+    value      [.] values by place in the worklist; the other actions' are value[child : ...]
+
+    v = sum of sigma·values; regret += weight · (values - v).  As `mccfr.solvers.regret.update`.
+    """
+    signature = regret.dtype(regret, types.int64, actions, sigma, types.int64, value, types.int64, endings, weight)
+    return signature, _update
+
+
+@intrinsic
+def update_explored_row(typing_context, regret, start, actions, sigma, place, value, child, endings, weight, floor):
+    """As `update_row` where actions may have been pruned: their value is nan, and their regret stays.
+
+    No regret that is updated is left below `floor`.  As `mccfr.solvers.regret.update_explored`.
+    """
+    signature = regret.dtype(
+        regret, types.int64, actions, sigma, types.int64, value, types.int64, endings, weight, floor
+    )
+    return signature, _update
+
+
+@intrinsic
+def update_sampled_row(typing_context, regret, start, actions, action, worth, here, weight):
+    """regret[start : start+actions] += weight · ((worth at the sampled action, else 0) - here).
+
+    As `mccfr.solvers.regret.update_sampled`.
+    """
+
+    def codegen(context, builder, signature, arguments):
+        regret_, start_, actions_, action_, worth_, here_, weight_ = arguments
+        dtype = signature.args[0].dtype
+        target = _pointer(context, builder, signature.args[0], regret_, start_)
+        zero = ir.Constant(ir.VectorType(target.type.pointee, LANES), [0.0] * LANES)
+        taken = builder.icmp_signed("==", _LANE_NUMBERS, _splat(builder, _int32(builder, action_)))
+        gains = builder.select(taken, _splat(builder, context.cast(builder, worth_, signature.args[4], dtype)), zero)
+        gains = builder.fsub(gains, _splat(builder, context.cast(builder, here_, signature.args[5], dtype)))
+        factor = _splat(builder, context.cast(builder, weight_, signature.args[6], dtype))
+        mask = _mask(builder, actions_)
+        row = _load(builder, target, mask)
+        _store(builder, builder.fadd(row, builder.fmul(gains, factor)), target, mask)
+        return context.get_dummy_value()
+
+    return types.void(regret, types.int64, actions, action, worth, here, weight), codegen

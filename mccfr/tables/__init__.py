@@ -1,0 +1,1 @@
+"""Tables of regrets and sums: their layout, how they are discounted, and the strategies they hold."""

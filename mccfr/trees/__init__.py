@@ -1,0 +1,1 @@
+"""Compiled trees: the forms that kernels take, betting lines, the cut by streets."""

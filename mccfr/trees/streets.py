@@ -1,0 +1,128 @@
+"""The one cut of a betting tree by streets: the betting of each street as trees of its own, for walks of whole ranges.
+
+A *street tree* is the betting of one street from one way into it.  Its members are decisions, folds, showdowns and
+exits, the ways into the next street.  A showdown before the last street is a run-out: the rest of the board is dealt
+first, and where one full board is known it is a showdown like others.  Parents come before children and siblings
+together, so a street tree is walked down by counting up, and its values come up by counting down.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.trees.compiled import DECISION, NO_PARENT, TERMINAL, CompiledTree
+
+AT_DECISION, AT_FOLD, AT_SHOWDOWN, AT_EXIT = 0, 1, 2, 3
+
+
+class StreetTrees(NamedTuple):
+    """Street trees as kernels take them.  U trees, tree 0 begins the game; M members in all; S streets.
+
+    first     [U+1] int64   members of tree u are first[u] .. first[u+1]-1, its root first
+    street    [U] int64
+    kind      [M] int8      AT_DECISION, AT_FOLD, AT_SHOWDOWN or AT_EXIT
+    player    [M] int8      who acts at a decision
+    block     [M] int8      2·street + player at a decision
+    actions   [M] int32     number of actions of a decision
+    child     [M] int32     its first child, counted from the root of the street tree; siblings follow
+    slot      [M] int32     first cell of its row
+    cell      [M] int32     the same, counted among the cells of its player in the street tree
+    chips     [M] float64   what player 0 gets at a fold; what is at stake at a showdown
+    below     [M] int32     the street tree an exit leads to, else -1
+    touched   [M] int8      nodes counted on entering; 0 for exits, which count as the root of their tree
+    members   [S] int64     most members of a street tree, by street
+    cells     [S] int64     most cells of one player in a street tree, by street
+    """
+
+    first: npt.NDArray[np.int64]
+    street: npt.NDArray[np.int64]
+    kind: npt.NDArray[np.int8]
+    player: npt.NDArray[np.int8]
+    block: npt.NDArray[np.int8]
+    actions: npt.NDArray[np.int32]
+    child: npt.NDArray[np.int32]
+    slot: npt.NDArray[np.int32]
+    cell: npt.NDArray[np.int32]
+    chips: npt.NDArray[np.float64]
+    below: npt.NDArray[np.int32]
+    touched: npt.NDArray[np.int8]
+    members: npt.NDArray[np.int64]
+    cells: npt.NDArray[np.int64]
+
+
+def street_trees(tree: CompiledTree) -> StreetTrees:
+    """Cut a betting tree into its street trees.
+
+    Raises `ValueError` for a tree with chance records, or a terminal that pays for a fold and a showdown at once.
+    """
+    arrays, parent = tree.arrays, tree.parent
+    if not np.isin(arrays.kind, (DECISION, TERMINAL)).all():
+        raise ValueError("the tree has chance nodes of its own: street trees hold decisions and terminals only")
+    if np.any((arrays.fixed != 0) & (arrays.showdown != 0)):
+        raise ValueError("a terminal of the tree pays for a fold and for a showdown at once: one of them is allowed")
+    decides = arrays.kind == DECISION
+    starts = (parent == NO_PARENT) | (decides & (arrays.block // 2 != arrays.block[parent] // 2))
+    number = np.cumsum(starts) - 1
+    tree_of = number.copy()  # the street tree of each node
+    for node in np.flatnonzero(~starts).tolist():
+        tree_of[node] = tree_of[parent[node]]
+    trees = int(starts.sum())
+    # A tree's members: its root, then every node whose parent is in it, in the order of nodes.
+    above = tree_of[parent[1:]]
+    order = np.argsort(above, kind="stable")
+    first = np.concatenate([[0], np.cumsum(np.bincount(above, minlength=trees) + 1)]).astype(np.int64)
+    place = np.zeros(len(parent), np.int64)  # member that a node is in the tree of its parent
+    place[1 + order] = np.arange(len(order)) + above[order] + 1
+    node_of = np.zeros(int(first[-1]), np.int64)
+    node_of[place[1:]] = np.arange(1, len(parent))
+    node_of[first[:-1]] = np.flatnonzero(starts)
+    inside = np.ones(len(node_of), bool)
+    inside[first[:-1]] = False
+    kind = np.where(arrays.showdown[node_of] != 0, AT_SHOWDOWN, AT_FOLD)
+    kind[decides[node_of]] = AT_DECISION
+    kind[starts[node_of] & inside] = AT_EXIT
+    return _pack(tree, node_of, kind, first, place, tree_of)
+
+
+def _pack(
+    tree: CompiledTree,
+    node: npt.NDArray[np.int64],
+    kind: npt.NDArray[np.int64],
+    first: npt.NDArray[np.int64],
+    place: npt.NDArray[np.int64],
+    tree_of: npt.NDArray[np.int64],
+) -> StreetTrees:
+    arrays, trees = tree.arrays, len(first) - 1
+    here = kind == AT_DECISION
+    member_tree = np.repeat(np.arange(trees), np.diff(first))
+    street = arrays.block[node[first[:-1]]].astype(np.int64) // 2
+    actions = np.where(here, arrays.count[node], 0)
+    cell, members, cells = (
+        np.zeros(len(node), np.int64),
+        np.zeros(tree.streets, np.int64),
+        np.zeros(tree.streets, np.int64),
+    )
+    np.maximum.at(members, street, np.diff(first))
+    for player in range(2):
+        acts = here & (arrays.player[node] == player)
+        counts = np.where(acts, actions, 0)
+        before = np.cumsum(counts) - counts
+        cell[acts] = (before - before[first[member_tree]])[acts]
+        np.maximum.at(cells, street, np.add.reduceat(counts, first[:-1]))
+    return StreetTrees(
+        first,
+        street,
+        kind.astype(np.int8),
+        arrays.player[node].astype(np.int8),
+        arrays.block[node].astype(np.int8),
+        actions.astype(np.int32),
+        np.where(here, place[arrays.first[node]] - first[member_tree], 0).astype(np.int32),
+        arrays.slot[node].astype(np.int32),
+        cell.astype(np.int32),
+        np.where(kind == AT_FOLD, arrays.fixed[node], arrays.showdown[node]).astype(np.float64),
+        np.where(kind == AT_EXIT, tree_of[node], -1).astype(np.int32),
+        np.where(kind == AT_EXIT, 0, arrays.touched[node]).astype(np.int8),
+        members,
+        cells,
+    )
