@@ -249,7 +249,7 @@ def check_cards(cards: ListedCards) -> None:
     _shaped("cards_reach.npy", cards.reach, (2, hands), np.float64)
     weighed = np.isfinite(cards.reach) & (cards.reach >= 0)
     _require_all(weighed, "cards_reach.npy", "has a weight that is negative or not finite")
-    _shaped("cards_buckets.npy", cards.buckets, (cards.streets, 2), np.int64)
+    _shaped("cards_buckets.npy", cards.buckets, (len(cards.board_cards), 2), np.int64)
     _in_range("cards_buckets.npy", cards.buckets, 1, 2**31)
     above = 1
     for street, boards in enumerate(cards.board_cards):
