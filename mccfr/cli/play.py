@@ -7,6 +7,7 @@ import rich_click as click
 
 from mccfr.cli.options import json_option, path_type, print_json
 from mccfr.cli.progress import evaluation_text
+from mccfr.config.tables import METHODS
 
 
 @click.command()
@@ -15,7 +16,7 @@ from mccfr.cli.progress import evaluation_text
     "--method",
     default="exact",
     show_default=True,
-    type=click.Choice(["exact", "head-to-head"]),
+    metavar="|".join(METHODS),
     help="exact: exploitability; head-to-head: against another strategy for the same game.",
 )
 @click.option("--checkpoint", type=click.IntRange(min=0), help="Number of the checkpoint; default: the newest.")

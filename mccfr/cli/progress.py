@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from mccfr.cli.options import duration_text
+from mccfr.evaluation.methods import method_named
 from mccfr.runs.report import TRAINING, Progress, Reporter
 
 _LINE_SECONDS = 10.0
@@ -17,18 +18,7 @@ _LATE_SECONDS = 2.0  # what is over sooner needs no line
 def evaluation_text(record: Mapping[str, Any]) -> str:
     """One line for people."""
     where = "" if record["nodes_touched"] is None else f"at {record['nodes_touched']:,} nodes: "
-    if record["method"] == "head-to-head":
-        low, high = record["ci95_chips"]
-        return (
-            f"{where}{record['value_chips']:+.4g} chips a hand against {record['against']} (95 %: {low:+.4g} to "
-            f"{high:+.4g}; {record['boards']:,} boards, {duration_text(record['seconds'])})"
-        )
-    mbb = record["exploitability_mbb"]
-    size = f"{record['exploitability_chips']:.6g} chips" + ("" if mbb is None else f" = {mbb:.6g} mbb/g")
-    return (
-        f"{where}exploitability {size}, value for player 0 {record['value_chips']:.6g} "
-        f"chips ({record['method']}, {duration_text(record['seconds'])})"
-    )
+    return where + method_named(record["method"]).told(record, duration_text(record["seconds"]))
 
 
 def progress_text(progress: Progress, phase: str = TRAINING) -> str:
@@ -125,12 +115,7 @@ class LiveReporter:
 
     def evaluation(self, record: Mapping[str, Any]) -> None:
         """Print it above the bar, and keep the last exploitability beside it."""
-        mbb = record["exploitability_mbb"]
-        if record["method"] == "head-to-head":
-            self._exploitability = f" · {record['value_chips']:+.4g} chips against {record['against']}"
-        else:
-            short = f"{record['exploitability_chips']:.4g} chips" if mbb is None else f"{mbb:.4g} mbb/g"
-            self._exploitability = f" · exploitability {short}"
+        self._exploitability = f" · {method_named(record['method']).short(record)}"
         self._print(evaluation_text(record))
 
 

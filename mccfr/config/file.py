@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from mccfr.config.limits import limit_problems, shown
-from mccfr.config.tables import GAMES, OPTIONS, Config, SampledConfig, SolverConfig
+from mccfr.config.tables import GAMES, METHODS, OPTIONS, Config, SampledConfig, SolverConfig
 
 DEFAULT_ALGORITHM = "external-sampling"
 """Of a `[solver]` table that names none."""
@@ -219,6 +219,12 @@ def _problems(config: Config) -> list[str]:
             "evaluation.at_iterations",
             config.evaluation.at_iterations,
             "at least 0",
+        ),
+        (
+            config.evaluation.method in METHODS,
+            "evaluation.method",
+            config.evaluation.method,
+            f"one of {', '.join(map(repr, METHODS))}",
         ),
         (config.evaluation.boards >= 2, "evaluation.boards", config.evaluation.boards, "at least 2"),
         (0 <= config.evaluation.seed < 2**63, "evaluation.seed", config.evaluation.seed, "0 to 2**63 - 1"),

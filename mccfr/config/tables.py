@@ -316,6 +316,10 @@ class RunSettings(_Table, frozen=True):
     keep_checkpoints: int = 3
 
 
+METHODS = ["exact", "head-to-head"]
+"""Of `[evaluation]`; `mccfr.evaluation.methods.register` adds to them."""
+
+
 class EvaluationConfig(_Table, frozen=True):
     """When the strategy is measured while the run goes on, and how.
 
@@ -323,7 +327,7 @@ class EvaluationConfig(_Table, frozen=True):
     uniform play); `exact` computes exploitability, which whole hold'em is too large for.
     """
 
-    method: Literal["exact", "head-to-head"] = "exact"
+    method: str = "exact"  # one of METHODS
     at_nodes: Sequence[int] = ()
     at_iterations: Sequence[int] = ()
     every_checkpoint: bool = True

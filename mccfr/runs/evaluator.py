@@ -5,7 +5,7 @@ from typing import Any
 
 from mccfr.config.tables import EvaluationConfig
 from mccfr.evaluation.head_to_head import Side
-from mccfr.evaluation.record import check_method, exact_record, head_to_head_record
+from mccfr.evaluation.methods import check_method, measure, method_named
 from mccfr.games.game import Game
 from mccfr.runs.averages import checkpoint_average
 from mccfr.runs.rundir import CHECKPOINTS, Run
@@ -22,12 +22,13 @@ def check_evaluation(points: EvaluationConfig, game: Game) -> None:
 class Evaluator:
     """Measures average strategies by the run's `[evaluation]` table.
 
-    Head-to-head is played against the strategy of the first checkpoint that is kept for good; until there is one,
-    against uniform play.  `kept` lists the numbers of those checkpoints.
+    A method that meets another strategy plays against the strategy of the first checkpoint that is kept for good; until
+    there is one, against uniform play.  `kept` lists the numbers of those checkpoints.
     """
 
     def __init__(self, run: Run, game: Game) -> None:
         self._config, self._points, self._game = run.config, run.config.evaluation, game
+        self._method = method_named(self._points.method)
         self._baseline: tuple[str, Strategy] | None = None
         self._root = run.path(CHECKPOINTS)
         self.kept: list[int] = []
@@ -40,18 +41,18 @@ class Evaluator:
                 checkpoint = checkpoints.open_checkpoint(checkpoints.checkpoint_path(self._root, number))
                 kept += [checkpoint] if checkpoint.state.get("kept") else []
         self.kept = [checkpoint.number for checkpoint in kept]
-        if kept and self._points.method == "head-to-head":
+        if kept and self._method.meets:
             strategy = checkpoint_average(self._game, self._config, kept[0])
             self._baseline = (f"checkpoint {kept[0].number}", strategy)
 
     def evaluate(self, strategy: Strategy) -> dict[str, Any]:
         """The record of the run's average strategy."""
-        points = self._points
-        if points.method == "exact":
-            return exact_record(self._game, strategy)
+        points, side = self._points, Side(self._game, strategy)
+        if not self._method.meets:
+            return measure(points.method, side, boards=points.boards, seed=points.seed)
         name, against = self._baseline or ("uniform", uniform_strategy(self._game))
-        sides = Side(self._game, strategy), Side(self._game, against)
-        record = head_to_head_record(*sides, name, boards=points.boards, seed=points.seed)
+        opponent = Side(self._game, against)
+        record = measure(points.method, side, opponent, name, boards=points.boards, seed=points.seed)
         if self._baseline is None and self.kept:
             self._baseline = (f"checkpoint {self.kept[0]}", strategy)
         return record

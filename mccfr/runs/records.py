@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from mccfr.evaluation.methods import EvaluationLine, line_kinds
 from storage import durable
 from storage.journal import Line, line_numbers, lines, lines_backwards, replace_end
 
@@ -32,30 +33,6 @@ class _Metrics(msgspec.Struct):
     iterations_per_second: float
     training_seconds: float
     silent_workers: list[dict[str, Any]] = []
-
-
-class _Exact(msgspec.Struct, tag_field="method", tag="exact"):
-    nodes_touched: _Count
-    iterations: _Count
-    checkpoint: _Count | None
-    value_chips: float
-    exploitability_chips: float
-    exploitability_mbb: float | None
-    best_response_chips: tuple[float, float]
-    seconds: float
-
-
-class _HeadToHead(msgspec.Struct, tag_field="method", tag="head-to-head"):
-    nodes_touched: _Count
-    iterations: _Count
-    checkpoint: _Count | None
-    value_chips: float
-    ci95_chips: tuple[float, float] | None
-    against: str
-    boards: _Count
-    exploitability_chips: None
-    exploitability_mbb: None
-    seconds: float
 
 
 class _LostUpdates(msgspec.Struct):
@@ -96,7 +73,7 @@ class _Journal(msgspec.Struct):
 
 _SOUND: Mapping[str, Any] = {
     "metrics.jsonl": _Metrics,
-    "evaluations.jsonl": _Exact | _HeadToHead,
+    "evaluations.jsonl": EvaluationLine,  # of the method that it names
     "trends.jsonl": _Trends,
     "journal.jsonl": _Journal,
 }
@@ -114,7 +91,12 @@ def _parse(name: str, data: bytes) -> dict[str, Any]:
     if not isinstance(record, dict):
         raise ValueError(f"a JSON object is needed, and it is a {type(record).__name__}")
     try:
-        msgspec.convert(record, _SOUND[name])
+        kind = _SOUND[name]
+        if kind is EvaluationLine:
+            kind = line_kinds().get(str(record.get("method")))
+            if kind is None:
+                raise ValueError(f"there is no evaluation method {record.get('method')!r}")
+        msgspec.convert(record, kind)
     except (ValueError, RecursionError) as error:
         raise ValueError(str(error)) from None
     return record

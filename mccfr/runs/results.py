@@ -11,7 +11,7 @@ import numpy.typing as npt
 from mccfr.cards.deck import WholeDeck
 from mccfr.config.file import to_document
 from mccfr.evaluation.head_to_head import Side
-from mccfr.evaluation.record import check_method, exact_record, head_to_head_record
+from mccfr.evaluation.methods import check_method, measure
 from mccfr.games.game import Game
 from mccfr.policy import Policy, is_policy
 from mccfr.policy.export import export
@@ -109,11 +109,11 @@ def evaluate_target(
     plays another game; on other buckets he may.
     """
     found = open_target(target, number, abstraction)
-    check_method(found.game, method)
-    if method == "exact":
-        return exact_record(found.game, found.strategy) | found.counts
-    sides = Side(found.game, found.strategy), opponent(found, against, against_number, against_abstraction)
-    return head_to_head_record(*sides, against, boards=boards, seed=seed) | found.counts
+    side = Side(found.game, found.strategy)
+    if not check_method(found.game, method).meets:
+        return measure(method, side, boards=boards, seed=seed) | found.counts
+    other = opponent(found, against, against_number, against_abstraction)
+    return measure(method, side, other, against, boards=boards, seed=seed) | found.counts
 
 
 def opponent(found: Target, name: str, number: int | None = None, abstraction: Path | None = None) -> Side:
