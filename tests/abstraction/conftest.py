@@ -3,10 +3,17 @@
 import pytest
 
 from abstraction import features, stages
+from abstraction.strength import river_strengths
 
 
 @pytest.fixture(scope="session")
-def shared_descriptions():
+def river():
+    """All of `river_strengths`, which nobody changes."""
+    return river_strengths(workers=2)
+
+
+@pytest.fixture(scope="session")
+def shared_descriptions(river):
     """Strengths once, and descriptions once for each kind of features and number of workers, for all builds.
 
     That strengths do not depend on the number of workers is shown by test_strength.py.
@@ -25,19 +32,17 @@ def shared_descriptions():
     def kept(compute):
         """A function of strengths whose results are kept, whatever the number of workers."""
 
-        def look(*arguments, workers=1, **river):
+        def look(*arguments, workers=1, **named):
             key = (compute, *(a for a in arguments if isinstance(a, int)))  # the rest is the one table of rivers
             if key not in found:
-                found[key] = compute(*arguments, workers=workers, **river)
+                found[key] = compute(*arguments, workers=workers, **named)
             return found[key]
 
         return look
 
-    river, sums, preflop = (
-        kept(function) for function in (features.river_strengths, features.runout_sums, features.preflop_strengths)
-    )
+    sums, preflop = kept(features.runout_sums), kept(features.preflop_strengths)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(features, "river_strengths", river)
+        patch.setattr(features, "river_strengths", lambda workers: river)
         for module in (features, stages):
             patch.setattr(module, "runout_sums", sums)
             patch.setattr(module, "preflop_strengths", preflop)

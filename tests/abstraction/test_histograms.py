@@ -5,14 +5,9 @@ import pytest
 
 from abstraction.boards import canonical_boards, hole_permutations, locate_board, used_slots
 from abstraction.histograms import cumulative, equity_histograms, preflop_histograms, strength_bins
-from abstraction.strength import BLOCKED, preflop_strengths, river_strengths, runout_sums
+from abstraction.strength import BLOCKED, preflop_strengths, runout_sums
 
 RUNOUTS = {3: 1081, 4: 46}
-
-
-@pytest.fixture(scope="module")
-def river():
-    return river_strengths(workers=2)
 
 
 def naive_histograms(river, board, bins):

@@ -16,11 +16,6 @@ REFERENCE = Path(__file__).resolve().parents[1] / "data" / "hand_strength.csv"
 
 
 @pytest.fixture(scope="module")
-def river():
-    return river_strengths(workers=2)
-
-
-@pytest.fixture(scope="module")
 def reference():
     """Rows of the independent table: street, hand, board, run-outs, the two sums and the two expectations."""
     lines = [line for line in REFERENCE.read_text().splitlines() if not line.startswith("#")]
