@@ -27,7 +27,8 @@ def original_strategy(expanded: ExpandedGame, strategy: Strategy) -> Strategy:
     Raises `ValueError` where its shapes are not those of the expanded game.
     """
     _check(expanded.game, strategy)
-    made = uniform_strategy(expanded.original)
+    uniform = uniform_strategy(expanded.original)
+    made = Strategy([table.copy() for table in uniform.probability], [table.copy() for table in uniform.weight])
     for given, tables in ((strategy.probability, made.probability), (strategy.weight, made.weight)):
         first = [0, 0]
         for block, (table, dealt) in enumerate(zip(tables, expanded.dealt, strict=True)):
