@@ -1,11 +1,10 @@
 """What the first version wrote must load for ever: runs go on as they would have gone on then."""
 
 import shutil
-import tarfile
-from pathlib import Path
 
 import msgspec
 import pytest
+from archives import unpack
 
 from abstraction.buckets import Abstraction
 from mccfr.runs import rundir
@@ -13,8 +12,6 @@ from mccfr.runs.report import Silent
 from mccfr.runs.results import evaluate_target
 from mccfr.runs.run import train
 from mccfr.runs.verification import problems_of
-
-ARCHIVE = Path(__file__).resolve().parents[1] / "data" / "format1.tar.xz"
 
 RUNS = {
     "kuhn-external": (0.0560576890850902, {"nodes": 20_000}, 0.030762273863672803),
@@ -29,10 +26,7 @@ POLICIES = {"kuhn": 0.055910547225426155, "leduc": 0.10805443063887527}
 
 @pytest.fixture(scope="module")
 def unpacked(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("format1")
-    with tarfile.open(ARCHIVE) as archive:
-        archive.extractall(directory, filter="data")
-    return directory / "format1"
+    return unpack("format1", tmp_path_factory.mktemp("format1"))
 
 
 @pytest.mark.parametrize("name", RUNS)

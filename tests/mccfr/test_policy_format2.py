@@ -3,12 +3,12 @@
 import json
 import os
 import shutil
-import tarfile
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from archives import unpack
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_lines import BLINDS, TURN
@@ -100,10 +100,7 @@ def test_games_of_histories_have_no_chips(tmp_path):
 
 @pytest.fixture(scope="module")
 def unpacked(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("format2")
-    with tarfile.open(RUNS.parent / "tests/data/format2.tar.xz") as archive:
-        archive.extractall(directory, filter="data")
-    return directory / "format2"
+    return unpack("format2", tmp_path_factory.mktemp("format2"))
 
 
 @pytest.mark.parametrize(("name", "exploitability"), [("kuhn", 1.1096214490984462), ("leduc", 2.825811990891328)])

@@ -10,7 +10,7 @@ from abstraction import compiling
 from mccfr.cli import progress as progress_module
 from mccfr.cli.progress import LiveReporter, PlainReporter, bar_on_stderr, progress_text
 from mccfr.config.file import config_from
-from mccfr.evaluation import record as record_module
+from mccfr.evaluation import exact as exact_module
 from mccfr.runs import saving as saving_module
 from mccfr.runs.plan import planned_layout
 from mccfr.runs.report import COMPILING, EVALUATING, TRAINING, Progress
@@ -149,7 +149,7 @@ def test_phases_are_told_in_order(tmp_path, monkeypatch, workers):
 
 def test_compiling_is_a_phase_without_an_end_in_sight(tmp_path, monkeypatch):
     """At the start, before the workers are there, and in the midst of an evaluation; neither is training."""
-    make_solver, exact = ExternalSampling.solver, record_module.evaluate_exact
+    make_solver, exact = ExternalSampling.solver, exact_module.evaluate_exact
 
     def compiled(*arguments):
         compile_for(0.3)
@@ -160,7 +160,7 @@ def test_compiling_is_a_phase_without_an_end_in_sight(tmp_path, monkeypatch):
         return exact(*arguments)
 
     monkeypatch.setattr(ExternalSampling, "solver", compiled)
-    monkeypatch.setattr(record_module, "evaluate_exact", compiled_evaluation)
+    monkeypatch.setattr(exact_module, "evaluate_exact", compiled_evaluation)
     run = make(tmp_path / "run", {"at_end": True})
     reporter, wall = go(run, workers=0, seconds=0.5)
     own = [phase for phase in reporter.phases if phase not in ("looking for checkpoints", "making the tables")]
