@@ -1,13 +1,17 @@
-"""Stochastic rounding of float64 numbers to float32: up or down at random, with chances that make it right on average.
+"""Stochastic rounding to float32: up or down at random, with chances that make it right on average.
 
 Strategy sums in float32 need it.  Rounded to the nearest number, additions of one sign to a cell leave it 3 % off after
 10^6 of them and 10 % after 10^7, and once an addition is less than half a unit in the last place the cell stands still.
 Rounded at random the error has mean 0, and a standard deviation of at most 2.1·10^-4 of the sum however many are added:
 an addition x to a sum s has a variance of at most x·ulp(s), which adds up to 2^-23·(m - 2/3)/m^2 of the square of a sum
-of 2^K·m, 1 <= m < 2; most at m = 4/3.  Addition and rounding are exact but for float64's own rounding.
+of 2^K·m, 1 <= m < 2; most at m = 4/3.
 
-A word of 64 random bits serves a whole row: every lane (action, or hand) makes 29 bits of its own out of it, as many as
-float64 has digits beyond those of float32.
+Two forms.  Numbers in float64, as discounts make them, are rounded with 29 bits, as many digits as float64 has beyond
+float32's.  Additions to sums, which kernels make at every decision, stay in single width and use 23 of the bits: the
+addend is itself rounded to nearest (2^-24 of it), and chances are whole multiples of 2^-23, so that what is below 2^-46
+of a sum is lost.
+
+A word of 64 random bits serves a whole row: every lane (action, or hand) makes 29 bits of its own out of it.
 """
 
 from typing import Any

@@ -14,7 +14,7 @@ from mutants import mutant
 from abstraction.jit import allocating_njit, njit, nogil_njit
 from mccfr import rounding
 from mccfr.rng import new_stream, next_word, random_at, second_word, uniform
-from mccfr.rounding import lane_bits, rounded
+from mccfr.rounding import added, lane_bits, rounded
 from mccfr.solvers import regret
 from mccfr.solvers.public.board_rows import discount_sum_table
 from mccfr.solvers.public.public_chance import PublicChanceOptions, PublicChanceSampling, new_tables, table_specs
@@ -121,6 +121,28 @@ def test_another_word_beside_a_draw_leaves_the_stream_alone():
 @njit
 def rounded_to(array, number, bits):
     return rounded(array, number, bits)
+
+
+@njit
+def sum_of(array, total, addend, bits):
+    return added(array, total, addend, bits)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.floats(2.0**-80, 2.0**80, width=32), st.floats(2.0**-20, 1, width=32), st.integers(0, 2**29 - 1), st.booleans()
+)
+def test_a_sum_goes_to_one_of_its_neighbours_by_its_share(total, part, bits, whole):
+    """As a number does, with 23 bits; where the sum rounds up to a power of two half the chance is meant."""
+    addend = np.float32(total) if whole else np.float32(total) * np.float32(part)
+    found, exact = float(sum_of(NARROW_CELL, np.float32(total), addend, bits)), total + float(addend)
+    nearest = np.float32(exact)
+    rest = exact - float(nearest)
+    step = float(np.nextafter(nearest, np.float32(np.inf))) - float(nearest)  # a unit in its last place
+    drawn = (bits >> 6) / 2**23
+    expected = int(np.floor(np.float32(rest / step) + np.float32(1 + drawn))) - 1
+    assert found == float((nearest.view(np.int32) + np.int32(expected)).view(np.float32))
+    assert sum_of(WIDE_CELL, total, float(addend), bits) == exact
 
 
 NARROW_CELL, WIDE_CELL = np.zeros(1, np.float32), np.zeros(1)
