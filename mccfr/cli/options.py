@@ -8,8 +8,6 @@ from typing import Any
 
 import rich_click as click
 
-from mccfr.config.limits import MOST_COUNT, MOST_NUMBER, shown
-
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -20,6 +18,8 @@ class Duration(click.ParamType[float]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Seconds; fails with what is allowed."""
+        from mccfr.config.limits import MOST_NUMBER, shown
+
         match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", str(value))
         if match is None:
             raise click.BadParameter(f"{value!r} is not a length of time; write 90, 90s, 10m, 1.5h or 7d", ctx, param)
@@ -29,6 +29,18 @@ class Duration(click.ParamType[float]):
         return seconds
 
 
+class Method(click.ParamType[str]):
+    """The name of an evaluation method; whether there is one of it is for the command to say."""
+
+    name = "method"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        """All names there are."""
+        from mccfr.config.tables import METHODS
+
+        return "|".join(METHODS)
+
+
 class Count(click.ParamType[int]):
     """A whole number, also written 1e7 or 10_000_000."""
 
@@ -36,6 +48,8 @@ class Count(click.ParamType[int]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """The number; fails with what is allowed."""
+        from mccfr.config.limits import MOST_COUNT, shown
+
         try:
             number = float(value) if re.search("[eE.]", str(value)) else int(str(value))
         except ValueError:

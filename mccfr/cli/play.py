@@ -5,9 +5,8 @@ from typing import Any
 
 import rich_click as click
 
-from mccfr.cli.options import json_option, path_type, print_json
+from mccfr.cli.options import Method, json_option, path_type, print_json
 from mccfr.cli.progress import evaluation_text
-from mccfr.config.tables import METHODS
 
 
 @click.command()
@@ -16,7 +15,7 @@ from mccfr.config.tables import METHODS
     "--method",
     default="exact",
     show_default=True,
-    metavar="|".join(METHODS),
+    type=Method(),
     help="exact: exploitability; head-to-head: against another strategy for the same game.",
 )
 @click.option("--checkpoint", type=click.IntRange(min=0), help="Number of the checkpoint; default: the newest.")

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from mccfr.cli.options import duration_text
-from mccfr.evaluation.methods import method_named
 from mccfr.runs.report import TRAINING, Progress, Reporter
 
 _LINE_SECONDS = 10.0
@@ -17,6 +16,8 @@ _LATE_SECONDS = 2.0  # what is over sooner needs no line
 
 def evaluation_text(record: Mapping[str, Any]) -> str:
     """One line for people."""
+    from mccfr.evaluation.methods import method_named
+
     where = "" if record["nodes_touched"] is None else f"at {record['nodes_touched']:,} nodes: "
     return where + method_named(record["method"]).told(record, duration_text(record["seconds"]))
 
@@ -115,6 +116,8 @@ class LiveReporter:
 
     def evaluation(self, record: Mapping[str, Any]) -> None:
         """Print it above the bar, and keep the last exploitability beside it."""
+        from mccfr.evaluation.methods import method_named
+
         self._exploitability = f" · {method_named(record['method']).short(record)}"
         self._print(evaluation_text(record))
 

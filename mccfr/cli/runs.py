@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import rich_click as click
 
 from mccfr.cli.options import (
@@ -37,13 +36,15 @@ def solve(config: Path, directory: Path | None, overrides: tuple[str, ...], forc
 
     Example: mccfr solve runs/leduc.toml --nodes 1e8 --workers 2 --set solver.discount=linear
     """
+    from msgspec.structs import replace
+
     from mccfr.cli.building import stage_reporter
     from mccfr.config.file import config_from, ignored_keys, load_document
     from mccfr.runs.start import start_run
 
     document = load_document(config, overrides)
     settings, ignored = config_from(document, str(config)), ignored_keys(document)
-    settings = msgspec.structs.replace(settings, run=msgspec.structs.replace(settings.run, **_given(limits)))
+    settings = replace(settings, run=replace(settings.run, **_given(limits)))
     directory = directory or Path("runs") / config.stem
     with reporter() as report:
         run, game = start_run(
@@ -64,11 +65,13 @@ def resume(directory: Path, force: bool, **limits: Any) -> None:
 
     Example: mccfr resume runs/leduc --nodes 2e8
     """
+    from msgspec.structs import replace
+
     from mccfr.runs.rundir import open_run, with_settings
     from mccfr.runs.start import prepare_run
 
     run = open_run(directory)
-    run = with_settings(run, run=msgspec.structs.replace(run.config.run, **_given(limits)))
+    run = with_settings(run, run=replace(run.config.run, **_given(limits)))
     with reporter() as report:
         _train(run, prepare_run(run, report, force=force), report, force=force)
 

@@ -31,6 +31,7 @@ class Evaluator:
         self._method = method_named(self._points.method)
         self._baseline: tuple[str, Strategy] | None = None
         self._root = run.path(CHECKPOINTS)
+        self._prepared: Any = None
         self.kept: list[int] = []
 
     def find_kept(self) -> None:
@@ -47,7 +48,9 @@ class Evaluator:
 
     def evaluate(self, strategy: Strategy) -> dict[str, Any]:
         """The record of the run's average strategy."""
-        points, side = self._points, Side(self._game, strategy)
+        if self._prepared is None:
+            self._prepared = self._method.prepared(self._game)
+        points, side = self._points, Side(self._game, strategy, self._prepared)
         if not self._method.meets:
             return measure(points.method, side, boards=points.boards, seed=points.seed)
         name, against = self._baseline or ("uniform", uniform_strategy(self._game))
