@@ -29,7 +29,7 @@ from mccfr.evaluation.same_game import check_same_game
 from mccfr.games.game import Game
 from mccfr.intervals import ratio95
 from mccfr.rng import EVALUATION
-from mccfr.solvers.public.board_rows import pass_reach
+from mccfr.solvers.public.board_rows import copy_values, pass_reach
 from mccfr.solvers.public.range_lanes import (
     LANES,
     Lanes,
@@ -223,7 +223,7 @@ def _descend(trees, spans, tables, board, scratch, level):
                 showdown = np.int64(kind == AT_SHOWDOWN)
                 sign = -1.0 if showdown and player == 1 else 1.0
                 pending.chips[block, showdown, lane] = sign * trees.chips[first + child + a]
-                pending.share[block, showdown, lane, :rows] = sigma[at_slot + a, :rows]
+                copy_values(sigma[at_slot + a], pending.share[block, showdown, lane], rows)
                 ends = True
             elif alive:
                 passed = pass_reach(board, level, player, reach[here], sigma[at_slot + a], reach[at])
@@ -247,7 +247,7 @@ def play_board(trees, spans, tables, board, scratch):
     member_first, tree, left, range_of = scratch.member_first, scratch.tree, scratch.exit, scratch.range_of
     start = scratch.reach.shape[0] - 2
     for player in range(2):
-        scratch.reach[start + player, : board.count[player]] = board.weight[player, : board.count[player]]
+        copy_values(board.weight[player], scratch.reach[start + player], board.count[player])
         range_of[player, 0] = start + player
     level, entering, total = np.int64(0), True, 0.0
     tree[0] = 0
