@@ -24,6 +24,7 @@ from typing import Any
 
 _PACKAGES = ("abstraction", "mccfr", "storage")
 _IMPORT = re.compile(r"\n(?:from|import) +((?:abstraction|mccfr|storage)[\w.]*)(?: +import +([^\n#]+))?")
+_VERSION = re.compile(r"[0-9a-f]{16}")  # what `kernel_source_hash` gives
 _KEEP = 4  # directories of other versions left beside ours, newest first
 
 
@@ -71,6 +72,8 @@ def _choose_cache() -> Path:
     """Make (or find) this version's cache directory and drop the oldest of the others."""
     home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     base = Path(os.environ.get("NUMBA_CACHE_DIR") or Path(home) / "mccfr" / "kernels")
+    if _VERSION.fullmatch(base.name):  # chosen by the process that has started this one
+        base = base.parent
     ours = base / kernel_source_hash(Path(__file__).resolve().parent.parent)
     try:
         ours.mkdir(parents=True, exist_ok=True)
@@ -78,7 +81,7 @@ def _choose_cache() -> Path:
         return Path(tempfile.mkdtemp(prefix="mccfr-kernels-"))
     others = sorted((d for d in base.iterdir() if d.is_dir() and d != ours), key=lambda d: d.stat().st_mtime)
     for old in others[:-_KEEP]:
-        if re.fullmatch(r"[0-9a-f]{16}", old.name):
+        if _VERSION.fullmatch(old.name):
             shutil.rmtree(old, ignore_errors=True)
     return ours
 
