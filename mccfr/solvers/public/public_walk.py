@@ -73,9 +73,9 @@ def _hand_up(ranges, player, board, found, out):
 
 
 @part_njit
-def _run_out(public, traversal, street, first_board, stop_board, chips, scratch):
+def _run_out(public, player, street, first_board, stop_board, chips, scratch):
     """Add a showdown's values over last-street boards, the range in hand_reach[1, street], to hand_value[street]."""
-    ranges, player, top = public.ranges, traversal.player, scratch.member_first[-1]
+    ranges, top = public.ranges, scratch.member_first[-1]
     weight = 1.0
     for later in range(street, public.weight.shape[0]):
         weight *= public.weight[later]
@@ -144,7 +144,7 @@ def _walk(public, traversal, step, street, tree, boards, scratch):
                 first, stop = public.child_boards[board, 0], public.child_boards[board, 1]
                 if trees.kind[index] == AT_SHOWDOWN:
                     first, stop = public.last_boards[board, 0], public.last_boards[board, 1]
-                    _run_out(public, traversal, level, first, stop, trees.chips[index], scratch)
+                    _run_out(public, traversal.player, level, first, stop, trees.chips[index], scratch)
                     stop = first  # nothing is left to walk
                 elif not alive and step is None:
                     stop = first  # in training the traverser's averages go on
@@ -175,7 +175,7 @@ def _task(public, traversal, step, board, root, task, scratch):
     else:
         start = public.last_boards[board, 0]
         first, stop = start + public.tasks[task, 1], start + public.tasks[task, 2]
-        _run_out(public, traversal, np.int64(1), first, stop, trees.chips[member], scratch)
+        _run_out(public, traversal.player, np.int64(1), first, stop, trees.chips[member], scratch)
     for kind in range(values.shape[0]):
         copy(values[kind], root.task_value[task, kind])
 
