@@ -270,7 +270,7 @@ def ends_game(replay, one):
 @pytest.mark.parametrize("updates", ["alternating", "simultaneous"])
 @pytest.mark.parametrize("name", ["cfr", "cfr+"])
 @pytest.mark.parametrize(
-    ("game", "threshold", "iterations"), [("kuhn", 1, 200), ("goofspiel", 2, 60), ("leduc", 2, 48)]
+    ("game", "threshold", "iterations"), [("kuhn", 1, 200), ("goofspiel", 2, 40), ("leduc", 2, 36)]
 )
 def test_pruning_is_what_its_definitions_say(game, threshold, iterations, name, updates):
     made = variant(name, updates=updates)
@@ -278,7 +278,7 @@ def test_pruning_is_what_its_definitions_say(game, threshold, iterations, name, 
     for t in range(1, iterations + 1):
         before = set(replay.open)
         replay.iterate()
-        if t % (iterations // 4) == 0:
+        if t % (iterations // 2) == 0:
             check_estimates(replay, [one for key, one in replay.open.items() if key not in before], threshold)
             check(replay, name == "cfr+")
     skipped = [one.last - one.first for one in replay.closed]
