@@ -13,7 +13,7 @@ EXIT_FAILED, EXIT_BAD_INPUT, EXIT_STOPPED = 1, 2, 75
 click.rich_click.TEXT_MARKUP = "rich"
 click.rich_click.COMMAND_GROUPS = {
     "mccfr": [
-        {"name": "Before a run", "commands": ["games", "plan"]},
+        {"name": "Before a run", "commands": ["init", "games", "plan"]},
         {"name": "Runs", "commands": ["solve", "resume", "status", "verify"]},
         {"name": "Results", "commands": ["evaluate", "export", "query", "report", "compare"]},
         {"name": "Cards", "commands": ["abstraction"]},
@@ -26,10 +26,10 @@ click.rich_click.COMMAND_GROUPS = {
 def cli() -> None:
     """Equilibrium strategies of huge imperfect-information games by Monte Carlo counterfactual regret minimisation.
 
-    A run is one TOML file: the game, the solver, its limits. Try:
+    A run is one TOML file: the game, the solver, its limits. Examples come along and are named without a path. Try:
 
     \b
-      mccfr solve runs/kuhn.toml           compute; Ctrl-C stops, again goes on
+      mccfr solve kuhn                     compute, in runs/kuhn; Ctrl-C stops, again goes on
       mccfr evaluate runs/kuhn             exploitability of the newest checkpoint
       mccfr export runs/kuhn kuhn-policy   the average strategy as plain files
       mccfr query kuhn-policy "" --hand K  what it does with the king, first to act

@@ -63,6 +63,16 @@ def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+def own_file(given: Path, folder: str = "") -> Path:
+    """The file that a command is to work on; an example is copied to runs/, which is said (`examples.find_file`)."""
+    from mccfr.config.examples import find_file, own_copy
+
+    path, copied = own_copy(find_file(given, folder))
+    if copied:
+        click.echo(f"mccfr: copied the example to {path}", err=True)
+    return path
+
+
 def print_json(value: Mapping[str, Any] | list[Any]) -> None:
     """One JSON object on stdout."""
     click.echo(json.dumps(value, allow_nan=False))

@@ -12,6 +12,7 @@ from mccfr.cli.options import (
     force_option,
     json_option,
     limit_options,
+    own_file,
     path_type,
     print_json,
 )
@@ -32,15 +33,20 @@ if TYPE_CHECKING:
 def solve(config: Path, directory: Path | None, overrides: tuple[str, ...], force: bool, **limits: Any) -> None:
     """Start the run that CONFIG describes, or continue it where it stands.
 
-    Continues if DIR already holds a run of the same game, solver and tables; limits may differ. Ctrl-C, SIGTERM and
-    SIGUSR1 stop it with a checkpoint (exit status 75). A run that would find too little memory or disk is refused.
+    CONFIG is a TOML file, or the name of an example (kuhn, leduc, subgame, hunl-quick ...), which is copied to runs/
+    first. Continues if DIR already holds a run of the same game, solver and tables; limits may differ. Ctrl-C, SIGTERM
+    and SIGUSR1 stop it with a checkpoint (exit status 75). A run that would find too little memory or disk is refused.
 
     Example: mccfr solve runs/leduc.toml --nodes 1e8 --workers 2 --set solver.discount=linear
     """
     from mccfr.cli.building import stage_reporter
     from mccfr.config.file import config_from, ignored_keys, load_document
+    from mccfr.runs.rundir import is_run
     from mccfr.runs.start import start_run
 
+    if is_run(config):
+        raise ValueError(f"{config} is a run already: mccfr resume {config} goes on with it")
+    config = own_file(config)
     document = load_document(config, overrides)
     settings, ignored = config_from(document, str(config)), ignored_keys(document)
     settings = msgspec.structs.replace(settings, run=msgspec.structs.replace(settings.run, **_given(limits)))
