@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import rich_click as click
 
 from mccfr import __version__
-from mccfr.cli import abstraction, experiments, inspect, play, runs
+from mccfr.cli import abstraction, experiments, inspect, play, runs, status
 
 EXIT_FAILED, EXIT_BAD_INPUT, EXIT_STOPPED = 1, 2, 75
 
@@ -38,7 +38,7 @@ def cli() -> None:
     """
 
 
-for command in (*inspect.COMMANDS, *runs.COMMANDS, *play.COMMANDS, *experiments.COMMANDS, *abstraction.COMMANDS):
+for command in [each for room in (inspect, runs, status, play, experiments, abstraction) for each in room.COMMANDS]:
     cli.add_command(command)
 
 

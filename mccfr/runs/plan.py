@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from mccfr.config.tables import Config
-from mccfr.evaluation.methods import method_named
+from mccfr.evaluation.methods import method_for
 from mccfr.games.game import Game
 from mccfr.games.histories import count_histories
 from mccfr.solvers.configured import configured_game
@@ -40,7 +40,7 @@ def planned_layout(config: Config, game: Game) -> TableLayout:
 def strategy_bytes(game: Game, method: str) -> int:
     """Memory that an evaluation needs: the strategy measured, and what it is played against, or all boards."""
     cells = int((game.buckets * (game.tree.row_slots + game.tree.row_count)).sum())
-    found = method_named(method)
+    found = method_for(game, method)
     return 8 * cells * (1 + found.meets) + found.listing_bytes(game)
 
 

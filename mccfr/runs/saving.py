@@ -15,12 +15,14 @@ from mccfr.runs.evaluator import Evaluator
 from mccfr.runs.events import Totals
 from mccfr.runs.finite import not_finite_text
 from mccfr.runs.journals import Journals, disk_problem
+from mccfr.runs.phases import naming_steps
 from mccfr.runs.plan import evaluation_bytes
 from mccfr.runs.report import EVALUATING, Reporter
 from mccfr.runs.rundir import CHECKPOINTS, EVALUATIONS, JOURNAL, Run
 from mccfr.runs.trends import TRENDS, Trends
 from mccfr.solvers.solver import WorkerState
 from mccfr.tables.layout import TableLayout
+from mccfr.tables.notes import table_notes
 from mccfr.tables.strategy import Strategy
 from storage import checkpoint as checkpoints
 from storage import durable
@@ -64,6 +66,7 @@ class Saver:
         self._run, self._game, self._layout, self._reporter = run, game, layout, reporter
         self._journals = journals
         self._schedule = run.algorithm.schedule
+        self._notes = table_notes(game)
         self._evaluator = Evaluator(run, game)
         self._trends = Trends(game, run.algorithm, layout.specs)
         self._snapshots: list[dict[str, int]] = []  # what the average strategy of later streets builds on
@@ -195,6 +198,7 @@ class Saver:
             spared=[*self._evaluator.kept, *(snapshot["checkpoint"] for snapshot in self._snapshots)],
             compressed=run.config.tables.checkpoint_compression != "none",
             background=background,
+            notes=self._notes,
         )
         self._note_commit(number, totals, kept, state)
         return number
@@ -245,7 +249,8 @@ class Saver:
         except OSError as error:  # a snapshot that is damaged or gone: training has no need of it
             self._reporter.message(f"no evaluation at {totals.nodes:,} nodes: {error}")
             return None
-        record = self._evaluator.evaluate(strategy)
+        with naming_steps(self._reporter):
+            record = self._evaluator.evaluate(strategy)
         record |= {"nodes_touched": totals.nodes, "iterations": totals.iterations, "checkpoint": number}
         self._journals.append(EVALUATIONS, record)
         return record
