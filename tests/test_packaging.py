@@ -5,13 +5,11 @@ import subprocess
 import sys
 import tarfile
 import zipfile
-from pathlib import Path
 
 import pytest
+from places import ROOT
 
 from mccfr.config.examples import example_files
-
-ROOT = Path(__file__).resolve().parents[1]
 
 
 def build(what, source, out):

@@ -4,15 +4,15 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import click
 import h5py
 import numpy as np
 import pytest
 import zarr
+from commands import call, command
+from places import RUNS
 
-from mccfr.cli import main
 from mccfr.cli import progress as progress_module
 from mccfr.cli.options import Duration
 from mccfr.cli.progress import LiveReporter, PlainReporter, bar_on_stderr
@@ -24,25 +24,14 @@ from mccfr.runs.report import EVALUATING, TRAINING
 from mccfr.runs.rundir import lock, open_run
 from mccfr.runs.status import run_list, run_status
 
-ROOT = Path(__file__).resolve().parents[3]
-
-
-def call(capsys, *arguments):
-    """(exit status, stdout, stderr) of a command."""
-    with pytest.raises(SystemExit) as ended:
-        main([str(argument) for argument in arguments])
-    captured = capsys.readouterr()
-    return ended.value.code or 0, captured.out, captured.err
-
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     """A folder with two short runs, one whose config is damaged, and something else."""
     folder = tmp_path_factory.mktemp("runs")
     for name, form in (("one", "zarr"), ("two", "hdf5"), ("worse", "zarr")):
-        arguments = ["solve", str(ROOT / "runs/kuhn.toml"), "--run", str(folder / name), "--iterations", "300"]
-        with pytest.raises(SystemExit):
-            main([*arguments, "--set", f"tables.format={form}"])
+        solve = "solve", RUNS / "kuhn.toml", "--run", folder / name, "--iterations", 300
+        assert command(*solve, "--set", f"tables.format={form}") == 0
     (folder / "worse" / "config.toml").write_text('[game]\nname = "kuhn"\n[run]\nworkers = -1\n')
     (folder / "else").mkdir()
     return folder

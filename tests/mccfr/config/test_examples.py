@@ -3,12 +3,11 @@
 from pathlib import Path
 
 import pytest
+from commands import call
+from places import RUNS
 
-from mccfr.cli import main
 from mccfr.config.examples import EXAMPLES, EXPERIMENTS, RECIPES, copy_examples, example_files, find_file, own_copy
 from mccfr.config.suggest import did_you_mean
-
-ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture(autouse=True)
@@ -18,8 +17,8 @@ def elsewhere(tmp_path, monkeypatch):
 
 def test_every_file_of_the_examples_is_shipped():
     """What git knows below runs/ is what is copied out; what runs have made there is not."""
-    folders = (ROOT / "runs", *(ROOT / "runs" / name for name in ("abstractions", "experiments", "games")))
-    there = {path.relative_to(ROOT / "runs") for folder in folders for path in folder.glob("*.*") if path.is_file()}
+    folders = (RUNS, *(RUNS / name for name in ("abstractions", "experiments", "games")))
+    there = {path.relative_to(RUNS) for folder in folders for path in folder.glob("*.*") if path.is_file()}
     assert set(example_files()) == there
 
 
@@ -84,28 +83,22 @@ def test_files_of_others_are_left_alone():
     assert [path.name for path in Path("runs").rglob("*") if path.is_file()] == ["quick.toml"]
 
 
-def call(capsys, *arguments):
-    with pytest.raises(SystemExit) as ended:
-        main(list(arguments))
-    return ended.value.code or 0, capsys.readouterr()
-
-
 def test_init_copies_all_and_a_second_time_nothing(capsys):
-    code, said = call(capsys, "init", "mine")
-    assert code == 0 and f"mine: {len(example_files())} files; next: mccfr solve mine/leduc.toml" in said.err
+    code, _, err = call(capsys, "init", "mine")
+    assert code == 0 and f"mine: {len(example_files())} files; next: mccfr solve mine/leduc.toml" in err
     assert {path.relative_to("mine") for path in Path("mine").rglob("*") if path.is_file()} == set(example_files())
-    assert "mine: 0 files" in call(capsys, "init", "mine")[1].err
+    assert "mine: 0 files" in call(capsys, "init", "mine").err
 
 
 def test_plan_reads_an_example_where_it_lies_and_solve_copies_it(capsys):
     assert call(capsys, "plan", "hunl-quick")[0] == 0
     assert not list(Path().iterdir())
-    code, said = call(capsys, "solve", "kuhn", "--workers", "0", "--iterations", "100")
-    assert code == 0 and "mccfr: copied the example to runs/kuhn.toml" in said.err
+    code, _, err = call(capsys, "solve", "kuhn", "--workers", "0", "--iterations", "100")
+    assert code == 0 and "mccfr: copied the example to runs/kuhn.toml" in err
     assert Path("runs/kuhn/checkpoints/000001").is_dir()
 
 
 def test_solve_of_a_run_says_what_goes_on_with_it(capsys):
     call(capsys, "solve", "kuhn", "--workers", "0", "--iterations", "100")
-    code, said = call(capsys, "solve", "runs/kuhn")
-    assert code == 2 and said.err == "mccfr: runs/kuhn is a run already: mccfr resume runs/kuhn goes on with it\n"
+    code, _, err = call(capsys, "solve", "runs/kuhn")
+    assert code == 2 and err == "mccfr: runs/kuhn is a run already: mccfr resume runs/kuhn goes on with it\n"
