@@ -153,7 +153,7 @@ def _trend_lines(found: dict[str, Any]) -> list[str]:
             for share, error in zip(lost["sentinels_per_street"], lost["sentinel_errors_per_street"], strict=True)
         )
         first = share_text(lost["first_decisions"], lost.get("first_decisions_error"))  # older lines have no error
-        lines.append(f"lost         of the updates at first decisions {first}; at later ones, by street: {later}")
+        lines.append(f"lost         of updates at first decisions: {first}; at later ones, by street: {later}")
     if found["preflop_change"] is not None:
         lines.append(
             f"change       {found['preflop_change']:.2%} of the first street's average strategy in a checkpoint"
