@@ -15,7 +15,7 @@ click.rich_click.COMMAND_GROUPS = {
     "mccfr": [
         {"name": "Before a run", "commands": ["init", "games", "plan"]},
         {"name": "Runs", "commands": ["solve", "resume", "status", "verify"]},
-        {"name": "Results", "commands": ["evaluate", "export", "query", "report", "compare"]},
+        {"name": "Results", "commands": ["evaluate", "export", "query", "report", "compare", "tensorboard"]},
         {"name": "Cards", "commands": ["abstraction"]},
     ]
 }

@@ -129,7 +129,8 @@ def verify(path: Path) -> None:
     """
     from mccfr.runs.verification import problems_of
 
-    problems = problems_of(path)
+    with reporter() as report:
+        problems = problems_of(path, report)
     for problem in problems:
         click.echo(problem)
     if problems:

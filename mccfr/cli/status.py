@@ -1,4 +1,4 @@
-"""The command status: where one run stands, or every run of a folder, once or again and again."""
+"""Commands that look at runs from outside, once or again and again: status, tensorboard."""
 
 import sys
 import time
@@ -35,6 +35,36 @@ def status(directory: Path, watch: bool, every: float, as_json: bool) -> None:
             if not watch or all(row.get("state") != "running" for row in rows):
                 return
             time.sleep(max(0.1, every))
+
+
+@click.command()
+@click.argument("directory", metavar="DIR", type=path_type)
+@click.argument("out", type=path_type)
+@click.option("--watch", is_flag=True, help="Go on until no process works on a run any more; Ctrl-C ends that.")
+@click.option("--every", default="30s", show_default=True, type=Duration(), help="How often --watch writes.")
+def tensorboard(directory: Path, out: Path, watch: bool, every: float) -> None:
+    """Write the curves of the run in DIR, or of every run in a folder, to OUT for TensorBoard.
+
+    Speeds, trends and evaluations over nodes touched. A second time only what is new is added. TensorBoard itself is
+    not needed for it: tensorboard --logdir OUT shows them wherever it is installed.
+
+    Example: mccfr tensorboard runs curves --watch
+    """
+    from mccfr.runs.rundir import is_locked, is_run, open_run
+    from mccfr.runs.tensorboard import write_events
+
+    paths = [directory] if is_run(directory) or not directory.is_dir() else sorted(filter(is_run, directory.iterdir()))
+    runs = [open_run(path) for path in paths]
+    if not runs:
+        raise ValueError(f"{directory} is not a run directory, and there is none in it")
+    with _shown(watch=False):
+        while True:
+            running = any(map(is_locked, runs))
+            events = sum(write_events(run, out / run.directory.resolve().name) for run in runs)
+            if not (watch and running):
+                break
+            time.sleep(max(1.0, every))
+    click.echo(f"wrote {out}: {events:,} events of {len(runs)} runs; next: tensorboard --logdir {out}", err=True)
 
 
 def _look(directory: Path) -> dict[str, Any] | list[dict[str, Any]]:
@@ -178,4 +208,4 @@ def _two_digits(number: float) -> int:
     return max(1, round(number / size) * size)
 
 
-COMMANDS = (status,)
+COMMANDS = (status, tensorboard)
