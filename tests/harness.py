@@ -17,7 +17,7 @@ from mccfr.rng import new_stream
 from mccfr.solvers.sampling import external, outcome
 from mccfr.solvers.sampling.common import new_path, new_worklist
 from mccfr.tables.discount import Schedule
-from mccfr.tables.layout import make_layout, private_tables, sum_forms, table_name
+from mccfr.tables.layout import TableArrays, TableSet, make_layout, private_tables, sum_forms, table_name
 from mccfr.tables.strategy import Strategy, average_strategy
 from mccfr.trees.compiled import (
     CHANCE,
@@ -63,7 +63,7 @@ class Trainer:
         blocks, streets = 2 * game.tree.streets, game.tree.streets
         wide = sum_forms(blocks, sum_dtype)
         layout = make_layout(game, lazy=self.schedule.lazy, regret_dtype=regret_dtype, wide=wide)
-        self.arrays, self.tables = private_tables(layout)
+        self.tables = private_tables(layout)
         self.tree = game.tree.arrays if general else pack(game.tree)
         self.kernel = getattr(
             kernels or PRODUCTION[algorithm], f"{algorithm}_sampling_{'general' if general else 'packed'}"
@@ -116,6 +116,12 @@ class Trainer:
 
     def after_call(self) -> None:
         """Called when a kernel has returned; tests that sweep the tables themselves override it."""
+
+    @property
+    def arrays(self) -> TableArrays:
+        """The tables in the kernels' form."""
+        assert self.tables.kernel is not None
+        return self.tables.kernel
 
     @property
     def strategy(self) -> Strategy:
@@ -202,7 +208,7 @@ def fixed_profile(game: Game, seed: int) -> dict[str, np.ndarray]:
 def current_strategy(game: Game, regrets: dict[str, np.ndarray]) -> Strategy:
     """Regret matching over whole tables, naively."""
     positive = {name.replace("regret", "strategy_sum"): np.maximum(table, 0) for name, table in regrets.items()}
-    return average_strategy(game, positive)
+    return average_strategy(game, TableSet(positive))
 
 
 def measured_increments(game: Game, algorithm: str, kernels: ModuleType | None, iterations: int) -> Increments:

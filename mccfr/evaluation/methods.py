@@ -37,12 +37,14 @@ class Method(ABC):
     name   in `[evaluation]`, `evaluate --method` and records
     bound  what the figure is of the truth: "exact", "lower" or "estimate"
     meets  whether it is played against another strategy
+    reads_rows  whether it reads strategies row by row where they lie; else they are made whole in memory
     line   what a line of evaluations.jsonl must hold
     """
 
     name: ClassVar[str]
     bound: ClassVar[str]
     meets: ClassVar[bool] = False
+    reads_rows: ClassVar[bool] = False
     line: ClassVar[type[EvaluationLine]]
 
     @abstractmethod
@@ -137,6 +139,7 @@ class HeadToHead(Method):
     name: ClassVar[str] = "head-to-head"
     bound: ClassVar[str] = "estimate"
     meets: ClassVar[bool] = True
+    reads_rows: ClassVar[bool] = True
     line: ClassVar[type[EvaluationLine]] = HeadToHeadLine
 
     def problem(self, game: "Game") -> str | None:

@@ -51,14 +51,14 @@ def endgame(path):
 def curve(path, discount, seed):
     """Exploitability in mbb/g at POINTS, each at the first iteration that reaches it."""
     game = endgame(path)
-    arrays, views = private_tables(make_layout(game, lazy=False))
+    tables = private_tables(make_layout(game, lazy=False))
     options = ExternalSamplingConfig(discount=discount, seed=seed)
-    solver = algorithm_of(Config(game=HoldemSubgame(file=str(path)), solver=options)).solver(game, arrays, views)
+    solver = algorithm_of(Config(game=HoldemSubgame(file=str(path)), solver=options)).solver(game, tables)
     nodes, found = 0, []
     for point in POINTS:
         while nodes < point:
             nodes += solver.run(nodes, point - nodes, NO_LIMIT)[1]
-        found.append(evaluate_exact(game, average_strategy(game, views)).exploitability_mbb)
+        found.append(evaluate_exact(game, average_strategy(game, tables)).exploitability_mbb)
     return found
 
 

@@ -34,6 +34,7 @@ from mccfr.solvers import outcome as outcome_solver
 from mccfr.solvers import regret, sampled
 from mccfr.solvers.public import public_chance
 from mccfr.solvers.sampling import external, outcome
+from mccfr.solvers.solver import Share
 from mccfr.tables import discount
 from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import make_layout, private_tables
@@ -252,8 +253,8 @@ def shared_draws(name, *edits, iterations=2_000):
     """
     drawn = np.zeros((2, 2, iterations), np.int64)
     for worker in range(2):
-        arrays, tables = private_tables(make_layout(KUHN, lazy=False))
-        solver = algorithm_with(name, *edits).solver(KUHN, arrays, tables, worker)
+        tables = private_tables(make_layout(KUHN, lazy=False))
+        solver = algorithm_with(name, *edits).solver(KUHN, tables, Share(worker))
         sums, regrets = tables["strategy_sum/street0/player0"], tables["regret/street0/player0"]
         for iteration in range(iterations):
             for table in tables.values():
@@ -280,9 +281,9 @@ def test_workers_that_share_a_stream_are_caught(algorithm, reached):
 
 
 def test_no_two_workers_begin_with_the_same_words():
-    arrays, tables = private_tables(make_layout(KUHN, lazy=False))
+    tables = private_tables(make_layout(KUHN, lazy=False))
     algorithm = algorithm_with("external-sampling")
-    words = [word for w in range(8) for word in algorithm.solver(KUHN, arrays, tables, w).state.rng]
+    words = [word for w in range(8) for word in algorithm.solver(KUHN, tables, Share(w)).state.rng]
     assert len(set(words)) == 4 * 8
 
 
