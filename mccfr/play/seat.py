@@ -10,6 +10,7 @@ from random import Random
 import numpy as np
 import numpy.typing as npt
 
+from mccfr.cards.deck import WholeDeck
 from mccfr.config.file import config_from
 from mccfr.games.betting import BettingState
 from mccfr.games.real_rules import real_rules
@@ -54,6 +55,7 @@ class Seat:
         self.state, readings = self.translation.start()
         self.reading = readings[0]
         self._bucket: int | None = None
+        self._range: npt.NDArray[np.int32] | None = None
         self._random = Random(f"{self._seed} {self._hands}")
 
     def deal(self, position: int, hand: str, number: int | None = None) -> None:
@@ -76,7 +78,7 @@ class Seat:
         """The whole board as it lies now, such as "Qs7h2d"; `ValueError` where it does not go on from the last one."""
         if not cards.startswith(self._board):
             raise ValueError(f"the board {cards!r} does not begin with {self._board!r}, which lies already")
-        self._board, self._bucket = cards, None
+        self._board, self._bucket, self._range = cards, None, None
 
     @property
     def to_act(self) -> int | None:
@@ -112,7 +114,7 @@ class Seat:
         self.line += action + "/" * changed
         self.state = after
         if changed:
-            self._bucket = None
+            self._bucket = self._range = None
 
     def _drawn(self, found: list[Reading]) -> Reading:
         if len(found) == 1:
@@ -163,6 +165,18 @@ class Seat:
             played = np.where(played < self.threshold, 0, played)
             played /= played.sum()
         return played
+
+    def range_strategy(self) -> npt.NDArray[np.float64]:
+        """[1326, A] what every combination would play at `reading.node`, as it is written; 0 where it hits the board.
+
+        Raises `ValueError` where the board of the street has not been told.
+        """
+        node, cards = self.reading.node, self.policy.game.cards
+        assert isinstance(cards, WholeDeck)
+        if self._range is None:
+            street = int(self.policy.game.tree.arrays.block[node]) // 2
+            self._range = cards.street_buckets(street, cards.read_board(street, self._board))
+        return self.policy.range_probabilities(node, self._range)
 
     def _sampled(self, played: npt.NDArray[np.float64], random: Random) -> int:
         if self.purify:

@@ -24,6 +24,7 @@ from storage.npy import read_npy
 
 _MAX_TEXT_BYTES = 1 << 31  # of a list of labels or infosets' names
 _LINES_FILE = f"{LINES}.json"
+_SUM_TOLERANCE = 1e-9
 
 
 class Policy:
@@ -147,6 +148,25 @@ class Policy:
         if not self._checked and sum(shares) != self._total:
             raise OSError(f"{self.path}: a row of street {block // 2}, player {block % 2} is damaged: run mccfr verify")
         return np.array(shares) / self._total
+
+    def range_probabilities(self, node: int, buckets: npt.NDArray[np.integer]) -> npt.NDArray[np.float64]:
+        """[n, A] what hands with the buckets [n] play at a decision, all at once; raises as `probabilities`.
+
+        A bucket below 0 stands for a hand that cannot be: its row is 0.
+        """
+        impossible = buckets < 0
+        known = np.where(impossible, 0, buckets) if impossible.any() else buckets
+        block, row, slot, count = self._place(node, int(known.max(initial=0)))
+        if not self._checked:
+            for bucket in np.unique(known).tolist():
+                if not self._compared[block][bucket]:
+                    self._check_row(block, bucket)
+        found = self._shares[block][known, slot : slot + count] / self._total
+        found[self._weights[block][known, row] == 0] = 1 / count
+        if not self._checked and (np.abs(found.sum(axis=1) - 1) > _SUM_TOLERANCE).any():
+            raise OSError(f"{self.path}: a row of street {block // 2}, player {block % 2} is damaged: run mccfr verify")
+        found[impossible] = 0
+        return found
 
     def weight(self, node: int, bucket: int) -> float:
         """Accumulated weight behind a row, in float32; 0: never reached.  Raises as `probabilities`."""

@@ -13,7 +13,7 @@ import pytest
 from pokerkit import HandHistory
 from policies import document, write_random
 
-from abstraction.cards import card_text, combo_masks, hand_cards
+from abstraction.cards import card_text, combo_masks, hand_cards, parse_cards
 from mccfr.cards.deals import card_masks
 from mccfr.cards.deck import WholeDeck
 from mccfr.config.tables import HoldemGame, KuhnGame, Menu
@@ -54,6 +54,10 @@ class RandomPolicy:
         if (node, bucket) not in self.rows:
             self.rows[node, bucket] = self.row(node, bucket)
         return self.rows[node, bucket]
+
+    def range_probabilities(self, node, buckets):
+        rows = [self.probabilities(node, bucket) for bucket in range(5)]
+        return np.where(buckets[:, None] < 0, 0, np.array(rows)[np.maximum(buckets, 0)])
 
     def row(self, node, bucket):
         rng = np.random.default_rng((node, bucket))
@@ -186,6 +190,18 @@ def test_purified_seats_play_the_likeliest_and_thresholds_leave_out_the_rare():
     rare.deal(1, "AsKd")
     kept = rare.strategy()
     assert kept.sum() == pytest.approx(1) and set(np.flatnonzero(kept)) == set(np.flatnonzero(played >= 0.3))
+
+
+def test_the_whole_range_plays_as_each_hand():
+    seat = Seat(policy())
+    seat.deal(1, "AsKd")
+    seat.see_line("r200c/c")
+    seat.board("Qs7h2d")
+    found = seat.range_strategy()
+    assert found.shape[0] == 1326
+    hits = (combo_masks() & card_masks(np.array([parse_cards("Qs7h2d")], np.int16))) != 0
+    assert not found[hits].any() and found[~hits].sum(axis=1) == pytest.approx(1)
+    assert np.array_equal(found[int(seat.policy.game.cards.find_hands("AsKd")[0])], seat.strategy())
 
 
 def test_lines_are_followed_as_they_grow():
