@@ -18,7 +18,7 @@ def anchors(page: Path) -> set[str]:
 def named_tests() -> list[tuple[str, str]]:
     """(file, test) of every claim; no test where the whole file is meant."""
     return re.findall(
-        r"`((?:mccfr|abstraction|storage)/test_\w+\.py)(?:::(\w+))?`", (ROOT / "docs/evidence.md").read_text()
+        r"`((?:mccfr|abstraction|storage)/(?:\w+/)*test_\w+\.py)(?:::(\w+))?`", (ROOT / "docs/evidence.md").read_text()
     )
 
 
