@@ -10,7 +10,6 @@ import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
 Run = Callable[..., int]
 
 

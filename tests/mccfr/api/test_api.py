@@ -5,10 +5,10 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from places import RUNS
 
 import mccfr
 from mccfr.config.tables import OPTIONS, GoofspielGame
@@ -95,7 +95,7 @@ def test_solvers_and_policies_meet(tmp_path):
 
 def test_games_by_their_keys_and_made_by_hand(tmp_path):
     assert mccfr.game("leduc", ranks=4).counts()["infosets"] > mccfr.game("leduc").counts()["infosets"]
-    river = Path(__file__).parents[3] / "runs/games/river.txt"
+    river = RUNS / "games/river.txt"
     one, two = (mccfr.game("holdem-subgame", file=river, menu={"first": sizes}) for sizes in (["1p"], ["1p", "2p"]))
     assert one.counts()["infosets"] < two.counts()["infosets"]
     made = goofspiel(GoofspielGame(cards=3))

@@ -6,18 +6,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from pages import ROOT, blocks, commands, play
+from commands import command
+from pages import blocks, commands, play
+from places import ROOT, RUNS
 
-from mccfr.cli import cli, main
+from mccfr.cli import cli
 from mccfr.config import made, outside
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-
-
-def run(*arguments) -> int:
-    with pytest.raises(SystemExit) as ended:
-        main([str(argument) for argument in arguments])
-    return int(ended.value.code or 0)
 
 
 @pytest.fixture
@@ -43,25 +39,25 @@ def printed(capsys):
 
 
 def test_the_tutorial(folder, capsys):
-    assert play(ROOT / "docs/tutorial-python.md", folder, run, printed(capsys)) > 10
+    assert play(ROOT / "docs/tutorial-python.md", folder, command, printed(capsys)) > 10
     for name in ("my_games.py", "my_variants.py"):
         assert len((folder / name).read_text().splitlines()) <= 30
 
 
 def test_the_reference_of_the_python_interface(folder, capsys):
-    shutil.copytree(ROOT / "runs/games", folder / "games")
-    assert play(ROOT / "docs/api.md", folder, run, printed(capsys)) > 5
+    shutil.copytree(RUNS / "games", folder / "games")
+    assert play(ROOT / "docs/api.md", folder, command, printed(capsys)) > 5
 
 
 def test_programs_of_the_readme(folder, capsys):
     """The reader of whole hold'em is in test_holdem.py."""
     (folder / "runs/games").mkdir(parents=True)
     for name in ("subgame.toml", "kuhn.toml", "games/river.txt"):
-        shutil.copy(ROOT / "runs" / name, folder / "runs" / name)
-    assert run("solve", "runs/subgame.toml", "--run", "river", "--iterations", 2000, "--workers", 0) == 0
-    assert run("export", "river", "endgame") == 0
-    assert run("solve", "runs/kuhn.toml", "--run", "kuhn", "--iterations", 2000, "--workers", 0) == 0
-    assert run("export", "kuhn", "kuhn.json", "--format", "openspiel") == 0
+        shutil.copy(RUNS / name, folder / "runs" / name)
+    assert command("solve", "runs/subgame.toml", "--run", "river", "--iterations", 2000, "--workers", 0) == 0
+    assert command("export", "river", "endgame") == 0
+    assert command("solve", "runs/kuhn.toml", "--run", "kuhn", "--iterations", 2000, "--workers", 0) == 0
+    assert command("export", "kuhn", "kuhn.json", "--format", "openspiel") == 0
     programs = [text for language, text in blocks(ROOT / "README.md") if language == "python"]
     capsys.readouterr()
     for text in programs:

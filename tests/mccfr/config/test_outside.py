@@ -5,9 +5,9 @@ import shutil
 import sys
 
 import pytest
+from commands import command
 
 import mccfr
-from mccfr.cli import main
 from mccfr.config import made, outside
 from mccfr.config.file import config_from, load_config
 from mccfr.games.catalogue import build_game, catalogue
@@ -34,12 +34,6 @@ def named(name: str) -> Game: ...
 def strange(size: 3) -> Game: ...
 """
 CONFIG = '[game]\nname = "{module}:mine"\n[solver]\nalgorithm = "cfr"\n[run]\nworkers = {workers}\niterations = 20\n'
-
-
-def run(*arguments) -> int:
-    with pytest.raises(SystemExit) as ended:
-        main([str(argument) for argument in arguments])
-    return int(ended.value.code or 0)
 
 
 @pytest.fixture(autouse=True)
@@ -123,28 +117,28 @@ def test_a_run_finds_its_module_again_also_in_workers_and_not_another_one(tmp_pa
     module = folder / "games_w.py"
     module.write_text(GAME)
     (folder / "run.toml").write_text(CONFIG.format(module="games_w", workers=1))
-    assert run("solve", folder / "run.toml", "--run", directory) == 0
+    assert command("solve", folder / "run.toml", "--run", directory) == 0
     manifest = json.loads((directory / "manifest.json").read_text())
     assert manifest["code_folders"] == [str(folder)]
     assert manifest["identity_document"]["code"] == {"games_w:mine": outside.Source("", module, folder).sha256}
     assert (directory / "inputs/code-name-games_w.py").read_text() == GAME
     del sys.modules["games_w"]  # as in another process
-    assert run("resume", directory, "--iterations", 30, "--workers", 0) == 0
+    assert command("resume", directory, "--iterations", 30, "--workers", 0) == 0
     module.write_text(GAME + "# changed\n")
     capsys.readouterr()
-    assert run("resume", directory, "--iterations", 40) == 2
+    assert command("resume", directory, "--iterations", 40) == 2
     assert f"{module} has changed since {directory} was made: restore it" in capsys.readouterr().err
-    assert run("solve", folder / "run.toml", "--run", directory) == 2
-    assert run("verify", directory) == 1
+    assert command("solve", folder / "run.toml", "--run", directory) == 2
+    assert command("verify", directory) == 1
     shutil.copy(directory / "inputs/code-name-games_w.py", module)
-    assert run("verify", directory) == 0
+    assert command("verify", directory) == 0
     sys.modules.pop("games_w")
     module.rename(tmp_path / "games_w.py")  # gone from where it was: it may be wherever Python looks
     capsys.readouterr()
-    assert run("status", directory) == 2
+    assert command("status", directory) == 2
     assert "there is no module 'games_w'" in capsys.readouterr().err
     monkeypatch.syspath_prepend(tmp_path)
-    assert run("status", directory) == 0
+    assert command("status", directory) == 0
 
 
 def test_nothing_inside_of_a_run_is_imported(tmp_path, capsys):
@@ -152,7 +146,7 @@ def test_nothing_inside_of_a_run_is_imported(tmp_path, capsys):
     (tmp_path / "games_v.py").write_text(GAME)
     (tmp_path / "run.toml").write_text(CONFIG.format(module="games_v", workers=0))
     directory = tmp_path / "run"
-    assert run("solve", tmp_path / "run.toml", "--run", directory) == 0
+    assert command("solve", tmp_path / "run.toml", "--run", directory) == 0
     (tmp_path / "games_v.py").unlink()
     sys.modules.pop("games_v")
     sys.path.remove(str(tmp_path))
@@ -164,22 +158,22 @@ def test_nothing_inside_of_a_run_is_imported(tmp_path, capsys):
     (directory / "manifest.json").unlink()
     manifest["code_folders"] = [str(directory / "inputs")]
     write_manifest(directory / "manifest.json", "mccfr-run", 2, manifest)
-    assert run("status", directory) == 2
+    assert command("status", directory) == 2
     assert "there is no module 'games_v'" in capsys.readouterr().err and not mark.exists()
 
 
 def test_a_policy_needs_no_code_and_imports_none(tmp_path):
     (tmp_path / "games_u.py").write_text(GAME)
     (tmp_path / "run.toml").write_text(CONFIG.format(module="games_u", workers=0))
-    assert run("solve", tmp_path / "run.toml", "--run", tmp_path / "run") == 0
-    assert run("export", tmp_path / "run", tmp_path / "policy") == 0
+    assert command("solve", tmp_path / "run.toml", "--run", tmp_path / "run") == 0
+    assert command("export", tmp_path / "run", tmp_path / "policy") == 0
     (tmp_path / "games_u.py").write_text("raise SystemExit('imported')")
     sys.modules.pop("games_u")
     outside._OBJECTS.clear()
     policy = mccfr.load_policy(tmp_path / "policy")
     assert policy.meta["game"] == {"name": "games_u:mine", "size": 3}
     assert policy.query("", hand="K")["actions"] and mccfr.evaluate(policy).exploitability_chips < 1
-    assert run("verify", tmp_path / "policy") == 0 and "games_u" not in sys.modules
+    assert command("verify", tmp_path / "policy") == 0 and "games_u" not in sys.modules
 
 
 @pytest.fixture
@@ -210,10 +204,10 @@ def test_entry_points_have_names_of_their_own(installed, tmp_path, capsys):
     config, directory = tmp_path / "run.toml", tmp_path / "run"
     text = '[game]\nname = "own-kuhn"\n[solver]\nalgorithm = "cfr"\nvariant = "own-dcfr"\n[run]\nworkers = 0\n'
     config.write_text(text + 'iterations = 20\n[evaluation]\nmethod = "mixed"\n')
-    assert run("solve", config, "--run", directory) == 0
-    assert run("resume", directory, "--iterations", 30) == 0
+    assert command("solve", config, "--run", directory) == 0
+    assert command("resume", directory, "--iterations", 30) == 0
     capsys.readouterr()
-    assert run("evaluate", directory, "--method", "mixed", "--json") == 0
+    assert command("evaluate", directory, "--method", "mixed", "--json") == 0
     assert json.loads(capsys.readouterr().out)["method"] == "mixed"
     manifest = json.loads((directory / "manifest.json").read_text())
     assert set(manifest["identity_document"]["code"]) == {"own-kuhn", "own-dcfr"}
@@ -252,7 +246,7 @@ def test_experiments_find_modules_beside_their_files(tmp_path):
         '[compare]\nbase = "base/run.toml"\nlast = 20\npoints = 2\n[[compare.variant]]\nname = "own"\n'
         'set = ["solver.variant=toys:own_dcfr"]\n[[compare.variant]]\nname = "dcfr"\nset = ["solver.variant=dcfr"]\n'
     )
-    assert run("compare", tmp_path / "experiment.toml", tmp_path / "out") == 0
+    assert command("compare", tmp_path / "experiment.toml", tmp_path / "out") == 0
     rows = (tmp_path / "out/summary.csv").read_text().splitlines()[1:]
     found = [row.rsplit(",", 3)[1] for row in rows]
     assert len(found) == 4 and found[:2] == found[2:] != found[:1] * 2  # the rule is regret matching once more

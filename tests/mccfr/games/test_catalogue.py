@@ -1,0 +1,72 @@
+"""A game touches its own file alone: a toy one, named from outside of the package, goes through every command."""
+
+import json
+import re
+
+import pytest
+from commands import command
+from linear_program import solve_linear_program
+
+import mccfr
+from mccfr.config.tables import GAMES
+from mccfr.games import catalogue
+from mccfr.games.catalogue import game_files
+from mccfr.games.expanded import expand
+
+
+@pytest.fixture
+def toy(tmp_path):
+    """A configuration of the toy game."""
+    (tmp_path / "ante.txt").write_text("1")
+    config = tmp_path / "toy.toml"
+    config.write_text(
+        '[game]\nname = "toys:long_kuhn"\nante_file = "ante.txt"\nranks = 5\n[solver]\nalgorithm = "cfr"\n'
+        'variant = "dcfr"\n[run]\nworkers = 0\niterations = 200\n'
+    )
+    return config
+
+
+def test_a_game_from_outside_goes_through_every_command(tmp_path, toy, capsys):
+    directory, policy = tmp_path / "run", tmp_path / "policy"
+    assert command("plan", toy) == 0
+    assert command("solve", toy, "--run", directory) == 0
+    (tmp_path / "ante.txt").unlink()  # a run has a copy of its own
+    assert command("resume", directory, "--iterations", 400) == 0
+    for verb in ("status", "verify"):
+        assert command(verb, directory) == 0
+    capsys.readouterr()
+    assert command("evaluate", directory, "--method", "exact", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    copied = next(directory.rglob("ante.txt"))
+    game = mccfr.game("toys:long_kuhn", ante_file=copied, ranks=5)
+    assert found["exploitability_chips"] < 1e-3
+    assert found["value_chips"] == pytest.approx(solve_linear_program(expand(game).game).value_chips, abs=1e-3)
+    for kind in ("policy", "zarr", "csv"):
+        assert command("export", directory, policy if kind == "policy" else tmp_path / kind, "--format", kind) == 0
+    assert command("report", directory, tmp_path / "page.html") == 0
+    capsys.readouterr()
+    assert command("query", policy, "b", "--hand", "A", "--json") == 0
+    shares = {action["action"]: action["probability"] for action in json.loads(capsys.readouterr().out)["actions"]}
+    assert shares["c"] > 0.99
+    assert command("solve", toy, "--run", tmp_path / "other", "--set", "solver.algorithm=external-sampling") == 2
+
+
+@pytest.mark.parametrize("algorithm", ["external-sampling", "outcome-sampling", "public-chance-sampling", "cfr"])
+def test_every_algorithm_takes_it(tmp_path, toy, algorithm):
+    toy.write_text(re.sub(r'algorithm = "cfr"\nvariant = "dcfr"', f'algorithm = "{algorithm}"', toy.read_text()))
+    assert command("solve", toy, "--run", tmp_path / "run", "--iterations", 20) == 0
+
+
+def test_its_keys_are_checked_as_others_are(toy, capsys):
+    for line, told in (("bet = -1", "game.bet = -1"), ("wrong = 1", "unknown key 'wrong' in game")):
+        toy.write_text(f'[game]\nname = "toys:long_kuhn"\nante_file = "ante.txt"\n{line}\n')
+        assert command("plan", toy) == 2
+        assert told in capsys.readouterr().err
+
+
+def test_every_listed_game_has_a_table_and_a_maker():
+    assert set(GAMES) == set(catalogue._CATALOGUE)
+    for name, options in GAMES.items():
+        assert options.__struct_config__.tag == name
+        assert set(options.file_keys) <= set(options.__struct_fields__)
+    assert game_files(GAMES["kuhn"](), None) == {}
