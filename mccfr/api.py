@@ -516,8 +516,8 @@ def evaluate(
     found = _target(target, checkpoint)
 
     def other() -> tuple[Side, str]:
-        if isinstance(against, str | os.PathLike):
-            return opponent(found, os.fspath(against)), os.fspath(against)
+        if not isinstance(against, Solver | Policy):
+            return opponent(found, str(_path(against))), _name(against)
         meets = _target(against)
         return Side(meets.game, meets.strategy), _name(against)
 

@@ -17,7 +17,7 @@ from mccfr.config.tables import METHODS
     default="exact",
     show_default=True,
     metavar="|".join(METHODS),
-    help="exact: exploitability; head-to-head: against another strategy for the same game.",
+    help="exact: exploitability; head-to-head: against another strategy for the same game; your own: module:Class.",
 )
 @click.option("--checkpoint", type=click.IntRange(min=0), help="Number of the checkpoint; default: the newest.")
 @click.option(

@@ -82,7 +82,7 @@ def load(group: str, name: str, key: str, beside: Sequence[Path] = ()) -> Any:
     spec = _spec_beside(module.partition(".")[0], places, where)
     try:
         if spec is not None:
-            _execute(spec, places)
+            _execute(spec)
         found = import_module(module)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
@@ -101,12 +101,16 @@ def load(group: str, name: str, key: str, beside: Sequence[Path] = ()) -> Any:
 
 
 def _spec_beside(top: str, places: Sequence[Path], where: str) -> ModuleSpec | None:
-    """How a top-level module is imported from the first of some directories that has it; None: it is not to be.
+    """How a top-level module is imported from the first of some directories that has it; None: as any other.
 
-    `ValueError` where another module of its name is imported already.
+    The directories join `sys.path` at its end, for what the module itself imports from beside it: there they hide
+    nothing.  `ValueError` where another module of its name is imported already.
     """
     spec = PathFinder.find_spec(top, [str(place) for place in places])
-    if spec is None or spec.origin is None or spec.loader is None:
+    if spec is None:
+        return None
+    sys.path.extend(str(place) for place in places if str(place) not in sys.path)
+    if spec.origin is None:  # a package without __init__.py: nothing to be executed, and found at the end of the path
         return None
     if top not in sys.modules:
         return spec
@@ -119,15 +123,8 @@ def _spec_beside(top: str, places: Sequence[Path], where: str) -> ModuleSpec | N
     return None
 
 
-def _execute(spec: ModuleSpec, places: Sequence[Path]) -> None:
-    """Import a module by its spec.
-
-    The directories join `sys.path` at its end, for what the module itself imports from beside it: there they hide
-    nothing.
-    """
-    for place in places:
-        if str(place) not in sys.path:
-            sys.path.append(str(place))
+def _execute(spec: ModuleSpec) -> None:
+    """Import a module by its spec."""
     sys.modules[spec.name] = module = module_from_spec(spec)
     assert spec.loader is not None
     try:
@@ -200,13 +197,13 @@ def sources(document: Mapping[str, Any]) -> dict[tuple[str, str], Source]:
 def _source(group: str, name: str, key: str) -> Source:
     module = name.partition(":")[0] if is_reference(name) else str(_module_of(group, name))
     top = sys.modules[module.partition(".")[0]]
-    file, first = sys.modules[module].__file__, top.__file__
-    if file is None or first is None or module == "__main__":
+    file = sys.modules[module].__file__
+    if file is None or module == "__main__":
         raise ValueError(
             f"{key} = {name!r}: a run needs it in a module of its own, which workers can import: write one"
         )
-    folder = Path(first).resolve().parent
-    return Source(name, Path(file).resolve(), folder.parent if hasattr(top, "__path__") else folder)
+    found_as = next(iter(getattr(top, "__path__", [file])))  # a package's directory, or the module itself
+    return Source(name, Path(file).resolve(), Path(found_as).resolve().parent)
 
 
 def _module_of(group: str, name: str) -> str:

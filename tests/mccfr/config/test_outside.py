@@ -250,3 +250,18 @@ def test_experiments_find_modules_beside_their_files(tmp_path):
     rows = (tmp_path / "out/summary.csv").read_text().splitlines()[1:]
     found = [row.rsplit(",", 3)[1] for row in rows]
     assert len(found) == 4 and found[:2] == found[2:] != found[:1] * 2  # the rule is regret matching once more
+
+
+@pytest.mark.parametrize("package", [True, False])
+def test_modules_of_packages_are_found_beside_the_configuration_too(tmp_path, package):
+    """With and without `__init__.py`; a run remembers the folder in which the package lies."""
+    inner = tmp_path / f"games_of_{package}" / "small"
+    inner.mkdir(parents=True)
+    (inner / "cards.py").write_text(GAME)
+    if package:
+        (inner / "__init__.py").write_text("")
+        (inner.parent / "__init__.py").write_text("")
+    config = config_from({"game": {"name": f"games_of_{package}.small.cards:mine"}}, "my.toml", (tmp_path,))
+    assert build_game(config.game, tmp_path).name == "kuhn"
+    (source,) = outside.sources({"game": {"name": config.game.__struct_config__.tag}}).values()
+    assert (source.file, source.folder) == (inner / "cards.py", tmp_path)
