@@ -32,6 +32,7 @@ from mccfr.runs.start import prepare_run, start_run
 from mccfr.runs.status import run_status
 from mccfr.solvers.configured import configured_game, form_for
 from mccfr.solvers.registry import algorithm_of
+from mccfr.solvers.solver import Share
 from mccfr.tables.layout import private_tables
 from mccfr.tables.strategy import Strategy
 from storage.space import available_memory_bytes
@@ -198,8 +199,7 @@ def solver(
 class Solver:
     """An algorithm at work on a game; `mccfr.solver` makes one.
 
-    game    the game as it is solved: with its cards in the tree, where the algorithm goes over histories
-    tables  its tables by name, as docs/interface.md says; they change while it runs
+    game  the game as it is solved: with its cards in the tree, where the algorithm goes over histories
     """
 
     def __init__(self, game: Game, config: Config, threads: int = 1) -> None:
@@ -215,10 +215,13 @@ class Solver:
                 f"the tables need {layout.nbytes:,} bytes, more than {_MEMORY_SHARE:.0%} of the {available:,} bytes of "
                 "memory that are available: make the game or its abstraction smaller"
             )
-        self._specs = layout.specs
-        arrays, tables = private_tables(layout)
-        self.tables: Mapping[str, npt.NDArray[np.generic]] = tables
-        self._solver = self._algorithm.solver(self.game, arrays, tables, workers=threads)
+        self._tables = private_tables(layout)
+        self._solver = self._algorithm.solver(self.game, self._tables, Share(workers=threads))
+
+    @property
+    def tables(self) -> Mapping[str, npt.NDArray[np.generic]]:
+        """The tables by name, as docs/interface.md says; they change while it runs."""
+        return self._tables
 
     @property
     def iterations(self) -> int:
@@ -284,7 +287,7 @@ class Solver:
 
     def strategy(self) -> Strategy:
         """The average strategy so far, as arrays."""
-        return self._algorithm.average(self.game, self._specs, self.tables, self.nodes_touched, self.iterations)
+        return self._algorithm.average(self.game, self._tables, self.nodes_touched, self.iterations)
 
     def query(self, line: str, hand: str | None = None, board: str | None = None) -> dict[str, Any]:
         """The average strategy at one decision, as `mccfr query --json` gives it."""

@@ -36,12 +36,14 @@ class Method(ABC):
     name   in `[evaluation]`, `evaluate --method` and records; of a user's method as the configuration has it
     bound  what the figure is of the truth: "exact", "lower", "upper" or "estimate"
     meets  whether it is played against another strategy
+    reads_rows  whether it reads strategies row by row where they lie; else they are made whole in memory
     line   what a line of evaluations.jsonl must hold
     """
 
     name: ClassVar[str]
     bound: ClassVar[str] = "estimate"
     meets: ClassVar[bool] = False
+    reads_rows: ClassVar[bool] = False
     line: ClassVar[type[EvaluationLine]] = EvaluationLine
 
     def problem(self, game: "Game") -> str | None:
@@ -139,6 +141,7 @@ class HeadToHead(Method):
     name: ClassVar[str] = "head-to-head"
     bound: ClassVar[str] = "estimate"
     meets: ClassVar[bool] = True
+    reads_rows: ClassVar[bool] = True
     line: ClassVar[type[EvaluationLine]] = HeadToHeadLine
 
     def problem(self, game: "Game") -> str | None:

@@ -5,9 +5,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from mccfr.cards.deck import WholeDeck
 from mccfr.config.file import to_document
 from mccfr.evaluation.head_to_head import Side
@@ -18,6 +15,7 @@ from mccfr.policy.export import export
 from mccfr.runs.averages import checkpoint_average, stored_average
 from mccfr.runs.rundir import CHECKPOINTS, Run, is_run, open_run
 from mccfr.runs.state import state_problem
+from mccfr.tables.layout import TableSet
 from mccfr.tables.strategy import Strategy, pure_strategy, uniform_strategy
 from storage.checkpoint import Checkpoint, checkpoint_path, is_checkpoint, list_checkpoints, open_checkpoint
 
@@ -40,9 +38,10 @@ def find_checkpoint(run: Run, number: int | None) -> Checkpoint:
     return checkpoint
 
 
-def read_tables(checkpoint: Checkpoint, kind: str = "") -> dict[str, npt.NDArray[np.generic]]:
-    """A checkpoint's tables by name (of one kind: "strategy_sum"); every byte read is checked."""
-    return {spec.name: checkpoint.read(spec.name) for spec in checkpoint.specs if spec.name.startswith(kind)}
+def read_tables(checkpoint: Checkpoint, kind: str = "") -> TableSet:
+    """A checkpoint's tables (of one kind: "strategy_sum"); every byte read is checked."""
+    specs = [spec for spec in checkpoint.specs if spec.name.startswith(kind)]
+    return TableSet({spec.name: checkpoint.read(spec.name) for spec in specs}, specs)
 
 
 def checkpoint_strategy(run: Run, game: Game, checkpoint: Checkpoint) -> Strategy:
@@ -165,8 +164,10 @@ def _shares_tables(one: Target, other: Target) -> bool:
 def export_run(run: Run, game: Game, out: Path, form: str, quantise: str, number: int | None) -> Path:
     """Export the average strategy of a run's checkpoint to `out`; returns what was written."""
     checkpoint, abstraction = find_checkpoint(run, number), run.abstraction()
-    strategy = (stored_average if form == "policy" else checkpoint_average)(game, run.config, checkpoint)
-    tables = read_tables(checkpoint) if form in ("zarr", "hdf5") else {}
+    raw = form in ("zarr", "hdf5")
+    by_cell = not raw and form != "policy"  # goes through the strategy in an order that no table has
+    strategy = (checkpoint_average if by_cell else stored_average)(game, run.config, checkpoint)
+    tables = read_tables(checkpoint) if raw else TableSet({})
     provenance = {
         "run_identity": run.manifest["identity"],
         "checkpoint": checkpoint.number,
@@ -179,7 +180,6 @@ def export_run(run: Run, game: Game, out: Path, form: str, quantise: str, number
         to_document(run.config)["game"],
         strategy,
         tables,
-        checkpoint.specs,
         out,
         form,
         quantise,
