@@ -25,7 +25,11 @@ if TYPE_CHECKING:
     from mccfr.solvers.rules import regret_rule
     from mccfr.solvers.variants import Variant
 
+from mccfr.neighbours import check_neighbours
+
 __version__ = "0.1.0"
+
+check_neighbours()
 
 __all__ = [
     "Evaluation",

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.config.file import config_from, ignored_keys, load_document, override, to_document
-from mccfr.config.tables import AbstractionConfig, Config, GameConfig
+from mccfr.config.tables import AUTO, AbstractionConfig, Config, GameConfig
 from mccfr.evaluation.head_to_head import Side
 from mccfr.evaluation.methods import load_method, told
 from mccfr.games.game import Game
@@ -443,7 +443,9 @@ def _require_main_thread() -> None:
 
 
 def _trained(opened: rundir.Run, made: Game, teller: "_Teller", force: bool) -> Run:
-    outcome = train_and_export(opened, made, teller, force=force)
+    outcome, exported = train_and_export(opened, made, teller, force=force)
+    if exported is not None:
+        teller.message(f"exported to {exported}")
     if outcome.signal == signal.SIGINT:
         raise KeyboardInterrupt(f"{opened.directory} has stopped with a checkpoint: mccfr.resume goes on")
     if outcome.signal is not None:
@@ -464,7 +466,7 @@ class _Teller:
         """Pass it on."""
         self._tell(text)
 
-    def phase(self, text: str) -> None:
+    def phase(self, text: str, share: float | None = None) -> None:
         """Leave it out: what takes long is told of by counters."""
 
     def progress(self, progress: report.Progress) -> None:
@@ -498,7 +500,7 @@ Strategic = Solver | Run | Policy | str | os.PathLike[str]
 
 def evaluate(
     target: Strategic,
-    method: str = "exact",
+    method: str = AUTO,
     *,
     against: Strategic = "uniform",
     boards: int = 1000,
@@ -508,7 +510,8 @@ def evaluate(
     """What a strategy is worth: of a solver so far, of a run's checkpoint, or of a policy.
 
     target        a `Solver`, a `Run`, a `Policy`, or the path of one of the last two
-    method        "exact", "head-to-head", `module:Class` or the name of an entry point
+    method        "exact", "head-to-head", "auto" (the first of them that suits the game), `module:Class` or the name of
+                  an entry point
     against       whom it meets, where the method plays: "uniform", "always-call", or as `target`
     boards, seed  sampled where the method samples
     checkpoint    of a run; None: the newest

@@ -5,12 +5,16 @@ is told.  Methods of users are named in the configuration or on the command line
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
 
 from mccfr.config import outside
+from mccfr.config.suggest import did_you_mean
+from mccfr.config.tables import AUTO
+from mccfr.evaluation.telling import tell_step
 
 if TYPE_CHECKING:  # kernels are imported when something is measured
     from mccfr.evaluation.head_to_head import Side
@@ -153,7 +157,7 @@ class HeadToHead(Method):
         from mccfr.evaluation.head_to_head import head_to_head
 
         assert against is not None
-        found = head_to_head(side, against, boards=boards, seed=seed)
+        found = head_to_head(side, against, boards=boards, seed=seed, progress=partial(tell_step, "board"))
         return {
             "value_chips": found.mean_chips,
             "ci95_chips": list(found.ci95_chips),
@@ -207,16 +211,27 @@ def method_named(name: str) -> Method:
     found = outside.find(outside.METHODS, name)
     if found is None:
         known = [*_METHODS, *outside.installed(outside.METHODS)]
-        raise ValueError(f"evaluation method {name!r} is not one of: {', '.join(known)}, or module:Class")
+        near = did_you_mean(name, known)
+        raise ValueError(f"evaluation method {name!r} is not one of: {', '.join(known)}, or module:Class{near}")
     if not (isinstance(found, type) and issubclass(found, Method)):
         raise ValueError(f"evaluation method {name!r} is not derived from mccfr.evaluation.methods.Method")
     method: Method = type(found.__name__, (found,), {"name": name, "__doc__": found.__doc__})()
     return method
 
 
+def method_for(game: "Game", name: str) -> Method:
+    """The method of a name, whether it suits the game or not; of "auto" the first that does, if one does.
+
+    Raises `ValueError` for an unknown one.
+    """
+    if name != AUTO:
+        return method_named(name)
+    return next((method for method in _METHODS.values() if method.problem(game) is None), method_named(Exact.name))
+
+
 def check_method(game: "Game", name: str) -> Method:
-    """The method of a name; `ValueError` where a game cannot be measured by it, or there is none."""
-    method = method_named(name)
+    """As `method_for`; `ValueError` where a game cannot be measured by it too."""
+    method = method_for(game, name)
     if (problem := method.problem(game)) is not None:
         raise ValueError(problem)
     return method
@@ -262,7 +277,7 @@ def measure(
 
     method, began = check_method(side.game, name), working_seconds()
     found = method.find(side, against, boards=boards, seed=seed)
-    head = {"method": name, "bound": method.bound, **_NOTHING}
+    head = {"method": method.name, "bound": method.bound, **_NOTHING}
     if method.meets:
         head["against"] = opponent
     return head | found | {"seconds": round(working_seconds() - began, 6)}

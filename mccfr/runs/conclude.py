@@ -25,12 +25,14 @@ def limited(settings: RunSettings, limits: Mapping[str, Any]) -> RunSettings:
     return msgspec.structs.replace(settings, **given)
 
 
-def train_and_export(run: Run, game: Game, reporter: Reporter, *, force: bool = False) -> Outcome:
-    """Train a run to a limit or a signal; at a limit, write the export of its configuration.  Raises as `train`."""
+def train_and_export(run: Run, game: Game, reporter: Reporter, *, force: bool = False) -> tuple[Outcome, Path | None]:
+    """Train a run to a limit or a signal; at a limit, write the export of its configuration, if there is one.
+
+    Returns how the session ended, and what was exported.  Raises as `train`.
+    """
     outcome = train(run, game, reporter, force=force)
     export = run.config.export
-    if outcome.signal is None and export is not None:
-        reporter.phase("exporting")
-        out = export_run(run, game, Path(export.out), export.format, export.quantise, outcome.checkpoint)
-        reporter.message(f"exported to {out}")
-    return outcome
+    if outcome.signal is not None or export is None:
+        return outcome, None
+    out = Path(export.out)
+    return outcome, export_run(run, game, out, export.format, export.quantise, outcome.checkpoint, reporter)

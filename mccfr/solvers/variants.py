@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import exp, inf, isfinite, isnan, log
 
+from mccfr.config.suggest import did_you_mean
 from mccfr.solvers.minimisers import NORMAL_HEDGE, REGRET_MATCHING, Step
 from mccfr.solvers.rules import RegretRule
 
@@ -108,7 +109,9 @@ def variant(
     """
     made = name if isinstance(name, Variant) else PRESETS.get(name)
     if made is None:
-        raise ValueError(f"variant = {name!r}: one of {', '.join(PRESETS)}, or module:object, is needed")
+        raise ValueError(
+            f"variant = {name!r}: one of {', '.join(PRESETS)}, or module:object, is needed{did_you_mean(name, PRESETS)}"
+        )
     if regret_minimiser is not None and regret_minimiser != made.regret_minimiser:
         made = _with_minimiser(made, regret_minimiser)
     given = {

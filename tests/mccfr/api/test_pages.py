@@ -49,7 +49,7 @@ def test_the_reference_of_the_python_interface(folder, capsys):
     assert play(ROOT / "docs/api.md", folder, command, printed(capsys)) > 5
 
 
-def test_programs_of_the_readme(folder, capsys):
+def test_programs_that_read_policies(folder, capsys):
     """The reader of whole hold'em is in test_holdem.py."""
     (folder / "runs/games").mkdir(parents=True)
     for name in ("subgame.toml", "kuhn.toml", "games/river.txt"):
@@ -58,11 +58,11 @@ def test_programs_of_the_readme(folder, capsys):
     assert command("export", "river", "endgame") == 0
     assert command("solve", "runs/kuhn.toml", "--run", "kuhn", "--iterations", 2000, "--workers", 0) == 0
     assert command("export", "kuhn", "kuhn.json", "--format", "openspiel") == 0
-    programs = [text for language, text in blocks(ROOT / "README.md") if language == "python"]
+    programs = [text for language, text in blocks(ROOT / "docs/policies.md") if language == "python"]
     capsys.readouterr()
     for text in programs:
         if "def look_up(" not in text:
-            exec(compile(text, "README.md", "exec"), {})
+            exec(compile(text, "policies.md", "exec"), {})
             assert capsys.readouterr().out
 
 

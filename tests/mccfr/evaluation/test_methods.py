@@ -70,7 +70,7 @@ def test_what_it_cannot_measure_is_refused(tmp_path, capsys):
     assert "leduc is not kuhn: use the method exact" in capsys.readouterr().err
     config.write_text('[game]\nname = "leduc"\n[evaluation]\nmethod = "guess"\n')
     assert command("plan", config) == 2
-    assert "evaluation.method = 'guess' is not allowed: it must be one of 'exact', 'head" in capsys.readouterr().err
+    assert "evaluation.method = 'guess' is not allowed: it must be one of 'auto', 'exact'" in capsys.readouterr().err
 
 
 def test_what_is_no_method_is_refused():
@@ -85,5 +85,5 @@ def test_what_is_no_method_is_refused():
 
 
 def test_every_listed_method_has_its_name():
-    assert tuple(methods._METHODS) == tables.METHODS
+    assert (tables.AUTO, *methods._METHODS) == tables.METHODS
     assert all(method.name == name for name, method in methods._METHODS.items())
