@@ -17,7 +17,7 @@ from mccfr.config.tables import AUTO, METHODS
     default=AUTO,
     show_default=True,
     metavar="|".join(METHODS),
-    help="exact: exploitability; head-to-head: against another strategy for the same game; auto: what the game allows.",
+    help="exact: exploitability; head-to-head: against another strategy; auto: what the game allows; or module:Class.",
 )
 @click.option("--checkpoint", type=click.IntRange(min=0), help="Number of the checkpoint; default: the newest.")
 @click.option(

@@ -12,6 +12,7 @@ from mccfr.games.game import Game
 from mccfr.policy.checks import MetaFields, check_meta, row_problem
 from mccfr.policy.layout import DECK, FORMAT, FORMAT_VERSION, LINES, META, OLDER_VERSIONS, block_file
 from mccfr.policy.quantise import dequantise
+from mccfr.policy.query import query
 from mccfr.policy.rebuild import Guards, rebuild_game
 from mccfr.policy.row_checksums import ROW_CHECKSUMS_FILE, GuardedTable, row_checksum_problem
 from mccfr.policy.source import place
@@ -174,6 +175,10 @@ class Policy:
         if not self._compared[block][bucket]:
             self._check_row(block, bucket)
         return float(self._weights[block][bucket, row])
+
+    def query(self, line: str, hand: str | None = None, board: str | None = None) -> dict[str, Any]:
+        """The strategy at the decision that a line leads to: `mccfr.policy.query.query` of this policy."""
+        return query(self, line, hand, board)
 
     def strategy(self) -> Strategy:
         """The whole strategy as it lies on the disk: a block is made dense while it is asked for, and no longer.
