@@ -110,6 +110,26 @@ class _Module:
 
 types: Any = _Module("numba.core.types")
 event: Any = _Module("numba.core.event")
+errors: Any = _Module("numba.core.errors")
+
+
+def _known(value: Any) -> Any:
+    """The type that numba has for something of its own, in the code of a kernel that it compiles."""
+    return import_module("numba.core.registry").cpu_target.typing_context.resolve_value_type(value)
+
+
+class _Function:
+    """A function of numba's for kernels, which Python cannot call."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    @property
+    def _numba_type_(self) -> Any:
+        return _known(getattr(_numba(), self._name))
+
+
+carray = _Function("carray")
 
 _declaring = threading.RLock()
 _intrinsics: list["intrinsic"] = []
@@ -129,7 +149,7 @@ class intrinsic:  # noqa: N801 - a decorator
 
     @property
     def _numba_type_(self) -> Any:
-        return import_module("numba.core.registry").cpu_target.typing_context.resolve_value_type(self.declared)
+        return _known(self.declared)
 
 
 class _Cache:
@@ -248,11 +268,23 @@ nogil_allocating_njit = decorator("nogil_allocating_njit")
 inline_njit = partial(Part, options={"inline": "always"}, cached=False)
 """A small helper that is compiled into each kernel that calls it (never called on its own in a hot loop)."""
 
+uncached_njit = decorator("allocating_njit", cached=False)
+"""As `allocating_njit`, for a function of a user's: numba would not notice that what it calls has changed."""
+
+
+def c_function(result: Any, *arguments: Any) -> Any:
+    """Compile a function so that kernels can call it by its address, uncached; types as `types` has them."""
+    return _numba().cfunc(result(*arguments), error_model="numpy")
+
+
 __all__ = [
     "OPTIONS",
     "Kernel",
     "allocating_njit",
+    "c_function",
+    "carray",
     "decorator",
+    "errors",
     "event",
     "inline_njit",
     "intrinsic",
@@ -262,4 +294,5 @@ __all__ = [
     "nogil_njit",
     "part_njit",
     "types",
+    "uncached_njit",
 ]

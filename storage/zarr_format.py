@@ -133,10 +133,12 @@ def write_tables(
     *,
     compressed: bool = True,
     background: bool = False,
+    notes: Mapping[str, Any] | None = None,
 ) -> dict[str, tuple[int, int]]:
     """Write the tables of a checkpoint into `directory / "tables.zarr"`, a few chunks at a time, all of it durable.
 
-    All-zero chunks are written too, so that a file that is not there is always a file that was lost.
+    All-zero chunks are written too, so that a file that is not there is always a file that was lost.  `notes` become
+    attributes of the group.
 
     Returns:
         {name of each file relative to `directory`: (length in bytes, crc32c)}.
@@ -145,7 +147,7 @@ def write_tables(
 
     root, level = directory / TABLES, _LEVEL if compressed else None
     shapes = {spec: split_at_chunks(spec.shape, spec.numpy_dtype.itemsize, CHECKPOINT_CHUNK_BYTES) for spec in specs}
-    write_group(root, {spec.name: chunked(spec, shape, level) for spec, shape in shapes.items()})
+    write_group(root, {spec.name: chunked(spec, shape, level) for spec, shape in shapes.items()}, notes)
     chunks: list[tuple[Path, ArraySpec, tuple[int, ...], tuple[int, ...]]] = []
     for spec, shape in shapes.items():
         grid = (range(-(-length // width)) for length, width in zip(spec.shape, shape, strict=True))

@@ -42,10 +42,10 @@ def chunked(spec: ArraySpec, chunk: Sequence[int], level: int | None) -> Documen
     return _array(spec, chunk, [_bytes(spec), *([] if level is None else [zstd]), _CRC32C])
 
 
-def write_group(root: Path, arrays: Mapping[str, Document]) -> None:
+def write_group(root: Path, arrays: Mapping[str, Document], attributes: Mapping[str, Any] | None = None) -> None:
     """Make a group of arrays, by name, without cells: the directory `root`, one for each array, and those between."""
     root.mkdir()
-    _write(root, _GROUP)
+    _write(root, _GROUP | {"attributes": dict(attributes or {})})
     for name, document in arrays.items():
         for folder in reversed(PurePosixPath(name).parents):
             if not (root / folder).exists():

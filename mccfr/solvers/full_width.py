@@ -1,20 +1,21 @@
 """Full-width CFR as a run sees it: which form of it a `[solver]` table means, its tables, and what iterates."""
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from mccfr.config import outside
 from mccfr.config.tables import Config, FullWidthConfig
 from mccfr.games.game import Game
 from mccfr.solvers.histories.history_cfr import HistoryCfr, check_best_response, history_tables
 from mccfr.solvers.histories.pruned_cfr import PrunedCfr, pruned_tables
 from mccfr.solvers.public import vector_cfr
-from mccfr.solvers.solver import Algorithm, Views, WorkerState
-from mccfr.solvers.variants import Variant, variant, warnings
-from mccfr.tables.layout import TableArrays, TableLayout
+from mccfr.solvers.solver import Algorithm, Share
+from mccfr.solvers.variants import PRESETS, Variant, variant, warnings
+from mccfr.tables.layout import TableLayout, TableSet
 from mccfr.tables.strategy import Strategy
 from storage.schema import ArraySpec
 
@@ -43,7 +44,7 @@ def variant_of(config: FullWidthConfig) -> Variant:
     """The variant of a `[solver]` table: a preset, its parts overridden; `ValueError` for parts that make no sense."""
     try:
         return variant(
-            config.variant or "cfr",
+            _named_variant(config.variant or "cfr"),
             regret_minimiser=config.regret_minimiser,
             optimistic=config.optimistic,
             alpha=config.alpha,
@@ -53,6 +54,16 @@ def variant_of(config: FullWidthConfig) -> Variant:
         )
     except ValueError as error:
         raise ValueError(f"solver.{error}") from None
+
+
+def _named_variant(name: str) -> str | Variant:
+    """A user's variant by its name; any other name as it is."""
+    found = None if name in PRESETS else outside.find(outside.VARIANTS, name)
+    if found is None:
+        return name
+    if not isinstance(found, Variant):
+        raise ValueError(f"variant = {name!r} is a {type(found).__name__}: an mccfr.Variant is needed")
+    return found
 
 
 def table_specs(game: Game, config: FullWidthConfig) -> tuple[ArraySpec, ...]:
@@ -125,6 +136,11 @@ class FullWidth(Algorithm):
         """Pruning and best responses go over histories."""
         return self._solver.pruning != "none" or self._solver.best_response != "none"
 
+    def completed(self, game: Game) -> Config:
+        """As `Algorithm.completed`; a rule of the user's own is compiled, to say at once what is wrong with it."""
+        _ = variant_of(self._solver).rule
+        return super().completed(game)
+
     def warnings(self) -> list[str]:
         """Of the variant."""
         return [f"solver.{sentence}" for sentence in warnings(variant_of(self._solver))]
@@ -135,18 +151,9 @@ class FullWidth(Algorithm):
         nothing = np.zeros(2 * game.tree.streets, np.int64)
         return TableLayout(table_specs(game, self._solver), nothing, nothing, nothing.astype(np.uint8))
 
-    def solver(
-        self,
-        game: Game,
-        arrays: TableArrays,
-        views: Views,
-        worker: int = 0,
-        state: WorkerState | None = None,
-        workers: int = 1,
-    ) -> "FullWidthSolver":
+    def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> "FullWidthSolver":
         """As `Algorithm.solver`."""
-        del arrays, worker
-        return FullWidthSolver(game, self._solver, views, state, workers)
+        return FullWidthSolver(game, self._solver, tables, share or Share())
 
     def processes(self, workers: int) -> int:
         """One: workers are threads in it."""
@@ -161,10 +168,10 @@ class FullWidth(Algorithm):
         """As `Algorithm.averages_sums`."""
         return self._solver.pruning != "regret-based"
 
-    def average(self, game: Game, specs: Iterable[ArraySpec], tables: Views, nodes: int, iterations: int) -> Strategy:
+    def average(self, game: Game, tables: TableSet, nodes: int, iterations: int) -> Strategy:
         """As `Algorithm.average`."""
         if self.averages_sums:
-            return super().average(game, specs, tables, nodes, iterations)
+            return super().average(game, tables, nodes, iterations)
         own = {name: table.copy() for name, table in tables.items()}
         return make_full_width(game, self._solver, own, iterations).average_strategy()
 
@@ -172,13 +179,11 @@ class FullWidth(Algorithm):
 class FullWidthSolver:
     """Runs iterations on tables, which are changed in place; its state is the number of iterations."""
 
-    def __init__(
-        self, game: Game, config: FullWidthConfig, views: Views, state: WorkerState | None = None, threads: int = 1
-    ) -> None:
-        self.state = state or WorkerState()
+    def __init__(self, game: Game, config: FullWidthConfig, tables: TableSet, share: Share) -> None:
+        self.state = share.state
         self.state.rng = [0, 0, 0, 0]
         self.busy_seconds = 0.0
-        self._cfr = make_full_width(game, config, views, self.state.iterations, self.state.nodes, threads)
+        self._cfr = make_full_width(game, config, tables, self.state.iterations, self.state.nodes, share.workers)
         self._batch = 1
 
     def warm_up(self) -> None:

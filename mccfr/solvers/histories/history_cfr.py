@@ -29,18 +29,9 @@ from abstraction.jit import inline_njit, njit, part_njit
 from mccfr.games.game import Game
 from mccfr.solvers.histories.responding import respond
 from mccfr.solvers.histories.sequences import Sequences, sequence_form
-from mccfr.solvers.minimisers import (
-    NORMAL_HEDGE,
-    REGRET_MATCHING,
-    Rows,
-    Step,
-    Tables,
-    current_strategy,
-    update_average,
-    update_regrets,
-)
+from mccfr.solvers.minimisers import Rows, Step, Tables, current_strategy, update_average, update_regrets
 from mccfr.solvers.variants import Variant
-from mccfr.tables.layout import table_name
+from mccfr.tables.layout import TableSet, table_name
 from mccfr.tables.strategy import Strategy, average_strategy
 from mccfr.trees.compiled import CHANCE, NO_SLOT, TERMINAL
 from storage.schema import ArraySpec
@@ -378,7 +369,7 @@ class HistoryCfr:
         steps = [self.variant.step(self.iteration + 1 + k) for k in range(batch)]
         factors = np.array([(s.positive, s.negative, s.keep, s.weight) for s in steps], np.float64).reshape(-1, 4)
         return Plan(
-            NORMAL_HEDGE if self.variant.regret_minimiser == "normal-hedge" else REGRET_MATCHING,
+            self.variant.rule,
             int(self.variant.optimistic),
             int(self.variant.alternating),
             int(self.prune),
@@ -406,6 +397,5 @@ def strategy_of(game: Game, sums: list[npt.NDArray[Any]]) -> Strategy:
 
     Raises `ValueError` where a cell is negative or not finite.
     """
-    return average_strategy(
-        game, {table_name("strategy_sum", player): cells.reshape(1, -1) for player, cells in enumerate(sums)}
-    )
+    tables = {table_name("strategy_sum", player): cells.reshape(1, -1) for player, cells in enumerate(sums)}
+    return average_strategy(game, TableSet(tables))
