@@ -94,7 +94,26 @@ def _numba() -> Any:
     import numba
 
     numba.config.CACHE_DIR = directory
+    for watch in _watches:
+        _listen(*watch)
     return numba
+
+
+Hearer = Callable[[Any], None]
+_watches: list[tuple[Hearer, Hearer]] = []
+
+
+def watch_compiling(on_start: Hearer, on_end: Hearer) -> None:
+    """Have two functions called with numba's event where a kernel begins to be compiled, and where that ends."""
+    _watches.append((on_start, on_end))
+    if _numba.cache_info().currsize:  # else when numba is imported
+        _listen(on_start, on_end)
+
+
+def _listen(on_start: Hearer, on_end: Hearer) -> None:
+    event = import_module("numba.core.event")
+    heard = {"on_start": staticmethod(on_start), "on_end": staticmethod(on_end)}
+    event.register("numba:compile", type("Watch", (event.Listener,), heard)())
 
 
 class _Module:
@@ -295,4 +314,5 @@ __all__ = [
     "part_njit",
     "types",
     "uncached_njit",
+    "watch_compiling",
 ]
