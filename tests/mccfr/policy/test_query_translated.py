@@ -5,6 +5,7 @@ from random_policy import policy
 
 from mccfr.games.translation import Translation
 from mccfr.policy.query import query
+from mccfr.trees.compiled import DECISION
 
 
 def test_lines_of_the_tree_are_answered_as_ever():
@@ -23,7 +24,8 @@ def test_other_lines_are_the_mean_over_their_readings(line):
     expected = {}
     for reading in readings:
         bucket = source.game.cards.hand_bucket(state.street, state.player, "AsKd", board)
-        shares = source.probabilities(reading.node, bucket).tolist()
+        decides = source.game.tree.arrays.kind[reading.node] == DECISION
+        shares = source.probabilities(reading.node, bucket).tolist() if decides else [1.0]
         for action, share in zip(translation.real_actions(reading, state), shares, strict=True):
             expected[action] = expected.get(action, 0) + reading.probability * share
     played = {action["action"]: action["probability"] for action in found["actions"]}
