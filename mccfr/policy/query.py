@@ -24,7 +24,7 @@ def query(source: PolicySource, line: str, hand: str | None = None, board: str |
 
     Where the game's real betting has bets that the tree has not, a line with such bets is answered by translation: each
     of `readings` (line, probability) is a decision of the tree that it may stand for, actions are real ones, and what
-    is played is the mean over the readings.  Elsewhere `readings` is None.
+    is played is the mean over the readings.  Elsewhere there is no `readings`.
 
     Raises `ValueError` for a line, hand or board that means nothing here; the message says what is allowed.
     """
@@ -47,7 +47,6 @@ def query(source: PolicySource, line: str, hand: str | None = None, board: str |
         "player": player,
         "pot_chips": None if not cards.dealt else _whole(sum(put_in_chips(tree, node))),
         "actions": actions,
-        "readings": None,
     }
     if not cards.dealt:
         if hand or board:
