@@ -11,9 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.cards.deck import WholeDeck
-from mccfr.config.file import config_from
 from mccfr.games.betting import BettingState
-from mccfr.games.real_rules import real_rules
 from mccfr.games.translation import NOWHERE, Reading, Translation, actions_of
 from mccfr.policy import Policy
 from mccfr.trees.compiled import DECISION
@@ -42,8 +40,7 @@ class Seat:
         if not 0 <= threshold <= 1:
             raise ValueError(f"threshold = {threshold}: it must be between 0 and 1")
         self.policy, self.purify, self.threshold = policy, purify, threshold
-        game = config_from({"game": dict(policy.meta["game"])}, f"{policy.path}/meta.json").game
-        self.translation = Translation(policy.game.tree, real_rules(game))
+        self.translation = Translation.of(policy.game)
         self._decides = (policy.game.tree.arrays.kind == DECISION).tolist()
         self._seed, self._hands = seed, 0
         self.position, self._hand, self._board = 0, "", ""

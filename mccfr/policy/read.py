@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.games.game import Game
+from mccfr.games.real_rules import rules_of_document
 from mccfr.policy.checks import MetaFields, check_meta, row_problem
 from mccfr.policy.layout import DECK, FORMAT, FORMAT_VERSION, LINES, META, OLDER_VERSIONS, block_file
 from mccfr.policy.quantise import dequantise
@@ -104,6 +106,7 @@ class Policy:
                 texts[stem] = read_json(path / name, _MAX_TEXT_BYTES)
         guards = Guards(path, fields, _row_checksums(fields, arrays), checked)
         game = rebuild_game(arrays, texts, guards)
+        game = replace(game, real_rules=rules_of_document(meta["game"], f"{path}/{META}"))
         tables = []
         for number, block in enumerate(fields.blocks):
             for name, kind in ((block.probability, "probability"), (block.weight, "weight")):
