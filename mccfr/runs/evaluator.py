@@ -5,7 +5,7 @@ from typing import Any
 
 from mccfr.config.tables import EvaluationConfig
 from mccfr.evaluation.head_to_head import Side
-from mccfr.evaluation.methods import check_method, measure, method_named
+from mccfr.evaluation.methods import check_method, measure, method_for
 from mccfr.games.game import Game
 from mccfr.runs.averages import stored_average
 from mccfr.runs.rundir import CHECKPOINTS, Run
@@ -28,7 +28,7 @@ class Evaluator:
 
     def __init__(self, run: Run, game: Game) -> None:
         self._config, self._points, self._game = run.config, run.config.evaluation, game
-        self._method = method_named(self._points.method)
+        self._method = method_for(game, self._points.method)
         self._met: int | None = None  # number of the checkpoint that is played against
         self._against: Strategy | None = None
         self._root = run.path(CHECKPOINTS)

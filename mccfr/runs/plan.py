@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from mccfr.config.tables import Config
-from mccfr.evaluation.methods import method_named
+from mccfr.evaluation.methods import method_for
 from mccfr.games.game import Game
 from mccfr.games.histories import count_histories
 from mccfr.solvers.configured import configured_game
@@ -43,7 +43,7 @@ def evaluation_bytes(config: Config, game: Game, layout: TableLayout) -> int:
 
     Strategies that are read row by row out of strategy sums take what is kept of small blocks; others are made whole.
     """
-    method, algorithm = method_named(config.evaluation.method), algorithm_of(config)
+    method, algorithm = method_for(game, config.evaluation.method), algorithm_of(config)
     whole = 8 * game.buckets * (game.tree.row_slots + game.tree.row_count)
     if method.reads_rows and algorithm.averages_sums and config.tables.strategy_sums == "all":
         whole = np.minimum(whole, NEAR_BYTES)

@@ -23,7 +23,7 @@ from mccfr.runs.events import Events, Totals
 from mccfr.runs.finite import overflow_warning
 from mccfr.runs.journals import Journals, disk_problem
 from mccfr.runs.meter import Meter
-from mccfr.runs.phases import naming_compilation
+from mccfr.runs.phases import naming_phases
 from mccfr.runs.pool import Pool, open_pool
 from mccfr.runs.report import TRAINING, Progress, Reporter
 from mccfr.runs.rundir import CHECKPOINTS, EVALUATIONS, JOURNAL, LIVE, Run, lock
@@ -367,5 +367,5 @@ def train(run: Run, game: Game, reporter: Reporter, *, force: bool = False) -> O
     `force`: although the tables take more memory than they should.  Raises as `Session.run`, and `BlockingIOError`
     while another process works on the run.
     """
-    with lock(run), naming_compilation(reporter) as naming:
+    with lock(run) as held, naming_phases(reporter, held.note) as naming:
         return Session(run, game, naming, force=force).run()

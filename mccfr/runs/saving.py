@@ -15,12 +15,14 @@ from mccfr.runs.evaluator import Evaluator
 from mccfr.runs.events import Totals
 from mccfr.runs.finite import not_finite_text
 from mccfr.runs.journals import Journals, disk_problem
+from mccfr.runs.phases import naming_steps
 from mccfr.runs.plan import evaluation_bytes
 from mccfr.runs.report import EVALUATING, Reporter
 from mccfr.runs.rundir import CHECKPOINTS, EVALUATIONS, JOURNAL, Run
 from mccfr.runs.trends import TRENDS, Trends
 from mccfr.solvers.solver import WorkerState
 from mccfr.tables.layout import TableLayout, TableSet
+from mccfr.tables.notes import table_notes
 from mccfr.tables.strategy import Strategy
 from storage import checkpoint as checkpoints
 from storage import durable
@@ -64,6 +66,7 @@ class Saver:
         self._run, self._game, self._layout, self._reporter = run, game, layout, reporter
         self._journals = journals
         self._schedule = run.algorithm.schedule
+        self._notes = table_notes(game)
         self._evaluator = Evaluator(run, game)
         self._trends = Trends(game, run.algorithm)
         self._snapshots: list[dict[str, int]] = []  # what the average strategy of later streets builds on
@@ -195,6 +198,7 @@ class Saver:
             spared=[*self._evaluator.kept, *(snapshot["checkpoint"] for snapshot in self._snapshots)],
             compressed=run.config.tables.checkpoint_compression != "none",
             background=background,
+            notes=self._notes,
         )
         self._note_commit(number, totals, kept, state)
         return number
@@ -241,7 +245,9 @@ class Saver:
             return None
         number = self.committed[0] if self.committed and self.committed[1] == totals else None
         try:
-            record = self._evaluator.evaluate(self._average(arrays, totals))
+            strategy = self._average(arrays, totals)
+            with naming_steps(self._reporter):
+                record = self._evaluator.evaluate(strategy)
         except OSError as error:  # a checkpoint that it needs is damaged or gone: training has no need of it
             self._reporter.message(f"no evaluation at {totals.nodes:,} nodes: {error}")
             return None

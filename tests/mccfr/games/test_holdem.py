@@ -162,14 +162,14 @@ def test_queries_know_hands_classes_and_boards(trained):
             query(policy, "cc/cc/cc/", hand=text, board=board)
 
 
-def reader_in_readme():
-    """README's program that reads a policy of whole hold'em."""
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+def reader_in_the_documents():
+    """The program of docs/policies.md that reads a policy of whole hold'em."""
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs/policies.md").read_text(), re.DOTALL)
     return next(block for block in blocks if "def look_up(" in block)
 
 
-def test_the_reader_in_the_readme_reads_what_query_answers(trained, monkeypatch, tmp_path, capsys):
-    source, names = reader_in_readme(), {}
+def test_the_reader_in_the_documents_reads_what_query_answers(trained, monkeypatch, tmp_path, capsys):
+    source, names = reader_in_the_documents(), {}
     assert len(source.splitlines()) <= 30
     assert set(re.findall(r"^(?:import|from) (\w+)", source, re.MULTILINE)) == {"json", "math", "pathlib", "numpy"}
     (tmp_path / "runs").mkdir()
