@@ -31,6 +31,7 @@ from math import floor
 from typing import NamedTuple
 
 from mccfr.games.betting import BettingRules, BettingState, amount_text, called, may_call, raise_bounds, raised
+from mccfr.games.game import Game
 from mccfr.trees.compiled import DECISION, CompiledTree
 
 OVER = -1
@@ -57,6 +58,45 @@ class Reading(NamedTuple):
     closed: int = NOWHERE
 
 
+def actions_of(line: str) -> list[str]:
+    """The actions of a line, without the marks of streets; `ValueError` naming the character that is none."""
+    found, place = [], 0
+    while place < len(line):
+        match = _TOKEN.match(line, place)
+        if match is None:
+            raise ValueError(
+                f"line {line!r}, character {place + 1}: {line[place]!r} is no action; write c, f or rN, and / between "
+                "streets"
+            )
+        found.append(match[0])
+        place = match.end()
+    return [action for action in found if action != "/"]
+
+
+def apply_action(rules: BettingRules, state: BettingState, action: str, where: str = "") -> BettingState | int:
+    """The state after an action of no-limit poker: `c`, `f` or `rN`; `OVER` where nobody acts any more.
+
+    Raises `ValueError` where it is not legal; `where` begins the message.
+    """
+    said = f"{where}: " if where else ""
+    if action == "f":
+        if not state.facing:
+            raise ValueError(f"{said}there is nothing to fold to: check with c")
+        return OVER
+    if action == "c":
+        if not may_call(rules, state):
+            raise ValueError(f"{said}a limp is not possible in this game")
+        found = called(rules, state)
+        return OVER if found is None else found
+    target, bounds = float(action[1:]), raise_bounds(rules, state)
+    if bounds is None:
+        raise ValueError(f"{said}no raise is possible: the other player is all-in")
+    if not bounds[0] <= target <= bounds[1]:
+        low, high = (amount_text(bound) for bound in bounds)
+        raise ValueError(f"{said}{action} is not possible: a raise is to {low} at least and {high} at most")
+    return raised(state, target)
+
+
 def pseudo_harmonic(small: float, large: float, share: float) -> float:
     """Probability that a bet of `share` is taken for `small` and not for `large`; all are shares of the pot."""
     return (large - share) * (1 + small) / ((large - small) * (1 + share))
@@ -64,6 +104,13 @@ def pseudo_harmonic(small: float, large: float, share: float) -> float:
 
 class Translation:
     """Between a tree and the real betting of the game that it abstracts."""
+
+    @classmethod
+    def of(cls, game: Game) -> "Translation":
+        """Of a game whose real betting is known; `ValueError` for one whose every bet is in the tree, or no poker."""
+        if game.real_rules is None:
+            raise ValueError(f"{game.name} has no other bets than its tree: this is for whole no-limit hold'em")
+        return cls(game.tree, game.real_rules)
 
     def __init__(self, tree: CompiledTree, rules: BettingRules) -> None:
         """`rules` are those of the real game; its `raise_targets` are not asked.
@@ -118,27 +165,8 @@ class Translation:
         return state, sorted(readings, key=lambda reading: -reading.probability)
 
     def apply(self, state: BettingState, action: str, where: str = "") -> BettingState | int:
-        """The real state after an action: `c`, `f` or `rN`; `OVER` where nobody acts any more.
-
-        Raises `ValueError` where it is not legal; `where` begins the message.
-        """
-        said = f"{where}: " if where else ""
-        if action == "f":
-            if not state.facing:
-                raise ValueError(f"{said}there is nothing to fold to: check with c")
-            return OVER
-        if action == "c":
-            if not may_call(self.rules, state):
-                raise ValueError(f"{said}a limp is not possible in this game")
-            found = called(self.rules, state)
-            return OVER if found is None else found
-        target, bounds = float(action[1:]), raise_bounds(self.rules, state)
-        if bounds is None:
-            raise ValueError(f"{said}no raise is possible: the other player is all-in")
-        if not bounds[0] <= target <= bounds[1]:
-            low, high = (amount_text(bound) for bound in bounds)
-            raise ValueError(f"{said}{action} is not possible: a raise is to {low} at least and {high} at most")
-        return raised(state, target)
+        """`apply_action` by the real rules."""
+        return apply_action(self.rules, state, action, where)
 
     def follow(self, readings: Sequence[Reading], state: BettingState, action: str) -> list[Reading]:
         """The readings after a legal action of the player to act; those that meet are one."""

@@ -7,13 +7,14 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from mccfr.config import outside
 from mccfr.config.tables import Config, FullWidthConfig
 from mccfr.games.game import Game
 from mccfr.solvers.histories.history_cfr import HistoryCfr, check_best_response, history_tables
 from mccfr.solvers.histories.pruned_cfr import PrunedCfr, pruned_tables
 from mccfr.solvers.public import vector_cfr
 from mccfr.solvers.solver import Algorithm, Share
-from mccfr.solvers.variants import Variant, variant, warnings
+from mccfr.solvers.variants import PRESETS, Variant, variant, warnings
 from mccfr.tables.layout import TableLayout, TableSet
 from mccfr.tables.strategy import Strategy
 from storage.schema import ArraySpec
@@ -43,7 +44,7 @@ def variant_of(config: FullWidthConfig) -> Variant:
     """The variant of a `[solver]` table: a preset, its parts overridden; `ValueError` for parts that make no sense."""
     try:
         return variant(
-            config.variant or "cfr",
+            _named_variant(config.variant or "cfr"),
             regret_minimiser=config.regret_minimiser,
             optimistic=config.optimistic,
             alpha=config.alpha,
@@ -53,6 +54,16 @@ def variant_of(config: FullWidthConfig) -> Variant:
         )
     except ValueError as error:
         raise ValueError(f"solver.{error}") from None
+
+
+def _named_variant(name: str) -> str | Variant:
+    """A user's variant by its name; any other name as it is."""
+    found = None if name in PRESETS else outside.find(outside.VARIANTS, name)
+    if found is None:
+        return name
+    if not isinstance(found, Variant):
+        raise ValueError(f"variant = {name!r} is a {type(found).__name__}: an mccfr.Variant is needed")
+    return found
 
 
 def table_specs(game: Game, config: FullWidthConfig) -> tuple[ArraySpec, ...]:
@@ -124,6 +135,11 @@ class FullWidth(Algorithm):
     def over_histories(self) -> bool:
         """Pruning and best responses go over histories."""
         return self._solver.pruning != "none" or self._solver.best_response != "none"
+
+    def completed(self, game: Game) -> Config:
+        """As `Algorithm.completed`; a rule of the user's own is compiled, to say at once what is wrong with it."""
+        _ = variant_of(self._solver).rule
+        return super().completed(game)
 
     def warnings(self) -> list[str]:
         """Of the variant."""

@@ -12,7 +12,8 @@ are worked on a vector at a time; a traversal of single histories calls the same
   regret matching plus: [R_old + r]₊ + r and R_old + 2r differ only where R_old + r < 0; since R_old >= 0, r < 0 there
   and neither is positive.
 
-All of them depend on positive regrets alone and not on their scale, so constant factors of counterfactual values (deal
+A user's own rule (`mccfr.solvers.rules`) stands in for regret matching, and may look at negative regrets too.  None of
+them depends on the scale of regrets, so constant factors of counterfactual values (deal
 weights of a lossless infoset, chances of boards) are left out by callers.  Kernels keep to the dtype of the tables,
 float32 or float64; only NormalHedge's line search is in float64 throughout.
 """
@@ -26,9 +27,10 @@ import numpy.typing as npt
 from abstraction.jit import njit, part_njit
 from mccfr.noise import gain_share
 from mccfr.solvers.regret import as_element
+from mccfr.solvers.rules import own_rule
 
 REGRET_MATCHING, NORMAL_HEDGE = 0, 1
-"""Codes of the rules that turn regrets into a strategy."""
+"""Codes of the rules that turn regrets into a strategy; any other number is the address of a user's."""
 
 _NARROW = 4  # bytes of a float32
 _LAST_STEP_NARROW, _LAST_STEP_WIDE = 1e-4, 1e-7  # relative, of NormalHedge's scale: exact to 1e-8 and to 1e-14
@@ -38,7 +40,7 @@ _MOST_STEPS = 64  # Newton from the right of a convex function needs fewer than 
 class Step(NamedTuple):
     """What kernels need to know of a variant in one iteration.
 
-    rule      int64    REGRET_MATCHING or NORMAL_HEDGE
+    rule      int64    REGRET_MATCHING, NORMAL_HEDGE or the address of a user's rule (`mccfr.solvers.rules`)
     predicts  int64    1: the table `basis` is kept apart and gets R_old + 2r
     positive  float64  factor of positive regrets after this iteration's are added
     negative  float64  factor of negative ones
@@ -81,8 +83,10 @@ def current_strategy(step, tables, rows, sigma, place):
     """sigma[place : place+actions, :count] = the strategy that the rows' basis asks for; sigma changed in place."""
     if step.rule == NORMAL_HEDGE:
         _normal_hedge(tables.basis, rows, sigma, place)
-    else:
+    elif step.rule == REGRET_MATCHING:
         regret_matching(tables.basis, rows, sigma, place)
+    else:
+        own_rule(np.int64(step.rule), tables.basis, rows, sigma, place)
 
 
 @part_njit

@@ -4,6 +4,9 @@ A variant is a regret minimiser, optimistic or not; a discount of regrets: after
 multiplied by t^α/(t^α+1) and negative ones by t^β/(t^β+1); an averaging power γ: iteration t enters the average
 strategy with the weight t^γ, kept as sums multiplied by ((t-1)/t)^γ; and whether players update in turn or at once.
 ∞ is no discount and -∞ multiplies by 0, also after iteration 1.
+
+A variant of a user's is a `Variant` that a configuration names (`mccfr.config.outside`); its minimiser may be a rule of
+his own (`mccfr.solvers.rules`), and another schedule is a class derived from `Variant` with a `step` of its own.
 """
 
 from collections.abc import Mapping
@@ -12,6 +15,7 @@ from math import exp, inf, isfinite, isnan, log
 
 from mccfr.config.suggest import did_you_mean
 from mccfr.solvers.minimisers import NORMAL_HEDGE, REGRET_MATCHING, Step
+from mccfr.solvers.rules import RegretRule
 
 MINIMISERS = ("regret-matching", "regret-matching-plus", "normal-hedge", "predictive")
 UPDATES = ("alternating", "simultaneous")
@@ -21,9 +25,9 @@ _LARGEST_EXPONENT = 700.0  # exp of more overflows
 
 @dataclass(frozen=True)
 class Variant:
-    """A variant of CFR; made by `variant`, which checks that its parts make sense together."""
+    """A variant of CFR; `variant` finds one by its name and checks that its parts make sense together."""
 
-    regret_minimiser: str = "regret-matching"
+    regret_minimiser: str | RegretRule = "regret-matching"  # one of MINIMISERS, or a rule of one's own
     optimistic: bool = False
     alpha: float = inf
     beta: float = inf
@@ -40,10 +44,17 @@ class Variant:
         """Kinds of tables the variant keeps from one iteration to the next, `tables.table_name`'s first part."""
         return ("regret", "strategy_sum", *(("predicted_regret",) if self.optimistic else ()))
 
+    @property
+    def rule(self) -> int:
+        """As `Step.rule`; `ValueError` for a rule that does not compile."""
+        if isinstance(self.regret_minimiser, RegretRule):
+            return self.regret_minimiser.address
+        return NORMAL_HEDGE if self.regret_minimiser == "normal-hedge" else REGRET_MATCHING
+
     def step(self, iteration: int) -> Step:
         """What kernels need in an iteration, counted from 1."""
         return Step(
-            NORMAL_HEDGE if self.regret_minimiser == "normal-hedge" else REGRET_MATCHING,
+            self.rule,
             int(self.optimistic),
             _regret_factor(iteration, self.alpha),
             _regret_factor(iteration, self.beta),
@@ -82,7 +93,7 @@ same with the average of CFR+, by t².
 
 
 def variant(
-    name: str = "cfr",
+    name: "str | Variant" = "cfr",
     *,
     regret_minimiser: str | None = None,
     optimistic: bool | None = None,
@@ -91,14 +102,16 @@ def variant(
     averaging_power: float | None = None,
     updates: str | None = None,
 ) -> Variant:
-    """The variant of a name, with the parts that are not None put in place of its own.
+    """The variant of a name, or a user's, with the parts that are not None put in place of its own.
 
     A minimiser that floors regrets brings β = -∞ with it, and `predictive` is optimistic.  Raises `ValueError` for an
     unknown name and for parts that make no sense, alone or together.
     """
-    if name not in PRESETS:
-        raise ValueError(f"variant = {name!r}: one of {', '.join(PRESETS)} is needed{did_you_mean(name, PRESETS)}")
-    made = PRESETS[name]
+    made = name if isinstance(name, Variant) else PRESETS.get(name)
+    if made is None:
+        raise ValueError(
+            f"variant = {name!r}: one of {', '.join(PRESETS)}, or module:object, is needed{did_you_mean(name, PRESETS)}"
+        )
     if regret_minimiser is not None and regret_minimiser != made.regret_minimiser:
         made = _with_minimiser(made, regret_minimiser)
     given = {
@@ -122,7 +135,7 @@ def _with_minimiser(made: Variant, regret_minimiser: str) -> Variant:
 
 def _check(made: Variant) -> None:
     """`ValueError` for parts that make no sense."""
-    if made.regret_minimiser not in MINIMISERS:
+    if made.regret_minimiser not in MINIMISERS and not isinstance(made.regret_minimiser, RegretRule):
         raise ValueError(f"regret_minimiser = {made.regret_minimiser!r}: one of {', '.join(MINIMISERS)} is needed")
     if made.updates not in UPDATES:
         raise ValueError(f"updates = {made.updates!r}: one of {', '.join(UPDATES)} is needed")

@@ -29,16 +29,7 @@ from abstraction.jit import inline_njit, njit, part_njit
 from mccfr.games.game import Game
 from mccfr.solvers.histories.responding import respond
 from mccfr.solvers.histories.sequences import Sequences, sequence_form
-from mccfr.solvers.minimisers import (
-    NORMAL_HEDGE,
-    REGRET_MATCHING,
-    Rows,
-    Step,
-    Tables,
-    current_strategy,
-    update_average,
-    update_regrets,
-)
+from mccfr.solvers.minimisers import Rows, Step, Tables, current_strategy, update_average, update_regrets
 from mccfr.solvers.variants import Variant
 from mccfr.tables.layout import TableSet, table_name
 from mccfr.tables.strategy import Strategy, average_strategy
@@ -378,7 +369,7 @@ class HistoryCfr:
         steps = [self.variant.step(self.iteration + 1 + k) for k in range(batch)]
         factors = np.array([(s.positive, s.negative, s.keep, s.weight) for s in steps], np.float64).reshape(-1, 4)
         return Plan(
-            NORMAL_HEDGE if self.variant.regret_minimiser == "normal-hedge" else REGRET_MATCHING,
+            self.variant.rule,
             int(self.variant.optimistic),
             int(self.variant.alternating),
             int(self.prune),
