@@ -138,6 +138,8 @@ def _query_text(found: dict[str, Any]) -> str:
     """The answer for people: one row for each action, or one for each hand."""
     pot = "" if found["pot_chips"] is None else f", pot {found['pot_chips']} chips"
     lines = [f"player {found['player']} to act on street {found['street']} after {found['line']!r}{pot}"]
+    for reading in found.get("readings", ()):
+        lines.append(f"not in the tree: taken for {reading['line']!r} with probability {reading['probability']:.3f}")
     names = [action["action"] for action in found["actions"]]
     if "hands" in found:
         lines.append("hand    " + "".join(f"{name:>10}" for name in names))

@@ -76,8 +76,8 @@ class PlainReporter:
         if not counts_on:
             self._counted = time.monotonic()
             self._late.say(None if text == TRAINING else text)
-        elif time.monotonic() - self._counted >= _LINE_SECONDS:
-            self._counted = time.monotonic()
+        elif time.monotonic() - max(self._counted, self._last) >= _LINE_SECONDS:  # lines of progress name it too
+            self._last = time.monotonic()
             print(text, file=sys.stderr, flush=True)
         else:
             self._late.text = text
