@@ -272,6 +272,8 @@ class FullWidthConfig(SolverConfig, frozen=True, tag="cfr"):
     alpha: float | None = None
     beta: float | None = None
     averaging_power: float | None = None
+    schedule: Literal[15, 30] | None = None  # first averaging power of the variants on a schedule; None: theirs
+    horizon: int | None = None  # iterations that such a variant plans for; None: run.iterations when the run is made
     updates: Literal["alternating", "simultaneous"] = "alternating"
     dtype: Literal["float32", "float64"] = "float64"
     pruning: Literal["none", "partial", "regret-based"] = "none"
@@ -280,7 +282,11 @@ class FullWidthConfig(SolverConfig, frozen=True, tag="cfr"):
 
     def checks(self) -> list[Check]:
         """As `SolverConfig.checks`; the variant checks its powers itself."""
-        return [*super().checks(), ("prune_threshold", self.prune_threshold >= 1, "at least 1")]
+        return [
+            *super().checks(),
+            ("horizon", self.horizon is None or self.horizon >= 1, "at least 1"),
+            ("prune_threshold", self.prune_threshold >= 1, "at least 1"),
+        ]
 
 
 OPTIONS: dict[str, type[SolverConfig]] = {

@@ -29,16 +29,7 @@ from abstraction.jit import inline_njit, njit, part_njit
 from mccfr.games.game import Game
 from mccfr.solvers.histories.responding import respond
 from mccfr.solvers.histories.sequences import Sequences, sequence_form
-from mccfr.solvers.minimisers import (
-    NORMAL_HEDGE,
-    REGRET_MATCHING,
-    Rows,
-    Step,
-    Tables,
-    current_strategy,
-    update_average,
-    update_regrets,
-)
+from mccfr.solvers.minimisers import Rows, Step, Tables, current_strategy, update_average, update_regrets
 from mccfr.solvers.variants import Variant
 from mccfr.tables.layout import table_name
 from mccfr.tables.strategy import Strategy, average_strategy
@@ -375,16 +366,16 @@ class HistoryCfr:
             self.iteration += batch
 
     def _plan(self, batch: int) -> Plan:
-        steps = [self.variant.step(self.iteration + 1 + k) for k in range(batch)]
-        factors = np.array([(s.positive, s.negative, s.keep, s.weight) for s in steps], np.float64).reshape(-1, 4)
+        steps = [self.variant.step(self.iteration + 1 + k) for k in range(max(batch, 1))]
+        factors = np.array([(s.positive, s.negative, s.keep, s.weight) for s in steps[:batch]], np.float64)
         return Plan(
-            NORMAL_HEDGE if self.variant.regret_minimiser == "normal-hedge" else REGRET_MATCHING,
-            int(self.variant.optimistic),
+            steps[0].rule,
+            steps[0].predicts,
             int(self.variant.alternating),
             int(self.prune),
             int(self.zero_reach),
             self.responder,
-            factors,
+            factors.reshape(-1, 4),
         )
 
     def average_strategy(self) -> Strategy:
