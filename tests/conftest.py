@@ -1,11 +1,11 @@
-"""Makes the helpers that tests share (naive twins, harness, mutants) importable, and what is slow to make shared."""
+"""What is slow to make and tests share, and the report of processor time; helpers beside this file are importable."""
 
-import sys
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
+from places import RUNS
+from processor_time import ProcessorTime
 
 from abstraction.boards import BOARD_COUNTS, STREET_CARDS, canonical_boards, used_slots
 from abstraction.build import Builder
@@ -13,13 +13,8 @@ from abstraction.recipe import load_recipe
 from storage.checkpoint import commit
 from storage.schema import ArraySpec
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-ROOT = Path(__file__).resolve().parents[1]
-
 
 def pytest_configure(config):
-    from processor_time import ProcessorTime  # beside this file
-
     config.pluginmanager.register(ProcessorTime())
 
 
@@ -53,7 +48,7 @@ def built_recipe(tmp_path_factory):
     @cache
     def build(name):
         directory = tmp_path_factory.mktemp(name)
-        Builder(load_recipe(ROOT / f"runs/abstractions/{name}.toml"), directory, 2).build()
+        Builder(load_recipe(RUNS / f"abstractions/{name}.toml"), directory, 2).build()
         return directory
 
     return build

@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 import pytest
+from places import ROOT
 
-ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
@@ -18,7 +18,7 @@ def anchors(page: Path) -> set[str]:
 def named_tests() -> list[tuple[str, str]]:
     """(file, test) of every claim; no test where the whole file is meant."""
     return re.findall(
-        r"`((?:mccfr|abstraction|storage)/test_\w+\.py)(?:::(\w+))?`", (ROOT / "docs/evidence.md").read_text()
+        r"`((?:mccfr|abstraction|storage)/[\w/]*test_\w+\.py)(?:::(\w+))?`", (ROOT / "docs/evidence.md").read_text()
     )
 
 

@@ -2,21 +2,20 @@
 
 import csv
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from places import ROOT
 
-ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tools"))
 
-import figures  # noqa: E402
-import figures_catalogue as catalogue  # noqa: E402
-from figures_example import first_pure  # noqa: E402
+import figures
+import figures_catalogue as catalogue
+from figures_example import first_pure
 
-from mccfr.experiments import Curve, experiment_from  # noqa: E402
-from mccfr.experiments.definition import AXES  # noqa: E402
+from mccfr.experiments import Curve, experiment_from
+from mccfr.experiments.definition import AXES
 
 KUHN = {
     "game": {"name": "kuhn"},

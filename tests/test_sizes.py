@@ -1,11 +1,10 @@
 """How long functions may be, how many arguments a kernel may take, and which kernels are parts of others."""
 
 import ast
-from pathlib import Path
 
 import pytest
+from places import ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
 PACKED = {"external_sampling_packed", "outcome_sampling_packed"}
 """The two kernels that training spends its time in, each one loop over a worklist: split up they are slower."""
 LINES, PACKED_LINES, ARGUMENTS = 90, 125, 10

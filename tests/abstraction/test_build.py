@@ -12,10 +12,10 @@ import subprocess
 import sys
 import time
 from itertools import permutations
-from pathlib import Path
 
 import numpy as np
 import pytest
+from places import ROOT, RUNS
 
 from abstraction import features
 from abstraction.boards import BOARD_COUNTS, board_classes, used_slots
@@ -25,7 +25,6 @@ from abstraction.clustering import kmeans
 from abstraction.recipe import STREETS, Recipe, StreetRecipe, load_recipe, stage_document
 from storage.checkpoint import checkpoint_path, list_checkpoints
 
-ROOT = Path(__file__).resolve().parents[2]
 SMALL = StreetRecipe(features="histogram", buckets=12, sample=2_000, iterations=4)
 PERCENTILES = StreetRecipe(features="ehs", buckets=10)
 
@@ -187,7 +186,7 @@ def test_bad_recipes_are_refused_in_one_sentence(tmp_path, text, message):
     assert message in str(caught.value) and "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "runs/abstractions").glob("*.toml")), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", sorted((RUNS / "abstractions").glob("*.toml")), ids=lambda path: path.name)
 def test_shipped_recipes_load(path):
     loaded = load_recipe(path)
     assert [stage_document(loaded, street)["street"] for street in STREETS] == list(STREETS)

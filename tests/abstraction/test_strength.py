@@ -1,9 +1,9 @@
 import csv
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pytest
+from places import DATA
 
 from abstraction import strength
 from abstraction.boards import board_classes, canonical_boards, hole_permutations, locate_board, preflop_classes
@@ -12,7 +12,7 @@ from abstraction.evaluator import board_strengths
 from abstraction.parallel import run_ranges
 from abstraction.strength import BLOCKED, hand_strength, preflop_strengths, river_strengths, runout_sums
 
-REFERENCE = Path(__file__).resolve().parents[1] / "data" / "hand_strength.csv"
+REFERENCE = DATA / "hand_strength.csv"
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,8 @@ from functools import cache
 import numpy as np
 import pytest
 from mutants import mutant
-from test_head_to_head import TOY, play, random_strategy
+from small_games import TOY
+from strategies import play, random_strategy
 
 from mccfr import intervals
 from mccfr.evaluation import head_to_head as module

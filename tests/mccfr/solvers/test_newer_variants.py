@@ -11,8 +11,8 @@ import mutants
 import naive
 import numpy as np
 import pytest
+from commands import call, command
 
-from mccfr.cli import main
 from mccfr.config.tables import KuhnGame, LeducGame, PokerGame
 from mccfr.games.poker import kuhn, leduc, poker
 from mccfr.runs.results import find_checkpoint, read_tables
@@ -202,13 +202,6 @@ def test_a_schedule_is_for_its_horizon():
 # --- the horizon of a run ---
 
 
-def call(capsys, *arguments):
-    """(exit status, stderr) of a command."""
-    with pytest.raises(SystemExit) as ended:
-        main([str(argument) for argument in arguments])
-    return ended.value.code or 0, capsys.readouterr().err
-
-
 def tables_of(directory):
     """Tables by name, of a run's newest checkpoint."""
     return read_tables(find_checkpoint(open_run(directory), None))
@@ -220,9 +213,9 @@ def test_a_run_keeps_the_horizon_it_was_made_with(capsys, tmp_path):
     config.write_text(
         '[game]\nname = "kuhn"\n[solver]\nalgorithm = "cfr"\nvariant = "hs-dcfr"\n[run]\nworkers = 0\niterations = 40\n'
     )
-    assert call(capsys, "solve", config, "--run", run, "--iterations", 20)[0] == 0
+    assert command("solve", config, "--run", run, "--iterations", 20) == 0
     assert open_run(run).config.solver.horizon == 20
-    code, said = call(capsys, "resume", run, "--iterations", 50)
+    code, _, said = call(capsys, "resume", run, "--iterations", 50)
     assert code == 0
     assert "run.iterations = 50 goes beyond solver.horizon = 20, which the run keeps" in said
     game = kuhn(KuhnGame())
@@ -230,7 +223,7 @@ def test_a_run_keeps_the_horizon_it_was_made_with(capsys, tmp_path):
     whole.iterate(50)
     for name, table in tables_of(run).items():
         assert table.tobytes() == whole.tables[name].tobytes(), name
-    code, said = call(capsys, "solve", config, "--run", run)
+    code, _, said = call(capsys, "solve", config, "--run", run)
     assert code == 2
     assert "holds another run: solver.horizon = 20 there and 40 here" in said
 
@@ -238,16 +231,16 @@ def test_a_run_keeps_the_horizon_it_was_made_with(capsys, tmp_path):
 def test_without_planned_iterations_a_schedule_is_refused(capsys, tmp_path):
     config = tmp_path / "kuhn.toml"
     config.write_text('[game]\nname = "kuhn"\n[solver]\nalgorithm = "cfr"\nvariant = "hs-pcfr+"\n')
-    for command in (("solve", config, "--time", "1s", "--run", tmp_path / "run"), ("plan", config)):
-        code, said = call(capsys, *command)
+    for arguments in (("solve", config, "--time", "1s", "--run", tmp_path / "run"), ("plan", config)):
+        code, _, said = call(capsys, *arguments)
         assert code == 2 and said.count("\n") == 1
         assert "solver.variant = 'hs-pcfr+' follows a schedule and needs the number of iterations" in said
     assert sorted(tmp_path.iterdir()) == [config]
-    assert call(capsys, "plan", config, "--set", "solver.horizon=100")[0] == 0
+    assert command("plan", config, "--set", "solver.horizon=100") == 0
 
 
 def test_a_former_name_is_read_and_told_of(capsys, tmp_path):
     config = tmp_path / "kuhn.toml"
     config.write_text('[game]\nname = "kuhn"\n[solver]\nalgorithm = "cfr"\nvariant = "predictive-cfr+"\n')
-    code, said = call(capsys, "solve", config, "--iterations", 3, "--run", tmp_path / "run")
+    code, _, said = call(capsys, "solve", config, "--iterations", 3, "--run", tmp_path / "run")
     assert code == 0 and "solver.variant = 'predictive-cfr+' is called 'pcfr+' now" in said

@@ -1,0 +1,172 @@
+"""The command line: exit codes, one-sentence errors that touch nothing, JSON on stdout, the way from solve to query."""
+
+import json
+
+import pytest
+from commands import call
+from places import RUNS
+
+from storage import space
+
+
+@pytest.fixture
+def kuhn(tmp_path):
+    """A config in an otherwise empty directory."""
+    path = tmp_path / "kuhn.toml"
+    path.write_text('[game]\nname = "kuhn"\n[run]\nworkers = 0\niterations = 2000\n')
+    return path
+
+
+def refused(capsys, tmp_path, *arguments):
+    """The one sentence of a refusal; nothing may have been created."""
+    before = sorted(tmp_path.rglob("*"))
+    code, out, err = call(capsys, *arguments)
+    assert code == 2, err
+    assert out == ""
+    assert sorted(tmp_path.rglob("*")) == before
+    assert err.count("\n") == 1, err
+    return err
+
+
+def test_from_solve_to_query(capsys, tmp_path, kuhn):
+    run, policy = tmp_path / "run", tmp_path / "policy"
+    assert call(capsys, "solve", kuhn, "--run", run)[0] == 0
+    code, out, _ = call(capsys, "evaluate", run, "--method", "exact", "--json")
+    record = json.loads(out)
+    assert code == 0 and record["iterations"] == 2000 and record["bound"] == "exact"
+    assert 0 < record["exploitability_chips"] < 0.1
+    assert abs(record["value_chips"] + 1 / 18) < 0.05
+    status = json.loads(call(capsys, "status", run, "--json")[1])
+    assert status["state"] == "finished" and status["iterations"] == 2000 and status["checkpoint"] == 1
+    assert call(capsys, "verify", run)[0] == 0
+    assert call(capsys, "export", run, policy)[0] == 0
+    assert call(capsys, "verify", policy)[0] == 0
+    again = json.loads(call(capsys, "evaluate", policy, "--json")[1])
+    assert abs(again["exploitability_chips"] - record["exploitability_chips"]) < 1e-3
+    found = json.loads(call(capsys, "query", policy, "cb", "--hand", "J", "--json")[1])
+    assert [action["action"] for action in found["actions"]] == ["f", "c"]
+    assert found["actions"][0]["probability"] > 0.9  # the jack folds to a bet
+    assert call(capsys, "query", policy, "")[0] == 0
+
+
+def test_checkpoints_verify_by_themselves_and_evaluate_points_to_their_run(capsys, tmp_path, kuhn):
+    run = tmp_path / "run"
+    call(capsys, "solve", kuhn, "--run", run)
+    checkpoint = run / "checkpoints" / "000001"
+    assert call(capsys, "verify", checkpoint)[0] == 0
+    code, _, err = call(capsys, "evaluate", checkpoint)
+    assert code == 2 and "give its run's directory and --checkpoint 1" in err
+    (checkpoint / "state.json").write_text("{}")
+    code, out, _ = call(capsys, "verify", checkpoint)
+    assert code == 1 and "state.json" in out
+
+
+def test_solve_again_continues_and_resume_goes_on(capsys, tmp_path, kuhn):
+    run = tmp_path / "run"
+    call(capsys, "solve", kuhn, "--run", run)
+    call(capsys, "solve", kuhn, "--run", run, "--iterations", "3e3")
+    assert json.loads(call(capsys, "status", run, "--json")[1])["iterations"] == 3000
+    call(capsys, "resume", run, "--iterations", 4000)
+    assert json.loads(call(capsys, "status", run, "--json")[1])["iterations"] == 4000
+
+
+def test_another_config_in_the_same_directory_is_refused(capsys, tmp_path, kuhn):
+    run = tmp_path / "run"
+    call(capsys, "solve", kuhn, "--run", run)
+    err = refused(capsys, tmp_path, "solve", kuhn, "--run", run, "--set", "solver.seed=1")
+    assert "solver.seed = 0 there and 1 here" in err
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('[game]\nname = "kuhn"\nx = 1\n', "unknown key 'x' in game"),
+        ('[game]\nname = "kuhn"\n[run]\nworkers = "two"\n', "run.workers = 'two': expected int"),
+        ('[game]\nname = "holdem-subgame"\nfile = "absent.txt"\n', "absent.txt"),
+        ('[game]\nname = "poker"\n', "blinds or antes"),
+        ('[game]\nname = "matrix"\npayoffs = [[1, 2], [3]]\n', "payoffs"),
+    ],
+)
+def test_bad_configs_exit_2_and_touch_nothing(capsys, tmp_path, text, expected):
+    path = tmp_path / "bad.toml"
+    path.write_text(text)
+    assert expected in refused(capsys, tmp_path, "solve", path, "--run", tmp_path / "run")
+    assert expected in refused(capsys, tmp_path, "plan", path)
+
+
+def test_malformed_subgame_files_exit_2(capsys, tmp_path):
+    good = (RUNS / "games" / "river.txt").read_text()
+    config = tmp_path / "sub.toml"
+    config.write_text('[game]\nname = "holdem-subgame"\nfile = "game.txt"\n')
+    board = good.split("-board ")[1].split()[0]
+    for bad, expected in (
+        (good.rsplit(" ", 1)[0], "2651"),
+        (good.replace("-reach ", "-reach -1.0 ", 1).rsplit(" ", 1)[0], "is -1.0"),
+        (good.replace("-reach ", "-reach NaN ", 1).rsplit(" ", 1)[0], "NaN"),
+        (good.replace(board, board[:-2] + board[:2]), board[:2]),
+    ):
+        (tmp_path / "game.txt").write_text(bad)
+        assert expected.lower() in refused(capsys, tmp_path, "solve", config, "--run", tmp_path / "run").lower()
+
+
+def test_too_little_memory_exits_2_with_both_numbers(capsys, tmp_path, kuhn, monkeypatch):
+    monkeypatch.setattr(space, "available_memory_bytes", lambda *_: 1000)
+    err = refused(capsys, tmp_path, "solve", kuhn, "--run", tmp_path / "run")
+    assert "1,000 bytes" in err and "bytes of memory are available" in err
+
+
+def test_a_full_live_dir_exits_2_with_both_numbers(capsys, tmp_path, kuhn, monkeypatch):
+    monkeypatch.setattr(space, "free_bytes", lambda *_: 1234)
+    (tmp_path / "live").mkdir()
+    settings = ["--set", f"tables.live_dir={tmp_path / 'live'}"]
+    assert "1,234 bytes free" in refused(capsys, tmp_path, "solve", kuhn, "--run", tmp_path / "run", *settings)
+    settings = ["--set", f"tables.live_dir={tmp_path / 'absent'}"]
+    assert "not a directory" in refused(capsys, tmp_path, "solve", kuhn, "--run", tmp_path / "run", *settings)
+
+
+COUNTS = {  # nodes, decisions, infosets, histories with cards
+    "kuhn": (9, 4, 12, 58),
+    "leduc": (85, 36, 936, 9457),
+    "goofspiel": (26931, 12531, 8052, 26931),
+    "matrix": (7, 3, 2, 7),
+    "poker": (377, 144, 3648, 41197),
+    "akq": (5, 2, 6, 34),
+    "clairvoyance": (13, 6, 9, None),
+    "flop-holdem": (162, 64, 72061704, None),
+}
+
+
+def test_games_prints_the_counts_of_its_examples(capsys):
+    found = {game["name"]: game["counts"] for game in json.loads(call(capsys, "games", "--json")[1]) if game["counts"]}
+    keys = ("nodes", "decision_nodes", "infosets", "histories")
+    assert {name: tuple(counts[key] for key in keys) for name, counts in found.items()} == COUNTS
+
+
+def test_plan_creates_nothing_and_games_lists_all(capsys, tmp_path, kuhn):
+    before = sorted(tmp_path.rglob("*"))
+    plan = json.loads(call(capsys, "plan", kuhn, "--json")[1])
+    assert (plan["nodes"], plan["decision_nodes"], plan["infosets"], plan["histories"]) == (9, 4, 12, 58)
+    assert sorted(tmp_path.rglob("*")) == before
+    names = [game["name"] for game in json.loads(call(capsys, "games", "--json")[1])]
+    assert names[:3] == ["kuhn", "leduc", "goofspiel"] and "holdem-subgame" in names
+    assert call(capsys, "games")[0] == call(capsys, "plan", kuhn)[0] == 0
+
+
+def test_paths_that_are_no_runs(capsys, tmp_path):
+    for arguments in (
+        ("status", tmp_path / "no"),
+        ("resume", tmp_path / "no"),
+        ("evaluate", tmp_path / "no"),
+        ("verify", tmp_path / "no"),
+        ("export", tmp_path / "no", tmp_path / "out"),
+        ("query", tmp_path / "no", ""),
+    ):
+        assert "no" in refused(capsys, tmp_path, *arguments)
+
+
+def test_help_teaches(capsys):
+    code, out, _ = call(capsys, "--help")
+    assert code == 0 and "mccfr solve runs/kuhn.toml" in out
+    for command in ("games", "plan", "solve", "resume", "status", "verify", "evaluate", "export", "query"):
+        code, out, _ = call(capsys, command, "--help")
+        assert code == 0 and len(out) > 200

@@ -1,0 +1,97 @@
+"""Every algorithm, on every kind of game, through every command: it works, or is refused in one sentence."""
+
+import json
+
+import pytest
+import tomli_w
+from commands import call
+
+from mccfr.config.tables import OPTIONS
+from mccfr.runs.verification import problems_of
+
+GAMES = {
+    "listed cards": {"name": "kuhn"},
+    "boards": {"name": "leduc", "merge_suits": True},
+    "many actions": {"name": "poker", "antes": [1, 1], "stack": 5},  # too wide for packed trees
+    "histories": {"name": "goofspiel", "cards": 3},
+    "one move": {"name": "matrix", "payoffs": [[1, -1], [-1, 1]]},
+}
+EXPORTS = ("policy", "zarr", "hdf5", "csv", "parquet", "openspiel")
+METHODS = ("exact", "head-to-head")
+
+
+class Command:
+    """Runs the program in this process."""
+
+    def __init__(self, capsys):
+        self._capsys = capsys
+
+    def __call__(self, *arguments):
+        """Exit status and standard output; a refusal is one sentence on standard error, whatever else is not 0."""
+        self._capsys.readouterr()
+        status, out, err = call(self._capsys, *arguments)
+        assert status in (0, 2), (arguments, status, err)
+        if status == 2:
+            assert err.count("\n") == 1 and "Traceback" not in err, (arguments, err)
+        return status, out
+
+
+@pytest.fixture
+def command(capsys):
+    return Command(capsys)
+
+
+def allowed(algorithm, game):
+    """Public chance sampling needs cards beside the tree."""
+    return algorithm != "public-chance-sampling" or game not in ("histories", "one move")
+
+
+@pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize("algorithm", OPTIONS)
+def test_every_command_works_or_is_refused(algorithm, game, tmp_path, command):
+    config, directory = tmp_path / "run.toml", tmp_path / "run"
+    document = {
+        "game": GAMES[game],
+        "solver": {"algorithm": algorithm},
+        "run": {"workers": 0, "iterations": 20},
+        "evaluation": {"at_iterations": [10]},
+    }
+    config.write_text(tomli_w.dumps(document))
+    started = command("solve", config, "--run", directory)[0]
+    assert started == command("plan", config)[0] == (0 if allowed(algorithm, game) else 2)
+    if started == 2:
+        assert not directory.exists()
+        return
+    assert command("resume", directory, "--iterations", 30)[0] == 0
+    assert json.loads(command("status", directory, "--json")[1])["iterations"] == 30
+    assert command("verify", directory)[0] == 0
+    for method in METHODS:
+        status, said = command("evaluate", directory, "--method", method, "--boards", 2, "--json")
+        assert status == (2 if method == "head-to-head" and game in ("histories", "one move") else 0)
+        if status == 0:
+            assert json.loads(said)["iterations"] == 30
+    for form in EXPORTS:
+        out = tmp_path / f"out.{form}"
+        status = command("export", directory, out, "--format", form)[0]
+        assert status == 0 or form == "openspiel"
+        assert out.exists() == (status == 0)
+    assert problems_of(tmp_path / "out.policy") == []
+    exact, again = (
+        json.loads(command("evaluate", target, "--json")[1])["exploitability_chips"]
+        for target in (directory, tmp_path / "out.policy")
+    )
+    assert again == pytest.approx(exact, abs=2e-3)
+    assert command("report", directory, tmp_path / "page.html")[0] in (0, 2)
+
+
+@pytest.mark.parametrize("algorithm", OPTIONS)
+def test_every_algorithm_is_compared(algorithm, tmp_path, command):
+    document = {
+        "game": {"name": "kuhn"},
+        "solver": {"algorithm": algorithm},
+        "run": {"workers": 0},
+        "compare": {"last": 8, "points": 2, "variant": [{"name": "one"}]},
+    }
+    (tmp_path / "experiment.toml").write_text(tomli_w.dumps(document))
+    assert command("compare", tmp_path / "experiment.toml", tmp_path / "out")[0] == 0
+    assert (tmp_path / "out" / "table.csv").read_text().count("\n") == 3

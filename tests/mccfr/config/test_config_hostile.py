@@ -1,0 +1,183 @@
+"""Every key of every config table with numbers and texts that nobody means: one sentence and exit 2, or a plan."""
+
+import json
+import signal
+import time
+
+import msgspec
+import pytest
+import tomli_w
+from commands import command
+from places import RUNS
+
+from mccfr.cli.options import Count, Duration
+from mccfr.config.file import config_from, load_config
+from mccfr.config.tables import GAMES, OPTIONS, AbstractionConfig, Config, Menu, PlayerMenu, StreetMenu
+from mccfr.games.betting import MAX_NODES, build_tree
+from mccfr.games.catalogue import build_game
+from mccfr.games.holdem_betting import holdem_rules
+from mccfr.runs.plan import make_plan
+
+HOSTILE = (float("inf"), float("-inf"), float("nan"), 1e308, 5e-324, -1, 0, 2**63 - 1, 10**400, [])
+TEXTS = ("x" * 100_000, "a\0b")
+LISTS = ([[]], [[[]]], [1e308, 1e308], [-1, -1], [0, 0], [float("nan")] * 2, [[float("inf")], [1]])
+LISTED = (*LISTS, [["9" * 400 + "p"]])
+SECONDS = 60  # a machine under load included
+
+MENU = {"first": ["1p"], "later": ["allin"], "max_bets": 2}
+ABSTRACTION = {"path": "absent", "recipe": str(RUNS / "abstractions/quick.toml")}
+BASES = {
+    "kuhn": {},
+    "leduc": {},
+    "goofspiel": {"cards": 3},
+    "matrix": {"payoffs": [[1.0, -1.0]]},
+    "poker": {"antes": [1.0, 1.0], "stack": 5.0},
+    "akq": {},
+    "clairvoyance": {},
+    "holdem-subgame": {"file": str(RUNS / "games/river.txt"), "menu": MENU},
+    "holdem": {"menu": MENU, "stack": 400.0},
+    "flop-holdem": {"max_raises": 1},
+    "openspiel": {"game": "kuhn_poker"},
+}
+"""A small game of each kind."""
+
+
+def changed(document, path, value):
+    """A copy of a document with one key replaced, its tables made where they are absent."""
+    copy = json.loads(json.dumps(document))
+    table = copy
+    for key in path[:-1]:
+        table = table.setdefault(key, {})
+    table[path[-1]] = value
+    return copy
+
+
+def keys(kind):
+    return [field.encode_name for field in msgspec.structs.fields(kind)]
+
+
+def game_document(name):
+    return {"game": {"name": name, **BASES[name]}, **({"abstraction": ABSTRACTION} if name == "holdem" else {})}
+
+
+def cases(name):
+    """(path, document) of everything that may be wrong around the game of a name."""
+    kind = GAMES[name]
+    paths = [("game", key) for key in keys(kind)]
+    if "menu" in keys(kind):
+        paths += [("game", "menu", key) for key in keys(Menu)]
+        paths += [("game", "menu", "river", key) for key in keys(StreetMenu)]
+        paths += [("game", "menu", "river", "button", key) for key in keys(PlayerMenu)]
+    if name == "holdem":
+        paths += [("abstraction", key) for key in keys(AbstractionConfig)]
+    if name == "kuhn":
+        tables = {field.encode_name: field.type for field in msgspec.structs.fields(Config)}
+        for table in ("tables", "run", "evaluation", "export"):
+            kinds = (tables[table], *getattr(tables[table], "__args__", ()))
+            struct = next(each for each in kinds if hasattr(each, "__struct_fields__"))
+            paths += [(table, key) for key in keys(struct)]
+    for path in paths:
+        for value in (*HOSTILE, *TEXTS, *LISTED):
+            yield path, changed(game_document(name), path, value)
+    if name == "kuhn":
+        for algorithm, options in OPTIONS.items():
+            discounting = {"discount": "dcfr"} if "discount" in keys(options) else {}  # else its powers are not read
+            document = game_document(name) | {"solver": {"algorithm": algorithm, **discounting}}
+            for key in ("algorithm", *keys(options)):
+                for value in (*HOSTILE, *TEXTS, *LISTED):
+                    yield ("solver", key), changed(document, ("solver", key), value)
+
+
+def plan(path, document):
+    """Exit status of `mccfr plan`; whatever it does not turn into one comes out as it is."""
+    path.write_text(tomli_w.dumps(document), encoding="utf-8")
+    return command("plan", path)
+
+
+@pytest.mark.parametrize("name", BASES)
+def test_hostile_values_of_every_key_are_one_sentence_or_a_plan(name, tmp_path, capsys):
+    def too_long(number, frame):
+        raise TimeoutError
+
+    before, found, bad = signal.signal(signal.SIGALRM, too_long), {0: 0, 2: 0}, []
+    try:
+        for path, document in cases(name):
+            signal.alarm(SECONDS)
+            what = f"{'.'.join(path)} = {document[path[0]][path[1]]!r:.60}"
+            try:
+                status = plan(tmp_path / "run.toml", document)
+            except BaseException as error:
+                bad.append(f"{what}: {type(error).__name__}: {error}"[:200])
+                continue
+            finally:
+                signal.alarm(0)
+            said = capsys.readouterr().err
+            found[status] = found.get(status, 0) + 1
+            if status not in (0, 2) or said.count("\n") > 1 or len(said) > 1500 or (status == 2) != bool(said):
+                bad.append(f"{what}: status {status}: {said}"[:200])
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert bad == []
+    assert found[2] > 0
+    assert plan(tmp_path / "run.toml", game_document(name)) == 0
+
+
+@pytest.mark.parametrize(
+    ("document", "words"),
+    [
+        ({"name": "leduc", "raises": 2**63 - 1}, r"1,001 bets on one street, .*; 1,000 bets are allowed"),
+        ({"name": "leduc", "bets": [[1.0] * 2 + [2.0, 3.0], [1.0]], "raises": 400}, "at least .* nodes; 100,000 are"),
+        ({"name": "flop-holdem", "max_raises": 2**63 - 1}, r"1,001 bets on one street"),
+        ({"name": "poker", "antes": [1, 1], "stack": 1e9}, r"at least 1,000,000,00\d nodes; 100,000 are allowed"),
+        ({"name": "poker", "antes": [1, 1], "stack": 1e15}, r"at least 1,000,000,000,000,00\d nodes"),
+        ({"name": "clairvoyance", "streets": 2**63 - 1}, r"streets = .* at most 63 streets"),
+        ({"name": "clairvoyance", "streets": 60, "bet": 1e14}, "raise from .* chips is not allowed"),
+        (
+            {"name": "poker", "antes": [1, 1], "ranks": 13, "suits": 4, "hole_cards": 2, "board_cards": [0, 3, 1, 1]},
+            "pairs",
+        ),
+        ({"name": "goofspiel", "cards": 10**9}, "takes 2 to 7 cards"),
+    ],
+)
+def test_trees_that_are_too_large_are_refused_at_once_with_both_numbers(document, words, monkeypatch):
+    if "100,000" in words or "nodes" in words:
+        monkeypatch.setattr("mccfr.games.betting.MAX_NODES", 100_000)
+    began = time.process_time()
+    with pytest.raises(ValueError, match=words):
+        make_plan(config_from({"game": document}, "x"), RUNS)
+    assert time.process_time() - began < 10
+
+
+def test_the_largest_shipped_tree_is_far_below_the_limit():
+    game = load_config(RUNS / "hunl-large.toml").game
+    tree = build_tree(holdem_rules(game.stack, game.blinds, game.ante, game.menu))
+    assert 10 * tree.nodes < MAX_NODES
+
+
+def test_numbers_that_have_no_end_keep_their_meaning_where_they_have_one():
+    powers = {"discount": "dcfr", "alpha": float("inf"), "beta": float("-inf")}
+    config = config_from({"game": {"name": "kuhn"}, "solver": powers}, "x")
+    assert (config.solver.alpha, config.solver.beta) == (float("inf"), float("-inf"))
+    with pytest.raises(ValueError, match=r"solver\.alpha = nan"):
+        config_from({"game": {"name": "kuhn"}, "solver": {"discount": "dcfr", "alpha": float("nan")}}, "x")
+    assert build_game(config_from({"game": {"name": "matrix", "payoffs": [[3e37]]}}, "x").game, RUNS).pot_chips == 3e37
+
+
+@pytest.mark.parametrize("text", ["1e400", "9" * 400, "1e308", "nan", "inf", "-1", "1e19", "9" * 5000])
+def test_hostile_limits_on_the_command_line(text, tmp_path, capsys):
+    for option in (Count(), Duration()):
+        with pytest.raises(Exception, match=r"whole number|length of time|too long"):
+            option.convert(text, None, None)
+
+
+FILES = ("a = " + "[" * 50_000, "a = " + "9" * 5000, "a = {b = " * 30_000, "\0", "[a" + ".a" * 3000 + "]")
+
+
+@pytest.mark.parametrize("text", FILES, ids=range(5))
+def test_hostile_files_and_overrides(text, tmp_path):
+    (tmp_path / "run.toml").write_text(text)
+    with pytest.raises(ValueError, match=r"run\.toml: "):
+        load_config(tmp_path / "run.toml")
+    (tmp_path / "run.toml").write_text('[game]\nname = "kuhn"\n')
+    with pytest.raises(ValueError, match=r"--set|run\.toml"):
+        load_config(tmp_path / "run.toml", [f"run.nodes={text.removeprefix('a = ')}"])

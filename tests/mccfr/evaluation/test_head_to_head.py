@@ -1,0 +1,149 @@
+"""Head-to-head against exact values, and against all pairs of hands on boards off the whole deck."""
+
+import numpy as np
+import pytest
+from small_games import GAMES, deck_game, game_of
+from strategies import exact_chips, play, random_strategy, seated
+
+from abstraction.cards import hand_cards
+from abstraction.evaluator import strengths
+from mccfr.cards.deals import card_masks
+from mccfr.config.tables import GoofspielGame
+from mccfr.evaluation import head_to_head as module
+from mccfr.evaluation.head_to_head import Side, head_to_head
+from mccfr.games.catalogue import build_game
+from mccfr.intervals import student95
+from mccfr.rng import EVALUATION
+from mccfr.solvers.public.public_chance import PublicChanceSampling
+from mccfr.solvers.public.sampled_board import BoardSource
+from mccfr.tables.strategy import uniform_strategy
+from mccfr.trees.compiled import DECISION
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_all_boards_give_the_exact_value(name):
+    game = game_of(name)
+    a, b = random_strategy(game, 1), random_strategy(game, 2)
+    found, boards = play(game, a, b, boards=200), len(game.cards.board_cards[-1])
+    assert found.boards == boards
+    assert found.mean_chips == pytest.approx(exact_chips((game, game), a, b), rel=1e-9)
+    assert found.ci95_chips == (found.mean_chips, found.mean_chips)
+    back = play(game, b, a, boards=200).mean_chips
+    assert back == pytest.approx(-found.mean_chips, rel=1e-12) and found.mean_chips != 0
+    assert play(game, a, a).mean_chips == 0
+
+
+def test_sampled_boards_come_with_an_interval_that_holds():
+    game = game_of("two hole cards")
+    a, b = random_strategy(game, 1), random_strategy(game, 2)
+    truth, scores = exact_chips((game, game), a, b), []
+    for seed in range(25):
+        found = play(game, a, b, boards=100, seed=seed)
+        low, high = found.ci95_chips
+        assert low < found.mean_chips < high and (found.boards, found.seed) == (100, seed)
+        scores.append((found.mean_chips - truth) / ((high - low) / 2 / student95(99)))
+    assert 0.7 < np.sqrt(np.mean(np.square(scores))) < 1.3  # 0.5 if boards were taken to be drawn from endlessly many
+    assert np.max(np.abs(scores)) < 5 and abs(np.mean(scores)) < 5 / np.sqrt(len(scores))
+    assert play(game, a, b, boards=100, seed=3) == play(game, a, b, boards=100, seed=3)
+
+
+def test_boards_that_let_more_pairs_meet_weigh_more(monkeypatch):
+    """A planted error: every board counts alike.  Right only where ranges hold every hand."""
+    monkeypatch.setattr(module, "ratio95", lambda won, weight, listed: (float((won / weight).mean()), (0.0, 0.0)))
+    for name, right in (("leduc", True), ("turn", False)):
+        game = game_of(name)
+        a, b = random_strategy(game, 1), random_strategy(game, 2)
+        found = play(game, a, b, boards=200).mean_chips
+        assert (found == pytest.approx(exact_chips((game, game), a, b), rel=1e-6)) == right
+
+
+def pairs_value(games, strategy, board):
+    """Chips of player 0 summed over all pairs of hands that a board leaves, pair by pair; `games` are the players'."""
+    game, masks = games[0], games[0].cards.hand_masks()
+    hands = np.flatnonzero((masks & card_masks(np.array([board], np.int16))) == 0)
+    buckets = [game.cards.board_buckets(board)[:, hands] for game in games]
+    strength = strengths(np.hstack([hand_cards(52, 2)[hands], np.tile(board, (len(hands), 1))]))
+    meet = (masks[hands][:, None] & masks[hands][None, :]) == 0
+    result = np.sign(strength[:, None] - strength[None, :])
+    arrays = game.tree.arrays
+
+    def walk(node, reach):
+        if arrays.kind[node] != DECISION:
+            worth = arrays.fixed[node] + arrays.showdown[node] * result
+            return float(reach[0] @ (meet * worth) @ reach[1])
+        block, slot = int(arrays.block[node]), int(arrays.slot[node])
+        total = 0.0
+        for a, child in enumerate(game.tree.children(node)):
+            share = strategy.probability[block][buckets[block % 2][block // 2], slot + a]
+            total += walk(child, [r * share if p == block % 2 else r for p, r in enumerate(reach)])
+        return total
+
+    return walk(0, [np.ones(len(hands))] * 2), int(meet.sum())
+
+
+@pytest.mark.parametrize(("board_cards", "buckets"), [((3, 2), (5, 5)), ((0, 3), (4, 7)), ((3, 1), (4, 7))])
+def test_boards_off_the_whole_deck_are_exact_in_the_hands(board_cards, buckets):
+    """Full boards of three to five cards; against the same buckets, and against others in other numbers."""
+    games = deck_game(board_cards), deck_game(board_cards, buckets)
+    sides = [Side(game, random_strategy(game, seed)) for seed, game in enumerate(games, 1)]
+    found, won = head_to_head(*sides, boards=3, seed=8), []
+    source = BoardSource(games[0], np.float64, 8, purpose=EVALUATION)
+    for number in range(3):
+        left = np.setdiff1d(np.arange(52), hand_cards(52, 2)[source.board(number).hand[0]])
+        values = []
+        for one, other in (sides, sides[::-1]):
+            both = (one.game, other.game)
+            values.append(pairs_value(both, seated(one.strategy, other.strategy), left.tolist()))
+        won.append((values[0][0] - values[1][0]) / values[0][1] / 2)
+    assert len(set(won)) == 3
+    assert found.mean_chips == pytest.approx(np.mean(won), rel=1e-9)
+    error = 4.302653 * np.std(won, ddof=1) / np.sqrt(3)  # Student's t for two degrees of freedom
+    assert found.ci95_chips == pytest.approx((np.mean(won) - error, np.mean(won) + error), rel=1e-9)
+
+
+# --- which boards ---
+
+
+def boards_played(monkeypatch, game, **options):
+    """Hands on each board that head-to-head plays, in order."""
+    seen, original = [], module.joint_reach
+
+    def note(board, *more):
+        seen.append((board.hand.tobytes(), board.strength.tobytes()))
+        return original(board, *more)
+
+    monkeypatch.setattr(module, "joint_reach", note)
+    strategy = uniform_strategy(game)
+    play(game, strategy, strategy, **options)
+    monkeypatch.undo()
+    return seen
+
+
+@pytest.mark.parametrize("game", [deck_game(), game_of("turn")], ids=["whole deck", "listed"])
+def test_strategies_are_not_measured_on_the_boards_they_were_trained_on(monkeypatch, game):
+    """Public chance sampling and evaluation with one seed: other boards off the deck, or listed ones in other order."""
+    measured = boards_played(monkeypatch, game, boards=12, seed=5)
+    assert measured == boards_played(monkeypatch, game, boards=12, seed=5) and len(set(measured)) == 12
+    training = PublicChanceSampling(game, seed=5)._source
+    trained = [training.board(iteration) for iteration in range(12)]
+    trained = [(board.hand.tobytes(), board.strength.tobytes()) for board in trained]
+    assert len(set(trained)) == 12
+    assert sum(one == other for one, other in zip(measured, trained, strict=True)) <= 2
+    if training.listed is None:
+        assert not set(measured) & set(trained)
+    else:
+        assert measured != trained
+
+
+def test_progress_is_told_and_nonsense_refused():
+    game, told = game_of("leduc"), []
+    uniform = uniform_strategy(game)
+    play(game, uniform, uniform, boards=4, progress=lambda *counts: told.append(counts))
+    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    with pytest.raises(ValueError, match="boards = 1: at least 2"):
+        play(game, uniform, uniform, boards=1)
+    with pytest.raises(ValueError, match="goes with the game it was made for"):
+        play(game, uniform, uniform_strategy(game_of("kuhn")))
+    with pytest.raises(ValueError, match="keeps its chance in the tree"):
+        bids = build_game(GoofspielGame(cards=3), None)
+        play(bids, uniform_strategy(bids), uniform_strategy(bids))

@@ -1,0 +1,213 @@
+"""Head-to-head of strategies on different abstractions: each side has its own buckets, all else must be the same."""
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from places import RUNS
+from small_games import TOY, Labels, deck_game, game_of
+from strategies import exact_chips, play, random_strategy
+
+from abstraction.cards import hand_cards
+from mccfr.cards.deck import WholeDeck
+from mccfr.config.tables import AbstractionConfig, HoldemGame, HoldemSubgame, LeducGame, Menu
+from mccfr.evaluation import head_to_head as module
+from mccfr.evaluation.head_to_head import Side, head_to_head
+from mccfr.games.bucketed import bucketed
+from mccfr.games.catalogue import build_game
+from mccfr.games.holdem import holdem
+from mccfr.tables.strategy import Strategy, pure_strategy, uniform_strategy
+
+SLOTS = {"tenths": np.arange(1326) * 10 // 1326, "last digit": np.arange(1326) % 10, "thirds": np.arange(1326) % 3}
+
+
+@cache
+def endgame_on(labels):
+    """The turn endgame on buckets by slot."""
+    return bucketed(game_of("turn"), Labels(SLOTS[labels]))
+
+
+def renumbered(side, seed=0):
+    """The same strategy with its buckets numbered in another order, block by block."""
+    rng, cards, tables = np.random.default_rng(seed), side.game.cards, []
+    order = [rng.permutation(int(count)) for count in side.game.buckets]
+    for table, new in zip(side.strategy.probability, order, strict=True):
+        tables.append(np.empty_like(table))
+        tables[-1][new] = table
+    bucket = []
+    for street, old in enumerate(cards.bucket):
+        numbers = [np.where(old[p] >= 0, order[2 * street + p][old[p]], -1) for p in range(2)]
+        bucket.append(np.stack(numbers).astype(np.int32))
+    return Side(replace(side.game, cards=replace(cards, bucket=bucket)), Strategy(tuple(tables), side.strategy.weight))
+
+
+def chips(one, other, **options):
+    return head_to_head(one, other, **options).mean_chips
+
+
+@pytest.mark.parametrize("name", ["leduc", "leduc, suits merged", "two hole cards", "turn", "turn on buckets"])
+def test_renumbering_the_buckets_of_a_strategy_changes_nothing(name):
+    game = endgame_on("tenths") if name == "turn on buckets" else game_of(name)
+    a, b = (Side(game, random_strategy(game, seed)) for seed in (1, 2))
+    expected = chips(a, b, boards=10, seed=3)
+    scale = abs(game.tree.arrays.showdown).max()
+    for one, other in ((a, renumbered(b)), (renumbered(a), b), (renumbered(a, 1), renumbered(b, 2))):
+        assert chips(one, other, boards=10, seed=3) == pytest.approx(expected, abs=1e-12 * scale)
+        assert chips(other, one, boards=10, seed=3) == pytest.approx(-expected, abs=1e-12 * scale)
+    assert chips(a, renumbered(a), boards=10) == pytest.approx(0, abs=1e-12 * scale)
+    wrong = Side(game, renumbered(b).strategy)  # a planted error: the target's bucket map for both
+    assert abs(chips(a, wrong, boards=10, seed=3) - expected) > 1e-3
+
+
+def mixed(first, second):
+    """The game in which player 0 has the buckets of the first game, and player 1 those of the second."""
+    bucket = [np.stack([one[0], other[1]]) for one, other in zip(first.cards.bucket, second.cards.bucket, strict=True)]
+    buckets = np.stack([first.cards.buckets[:, 0], second.cards.buckets[:, 1]], axis=1)
+    return replace(first, cards=replace(first.cards, bucket=bucket, buckets=buckets))
+
+
+@pytest.mark.parametrize("pair", ["leduc", "lossless and bucketed", "other features", "other counts"])
+def test_all_boards_give_the_exact_value_of_two_abstractions(pair):
+    """Against exact evaluation of the game whose players have different buckets."""
+    one, other = {
+        "leduc": lambda: (game_of("leduc"), game_of("leduc, suits merged")),
+        "lossless and bucketed": lambda: (game_of("turn"), endgame_on("tenths")),
+        "other features": lambda: (endgame_on("tenths"), endgame_on("last digit")),
+        "other counts": lambda: (endgame_on("thirds"), endgame_on("last digit")),
+    }[pair]()
+    a, b = Side(one, random_strategy(one, 1)), Side(other, random_strategy(other, 2))
+    found = chips(a, b, boards=200)
+    assert found == pytest.approx(exact_chips((mixed(one, other), mixed(other, one)), a.strategy, b.strategy), rel=1e-9)
+    assert chips(b, a, boards=200) == -found != 0
+
+
+def slot_game(directory):
+    menu = Menu(first=("1p",), later=("1p",), max_bets=1)
+    return holdem(HoldemGame(menu=menu), AbstractionConfig(str(directory)), Path())
+
+
+def backwards(game):
+    """Whole hold'em on ten buckets a street, numbered from 9 down to 0."""
+    deck = game.cards
+
+    def load():
+        return [np.where(table == 0xFFFF, table, 9 - table) for table in deck.load()]
+
+    return replace(game, cards=replace(deck, load=load))
+
+
+def test_whole_hold_em_on_buckets_numbered_in_reverse(slot_abstractions):
+    """Ten buckets a street, b and 9 - b: with one map for both sides, each beat the other by 186 chips a hand."""
+    tens, twos = (slot_game(directory) for directory in slot_abstractions)
+    a, b, c = (Side(game, random_strategy(game, seed)) for seed, game in enumerate((tens, tens, twos), 1))
+    snet = backwards(tens)
+    a_back, b_back = (
+        Side(snet, Strategy(tuple(table[::-1] for table in side.strategy.probability), side.strategy.weight))
+        for side in (a, b)
+    )
+    for other, other_back in ((b, b_back), (c, c)):
+        won = chips(a, other, boards=4, seed=1)
+        assert abs(won) > 1
+        for one, against in ((a_back, other), (a, other_back), (a_back, other_back)):
+            assert chips(one, against, boards=4, seed=1) == pytest.approx(won, rel=1e-12)
+            assert chips(against, one, boards=4, seed=1) == -chips(one, against, boards=4, seed=1)
+    assert chips(a, a_back, boards=4) == pytest.approx(0, abs=1e-12 * 20_000)
+    assert abs(chips(a, Side(tens, a_back.strategy), boards=4)) > 1  # a planted error: one map for both
+
+
+class DeckOfHighest(WholeDeck):
+    """A deck whose buckets come from the higher card: five on each street, as many as `deck_game` has."""
+
+    def board_buckets(self, board):
+        cards = hand_cards(52, 2)
+        rows = np.tile((cards.max(1) % 5).astype(np.int32), (self.streets, 1))
+        rows[:, np.isin(cards, board).any(axis=1)] = -1
+        return rows
+
+
+def test_recipes_with_other_features_have_one_winner():
+    """Equal numbers of buckets that mean other hands: what one side wins the other loses, bit for bit."""
+    sums = deck_game((0, 3))
+    highest = replace(sums, cards=DeckOfHighest((0, 3), sums.cards.buckets, lambda: []))
+    a, b = Side(sums, random_strategy(sums, 1)), Side(highest, random_strategy(highest, 2))
+    assert chips(a, b, boards=5) == -chips(b, a, boards=5) != 0
+
+
+@pytest.mark.parametrize("named", ["uniform", "always-call"])
+def test_strategies_without_cards_in_mind_play_alike_on_any_buckets(named):
+    one, other = endgame_on("tenths"), endgame_on("thirds")
+    make = {"uniform": uniform_strategy, "always-call": lambda game: pure_strategy(game, "c")}[named]
+    a = Side(one, random_strategy(one, 1))
+    assert chips(a, Side(other, make(other)), boards=9) == pytest.approx(chips(a, Side(one, make(one)), boards=9))
+
+
+# --- what is refused ---
+
+
+def with_cards(game, **parts):
+    return replace(game, cards=replace(game.cards, **parts))
+
+
+def with_arrays(game, **parts):
+    return replace(game, tree=replace(game.tree, arrays=game.tree.arrays._replace(**parts)))
+
+
+def nudged(array, place):
+    """One number moved by its last bit."""
+    found = array.copy()
+    found[place] = np.nextafter(found[place], np.inf)
+    return found
+
+
+def other_games():
+    """A name, two games that are not the same, and what the message must say of both."""
+    leduc, turn, toy = game_of("leduc"), game_of("turn"), game_of("two hole cards")
+    arrays, cards = leduc.tree.arrays, leduc.cards
+    fold, show = int(np.argmax(arrays.fixed != 0)), int(np.argmax(arrays.showdown != 0))
+    yield "another game", leduc, toy, "the game is 'leduc' for the first and 'poker' for the second"
+    yield "big blind", turn, replace(turn, big_blind_chips=50.0), "big blind in chips is 100.0 .* and 50.0"
+    yield "offset", leduc, replace(leduc, offset_chips=1.0), "in chips, is 0.0 for the first and 1.0"
+    yield "fold", leduc, with_arrays(leduc, fixed=nudged(arrays.fixed, fold)), "what player 0 gets, in chips, after"
+    yield "showdown", leduc, with_arrays(leduc, showdown=nudged(arrays.showdown, show)), "a showdown is played for"
+    yield "rows", leduc, with_arrays(leduc, slot=arrays.slot[::-1].copy()), "slot after the line"
+    antes = build_game(msgspec.structs.replace(TOY, antes=[2, 2]), None)
+    yield "antes", toy, antes, "the pot to begin with, in chips, is 2.* for the first and 4"
+    sizes = [build_game(LeducGame(bets=((bet,), (4.0,))), None) for bet in (2.0, 3.0)]
+    yield "bets", *sizes, "node 2 of the betting tree is 'r3' for the first and 'r4'"
+    menus = [Menu(first=first, later=("allin",), max_bets=1) for first in (("1p",), ("0.5p",), ("0.5p", "1p"))]
+    ends = [build_game(HoldemSubgame(file="games/turn.txt", menu=menu), RUNS) for menu in menus]
+    yield "sizes", ends[0], ends[1], "of the betting tree is '.*r2700' for the first and '.*r1800' for the second"
+    yield "more sizes", ends[1], ends[2], "of the betting tree is|number of nodes"
+    yield "range", leduc, with_cards(leduc, reach=nudged(cards.reach, (1, 2))), "in the range of player 1 is 1.0 for"
+    yield "hands", leduc, with_cards(leduc, hand_cards=cards.hand_cards[::-1].copy()), "the cards of hand"
+    yield "names", leduc, with_cards(leduc, hand_names=[*cards.hand_names[:-1], "X"]), "name of hand 5 is .* and X"
+    boards = [turn.cards.board_cards[0], turn.cards.board_cards[1][::-1].copy()]
+    yield "boards", turn, with_cards(turn, board_cards=boards), "board 0 of street 1 is Qd9c6c3h.* and Qd9c6c3h"
+    fewer = [turn.cards.board_cards[0], turn.cards.board_cards[1][:-1]]
+    yield "fewer boards", turn, with_cards(turn, board_cards=fewer), "number of boards of street 1 is 48 .* and 47"
+    yield "strengths", leduc, with_cards(leduc, strength=-cards.strength), "the strength of"
+    yield "deck", deck_game((3, 2)), deck_game((3, 1)), r"board cards by street is \(3, 2\) .* and \(3, 1\)"
+    listed = replace(leduc, name="two streets", tree=deck_game().tree, pot_chips=1.0)
+    yield "listed", replace(listed, big_blind_chips=None), deck_game(), "a list of boards .* and the whole deck"
+
+
+@pytest.mark.parametrize(("one", "other", "message"), [pytest.param(*rest, id=name) for name, *rest in other_games()])
+def test_other_games_are_refused_in_one_sentence(one, other, message):
+    uniform = uniform_strategy(one)  # games are compared first
+    sides = [Side(game, uniform) for game in (one, other)]
+    for pair in (sides, sides[::-1]):
+        with pytest.raises(ValueError, match=r"same game, card buckets apart: .* for the first and") as told:
+            head_to_head(*pair, boards=2)
+        assert "\n" not in str(told.value) and len(str(told.value)) < 300
+    with pytest.raises(ValueError, match=message):
+        head_to_head(*sides, boards=2)
+
+
+def test_games_are_compared_once_and_not_with_themselves(monkeypatch):
+    game, compared = game_of("leduc"), []
+    monkeypatch.setattr(module, "check_same_game", lambda *pair: compared.append(pair))
+    play(game, uniform_strategy(game), uniform_strategy(game), boards=3)
+    assert len(compared) == 1

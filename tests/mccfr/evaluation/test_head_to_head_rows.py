@@ -1,0 +1,259 @@
+"""Strategies read row by row where they lie: the same chips to the last bit, and little of them in memory."""
+
+import mmap
+import os
+import subprocess
+import sys
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from places import ROOT
+from sessions import OUTCOME, go, make
+from small_games import DeckOfClasses, deck_game, game_of
+from strategies import play, random_strategy
+
+from mccfr.evaluation import row_tables as module
+from mccfr.evaluation.head_to_head import Side, _row_spans, head_to_head
+from mccfr.evaluation.row_tables import _gather_block, near_rows, row_tables
+from mccfr.games.betting import BettingRules, build_tree
+from mccfr.games.game import Game
+from mccfr.policy.quantise import dequantise, quantise
+from mccfr.runs import averages
+from mccfr.runs.results import checkpoint_strategy, find_checkpoint, open_target
+from mccfr.tables.layout import table_name
+from mccfr.tables.strategy import (
+    Rows,
+    StoredStrategy,
+    Strategy,
+    average_block,
+    pure_strategy,
+    row_starts,
+    tabulate,
+    uniform_strategy,
+)
+from mccfr.trees.streets import street_trees
+from storage import spill
+from storage.spill import spilled
+
+FORMS = ("uint8", "uint16", "float32 sums", "float64 sums", "float32 sums, slot first", "float32 sums, padded")
+
+
+def stored(game, form, seed):
+    """A strategy with rows in a form, and the same as dense arrays; a fifth of the buckets was never reached."""
+    rng, rows, dense = np.random.default_rng(seed), [], []
+    for block, (buckets, slots) in enumerate(zip(game.buckets.tolist(), game.tree.row_slots.tolist(), strict=True)):
+        sums = rng.random((buckets, slots)) ** 4 * (rng.random((buckets, slots)) < 0.7)
+        sums[rng.random(buckets) < 0.2] = 0
+        if form.startswith("float"):
+            sums = np.asarray(sums, form.split()[0])
+        probability, weight = average_block(game, block, {table_name("strategy_sum", block): sums})
+        if form.startswith("uint"):
+            starts, weight = row_starts(game, block), weight.astype(np.float32)
+            sums = quantise(probability, starts, form)
+            rows.append(Rows(sums, weight))
+            probability = dequantise(sums, weight, starts)
+        elif form.endswith("slot first"):
+            rows.append(Rows(np.ascontiguousarray(sums.T).T, sums=True))
+        elif form.endswith("padded"):
+            rows.append(Rows(np.pad(sums, ((0, 0), (0, 5)), constant_values=7), sums=True))
+        else:
+            rows.append(Rows(sums, sums=True))
+        dense.append((probability, weight))
+    whole = Strategy(tuple(p for p, _ in dense), tuple(w for _, w in dense))
+    return StoredStrategy(rows, whole.probability.__getitem__, whole.weight.__getitem__), whole
+
+
+@pytest.mark.parametrize("near", [True, False], ids=["near", "where they lie"])
+@pytest.mark.parametrize("form", FORMS)
+def test_rows_in_any_form_win_what_dense_ones_win(monkeypatch, form, near):
+    """To the last bit, hands with rows of their own and hands that share them, listed boards and the whole deck."""
+    if not near:
+        monkeypatch.setattr(module, "NEAR_BYTES", -1)
+    for game in (game_of("leduc"), game_of("leduc, suits merged"), game_of("turn"), deck_game()):
+        (one, dense_one), (two, dense_two) = (stored(game, form, seed) for seed in (1, 2))
+        found = play(game, one, two, boards=5)
+        assert found == play(game, dense_one, dense_two, boards=5) and found.mean_chips != 0
+        assert play(game, two, dense_one, boards=5).mean_chips == -found.mean_chips
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data(), st.sampled_from(FORMS), st.integers(0, 99))
+def test_gathered_rows_are_those_of_the_dense_strategy(data, form, seed):
+    game = game_of("two hole cards")
+    source, dense = stored(game, form, seed)
+    block = data.draw(st.sampled_from(np.flatnonzero(game.tree.row_count).tolist()))
+    first = data.draw(st.integers(0, int(game.tree.row_count[block]) - 1))
+    stop = data.draw(st.integers(first + 1, int(game.tree.row_count[block])))
+    buckets = sorted(data.draw(st.sets(st.integers(0, int(game.buckets[block]) - 1), min_size=1, max_size=9)))
+    starts = row_starts(game, block)
+    out = np.full((int(starts[stop] - starts[first]) + 1, len(buckets) + 1), -1.0)
+    tables = row_tables([source.rows(block)], [starts], 8)
+    _gather_block(tables, (first, stop), np.array(buckets, np.int32), out)
+    assert np.array_equal(out[:-1, :-1].T, dense.probability[block][buckets, starts[first] : starts[stop]])
+    assert (out[-1] == -1).all() and (out[:, -1] == -1).all()
+    near = near_rows(source.rows(block), starts, 8)
+    assert np.array_equal(near.cells, dense.probability[block]) and near.weight is None and not near.sums
+
+
+@pytest.mark.parametrize("name", ["kuhn", "leduc", "two hole cards", "turn"])
+def test_street_trees_have_their_rows_side_by_side(name):
+    """Each row of a block belongs to one street tree; so what is gathered for it is no more than it needs."""
+    game = game_of(name)
+    trees = street_trees(game.tree)
+    spans, width = _row_spans(game, trees)
+    streets = [int(trees.block[first]) // 2 for first in trees.first[:-1]]
+    for block in range(2 * game.tree.streets):
+        own = [
+            range(int(spans.first[block % 2, tree]), int(spans.stop[block % 2, tree]))
+            for tree, street in enumerate(streets)
+            if street == block // 2
+        ]
+        assert sorted(row for rows in own for row in rows) == list(range(int(game.tree.row_count[block])))
+        starts = row_starts(game, block)
+        assert all(starts[rows.stop] - starts[rows.start] <= width for rows in own)
+
+
+def test_strategies_that_buckets_have_alike_take_one_row():
+    game = game_of("turn")
+    for strategy, twin in (
+        (
+            uniform_strategy(game),
+            lambda node, _: np.full(game.tree.arrays.count[node], 1 / game.tree.arrays.count[node]),
+        ),
+        (pure_strategy(game, "c"), None),
+    ):
+        assert all(table.strides[0] == 0 or len(table) == 1 for table in strategy.probability)
+        copied = Strategy(tuple(map(np.array, strategy.probability)), tuple(map(np.array, strategy.weight)))
+        assert play(game, strategy, random_strategy(game, 1), boards=5) == play(
+            game, copied, random_strategy(game, 1), boards=5
+        )
+        if twin is not None:
+            assert all(map(np.array_equal, copied.probability, tabulate(game, twin).probability))
+
+
+def test_tables_that_are_no_rows_are_refused():
+    game = game_of("leduc")
+    whole = random_strategy(game, 1)
+    for wrong in (
+        [Rows(table.astype(np.float32)) for table in whole.probability],
+        [Rows(table.astype(np.uint16)) for table in whole.probability],
+    ):
+        with pytest.raises(ValueError, match="cannot be read row by row"):
+            play(game, StoredStrategy(wrong, whole.probability.__getitem__, whole.weight.__getitem__), whole)
+    wider = [Rows(np.pad(table, ((0, 0), (0, 1)))) for table in whole.probability]
+    with pytest.raises(ValueError, match="goes with the game it was made for"):
+        play(game, StoredStrategy(wider, whole.probability.__getitem__, whole.weight.__getitem__), whole)
+
+
+# Runs -----------------------------------------------------------------------------------------------------------------
+
+SOLVERS = {
+    "bucket first, lazy": {**OUTCOME, "period_nodes": 5_000},
+    "slot first": {"algorithm": "public-chance-sampling"},
+    "full width": {"algorithm": "cfr", "variant": "dcfr"},
+}
+
+
+@pytest.mark.parametrize("in_file", [False, True], ids=["in memory", "in a file"])
+@pytest.mark.parametrize("name", SOLVERS)
+def test_a_run_is_evaluated_from_its_sums_as_from_its_dense_average(tmp_path, monkeypatch, name, in_file):
+    run = make(tmp_path / "run", SOLVERS[name], game={"name": "leduc"})
+    go(run, iterations=300)
+    if in_file:
+        monkeypatch.setattr(averages, "_IN_MEMORY_BYTES", 0)
+    target, game = open_target(run.directory), run.build_game()
+    dense = checkpoint_strategy(run, game, find_checkpoint(run, None))
+    for block in range(target.strategy.blocks):
+        cells = target.strategy.rows(block).cells
+        assert target.strategy.rows(block).sums and in_file == isinstance(_owner(cells), mmap.mmap)
+        assert np.array_equal(target.strategy.probability[block], dense.probability[block])
+        assert np.array_equal(target.strategy.weight[block], dense.weight[block])
+    uniform = Side(game, uniform_strategy(game))
+    assert head_to_head(Side(target.game, target.strategy), uniform) == head_to_head(Side(game, dense), uniform)
+
+
+def _owner(array):
+    """What the memory of an array belongs to."""
+    while isinstance(array, np.ndarray | memoryview):
+        array = array.base if isinstance(array, np.ndarray) else array.obj
+    return array
+
+
+def test_arrays_outside_of_memory_have_no_name_and_say_where_there_is_no_room(tmp_path, monkeypatch):
+    monkeypatch.setattr(spill.tempfile, "tempdir", str(tmp_path))
+    array = spilled((3, 5), np.float32)
+    assert array.shape == (3, 5) and array.dtype == np.float32 and not array.any() and not list(tmp_path.iterdir())
+    array[2, 4] = 7
+    assert array.sum() == 7 and spilled((0, 4), np.uint8).shape == (0, 4)
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(OSError, match=f"{tmp_path} has no room for 60 bytes: set TMPDIR"):
+        spilled((3, 5), np.float32)
+
+
+# Memory ---------------------------------------------------------------------------------------------------------------
+
+
+def large_game(sizes, buckets):
+    """Two streets, two bets of many sizes on each, and many buckets: far more rows than are walked at a time."""
+
+    def targets(state):
+        steps = [state.to_call + 10 * (1 + k) for k in range(sizes)]
+        return steps if state.bets < 2 else []
+
+    rules = BettingRules((50, 100), (1, 0), targets, board_cards=(3, 2))
+    deck = DeckOfClasses((3, 2), np.full((2, 2), buckets), lambda: [])
+    return Game("two streets", build_tree(rules), deck)
+
+
+def spilled_strategy(game, seed):
+    """Shares in files, as those of a policy are."""
+    rng, rows = np.random.default_rng(seed), []
+    for block in range(2 * game.tree.streets):
+        starts, buckets = row_starts(game, block), int(game.buckets[block])
+        shares, weight = (spilled((buckets, n), d) for n, d in ((starts[-1], np.uint16), (len(starts) - 1, np.float32)))
+        for bucket in range(buckets):  # all of a row on one of its actions
+            chosen = starts[:-1] + rng.integers(0, np.diff(starts))
+            shares[bucket, chosen], weight[bucket] = 65535, 1
+        rows.append(Rows(shares, weight))
+    return StoredStrategy(rows, lambda block: 1 / 0, lambda block: 1 / 0)
+
+
+def test_memory_does_not_grow_with_the_tables(monkeypatch):
+    monkeypatch.setattr(module, "NEAR_BYTES", 1 << 16)
+    peaks = []
+    for buckets in (40, 400):
+        game = large_game(6, buckets)
+        sides = [Side(game, spilled_strategy(game, seed)) for seed in (1, 2)]
+        head_to_head(*sides, boards=2)  # compiles, and fills caches
+        tracemalloc.start()
+        head_to_head(*sides, boards=2)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        dense = 8 * int((game.tree.row_slots * game.buckets).sum())
+    assert dense > 40 << 20  # what the larger strategy would take
+    assert peaks[1] < 1.2 * peaks[0] + (4 << 20) and peaks[1] < dense / 2
+
+
+@pytest.mark.slow
+def test_private_memory_of_a_process_is_bounded_by_a_small_part_of_300_megabytes():
+    """Resident anonymous memory as the system counts it; pages of mapped files are not this process's own."""
+    code = (
+        "import re, sys; sys.path[:0] = ['tests/mccfr/evaluation', 'tests']\n"
+        "from test_head_to_head_rows import *\n"
+        "def own(): return int(re.search(r'RssAnon:\\s+(\\d+)', open('/proc/self/status').read())[1]) / 1024\n"
+        "small = large_game(3, 40); play(small, spilled_strategy(small, 1), spilled_strategy(small, 2), boards=2)\n"
+        "game = large_game(9, 1600); sides = [Side(game, spilled_strategy(game, seed)) for seed in (1, 2)]\n"
+        "before = own(); head_to_head(*sides, boards=3)\n"
+        "print(own() - before, 2 * int((game.tree.row_slots * game.buckets).sum()) / 2**20)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=False, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    grown, shares = map(float, done.stdout.split())
+    assert shares > 300 and grown < 80

@@ -1,0 +1,296 @@
+"""Experiments: what is run, what the tables say, going on where it stopped, and refusals."""
+
+import csv
+import math
+import os
+import signal
+import sys
+
+import numpy as np
+import pytest
+from commands import call
+from places import ROOT, RUNS
+
+from mccfr.config.file import parse_override
+from mccfr.experiments import conduct, curves, experiment_from, load_experiment, publish, read_rows
+from mccfr.experiments.definition import directory_name, merged
+from mccfr.experiments.running import run_path, trained_seconds
+from mccfr.experiments.table import geometric_mean
+from mccfr.runs import rundir
+from mccfr.runs.report import Silent
+
+KUHN = {
+    "game": {"name": "kuhn"},
+    "run": {"workers": 0},
+    "compare": {
+        "last": 400,
+        "points": 4,
+        "seeds": [3, 4],
+        "variant": [
+            {"name": "no discount", "set": ["solver.discount=none"]},
+            {"name": "DCFR", "set": ["solver.discount=dcfr", "solver.period_nodes=500"]},
+        ],
+    },
+}
+WHOLE_BOARDS = (
+    "game.name=flop-holdem",
+    "game.board_cards=5",
+    "abstraction.path=not-built",
+    f'abstraction.recipe="{RUNS / "abstractions/quick.toml"}"',
+)
+EXPERIMENT = """
+[compare]
+last = 400
+points = 4
+seeds = [3, 4]
+[[compare.variant]]
+name = "no discount"
+set = ["solver.discount=none"]
+[[compare.variant]]
+name = "DCFR"
+set = ["solver.discount=dcfr", "solver.period_nodes=500"]
+[game]
+name = "kuhn"
+[run]
+workers = 0
+"""
+
+
+def changed(**compare):
+    return merged(KUHN, {"compare": compare})
+
+
+def made(document, folder=ROOT):
+    return experiment_from(document, folder, "the test")
+
+
+def lines(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The experiment of KUHN, run to its end."""
+    out = tmp_path_factory.mktemp("experiment")
+    experiment = made(KUHN)
+    assert conduct(experiment, out, Silent()) is None
+    publish(experiment, out)
+    return experiment, out
+
+
+def test_command_writes_runs_tables_and_plot(capsys, tmp_path):
+    path, out = tmp_path / "kuhn.toml", tmp_path / "out"
+    path.write_text(EXPERIMENT)
+    code, text, err = call(capsys, "compare", path, out, "--set", "compare.seeds=[3]")
+    assert code == 0 and "2 of 2: DCFR, seed 3" in err
+    assert [line.split("  ")[0].strip() for line in text.splitlines()] == ["no discount", "DCFR"]
+    rows = lines(out / "table.csv")
+    assert [(row["variant"], row["point"]) for row in rows] == [
+        (variant, point) for variant in ("no discount", "DCFR") for point in ("1", "7", "54", "400")
+    ]
+    assert (out / "plot.png").read_bytes().startswith(b"\x89PNG") and (out / "plot.png").stat().st_size < 80_000
+    assert sorted(p.name for p in (out / "runs").iterdir()) == ["dcfr-3", "no-discount-3"]
+
+
+def test_table_has_what_the_runs_measured(finished):
+    experiment, out = finished
+    rows = lines(out / "table.csv")
+    assert [row["seed"] for row in rows] == (["3"] * 4 + ["4"] * 4) * 2
+    run = rundir.open_run(run_path(out, experiment.variants[1], 4))
+    assert run.config.solver.seed == 4 and run.config.solver.discount == "dcfr"
+    records = run.read(rundir.EVALUATIONS)
+    assert [record["iterations"] for record in records] == [1, 7, 54, 400]
+    for row, record in zip(rows[-4:], records, strict=True):
+        assert float(row["exploitability_chips"]) == record["exploitability_chips"]
+        assert int(row["nodes_touched"]) == record["nodes_touched"] and row["exploitability_mbb"] == ""
+    touched = records[2]["nodes_touched"] - records[1]["nodes_touched"]
+    assert float(rows[-2]["nodes_per_iteration"]) == pytest.approx(touched / 47)
+
+
+def test_summary_is_the_geometric_mean_over_seeds_with_its_interval(finished):
+    _, out = finished
+    rows, summary = lines(out / "table.csv"), lines(out / "summary.csv")
+    assert len(summary) == 8 and {row["measure"] for row in summary} == {"exploitability_chips"}
+    last = next(row for row in summary if row["variant"] == "DCFR" and row["point"] == "400")
+    pair = [float(r["exploitability_chips"]) for r in rows if r["variant"] == "DCFR" and r["point"] == "400"]
+    assert len(pair) == 2 and last["seeds"] == "2"
+    assert float(last["geometric_mean"]) == pytest.approx(math.sqrt(pair[0] * pair[1]), rel=1e-7)
+    half = 12.706205 * abs(math.log(pair[0] / pair[1])) / 2
+    assert float(last["high95"]) / float(last["geometric_mean"]) == pytest.approx(math.exp(half), rel=1e-6)
+
+
+def test_intervals_agree_with_scipy():
+    from scipy import stats
+
+    values = np.exp(np.random.default_rng(0).normal(size=12))
+    mean, low, high = geometric_mean(values.tolist())
+    expected = stats.t.interval(0.95, 11, loc=np.log(values).mean(), scale=stats.sem(np.log(values)))
+    assert np.allclose(np.log([low, high]), expected, rtol=1e-3) and mean == pytest.approx(stats.gmean(values))
+    assert geometric_mean([1.0, 0.0])[0] == 0 and math.isnan(geometric_mean([2.0])[1])
+
+
+class Stopper(Silent):
+    """Sends the process a signal when the second run has begun, at its first sign of progress or before."""
+
+    def __init__(self, stop_at=2, early=False):
+        self.runs, self.stop_at, self.early = [], stop_at, early
+
+    def message(self, text):
+        self.runs.append(text.split(":")[0])
+        if self.early:
+            self.stop()
+
+    def progress(self, progress):
+        if not self.early:
+            self.stop()
+
+    def stop(self):
+        if len(self.runs) == self.stop_at:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
+@pytest.mark.parametrize("early", [False, True])
+def test_a_stopped_experiment_goes_on_and_finished_runs_are_left_alone(finished, tmp_path, early):
+    experiment = made(KUHN)
+    assert conduct(experiment, tmp_path / "out", stopper := Stopper(early=early)) == signal.SIGTERM
+    assert stopper.runs == ["1 of 4", "2 of 4"]
+    first = run_path(tmp_path / "out", experiment.variants[0], 3)
+    before = {path: path.stat().st_mtime_ns for path in first.rglob("*")}
+    again = Stopper(stop_at=None)
+    assert conduct(experiment, tmp_path / "out", again) is None
+    assert again.runs == ["2 of 4", "3 of 4", "4 of 4"]
+    assert {path: path.stat().st_mtime_ns for path in first.rglob("*")} == before
+    keys = ("variant", "seed", "point", "iterations", "nodes_touched", "exploitability_chips")
+    told = [[row[key] for key in keys] for row in read_rows(experiment, tmp_path / "out")]
+    assert told == [[row[key] for key in keys] for row in read_rows(*finished)]
+
+
+def test_a_longer_experiment_goes_on_with_the_same_runs(finished, tmp_path):
+    short = made(changed(last=54, points=3, seeds=[3]))
+    assert conduct(short, tmp_path, Silent()) is None
+    assert conduct(made(changed(seeds=[3])), tmp_path, Silent()) is None
+    whole = [row["exploitability_chips"] for row in read_rows(*finished) if row["seed"] == 3]
+    assert [row["exploitability_chips"] for row in read_rows(made(changed(seeds=[3])), tmp_path)] == whole
+
+
+def test_another_experiment_in_the_same_place_is_refused(finished):
+    _, out = finished
+    other = changed(variant=[{"name": "DCFR", "set": ["solver.discount=linear"]}])
+    with pytest.raises(ValueError, match=r"holds another run: solver\.discount = 'dcfr' there .*another output"):
+        conduct(made(other), out, Silent())
+
+
+def test_points_in_nodes_and_in_seconds(tmp_path):
+    nodes = made(changed(x="nodes", first=100, last=1000, points=2, seeds=[0], variant=[]))
+    assert conduct(nodes, tmp_path / "nodes", Silent()) is None
+    rows = read_rows(nodes, tmp_path / "nodes")
+    assert [row["point"] for row in rows] == [100, 1000]
+    assert all(row["point"] <= row["nodes_touched"] < row["point"] + 30 for row in rows)
+    assert curves(nodes, rows)[0].axes["nodes_touched"] == pytest.approx([row["nodes_touched"] for row in rows])
+    seconds = made(changed(x="seconds", at=[0.1, 0.3], last=None, points=1, seeds=[0], variant=[]))
+    assert conduct(seconds, tmp_path / "seconds", Silent()) is None
+    rows = read_rows(seconds, tmp_path / "seconds")
+    assert [row["point"] for row in rows] == [0.1, 0.3]
+    assert 0.1 < rows[1]["training_seconds"] < 0.6 and rows[0]["training_seconds"] < rows[1]["training_seconds"]
+    run = rundir.open_run(run_path(tmp_path / "seconds", seconds.variants[0], 0))
+    before = trained_seconds(run)
+    assert conduct(seconds, tmp_path / "seconds", Silent()) is None and trained_seconds(run) == before
+
+
+def test_full_width_runs_have_one_seed_and_base_configs_are_merged(tmp_path):
+    (tmp_path / "base").mkdir()
+    (tmp_path / "base" / "base.toml").write_text(
+        '[game]\nname = "holdem-subgame"\nfile = "river.txt"\nstack = 900\n[run]\nworkers = 2\nnodes = 5\n'
+    )
+    document = {"game": {"stack": 1000}, "compare": {"base": "base/base.toml", "last": 8, "seeds": [0, 1], "y": []}}
+    document["compare"]["variant"] = [{"name": "CFR+", "set": ["solver.algorithm=cfr", "solver.variant=cfr+"]}]
+    experiment = made(document, tmp_path)
+    (variant,) = experiment.variants
+    assert experiment.seeds_of(variant) == (0,) and variant.directory == "cfr-plus"
+    config = experiment.run_config(variant, 0)
+    assert config.game.file == str(tmp_path / "base" / "river.txt") and config.game.stack == 1000
+    assert config.run.workers == 2 and config.run.nodes is None and config.run.iterations == 8
+    assert config.evaluation.at_iterations == tuple(range(1, 9)) and config.solver.variant == "cfr+"
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        ({"game": {"name": "kuhn"}}, r"has no \[compare\] table"),
+        (changed(lats=3), r"compare: object contains unknown field lats; its keys are base, title"),
+        (changed(x="time"), r"compare\.x: invalid enum value 'time'"),
+        (changed(last=None), r"compare\.last is missing"),
+        (changed(first=500), r"compare\.first = 500, compare\.last = 400"),
+        (changed(at=[1, 2]), "at is given beside first or last"),
+        (changed(points=0), r"compare\.points = 0 is not allowed"),
+        (changed(seeds=[]), "seeds is empty"),
+        (changed(seeds=[1, 1]), "names a seed twice"),
+        (changed(y="nashconv"), r"compare\.y = 'nashconv' is not one of: exploitability_mbb"),
+        (changed(x="seconds", first=1, last=2, points=30), "points in seconds must be further apart"),
+        (changed(variant=[{"set": []}]), r"variant\[0\]: object missing required field name"),
+        (changed(variant=[{"name": "a", "set": ["solver.discount=some"]}]), r"variant 'a': solver.discount = 'some'"),
+        (changed(variant=[{"name": "a", "set": ["discount"]}]), r"variant 'a': set discount: expected table\.key"),
+        (changed(variant=[{"name": "a b"}, {"name": "A-B"}]), "names need letters or digits that tell them apart"),
+        (changed(base="absent.toml"), "absent.toml: no such file"),
+    ],
+)
+def test_bad_experiments_are_refused_in_one_sentence(document, said):
+    with pytest.raises(ValueError, match=said) as refusal:
+        made(document)
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        (changed(y="exploitability_mbb"), "kuhn has no big blind"),
+        (
+            changed(variant=[{"name": "a", "set": ["solver.algorithm=cfr", "solver.variant=x"]}]),
+            r"variant 'a': solver\.",
+        ),
+        (changed(variant=[{"name": "a", "set": WHOLE_BOARDS}]), "too large for exact exploitability"),
+    ],
+)
+def test_what_cannot_be_run_or_measured_is_refused_before_anything_is_written(tmp_path, document, said):
+    with pytest.raises(ValueError, match=said):
+        conduct(made(document), tmp_path / "out", Silent())
+    assert not (tmp_path / "out").exists()
+
+
+def test_command_refuses_a_foreign_directory(capsys, tmp_path):
+    path, out = tmp_path / "kuhn.toml", tmp_path / "out"
+    path.write_text(EXPERIMENT)
+    out.mkdir()
+    (out / "thesis.txt").write_text("mine")
+    code, text, err = call(capsys, "compare", path, out)
+    assert code == 2 and text == "" and "something else than an experiment" in err
+    assert call(capsys, "compare", tmp_path / "none.toml", out)[0] == 2
+    assert [entry.name for entry in out.iterdir()] == ["thesis.txt"]
+
+
+def test_without_matplotlib_tables_are_written_and_a_sentence_says_so(capsys, tmp_path, monkeypatch, finished):
+    import importlib.util
+
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *rest: None if name == "matplotlib" else find(name, *rest)
+    )
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    path, out = tmp_path / "kuhn.toml", tmp_path / "out"
+    path.write_text(EXPERIMENT)
+    code, _, err = call(capsys, "compare", path, out, "--set", "compare.seeds=[3]", "--set", "compare.last=10")
+    assert code == 0 and "plots need matplotlib" in err
+    assert (out / "summary.csv").is_file() and not (out / "plot.png").exists()
+
+
+def test_names_of_directories():
+    assert directory_name("DCFR(3/2, -∞, 2)") == "dcfr-3-2-minus-inf-2"
+    assert directory_name("CFR+") == "cfr-plus" and directory_name("∅") == ""
+    assert parse_override("solver.variant=cfr+") == ("solver.variant", "cfr+")
+
+
+@pytest.mark.parametrize("path", sorted((RUNS / "experiments").glob("*.toml")), ids=lambda path: path.stem)
+def test_shipped_experiments_are_experiments(path):
+    experiment = load_experiment(path)
+    assert len(experiment.variants) > 1 and len(experiment.points) > 5

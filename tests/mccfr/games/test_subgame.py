@@ -1,0 +1,122 @@
+"""Subgames from any decision: the same play, the same values."""
+
+import numpy as np
+import pytest
+from harness import LEDUC
+from naive import check_order
+from places import RUNS
+
+from abstraction.cards import COMBO_COUNT, combo_masks, parse_cards
+from mccfr.cards.listed import joint_weight
+from mccfr.config.tables import FlopHoldemGame, HoldemSubgame, Menu
+from mccfr.evaluation.exact import evaluate_exact
+from mccfr.games.catalogue import build_game
+from mccfr.games.libratus import read_endgame
+from mccfr.games.subgame import subgame, subtree
+from mccfr.tables.strategy import Strategy, row_starts
+from mccfr.trees.compiled import pack
+from mccfr.trees.lines import find_decision, line_text, put_in_chips
+
+GAMES = RUNS / "games"
+TURN = HoldemSubgame(file="turn.txt", menu=Menu(first=["1p", "allin"], later=["allin"]))
+EVERY_HAND = np.ones((2, COMBO_COUNT))
+
+
+def distributions(game, seed):
+    """A distribution over its actions for each line."""
+    rng = np.random.default_rng(seed)
+    counts = game.tree.arrays.count
+    return {line_text(game.tree, node): rng.dirichlet(np.ones(counts[node])) for node in game.tree.decisions.tolist()}
+
+
+def played(game, drawn, forced="", before="") -> Strategy:
+    """Every hand alike by the distribution of its line; `before` is what the game's own lines leave out.
+
+    forced  actions that are played for certain, from the beginning of the line
+    """
+    probability, weight = [], []
+    for block in range(2 * game.tree.streets):
+        starts, buckets = row_starts(game, block), int(game.buckets[block])
+        table = np.zeros((buckets, int(starts[-1])))
+        for node in np.flatnonzero(game.tree.arrays.block == block).tolist():
+            line, slot = before + line_text(game.tree, node), int(game.tree.arrays.slot[node])
+            shares = drawn[line]
+            labels = [game.tree.label[child] for child in game.tree.children(node)]
+            if len(line) < len(forced):
+                shares = np.array([label == forced[len(line)] for label in labels], float)
+            table[:, slot : slot + len(shares)] = shares
+        probability.append(table)
+        weight.append(np.ones((buckets, len(starts) - 1)))
+    return Strategy(tuple(probability), tuple(weight))
+
+
+def test_from_the_root_it_is_the_game_itself():
+    game, file = build_game(TURN, GAMES), read_endgame(GAMES / "turn.txt")
+    found = subgame(game, 0, file.board, file.reach)
+    for one, other in zip(found.tree.arrays, game.tree.arrays, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert list(found.tree.label) == list(game.tree.label) and found.pot_chips == game.pot_chips
+    assert found.big_blind_chips == game.big_blind_chips
+    assert not list(found.cards.differences(game.cards))
+    for one, other in zip(found.cards.bucket, game.cards.bucket, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_values_of_all_rivers_make_the_value_of_the_turn():
+    """Where the turn is checked through, its value is the mean over rivers, by the pairs of hands each leaves."""
+    game, file = build_game(TURN, GAMES), read_endgame(GAMES / "turn.txt")
+    drawn = distributions(game, 5)
+    whole = evaluate_exact(game, played(game, drawn, forced="cc")).value_chips
+    node, total, pairs = find_decision(game.tree, "cc/"), 0.0, 0.0
+    for river in [card for card in range(52) if card not in file.board]:
+        rest = subgame(game, node, [*file.board, river], file.reach)
+        weight = joint_weight(rest.cards)
+        total += weight * evaluate_exact(rest, played(rest, drawn, before="cc/")).value_chips
+        pairs += weight
+    assert total / pairs == pytest.approx(whole, rel=1e-9, abs=1e-9) and abs(whole) > 1
+
+
+def test_a_part_of_the_tree_is_in_order_and_can_be_packed():
+    game = build_game(TURN, GAMES)
+    for node in game.tree.decisions.tolist():
+        part = subtree(game.tree, node)
+        check_order(part)
+        pack(part)
+        assert put_in_chips(part, 0) == put_in_chips(game.tree, node)
+        for block in range(2 * part.streets):
+            own = np.flatnonzero(part.arrays.block == block)
+            assert sorted(part.arrays.row[own].tolist()) == list(range(len(own)))
+            assert part.row_slots[block] == part.arrays.count[own].sum()
+        lines = [line_text(part, below) for below in part.decisions.tolist()]
+        assert len(set(lines)) == len(lines)
+
+
+def test_whole_holdem_has_subgames_too():
+    game = build_game(FlopHoldemGame(), GAMES)
+    board = list(parse_cards("Qs7h2d"))
+    ranges = EVERY_HAND * np.random.default_rng(1).random((2, 1))
+    found = subgame(game, find_decision(game.tree, "cc/"), board, ranges)
+    assert found.tree.streets == 1 and found.cards.boards == 1
+    hits = (combo_masks() & np.bitwise_or.reduce(np.uint64(1) << np.array(board, np.uint64))) != 0
+    assert (found.cards.reach[:, hits] == 0).all() and (found.cards.reach[:, ~hits] == ranges[:, ~hits]).all()
+    assert found.cards.buckets.tolist() == [[1176, 1176]]  # 49 · 48 / 2 hands
+    assert evaluate_exact(found, played(found, distributions(found, 0))).exploitability_chips > 0
+
+
+def test_what_is_no_subgame_is_refused():
+    game = build_game(TURN, GAMES)
+    board, node = read_endgame(GAMES / "turn.txt").board, int(game.tree.decisions[-1])
+    flop = build_game(FlopHoldemGame(), GAMES)
+    for arguments, told in (
+        ((LEDUC, 0, [], EVERY_HAND), "leduc is not a hold'em game"),
+        ((flop, 0, [], EVERY_HAND), "before the flop"),
+        ((game, len(game.tree.parent), board, EVERY_HAND), "is not one of the tree's decisions"),
+        ((game, 0, board[:3], EVERY_HAND), "board"),
+        ((game, 0, [0, 0, 1, 2], EVERY_HAND), "board"),
+        ((game, 0, board, EVERY_HAND[:1]), "ranges of shape"),
+        ((game, 0, board, -EVERY_HAND), "at least 0"),
+        ((game, 0, board, 0 * EVERY_HAND), "no hand that the board leaves"),
+        ((game, node, board, EVERY_HAND), "board"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            subgame(*arguments)

@@ -1,0 +1,318 @@
+import csv
+import json
+import sys
+from contextlib import contextmanager, nullcontext
+
+import h5py
+import numpy as np
+import pyspiel
+import pytest
+import zarr
+from open_spiel.python.algorithms import exploitability
+from places import ROOT, RUNS
+from policies import document
+from small_games import BLINDS
+from strategies import random_strategy
+
+from mccfr.config.file import config_from
+from mccfr.config.tables import (
+    AkqGame,
+    GoofspielGame,
+    HoldemSubgame,
+    KuhnGame,
+    LeducGame,
+    MatrixGame,
+    OpenSpielGame,
+    PokerGame,
+)
+from mccfr.evaluation.exact import evaluate_exact
+from mccfr.games.catalogue import build_game
+from mccfr.policy.export import FORMATS, export
+from mccfr.policy.export.openspiel import load_policy
+from mccfr.runs.report import Silent
+from mccfr.runs.results import export_run, find_checkpoint, read_tables
+from mccfr.runs.run import train
+from mccfr.runs.start import start_run
+from mccfr.tables.layout import make_layout, private_tables
+from mccfr.tables.strategy import uniform_strategy
+
+TWO_CARDS = PokerGame(hole_cards=2, board_cards=(0,), blinds=(2, 1), stack=8, first_player=(2,))
+LIMIT = PokerGame(limit=True, antes=(1, 1), stack=100, raise_sizes=(2, 4), max_raises=(2, 1))
+
+
+def write(out, config, strategy=None, kind="openspiel", tables=None, seed=0):
+    game = build_game(config, RUNS)
+    strategy = random_strategy(game, seed) if strategy is None else strategy
+    specs = make_layout(game, lazy=True).specs if tables else ()
+    export(game, document(config), strategy, tables or {}, specs, out, kind, "uint16", {"checkpoint": 3})
+    return game, strategy
+
+
+def openspiel_score(path):
+    """Exploitability in our chips, by OpenSpiel's own best response, from the file alone."""
+    content = json.loads(path.read_text())
+    entries = {key: [(int(a), p) for a, p in row.items()] for key, row in content["policy"].items()}
+    game = pyspiel.load_game(content["game"])
+    return content["payoff_scale"] * pyspiel.nash_conv(game, pyspiel.TabularPolicy(entries), True) / 2
+
+
+# OpenSpiel ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        KuhnGame(),
+        LeducGame(),
+        PokerGame(antes=(1, 1), stack=4),
+        BLINDS,
+        TWO_CARDS,
+        LIMIT,
+        GoofspielGame(cards=4, reveal="result"),
+        GoofspielGame(cards=3, order="descending"),
+        OpenSpielGame(game="liars_dice(dice_sides=2)"),
+    ],
+    ids=str,
+)
+def test_openspiel_scores_an_exported_policy_as_we_do(tmp_path, config):
+    for seed in range(2):
+        game, strategy = write(tmp_path / "policy.json", config, seed=seed)
+        ours = evaluate_exact(game, strategy).exploitability_chips
+        assert openspiel_score(tmp_path / "policy.json") == pytest.approx(ours, abs=1e-6)
+
+
+def test_merged_suits_reach_openspiel_as_single_cards(tmp_path):
+    game, strategy = write(tmp_path / "p.json", LeducGame(merge_suits=True))
+    assert len(json.loads((tmp_path / "p.json").read_text())["policy"]) == 936
+    ours = evaluate_exact(game, strategy).exploitability_chips
+    assert openspiel_score(tmp_path / "p.json") == pytest.approx(ours, abs=1e-6)
+
+
+def test_loaded_tabular_policy_is_complete_and_scored_alike(tmp_path):
+    game, strategy = write(tmp_path / "p.json", KuhnGame())
+    policy = load_policy(tmp_path / "p.json")
+    assert np.allclose(policy.action_probability_array.sum(axis=1), 1)
+    ours = evaluate_exact(game, strategy).exploitability_chips
+    assert exploitability.exploitability(policy.game, policy) == pytest.approx(ours, abs=1e-9)
+    content = json.loads((tmp_path / "p.json").read_text())
+    content["policy"].pop("0")
+    (tmp_path / "p.json").write_text(json.dumps(content))
+    with pytest.raises(ValueError, match="holds other information states"):
+        load_policy(tmp_path / "p.json")
+    (tmp_path / "p.json").write_text('{"format": "something"}')
+    with pytest.raises(ValueError, match="'something', version None; expected 'openspiel-policy', 1"):
+        load_policy(tmp_path / "p.json")
+
+
+@pytest.mark.parametrize(
+    ("played", "claimed", "text"),
+    [
+        (PokerGame(antes=(1, 1), stack=4), PokerGame(antes=(1, 1), stack=5), "after '', OpenSpiel's has the actions"),
+        (LIMIT, LeducGame(), "actions"),
+        (PokerGame(antes=(1, 1), stack=4), PokerGame(antes=(1, 1), stack=4, first_player=(2, 2)), "player 1 acts in"),
+        (KuhnGame(), OpenSpielGame(game="leduc_poker"), "is not this game|invalid literal"),
+        (GoofspielGame(cards=3), GoofspielGame(cards=3, order="descending"), "player 0 gets"),
+    ],
+)
+def test_a_game_that_is_not_openspiels_is_noticed(tmp_path, played, claimed, text):
+    game = build_game(played, ROOT)
+    with pytest.raises(ValueError, match=text):
+        export(game, document(claimed), random_strategy(game), {}, (), tmp_path / "p", "openspiel", "uint16", {})
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        LeducGame(raises=1),
+        LeducGame(bets=((1,), (2,))),
+        AkqGame(),
+        MatrixGame(payoffs=((1, -1), (-1, 1))),
+        HoldemSubgame(file="games/river.txt"),
+    ],
+    ids=lambda config: type(config).__name__,
+)
+def test_games_that_openspiel_has_not_are_refused(tmp_path, config):
+    with pytest.raises(ValueError, match="OpenSpiel has no game like"):
+        write(tmp_path / "p", config, uniform_strategy(build_game(config, RUNS)))
+    with pytest.raises(ValueError, match="whole chips only"):
+        write(tmp_path / "p", PokerGame(limit=True, antes=(1, 1), raise_sizes=(0.5, 1), max_raises=(1, 1)))
+
+
+def test_openspiel_forgets_bids_and_cannot_hold_what_depends_on_them(tmp_path):
+    config = GoofspielGame(cards=4)
+    with pytest.raises(ValueError, match="needs reveal = 'result' or at most 3 cards"):
+        write(tmp_path / "p", config)
+    write(tmp_path / "p", config, uniform_strategy(build_game(config, ROOT)))  # nothing depends on them here
+    assert (tmp_path / "p").is_file()
+
+
+# Rows -----------------------------------------------------------------------------------------------------------------
+
+
+def test_csv_has_a_row_for_each_infoset_and_action(tmp_path):
+    game, strategy = write(tmp_path / "leduc.csv", LeducGame(), kind="csv")
+    rows = list(csv.DictReader((tmp_path / "leduc.csv").read_text().splitlines()))
+    assert len(rows) == int((game.tree.row_slots * game.buckets).sum())
+    sums = {}
+    for row in rows:
+        key = tuple(row[name] for name in ("line", "street", "player", "hand", "board"))
+        sums[key] = sums.get(key, 0) + float(row["probability"])
+    assert len(sums) == 936
+    assert np.allclose(list(sums.values()), 1)
+    found = next(r for r in rows if (r["line"], r["hand"], r["board"], r["action"]) == ("r3c/", "Kd", "Qc", "r7"))
+    node = next(n for n in game.tree.decisions if [game.tree.label[m] for m in game.tree.path(n)[1:]] == ["r3", "c"])
+    board, slot = game.cards.board_cards[1][:, 0].tolist().index(2), int(game.tree.arrays.slot[node])
+    bucket = int(game.cards.bucket[1][0, board, 5])
+    assert float(found["probability"]) == strategy.probability[2][bucket, slot + 1]
+    assert float(found["weight"]) == 1
+
+
+def test_csv_names_the_infosets_of_hidden_moves_once(tmp_path):
+    game, _ = write(tmp_path / "g.csv", GoofspielGame(cards=3), kind="csv")
+    rows = list(csv.DictReader((tmp_path / "g.csv").read_text().splitlines()))
+    assert len(rows) == int(game.tree.row_slots.sum())
+    assert {(r["player"], r["infoset"]) for r in rows} == {
+        (str(player), name) for player in range(2) for name in game.tree.infoset_names[player]
+    }
+
+
+def test_csv_leaves_out_hands_that_no_one_has(tmp_path):
+    config = HoldemSubgame(file="games/river.txt")
+    game = build_game(config, RUNS)
+    write(tmp_path / "river.csv", config, uniform_strategy(game), kind="csv")
+    with (tmp_path / "river.csv").open() as file:
+        hands = {(row["player"], row["hand"]) for row in csv.DictReader(file)}
+    assert len(hands) == int((game.cards.reach > 0).sum())
+
+
+def test_parquet_says_what_it_needs(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ValueError, match=r"needs pyarrow: run tools/bootstrap parquet"):
+        write(tmp_path / "p", KuhnGame(), kind="parquet")
+
+
+def test_parquet_holds_the_rows_of_the_csv(tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet", reason="needs the extra parquet (pyarrow)")
+    write(tmp_path / "k.parquet", KuhnGame(), kind="parquet")
+    write(tmp_path / "k.csv", KuhnGame(), kind="csv")
+    table = parquet.read_table(tmp_path / "k.parquet").to_pylist()
+    rows = list(csv.DictReader((tmp_path / "k.csv").read_text().splitlines()))
+    assert [{name: str(value) for name, value in row.items()} for row in table] == rows
+
+
+# Raw tables -----------------------------------------------------------------------------------------------------------
+
+
+def filled_tables(game, lazy=True):
+    layout = make_layout(game, lazy=lazy)
+    _, tables = private_tables(layout)
+    rng = np.random.default_rng(0)
+    for table in tables.values():
+        table[:] = rng.integers(1, 100, table.shape)
+    return layout, tables
+
+
+@pytest.mark.parametrize("kind", ["zarr", "hdf5"])
+def test_raw_tables_are_read_by_the_plain_libraries(tmp_path, kind):
+    game = build_game(LeducGame(), ROOT)
+    _, tables = filled_tables(game)
+    out = tmp_path / "tables"
+    for _ in range(2):  # the second replaces the first
+        write(out, LeducGame(), uniform_strategy(game), kind, tables)
+    assert [path.name for path in tmp_path.iterdir()] == ["tables"]
+    opened = nullcontext(zarr.open_group(out, mode="r")) if kind == "zarr" else h5py.File(out)
+    with opened as group:
+        for name, table in tables.items():
+            assert np.array_equal(group[name][:], table)
+            assert group[name].dtype == table.dtype
+        labels = [bytes(row).rstrip(b"\0").decode() for row in group["tree/label"][:]]
+        assert labels == list(game.tree.label)
+        for field in ("kind", "player", "block", "count", "first", "slot", "row"):
+            assert np.array_equal(group[f"tree/{field}"][:], getattr(game.tree.arrays, field))
+        assert np.array_equal(group["tree/parent"][:], game.tree.parent)
+        description = json.loads(group.attrs["description"])
+    assert description["provenance"] == {"checkpoint": 3}
+    assert description["game"]["bets"] == [[2], [4]]
+
+
+@contextmanager
+def opened_arrays(path, kind):
+    """{name: (axis labels, cells)} of a raw export, as the plain libraries see it."""
+    if kind == "zarr":
+        arrays = zarr.open_group(path, mode="r").members(max_depth=None)
+        yield {name: (array.metadata.dimension_names, array[:]) for name, array in arrays if hasattr(array, "shape")}
+        return
+    with h5py.File(path) as file:
+        found = {}
+        file.visititems(lambda name, item: found.update({name: item}) if isinstance(item, h5py.Dataset) else None)
+        yield {name: (tuple(axis.label for axis in item.dims), item[:]) for name, item in found.items()}
+
+
+SOLVERS = {
+    "external": {},
+    "outcome, stamped": {"algorithm": "outcome-sampling", "discount": "dcfr"},
+    "public chance": {"algorithm": "public-chance-sampling"},
+    "full width": {"algorithm": "cfr", "variant": "optimistic-lcfr"},
+    "over histories": {"algorithm": "cfr", "pruning": "regret-based"},
+}
+
+
+@pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
+def test_axes_of_an_exported_run_are_labelled_by_what_they_count(tmp_path, solver):
+    """Leduc's second street has 30 buckets, 35 slots (padded to 48 in sampled runs) and 15 rows."""
+    settings = {"run": {"workers": 0, "iterations": 3}, "evaluation": {"at_end": False, "every_checkpoint": False}}
+    config = config_from({"game": {"name": "leduc"}, "solver": solver, **settings}, "test")
+    run, game = start_run(config, ROOT, tmp_path / "run", Silent())
+    train(run, game, Silent())
+    tables = read_tables(find_checkpoint(run, None))
+    sizes = {"bucket": game.buckets, "slot": game.tree.row_slots, "row": game.tree.row_count}
+    for kind in ("zarr", "hdf5"):
+        export_run(run, game, tmp_path / kind, kind, "uint16", None)
+        with opened_arrays(tmp_path / kind, kind) as arrays:
+            assert {name for name in arrays if not name.startswith("tree/")} == set(tables)
+            for name, table in tables.items():
+                labels, cells = arrays[name]
+                assert cells.dtype == table.dtype and np.array_equal(cells, table)
+                block = 2 * int(name.split("/")[1].removeprefix("street")) + int(name[-1])
+                for label, length in zip(labels, cells.shape, strict=True):
+                    expected = sizes[label][block] if label in sizes else 1
+                    padded = label == "slot" and labels[0] == "bucket"
+                    assert length == (-(-expected // 16) * 16 if padded else expected), (name, labels, cells.shape)
+
+
+def test_a_flipped_bit_in_raw_tables_is_refused_by_zarr(tmp_path):
+    game = build_game(LeducGame(), ROOT)
+    _, tables = filled_tables(game)
+    write(tmp_path / "t", LeducGame(), uniform_strategy(game), "zarr", tables)
+    name = "strategy_sum/street1/player0"
+    chunk = tmp_path / "t" / name / "c" / "0" / "0"
+    data = bytearray(chunk.read_bytes())
+    data[len(data) // 2] ^= 4
+    chunk.write_bytes(data)
+    with pytest.raises(ValueError, match="checksum"):
+        zarr.open_group(tmp_path / "t", mode="r")[name][:]
+
+
+# All formats ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [name for name in FORMATS if name != "parquet"])
+def test_nothing_of_others_is_overwritten(tmp_path, kind):
+    game = build_game(KuhnGame(), ROOT)
+    _, tables = filled_tables(game)
+    (tmp_path / "directory").mkdir()
+    (tmp_path / "directory" / "mine").write_text("keep")
+    (tmp_path / "file").write_text("keep")
+    for out in ("directory", "file"):
+        with pytest.raises(FileExistsError, match="remove it or choose another name"):
+            write(tmp_path / out, KuhnGame(), uniform_strategy(game), kind, tables)
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["directory", "file", "mine"]
+    for _ in range(2):
+        write(tmp_path / "out", KuhnGame(), uniform_strategy(game), kind, tables)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["directory", "file", "out"]
+
+
+def test_unknown_format_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="'xlsx' is not one of policy, zarr, hdf5, csv, openspiel, parquet"):
+        write(tmp_path / "p", KuhnGame(), kind="xlsx")

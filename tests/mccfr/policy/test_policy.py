@@ -1,0 +1,340 @@
+import json
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from places import ROOT, RUNS
+from policies import document
+from strategies import partly_reached_strategy
+
+from mccfr.config.tables import GoofspielGame, HoldemSubgame, KuhnGame, LeducGame
+from mccfr.evaluation.exact import evaluate_exact
+from mccfr.games.catalogue import build_game
+from mccfr.policy import Policy, StrategySource, verify_policy, write_policy
+from mccfr.policy import write as policy_writing
+from mccfr.policy.quantise import TOTALS, dequantise, quantise
+from mccfr.tables.strategy import Strategy, row_starts, tabulate, uniform_strategy
+from storage import durable
+from storage.manifest import read_manifest, write_manifest
+
+
+@pytest.fixture(scope="module")
+def leduc():
+    game = build_game(LeducGame(), ROOT)
+    return game, partly_reached_strategy(game)
+
+
+def write(out, game_and_strategy, config=None, **settings):
+    game, strategy = game_and_strategy
+    settings.setdefault("provenance", {"checkpoint": 3})
+    write_policy(out, game, document(config or LeducGame()), strategy, **settings)
+    return out
+
+
+# Quantisation ---------------------------------------------------------------------------------------------------------
+
+
+def largest_remainders(row, total):
+    """Hamilton's method in exact fractions; ties go to the first."""
+    whole = sum(map(Fraction, row))
+    shares = [Fraction(p) / whole * total for p in row]
+    out = [int(share) for share in shares]
+    for chosen in sorted(range(len(row)), key=lambda i: out[i] - shares[i])[: total - sum(out)]:
+        out[chosen] += 1
+    return out
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.integers(0, 1000), min_size=1, max_size=9).filter(any),
+    st.sampled_from(["uint8", "uint16"]),
+)
+def test_quantised_row_is_that_of_largest_remainders(sums, dtype):
+    row = np.array(sums) / sum(sums)
+    found = quantise(row[None, :], np.array([0, len(sums)]), dtype)[0].astype(int)
+    total = TOTALS[dtype]
+    assert found.sum() == total
+    assert np.all(found[row == 0] == 0)
+    assert np.abs(found / total - row).max() < 1 / total
+    exact = [s * total for s in sums]
+    if len({share % sum(sums) for share in exact}) == len(sums):  # no ties: the twin's answer is the only one
+        assert found.tolist() == largest_remainders(sums, total)
+
+
+@pytest.mark.parametrize("row", [[1.0], [0, 0, 1], [1e-300, 1 - 1e-16], [1 / 3] * 3, [0.1] * 10, [1 - 2**-53, 2**-53]])
+@pytest.mark.parametrize("dtype", ["uint8", "uint16"])
+def test_extreme_rows_keep_their_sum(row, dtype):
+    found = quantise(np.array([row]), np.array([0, len(row)]), dtype)
+    assert int(found.sum(dtype=int)) == TOTALS[dtype]
+    assert np.abs(found / TOTALS[dtype] - row).max() < 1 / TOTALS[dtype]
+
+
+@pytest.mark.parametrize("row", [[0.5, 0.4], [-0.1, 1.1], [np.nan, 1], [np.inf, 0], [0, 0]])
+def test_what_is_no_probability_is_refused(row):
+    with pytest.raises(ValueError, match="every row must sum to 1"):
+        quantise(np.array([row], float), np.array([0, 2]), "uint16")
+
+
+def test_rows_without_weight_are_exactly_uniform():
+    shares = quantise(np.full((1, 5), [0.5, 0.5, 1 / 3, 1 / 3, 1 / 3]), np.array([0, 2, 5]), "uint8")
+    assert shares.tolist() == [[128, 127, 85, 85, 85]]
+    found = dequantise(shares, np.zeros((1, 2), np.float32), np.array([0, 2, 5]))
+    assert found.tolist() == [[0.5, 0.5, 1 / 3, 1 / 3, 1 / 3]]
+
+
+# Round trips ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16"])
+def test_policy_reads_back_within_the_error_of_its_quantisation(leduc, tmp_path, dtype):
+    game, strategy = leduc
+    policy = Policy.open(write(tmp_path / "policy", leduc, quantise=dtype))
+    assert verify_policy(policy.path) == []
+    again = policy.strategy()
+    for block in range(4):
+        given, found = strategy.probability[block], again.probability[block]
+        assert np.abs(given - found).max() < 1 / TOTALS[dtype]
+        assert np.all(found[given == 0] == 0)
+        assert np.allclose(np.add.reduceat(found, row_starts(game, block)[:-1], axis=1), 1, atol=1e-12)
+        assert np.array_equal(again.weight[block] == 0, strategy.weight[block] == 0)
+        assert (strategy.weight[block] == 0).any()
+        assert np.allclose(again.weight[block], strategy.weight[block], rtol=1e-7)
+
+
+def test_look_ups_agree_with_the_whole_strategy(leduc, tmp_path):
+    policy = Policy.open(write(tmp_path / "policy", leduc))
+    whole = StrategySource(policy.game, policy.strategy())
+    for node in policy.game.tree.decisions.tolist():
+        for bucket in range(int(policy.game.buckets[policy.game.tree.arrays.block[node]])):
+            assert np.array_equal(policy.probabilities(node, bucket), whole.probabilities(node, bucket))
+            assert policy.weight(node, bucket) == whole.weight(node, bucket)
+    for node, bucket in ((-1, 0), (10**6, 0), (int(np.flatnonzero(policy.game.tree.arrays.kind)[0]), 0)):
+        with pytest.raises(ValueError, match="not one of the tree's decisions"):
+            policy.probabilities(node, bucket)
+    for bucket in (-1, 6):
+        with pytest.raises(ValueError, match="buckets 0 to 5"):
+            policy.probabilities(0, bucket)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [KuhnGame(), LeducGame(merge_suits=True), HoldemSubgame(file="games/turn.txt"), GoofspielGame(cards=3)],
+    ids=lambda config: type(config).__name__,
+)
+def test_game_is_rebuilt_from_the_directory_alone(tmp_path, config):
+    game = build_game(config, RUNS)
+    strategy = partly_reached_strategy(game, 1)
+    policy = Policy.open(write(tmp_path / "policy", (game, strategy), config))
+    found = policy.game
+    for name, array in game.tree.arrays._asdict().items():
+        again = getattr(found.tree.arrays, name)
+        assert np.array_equal(again, array)
+        assert again.dtype == array.dtype
+        assert again.flags.writeable  # read-only arrays would compile every kernel a second time
+    assert list(found.tree.label) == list(game.tree.label)
+    assert np.array_equal(found.tree.parent, game.tree.parent)
+    assert (found.name, found.pot_chips, found.big_blind_chips, found.offset_chips) == (
+        game.name,
+        game.pot_chips,
+        game.big_blind_chips,
+        game.offset_chips,
+    )
+    assert found.counts() == game.counts()
+    assert found.tree.infoset_names == (None if game.tree.infoset_names is None else tuple(game.tree.infoset_names))
+    if config != HoldemSubgame(file="games/turn.txt"):
+        exact, quantised = (evaluate_exact(g, s) for g, s in ((game, strategy), (found, policy.strategy())))
+        assert quantised.exploitability_chips == pytest.approx(exact.exploitability_chips, abs=1e-3)
+    else:
+        for street in range(2):
+            assert np.array_equal(found.cards.bucket[street], game.cards.bucket[street])
+            assert np.array_equal(found.cards.board_cards[street], game.cards.board_cards[street])
+        assert np.array_equal(found.cards.strength, game.cards.strength)
+        assert np.array_equal(found.cards.reach, game.cards.reach)
+
+
+def test_directory_needs_nothing_of_this_package(leduc, tmp_path):
+    """The documented way to look up player 0's Kd after `r3c` on the board Qd, with NumPy and JSON only."""
+    out = write(tmp_path / "policy", leduc)
+    load = {path.stem: np.load(path) for path in out.glob("*.npy")}
+    labels = json.loads((out / "tree_label.json").read_text())
+    node = 0
+    for action in ("r3", "c"):
+        first, count = load["tree_first"][node], load["tree_count"][node]
+        node = next(child for child in range(first, first + count) if labels[child] == action)
+    hand = json.loads((out / "cards_hand_names.json").read_text()).index("Kd")
+    names = json.loads((out / "meta.json").read_text())["card_numbering"]["card_names"]
+    board = load["cards_board_cards_street1"][:, 0].tolist().index(names.index("Qd"))
+    assert load["tree_block"][node] == 2
+    bucket, slot = load["cards_bucket_street1"][0, board, hand], load["tree_slot"][node]
+    row = load["probability_street1_player0"][bucket, slot : slot + load["tree_count"][node]] / 65535
+    assert row == pytest.approx(leduc[1].probability[2][bucket, slot : slot + 2], abs=1 / 65535)
+
+
+def test_meta_says_where_the_policy_comes_from(leduc, tmp_path):
+    origin = {"content_hash": "cd", "streets": {"river": {"content_hash": "e", "buckets": 9, "recipe": {"seed": 1}}}}
+    out = write(tmp_path / "policy", leduc, provenance={"checkpoint": 7, "run": {"hash": "ab"}}, abstraction=origin)
+    meta = read_manifest(out / "meta.json", "policy", 2)
+    assert meta["provenance"] == {"checkpoint": 7, "run": {"hash": "ab"}}
+    assert meta["abstraction"] == origin
+    assert [table["impossible"] for table in meta["bucket_tables"]] == [255, 255]
+    assert meta["game"]["bets"] == [[2], [4]]
+    assert meta["quantisation"]["dtype"] == "uint16"
+    assert set(meta["files"]) == {path.name for path in out.iterdir()} - {"meta.json"}
+
+
+def test_weights_of_any_size_stay_what_they_mean(leduc, tmp_path):
+    game, strategy = leduc
+    weight = [w.copy() for w in strategy.weight]
+    weight[0][:2, 0] = 1e-300, 1e300
+    found = Policy.open(write(tmp_path / "p", (game, Strategy(strategy.probability, tuple(weight))))).strategy()
+    assert 0 < found.weight[0][0, 0] < 1e-30
+    assert 1e38 < found.weight[0][1, 0] < np.inf
+
+
+# Damage ---------------------------------------------------------------------------------------------------------------
+
+
+def test_every_flipped_bit_is_found(leduc, tmp_path):
+    out = write(tmp_path / "policy", leduc)
+    for number, path in enumerate(sorted(out.iterdir())):
+        data = path.read_bytes()
+        place = len(data) * (number % 7 + 1) // 9
+        path.write_bytes(data[:place] + bytes([data[place] ^ 1 << number % 8]) + data[place + 1 :])
+        assert verify_policy(out), path.name
+        with pytest.raises(OSError, match="damaged"):
+            Policy.open(out)
+        path.write_bytes(data)
+    assert verify_policy(out) == []
+
+
+def test_a_damaged_row_is_not_played(leduc, tmp_path):
+    out = write(tmp_path / "policy", leduc)
+    path = out / "probability_street0_player0.npy"
+    shares = np.load(path)
+    bucket = int(np.argmax(leduc[1].weight[0][:, 0] > 0))
+    shares[bucket, 0] ^= 1
+    np.save(path, shares)
+    with pytest.raises(OSError, match=f"{path.name} has checksum"):
+        Policy.open(out)
+    policy = Policy.open(out, check=False)
+    for look_up in (policy.probabilities, policy.weight):
+        with pytest.raises(OSError, match=f"{path.name}: the rows from 0 on have checksum"):
+            look_up(0, bucket)
+    with pytest.raises(OSError, match=f"{path.name}: the rows from 0 on have checksum"):
+        policy.strategy()
+
+
+def test_a_row_that_is_none_is_not_played_whatever_its_checksums_say(leduc, tmp_path, monkeypatch):
+    """Somebody else's policy: right checksums of wrong rows."""
+    original = policy_writing._table_arrays
+
+    def less(*given):
+        return {name: array - (array > 9).astype(array.dtype) for name, array in original(*given).items()}
+
+    monkeypatch.setattr(policy_writing, "_table_arrays", less)
+    out = write(tmp_path / "policy", leduc)
+    assert "sums to 6553" in verify_policy(out)[0]
+    with pytest.raises(OSError, match="sums to 6553"):
+        Policy.open(out)
+    bucket = int(np.argmax(leduc[1].weight[0][:, 0] > 0))
+    policy = Policy.open(out, check=False)
+    with pytest.raises(OSError, match="street 0, player 0 is damaged"):
+        policy.probabilities(0, bucket)
+    with pytest.raises(OSError, match="sums to 6553"):
+        policy.strategy()
+
+
+def test_missing_short_and_extra_files_are_named(leduc, tmp_path):
+    out = write(tmp_path / "policy", leduc)
+    path = out / "weight_street1_player0.npy"
+    data = path.read_bytes()
+    path.write_bytes(data[:-4])
+    with pytest.raises(OSError, match=f"{path.name} has {len(data) - 4} bytes; the manifest states {len(data)}"):
+        Policy.open(out)
+    path.unlink()
+    with pytest.raises(FileNotFoundError, match=f"{path.name} is missing"):
+        Policy.open(out)
+    assert verify_policy(out) == [f"{out}: {path.name} is missing"]
+    path.write_bytes(data)
+    (out / "notes.txt").write_text("mine")
+    assert verify_policy(out) == [f"{out}: notes.txt is not in meta.json"]
+    with pytest.raises(FileNotFoundError, match="is not a policy"):
+        Policy.open(tmp_path)
+
+
+def test_another_version_is_refused_with_both(leduc, tmp_path):
+    out = write(tmp_path / "policy", leduc)
+    meta = read_manifest(out / "meta.json", "policy", 2)
+    fields = {name: value for name, value in meta.items() if name not in ("format", "format_version", "content_hash")}
+    write_manifest(out / "meta.json", "policy", 3, fields)
+    with pytest.raises(ValueError, match=r"format_version 3 .* format_version 1, 2"):
+        Policy.open(out)
+    del fields["blocks"]
+    write_manifest(out / "meta.json", "policy", 2, fields)
+    with pytest.raises(ValueError, match="not a policy that can be read"):
+        Policy.open(out)
+
+
+# Where it is written --------------------------------------------------------------------------------------------------
+
+
+def test_only_a_policy_is_replaced(leduc, tmp_path):
+    game, _ = leduc
+    out = write(tmp_path / "made" / "for it" / "policy", leduc)
+    write(out, (game, uniform_strategy(game)), provenance={"checkpoint": 4})
+    assert Policy.open(out).meta["provenance"] == {"checkpoint": 4}
+    assert [path.name for path in out.parent.iterdir()] == ["policy"]
+    (tmp_path / "empty").mkdir()
+    assert verify_policy(write(tmp_path / "empty", leduc)) == []
+
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "thesis.txt").write_text("years")
+    (tmp_path / "link").symlink_to(out)
+    for taken in (mine, mine / "thesis.txt", tmp_path / "link"):
+        with pytest.raises(FileExistsError, match="remove it or choose another name"):
+            write(taken, leduc)
+    assert (mine / "thesis.txt").read_text() == "years"
+    assert verify_policy(out) == []
+
+
+@pytest.mark.parametrize("step", [0, 5, 30])
+def test_failure_leaves_the_old_policy_whole(leduc, tmp_path, monkeypatch, step):
+    out = write(tmp_path / "policy", leduc)
+    real, calls = durable.write_file, []
+
+    def full_disk(path, data):
+        calls.append(path)
+        if len(calls) > step:
+            raise OSError(28, "No space left on device")
+        return real(path, data)
+
+    monkeypatch.setattr(durable, "write_file", full_disk)
+    with pytest.raises(OSError, match="No space left"):
+        write(out, leduc, provenance={"checkpoint": 4})
+    assert verify_policy(out) == []
+    assert Policy.open(out).meta["provenance"] == {"checkpoint": 3}
+    assert [path.name for path in tmp_path.iterdir()] == ["policy"]
+
+
+def test_what_does_not_fit_is_refused_before_anything_is_written(leduc, tmp_path):
+    game, strategy = leduc
+    kuhn = uniform_strategy(build_game(KuhnGame(), ROOT))
+    negative = Strategy(strategy.probability, tuple(-1 - w for w in strategy.weight))
+    skewed = tabulate(game, lambda node, bucket: [0.4] * int(game.tree.arrays.count[node]))
+    merged = uniform_strategy(build_game(LeducGame(merge_suits=True), ROOT))
+    for bad, text in (
+        (kuhn, "has 2 tables; the game needs 4"),
+        (merged, "street 0, player 0 has shapes"),
+        (negative, "negative weight"),
+        (skewed, "sum to 1"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            write(tmp_path / "p", (game, bad))
+    with pytest.raises(ValueError, match="not one of uint8, uint16"):
+        write(tmp_path / "p", leduc, quantise="uint32")
+    with pytest.raises(ValueError, match="provenance cannot be written"):
+        write(tmp_path / "p", leduc, provenance={"loss": float("nan")})
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,338 @@
+"""What format 2 says and shares: street, chips and line of nodes, marks of impossible hands, row checksums, links."""
+
+import json
+import os
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from archives import unpack
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from places import RUNS
+from policies import sign, write_random
+from small_games import BLINDS, TURN
+
+from abstraction.boards import board_classes, canonical_boards, used_slots
+from abstraction.buckets import Abstraction
+from mccfr.config.tables import FlopHoldemGame, GoofspielGame, KuhnGame, LeducGame
+from mccfr.games.catalogue import build_game
+from mccfr.policy import Policy, row_checksums, verify_policy
+from mccfr.policy.layout import bucket_dtype
+from mccfr.policy.query import query
+from mccfr.runs.results import evaluate_target
+from mccfr.trees.compiled import CHANCE, DECISION, TERMINAL
+from mccfr.trees.lines import line_text, put_in_chips
+from storage import durable
+from storage.json_files import read_json
+
+
+def load(out, name):
+    return np.load(out / f"{name}.npy")
+
+
+FLOP = FlopHoldemGame(max_raises=1)
+
+
+# Nodes ----------------------------------------------------------------------------------------------------------------
+
+
+def chips_by_rules(labels, parent, player, start):
+    """Chips put in at each node, from the labels alone: a call brings up to the other, rN to N, a fold adds nothing."""
+    put_in = [list(start)]
+    for node in range(1, len(labels)):
+        chips, actor = list(put_in[parent[node]]), player[parent[node]]
+        if labels[node] == "c":
+            chips[actor] = max(chips)
+        elif labels[node] == "b":
+            chips[actor] = max(chips) + 1
+        elif labels[node] != "f":
+            chips[actor] = float(labels[node][1:])
+        put_in.append(chips)
+    return put_in
+
+
+@pytest.mark.parametrize(
+    ("config", "start"),
+    [(KuhnGame(), (1, 1)), (LeducGame(), (1, 1)), (BLINDS, (2, 1)), (TURN, (900, 900))],
+    ids=["kuhn", "leduc", "blinds", "turn"],
+)
+def test_every_node_has_street_chips_and_line_without_any_rules(tmp_path, config, start):
+    out = write_random(tmp_path / "policy", config)
+    labels, lines = (json.loads((out / f"tree_{name}.json").read_text()) for name in ("label", "line"))
+    parent, player, block = (load(out, f"tree_{name}").tolist() for name in ("parent", "player", "block"))
+    assert load(out, "tree_put_in").tolist() == chips_by_rules(labels, parent, player, start)
+    tree = Policy.open(out).game.tree
+    assert lines == [line_text(tree, node) for node in range(len(lines))]
+    for node, street in enumerate(load(out, "tree_street").tolist()):
+        above = parent[node]
+        assert street == (block[node] if tree.arrays.kind[node] == DECISION else block[above]) // 2
+
+
+@pytest.mark.parametrize("config", [LeducGame(), TURN], ids=["leduc", "turn"])
+def test_chips_are_those_that_payoffs_tell(config):
+    """What format 1 had to go by; where a blind is above the other it sees less."""
+    tree = build_game(config, RUNS).tree
+    silent = replace(tree, put_in=None)
+    for node in tree.decisions.tolist():
+        assert put_in_chips(tree, node) == put_in_chips(silent, node)
+
+
+def test_games_of_histories_have_no_chips(tmp_path):
+    out = write_random(tmp_path / "policy", GoofspielGame(cards=3))
+    assert not (out / "tree_put_in.npy").exists() and not load(out, "tree_street").any()
+    kind, parent = load(out, "tree_kind"), load(out, "tree_parent")
+    lines = json.loads((out / "tree_line.json").read_text())
+    labels = json.loads((out / "tree_label.json").read_text())
+    assert all(lines[node].split() == [*lines[parent[node]].split(), labels[node]] for node in range(1, len(kind)))
+    assert set(kind.tolist()) <= {DECISION, TERMINAL, CHANCE}
+
+
+# For ever -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory):
+    return unpack("format2", tmp_path_factory.mktemp("format2"))
+
+
+@pytest.mark.parametrize(("name", "exploitability"), [("kuhn", 1.1096214490984462), ("leduc", 2.825811990891328)])
+def test_policies_of_this_format_load_for_ever(unpacked, name, exploitability):
+    assert verify_policy(unpacked / name) == []
+    found = evaluate_target(unpacked / name, "exact")
+    assert found["exploitability_chips"] == pytest.approx(exploitability, rel=1e-9) and found["checkpoint"] == 2
+
+
+def test_a_deck_of_this_format_answers_for_ever(unpacked):
+    assert verify_policy(unpacked / "flop-holdem") == []
+    for check in (True, False):
+        policy = Policy.open(unpacked / FLOP, check=check)
+        found = query(policy, "cc/", "AsKd", "Qs7h2d")
+        assert found["actions"] == [
+            {"action": "c", "to_chips": 100, "probability": 8965 / 65535, "weight": 867613.8125},
+            {"action": "r200", "to_chips": 200, "probability": 56570 / 65535, "weight": 867613.8125},
+        ]
+        assert (found["pot_chips"], found["street"]) == (200, "flop")
+        assert policy.meta["abstraction"]["streets"]["flop"]["recipe"] == {"features": "slot"}
+
+
+# Bucket tables --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("buckets", "dtype"), [(1, "uint8"), (255, "uint8"), (256, "uint16"), (65535, "uint16"), (65536, "uint32")]
+)
+def test_bucket_tables_are_as_narrow_as_numbers_and_mark_allow(buckets, dtype):
+    assert bucket_dtype(buckets) == dtype
+    assert buckets - 1 < np.iinfo(dtype).max
+
+
+@pytest.mark.parametrize("config", [KuhnGame(), LeducGame(), TURN], ids=["kuhn", "leduc", "turn"])
+def test_listed_buckets_are_marked_where_impossible(tmp_path, config):
+    out, game = write_random(tmp_path / "policy", config), build_game(config, RUNS)
+    for street, stated in enumerate(read_json(out / "meta.json")["bucket_tables"]):
+        table, bucket = np.load(out / stated["file"]), game.cards.bucket[street]
+        assert table.dtype == stated["dtype"] == bucket_dtype(int(game.cards.buckets[street].max()))
+        assert np.array_equal(table == stated["impossible"], bucket == -1)
+        assert np.array_equal(table[bucket >= 0], bucket[bucket >= 0])
+        assert np.array_equal(Policy.open(out).game.cards.bucket[street], bucket)
+
+
+@pytest.fixture(scope="module")
+def deck_policy(tmp_path_factory, slot_abstractions):
+    return write_random(tmp_path_factory.mktemp("deck") / "policy", FLOP, slot_abstractions[0])
+
+
+def test_deck_buckets_are_those_of_the_abstraction_and_marked_where_impossible(deck_policy, slot_abstractions):
+    stated = read_json(deck_policy / "meta.json")["bucket_tables"][1]
+    table, built = np.load(deck_policy / stated["file"]), Abstraction(slot_abstractions[0]).table("flop")
+    used = used_slots(canonical_boards(3))
+    assert (table.dtype, stated["impossible"]) == (np.uint8, 255)
+    assert (table[~used] == 255).all() and np.array_equal(table[used], built[used])
+
+
+@pytest.mark.parametrize("place", ["a used slot", "an unused slot"])
+def test_wrong_marks_are_found(deck_policy, tmp_path, place):
+    out = tmp_path / "policy"
+    shutil.copytree(deck_policy, out)
+    table = load(out, "deck_buckets_street1")
+    used = used_slots(canonical_boards(3))
+    board, slot = np.argwhere(used if place == "a used slot" else ~used)[777]
+    table[board, slot] = 255 if place == "a used slot" else 0
+    np.save(out / "deck_buckets_street1.npy", table)
+    sign(out)
+    with pytest.raises(
+        ValueError, match=r"deck_buckets_street1.npy has a bucket above 9, or one of an impossible hand"
+    ):
+        Policy.open(out)
+    assert "deck_buckets_street1.npy" in verify_policy(out)[0]
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.permutations(range(52)))
+def test_mapped_tables_answer_as_those_in_memory(deck_policy, slot_abstractions, cards):
+    """The look-up in a policy's files, and the kernels' in the tables that `load` makes of them."""
+    deck = Policy.open(deck_policy, check=False).game.cards
+    for street, known in enumerate((0, 3)):
+        mapped = deck.street_buckets(street, cards[:known])
+        assert np.array_equal(mapped, super(type(deck), deck).board_row(street, cards[:known]))
+
+
+# Row checksums --------------------------------------------------------------------------------------------------------
+
+
+def flip(path, place):
+    data = bytearray(path.read_bytes())
+    data[place] ^= 4
+    path.write_bytes(data)
+
+
+def look_up_all(policy):
+    for node in policy.game.tree.decisions.tolist():
+        for bucket in range(int(policy.game.buckets[policy.game.tree.arrays.block[node]])):
+            policy.probabilities(node, bucket)
+            policy.weight(node, bucket)
+    for street, cards in enumerate(map(policy.game.cards.cards_on, range(policy.game.cards.streets))):
+        for board in board_classes(cards).boards if cards else [[]]:
+            policy.game.cards.street_buckets(street, [int(card) for card in board])
+
+
+def test_look_ups_find_a_flipped_bit_in_any_large_table(deck_policy, tmp_path):
+    out = tmp_path / "policy"
+    shutil.copytree(deck_policy, out)
+    large = read_json(out / "meta.json")["row_checksums"]["tables"]
+    assert set(large) == {p.name for p in out.glob("*.npy") if p.name.startswith(("deck_", "probability_", "weight_"))}
+    for number, name in enumerate(sorted(set(large) - {"deck_hole_permutation.npy", "deck_location_3.npy"})):
+        path = out / name
+        data = path.read_bytes()
+        flip(path, 128 + (len(data) - 128) * (number % 5) // 5)
+        policy = Policy.open(out, check=False)
+        with pytest.raises(OSError, match=f"{name}: the rows from [0-9]+ on have checksum"):
+            look_up_all(policy)
+        path.write_bytes(data)
+    look_up_all(Policy.open(out, check=False))
+    flip(out / "deck_location_3.npy", 128 + 4 * 5)  # the rank of a board that is dealt below
+    deck = Policy.open(out, check=False).game.cards
+    with pytest.raises(OSError, match=r"deck_location_3.npy: the rows from 0 on"):
+        deck.street_buckets(1, [0, 2, 4])
+
+
+def test_only_the_piece_that_is_touched_is_compared(tmp_path, monkeypatch):
+    monkeypatch.setattr(row_checksums, "_PIECE_BYTES", 16)
+    out = write_random(tmp_path / "policy", LeducGame(merge_suits=True))
+    name = "probability_street1_player0.npy"
+    rows = read_json(out / "meta.json")["row_checksums"]["tables"][name]["rows"]
+    table = np.load(out / name)
+    assert rows == 1 and len(table) > 2
+    flip(out / name, 128 + table.itemsize * table.shape[1])  # the first cell of row 1
+    policy = Policy.open(out, check=False)
+    node = next(node for node in policy.game.tree.decisions.tolist() if policy.game.tree.arrays.block[node] == 2)
+    policy.probabilities(node, 0)
+    policy.probabilities(node, 2)
+    for _ in range(2):
+        with pytest.raises(OSError, match=f"{name}: the rows from 1 on have checksum"):
+            policy.probabilities(node, 1)
+    with pytest.raises(OSError, match=f"{name}: the rows from 1 on have checksum"):
+        policy.strategy()
+
+
+def test_each_piece_is_compared_once(tmp_path, monkeypatch):
+    out = write_random(tmp_path / "policy", LeducGame())
+    compared = []
+    original = row_checksums.GuardedTable._compare
+    note = lambda table, piece: (compared.append((table.file, piece)), original(table, piece))  # noqa: E731
+    monkeypatch.setattr(row_checksums.GuardedTable, "_compare", note)
+    for check, number in ((True, 0), (False, 8)):
+        policy = Policy.open(out, check=check)
+        for _ in range(2):
+            for node in policy.game.tree.decisions.tolist():
+                policy.probabilities(node, 0)
+        assert len(compared) == len(set(compared)) == number
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("row_checksums", lambda array: array ^ 1, "are not those of its rows"),
+        ("row_checksums", lambda array: array[:-1], "are not those of its rows"),
+        ("row_checksums", lambda array: np.append(array, array), "checksums; 8 are needed"),
+        ("row_checksums", lambda array: array[None], "is no list of uint32"),
+        ("tree_street", lambda array: array + 1, "tree_street.npy contradicts"),
+        ("tree_put_in", lambda array: -array, "negative or not finite"),
+        ("tree_put_in", lambda array: array[::-1].copy(), "takes chips back"),
+        ("tree_line", lambda lines: [*lines[:-1], "cc"], "does not hold the lines of the tree"),
+    ],
+)
+def test_what_says_again_what_others_hold_must_agree(tmp_path, name, change, message):
+    """Right checksums of files that mislead other programs: `verify` names them."""
+    out = write_random(tmp_path / "policy", LeducGame())
+    path = next(out.glob(f"{name}.*"))
+    if path.suffix == ".npy":
+        np.save(path, change(np.load(path)))
+    else:
+        path.write_text(json.dumps(change(json.loads(path.read_text()))))
+    sign(out)
+    assert message in " ".join(verify_policy(out))
+
+
+# Shared files ---------------------------------------------------------------------------------------------------------
+
+
+def inode(path):
+    return path.stat().st_ino
+
+
+def test_policies_side_by_side_share_their_bucket_tables(tmp_path, slot_abstractions):
+    one, two = (write_random(tmp_path / str(seed), FLOP, slot_abstractions[0], seed) for seed in (0, 1))
+    shared = {path.name for path in one.iterdir() if inode(path) == inode(two / path.name)}
+    assert shared == {path.name for path in one.glob("deck_*")} and len(shared) == 4
+    other = write_random(tmp_path / "other", FLOP, slot_abstractions[1])
+    alike = {path.name for path in one.iterdir() if inode(path) == inode(other / path.name)}
+    assert alike == {"deck_location_3.npy", "deck_hole_permutation.npy"}  # whatever the buckets
+    again = write_random(one, FLOP, slot_abstractions[0], 2)  # in its own place
+    assert inode(again / "deck_buckets_street1.npy") == inode(two / "deck_buckets_street1.npy")
+    shutil.rmtree(one)
+    (tmp_path / "moved").mkdir()
+    two.rename(tmp_path / "moved/two")
+    assert verify_policy(tmp_path / "moved/two") == verify_policy(other) == []
+
+
+@pytest.mark.parametrize("damage", ["a bit", "cut short", "a symbolic link", "a folder"])
+def test_damaged_tables_are_never_shared(tmp_path, slot_abstractions, damage):
+    one = write_random(tmp_path / "one", FLOP, slot_abstractions[0])
+    table = one / "deck_buckets_street1.npy"
+    data = table.read_bytes()
+    if damage == "a bit":
+        flip(table, len(data) // 2)
+    elif damage == "cut short":
+        table.write_bytes(data[:-1])
+    else:
+        table.rename(tmp_path / "elsewhere")
+        table.mkdir() if damage == "a folder" else table.symlink_to(tmp_path / "elsewhere")
+    two = write_random(tmp_path / "two", FLOP, slot_abstractions[0], 1)
+    assert verify_policy(two) == [] and verify_policy(one) != []
+    assert (two / table.name).read_bytes() == data and (two / table.name).stat().st_nlink == 1
+    assert (two / "deck_location_3.npy").stat().st_nlink == 2
+
+
+def test_where_there_are_no_hard_links_tables_are_copied(tmp_path, slot_abstractions, monkeypatch):
+    def refused(*_, **__):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refused)
+    one, two = (write_random(tmp_path / str(seed), FLOP, slot_abstractions[0], seed) for seed in (0, 1))
+    assert not any(inode(path) == inode(two / path.name) for path in one.iterdir())
+    assert verify_policy(one) == verify_policy(two) == []
+
+
+def test_links_are_steps_that_are_recorded(tmp_path, slot_abstractions):
+    """So that tests of crashes know of them; and the file is on the disk before its new name is."""
+    write_random(tmp_path / "one", FLOP, slot_abstractions[0])
+    with durable.recording() as steps:
+        write_random(tmp_path / "two", FLOP, slot_abstractions[0], 1)
+    linked = [step.target for step in steps if step.kind == "link"]
+    assert len(linked) == 4
+    for target in linked:
+        names = [step.kind for step in steps if step.path in (target, target.parent)]
+        assert "fsync_file" in names and names[-1] != "fsync_file"

@@ -1,0 +1,213 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from places import ROOT, RUNS
+from policies import document
+
+from mccfr.config.tables import (
+    ClairvoyanceGame,
+    GoofspielGame,
+    HoldemSubgame,
+    KuhnGame,
+    LeducGame,
+    OpenSpielGame,
+    PokerGame,
+)
+from mccfr.games.catalogue import build_game
+from mccfr.policy import Policy, StrategySource, write_policy
+from mccfr.policy.query import query
+from mccfr.tables.strategy import Strategy, tabulate, uniform_strategy
+
+TURN = HoldemSubgame(file="games/turn.txt")  # board Qd9c6c3h, pot 1,800
+RIVER = HoldemSubgame(file="games/river.txt")
+
+
+def source(config, seed=0):
+    game = build_game(config, RUNS)
+    rng = np.random.default_rng(seed)
+    rows = {}
+
+    def choose(node, bucket):
+        key = (int(game.tree.arrays.block[node]), int(game.tree.arrays.row[node]), bucket)
+        return rows.setdefault(key, rng.dirichlet(np.ones(int(game.tree.arrays.count[node]))))
+
+    return StrategySource(game, tabulate(game, choose))
+
+
+@pytest.fixture(scope="module")
+def leduc():
+    return source(LeducGame())
+
+
+@pytest.fixture(scope="module")
+def turn():
+    game = build_game(TURN, RUNS)
+    return StrategySource(game, uniform_strategy(game))
+
+
+def test_kuhn_answer_has_the_fields_of_the_interface(tmp_path):
+    game = build_game(KuhnGame(), ROOT)
+    after_bet = {0: [1, 0], 1: [0.75, 0.25], 2: [0, 1]}  # J folds, Q calls sometimes, K calls
+    strategy = tabulate(game, lambda node, bucket: after_bet[bucket])
+    weight = tuple(12.5 * w for w in strategy.weight)
+    strategy = Strategy(strategy.probability, weight)
+    write_policy(tmp_path / "p", game, document(KuhnGame()), strategy, provenance={})
+    policy = Policy.open(tmp_path / "p")
+    found = query(policy, "cb", hand="Q")
+    assert [action.pop("probability") for action in found["actions"]] == pytest.approx([0.75, 0.25], abs=1 / 65535)
+    assert found == {
+        "line": "cb",
+        "street": 0,
+        "player": 0,
+        "pot_chips": 3,
+        "actions": [{"action": "f", "to_chips": 1, "weight": 12.5}, {"action": "c", "to_chips": 2, "weight": 12.5}],
+        "reached": True,
+    }
+    found = query(policy, "b")
+    assert found["player"] == 1
+    assert found["actions"] == [{"action": "f", "to_chips": 1}, {"action": "c", "to_chips": 2}]
+    assert list(found["hands"]) == ["J", "Q", "K"]
+    assert found["hands"]["K"] == [0, 1]
+    assert found["unreached"] == []
+
+
+def test_leduc_hand_and_board_find_their_infoset(leduc):
+    game = leduc.game
+    found = query(leduc, "r3c/r7", hand="Jd", board="Kc")
+    assert (found["line"], found["street"], found["player"], found["pot_chips"]) == ("r3c/r7", 1, 1, 10)
+    board = game.cards.board_cards[1][:, 0].tolist().index(4)  # Kc
+    bucket = game.cards.bucket[1][1, board, 1]  # Jd
+    node = next(
+        n for n in game.tree.decisions if [game.tree.label[m] for m in game.tree.path(n)[1:]] == ["r3", "c", "r7"]
+    )
+    expected = leduc.probabilities(int(node), int(bucket)).tolist()
+    assert [action["probability"] for action in found["actions"]] == expected
+    assert [action["to_chips"] for action in found["actions"]] == [3, 7, 11]
+    everyone = query(leduc, "r3c/r7", board="Kc")["hands"]
+    assert everyone["Jd"] == expected
+    assert list(everyone) == ["Jc", "Jd", "Qc", "Qd", "Kd"]
+
+
+def test_a_rank_alone_is_taken_where_suits_make_no_difference(leduc):
+    merged = source(LeducGame(merge_suits=True))
+    assert query(merged, "", hand="K")["actions"] == query(merged, "", hand="Kd")["actions"]
+    assert query(merged, "cc", hand="K", board="K") == query(merged, "cc", hand="Kc", board="Kd")
+    assert query(leduc, "cc", hand="K", board="Kd") == query(leduc, "cc", hand="Kc", board="Kd")  # only one is left
+    with pytest.raises(ValueError, match="may mean Kc, Kd, which differ: give the suits"):
+        query(leduc, "", hand="K")
+    with pytest.raises(ValueError, match="may mean several boards"):
+        query(leduc, "cc", board="K")
+
+
+@pytest.mark.parametrize(
+    ("line", "hand", "board", "text"),
+    [
+        ("", "A", None, "'A' is not a card here; a card is a rank of JQK and a suit of cd"),
+        ("", "Ks", None, "'s' is not a card here|'Ks' is not a card here"),
+        ("", "KcQc", None, "has 2 cards: a hand has 1 here"),
+        ("", "Kc", "Qd", "no board has been dealt"),
+        ("cc", "Kc", None, "no board is given: the board has 1 card at this point"),
+        ("cc", None, None, "no board is given"),
+        ("cc", "Kc", "QcQd", "has 2 cards: the board has 1 card"),
+        ("cc", "Kc", "QcQc", "holds a card twice"),
+        ("cc", "Kc", "Kc", "shares a card with the board"),
+        ("r3f", "Kc", None, "the hand is over"),
+    ],
+)
+def test_what_leduc_does_not_know_is_refused(leduc, line, hand, board, text):
+    with pytest.raises(ValueError, match=text):
+        query(leduc, line, hand, board)
+
+
+def test_turn_subgame_takes_the_whole_board_or_the_river(turn):
+    found = query(turn, "cc/", hand="7d7c", board="2h")
+    assert found == query(turn, "cc", hand="7c7d", board="2h") == query(turn, "cc", hand="7d7c", board="3hQd6c9c2h")
+    assert (found["street"], found["pot_chips"], found["reached"]) == ("river", 1800, False)
+    assert {action["probability"] for action in found["actions"]} == {0.25}
+    assert {action["weight"] for action in found["actions"]} == {0}
+    first = query(turn, "")
+    assert first["street"] == "turn"
+    assert first == query(turn, "", board="Qd9c6c3h")
+    assert set(first["hands"]) == set(first["unreached"])
+    live = turn.game.cards.reach[0] > 0
+    assert list(first["hands"]) == [
+        name for name, in_range in zip(turn.game.cards.hand_names, live, strict=True) if in_range
+    ]
+    assert not any("2h" in hand for hand in query(turn, "cc", board="2h")["hands"])
+
+
+@pytest.mark.parametrize(
+    ("line", "hand", "board", "text"),
+    [
+        ("cc", "7d7c", None, "5 are needed, or only the 1 dealt after Qd9c6c3h"),
+        ("cc", "7d7c", "Qd9c6c2h4h", "is not one of this game's; the game begins with Qd9c6c3h"),
+        ("cc", "7d7c", "Qd", "is not one of this game's"),
+        ("cc", "7d7c", "2h4h", "has 2 cards: 5 are needed"),
+        ("", "7d7c", "Qd9c6c3h2h", "has 5 cards: the board has 4 cards"),
+        ("", "Qd7c", None, "shares a card with the board"),
+        ("cc", "7d7c", "7c", "shares a card with the board"),
+        ("", "3d2c", None, "not in the range of player 0"),
+        ("", "AsAs", None, "holds a card twice"),
+        ("", "As1d", None, "'1d' is not a card here; a card is a rank of 23456789TJQKA and a suit of cdhs"),
+        ("", "As", None, "has 1 cards: a hand has 2 here"),
+        ("", "77", None, r"may mean 7d7c Qd9c6c3h, .*which differ: give the suits"),
+    ],
+)
+def test_what_the_turn_subgame_does_not_know_is_refused(turn, line, hand, board, text):
+    with pytest.raises(ValueError, match=text):
+        query(turn, line, hand, board)
+
+
+def test_a_range_may_leave_out_hands_that_have_a_bucket(leduc):
+    reach = leduc.game.cards.reach.copy()
+    reach[0, 5] = 0  # Kd
+    game = replace(leduc.game, cards=replace(leduc.game.cards, reach=reach))
+    narrow = StrategySource(game, leduc.strategy)
+    with pytest.raises(ValueError, match="'Kd' is not in the range of player 0"):
+        query(narrow, "", hand="Kd")
+    assert query(narrow, "", hand="K")["actions"] == query(leduc, "", hand="Kc")["actions"]
+    assert list(query(narrow, "")["hands"]) == ["Jc", "Jd", "Qc", "Qd", "Kc"]
+    assert list(query(narrow, "c")["hands"]) == ["Jc", "Jd", "Qc", "Qd", "Kc", "Kd"]
+
+
+def test_a_flop_may_be_written_in_any_order():
+    game = build_game(
+        PokerGame(ranks=4, suits=2, board_cards=(0, 2, 1), antes=(1, 1), stack=2, max_raises=(0, 0, 0)), ROOT
+    )
+    cards = game.cards
+    known = {cards.hand_bucket(2, 0, "Jd", board) for board in ("AcKdQc", "KdAcQc")}
+    assert len(known) == 1
+    assert cards.hand_bucket(2, 0, "Jd", "AcQcKd") not in known  # another turn card
+    assert cards.hand_buckets(2, 0, "AcKdQc")["Jd"] in known
+
+
+def test_river_needs_no_board_and_names_its_street():
+    found = query(source(RIVER), "")
+    assert found["street"] == "river"
+    assert len(found["hands"]) > 10
+    assert all(sum(row) == pytest.approx(1) for row in found["hands"].values())
+
+
+def test_hands_without_cards():
+    found = query(source(ClairvoyanceGame()), "", hand="air")
+    assert [action["action"] for action in found["actions"]] == ["c", "r1.5"]
+    assert (found["pot_chips"], found["actions"][1]["to_chips"]) == (1, 1.5)
+    with pytest.raises(ValueError, match="expected one of nuts, bluffcatcher, air"):
+        query(source(ClairvoyanceGame()), "", hand="K")
+    with pytest.raises(ValueError, match="not in the range of player 0"):
+        query(source(ClairvoyanceGame()), "", hand="bluffcatcher")
+
+
+def test_games_without_hands_answer_by_line():
+    goofspiel = source(GoofspielGame(cards=3))
+    found = query(goofspiel, "3")
+    assert (found["player"], found["pot_chips"], found["street"]) == (1, None, 0)
+    assert [action["action"] for action in found["actions"]] == ["1", "2", "3"]
+    assert found["actions"] == query(goofspiel, "1")["actions"]  # player 1 has not seen the bid
+    assert found["actions"][0]["to_chips"] is None
+    with pytest.raises(ValueError, match="has no cards: leave hand and board out"):
+        query(goofspiel, "3", hand="K")
+    imported = source(OpenSpielGame(game="kuhn_poker"))
+    assert query(imported, "2 0 1")["actions"] == query(imported, "1 0 1")["actions"]
+    assert query(imported, "2 0")["actions"] != query(imported, "1 0")["actions"]

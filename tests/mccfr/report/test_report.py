@@ -1,0 +1,252 @@
+"""Reports: one file without references, whose numbers are those of queries."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from commands import call
+from places import ROOT, RUNS
+from strategies import partly_reached_strategy
+
+from abstraction.cards import combo_table
+from mccfr.config.file import config_from
+from mccfr.config.tables import AbstractionConfig, HoldemGame, HoldemSubgame, MatrixGame, Menu, PokerGame
+from mccfr.games.catalogue import build_game
+from mccfr.policy import StrategySource
+from mccfr.policy.query import query
+from mccfr.report import write_report
+from mccfr.report.boards import shown_cards
+from mccfr.report.curve import curve_svg
+from mccfr.report.decisions import SCALE, decision_views, hand_lists, places
+from mccfr.report.document import script_json
+from mccfr.report.grid import make_grid
+from mccfr.runs.plan import planned_layout
+from mccfr.runs.report import Silent
+from mccfr.runs.results import checkpoint_strategy, find_checkpoint
+from mccfr.runs.run import train
+from mccfr.runs.rundir import EVALUATIONS, create_run
+
+VOID = {"meta", "link", "img", "br", "hr", "input", "rect", "path", "polyline"}
+
+
+class Page(HTMLParser):
+    """Elements of a page, checked to be closed in order; `text` by id of the element around it."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.seen, self.text = [], [], {}
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.seen.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append((tag, dict(attrs)))
+
+    def handle_startendtag(self, tag, attrs):
+        self.seen.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open and self.open[-1][0] == tag, f"</{tag}> closes {self.open[-1:]}"
+        self.open.pop()
+
+    def handle_data(self, data):
+        if self.open:
+            key = self.open[-1][1].get("id") or self.open[-1][0]
+            self.text[key] = self.text.get(key, "") + data
+
+
+def data_of(path):
+    return json.loads(Page(path.read_text()).text["data"])
+
+
+def solved(directory, game, **tables):
+    """A run in this process; its files are relative to the shipped configs."""
+    config = config_from({"game": game, "run": {"workers": 0, "iterations": 300}, **tables}, "the test")
+    built = build_game(config.game, RUNS)
+    run = create_run(config, RUNS, directory, planned_layout(config, built))
+    train(run, built, Silent())
+    return run
+
+
+@pytest.fixture(scope="module")
+def kuhn(tmp_path_factory):
+    return solved(
+        tmp_path_factory.mktemp("runs") / "<kuhn> & co", {"name": "kuhn"}, evaluation={"at_iterations": [1, 30]}
+    )
+
+
+@pytest.fixture(scope="module")
+def river(tmp_path_factory):
+    return solved(tmp_path_factory.mktemp("runs") / "river", {"name": "holdem-subgame", "file": "games/river.txt"})
+
+
+def check_against_query(data, source):
+    """Every number of a report is the query's, to the digits it has."""
+    game = source.game
+    for key, view in data["views"].items():
+        board = data["boards"][view["board"]]
+        found = query(source, view["line"], board=board["name"] if board["name"] else None)
+        assert (found["line"], found["player"]) == (view["line"], view["player"])
+        assert found["pot_chips"] == view["pot"]
+        assert [(a["action"], a["to_chips"]) for a in found["actions"]] == [
+            (a["action"], a["to"]) for a in view["actions"]
+        ]
+        hands = [data["names"][hand] for hand in data["hands"][view["board"]][view["player"]]]
+        assert hands == list(found["hands"])
+        shares = np.array(view["p"]).reshape(len(hands), -1) / data["scale"]
+        assert np.abs(shares - np.array(list(found["hands"].values()))).max() <= 0.5 / SCALE + 1e-12
+        assert [hands[place] for place in view["u"]] == found["unreached"]
+        children = game.tree.children(int(key.split(".")[0]))
+        assert all(action["next"] in (-1, child) for action, child in zip(view["actions"], children, strict=True))
+
+
+def test_page_of_a_river_endgame_has_the_query_s_numbers(river, tmp_path):
+    out = tmp_path / "river.html"
+    counts = write_report(river.directory, out)
+    data = data_of(out)
+    game = river.build_game()
+    assert counts["decisions"] == len(data["views"]) == game.counts()["decision_nodes"] and counts["complete"]
+    assert counts["bytes"] == out.stat().st_size < 2_000_000
+    strategy = checkpoint_strategy(river, game, find_checkpoint(river, None))
+    check_against_query(data, StrategySource(game, strategy))
+    assert data["boards"] == [{"name": "KdJh8s5c2h", "street": "river", "parent": -1}] and data["first"] == "0.0"
+    assert set(data["above"]) == set(data["views"]) - {"0.0"}
+
+
+def test_page_stands_alone_and_escapes_what_it_is_given(kuhn, tmp_path):
+    out = tmp_path / "kuhn.html"
+    write_report(kuhn.directory, out)
+    text = out.read_text()
+    page = Page(text)
+    assert not page.open
+    for tag, attrs in page.seen:
+        assert tag not in {"link", "img", "iframe", "object", "embed", "base"}
+        assert not {"src", "href", "action", "srcset", "data"} & set(attrs), (tag, attrs)
+    assert re.findall(r"(?:https?:)?//[\w.]+", text) == ["http://www.w3.org"]  # SVG's name, which nothing fetches
+    assert "@import" not in text and "url(" not in text and "innerHTML" not in text
+    assert "default-src 'none'" in text
+    assert "<kuhn>" not in text and page.text["title"].startswith("kuhn: <kuhn> & co")
+    assert "#data" not in text and page.text["data"].count("<") == 0
+    assert script_json("</script><!-- & \u2028") == '"\\u003c/script\\u003e\\u003c!-- \\u0026 \\u2028"'
+
+
+def test_facts_and_curve_are_the_run_s(kuhn, tmp_path):
+    out = tmp_path / "kuhn.html"
+    write_report(kuhn.directory, out)
+    text = out.read_text()
+    records = kuhn.read(EVALUATIONS)
+    assert [record["iterations"] for record in records] == [1, 30, 300]
+    for fact in (kuhn.manifest["identity"], "external-sampling", f"{records[-1]['exploitability_chips']:.6g} chips"):
+        assert fact in text
+    assert text.count("<circle") == 3 and f"{records[1]['exploitability_chips']:.6g}</title>" in text
+    assert "name = &quot;kuhn&quot;" in text
+    early = kuhn.read(EVALUATIONS)[:1]
+    assert curve_svg([], "iterations") == "" and curve_svg(early, "iterations").count("<circle") == 1
+
+
+def test_turn_endgames_and_small_games_equal_queries_on_every_board_shown():
+    for config, wanted, boards, streets in (
+        (HoldemSubgame(file="games/turn.txt"), ["2d", "Qd9c6c3hAs"], 3, ["turn", "river", "river"]),
+        (PokerGame(ranks=3, suits=2, antes=(1, 1), stack=3), [], 4, ["street 1", "street 2", "street 2", "street 2"]),
+    ):
+        game = build_game(config, RUNS)
+        source = StrategySource(game, partly_reached_strategy(game))
+        cards = shown_cards(game, wanted, 3)
+        assert [board.street_name for board in cards.boards] == streets and len(cards.boards) == boards
+        views, cut = decision_views(game, source.strategy, cards, 400_000)
+        assert cut == bool(wanted)  # the turn has more than fits
+        data = {"scale": SCALE, "names": list(cards.names), "views": views, "hands": hand_lists(cards)}
+        data["boards"] = [{"name": board.name} for board in cards.boards]
+        check_against_query(data, source)
+        assert {view["board"] for view in views.values()} == set(range(boards))
+
+
+def test_whole_holdem_shows_the_boards_it_is_given(slot_abstractions):
+    config = HoldemGame(menu=Menu(first=("1p", "allin"), later=("allin",), max_bets=2))
+    game = build_game(config, ROOT, AbstractionConfig(path=str(slot_abstractions[0])))
+    source = StrategySource(game, partly_reached_strategy(game))
+    assert [board.name for board in shown_cards(game, [], 6).boards] == [""]
+    cards = shown_cards(game, ["Qs7h2dKc"], 6)
+    assert [(board.name, board.parent) for board in cards.boards] == [("", -1), ("Qs7h2d", 0), ("Qs7h2dKc", 1)]
+    views, cut = decision_views(game, source.strategy, cards, 3_000_000)
+    assert {view["board"] for view in views.values()} == {0, 1, 2} and not cut
+    preflop = query(source, "c", hand="AsKs")
+    view = next(view for view in views.values() if view["line"] == "c")
+    place, count = cards.names.index("AsKs"), len(view["actions"])
+    shares = [share / SCALE for share in view["p"][place * count : (place + 1) * count]]
+    assert shares == pytest.approx([action["probability"] for action in preflop["actions"]], abs=1 / SCALE)
+    later = {key: view for key, view in views.items() if view["board"]}
+    data = {"scale": SCALE, "names": list(cards.names), "views": later, "hands": hand_lists(cards)}
+    check_against_query(data | {"boards": [{"name": board.name} for board in cards.boards]}, source)
+    with pytest.raises(ValueError, match="boards of holdem have 0, 3, 4, 5"):
+        shown_cards(game, ["Qs7h"], 6)
+
+
+def test_reach_is_the_range_times_what_was_played():
+    game = build_game(HoldemSubgame(file="games/turn.txt"), RUNS)
+    source = StrategySource(game, partly_reached_strategy(game))
+    cards = shown_cards(game, ["2d"], 1)
+    views, _ = decision_views(game, source.strategy, cards, 3_000_000)
+    key, view = next((k, v) for k, v in views.items() if v["line"] == "cc/r1800" and v["board"] == 1)
+    assert view["player"] == 1 and key.endswith(".1")
+    hands = hand_lists(cards)[1][1]
+    checked = query(source, "c", board="Qd9c6c3h")
+    column = [action["action"] for action in checked["actions"]].index("c")
+    for place in (0, 7, len(hands) - 1):
+        expected = game.cards.reach[1, hands[place]] * checked["hands"][cards.names[hands[place]]][column]
+        assert view["r"][place] == pytest.approx(expected / game.cards.reach[1].max(), rel=6e-3)
+    masses = [place.mass for place, _ in zip(places(game, source.strategy, cards), range(40), strict=False)]
+    assert masses == sorted(masses, reverse=True)
+
+
+def test_grid_is_the_usual_square():
+    table = combo_table()
+    grid = make_grid(table, [""] * len(table))
+    assert (grid.rows, grid.columns, grid.label[0], grid.label[1], grid.label[13]) == (13, 13, "AA", "AKs", "AKo")
+    sizes = np.bincount(grid.cell, minlength=169)
+    assert {(label[2:], int(size)) for label, size in zip(grid.label, sizes, strict=True)} == {
+        ("", 6),
+        ("s", 4),
+        ("o", 12),
+    }
+    assert grid.label[grid.cell[0]] == "22" and grid.place[168] == (12, 12)
+
+
+def test_command_and_refusals(capsys, tmp_path, kuhn):
+    out = tmp_path / "page.html"
+    assert call(capsys, "report", kuhn.directory, out).status == 0
+    small = ("--megabytes", "0.01", "--boards", "1")
+    code, _, err = call(capsys, "report", kuhn.directory, out, *small)  # replaces the earlier one
+    assert code == 0 and "wrote" in err and out.exists()
+    (tmp_path / "mine.html").write_text("<p>mine</p>")
+    code, _, err = call(capsys, "report", kuhn.directory, tmp_path / "mine.html")
+    assert code == 2 and "not an earlier output" in err and (tmp_path / "mine.html").read_text() == "<p>mine</p>"
+    assert call(capsys, "report", tmp_path, tmp_path / "new.html").status == 2
+    assert call(capsys, "report", kuhn.directory, tmp_path / "new.html", "--checkpoint", "9").status == 2
+    assert call(capsys, "report", kuhn.directory, tmp_path / "new.html", "--board", "AsKs").status == 2
+    assert not (tmp_path / "new.html").exists()
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".tmp")]
+
+
+def test_games_without_cards_are_refused():
+    game = build_game(MatrixGame(payoffs=((1, -1), (-1, 1))), ROOT)
+    with pytest.raises(ValueError, match="matrix has no cards beside its tree"):
+        shown_cards(game, [], 1)
+
+
+def test_curves_have_one_opponent():
+    """What is won from uniform play and from a checkpoint is not drawn as one line."""
+    nothing = {"exploitability_mbb": None, "exploitability_chips": None}
+    records = [
+        {**nothing, "nodes_touched": nodes, "value_chips": value, "against": against}
+        for nodes, value, against in (
+            (1e6, 700.0, "uniform"),
+            (1e7, 90.0, "checkpoint 1"),
+            (1e8, 100.0, "checkpoint 1"),
+        )
+    ]
+    drawn = curve_svg(records, "nodes_touched")
+    assert drawn.count("<circle") == 2 and "won from checkpoint 1" in drawn and ": 700" not in drawn

@@ -1,0 +1,109 @@
+"""NaN and infinities are never committed; the row is named, and the older checkpoint stays."""
+
+import numpy as np
+import pytest
+from commands import call
+
+from mccfr.config.file import config_from
+from mccfr.games.catalogue import build_game
+from mccfr.runs import saving as saving_module
+from mccfr.runs.finite import not_finite_text, overflow_warning
+from mccfr.runs.plan import planned_layout
+from mccfr.runs.report import Silent
+from mccfr.runs.results import find_checkpoint, read_tables
+from mccfr.runs.run import train
+from mccfr.runs.rundir import create_run
+from mccfr.runs.verification import problems_of
+from storage import checkpoint as checkpoints
+from storage import formats
+from storage.formats import NotFiniteError
+
+
+def config(payoffs, **tables):
+    game = {"name": "matrix", "payoffs": payoffs}
+    document = {"game": game, "solver": {"discount": "none"}, "tables": tables}
+    return config_from({**document, "run": {"workers": 0, "nodes": 2_000, "checkpoint_nodes": 100}}, "test")
+
+
+def make(path, payoffs, **tables):
+    wanted = config(payoffs, **tables)
+    return create_run(wanted, path.parent, path, planned_layout(wanted, build_game(wanted.game, path.parent)))
+
+
+def dominated(chips):
+    """One row is worse than the other whatever the column is: its regret falls by twice the payoff each time."""
+    return [[chips, chips], [-chips, -chips]]
+
+
+@pytest.mark.parametrize("form", ["zarr", "hdf5"])
+def test_infinite_regrets_end_the_run_and_the_older_checkpoint_stays(tmp_path, capsys, form):
+    run = make(tmp_path / "run", dominated(1e36), format=form)
+    status, _, told = call(capsys, "resume", run.directory)
+    assert status == 1
+    saved = find_checkpoint(run, None)
+    assert all(np.isfinite(table).all() for table in read_tables(saved).values())
+    last = told.splitlines()[-1]
+    assert "array 'regret/street0/player" in last and "inf at bucket 0, slot" in last and "infoset '', action '" in last
+    assert f"checkpoint {saved.number} stays" in last and "float64" in last
+    assert "payoffs of up to 1e+36 chips" in told
+    assert problems_of(run.directory) == []
+    assert sorted(run.path("checkpoints").iterdir())[-1].name == f"{saved.number:06d}"
+
+
+def test_payoffs_of_3e37_commit_nothing(tmp_path):
+    run = make(tmp_path / "run", dominated(3e37))
+    with pytest.raises(RuntimeError, match=r"holds -?inf at bucket 0, slot [01] .*nothing of it is committed"):
+        train(run, run.build_game(), Silent())
+    numbers = checkpoints.list_checkpoints(run.path("checkpoints"))
+    assert len(numbers) <= 1 and problems_of(run.directory) == []
+
+
+def test_an_evaluation_between_checkpoints_looks_too(tmp_path):
+    run = make(tmp_path / "run", dominated(1e36))
+    game, layout = run.build_game(), run.layout(run.build_game())
+    saver = saving_module.Saver(run, game, layout, Silent(), None)
+    arrays = {spec.name: np.zeros(spec.shape, spec.dtype) for spec in layout.specs}
+    arrays["strategy_sum/street0/player1"][0, 1] = np.nan
+    with pytest.raises(RuntimeError, match="'strategy_sum/street0/player1' holds nan at bucket 0, slot 1"):
+        saver.save(arrays, None, saving_module.Look(False, True, False, False), background=False)
+
+
+def test_a_checkpoint_of_infinities_is_not_sound_and_passed_over(tmp_path, monkeypatch):
+    """As an earlier version could write it."""
+    run = make(tmp_path / "run", dominated(1e36))
+    with monkeypatch.context() as planted:
+        planted.setattr(formats, "check_finite", lambda *_: None)
+        train(run, run.build_game(), Silent())
+    newest = find_checkpoint(run, None)
+    tables = [table for name, table in read_tables(newest).items() if name.startswith("regret")]
+    assert not all(np.isfinite(table).all() for table in tables)
+    problems = problems_of(run.directory)
+    start = f"{newest.number:06d}: array 'regret/"
+    assert any(text.startswith(start) and "inf at bucket 0" in text for text in problems)
+    found, passed = checkpoints.newest_valid(run.path("checkpoints"), run.identity)
+    assert passed and (found is None or found.number < newest.number)
+
+
+def test_only_payoffs_that_may_overflow_are_warned_of(tmp_path):
+    for chips, dtype, warned in [(1e28, "float32", False), (1e36, "float32", True), (1e36, "float64", False)]:
+        wanted = config(dominated(chips), regret_dtype=dtype)
+        game = build_game(wanted.game, tmp_path)
+        assert (overflow_warning(game, planned_layout(wanted, game)) is not None) == warned
+    assert "about" not in str(overflow_warning(game, planned_layout(wanted, game)))
+
+
+@pytest.mark.parametrize(
+    ("game", "table", "index", "said"),
+    [
+        ({"name": "leduc"}, "regret/street0/player1", (3, 1), "(line 'c', action 'r"),
+        ({"name": "leduc"}, "regret/street1/player0", (7, 15), ""),
+        ({"name": "goofspiel", "cards": 3}, "strategy_sum/street0/player0", (0, 0), "(infoset "),
+    ],
+)
+def test_cells_are_named_as_people_know_them(tmp_path, game, table, index, said):
+    wanted = config_from({"game": game}, "test")
+    built = build_game(wanted.game, tmp_path)
+    layout = planned_layout(wanted, built)
+    spec = next(spec for spec in layout.specs if spec.name == table)
+    text = not_finite_text(built, layout, NotFiniteError(spec, index, float("nan")), 4)
+    assert said in text and "checkpoint 4 stays" in text and "\n" not in text

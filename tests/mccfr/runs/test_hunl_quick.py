@@ -1,0 +1,99 @@
+"""The shipped recipe hunl-quick, trained in full with three seeds: does its strategy make sense to a poker player?"""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from places import RUNS
+
+from abstraction.boards import preflop_classes
+from abstraction.cards import combo_index
+from abstraction.strength import STRENGTH_LIMIT, preflop_strengths
+from mccfr.config.file import load_config
+from mccfr.policy.query import query
+from mccfr.policy.source import StrategySource
+from mccfr.runs.plan import planned_layout
+from mccfr.runs.report import Silent
+from mccfr.runs.results import evaluate_target, open_target
+from mccfr.runs.run import train
+from mccfr.runs.rundir import create_run
+from mccfr.solvers.configured import configured_game
+
+RAISE = "r300"  # the button's first raise, of the pot
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module", params=[0, 1, 2], ids=["seed 0", "seed 1", "seed 2"])
+def run(request, tmp_path_factory, built_recipe):
+    """A finished run of the recipe; only the seed and the place of the buckets differ."""
+    changes = [f"solver.seed={request.param}", f'abstraction.path="{built_recipe("quick")}"']
+    config = load_config(RUNS / "hunl-quick.toml", changes)
+    game = configured_game(config, RUNS)
+    made = create_run(config, RUNS, tmp_path_factory.mktemp("run") / "run", planned_layout(config, game))
+    train(made, game, Silent())
+    return made
+
+
+@pytest.fixture(scope="module")
+def source(run):
+    target = open_target(run.directory)
+    return StrategySource(target.game, target.strategy)
+
+
+def shares(source, line):
+    """{hand class: {action: probability}} at a decision before the flop; every class must have been reached."""
+    found = query(source, line)
+    assert len(found["hands"]) == 169 and not found["unreached"]
+    actions = [action["action"] for action in found["actions"]]
+    return {hand: dict(zip(actions, row, strict=True)) for hand, row in found["hands"].items()}
+
+
+def equities(source):
+    """{hand class: equity against a random hand}."""
+    counts = preflop_strengths(workers=2)
+    mean = counts @ np.arange(counts.shape[1]) / counts.sum(axis=1) / STRENGTH_LIMIT
+    names = source.game.cards.hand_buckets(0, None)
+    assert names["AA"] == int(preflop_classes()[combo_index(51, 50)])
+    return {hand: float(mean[bucket]) for hand, bucket in names.items()}
+
+
+def test_the_best_hands_never_fold_to_a_raise(source):
+    facing = shares(source, RAISE)
+    assert all(facing[hand]["f"] < 0.005 for hand in ("AA", "KK", "AKs"))
+
+
+def test_aces_raise_more_than_seven_two(source):
+    first, facing = shares(source, ""), shares(source, RAISE)
+    for row in (first, facing):
+        aces, trash = ({**row[hand]} for hand in ("AA", "72o"))
+        raises = [action for action in aces if action.startswith("r")]
+        assert sum(aces[action] for action in raises) > sum(trash[action] for action in raises)
+
+
+def test_the_big_blind_folds_weak_hands_to_a_raise(source):
+    fold = {hand: row["f"] for hand, row in shares(source, RAISE).items()}
+    assert sum(share > 0.5 for share in fold.values()) >= 20
+    equity = equities(source)
+    clear = [(a, b) for a, b in combinations(fold, 2) if abs(fold[a] - fold[b]) > 0.3]
+    ordered = sum((fold[a] - fold[b]) * (equity[a] - equity[b]) < 0 for a, b in clear)
+    assert len(clear) > 500 and ordered >= 0.8 * len(clear)
+
+
+def test_the_final_strategy_beats_that_of_a_thousandth_of_the_nodes(run):
+    first = run.read("evaluations.jsonl")[0]
+    assert first["nodes_touched"] < 1.01 * run.config.run.nodes / 1000
+    found = evaluate_target(
+        run.directory,
+        "head-to-head",
+        against=str(run.directory),
+        against_number=first["checkpoint"],
+        boards=2000,
+        seed=1,
+    )
+    assert found["ci95_chips"][0] > 0
+
+
+def test_it_ends_where_it_should(run):
+    last = run.read("evaluations.jsonl")[-1]
+    assert last["nodes_touched"] >= run.config.run.nodes and last["value_chips"] > 0

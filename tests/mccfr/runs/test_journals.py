@@ -1,0 +1,141 @@
+"""Journals of a run: damaged lines are set aside and named, and what is read does not grow with the file."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from commands import call
+from sessions import Listener, go, make
+
+from mccfr.runs.rundir import EVALUATIONS, JOURNAL, METRICS, open_run
+from mccfr.runs.status import run_status
+from mccfr.runs.trends import TRENDS
+from mccfr.runs.verification import problems_of
+
+JOURNALS = (METRICS, EVALUATIONS, TRENDS, JOURNAL)
+DAMAGED = {
+    "garbage": b'{"nodes_touched": 12',
+    "a list": b"[1, 2]",
+    "no count": b'{"iterations": 3}',
+    "a count in words": b'{"nodes_touched": "12"}',
+    "not a number": b'{"nodes_touched": NaN}',
+    "nested": b"[" * 100_000,
+    "bytes": b"\xff\xfe\x00",
+    "empty": b"",
+}
+LARGE_LINES = 500_000
+
+
+@pytest.fixture(scope="module")
+def first_run(tmp_path_factory):
+    run = make(tmp_path_factory.mktemp("journals") / "run", {}, "kuhn", evaluation={"at_nodes": [2_000, 4_000]})
+    for nodes in (1_000, 3_000, 5_000):
+        go(run, nodes=nodes)
+    return run
+
+
+@pytest.fixture
+def trained(tmp_path, first_run):
+    """A run of three sessions."""
+    shutil.copytree(first_run.directory, tmp_path / "run", symlinks=True)
+    return open_run(tmp_path / "run")
+
+
+def damage(run, name, place, line):
+    """Put a line into a journal, as line `place` (from 0); returns the lines that were there."""
+    path = run.path(name)
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines.insert(place, line + b"\n")
+    path.write_bytes(b"".join(lines))
+    return lines[:place] + lines[place + 1 :]
+
+
+CASES = [(METRICS, kind) for kind in DAMAGED] + [
+    (name, kind) for name in (EVALUATIONS, TRENDS, JOURNAL) for kind in ("garbage", "no count")
+]
+
+
+@pytest.mark.parametrize(("name", "kind"), CASES)
+def test_a_damaged_line_is_named_set_aside_and_stops_nobody(trained, tmp_path, capsys, name, kind):
+    line = DAMAGED[kind]
+    before = damage(trained, name, 1, line)
+    [problem] = problems_of(trained.directory)
+    assert problem.startswith(f"{name}, line 2: ")
+    run_status(trained)
+    for verb, *more in (("status",), ("report", tmp_path / "out.html"))[: 1 + (name == EVALUATIONS)]:
+        ended = call(capsys, verb, trained.directory, *more)
+        assert ended.status == 0, ended.err
+    listener = Listener()
+    go(trained, listener, nodes=6_000)
+    [told] = [text for text in listener.told if name in text]
+    assert told.startswith(f"{name}, line 2: ") and f"{name}.damaged" in told and "\n" not in told
+    assert trained.path(f"{name}.damaged").read_bytes() == line + b"\n"
+    assert trained.path(name).read_bytes().splitlines(keepends=True)[: len(before)] == before
+    assert problems_of(trained.directory) == []
+
+
+def test_a_comparison_passes_over_damaged_lines(tmp_path, capsys):
+    experiment = tmp_path / "experiment.toml"
+    experiment.write_text(
+        '[game]\nname = "kuhn"\n[run]\nworkers = 0\n[compare]\nlast = 200\npoints = 3\nfirst = 50\n'
+        '[[compare.variant]]\nname = "one"\nset = ["solver.discount=none"]\n'
+    )
+    tables = []
+    for damaged in (False, True):
+        if damaged:
+            for name in JOURNALS:
+                path = next((tmp_path / "out").rglob(name))
+                path.write_bytes(b'{"nodes_touched": []}\n' + path.read_bytes())
+        ended = call(capsys, "compare", experiment, tmp_path / "out")
+        assert ended.status == 0, ended.err
+        tables.append((tmp_path / "out/table.csv").read_text())
+    assert tables[0] == tables[1] and tables[0].count("\n") == 4
+
+
+def test_many_damaged_lines_are_counted_and_the_first_are_named(trained):
+    path = trained.path(METRICS)
+    path.write_bytes(b"?\n" * 50 + path.read_bytes())
+    listener = Listener()
+    go(trained, listener, nodes=6_000)
+    told = [text for text in listener.told if METRICS in text]
+    assert len(told) < 10 and "line 1:" in told[0] and "47 more" in told[-1]
+    assert trained.path(f"{METRICS}.damaged").read_bytes() == b"?\n" * 50
+
+
+def test_a_torn_last_line_is_no_damage(trained):
+    for name in JOURNALS:
+        with trained.path(name).open("ab") as file:
+            file.write(b'{"nodes_touched": 1')
+    assert problems_of(trained.directory) == []
+    listener = Listener()
+    go(trained, listener, nodes=6_000)
+    assert not [text for text in listener.told if "line" in text]
+    assert problems_of(trained.directory) == []
+
+
+def bytes_read():
+    """Bytes that this process has read through system calls, from files of all kinds."""
+    return int(Path("/proc/self/io").read_text().split()[1])
+
+
+def test_what_is_read_of_half_a_million_lines_is_bounded(trained):
+    """100 MB of metrics, 1,000 lines beyond the checkpoint: `status` reads less than 4 MB in all, `resume` 8."""
+    path, saved = trained.path(METRICS), run_status(trained)["nodes_touched"]
+    last = json.loads(path.read_bytes().splitlines()[-1])
+    with path.open("wb") as file:
+        for number in range(LARGE_LINES):
+            nodes = max(0, saved + number - (LARGE_LINES - 1_000) + 1)
+            record = last | {"nodes_touched": nodes, "training_seconds": 5.0 * number, "padding": "x" * 40}
+            file.write(json.dumps(record).encode() + b"\n")
+    assert path.stat().st_size > 90e6
+    began = bytes_read()
+    status = run_status(trained)
+    assert status["nodes_per_second_recent"] is not None
+    assert bytes_read() - began < 4e6
+    began = bytes_read()
+    go(trained, nodes=7_000)
+    assert bytes_read() - began < 8e6
+    with path.open("rb") as file:
+        lines = sum(1 for _ in file)
+    assert LARGE_LINES - 1_000 <= lines < LARGE_LINES - 990

@@ -1,0 +1,211 @@
+"""Plans: counts before anything is spent, forecasts against real runs, refusals with both numbers."""
+
+import json
+
+import numpy as np
+import pytest
+from commands import call
+from places import ROOT
+
+from mccfr.config.file import config_from
+from mccfr.runs import plan as plan_module
+from mccfr.runs.plan import beside_bytes, make_plan, planned_layout, room_problem
+from mccfr.solvers.configured import configured_game
+from mccfr.solvers.forecast import assumed_play, forecast
+from mccfr.solvers.registry import algorithm_of
+from mccfr.tables.layout import private_tables, table_name
+from mccfr.trees.compiled import CHANCE, DECISION
+from storage import live, space
+
+RIVER = {"name": "holdem-subgame", "file": "runs/games/river.txt"}
+LARGE_MENU = {"first": ["0.5p", "1p", "2p", "allin"], "later": ["0.5p", "1p", "allin"], "max_bets": 3}
+LARGE_RECIPE = """
+[flop]
+features = "lossless"
+[turn]
+features = "histogram"
+buckets = 50_000
+[river]
+features = "ochs"
+buckets = 50_000
+"""
+
+
+def made(document):
+    config = config_from(document, "test")
+    return config, configured_game(config, ROOT)
+
+
+def naive_nodes(tree, share, traverser, node=0):
+    """Nodes that a traversal touches below `node`, by recursion; the traverser's actions are all walked."""
+    arrays = tree.arrays
+    total = float(arrays.touched[node])
+    for child in tree.children(node):
+        walked = arrays.kind[node] == DECISION and arrays.player[node] == traverser
+        assert arrays.kind[node] != CHANCE or not walked
+        total += (1.0 if walked else share[child]) * naive_nodes(tree, share, traverser, child)
+    return total
+
+
+@pytest.mark.parametrize("game", [{"name": "leduc"}, {"name": "goofspiel", "cards": 3}, RIVER])
+def test_the_forecast_is_the_expectation_over_the_tree(game):
+    _, built = made({"game": game})
+    share = assumed_play(built.tree)
+    for node in built.tree.decisions:
+        assert sum(share[child] for child in built.tree.children(int(node))) == pytest.approx(1)
+    expected = sum(naive_nodes(built.tree, share, traverser) for traverser in (0, 1))
+    assert forecast(built, walks_all=True).nodes == pytest.approx(expected)
+
+
+def trained(document, nodes, base=ROOT):
+    """(config, game, nodes per iteration, strategy sums by block) after some training in this process."""
+    config = config_from({**document, "solver": {"discount": "none"}}, "test")
+    game = configured_game(config, base)
+    arrays, views = private_tables(planned_layout(config, game))
+    solver = algorithm_of(config).solver(game, arrays, views)
+    total = iterations = 0
+    while total < nodes:
+        done, touched = solver.run(total, nodes - total, 2**62)
+        iterations, total = iterations + done, total + touched
+    blocks = [block for block in range(2 * game.tree.streets) if game.tree.row_count[block]]
+    sums = {block: float(views[table_name("strategy_sum", block)].sum(dtype=np.float64)) for block in blocks}
+    return game, total / iterations, iterations, sums
+
+
+def check_forecast(document, nodes):
+    game, per_iteration, iterations, sums = trained(document, nodes)
+    plan = make_plan(config_from({**document, "run": {"nodes": nodes}}, "test"), ROOT)
+    assert 1 / 1.5 < plan["nodes_per_iteration"] / per_iteration < 1.5
+    assert 1 / 1.5 < plan["iterations"] / iterations < 1.5
+    infosets = game.infosets.reshape(-1, 2).sum(axis=1)
+    for street, expected in enumerate(plan["visits_per_infoset_per_street"]):
+        added = sum(total for block, total in sums.items() if block // 2 == street)
+        assert 0.5 < expected / (added / infosets[street]) < 2
+
+
+@pytest.mark.parametrize("game", [{"name": "kuhn"}, {"name": "leduc"}, RIVER], ids=lambda game: game["name"])
+def test_forecasts_are_right_to_a_factor_of_one_and_a_half(game):
+    """The tree's size, or the root of it, would be off by a factor of 2 to 4."""
+    check_forecast({"game": game}, 5_000_000)
+
+
+@pytest.mark.slow
+def test_a_forecast_of_whole_holdem(slot_abstractions):
+    menu = {"first": ["1p", "allin"], "later": ["1p", "allin"]}
+    document = {"game": {"name": "holdem", "menu": menu}, "abstraction": {"path": str(slot_abstractions[0])}}
+    check_forecast(document, 200_000_000)
+
+
+def test_a_plan_of_an_abstraction_that_is_not_built(tmp_path):
+    (tmp_path / "recipe.toml").write_text(LARGE_RECIPE)
+    document = {
+        "game": {"name": "holdem", "menu": LARGE_MENU},
+        "abstraction": {"path": "buckets", "recipe": "recipe.toml"},
+        "run": {"nodes": 10**14, "workers": 64, "keep_checkpoints": 2},
+        "evaluation": {"method": "head-to-head", "at_nodes": [10**9, 10**12], "at_iterations": [5], "keep": True},
+    }
+    plan = make_plan(config_from(document, "test"), tmp_path)
+    assert (plan["nodes"], plan["decision_nodes_per_street"]) == (298_498, [40, 1504, 16888, 92352])
+    buckets = [169, 1_286_792, 50_000, 50_000]
+    assert [pair[0] for pair in plan["buckets_per_street"]] == buckets
+    assert plan["infosets"] == sum(b * d for b, d in zip(buckets, plan["decision_nodes_per_street"], strict=True))
+    # A regret of 4 bytes and a sum of 4 for every action, and little padding.
+    for street, stored in enumerate(plan["bytes_per_street"]):
+        cells = plan["actions_per_street"][street] * buckets[street]
+        assert 8 * cells <= stored <= 1.3 * 8 * cells
+    assert sum(plan["bytes_per_table"].values()) == plan["checkpoint_bytes"] == sum(plan["bytes_per_street"])
+    assert plan["disk_bytes"] == (2 + 1 + 3) * plan["checkpoint_bytes"]
+    assert plan["copy_bytes"] == plan["checkpoint_bytes"]
+    boards = {"flop": 1755 * 4, "turn": 16_432 * 2, "river": 134_459 * 2}  # the flop's buckets take 4 bytes
+    assert plan["bucket_table_bytes"] >= 1326 * sum(boards.values())
+    assert plan["least_memory_bytes"] > plan["table_bytes"] + plan["bucket_table_bytes"]
+    assert plan["memory_bytes"] >= plan["least_memory_bytes"] + plan["copy_bytes"]
+    assert plan["seconds"] == 10**14 / (64 * plan_module.NODES_PER_SECOND)
+    visits = plan["visits_per_infoset_per_street"]
+    assert visits[0] > 1e6 and all(0 < count < visits[0] for count in visits[1:])
+    assert plan["checkpoint_seconds"] > plan["checkpoint_pause_seconds"] > 0
+    assert [path.name for path in tmp_path.iterdir()] == ["recipe.toml"]
+
+
+@pytest.mark.parametrize("algorithm", ["external-sampling", "outcome-sampling", "public-chance-sampling"])
+@pytest.mark.parametrize("run", [{}, {"nodes": 10**3}, {"nodes": 10**16}, {"seconds": 604_800}], ids=str)
+def test_sums_have_one_form_however_long_a_run_is(algorithm, run):
+    def dtypes(sum_dtype):
+        document = {"game": {"name": "leduc"}, "solver": {"algorithm": algorithm}, "run": run}
+        specs = planned_layout(*made({**document, "tables": {"sum_dtype": sum_dtype}})).specs
+        return {spec.dtype for spec in specs if spec.name.startswith("strategy_sum/")}
+
+    assert dtypes("auto") == dtypes("float32") == {"float32"}
+    assert dtypes("float64") == {"float64"}
+
+
+def test_full_width_plans_have_no_visits():
+    plan = make_plan(config_from({"game": {"name": "leduc"}, "solver": {"algorithm": "cfr"}}, "test"), ROOT)
+    assert plan["nodes_per_iteration"] is None and plan["visits_per_infoset_per_street"] is None
+
+
+@pytest.fixture
+def holdem(slot_abstractions):
+    return {"game": {"name": "holdem"}, "abstraction": {"path": str(slot_abstractions[0])}, "run": {"workers": 2}}
+
+
+def test_memory_of_buckets_and_processes_counts_and_a_copy_does_not(holdem, tmp_path, monkeypatch):
+    config, game = made(holdem)
+    layout = planned_layout(config, game)
+    needed = live.live_bytes(layout.specs, format="zarr") + beside_bytes(config, game)
+    assert needed > layout.nbytes + 400_000_000  # bucket tables of 0.4 GB
+    assert make_plan(config, ROOT)["least_memory_bytes"] == needed
+    monkeypatch.setattr(space, "available_memory_bytes", lambda *_: int(needed / 0.8) + 1)
+    assert room_problem(config, game, layout, tmp_path / "run") is None
+    monkeypatch.setattr(space, "available_memory_bytes", lambda *_: int(needed / 0.8) - 1)
+    problem = room_problem(config, game, layout, tmp_path / "run")
+    assert f"{int(needed / 0.8) - 1:,} bytes" in problem and f"{beside_bytes(config, game):,} bytes" in problem
+
+
+@pytest.fixture
+def leduc(tmp_path):
+    path = tmp_path / "leduc.toml"
+    path.write_text('[game]\nname = "leduc"\n[run]\nworkers = 0\niterations = 200\nkeep_checkpoints = 4\n')
+    return path
+
+
+def test_too_little_disk_is_refused_and_force_overrides(capsys, tmp_path, leduc, monkeypatch):
+    plan = json.loads(call(capsys, "plan", leduc, "--json")[1])
+    assert plan["disk_bytes"] == 5 * plan["checkpoint_bytes"]
+    real, free = space.free_bytes, [plan["disk_bytes"] - 1]
+    monkeypatch.setattr(space, "free_bytes", lambda path: real(path) if "shm" in str(path) else free[0])
+    before = sorted(tmp_path.rglob("*"))
+    code, out, err = call(capsys, "solve", leduc, "--run", tmp_path / "deep" / "run")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert f"{plan['disk_bytes']:,} bytes" in err and f"{free[0]:,} bytes free" in err
+    assert sorted(tmp_path.rglob("*")) == before
+    code, _, err = call(capsys, "solve", leduc, "--run", tmp_path / "deep" / "run", "--force")
+    assert code == 0 and "--force" in err and f"{free[0]:,} bytes free" in err
+    # What is saved already is not needed again: one checkpoint of five is there.
+    assert call(capsys, "resume", tmp_path / "deep" / "run")[0] == 0
+    free[0] = plan["checkpoint_bytes"]
+    code, _, err = call(capsys, "resume", tmp_path / "deep" / "run", "--iterations", 3000)
+    assert code == 2 and f"{free[0]:,} bytes free" in err
+    assert call(capsys, "resume", tmp_path / "deep" / "run", "--iterations", 3000, "--force")[0] == 0
+
+
+def test_force_overrides_memory(capsys, tmp_path, leduc, monkeypatch):
+    monkeypatch.setattr(space, "available_memory_bytes", lambda *_: 1000)
+    assert call(capsys, "solve", leduc, "--run", tmp_path / "run")[0] == 2
+    assert not (tmp_path / "run").exists()
+    code, _, err = call(capsys, "solve", leduc, "--run", tmp_path / "run", "--force")
+    assert code == 0 and "1,000 bytes of memory are available" in err
+
+
+def test_no_abstraction_is_built_for_a_run_that_finds_no_room(capsys, tmp_path, monkeypatch):
+    (tmp_path / "recipe.toml").write_text(LARGE_RECIPE)
+    config = tmp_path / "hunl.toml"
+    config.write_text(
+        '[game]\nname = "holdem"\n[abstraction]\npath = "buckets"\nrecipe = "recipe.toml"\n'
+        '[evaluation]\nmethod = "head-to-head"\n'
+    )
+    monkeypatch.setattr(space, "available_memory_bytes", lambda *_: 10**9)
+    before = sorted(tmp_path.rglob("*"))
+    code, _, err = call(capsys, "solve", config, "--run", tmp_path / "run")
+    assert code == 2 and "1,000,000,000 bytes of memory are available" in err
+    assert sorted(tmp_path.rglob("*")) == before

@@ -1,0 +1,103 @@
+"""From checkpoints to evaluations and exports."""
+
+import shutil
+
+import numpy as np
+import pytest
+from commands import call
+from sessions import OUTCOME, go, make
+
+from mccfr.policy import Policy, verify_policy
+from mccfr.runs.results import evaluate_target, export_run, find_checkpoint, read_tables
+from mccfr.tables.strategy import average_strategy
+
+
+def test_a_run_exports_the_checkpoint_asked_for(tmp_path):
+    run = make(tmp_path / "run")
+    go(run, iterations=500)
+    go(run, iterations=1500)
+    game = run.build_game()
+    newest = Policy.open(export_run(run, game, tmp_path / "p", "policy", "uint16", None))
+    assert verify_policy(newest.path) == []
+    assert newest.meta["provenance"]["checkpoint"] == 2 and newest.meta["provenance"]["iterations"] == 1500
+    strategy = average_strategy(game, read_tables(find_checkpoint(run, 2), "strategy_sum"))
+    for stored, exact in zip(newest.strategy().probability, strategy.probability, strict=True):
+        np.testing.assert_allclose(stored, exact, atol=2e-5)
+    first = Policy.open(export_run(run, game, tmp_path / "p", "policy", "uint8", 1))  # replaces the other
+    assert first.meta["provenance"]["iterations"] == 500
+    assert evaluate_target(first.path, "exact", None)["iterations"] == 500
+    assert evaluate_target(run.directory, "exact", 1)["checkpoint"] == 1
+    with pytest.raises(ValueError, match="has no checkpoint 7; it has 1, 2"):
+        export_run(run, game, tmp_path / "q", "policy", "uint16", 7)
+
+
+def test_checkpoints_of_another_run_are_refused(tmp_path):
+    run, other = make(tmp_path / "run"), make(tmp_path / "other", OUTCOME)
+    with pytest.raises(ValueError, match="has no checkpoint yet"):
+        find_checkpoint(run, None)
+    go(other, iterations=100)
+    shutil.copytree(other.directory / "checkpoints", run.directory / "checkpoints")
+    with pytest.raises(ValueError, match="belongs to the run"):
+        find_checkpoint(run, None)
+
+
+def test_weights_of_lazy_discounting_are_those_of_an_eager_sweep(tmp_path):
+    """Rows last touched long ago weigh less than their cells say: stamps bring them forward."""
+    run = make(tmp_path / "run", {**OUTCOME, "period_nodes": 5_000})
+    go(run, nodes=100_000)
+    game, checkpoint = run.build_game(), find_checkpoint(run, None)
+    tables = read_tables(checkpoint)
+    schedule = run.algorithm.schedule
+    discount = schedule.at(checkpoint.state["nodes_touched"])
+    weights = average_strategy(game, tables, discount).weight
+    raw = average_strategy(game, tables).weight
+    n = np.arange(1, discount.ends + 1)
+    factors = (n / (n + 1)) ** schedule.gamma
+    for block, (weight, plain) in enumerate(zip(weights, raw, strict=True)):
+        stamps = tables[f"strategy_sum_stamp/street{block // 2}/player{block % 2}"]
+        direct = np.array([[factors[seen:].prod() for seen in row] for row in stamps])
+        np.testing.assert_allclose(weight, plain * direct, rtol=1e-9)
+        assert np.any(weight < 0.9 * plain)
+
+
+@pytest.fixture(scope="module")
+def leduc_runs(tmp_path_factory):
+    """Runs of Leduc by name: lossless, with suits merged, and with other bets; policies of the first two."""
+    root, runs = tmp_path_factory.mktemp("leduc"), {}
+    games = {"lossless": {}, "merged": {"merge_suits": True}, "other bets": {"bets": [[3.0], [4.0]]}}
+    for name, parameters in games.items():
+        runs[name] = make(root / name.replace(" ", "-"), game={"name": "leduc", **parameters})
+        go(runs[name], iterations=2000)
+        if name != "other bets":
+            export_run(runs[name], runs[name].build_game(), root / f"{name}-policy", "policy", "uint16", None)
+    return {name: run.directory for name, run in runs.items()} | {
+        f"{name} policy": root / f"{name}-policy" for name in ("lossless", "merged")
+    }
+
+
+def test_runs_and_policies_on_other_buckets_meet(leduc_runs):
+    """What a side wins is what the other loses, whichever of both is a policy, and whatever remembers more."""
+
+    def won(target, against):
+        return evaluate_target(leduc_runs[target], "head-to-head", against=str(leduc_runs[against]))["value_chips"]
+
+    chips = won("lossless", "merged")
+    assert won("merged", "lossless") == -chips != 0
+    assert won("merged policy", "lossless policy") == pytest.approx(-chips, abs=1e-3)
+    assert won("lossless", "merged policy") == pytest.approx(chips, abs=1e-3)
+    assert won("merged", "merged policy") == pytest.approx(0, abs=1e-3)
+    for name in ("uniform", "always-call"):
+        one, other = (
+            evaluate_target(leduc_runs[target], "head-to-head", against=name) for target in ("lossless", "merged")
+        )
+        assert one["against"] == name and one["value_chips"] > 0.3 and other["value_chips"] > 0.3
+
+
+@pytest.mark.parametrize("target", ["lossless", "lossless policy"])
+def test_an_opponent_of_another_game_is_refused(leduc_runs, target, capsys):
+    other = str(leduc_runs["other bets"])
+    with pytest.raises(ValueError, match="'r3' for the first and 'r4' for the second"):
+        evaluate_target(leduc_runs[target], "head-to-head", against=other)
+    told = call(capsys, "evaluate", other, "--method", "head-to-head", "--against", leduc_runs[target])
+    assert told.status == 2 and not told.out
+    assert "same game, card buckets apart" in told.err and len(told.err.splitlines()) == 1

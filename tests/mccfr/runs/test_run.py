@@ -1,0 +1,413 @@
+"""Runs: bit-identical resume, events that only look, signals, crashes, plain readers, records."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from hashlib import sha256
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+import zarr
+from archives import unpack
+from places import ROOT
+from sessions import EXTERNAL, OUTCOME, Listener, assert_same, content, go, make, wait_for
+
+from mccfr.config.file import config_from
+from mccfr.runs import run as run_module
+from mccfr.runs.events import Events, Totals
+from mccfr.runs.report import Silent
+from mccfr.runs.results import evaluate_target, find_checkpoint, read_tables
+from mccfr.runs.rundir import EVALUATIONS, METRICS, open_run
+from mccfr.runs.status import run_status
+from mccfr.runs.verification import problems_of
+from mccfr.solvers.solver import WorkerState
+from storage import checkpoint as checkpoints
+from storage import durable, space
+from storage.manifest import read_manifest, write_manifest
+
+PUBLIC = {"algorithm": "public-chance-sampling", "discount": "dcfr", "period_nodes": 40_000, "floored_regrets": False}
+PRUNED = {
+    **EXTERNAL,
+    "negative_regret_pruning": True,
+    "prune_after_nodes": 65_000,
+    "prune_below_chips": 10.0,
+    "floor_chips": 12.0,
+}
+
+
+def test_checkpoints_at_evaluation_points_stay_where_they_are_to_be_kept(tmp_path):
+    points = {"at_nodes": [20_000, 40_000], "keep": True, "every_checkpoint": False}
+    run = make(tmp_path / "run", evaluation=points, keep_checkpoints=1)
+    for nodes in (10_000, 30_000, 50_000, 60_000, 70_000):
+        go(run, nodes=nodes)
+    numbers = checkpoints.list_checkpoints(run.path("checkpoints"))
+    states = [find_checkpoint(run, number).state for number in numbers]
+    assert [state["kept"] for state in states] == [True, True, False]
+    assert [state["nodes_touched"] // 10_000 for state in states] == [2, 4, 7]
+
+
+def start(run, *arguments):
+    """`mccfr resume` of a run as a process of its own."""
+    command = [sys.executable, "-m", "mccfr", "resume", str(run.directory), *map(str, arguments)]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, cwd=ROOT)
+
+
+def test_pruning_begins_at_its_node_count_and_saves_nodes(tmp_path):
+    full, pruned = make(tmp_path / "full"), make(tmp_path / "pruned", PRUNED)
+    for run in (full, pruned):
+        go(run, nodes=65_000)
+    assert_same(full, pruned)
+    for run in (full, pruned):
+        go(run, iterations=9_000)
+    one, other = (find_checkpoint(run, None).state["nodes_touched"] for run in (full, pruned))
+    assert other < 0.97 * one
+
+
+@pytest.mark.parametrize(
+    "solver", [EXTERNAL, OUTCOME, PRUNED, PUBLIC], ids=["external-linear", "outcome-dcfr", "pruned", "public-dcfr"]
+)
+def test_stopping_resuming_checkpointing_and_evaluating_change_nothing(tmp_path, solver):
+    """Of the sums too, which are in float32 and rounded at random."""
+    whole = make(tmp_path / "whole", solver)
+    go(whole, iterations=9_000)
+    parts = make(tmp_path / "parts", solver, evaluation={"at_nodes": [70_000], "at_iterations": [1, 4_444]})
+    go(parts, iterations=2_500, checkpoint_nodes=30_000)
+    go(parts, nodes=60_001)
+    go(parts, iterations=7_777, checkpoint_seconds=0.01)
+    go(parts, iterations=9_000)
+    assert_same(whole, parts)
+    assert {t.dtype for name, t in content(whole)[0].items() if "_sum/" in name} == {np.dtype(np.float32)}
+    iterations = [record["iterations"] for record in parts.read(EVALUATIONS)]
+    assert 1 in iterations and 4_444 in iterations
+
+
+@pytest.mark.parametrize("algorithm", ["external-sampling", "public-chance-sampling"])
+def test_a_run_of_format_version_1_goes_on_with_its_wide_sums(tmp_path, algorithm):
+    """Made at 20,000 nodes by the program of that version, which would have had these tables at 50,000."""
+    expected = {
+        "external-sampling": "3a8a939a1786548cffb106bcbe3dd57ac41fea49518b3404424498026b295800",
+        "public-chance-sampling": "14971649b517b8eaf06ff0b0d872e29a56614973603e8cd029eba9811b99b9ee",
+    }
+    run = open_run(unpack("runs1", tmp_path) / algorithm)
+    assert run.manifest["format_version"] == 1 and run.config.tables.sum_dtype == "auto"
+    go(run, nodes=50_000)
+    tables, _ = content(run)
+    assert {t.dtype for name, t in tables.items() if "_sum/" in name} == {np.dtype(np.float64)}
+    cells = b"".join(np.ascontiguousarray(tables[name]).tobytes() for name in sorted(tables))
+    assert sha256(cells).hexdigest() == expected[algorithm]
+
+
+def test_a_worker_process_does_what_the_run_does_in_process(tmp_path):
+    inline = make(tmp_path / "inline")
+    go(inline, iterations=5_000)
+    process = make(tmp_path / "process", workers=1)
+    go(process, nodes=50_000)
+    go(process, iterations=5_000)
+    assert_same(inline, process)
+
+
+def test_planted_error_position_inside_a_period_not_saved(tmp_path, monkeypatch):
+    """A session that begins its period anew weights the rest of it wrongly: tables differ."""
+    whole, parts = make(tmp_path / "whole"), make(tmp_path / "parts")
+    go(whole, iterations=5_000)
+    go(parts, iterations=2_000)
+    restore = run_module.Session._restore
+
+    def forgetful(session, restored, views):
+        return [WorkerState(state.iterations, 0, state.rng) for state in restore(session, restored, views)]
+
+    monkeypatch.setattr(run_module.Session, "_restore", forgetful)
+    go(parts, iterations=5_000)
+    (tables, _), (other, _) = content(whole), content(parts)
+    assert not np.array_equal(tables["regret/street1/player0"], other["regret/street1/player0"])
+
+
+def test_limits_take_effect_at_the_first_iteration_boundary(tmp_path):
+    run = make(tmp_path / "run")
+    outcome = go(run, nodes=100_000)
+    before = go(make(tmp_path / "less"), iterations=outcome.totals.iterations - 1)
+    assert before.totals.nodes < 100_000 <= outcome.totals.nodes
+    assert go(run, nodes=100_000).totals == outcome.totals  # nothing left to do
+    assert find_checkpoint(run, None).number == outcome.checkpoint
+
+
+def test_two_workers_end_close_to_the_limit_and_count_everything(tmp_path):
+    run = make(tmp_path / "run", workers=2)
+    outcome = go(run, nodes=2_000_000)
+    assert 2_000_000 <= outcome.totals.nodes < 2_400_000  # one batch of each at most
+    states = find_checkpoint(run, None).state["workers"]
+    assert sum(state["nodes"] for state in states) == outcome.totals.nodes
+    assert all(state["iterations"] > 0 for state in states)
+    # Fewer workers keep the others' states, so that no deal is drawn twice.
+    go(run, workers=1, nodes=outcome.totals.nodes + 100_000)
+    again = find_checkpoint(run, None).state["workers"]
+    assert again[1] == states[1] and again[0]["iterations"] > states[0]["iterations"]
+
+
+@pytest.mark.parametrize("discount", ["none", "linear"])
+def test_two_workers_solve_leduc(tmp_path, discount):
+    """2·10^6 iterations: below 0.02 chips, as one worker is; uniform play has 2.37, planted errors stay above 0.1."""
+    run = make(tmp_path / "run", {"discount": discount}, workers=2)
+    outcome = go(run, iterations=2_000_000)
+    record = evaluate_target(run.directory, "exact", outcome.checkpoint)
+    assert record["exploitability_chips"] < 0.02
+
+
+@pytest.mark.parametrize("form", ["zarr", "hdf5"])
+def test_plain_readers_see_what_two_workers_wrote(tmp_path, form):
+    run = make(tmp_path / "run", workers=2, tables={"format": form}, evaluation={"at_end": True})
+    live = {}
+
+    class Reader(Silent):
+        """At the last evaluation the workers rest and the live tables are still there."""
+
+        def evaluation(self, record):
+            live.update(_read_plain(run.directory / "live", form))
+
+    go(run, Reader(), nodes=300_000)
+    saved = _read_plain(run.directory / "checkpoints" / "000001", form)
+    tables = read_tables(find_checkpoint(run, None))
+    assert live.keys() == saved.keys() == tables.keys()
+    assert any(np.any(table) for table in tables.values())
+    for name, table in tables.items():
+        np.testing.assert_array_equal(live[name], table, err_msg=name)
+        np.testing.assert_array_equal(saved[name], table, err_msg=name)
+    assert not (run.directory / "live").is_symlink()
+
+
+@pytest.mark.parametrize("form", ["zarr", "hdf5"])
+def test_a_small_shared_memory_makes_no_difference(tmp_path, form, monkeypatch):
+    """As in containers: tables in anonymous memory, opened by the worker and by plain readers through /proc."""
+    whole = make(tmp_path / "whole", tables={"format": form})
+    go(whole, iterations=3_000)
+    monkeypatch.setattr(space, "free_bytes", lambda *_: 2 << 20)
+    run = make(tmp_path / "run", workers=1, tables={"format": form}, evaluation={"at_end": True})
+    live = {}
+
+    class Reader(Silent):
+        """Reads the live tables in another process at the last evaluation."""
+
+        def evaluation(self, record):
+            assert any(
+                "/proc/" in str(path.readlink()) for path in (run.directory / "live").rglob("*") if path.is_symlink()
+            )
+            live.update(_read_plain(run.directory / "live", form))
+
+    go(run, Reader(), iterations=3_000)
+    assert_same(whole, run)
+    tables = read_tables(find_checkpoint(run, None))
+    assert live.keys() == tables.keys()
+    for name, table in tables.items():
+        np.testing.assert_array_equal(live[name], table, err_msg=name)
+
+
+def _read_plain(directory, form):
+    if form == "zarr":
+        group = zarr.open(directory / "tables.zarr", mode="r")
+        return {name: array[...] for name, array in group.members(max_depth=None) if isinstance(array, zarr.Array)}
+    found = {}
+    with h5py.File(directory / "tables.h5", "r") as file:
+        file.visititems(lambda name, item: found.update({name: item[...]}) if isinstance(item, h5py.Dataset) else None)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("number", "workers"), [(signal.SIGINT, 1), (signal.SIGTERM, 0), (signal.SIGUSR1, 0)], ids=["INT", "TERM", "USR1"]
+)
+def test_signals_stop_with_a_checkpoint_and_status_75(tmp_path, number, workers):
+    run = make(tmp_path / "run", workers=workers)
+    process = start(run, "--nodes", 10**12)
+    wait_for(lambda: run_status(run)["state"] == "running")
+    wait_for(lambda: any("event" in r for r in run.read("journal.jsonl")))
+    time.sleep(1.0)
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 75, errors.decode()
+    status = run_status(run)
+    assert status["state"] == "stopped" and status["checkpoint"] == 1 and status["live_dir"] is None
+    assert b"mccfr resume" in errors
+    whole = make(tmp_path / "whole")
+    go(whole, iterations=status["iterations"])
+    assert_same(whole, run)
+
+
+def _kill_and_resume(tmp_path, kills, seed):
+    """Kill -9 a single-worker run at random moments; it must end as an undisturbed one, to the bit."""
+    target, dice = 40_000_000, random.Random(seed)
+    run = make(tmp_path / "run", workers=1, nodes=target, checkpoint_nodes=2_000_000, evaluation={"at_nodes": [10**6]})
+    for _ in range(kills):
+        saved = run_status(run)["nodes_touched"]
+        process = start(run, "--nodes", target)
+        time.sleep(dice.uniform(0.3, 3.0))
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        status = run_status(run)
+        assert status["nodes_touched"] >= saved
+        assert status["state"] in ("interrupted", "finished", "stopped")
+    go(run, nodes=target)
+    nodes = [record["nodes_touched"] for record in run.read(EVALUATIONS)]
+    assert nodes == sorted(set(nodes))
+    whole = make(tmp_path / "whole", workers=0)
+    go(whole, nodes=target)
+    assert_same(whole, run)
+
+
+def test_killed_at_three_random_moments(tmp_path):
+    _kill_and_resume(tmp_path, 3, seed=1)
+
+
+@pytest.mark.slow
+def test_killed_at_ten_random_moments(tmp_path):
+    _kill_and_resume(tmp_path, 10, seed=2)
+
+
+def test_a_dead_worker_ends_the_run_and_loses_no_checkpoint(tmp_path):
+    run = make(tmp_path / "run", workers=1, checkpoint_nodes=1_000_000)
+    process = start(run, "--nodes", 10**12)
+    wait_for(lambda: run_status(run)["checkpoint"] is not None)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    for child in children:
+        os.kill(int(child), signal.SIGKILL)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert b"worker 0 died (signal 9" in errors
+    assert not (run.directory / "live").is_symlink()
+    go(run, workers=0, nodes=run_status(run)["nodes_touched"] + 1)
+
+
+def test_a_killed_run_whose_folder_is_deleted_leaves_nothing_in_shared_memory(tmp_path):
+    """Another run of this machine may be the one that sweeps it away: then once more."""
+    for attempt in range(5):
+        run = make(tmp_path / f"run{attempt}", workers=1)
+        process = start(run, "--nodes", 10**12)
+        wait_for((run.directory / "live/assignment.json").exists)
+        directory = (run.directory / "live").readlink()
+        assert directory.parent == Path("/dev/shm") and directory.exists()
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        shutil.rmtree(run.directory)
+        listener = Listener()
+        go(make(tmp_path / f"other{attempt}"), listener, iterations=100)
+        assert not directory.exists()
+        if any(str(directory) in text and "died" in text for text in listener.told):
+            return
+    pytest.fail("no run has said that it swept the directory away")
+
+
+def test_records_of_lost_work_are_dropped(tmp_path):
+    run = make(tmp_path / "run", evaluation={"at_nodes": [20_000, 60_000], "at_end": False, "every_checkpoint": False})
+    go(run, nodes=50_000)
+    run.append(EVALUATIONS, {"nodes_touched": 60_000})
+    run.append(METRICS, {"nodes_touched": 70_000})
+    go(run, nodes=80_000)
+    nodes = [record["nodes_touched"] for record in run.read(EVALUATIONS)]
+    assert len(nodes) == 2 and 20_000 <= nodes[0] < 21_000 and 60_001 <= nodes[1] < 61_000
+    assert all(record["nodes_touched"] != 70_000 for record in run.read(METRICS))
+
+
+def test_keep_checkpoints_and_verify(tmp_path):
+    run = make(tmp_path / "run", keep_checkpoints=2)
+    go(run, nodes=200_000, checkpoint_nodes=30_000)
+    kept = sorted(path.name for path in (run.directory / "checkpoints").iterdir())
+    assert len(kept) == 2
+    assert problems_of(run.directory) == []
+    state = run.directory / "checkpoints" / kept[-1] / "state.json"
+    state.write_text(state.read_text().replace("200", "201", 1))
+    assert problems_of(run.directory)
+    listener = Listener()
+    go(run, listener, nodes=250_000)  # goes on from the older one, and says so
+    assert any("damaged checkpoint passed over" in text for text in listener.told)
+
+
+def test_events_are_functions_of_counts():
+    config = config_from(
+        {
+            "game": {"name": "kuhn"},
+            "run": {"nodes": 100, "iterations": 50, "checkpoint_nodes": 30},
+            "evaluation": {"at_nodes": [0, 40], "at_iterations": [7]},
+        },
+        "test",
+    )
+    events = Events(config.run, config.evaluation)
+    assert events.next_stop(Totals(0, 0)) == Totals(30, 7)
+    assert events.next_stop(Totals(30, 7)) == Totals(40, 50)
+    assert events.next_stop(Totals(95, 49)) == Totals(100, 50)
+    assert events.evaluation_between(None, Totals(0, 0)) and not events.evaluation_between(Totals(0, 0), Totals(39, 6))
+    assert events.evaluation_between(Totals(39, 6), Totals(40, 6)) and events.evaluation_between(
+        Totals(1, 1), Totals(2, 7)
+    )
+    assert events.checkpoint_between(Totals(29, 0), Totals(30, 0))
+    assert not events.checkpoint_between(Totals(30, 0), Totals(59, 0))
+    assert events.limit_reached(Totals(100, 0)) and events.limit_reached(Totals(0, 50))
+    assert not events.limit_reached(Totals(99, 49))
+
+
+def test_run_directory_is_self_contained_and_guards_its_config(tmp_path):
+    run = make(tmp_path / "run")
+    text = (run.directory / "config.toml").read_text()
+    (run.directory / "config.toml").write_text(text.replace("seed = 5", "seed = 6"))
+    with pytest.raises(ValueError, match="was changed"):
+        open_run(run.directory)
+    assert json.loads((run.directory / "manifest.json").read_text())["format"] == "mccfr-run"
+
+
+def test_nothing_of_a_run_but_its_live_tables_is_a_link(tmp_path):
+    run = make(tmp_path / "run", iterations=10, workers=0)
+    go(run)
+    for name in ("checkpoints", "config.toml", "manifest.json", "metrics.jsonl"):
+        path = run.path(name)
+        path.rename(tmp_path / name)
+        path.symlink_to(tmp_path / name)
+        with pytest.raises(ValueError, match=f"{name} is a symbolic link"):
+            open_run(run.directory)
+        assert "is a symbolic link" in problems_of(run.directory)[0]
+        path.unlink()
+        (tmp_path / name).rename(path)
+    (run.directory / "live").symlink_to(tmp_path)
+    assert open_run(run.directory).config == run.config
+
+
+HOSTILE_STATES = {
+    "no nodes": {"nodes_touched": None},
+    "text": {"nodes_touched": "12"},
+    "negative": {"iterations": -1},
+    "no workers": {"workers": {}},
+    "worker": {"workers": [{"iterations": 1}]},
+    "words": {"workers": [{"iterations": 1, "nodes": 1, "rng": [1, 2, 3]}]},
+    "large words": {"workers": [{"iterations": 1, "nodes": 1, "rng": [2**64, 2, 3, 4]}]},
+    "seconds": {"training_seconds": [1]},
+    "snapshots": {"snapshots": [3]},
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE_STATES)
+def test_a_state_that_no_run_writes_is_named_and_not_trained_from(tmp_path, name):
+    run = make(tmp_path / "run", iterations=10, workers=0)
+    go(run)
+    path = next((run.directory / "checkpoints").iterdir())
+    assert problems_of(run.directory) == []
+    state = json.loads((path / "state.json").read_bytes()) | HOSTILE_STATES[name]
+    (path / "state.json").write_text(json.dumps(state))
+    manifest = read_manifest(path / "manifest.json", "checkpoint", 1)
+    length, crc = durable.checksum_file(path / "state.json")
+    files = {**manifest["files"], "state.json": {"length_bytes": length, "crc32c": crc}}
+    own = ("format", "format_version", "content_hash")
+    fields = {key: value for key, value in manifest.items() if key not in own}
+    write_manifest(path / "manifest.json", "checkpoint", 1, {**fields, "files": files})
+    for found in (problems_of(run.directory), problems_of(path)):
+        assert len(found) == 1
+        assert found[0].startswith(f"{path.name}: state.json")
+    for use in (
+        lambda: go(run, iterations=20),
+        lambda: evaluate_target(run.directory, "exact"),
+        lambda: run_status(run),
+    ):
+        with pytest.raises(ValueError, match=r"state\.json"):
+            use()

@@ -1,0 +1,70 @@
+"""Run directories of older versions go on as what they were."""
+
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from archives import unpack
+
+from mccfr.config.file import config_from, load_config
+from mccfr.config.tables import KuhnGame
+from mccfr.games.poker import kuhn
+from mccfr.runs.report import Silent
+from mccfr.runs.results import evaluate_target, find_checkpoint, read_tables
+from mccfr.runs.run import train
+from mccfr.runs.rundir import MANIFEST, check_same_run, open_run, with_settings
+from mccfr.runs.start import start_run
+from mccfr.solvers.public.vector_cfr import VectorCfr
+from mccfr.solvers.variants import variant
+from storage.manifest import read_manifest
+
+
+@pytest.fixture
+def old(tmp_path):
+    """Kuhn after 10 iterations of version 1's `lcfr+`, whose averaging power was 2."""
+    return unpack("runs1", tmp_path) / "full-width"
+
+
+def new_config(name, iterations=20):
+    document = {"game": {"name": "kuhn"}, "solver": {"algorithm": "cfr", "variant": name}}
+    settings = {"run": {"workers": 0, "iterations": iterations}, "evaluation": {"every_checkpoint": False}}
+    return config_from({**document, **settings}, "test")
+
+
+def assert_tables(run, name, iterations):
+    """The newest checkpoint holds what so many iterations of a variant leave behind, bit for bit."""
+    cfr = VectorCfr(kuhn(KuhnGame()), variant(name), "float64")
+    cfr.iterate(iterations)
+    tables = read_tables(find_checkpoint(run, None))
+    assert tables.keys() == cfr.tables.keys()
+    for table, cells in tables.items():
+        assert np.array_equal(cells, cfr.tables[table]), table
+
+
+def test_a_run_of_version_1_keeps_its_averaging_power(old):
+    run = open_run(old)
+    assert run.config.solver.variant == "lcfr+quadratic"
+    assert_tables(run, "lcfr+quadratic", 10)
+    train(with_settings(run, run=msgspec.structs.replace(run.config.run, iterations=20)), run.build_game(), Silent())
+    run = open_run(old)
+    assert_tables(run, "lcfr+quadratic", 20)
+    assert evaluate_target(old, "exact")["iterations"] == 20
+    assert load_config(old / "config.toml").solver.variant == "lcfr+"  # the file stays what version 1 wrote
+    assert read_manifest(old / MANIFEST, "mccfr-run", 1)["identity"] == run.identity["run_identity"]
+
+
+def test_a_run_of_version_1_goes_on_by_solve_under_its_new_name_only(old):
+    run, game = start_run(new_config("lcfr+quadratic"), Path(), old, Silent())
+    train(run, game, Silent())
+    assert_tables(open_run(old), "lcfr+quadratic", 20)
+    with pytest.raises(ValueError, match=r"solver\.variant = 'lcfr\+quadratic' there and 'lcfr\+' here"):
+        start_run(new_config("lcfr+"), Path(), old, Silent())
+
+
+def test_a_new_run_by_the_old_name_is_the_papers(tmp_path):
+    run, game = start_run(new_config("lcfr+"), Path(), tmp_path / "new", Silent())
+    train(run, game, Silent())
+    assert open_run(tmp_path / "new").config.solver.variant == "lcfr+"
+    check_same_run(open_run(tmp_path / "new"), new_config("lcfr+", 99), Path())
+    assert_tables(run, "lcfr+", 20)

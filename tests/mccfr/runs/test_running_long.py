@@ -1,0 +1,375 @@
+"""Long runs: trends, lost updates, checkpoints while workers train, many resumes."""
+
+import json
+import time
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import sessions
+from commands import call
+from sessions import NO_EVALUATION, Listener, assert_same_tables, go, new_run
+
+from mccfr.rng import new_stream, next_word
+from mccfr.runs import run as run_module
+from mccfr.runs import saving as saving_module
+from mccfr.runs.report import Silent
+from mccfr.runs.results import find_checkpoint, read_tables
+from mccfr.runs.rundir import EVALUATIONS, METRICS
+from mccfr.runs.status import recent_speed, run_status
+from mccfr.runs.trends import TRENDS, block_totals, words_drawn
+from mccfr.runs.verification import problems_of
+from mccfr.tables.layout import table_name
+from mccfr.tables.strategy import row_starts
+from storage.snapshot import Snapshot
+
+PLAIN = {"discount": "none", "seed": 5}
+FLOAT64 = {"sum_dtype": "float64"}
+
+
+def make(path, solver=PLAIN, game="leduc", evaluation=NO_EVALUATION, **settings):
+    """A new run directory of a small game, without evaluations unless told otherwise."""
+    return sessions.make(path, solver, game, evaluation=evaluation, **settings)
+
+
+def counted_additions(run):
+    """Additions to strategy sums by all workers, from the words that their streams have given."""
+    state = find_checkpoint(run, None).state
+    made = 0
+    for worker, saved in enumerate(state["workers"]):
+        first = new_stream(run.config.solver.seed, worker)
+        made += words_drawn(first, np.array(saved["rng"], np.uint64), saved["nodes"])
+    return made
+
+
+def held_in_sums(run):
+    tables = read_tables(find_checkpoint(run, None))
+    return sum(float(t.sum(dtype=np.float64)) for name, t in tables.items() if name.startswith("strategy_sum"))
+
+
+# --- lost updates ---
+
+
+def test_words_are_counted_one_by_one():
+    first = new_stream(3, 1)
+    last = first.copy()
+    for _ in range(1000):
+        next_word(last)
+    assert words_drawn(first, last, 1000) == 1000
+    assert words_drawn(first, first, 0) == 0
+    assert words_drawn(first, last, 999) == -1
+
+
+@pytest.mark.parametrize("sum_dtype", ["auto", "float64"])
+@pytest.mark.parametrize("discount", ["none", "linear", "initial"])
+def test_one_worker_loses_nothing(tmp_path, discount, sum_dtype):
+    solver = {"discount": discount, "period_nodes": 200_000}
+    run = make(tmp_path / "run", solver, tables={"sum_dtype": sum_dtype})
+    go(run, nodes=700_000)
+    go(run, nodes=2_000_000, workers=1)  # another session, in another process
+    if discount == "none":
+        assert held_in_sums(run) == pytest.approx(counted_additions(run), rel=1e-7 if sum_dtype == "float64" else 1e-5)
+    lost = run.read(TRENDS)[-1]["lost_updates"]
+    if sum_dtype == "float64":
+        assert abs(lost["first_decisions"]) < 1e-7 and lost["first_decisions_error"] == 0
+    else:
+        assert abs(lost["first_decisions"]) < 3 * lost["first_decisions_error"] < 3e-4
+    for share, error in zip(lost["sentinels_per_street"], lost["sentinel_errors_per_street"], strict=True):
+        assert 0 < error < 0.05 and abs(share) < 3 * error
+
+
+def test_two_workers_lose_little_and_what_they_lose_is_reported(tmp_path):
+    run = make(tmp_path / "run", tables=FLOAT64, workers=2)
+    go(run, nodes=10_000_000)
+    made, held = counted_additions(run), held_in_sums(run)
+    assert -1e-7 < 1 - held / made < 0.02
+    lost = run.read(TRENDS)[-1]["lost_updates"]
+    game, tables = run.build_game(), read_tables(find_checkpoint(run, None))
+    root = int(game.tree.arrays.block[0])
+    first, stop = int(game.tree.arrays.slot[0]), int(game.tree.arrays.slot[0] + game.tree.arrays.count[0])
+    iterations = find_checkpoint(run, None).state["iterations"]
+    at_root = 1 - tables[table_name("strategy_sum", root)][:, first:stop].sum(dtype=np.float64) / iterations
+    assert lost["first_decisions"] == pytest.approx(at_root, abs=0.01)
+    assert -1e-7 < lost["first_decisions"] < 0.05
+
+
+@pytest.mark.parametrize("street", [0, 1])
+def test_planted_losses_are_found_on_the_street_where_they_are(tmp_path, monkeypatch, street):
+    """A part of the sums of one street is taken away before the trends are measured."""
+    measure = saving_module.Trends.measure
+
+    def robbed(trends, arrays, *more):
+        name = table_name("strategy_sum", 2 * street)
+        arrays = {**arrays, name: arrays[name] * 0.85}
+        return measure(trends, arrays, *more)
+
+    monkeypatch.setattr(saving_module.Trends, "measure", robbed)
+    run = make(tmp_path / "run", tables=FLOAT64)
+    go(run, nodes=3_000_000)
+    lost = run.read(TRENDS)[-1]["lost_updates"]
+    if street == 0:  # the first decisions of player 0, one of the two players
+        assert lost["first_decisions"] > 0.01
+    else:
+        assert abs(lost["first_decisions"]) < 1e-7
+        assert lost["sentinels_per_street"][1] > 3 * lost["sentinel_errors_per_street"][1]
+
+
+@pytest.mark.parametrize(
+    "solver",
+    [{"discount": "dcfr"}, {"algorithm": "outcome-sampling"}, {"negative_regret_pruning": True}],
+    ids=["dcfr", "outcome", "pruning"],
+)
+def test_where_additions_cannot_be_counted_nothing_is_claimed(tmp_path, solver):
+    run = make(tmp_path / "run", solver)
+    go(run, iterations=500)
+    assert run.read(TRENDS)[-1]["lost_updates"] is None
+
+
+# --- trends ---
+
+
+def never_reached(game, tables):
+    """Shares by street, row by row."""
+    shares = []
+    for street in range(game.tree.streets):
+        empty = rows = 0
+        for block in (2 * street, 2 * street + 1):
+            starts = row_starts(game, block)
+            for bucket in tables[table_name("strategy_sum", block)]:
+                for first, stop in pairwise(starts):
+                    rows += 1
+                    empty += not bucket[first:stop].any()
+        shares.append(empty / rows)
+    return shares
+
+
+def change(game, before, now):
+    """Mean total-variation distance over the first street's rows, weighted by `now`, row by row."""
+    distance = weights = 0.0
+    for block in (0, 1):
+        starts, name = row_starts(game, block), table_name("strategy_sum", block)
+        for old, new in zip(before[name], now[name], strict=True):
+            for first, stop in pairwise(starts):
+                a, b = old[first:stop].astype(float), new[first:stop].astype(float)
+                if a.sum() > 0 and b.sum() > 0:
+                    weights += b.sum()
+                    distance += b.sum() * np.abs(a / a.sum() - b / b.sum()).sum() / 2
+    return distance / weights
+
+
+def test_trends_are_those_of_the_tables(tmp_path):
+    run = make(tmp_path / "run")
+    go(run, iterations=30)
+    game, before = run.build_game(), read_tables(find_checkpoint(run, None))
+    go(run, iterations=400)  # the change is measured across sessions
+    now = read_tables(find_checkpoint(run, None))
+    first, last = run.read(TRENDS)
+    assert first["preflop_change"] is None and first["checkpoint"] == 1 and last["checkpoint"] == 2
+    assert last["preflop_change"] == pytest.approx(change(game, before, now)) and last["preflop_change"] > 0.01
+    assert first["never_reached_per_street"] == pytest.approx(never_reached(game, before))
+    assert last["never_reached_per_street"] == pytest.approx(never_reached(game, now))
+    assert 0 < last["never_reached_per_street"][1] < first["never_reached_per_street"][1]
+    assert last["pause_seconds"] >= 0 and last["commit_seconds"] > 0
+
+
+def test_totals_do_not_depend_on_the_order_of_the_axes(tmp_path, monkeypatch):
+    monkeypatch.setattr("mccfr.runs.trends._BLOCK_CELLS", 40)
+    run = make(tmp_path / "run")
+    go(run, iterations=50)
+    game, tables = run.build_game(), read_tables(find_checkpoint(run, None))
+    table = tables[table_name("strategy_sum", 2)]
+    straight, turned = block_totals(game, 2, table), block_totals(game, 2, np.asfortranarray(table))
+    for field, other in zip(straight, turned, strict=True):
+        np.testing.assert_array_equal(field, other)
+    assert straight.cells == pytest.approx(table.sum(axis=0)[: len(straight.cells)])
+
+
+def test_games_without_cards_have_trends_too(tmp_path):
+    run = make(tmp_path / "run", PLAIN, {"name": "goofspiel", "cards": 3})
+    go(run, iterations=20)
+    line = run.read(TRENDS)[-1]
+    assert line["lost_updates"] is None  # chance and hidden moves are in the tree
+    assert all(0 <= share < 1 for share in line["never_reached_per_street"])
+
+
+def test_status_shows_the_trend(tmp_path, capsys):
+    run = make(tmp_path / "run")
+    go(run, iterations=500)
+    go(run, iterations=2000)
+    status = run_status(run)
+    last = run.read(TRENDS)[-1]
+    for key in ("never_reached_per_street", "lost_updates", "preflop_change"):
+        assert status[key] == last[key] is not None
+    assert status["trend_checkpoint"] == status["checkpoint"] == 2
+    text = call(capsys, "status", run.directory).out
+    assert "never seen" in text and "lost" in text and "change" in text
+    assert json.loads(call(capsys, "status", run.directory, "--json").out) == status
+
+
+def test_recent_speed_is_that_of_the_last_minutes():
+    metrics = [{"training_seconds": 10.0 * k, "nodes_touched": 1000 * k * k} for k in range(20)]
+    assert recent_speed(metrics, 0.001) == pytest.approx(1000 * (19**2 - 18**2) / 10)
+    assert recent_speed(metrics, 50) == pytest.approx(1000 * (19**2 - 14**2) / 50)
+    assert recent_speed(metrics, 1e9) == pytest.approx(1000 * 19**2 / 190)
+    assert recent_speed(metrics[:1], 1) is None
+    assert recent_speed([metrics[3], metrics[3]], 1) is None
+
+
+def test_trends_of_lost_work_are_dropped(tmp_path):
+    run = make(tmp_path / "run")
+    go(run, iterations=100)
+    run.append(TRENDS, {"nodes_touched": 10**9})
+    go(run, iterations=200)
+    assert len(run.read(TRENDS)) == 2
+
+
+# --- checkpoints while workers train ---
+
+
+def test_workers_rest_for_the_copy_and_train_during_the_commit(tmp_path, monkeypatch):
+    """Nothing moves while the copy is taken, with two workers and stamps; then nodes go on while it is written."""
+    moved, counts = [], []
+    take, commit = Snapshot.take, saving_module.checkpoints.commit
+
+    def watched_take(room, arrays):
+        before = {name: array.copy() for name, array in arrays.items()}
+        time.sleep(0.05)
+        moved.extend(name for name, array in arrays.items() if not np.array_equal(array, before[name]))
+        take(room, arrays)
+
+    def slow_commit(root, number, specs, arrays, state, *more, **options):
+        if options["background"]:
+            began = len(counts)
+            end = time.monotonic() + 20
+            while len(counts) < began + 12 and time.monotonic() < end:
+                time.sleep(0.01)
+            reached.append((state["nodes_touched"], counts[-1]))
+            assert all(np.all(a <= state["period"] - 1) for name, a in arrays.items() if "stamp" in name)
+        return commit(root, number, specs, arrays, state, *more, **options)
+
+    class Ticks(Silent):
+        """Notes the nodes of every tick."""
+
+        def progress(self, progress):
+            counts.append(progress.nodes)
+
+    reached = []
+    monkeypatch.setattr(Snapshot, "take", watched_take)
+    monkeypatch.setattr(saving_module.checkpoints, "commit", slow_commit)
+    run = make(tmp_path / "run", {"discount": "dcfr", "period_nodes": 1_000_000}, workers=2)
+    go(run, Ticks(), seconds=4.0, checkpoint_seconds=0.5)
+    assert moved == []
+    assert reached and all(later > saved for saved, later in reached)
+    assert problems_of(run.directory) == []
+
+
+def test_without_room_for_a_copy_workers_rest_and_the_result_is_the_same(tmp_path, monkeypatch):
+    whole = make(tmp_path / "whole")
+    go(whole, iterations=3000)
+    monkeypatch.setattr(run_module, "available_memory_bytes", lambda: 1000)
+
+    def never(*_):
+        raise AssertionError("a copy was taken")
+
+    monkeypatch.setattr(Snapshot, "take", never)
+    run = make(tmp_path / "run", workers=1)
+    go(run, iterations=3000, checkpoint_nodes=20_000)
+    assert len(run.read(TRENDS)) > 3
+    assert_same_tables(whole, run)
+
+
+def test_the_session_s_time_is_heeded_while_a_checkpoint_is_written(tmp_path, monkeypatch):
+    commit, finished = saving_module.checkpoints.commit, []
+
+    def slow_commit(*arguments, **options):
+        if options["background"]:
+            time.sleep(4.0)
+            finished.append(len(ticks))
+        return commit(*arguments, **options)
+
+    ticks = []
+
+    class Ticks(Silent):
+        """Notes nodes."""
+
+        def progress(self, progress):
+            ticks.append(progress.nodes)
+
+    monkeypatch.setattr(saving_module.checkpoints, "commit", slow_commit)
+    run = make(tmp_path / "run", workers=1)
+    go(run, Ticks(), seconds=1.0, checkpoint_seconds=0.3)
+    at_end = ticks[finished[0] - 10 : finished[0]]
+    assert len(set(at_end)) == 1  # the workers rest long before the commit is done
+
+
+def test_raw_checkpoints_and_hdf5_go_on_as_well(tmp_path):
+    whole = make(tmp_path / "whole")
+    go(whole, iterations=1000)
+    for form in ("zarr", "hdf5"):
+        run = make(tmp_path / form, tables={"format": form, "checkpoint_compression": "none"})
+        go(run, iterations=400)
+        go(run, iterations=1000)
+        assert problems_of(run.directory) == []
+        assert_same_tables(whole, run)
+
+
+def test_an_evaluation_without_memory_is_left_out_and_told(tmp_path, monkeypatch):
+    listener = Listener()
+    monkeypatch.setattr(saving_module, "available_memory_bytes", lambda: 1000)
+    run = make(tmp_path / "run", evaluation={"at_end": True})
+    go(run, listener, iterations=100)
+    assert run.read(EVALUATIONS) == []
+    assert any("no evaluation" in text and "1,000 bytes" in text for text in listener.told)
+
+
+# --- many sessions ---
+
+
+def resumed(path, stops, **settings):
+    run = make(path, {"discount": "linear", "period_nodes": 100_000, "seed": 2}, **settings)
+    for stop in stops:
+        go(run, nodes=stop)
+    return run
+
+
+def test_ten_resumes_end_with_the_nodes_and_periods_asked_for(tmp_path):
+    target = 1_100_000
+    whole, parts = (
+        resumed(tmp_path / "whole", [target]),
+        resumed(tmp_path / "parts", range(100_000, target + 1, 100_000)),
+    )
+    states = [find_checkpoint(run, None).state for run in (whole, parts)]
+    assert find_checkpoint(parts, None).number == 11
+    assert [state["period"] for state in states] == [12, 12]
+    for key in ("nodes_touched", "iterations", "workers", "iterations_weight"):
+        assert states[0][key] == states[1][key]
+    assert target <= states[1]["nodes_touched"] < target + 200
+    assert_same_tables(whole, parts)
+    lines = parts.read(TRENDS)
+    lost = lines[-1]["lost_updates"]
+    assert len(lines) == 11 and abs(lost["first_decisions"]) < 3 * lost["first_decisions_error"] < 3e-4
+    nodes = [record["nodes_touched"] for record in parts.read(METRICS)]
+    assert nodes == sorted(nodes)
+    assert problems_of(parts.directory) == []
+
+
+@pytest.mark.slow
+def test_ten_resumes_of_whole_holdem_with_two_workers(tmp_path, slot_abstractions):
+    document = {
+        "game": {"name": "holdem", "menu": {"first": ["1p", "allin"], "later": ["1p", "allin"]}},
+        "abstraction": {"path": str(slot_abstractions[0])},
+        "solver": {"discount": "linear", "period_nodes": 1_000_000},
+        "evaluation": NO_EVALUATION,
+    }
+    run = new_run(tmp_path / "run", document)
+    for session in range(1, 12):
+        go(run, nodes=session * 5_000_000, workers=1 + session % 2)
+    state = find_checkpoint(run, None).state
+    assert 55_000_000 <= state["nodes_touched"] < 56_000_000
+    assert state["period"] == state["nodes_touched"] // 1_000_000 + 1
+    assert sum(worker["nodes"] for worker in state["workers"]) == state["nodes_touched"]
+    lost = run.read(TRENDS)[-1]["lost_updates"]
+    assert -3 * lost["first_decisions_error"] < lost["first_decisions"] < 1e-3
+    later = zip(lost["sentinels_per_street"], lost["sentinel_errors_per_street"], strict=True)
+    assert all(abs(s) < 1e-3 + 4 * e for s, e in later)
+    assert problems_of(run.directory) == []

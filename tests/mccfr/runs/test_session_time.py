@@ -1,0 +1,221 @@
+"""What a session says it is doing, and for how long: the limit in time, the share done, phases."""
+
+import time
+
+import pytest
+import sessions
+from sessions import NO_EVALUATION
+
+from abstraction import compiling
+from mccfr.cli import progress as progress_module
+from mccfr.cli.progress import LiveReporter, PlainReporter, bar_on_stderr, progress_text
+from mccfr.evaluation import exact as exact_module
+from mccfr.runs import saving as saving_module
+from mccfr.runs.report import COMPILING, EVALUATING, TRAINING, Progress
+from mccfr.runs.results import find_checkpoint
+from mccfr.runs.rundir import EVALUATIONS
+from mccfr.solvers.external import ExternalSampling
+
+
+class Recorder:
+    """A reporter that keeps all it is told, phases and progress in one list."""
+
+    def __init__(self):
+        self.told, self.messages = [], []
+
+    def message(self, text):
+        self.messages.append(text)
+
+    def phase(self, text):
+        self.told.append(text)
+
+    def progress(self, progress):
+        self.told.append(progress)
+
+    def evaluation(self, record):
+        pass
+
+    @property
+    def phases(self):
+        return [told for told in self.told if isinstance(told, str)]
+
+    @property
+    def ticks(self):
+        """(phase, progress) of every tick."""
+        found, phase = [], None
+        for told in self.told:
+            if isinstance(told, str):
+                phase = told
+            else:
+                found.append((phase, told))
+        return found
+
+
+def make(path, evaluation, **settings):
+    """A new run directory of Leduc."""
+    solver = {"discount": "none", "seed": 5}
+    return sessions.make(path, solver, evaluation=NO_EVALUATION | evaluation, **settings)
+
+
+def go(run, **settings):
+    """One session; returns its reporter and the wall seconds it took."""
+    reporter, began = Recorder(), time.monotonic()
+    sessions.go(run, reporter, **settings)
+    return reporter, time.monotonic() - began
+
+
+@pytest.fixture
+def slow_evaluation(monkeypatch):
+    """Every evaluation takes 0.4 s longer."""
+    evaluate = saving_module.Evaluator.evaluate
+
+    def slow(*arguments):
+        time.sleep(0.4)
+        return evaluate(*arguments)
+
+    monkeypatch.setattr(saving_module.Evaluator, "evaluate", slow)
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_time_is_spent_on_training_and_not_on_evaluations(tmp_path, slow_evaluation, workers):
+    """Evaluations far longer than the training between them: a session still trains for the seconds it was given."""
+    run = make(tmp_path / "run", {"at_nodes": list(range(2 * 10**6, 10**9, 2 * 10**6))}, workers=workers)
+    _, wall = go(run, seconds=1.2)
+    evaluations = len(run.read(EVALUATIONS))
+    assert evaluations > 3
+    trained = find_checkpoint(run, None).state["training_seconds"]
+    assert 1.0 < trained < 1.6
+    assert wall > trained + 0.3 * evaluations
+
+
+def test_the_share_done_never_exceeds_one_and_no_time_is_left_only_while_training(tmp_path, monkeypatch):
+    """A checkpoint that takes three times the session's seconds: its phase is named instead of a time that is over."""
+    commit = saving_module.checkpoints.commit
+
+    def slow(*arguments, **options):
+        time.sleep(3.0)
+        return commit(*arguments, **options)
+
+    monkeypatch.setattr(saving_module.checkpoints, "commit", slow)
+    run = make(tmp_path / "run", {}, workers=1)
+    reporter, _ = go(run, seconds=1.0, checkpoint_seconds=0.3)
+    shares = [tick.share_done for _, tick in reporter.ticks if tick.share_done is not None]
+    lefts = [tick.seconds_left for _, tick in reporter.ticks if tick.seconds_left is not None]
+    assert max(shares) <= 1.0 and min(lefts) >= 0.0
+    late = [tick for phase, tick in reporter.ticks if phase == "writing checkpoint 1"][-10:]
+    assert len(late) == 10 and all(tick.seconds_left is None and tick.share_done == 1.0 for tick in late)
+
+
+def compile_for(seconds):
+    """What happens when a kernel is called for the first time."""
+    compiling._watch.on_start(None)
+    time.sleep(seconds)
+    compiling._watch.on_end(None)
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_phases_are_told_in_order(tmp_path, monkeypatch, workers):
+    run = make(tmp_path / "run", {"at_nodes": [200_000], "at_end": True}, workers=workers)
+    reporter, _ = go(run, nodes=400_000)
+    starting = "loading kernels" if workers == 0 else "starting 1 worker (kernels are compiled once a version)"
+    phases = [phase for phase in reporter.phases if phase != COMPILING]
+    begins = ["looking for checkpoints", "making the tables", starting, TRAINING]
+    # The first evaluation may find workers at their next stop, or training.
+    assert [p for n, p in enumerate(phases) if n == 0 or p != phases[n - 1]] == [
+        *begins,
+        EVALUATING,
+        TRAINING,
+        "writing checkpoint 1",
+        EVALUATING,
+    ]
+    for number, told in enumerate(reporter.told):
+        if told == "writing checkpoint 1":
+            last = next(t for t in reversed(reporter.told[:number]) if isinstance(t, Progress))
+            assert last.seconds_left is None and last.share_done == 1.0  # what is shown while nobody trains
+
+
+def test_compiling_is_a_phase_without_an_end_in_sight(tmp_path, monkeypatch):
+    """At the start, before the workers are there, and in the midst of an evaluation; neither is training."""
+    make_solver, exact = ExternalSampling.solver, exact_module.evaluate_exact
+
+    def compiled(*arguments):
+        compile_for(0.3)
+        return make_solver(*arguments)
+
+    def compiled_evaluation(*arguments):
+        compile_for(0.6)
+        return exact(*arguments)
+
+    monkeypatch.setattr(ExternalSampling, "solver", compiled)
+    monkeypatch.setattr(exact_module, "evaluate_exact", compiled_evaluation)
+    run = make(tmp_path / "run", {"at_end": True})
+    reporter, wall = go(run, workers=0, seconds=0.5)
+    own = [phase for phase in reporter.phases if phase not in ("looking for checkpoints", "making the tables")]
+    assert own[:2] == ["loading kernels", COMPILING]
+    assert own[-3:] == [EVALUATING, COMPILING, EVALUATING]
+    assert all(tick.seconds_left is None for phase, tick in reporter.ticks if phase == COMPILING)
+    assert wall > 1.4
+    assert 0.3 < find_checkpoint(run, None).state["training_seconds"] < 0.8
+    assert 0 < run.read(EVALUATIONS)[0]["seconds"] < 0.5  # less than its compiling took
+
+
+def test_workers_that_start_have_no_time_left(tmp_path):
+    run = make(tmp_path / "run", {}, workers=1)
+    reporter, _ = go(run, nodes=200_000)
+    waiting = [tick for phase, tick in reporter.ticks if phase.startswith("starting 1 worker")]
+    assert len(waiting) > 3 and all(tick.seconds_left is None for tick in waiting)
+
+
+def test_the_clock_of_work_stands_still_while_a_kernel_is_compiled():
+    import numba
+
+    kernel = numba.njit(lambda x: x * 2 + 1)
+    wall, work = time.perf_counter(), compiling.working_seconds()
+    assert kernel(3) == 7
+    wall, work = time.perf_counter() - wall, compiling.working_seconds() - work
+    assert 0 <= work < 0.5 * wall
+    if not numba.config.DISABLE_JIT:
+        assert kernel(4) == 9 and not compiling.compiling()
+
+
+# --- what people see ---
+
+
+def at(share, left):
+    return Progress(1_000_000, 5, 2, 3.0, 2e6, 10.0, share, left)
+
+
+def test_a_phase_takes_the_place_of_the_time_left():
+    assert progress_text(at(0.43, 10.0)).endswith("· 43%, 10 s left")
+    text = progress_text(at(0.43, 10.0), EVALUATING)  # workers train on
+    assert text.startswith("evaluating · 1,000,000 nodes") and text.endswith("· 43%, 10 s left")
+    text = progress_text(at(1.0, None), "writing checkpoint 3")
+    assert text.startswith("writing checkpoint 3 · ") and text.endswith("· 100%")
+    assert progress_text(at(None, None)).endswith("· period 2")
+
+
+def test_plain_lines_name_a_phase_that_takes_long(capsys, monkeypatch):
+    monkeypatch.setattr(progress_module, "_LATE_SECONDS", 0.2)
+    reporter = PlainReporter()
+    for _ in range(5):
+        reporter.phase(EVALUATING)
+        reporter.phase(TRAINING)
+    reporter.phase(EVALUATING)
+    time.sleep(0.6)
+    reporter.phase("writing checkpoint 2")
+    reporter.close()
+    time.sleep(0.4)
+    assert capsys.readouterr().err == "evaluating\n"
+
+
+def test_the_bar_names_a_phase_at_once():
+    with bar_on_stderr() as (bar, task):
+        reporter, shown = LiveReporter(bar, task), bar.tasks[0]
+        reporter.phase(COMPILING)
+        assert shown.fields["text"] == COMPILING and shown.total is None
+        reporter.phase(TRAINING)
+        reporter.progress(at(0.43, 10.0))
+        assert (shown.completed, shown.total) == (0.43, 1.0)
+        reporter.progress(at(1.0, None))
+        reporter.phase("writing checkpoint 3")
+        assert shown.fields["text"].startswith("writing checkpoint 3 · ") and shown.fields["text"].endswith("· 100%")

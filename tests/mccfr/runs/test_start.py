@@ -1,0 +1,126 @@
+"""How runs begin: solve and compare train the same bits of one configuration, and check, warn and refuse alike."""
+
+import numpy as np
+import pytest
+from commands import call
+from places import RUNS
+
+from abstraction import build
+from mccfr.runs.results import find_checkpoint, read_tables
+from mccfr.runs.rundir import open_run
+from storage import space
+
+SOLVERS = {
+    "external": 'discount = "linear"\nperiod_nodes = 5_000',
+    "outcome": 'algorithm = "outcome-sampling"\ndiscount = "dcfr"\nperiod_nodes = 2_000',
+    "public chance": 'algorithm = "public-chance-sampling"',
+    "public chance, given period": 'algorithm = "public-chance-sampling"\nperiod_nodes = 1_500',
+    "full width": 'algorithm = "cfr"\nvariant = "dcfr"',
+    "full width, pruned": 'algorithm = "cfr"\npruning = "partial"',
+}
+ABSENT = f'[abstraction]\npath = "absent"\nrecipe = "{RUNS / "abstractions/quick.toml"}"\n'
+RIVER = f'[game]\nname = "holdem-subgame"\nfile = "{RUNS / "games/river.txt"}"\n'
+
+
+def written(tmp_path, text, iterations=300):
+    """One configuration for both: solve's file, and compare's with it as its base."""
+    solved, compared = tmp_path / "solve.toml", tmp_path / "compare.toml"
+    solved.write_text(f"{text}[run]\nworkers = 0\niterations = {iterations}\n")
+    compared.write_text(f'[compare]\nbase = "solve.toml"\nat = [{iterations}]\n')
+    return solved, compared
+
+
+def tables_of(directory):
+    return read_tables(find_checkpoint(open_run(directory), None))
+
+
+@pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
+def test_solve_and_compare_of_one_configuration_give_the_same_bits(capsys, tmp_path, solver):
+    solved, compared = written(tmp_path, f'[game]\nname = "leduc"\n[solver]\nseed = 0\n{solver}\n')
+    assert call(capsys, "solve", solved, "--run", tmp_path / "run").status == 0
+    assert call(capsys, "compare", compared, tmp_path / "out").status == 0
+    one, other = tables_of(tmp_path / "run"), tables_of(tmp_path / "out/runs/run-0")
+    assert one.keys() == other.keys()
+    for name, table in one.items():
+        assert table.any() and table.tobytes() == other[name].tobytes(), name
+    identities = [open_run(path).identity for path in (tmp_path / "run", tmp_path / "out/runs/run-0")]
+    assert identities[0] == identities[1]
+
+
+@pytest.mark.parametrize("lack", ["available_memory_bytes", "free_bytes"])
+def test_both_refuse_what_finds_no_room_and_write_nothing(capsys, tmp_path, monkeypatch, lack):
+    solved, compared = written(tmp_path, '[game]\nname = "leduc"\n')
+    before = sorted(tmp_path.iterdir())
+    monkeypatch.setattr(space, lack, lambda *_: 1234)
+    said = []
+    for command, option in (("solve", "--run"), ("compare", None)):
+        target = (option, tmp_path / "made") if option else (tmp_path / "made",)
+        code, _, err = call(capsys, command, solved if option else compared, *target)
+        assert code == 2 and "1,234 bytes" in err and "--force" in err and err.count("\n") == 1
+        assert sorted(tmp_path.iterdir()) == before
+        said.append(err)
+    if lack == "available_memory_bytes":
+        assert said[0].removeprefix("mccfr: ") in said[1]
+
+
+def test_compare_goes_on_in_spite_of_it_with_force(capsys, tmp_path, monkeypatch):
+    _, compared = written(tmp_path, '[game]\nname = "kuhn"\n', iterations=3)
+    monkeypatch.setattr(space, "free_bytes", lambda *_: 10**6)
+    refused = ("--set", "run.keep_checkpoints=3", "--set", 'tables.live_dir="auto"')
+    monkeypatch.setattr("mccfr.runs.plan.disk_bytes", lambda *_: 10**9)
+    assert call(capsys, "compare", compared, tmp_path / "out", *refused).status == 2
+    code, _, err = call(capsys, "compare", compared, tmp_path / "out", *refused, "--force")
+    assert code == 0 and "going on, as --force says, although" in err and "1,000,000 bytes free" in err
+    monkeypatch.setattr("mccfr.runs.plan.disk_bytes", lambda *_: 10**10)
+    assert call(capsys, "compare", compared, tmp_path / "out").status == 0  # finished runs need no room
+
+
+def test_both_say_the_same_about_rare_and_idle_settings(capsys, tmp_path):
+    text = '[game]\nname = "kuhn"\n[solver]\nalgorithm = "cfr"\nvariant = "dcfr"\nbeta = 2.0\nepsilon = 0.3\n'
+    solved, compared = written(tmp_path, text, iterations=3)
+    for command in (("solve", solved, "--run", tmp_path / "run"), ("compare", compared, tmp_path / "out")):
+        code, _, err = call(capsys, *command)
+        assert code == 0
+        assert "solver.beta = 2.0 is above alpha = 1.5" in err
+        assert "solver.epsilon is ignored by algorithm 'cfr'" in err
+
+
+@pytest.mark.parametrize("command", ["solve", "compare"])
+def test_both_build_an_absent_abstraction_from_its_recipe(capsys, tmp_path, monkeypatch, command):
+    """A stand-in for the builder notes what it was asked for, and stops: a real one takes minutes."""
+    asked = []
+
+    class Builder:
+        def __init__(self, recipe, out, workers, progress):
+            asked.append((recipe.river.buckets, out, workers, callable(progress)))
+
+        def build(self):
+            raise ValueError("no further")
+
+    monkeypatch.setattr(build, "Builder", Builder)
+    solved, compared = written(tmp_path, RIVER + ABSENT)
+    arguments = (solved, "--run", tmp_path / "out") if command == "solve" else (compared, tmp_path / "out")
+    code, _, err = call(capsys, command, *arguments)
+    assert code == 2 and "no further" in err
+    assert asked == [(asked[0][0], tmp_path / "absent", 1, True)]
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("command", ["solve", "compare"])
+def test_both_say_how_to_build_an_abstraction_without_a_recipe(capsys, tmp_path, command):
+    solved, compared = written(tmp_path, RIVER + '[abstraction]\npath = "absent"\n')
+    arguments = (solved, "--run", tmp_path / "out") if command == "solve" else (compared, tmp_path / "out")
+    code, _, err = call(capsys, command, *arguments)
+    assert code == 2 and "build it with mccfr abstraction build" in err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_run_that_is_there_goes_on_whoever_made_it(capsys, tmp_path):
+    """A run that compare made is resumed by solve with the same configuration: their identities are one."""
+    text = '[game]\nname = "leduc"\n[solver]\nalgorithm = "public-chance-sampling"\n'
+    solved, compared = written(tmp_path, text, iterations=20)
+    assert call(capsys, "compare", compared, tmp_path / "out").status == 0
+    assert call(capsys, "solve", solved, "--run", tmp_path / "out/runs/run-0", "--iterations", 40).status == 0
+    assert call(capsys, "solve", solved, "--run", tmp_path / "whole", "--iterations", 40).status == 0
+    one, other = tables_of(tmp_path / "out/runs/run-0"), tables_of(tmp_path / "whole")
+    assert all(np.array_equal(table, other[name]) for name, table in one.items())

@@ -1,0 +1,418 @@
+"""Vector evaluation over public trees: against OpenSpiel, against a twin over all pairs of hands, and by hand."""
+
+from dataclasses import replace
+
+import numpy as np
+import pyspiel
+import pytest
+from places import RUNS
+from strategies import random_strategy
+
+from abstraction.jit import allocating_njit, njit
+from mccfr.cards.deals import card_masks
+from mccfr.cards.listed import ListedCards
+from mccfr.cards.nothing import NO_CARDS
+from mccfr.cards.small_deck import small_deck
+from mccfr.config.tables import ClairvoyanceGame, HoldemSubgame, KuhnGame, LeducGame, Menu, PokerGame
+from mccfr.games.betting import BettingRules, build_tree
+from mccfr.games.catalogue import build_game
+from mccfr.games.game import Game
+from mccfr.solvers.public.best_response import best_response_value, expected_value
+from mccfr.solvers.public.public_tree import public_tree
+from mccfr.solvers.public.public_walk import traverse
+from mccfr.solvers.public.range_lanes import fill_lanes, lane_rows, load_lanes, new_lanes, store_lanes
+from mccfr.solvers.public.range_sums import new_sums, range_fold_values, range_showdown_values, run_totals, sum_range
+from mccfr.solvers.public.sampled_board import from_cards
+from mccfr.tables.strategy import Strategy, tabulate, uniform_strategy
+from mccfr.trees.compiled import DECISION
+
+# --- the twin: one hand of the responder at a time against a vector over the other's, every board by its cards ---
+
+
+def naive_value(game: Game, strategy: Strategy, player: int, respond: bool) -> float:
+    """Value to `player` in chips: he follows his strategy or responds best, from the definition."""
+    cards, arrays = game.cards, game.tree.arrays
+    masks = cards.hand_masks()
+    boards = [card_masks(street) for street in cards.board_cards]
+    sign = 1 - 2 * player
+
+    def below(street: int, board: int) -> list[int]:
+        if street == 0:
+            return list(range(len(boards[0])))
+        return [b for b in range(len(boards[street])) if cards.board_parent[street][b] == board]
+
+    def deal(node: int, street: int, board: int, i: int, weight: np.ndarray) -> float:
+        """Mean over the boards of `street` that hit neither hand."""
+        mine = [b for b in below(street, board) if not boards[street][b] & masks[i]]
+        fits = np.array([(boards[street][b] & masks) == 0 for b in mine])
+        ways = np.maximum(fits.sum(axis=0), 1)
+        return sum(value(node, street, b, i, weight * fit / ways) for b, fit in zip(mine, fits, strict=True))
+
+    def value(node: int, street: int, board: int, i: int, weight: np.ndarray) -> float:
+        if not weight.any():
+            return 0.0
+        if arrays.kind[node] != DECISION:
+            if arrays.showdown[node] == 0:
+                return sign * arrays.fixed[node] * weight.sum()
+            if street + 1 < game.tree.streets:
+                return deal(node, street + 1, board, i, weight)
+            strength = cards.strength[board]
+            return arrays.showdown[node] * float(weight @ np.sign(strength[i] - strength))
+        block, slot = int(arrays.block[node]), int(arrays.slot[node])
+        if block // 2 > street:
+            return deal(node, street + 1, board, i, weight)
+        table, bucket = strategy.probability[block], cards.bucket[street][block % 2, board]
+        values = []
+        for action, child in enumerate(game.tree.children(node)):
+            if block % 2 == player:
+                sigma = 1.0 if respond else table[bucket[i], slot + action]
+                values.append(sigma * value(child, street, board, i, weight))
+            else:
+                sigma = np.where(weight > 0, table[bucket, slot + action], 0)
+                values.append(value(child, street, board, i, weight * sigma))
+        return max(values) if block % 2 == player and respond else sum(values)
+
+    total, joint = 0.0, 0.0
+    for i in np.flatnonzero(cards.reach[player]):
+        weight = cards.reach[1 - player] * ((masks & masks[i]) == 0)
+        joint += cards.reach[player][i] * weight.sum()
+        total += cards.reach[player][i] * deal(0, 0, 0, i, weight)
+    return total / joint
+
+
+def assert_equals_twin(game: Game, strategy: Strategy, tolerance: float = 1e-10) -> None:
+    public = public_tree(game)
+    assert expected_value(game, strategy, public) == pytest.approx(naive_value(game, strategy, 0, False), abs=tolerance)
+    assert expected_value(game, strategy) == pytest.approx(-naive_value(game, strategy, 1, False), abs=tolerance)
+    for player in range(2):
+        best = best_response_value(game, strategy, player, public)
+        assert best == pytest.approx(naive_value(game, strategy, player, True), abs=tolerance)
+
+
+def always_call(game: Game) -> Strategy:
+    def choose(node: int, _: int) -> list[float]:
+        return [float(game.tree.label[child] == "c") for child in game.tree.children(node)]
+
+    return tabulate(game, choose)
+
+
+def all_in_game(cards: ListedCards, stack: float = 7) -> Game:
+    """Bets of two chips or all-in on every street: all-ins are called on each of them."""
+
+    def targets(state):
+        return sorted({min(state.to_call + 2, stack), stack}) if state.bets < 2 else []
+
+    dealt = [boards.shape[1] for boards in cards.board_cards]
+    rules = BettingRules(
+        (1, 1), (0,) * len(dealt), targets, stack=stack, minimum_bet=1, board_cards=np.diff([0, *dealt]).tolist()
+    )
+    return Game("all-in", build_tree(rules), cards)
+
+
+def subgame_cards(cards: ListedCards, seed: int) -> ListedCards:
+    """The first board of street 0 alone, with unequal random ranges that lack some hands."""
+    generator = np.random.default_rng(seed)
+    reach = generator.random((2, len(cards.hand_cards))) ** 3
+    reach[generator.random(reach.shape) < 0.2] = 0
+    board_cards, parents, bucket = [cards.board_cards[0][:1]], [cards.board_parent[0][:1]], [cards.bucket[0][:, :1]]
+    kept = np.array([0])
+    for street in range(1, cards.streets):
+        kept = np.flatnonzero(np.isin(cards.board_parent[street], kept))
+        board_cards.append(cards.board_cards[street][kept])
+        parents.append(np.searchsorted(np.unique(cards.board_parent[street][kept]), cards.board_parent[street][kept]))
+        bucket.append(cards.bucket[street][:, kept])
+    reach[:, (cards.hand_masks() & card_masks(board_cards[0])[0]) != 0] = 0
+    return replace(
+        cards, reach=reach, board_cards=board_cards, board_parent=parents, bucket=bucket, strength=cards.strength[kept]
+    )
+
+
+def shared_buckets(cards: ListedCards, count: int) -> ListedCards:
+    """The same cards with `count` buckets a street and player."""
+    bucket = [np.where(numbers < 0, numbers, numbers * 7 % count) for numbers in cards.bucket]
+    return replace(cards, bucket=bucket, buckets=np.full_like(cards.buckets, count))
+
+
+SMALL_GAMES = {
+    "two cards on a board, then a river": lambda: all_in_game(subgame_cards(small_deck(4, 2, 2, [1, 1]), 1)),
+    "two cards, suits merged": lambda: all_in_game(subgame_cards(small_deck(4, 2, 2, [1, 1], merge_suits=True), 2)),
+    "two cards, five buckets": lambda: all_in_game(shared_buckets(subgame_cards(small_deck(4, 2, 2, [1, 1]), 3), 5)),
+    "two cards, boards dealt from the start": lambda: all_in_game(small_deck(3, 2, 2, [1])),
+    "one card, three streets": lambda: all_in_game(small_deck(3, 2, 1, [0, 1, 1]), stack=4),
+    "a flop of two cards": lambda: all_in_game(small_deck(3, 2, 1, [0, 2], merge_suits=True)),
+    "no cards": lambda: build_game(ClairvoyanceGame(streets=2, probability=0.3), RUNS),
+}
+
+
+@pytest.mark.parametrize("name", SMALL_GAMES)
+def test_values_equal_the_twin_over_all_pairs(name):
+    game = SMALL_GAMES[name]()
+    for seed in range(2):
+        assert_equals_twin(game, random_strategy(game, seed))
+
+
+def test_a_checked_in_river_equals_the_twin():
+    game = build_game(HoldemSubgame(file="games/river.txt"), RUNS)
+    assert_equals_twin(game, random_strategy(game, 5), 1e-9)  # values of thousands of chips
+
+
+def test_a_turn_equals_the_twin_on_few_hands():
+    """48 rivers, run-outs of all-ins, ranges of a dozen hands cut from the checked-in turn."""
+    menu = Menu(first=("1p", "allin"), later=("allin",))
+    game = build_game(HoldemSubgame(file="games/turn.txt", menu=menu), RUNS)
+    reach = game.cards.reach * 0
+    generator = np.random.default_rng(8)
+    for player in range(2):
+        kept = generator.choice(np.flatnonzero(game.cards.reach[player]), 12, replace=False)
+        reach[player, kept] = generator.random(12)
+    game = replace(game, cards=replace(game.cards, reach=reach))
+    assert_equals_twin(game, random_strategy(game, 6), 1e-9)
+
+
+# --- OpenSpiel ---
+
+
+def universal_poker(rounds: int, hole: int, blind: str, first: str, stack: int) -> pyspiel.Game:
+    parameters = {
+        "betting": "nolimit",
+        "bettingAbstraction": "fullgame",
+        "numPlayers": 2,
+        "numRounds": rounds,
+        "blind": blind,
+        "firstPlayer": first,
+        "numSuits": 2,
+        "numRanks": 3,
+        "numHoleCards": hole,
+        "numBoardCards": "0 1" if rounds == 2 else "0",
+        "stack": f"{stack} {stack}",
+    }
+    return pyspiel.load_game("universal_poker", parameters)
+
+
+# Our game, OpenSpiel's, and goldens: betting nodes and infosets.
+OPENSPIEL_GAMES = {
+    "kuhn": (KuhnGame(), lambda: pyspiel.load_game("kuhn_poker"), 9, 12),
+    "leduc": (LeducGame(), lambda: pyspiel.load_game("leduc_poker"), 85, 936),
+    "antes": (PokerGame(antes=(1, 1), stack=5), lambda: universal_poker(2, 1, "1 1", "1 1", 5), 377, 3648),
+    "blinds": (
+        PokerGame(blinds=(2, 1), stack=7, first_player=(2, 1)),
+        lambda: universal_poker(2, 1, "2 1", "2 1", 7),
+        202,
+        1920,
+    ),
+    "larger blind first": (
+        PokerGame(board_cards=(0,), blinds=(2, 1), stack=6),
+        lambda: universal_poker(1, 1, "2 1", "1", 6),
+        34,
+        72,
+    ),
+    "two hole cards": (
+        PokerGame(hole_cards=2, board_cards=(0,), blinds=(2, 1), stack=8, first_player=(2,)),
+        lambda: universal_poker(1, 2, "2 1", "2", 8),
+        82,
+        420,
+    ),
+}
+
+
+def infoset_keys(game: Game, other: pyspiel.Game) -> dict[str, tuple[int, int, list[int]]]:
+    """OpenSpiel's infosets: our node and bucket, and OpenSpiel's actions in the order of ours."""
+    found: dict[str, tuple[int, int, list[int]]] = {}
+    cards, arrays = game.cards, game.tree.arrays
+    held = int((cards.hand_cards[0] >= 0).sum())
+    hands = {tuple(sorted(int(c) for c in hand if c >= 0)): h for h, hand in enumerate(cards.hand_cards)}
+    boards = [{tuple(map(int, board)): b for b, board in enumerate(street)} for street in cards.board_cards]
+
+    def visit(state: pyspiel.State, node: int, dealt: tuple[int, ...]) -> None:
+        if state.is_chance_node():
+            for card, _ in state.chance_outcomes():
+                visit(state.child(card), node, (*dealt, card))
+        elif not state.is_terminal():
+            player, actions = state.current_player(), state.legal_actions()
+            street = int(arrays.block[node]) // 2
+            assert arrays.player[node] == player
+            assert len(actions) == arrays.count[node]
+            hand = hands[tuple(sorted(dealt[player * held : (player + 1) * held]))]
+            board = boards[street][dealt[2 * held :]]
+            key = (node, int(cards.bucket[street][player, board, hand]), actions)
+            assert found.setdefault(state.information_state_string(), key) == key
+            for action, child in zip(actions, game.tree.children(node), strict=True):
+                visit(state.child(action), child, dealt)
+
+    visit(other.new_initial_state(), 0, ())
+    return found
+
+
+def openspiel_policy(game: Game, strategy: Strategy, keys: dict[str, tuple[int, int, list[int]]]) -> dict:
+    """A strategy as OpenSpiel's table of infosets."""
+    policy, arrays = {}, game.tree.arrays
+    for text, (node, bucket, actions) in keys.items():
+        slot = int(arrays.slot[node])
+        row = strategy.probability[arrays.block[node]][bucket, slot : slot + len(actions)]
+        policy[text] = list(zip(actions, map(float, row), strict=True))
+    return policy
+
+
+@pytest.mark.parametrize("name", OPENSPIEL_GAMES)
+def test_values_and_best_responses_equal_openspiel(name):
+    config, load, nodes, infosets = OPENSPIEL_GAMES[name]
+    game, other = build_game(config, RUNS), load()
+    keys, public = infoset_keys(game, other), public_tree(game)
+    assert (game.tree.nodes, int(game.infosets.sum()), len(keys)) == (nodes, infosets, infosets)
+    strategies = [uniform_strategy(game), always_call(game), *(random_strategy(game, seed) for seed in range(10))]
+    for strategy in strategies:
+        policy = openspiel_policy(game, strategy, keys)
+        state = other.new_initial_state()
+        value = pyspiel.expected_returns(state, pyspiel.TabularPolicy(policy), -1, True)[0]
+        assert expected_value(game, strategy, public) == pytest.approx(value, abs=1e-9)
+        for player in range(2):
+            best = pyspiel.TabularBestResponse(other, player, policy).value_from_state(state)
+            assert best_response_value(game, strategy, player, public) == pytest.approx(best, abs=1e-9)
+
+
+def test_a_best_responder_that_sees_the_other_hand_is_caught():
+    """Planted error: one best response against each hand of the opponent.  It fails the comparison with OpenSpiel."""
+    config, load, _, _ = OPENSPIEL_GAMES["leduc"]
+    game, other = build_game(config, RUNS), load()
+    strategy, public = uniform_strategy(game), public_tree(game)
+    policy = openspiel_policy(game, strategy, infoset_keys(game, other))
+    for player in range(2):
+        cheated = 0.0
+        for hand in np.eye(public.reach.shape[1]):
+            reach = public.reach.copy()
+            reach[1 - player] = hand
+            cheated += best_response_value(game, strategy, player, public._replace(reach=reach))
+        best = pyspiel.TabularBestResponse(other, player, policy).value_from_state(other.new_initial_state())
+        assert best_response_value(game, strategy, player, public) == pytest.approx(best, abs=1e-9)
+        assert cheated > best + 0.1
+
+
+# --- kernels and preparation ---
+
+
+@njit
+def fill_by_sums(ranges, player, reach, sums, chips, out):
+    total = sum_range(ranges, 1 - player, 0, reach, sums)
+    range_fold_values(ranges, player, 0, reach, total, sums, chips[0], out[0])
+    run_totals(ranges, 1 - player, 0, total, sums)
+    range_showdown_values(ranges, player, 0, total, sums, chips[1], out[1])
+    return total
+
+
+def values_by_sums(game: Game, player: int, weight: np.ndarray, chips: tuple[float, float]) -> np.ndarray:
+    """[2, H] values of a player's hands on board 0, at a fold and at a showdown, by running totals; `weight` [H]."""
+    ranges = public_tree(game).ranges
+    mine, theirs = (ranges.hand[ranges.first[p, 0] : ranges.first[p, 1]] for p in (player, 1 - player))
+    found, out = np.zeros((2, len(weight))), np.ones((2, len(mine)))
+    total = fill_by_sums(ranges, player, np.append(weight[theirs], 0), new_sums(ranges, np.float64), chips, out)
+    assert total == pytest.approx(weight[theirs].sum())
+    found[:, mine] = out
+    return found
+
+
+@allocating_njit
+def fill_by_lanes(board, player, weight, reach, lanes, chips, out):
+    load_lanes(board, 1 - player, weight, np.arange(2), reach)
+    fill_lanes(board, player, True, reach, lanes)
+    limit = 1e-13 * lanes.total[board.cards[0] + 1]
+    for kind in range(2):
+        pick = np.ones(1, np.int64), np.full(1, kind), np.full(1, chips[kind])
+        store_lanes(board, player, lanes.won if kind else lanes.met, pick, limit, out)
+
+
+def values_by_lanes(game: Game, player: int, weight: np.ndarray, chips: tuple[float, float]) -> np.ndarray:
+    """The same, many ranges at a time: this one in the second lane, beside its double."""
+    board, most = from_cards(game.cards, 0), game.cards.most_hands
+    theirs = weight[board.hand[1 - player]]
+    found, out = np.zeros((2, len(weight))), np.ones((2, most))
+    lanes = new_lanes(most, game.cards.deck_size, np.float64)
+    fill_by_lanes(board, player, np.stack([2 * theirs, theirs]), lane_rows(most + 1), lanes, chips, out)
+    count = board.count[player]
+    found[:, board.hand[player, :count]] = out[:, :count]
+    return found
+
+
+@pytest.mark.parametrize("values", [values_by_sums, values_by_lanes])
+def test_terminals_equal_the_matrix_of_all_pairs(values):
+    cards = subgame_cards(small_deck(4, 3, 2, [2]), 4)
+    game, masks, generator = all_in_game(cards), cards.hand_masks(), np.random.default_rng(9)
+    for player in range(2):
+        live = [(reach > 0) & ((masks & card_masks(cards.board_cards[0])[0]) == 0) for reach in cards.reach]
+        weight = np.where(live[1 - player], generator.random(len(masks)), 0)
+        disjoint = ((masks[:, None] & masks) == 0) & live[player][:, None]
+        sign = np.sign(cards.strength[0][:, None] - cards.strength[0])
+        assert (sign[live[player]][:, live[1 - player]] == 0).sum() > live[player].sum()  # ties beside the same hand
+        met, won = values(game, player, weight, (3.0, 2.0))
+        np.testing.assert_allclose(met, 3 * disjoint @ weight, atol=1e-13)
+        np.testing.assert_allclose(won, 2 * (disjoint * sign) @ weight, atol=1e-13)
+
+
+@pytest.mark.parametrize("values", [values_by_sums, values_by_lanes])
+def test_noise_of_card_removal_is_cleared(values):
+    """Every hand of the opponent shares a card with ours: the sums leave noise, the values must be 0 exactly."""
+    cards = small_deck(6, 2, 2, [0])
+    mine = 0
+    shares = [h for h in range(len(cards.hand_cards)) if set(cards.hand_cards[h]) & set(cards.hand_cards[mine])]
+    noisy = 0
+    for seed in range(20):
+        reach = np.zeros((2, len(cards.hand_cards)))
+        reach[0, mine] = 1
+        reach[1, shares] = np.random.default_rng(seed).random(len(shares))
+        # One disjoint deal keeps the game playable; the kernel is given the range without it.
+        spare = next(h for h in range(len(cards.hand_cards)) if h not in shares)
+        weights = reach[1].copy()
+        reach[1, spare] = 1
+        game = all_in_game(replace(cards, reach=reach))
+        a, b = (weights[(cards.hand_cards == card).any(axis=1)].sum() for card in cards.hand_cards[mine])
+        noisy += bool(weights.sum() - a - b + weights[mine])
+        met, won = values(game, 0, weights, (5.0, 5.0))
+        assert met[mine] == 0
+        assert won[mine] == 0
+    assert noisy > 0
+
+
+def test_kernels_are_compiled_once():
+    """Strategies that are read-only or laid out by column cost no second compilation."""
+    game = build_game(LeducGame(), RUNS)
+    strategy = random_strategy(game, 1)
+    expected = expected_value(game, strategy)
+    foreign = tuple(np.asfortranarray(table) for table in strategy.probability)
+    for table in foreign:
+        table.flags.writeable = False
+    assert expected_value(game, replace(strategy, probability=foreign)) == expected
+    if hasattr(traverse, "signatures"):  # compilation may be switched off
+        assert len(traverse.signatures) <= 2  # one a dtype; training shares them
+
+
+def test_unfit_games_are_refused():
+    game = all_in_game(small_deck(3, 2, 1, [0, 1]))
+    cards = game.cards
+
+    def refused(game, **changes):
+        public_tree(replace(game, cards=replace(game.cards, **changes)))
+
+    with pytest.raises(ValueError, match="keeps its chance in the tree"):
+        public_tree(replace(game, cards=NO_CARDS))
+    with pytest.raises(ValueError, match="player = 2"):
+        best_response_value(game, uniform_strategy(game), 2)
+    fewer = [cards.board_cards[0], cards.board_cards[1][:-1]]
+    with pytest.raises(ValueError, match="all 6 ways to deal 1 of 6 cards"):
+        refused(
+            game,
+            board_cards=fewer,
+            board_parent=[cards.board_parent[0], cards.board_parent[1][:-1]],
+            bucket=[cards.bucket[0], cards.bucket[1][:, :-1]],
+            strength=cards.strength[:-1],
+        )
+    unbucketed = [np.full_like(cards.bucket[0], -1), cards.bucket[1]]
+    with pytest.raises(ValueError, match="no bucket"):
+        refused(game, bucket=unbucketed)
+    with pytest.raises(ValueError, match="equally many"):
+        uneven = small_deck(3, 2, 2, [0])
+        hand_cards = uneven.hand_cards.copy()
+        hand_cards[0, 1] = -1
+        refused(all_in_game(uneven), hand_cards=hand_cards)
+    with pytest.raises(ValueError, match="same two cards"):
+        hand_cards = uneven.hand_cards.copy()
+        hand_cards[0] = hand_cards[1]
+        refused(all_in_game(uneven), hand_cards=hand_cards)

@@ -1,0 +1,313 @@
+"""Full-width CFR over public trees, against a twin over all deals and against itself; curves: test_vector_curves.py."""
+
+from collections import deque
+from dataclasses import replace
+
+import naive
+import numpy as np
+import pytest
+from places import RUNS
+
+from abstraction.cards import card_mask, combo_masks, parse_cards
+from mccfr.cards.endgame import endgame_cards
+from mccfr.cards.listed import ListedCards
+from mccfr.cards.nothing import NO_CARDS
+from mccfr.cards.symmetry import board_copies
+from mccfr.config.tables import HoldemSubgame, KuhnGame, Menu, PokerGame
+from mccfr.games.catalogue import build_game
+from mccfr.games.game import Game
+from mccfr.solvers.public.public_walk import traverse
+from mccfr.solvers.public.vector_cfr import VectorCfr, memory, table_specs
+from mccfr.solvers.variants import PRESETS, variant
+from mccfr.tables.layout import table_name
+from mccfr.tables.strategy import average_strategy
+from mccfr.trees.compiled import DECISION
+
+
+def build(config) -> Game:
+    return build_game(config, RUNS)
+
+
+def toy(board_cards=(0, 1), seed=3, missing=0.0, buckets=None) -> Game:
+    """Eight cards in two suits, two in a hand, unequal ranges; part of the hands may be missing, rows may be shared.
+
+    On a smaller deck some hand meets one hand only, which always folds: a tie that rounding decides.
+    """
+    bets = (1,) * len(board_cards)
+    game = build(PokerGame(ranks=4, hole_cards=2, board_cards=board_cards, antes=(1, 1), stack=3, max_raises=bets))
+    cards, generator = game.cards, np.random.default_rng(seed)
+    reach = 0.1 + generator.random(cards.reach.shape)
+    reach[generator.random(reach.shape) < missing] = 0
+    game = replace(game, cards=replace(cards, reach=reach))
+    return game if buckets is None else shared_rows(game, buckets)
+
+
+def shared_rows(game: Game, buckets: int) -> Game:
+    """The game with its buckets thrown together."""
+    cards = game.cards
+    bucket = [np.where(numbers < 0, numbers, numbers * 7 % buckets) for numbers in cards.bucket]
+    return replace(game, cards=replace(cards, bucket=bucket, buckets=np.full_like(cards.buckets, buckets)))
+
+
+def share_hands_by_strength(game: Game, board: str) -> Game:
+    """The tree of another endgame on a turn board, even ranges, hands of one strength on all rivers in one bucket."""
+    turn = parse_cards(board)
+    reach = np.where((combo_masks() & np.uint64(card_mask(turn))) == 0, 1.0, 0.0)
+    cards = endgame_cards(turn, np.stack([reach, reach]), 2)
+    bucket = []
+    for lossless, strength in zip(cards.bucket, (cards.strength.sum(axis=0)[None], cards.strength), strict=True):
+        live = lossless >= 0
+        ranks = np.unique(strength, return_inverse=True)[1].reshape(strength.shape)
+        bucket.append(np.where(live, ranks[None], -1).astype(np.int32))
+    counts = np.array([numbers.max(axis=(1, 2)) + 1 for numbers in bucket])
+    return replace(game, cards=replace(cards, bucket=bucket, buckets=counts))
+
+
+# --- the twin over all deals ---
+
+
+def scaled_rows(game: Game, tables) -> list[np.ndarray]:
+    """[buckets, slots] tables by block, each row divided by its largest regret."""
+    found = [np.array(table, np.float64) for table in tables]
+    for node in game.tree.decisions:
+        block, slot = int(game.tree.arrays.block[node]), int(game.tree.arrays.slot[node])
+        row = found[block][:, slot : slot + int(game.tree.arrays.count[node])]
+        row /= np.maximum(np.abs(row).max(axis=1, keepdims=True), 1e-300)
+    return found
+
+
+def seen_buckets(game: Game, block: int) -> np.ndarray:
+    """Buckets that the block's player may hold."""
+    cards: ListedCards = game.cards
+    numbers = cards.bucket[block // 2][block % 2]
+    live = (numbers >= 0) & (cards.reach[block % 2] > 0)
+    return np.unique(numbers[live])
+
+
+def differences(cfr: VectorCfr, twin: naive.Cfr) -> float:
+    """Largest difference of average strategy, next strategy and regrets (up to a factor of each row)."""
+    game = cfr.game
+    sums = {table_name("strategy_sum", block): table for block, table in enumerate(twin.sums)}
+    average, following = cfr.average_strategy().probability, cfr.current_strategy().probability
+    regrets = [cfr.tables[table_name("regret", block)].T for block in range(len(twin.regret))]
+    pairs = [
+        (average, average_strategy(game, sums).probability),
+        (following, twin.strategy()),
+        (scaled_rows(game, regrets), scaled_rows(game, twin.regret)),
+    ]
+    return max(
+        float(np.abs(mine[block] - theirs[block])[seen_buckets(game, block)].max())
+        for mine, theirs in pairs
+        for block in range(len(regrets))
+    )
+
+
+def run_both(game: Game, made, iterations: int = 3, **options) -> tuple[VectorCfr, naive.Cfr, float]:
+    cfr, twin, worst = VectorCfr(game, made, "float64"), naive.Cfr(game, made, **options), 0.0
+    for _ in range(iterations):
+        cfr.iterate()
+        twin.iterate()
+        worst = max(worst, differences(cfr, twin))
+    return cfr, twin, worst
+
+
+@pytest.mark.parametrize("updates", ["alternating", "simultaneous"])
+@pytest.mark.parametrize("buckets", [None, 5])
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_variant_equals_the_twin(name, buckets, updates):
+    made = variant(name, updates=updates)
+    if made.scheduled:
+        made = replace(made, horizon=2)  # passed by the third iteration
+    cfr, _, worst = run_both(toy(buckets=buckets), made)
+    assert worst < 1e-10
+    assert cfr.in_place == (buckets is None and updates == "alternating")
+
+
+@pytest.mark.parametrize("name", ["dcfr", "cfr+"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"board_cards": (0,)},
+        {"board_cards": (1,)},  # several boards from the start
+        {"board_cards": (1, 1)},
+        {"board_cards": (0, 1, 1)},  # run-outs over two streets
+        {"missing": 0.4},  # bucket numbers with gaps
+        {"missing": 0.4, "board_cards": (1, 1), "buckets": 3},
+    ],
+)
+def test_other_deals_equal_the_twin(name, options):
+    assert run_both(toy(**options), variant(name))[2] < 1e-10
+
+
+def test_own_deal_weights_matter_only_to_shared_rows():
+    """Planted error: regrets without the own hand's deal weight.  With a row for each hand it is a constant factor."""
+    made = variant("dcfr")
+    assert run_both(toy(), made, weigh=False)[2] < 1e-10
+    assert run_both(toy(buckets=5), made, weigh=False)[2] > 1e-3
+
+
+# --- boards alike but for their suits ---
+
+
+def two_suits(board_cards, hole_cards=2, ranks=4, **options) -> Game:
+    """A small deck with suits merged: half of the boards are like another one."""
+    config = PokerGame(
+        **{"ranks": ranks, "hole_cards": hole_cards, "board_cards": board_cards, "merge_suits": True},
+        **{"antes": (1, 1), "stack": 3, "max_raises": (1,) * len(board_cards)} | options,
+    )
+    return build(config)
+
+
+def walked_boards(game: Game) -> list[int]:
+    """How many boards of each street are walked."""
+    streets = np.repeat(np.arange(game.tree.streets), [len(boards) for boards in game.cards.board_cards])
+    return np.bincount(streets[board_copies(game.cards).times > 0]).tolist()
+
+
+@pytest.mark.parametrize("updates", ["alternating", "simultaneous"])
+@pytest.mark.parametrize("buckets", [None, 5])
+@pytest.mark.parametrize(
+    ("options", "walked"),
+    [
+        ({"board_cards": (0, 1)}, [1, 4]),
+        ({"board_cards": (1, 1)}, [4, 20]),  # several boards from the start
+        ({"board_cards": (2,)}, [12]),
+        ({"board_cards": (0, 1, 1)}, [1, 4, 20]),  # run-outs over two streets
+        ({"board_cards": (0, 1, 1), "hole_cards": 1, "ranks": 2, "suits": 3}, [1, 2, 6]),
+    ],
+)
+def test_boards_alike_but_for_suits_are_walked_once(options, walked, buckets, updates):
+    game = two_suits(**options)
+    generator, model = np.random.default_rng(2), game.cards
+    ranges = generator.random((2, int(model.buckets.max())))  # unequal, but equal for hands that are alike
+    first = np.array([[numbers[numbers >= 0].min() for numbers in hands.T] for hands in model.bucket[0]])
+    game = replace(game, cards=replace(model, reach=np.take_along_axis(ranges, first, axis=1)))
+    assert walked_boards(game) == walked
+    if buckets is not None:  # rows of boards that stand for different numbers of boards
+        game = shared_rows(game, buckets)
+        assert walked_boards(game) == walked
+    assert run_both(game, variant("dcfr", updates=updates))[2] < 1e-10
+
+
+def test_boards_are_alike_only_if_ranges_and_buckets_are():
+    game = two_suits((0, 1))
+    reach, bucket = game.cards.reach.copy(), [numbers.copy() for numbers in game.cards.bucket]
+    reach[1, 1] = 0.5
+    assert walked_boards(replace(game, cards=replace(game.cards, reach=reach))) == [1, 8]
+    bucket[1][0, 0, 8] += 1  # a hand of the second and third rank, on a card of the first
+    assert walked_boards(replace(game, cards=replace(game.cards, bucket=bucket))) == [1, 8]
+    assert walked_boards(toy()) == [1, 8]
+
+
+def test_copies_of_a_board_are_what_renamings_of_suits_make_of_it():
+    """A turn of two suits: diamonds and clubs are alike until the river tells them apart."""
+    game = share_hands_by_strength(build(HoldemSubgame(file="games/turn.txt")), "AsKs7h2h")
+    cards, copies = game.cards, board_copies(game.cards)
+    start, rivers = 1, cards.board_cards[1][:, 4]
+    assert walked_boards(game) == [1, 22 + 13]
+    for river in range(48):
+        found = copies.renaming[copies.first[1, start + river] : copies.first[1, start + river + 1]]
+        suit = rivers[river] % 4
+        assert found.tolist() == ([0] if suit in (2, 3) else [0, 1] if suit == 0 else [])
+    assert copies.times.sum() == 1 + 48
+
+
+# --- threads, resuming, counts, refusals ---
+
+
+def small_turn() -> Game:
+    """The checked-in turn with few bets and forty hands a player: bucket numbers as in a file of such ranges."""
+    game = build(HoldemSubgame(file="games/turn.txt", menu=Menu(first=("1p", "allin"), later=("allin",))))
+    cards, generator = game.cards, np.random.default_rng(8)
+    reach = np.zeros_like(cards.reach)
+    for player in range(2):
+        kept = generator.choice(np.flatnonzero(cards.reach[player]), 40, replace=False)
+        reach[player, kept] = generator.random(40) + 0.01
+    live = [(numbers >= 0) & (reach > 0)[:, None] for numbers in cards.bucket]
+    numbered = [np.cumsum(here.reshape(2, -1), axis=1).reshape(here.shape) - 1 for here in live]
+    bucket = [np.where(here, numbers, -1).astype(np.int32) for here, numbers in zip(live, numbered, strict=True)]
+    counts = np.array([numbers.max(axis=(1, 2)) + 1 for numbers in bucket])
+    return replace(game, cards=replace(cards, reach=reach, bucket=bucket, buckets=counts))
+
+
+@pytest.mark.parametrize("updates", ["alternating", "simultaneous"])
+def test_results_do_not_depend_on_the_number_of_workers(updates):
+    game, made = small_turn(), variant("dcfr", updates=updates)
+    alone = VectorCfr(game, made)
+    alone.iterate(3)
+    assert alone.in_place == (updates == "alternating")
+    for workers in (2, 3):
+        several = VectorCfr(game, made, workers=workers)
+        several.iterate(3)
+        for name, table in alone.tables.items():
+            assert np.array_equal(table, several.tables[name]), name
+    if hasattr(traverse, "signatures"):  # compilation may be switched off
+        assert len(traverse.signatures) <= 2  # one a dtype
+
+
+@pytest.mark.parametrize("buckets", [None, 5])
+@pytest.mark.parametrize("name", ["dcfr", "optimistic-lcfr"])
+def test_tables_and_the_iteration_are_the_whole_state(name, buckets):
+    game, made = toy(buckets=buckets), variant(name)
+    whole, first = VectorCfr(game, made, "float64"), VectorCfr(game, made, "float64")
+    whole.iterate(5)
+    first.iterate(2)
+    copies = {key: table.copy() for key, table in first.tables.items()}
+    second = VectorCfr(game, made, "float64", tables=copies, iteration=first.iteration)
+    second.iterate(3)
+    assert second.nodes_touched == whole.nodes_touched
+    for key, table in whole.tables.items():
+        assert np.array_equal(table, copies[key]), key
+
+
+def count_nodes(game: Game) -> int:
+    """Public nodes of one traversal, walked one by one with every board."""
+    arrays, boards = game.tree.arrays, [len(street) for street in game.cards.board_cards]
+    count, todo = 0, deque([(0, 0)])
+    while todo:
+        node, street = todo.popleft()
+        if arrays.kind[node] == DECISION:
+            below = int(arrays.block[node]) // 2
+            count += boards[below] + (boards[street] if below > street else 0)  # the chance node before it
+            todo.extend((child, below) for child in game.tree.children(node))
+        else:
+            run_out = arrays.showdown[node] != 0 and street + 1 < game.tree.streets
+            count += boards[street] * (2 if run_out else 1)
+    return count
+
+
+@pytest.mark.parametrize("options", [{}, {"board_cards": (1, 1)}, {"board_cards": (0, 1, 1)}])
+def test_nodes_touched_are_public_nodes(options):
+    cfr = VectorCfr(toy(**options), variant("cfr"), "float64")
+    cfr.iterate(3)
+    assert cfr.nodes_touched == 6 * count_nodes(cfr.game)
+    kuhn = VectorCfr(build(KuhnGame()), variant("cfr"), "float64")
+    kuhn.iterate()
+    assert kuhn.nodes_touched == 2 * 9
+
+
+def test_memory_is_known_beforehand():
+    game = toy()
+    for name, updates, kinds in (("dcfr", "alternating", 2), ("optimistic-dcfr", "simultaneous", 3)):
+        made = variant(name, updates=updates)
+        cells = int((game.buckets * game.tree.row_slots).sum())
+        needed = memory(game, made, "float64", 2)
+        assert needed.table_bytes == 8 * cells * kinds
+        assert needed.working_table_bytes == (0 if made.alternating else 8 * cells * 3)
+        assert needed.total_bytes > needed.table_bytes + needed.working_table_bytes
+        assert needed.table_bytes == sum(table.nbytes for table in VectorCfr(game, made, "float64").tables.values())
+
+
+def test_unfit_arguments_are_refused():
+    game, made = toy(), variant("dcfr")
+    with pytest.raises(ValueError, match="dtype = 'float16': one of float32, float64"):
+        VectorCfr(game, made, "float16")
+    with pytest.raises(ValueError, match="workers = 0"):
+        VectorCfr(game, made, workers=0)
+    with pytest.raises(ValueError, match="keeps its chance in the tree"):
+        VectorCfr(replace(game, cards=NO_CARDS), made)
+    tables = {spec.name: np.zeros(spec.shape, spec.dtype) for spec in table_specs(game, made)}
+    with pytest.raises(ValueError, match="predicted_regret/street0/player0 is missing"):
+        VectorCfr(game, variant("optimistic-dcfr"), tables=tables)
+    with pytest.raises(ValueError, match="float64 is needed"):
+        VectorCfr(game, made, "float64", tables=tables)

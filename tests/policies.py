@@ -1,0 +1,40 @@
+"""Policies that tests write: with random strategies, and with their manifest made right again after a change."""
+
+from pathlib import Path
+
+from places import RUNS
+from strategies import partly_reached_strategy
+
+from mccfr.config.file import to_document
+from mccfr.config.tables import AbstractionConfig, Config, GameConfig
+from mccfr.games.catalogue import build_game
+from mccfr.policy import write_policy
+from storage import durable
+from storage.json_files import read_json
+from storage.manifest import write_manifest
+
+
+def document(config: GameConfig) -> dict[str, object]:
+    """The `[game]` table of a game, as policies hold it."""
+    return to_document(Config(game=config))["game"]
+
+
+def write_random(out: Path, config: GameConfig, abstraction: Path | None = None, seed: int = 0) -> Path:
+    """A policy with a random strategy, some rows never reached; returns `out`."""
+    game = build_game(config, RUNS, AbstractionConfig(str(abstraction)) if abstraction else None)
+    provenance = {"checkpoint": seed}
+    write_policy(out, game, document(config), partly_reached_strategy(game, seed), provenance=provenance)
+    return out
+
+
+def sign(out, **fields):
+    """Rewrite meta.json with the files as they are now, and with other fields."""
+    meta = read_json(out / "meta.json")
+    files = {}
+    for path in sorted(out.iterdir()):
+        if path.name != "meta.json":
+            length, crc = durable.checksum_file(path)
+            files[path.name] = {"length_bytes": length, "crc32c": crc}
+    own = ("format", "format_version", "content_hash")
+    kept = {key: value for key, value in meta.items() if key not in own}
+    write_manifest(out / "meta.json", "policy", 2, {**kept, "files": files, **fields})

@@ -1,0 +1,89 @@
+"""Runs of small games in this process: made from a document, trained for a session, and compared to the last bit."""
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from mccfr.config.file import config_from
+from mccfr.runs.plan import planned_layout
+from mccfr.runs.report import Reporter, Silent
+from mccfr.runs.results import find_checkpoint, read_tables
+from mccfr.runs.run import Outcome, train
+from mccfr.runs.rundir import Run, create_run, with_settings
+from mccfr.solvers.configured import configured_game
+
+EXTERNAL = {"discount": "linear", "period_nodes": 50_000, "seed": 5}
+OUTCOME = {"algorithm": "outcome-sampling", "discount": "dcfr", "period_nodes": 40_000}
+NO_EVALUATION = {"every_checkpoint": False, "at_end": False}
+
+
+def new_run(path: Path, document: Mapping[str, object]) -> Run:
+    """A new run directory from a whole configuration."""
+    config = config_from(document, "test")
+    return create_run(config, path.parent, path, planned_layout(config, configured_game(config, path.parent)))
+
+
+def make(
+    path: Path,
+    solver: Mapping[str, object] = EXTERNAL,
+    game: str | Mapping[str, object] = "leduc",
+    tables: Mapping[str, object] | None = None,
+    evaluation: Mapping[str, object] | None = None,
+    **settings: object,
+) -> Run:
+    """A new run directory of a small game, its name or whole table, with the given `[run]` settings, in process."""
+    document = {
+        "game": {"name": game} if isinstance(game, str) else game,
+        "solver": solver,
+        "tables": tables or {},
+        "run": {"workers": 0, **settings},
+        "evaluation": {"every_checkpoint": False} if evaluation is None else evaluation,
+    }
+    return new_run(path, document)
+
+
+def go(run: Run, reporter: Reporter | None = None, **settings: object) -> Outcome:
+    """One session of a run with other `[run]` settings."""
+    run = with_settings(run, run=msgspec.structs.replace(run.config.run, **settings))
+    return train(run, run.build_game(), reporter or Silent())
+
+
+class Listener(Silent):
+    """Keeps messages."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def message(self, text: str) -> None:
+        self.told.append(text)
+
+
+def content(run: Run, number: int | None = None) -> tuple[dict[str, np.ndarray], list[list[int]]]:
+    """Tables and random words of a checkpoint, the newest unless told otherwise."""
+    checkpoint = find_checkpoint(run, number)
+    return read_tables(checkpoint), [worker["rng"] for worker in checkpoint.state["workers"]]
+
+
+def assert_same_tables(one: Run, other: Run) -> None:
+    """The newest checkpoints of two runs hold the same bits."""
+    (tables, _), (other_tables, _) = content(one), content(other)
+    assert tables.keys() == other_tables.keys()
+    for name, table in tables.items():
+        np.testing.assert_array_equal(table, other_tables[name], err_msg=name)
+
+
+def assert_same(one: Run, other: Run) -> None:
+    """As `assert_same_tables`, random words included."""
+    assert content(one)[1] == content(other)[1]
+    assert_same_tables(one, other)
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 60.0) -> None:
+    """Poll until the condition holds."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.02)

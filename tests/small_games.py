@@ -1,0 +1,66 @@
+"""Games that several files of tests play, beside Kuhn and Leduc of the harness."""
+
+from functools import cache
+
+import numpy as np
+from places import RUNS
+
+from abstraction.boards import BOARD_COUNTS, STREET_CARDS
+from abstraction.cards import hand_cards
+from mccfr.cards.deck import WholeDeck
+from mccfr.config.tables import ClairvoyanceGame, HoldemSubgame, KuhnGame, LeducGame, Menu, PokerGame
+from mccfr.games.betting import BettingRules, build_tree
+from mccfr.games.catalogue import build_game
+from mccfr.games.game import Game
+
+BLINDS = PokerGame(blinds=(2, 1), stack=7, first_player=(2, 1))
+"""Player 1's blind is the smaller one, and he is first to act."""
+TURN = HoldemSubgame(file="games/turn.txt")
+"""The shipped turn endgame, pot 1,800, with the default menu."""
+TOY = PokerGame(ranks=4, suits=3, hole_cards=2, board_cards=[0, 1, 1], antes=[1, 1], stack=4)
+GAMES = {
+    "kuhn": KuhnGame(),
+    "leduc": LeducGame(),
+    "leduc, suits merged": LeducGame(merge_suits=True),
+    "clairvoyance": ClairvoyanceGame(streets=2),
+    "two hole cards": TOY,
+    "turn": HoldemSubgame(file="games/turn.txt", menu=Menu(first=("1p",), later=("allin",), max_bets=1)),
+}
+
+
+@cache
+def game_of(name):
+    return build_game(GAMES[name], RUNS)
+
+
+class Labels:
+    """Stands for an abstraction whose buckets are a function of the slot alone."""
+
+    def __init__(self, of_slot):
+        self.of_slot = of_slot
+
+    def table(self, street):
+        return np.broadcast_to(self.of_slot, (BOARD_COUNTS[STREET_CARDS[street]], 1326))
+
+
+class DeckOfClasses(WholeDeck):
+    """A deck whose buckets come from the sum of a hand's cards: a few a street, other ones on each.
+
+    With five buckets on each street hands go by the sum itself; with others, by the sum of its cards' squares.
+    """
+
+    def board_buckets(self, board):
+        cards, counts = hand_cards(52, 2).astype(np.int64), self.buckets[:, 0].tolist()
+        sums = [(cards if count == 5 else cards**2).sum(1) for count in counts]
+        rows = np.stack([(sums[street] * (street + 1)) % count for street, count in enumerate(counts)]).astype(np.int32)
+        rows[:, np.isin(cards, board).any(axis=1)] = -1
+        return rows
+
+
+def deck_game(board_cards=(3, 2), buckets=(5, 5)):
+    """Two streets, by default a flop of three and then two cards; one bet of the pot on each."""
+    rules = BettingRules(
+        (50, 100), (1, 0), lambda state: [3 * state.to_call] if state.bets == 0 else [], board_cards=board_cards
+    )
+    deck = DeckOfClasses(board_cards, np.repeat(np.array(buckets)[:, None], 2, axis=1), lambda: [])
+    return Game("two streets", build_tree(rules), deck)

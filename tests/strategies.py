@@ -1,0 +1,51 @@
+"""Random strategies, and what they win from one another."""
+
+import numpy as np
+
+from mccfr.evaluation.exact import evaluate_exact
+from mccfr.evaluation.head_to_head import Side, head_to_head
+from mccfr.tables.layout import table_name
+from mccfr.tables.strategy import Strategy, average_strategy
+
+
+def random_strategy(game, seed=0):
+    """Far from uniform; a third of the actions are never played."""
+    rng, arrays, tables = np.random.default_rng(seed), game.tree.arrays, []
+    for block, (buckets, slots) in enumerate(zip(game.buckets, game.tree.row_slots, strict=True)):
+        table = rng.random((int(buckets), int(slots))) * (rng.random((int(buckets), int(slots))) < 2 / 3)
+        for node in game.tree.decisions[arrays.block[game.tree.decisions] == block].tolist():
+            part = slice(int(arrays.slot[node]), int(arrays.slot[node] + arrays.count[node]))
+            table[:, part] += table[:, part].sum(1, keepdims=True) == 0
+            table[:, part] /= table[:, part].sum(1, keepdims=True)
+        tables.append(table)
+    weights = [np.ones(shape) for shape in zip(game.buckets.tolist(), game.tree.row_count.tolist(), strict=True)]
+    return Strategy(tuple(tables), tuple(weights))
+
+
+def partly_reached_strategy(game, seed=0):
+    """The average of random sums of very different sizes; a third of the cells 0, and some rows never reached."""
+    rng = np.random.default_rng(seed)
+    tables = {}
+    for block in np.flatnonzero(game.tree.row_count):
+        shape = int(game.buckets[block]), int(game.tree.row_slots[block])
+        sums = rng.random(shape) ** 6 * 1e6 * (rng.random(shape) < 0.67)
+        sums[rng.random(shape[0]) < 0.2] = 0
+        tables[table_name("strategy_sum", block)] = sums
+    return average_strategy(game, tables)
+
+
+def play(game, a, b, **options):
+    """Head-to-head of two strategies in one game."""
+    return head_to_head(Side(game, a), Side(game, b), **options)
+
+
+def seated(first, second):
+    tables = tuple((first, second)[block % 2].probability[block] for block in range(len(first.probability)))
+    return Strategy(tables, first.weight)
+
+
+def exact_chips(games, a, b):
+    """What `a` wins from `b` over both seats, by exact evaluation; `games` are those of the two seatings."""
+    pairs = zip(games, ((a, b), (b, a)), strict=True)
+    first, second = (evaluate_exact(game, seated(*pair)).value_chips for game, pair in pairs)
+    return (first - second) / 2
