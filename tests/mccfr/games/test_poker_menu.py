@@ -2,18 +2,17 @@
 
 from functools import cache
 from itertools import permutations
-from pathlib import Path
 
 import numpy as np
 import pyspiel
 import pytest
+from places import ROOT
 
 from mccfr.config.file import config_from, load_config
 from mccfr.games.catalogue import build_game
 from mccfr.games.poker import poker
 from mccfr.trees.compiled import DECISION
 
-ROOT = Path(__file__).resolve().parents[3]
 TWIN = ROOT / "runs" / "twin-20.toml"
 POT = ["1p", "allin"]
 
