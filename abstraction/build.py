@@ -37,9 +37,10 @@ _AXES = {
 }
 
 Progress = Callable[[str, float], None]
-"""Called with the name of what is done - a stage's part, as "flop, clustering" - and the share of it that is done.
+"""Called with the name of what is done - a stage, or a part of one - and the share of it that is done.
 
-Each begins with 0 and ends with 1; a stage itself, "flop", is named before its parts and after them."""
+Each begins with 0 and ends with 1; a stage itself, "flop (3 of 4)", is named before its parts, "flop (3 of 4),
+clustering", and after them."""
 
 
 def lossless_flop() -> NDArray[np.uint32]:
@@ -78,13 +79,13 @@ class Builder:
         self._out.mkdir(parents=True, exist_ok=True)
         built = []
         with RunLock(self._out / "build.lock"):
-            for street in wanted:
+            for place, street in enumerate(wanted, 1):
                 sweep(self._out / street)
                 identity, following = self._identity(street)
                 found, _ = newest_valid(self._out / street)
                 if found is None or found.identity != identity:
                     self._check_memory(street)
-                    self._stage(street, identity, following)
+                    self._stage(street, f"{street} ({place} of {len(wanted)})", identity, following)
                     built.append(street)
         return [street for street in STREETS if street in built]
 
@@ -111,11 +112,12 @@ class Builder:
         stage = content_hash({**document, "parents": parents, "format_version": FORMAT_VERSION})
         return {"stage": stage, "recipe": document, "parents": parents}, following
 
-    def _stage(self, street: str, identity: dict[str, Any], following: Checkpoint | None) -> None:
+    def _stage(self, street: str, name: str, identity: dict[str, Any], following: Checkpoint | None) -> None:
+        """Build and commit a street; `name` is what its progress is told by."""
         began, root = time.perf_counter(), self._out / street
-        self._progress(street, 0.0)
+        self._progress(name, 0.0)
         keeper = FileKeeper(self._out / f"unfinished-{street}", identity, self._keep_seconds)
-        phases = Phases(lambda part, share: self._progress(f"{street}, {part}", share))
+        phases = Phases(lambda part, share: self._progress(f"{name}, {part}", share))
         nearer = None if following is None else _next_street(following)
         made = self._maker.make(identity["recipe"], nearer, keeper, phases)
         with phases.phase("files"):
@@ -137,7 +139,7 @@ class Builder:
         peak = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # of the process, earlier stages included
         record = {"stage": street, "seconds": seconds, "phases": phases.seconds, "peak_memory_bytes": peak}
         durable.append_line(self._out / "times.jsonl", json.dumps(record))
-        self._progress(street, 1.0)
+        self._progress(name, 1.0)
 
 
 def _content(stage: Checkpoint) -> str:

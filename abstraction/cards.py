@@ -5,6 +5,7 @@ hole cards a < b, numbered b(b−1)/2 + a: 0 = 2c2d, 1,325 = AhAs.  The numberin
 so small decks of `ranks` x `suits` cards (rank·suits + suit) number their hands in the same way.
 """
 
+import re
 from collections.abc import Iterable
 from math import isqrt
 
@@ -20,6 +21,11 @@ MAX_DECK = 1024
 _ALLOWED = f"a card is a rank of {RANKS} and a suit of {SUITS}, as in As or Td"
 
 
+def plain_text(text: str) -> str:
+    """Cards as they are read here: without blanks and commas, and tens as T; "10h, 9h" gives "Th9h"."""
+    return re.sub(r"[\s,]+", "", text).replace("10", "T")
+
+
 def parse_card(text: str) -> int:
     """Number of the card that a text such as "As" names; ValueError if it names none."""
     if len(text) != 2 or text[0] not in RANKS or text[1] not in SUITS:
@@ -30,8 +36,11 @@ def parse_card(text: str) -> int:
 def parse_cards(text: str) -> tuple[int, ...]:
     """Card numbers of a text such as "Qs7h2d", in its order; the empty text gives no cards.
 
+    Blanks and commas between cards mean nothing, and 10h is Th.
+
     Raises ValueError naming the text if its length is odd, a rank or suit is unknown, or a card occurs twice.
     """
+    text = plain_text(text)
     if len(text) % 2:
         raise ValueError(f"{text!r} is not a list of cards: it has {len(text)} characters, and each card takes two")
     cards: list[int] = []

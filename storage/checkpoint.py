@@ -67,6 +67,7 @@ def commit(
     spared: Collection[int] = (),
     compressed: bool = True,
     background: bool = False,
+    notes: Mapping[str, Any] | None = None,
 ) -> Path:
     """Write a checkpoint and return its directory.
 
@@ -86,6 +87,7 @@ def commit(
         spared:     numbers of older checkpoints that stay whatever `keep` says
         compressed: False: raw cells, for disks faster than the compression
         background: compress and write at a low priority, so that others go on
+        notes:      JSON for people who open the tables with other programs: attributes of their group, or HDF5 file
 
     Raises:
         ValueError: arrays do not fit the schema, state or identity are not exact in JSON, keep < 1, unknown format.
@@ -112,7 +114,9 @@ def commit(
         "arrays": specs_to_json(specs),
     }
     exact_json(fields, "the identity of a checkpoint")
-    write = partial(layout.write_tables, specs=specs, arrays=arrays, compressed=compressed, background=background)
+    write = partial(
+        layout.write_tables, specs=specs, arrays=arrays, compressed=compressed, background=background, notes=notes or {}
+    )
     content_hash = _write_and_rename(final, write, state_text, fields)
     durable.fsync_dir(root)
     if journal is not None:

@@ -48,11 +48,12 @@ class TableFormat(Protocol):
         *,
         compressed: bool = True,
         background: bool = False,
+        notes: Mapping[str, Any] | None = None,
     ) -> dict[str, tuple[int, int]]:
         """Write the checksummed tables of a checkpoint, chunk by chunk, all of it durable.
 
-        `background`: give way to whoever else wants the processors.  Returns {name of each file relative to
-        `directory`: (length in bytes, crc32c)}.
+        `background`: give way to whoever else wants the processors.  `notes`: JSON that becomes attributes of the
+        whole.  Returns {name of each file relative to `directory`: (length in bytes, crc32c)}.
         """
 
     def files_of(self, spec: ArraySpec, files: Sequence[str]) -> list[str]:

@@ -12,6 +12,7 @@ the default strategy makes them, 2 to 3 times as fast.
 
 import contextlib
 import itertools
+import json
 import mmap
 import os
 import re
@@ -147,14 +148,19 @@ def write_tables(
     *,
     compressed: bool = True,
     background: bool = False,
+    notes: Mapping[str, Any] | None = None,
 ) -> dict[str, tuple[int, int]]:
     """Write the tables of a checkpoint into `directory / "tables.h5"`, a few chunks at a time, all of it durable.
+
+    `notes` become attributes of the file, as JSON where they are no text.
 
     Returns:
         {name of the file: (length in bytes, crc32c)}.
     """
     filters: dict[str, Any] = {"compression": "gzip", "compression_opts": _GZIP_LEVEL, "fletcher32": True}
     with _system_errors(directory / TABLES), h5py.File(directory / TABLES, "x") as file:
+        for name, note in (notes or {}).items():
+            file.attrs[name] = note if isinstance(note, str) else json.dumps(note)
         for spec in specs:
             shape = split_at_chunks(spec.shape, spec.numpy_dtype.itemsize, CHECKPOINT_CHUNK_BYTES)
             dataset = file.create_dataset(

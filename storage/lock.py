@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Self
 
 _TRIES, _TRY_SECONDS = 5, 0.01
+_NOTE_BYTES = 4096  # of the file: process id, and what its process does
 
 _held: "weakref.WeakSet[RunLock]" = weakref.WeakSet()
 
@@ -48,7 +49,7 @@ class RunLock:
         try:
             _lock_patiently(descriptor)
         except BlockingIOError:
-            holder = os.pread(descriptor, 64, 0).decode("ascii", "replace").strip() or "unknown"
+            holder = os.pread(descriptor, 64, 0).decode("ascii", "replace").partition("\n")[0] or "unknown"
             os.close(descriptor)
             raise BlockingIOError(
                 errno.EWOULDBLOCK,
@@ -61,6 +62,16 @@ class RunLock:
         os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
         self._descriptor = descriptor
         _held.add(self)
+
+    def note(self, text: str) -> None:
+        """Write one line about what the holder does behind its process id, for `noted`; nothing while it is not held.
+
+        It is meant for people, and not durable: the lock itself does not outlive its holder either.
+        """
+        if self._descriptor is not None:
+            data = f"{os.getpid()}\n{' '.join(text.split())}\n".encode()[:_NOTE_BYTES]
+            os.pwrite(self._descriptor, data, 0)
+            os.ftruncate(self._descriptor, len(data))
 
     def release(self) -> None:
         """Free the lock; nothing happens where it is not held."""
@@ -75,6 +86,16 @@ class RunLock:
             os.close(self._descriptor)
             self._descriptor = None
             _held.discard(self)
+
+
+def noted(path: Path) -> str | None:
+    """Return what the holder of the lock on `path` has noted last; None where it has not, or there is no such file."""
+    try:
+        with path.open("rb") as file:
+            lines = file.read(_NOTE_BYTES).decode("utf-8", "replace").splitlines()
+    except OSError:
+        return None
+    return lines[1] if len(lines) > 1 and lines[1] else None
 
 
 def is_held(path: Path) -> bool:

@@ -84,6 +84,12 @@ def free_bytes(path: Path) -> int:
     return statistics.f_bavail * statistics.f_frsize
 
 
+def tree_bytes(path: Path) -> int:
+    """Return the bytes of a file, or of all files below a directory; links are not followed."""
+    found = (path, *path.rglob("*")) if path.is_dir() else (path,)
+    return sum(each.lstat().st_size for each in found if not each.is_dir())
+
+
 def is_in_memory(path: Path) -> bool:
     """Return whether the file system of `path` is kept in memory (tmpfs or ramfs).
 

@@ -154,16 +154,18 @@ def write_tables(
     *,
     compressed: bool = True,
     background: bool = False,
+    notes: Mapping[str, Any] | None = None,
 ) -> dict[str, tuple[int, int]]:
     """Write the tables of a checkpoint into `directory / "tables.zarr"`, a few chunks at a time, all of it durable.
 
-    All-zero chunks are written too, so that a file that is not there is always a file that was lost.
+    All-zero chunks are written too, so that a file that is not there is always a file that was lost.  `notes` become
+    attributes of the group.
 
     Returns:
         {name of each file relative to `directory`: (length in bytes, crc32c)}.
     """
     root = directory / TABLES
-    group = zarr.create_group(root)
+    group = zarr.create_group(root, attributes=dict(notes or {}))
     chunks: list[tuple[Path, ArraySpec, tuple[int, ...], tuple[int, ...]]] = []
     for spec in specs:
         shape = split_at_chunks(spec.shape, spec.numpy_dtype.itemsize, CHECKPOINT_CHUNK_BYTES)

@@ -1,5 +1,7 @@
 """What is slow to make and tests share, and the report of processor time; helpers beside this file are importable."""
 
+import fcntl
+import os
 from functools import cache
 
 import numpy as np
@@ -33,11 +35,17 @@ def write_slot_abstraction(root, count):
 
 @pytest.fixture(scope="session")
 def slot_abstractions(tmp_path_factory):
-    """Two abstraction directories with ten and two buckets a street, dealt out by slot."""
-    made = []
-    for count in (10, 2):
-        made.append(tmp_path_factory.mktemp(f"abstraction{count}"))
-        write_slot_abstraction(made[-1], count)
+    """Two abstraction directories with ten and two buckets a street, dealt out by slot; nobody changes them."""
+    root = tmp_path_factory.getbasetemp()
+    root = root.parent if "PYTEST_XDIST_WORKER" in os.environ else root  # once for all processes of a test run
+    made = [root / f"slots-{count}" for count in (10, 2)]
+    with (root / "slots.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for path, count in zip(made, (10, 2), strict=True):
+            if not path.exists():
+                making = tmp_path_factory.mktemp(f"slots-{count}")
+                write_slot_abstraction(making, count)
+                making.rename(path)
     return made
 
 

@@ -17,7 +17,7 @@ from mccfr.rng import new_stream
 from mccfr.solvers.sampling import external, outcome
 from mccfr.solvers.sampling.common import new_path, new_worklist
 from mccfr.tables.discount import Schedule
-from mccfr.tables.layout import make_layout, private_tables, sum_forms, table_name
+from mccfr.tables.layout import TableArrays, TableSet, make_layout, private_tables, sum_forms, table_name
 from mccfr.tables.strategy import Strategy, average_strategy
 from mccfr.trees.compiled import (
     CHANCE,
@@ -38,7 +38,8 @@ class Trainer:
     """One run in this process; `train` may be called again and again and goes on where it was.
 
     kernels is a module with the functions of mccfr.solvers.sampling.external (or outcome), for example a mutant of it;
-    general chooses the kernels over general records.  `tables` holds a view [bucket, slot] of each table by name.
+    planted is the error that a mutant of `planted.py` makes; general chooses the kernels over general records.
+    `tables` holds a view [bucket, slot] of each table by name.
     """
 
     def __init__(
@@ -54,16 +55,19 @@ class Trainer:
         batch: int = 4096,
         regret_dtype: str = "float32",
         sum_dtype: str = "auto",
+        planted: int = 0,
     ) -> None:
         self.options = {
             **{"algorithm": algorithm, "schedule": schedule, "seed": seed, "epsilon": epsilon, "general": general},
             **{"kernels": kernels, "batch": batch, "regret_dtype": regret_dtype, "sum_dtype": sum_dtype},
+            "planted": planted,
         }
         self.game, self.schedule, self.seed, self.batch = game, schedule or Schedule(), seed, batch
+        self.planted = planted
         blocks, streets = 2 * game.tree.streets, game.tree.streets
         wide = sum_forms(blocks, sum_dtype)
         layout = make_layout(game, lazy=self.schedule.lazy, regret_dtype=regret_dtype, wide=wide)
-        self.arrays, self.tables = private_tables(layout)
+        self.tables = private_tables(layout)
         self.tree = game.tree.arrays if general else pack(game.tree)
         self.kernel = getattr(
             kernels or PRODUCTION[algorithm], f"{algorithm}_sampling_{'general' if general else 'packed'}"
@@ -95,7 +99,7 @@ class Trainer:
         while done < count and self.nodes < most:
             self.discount = self.schedule.at(self.nodes, self.discount)
             stop = min(self.schedule.period_end(self.nodes), most)
-            limits = np.array([done, count, stop - self.nodes])
+            limits = np.array([done, count, stop - self.nodes, self.planted])
             run, touched = self.kernel(self.tree, self.arrays, deals, limits, self.discount, self.rng, *self.scratch)
             done += run
             self.iterations += run
@@ -116,6 +120,12 @@ class Trainer:
 
     def after_call(self) -> None:
         """Called when a kernel has returned; tests that sweep the tables themselves override it."""
+
+    @property
+    def arrays(self) -> TableArrays:
+        """The tables in the kernels' form."""
+        assert self.tables.kernel is not None
+        return self.tables.kernel
 
     @property
     def strategy(self) -> Strategy:
@@ -202,12 +212,12 @@ def fixed_profile(game: Game, seed: int) -> dict[str, np.ndarray]:
 def current_strategy(game: Game, regrets: dict[str, np.ndarray]) -> Strategy:
     """Regret matching over whole tables, naively."""
     positive = {name.replace("regret", "strategy_sum"): np.maximum(table, 0) for name, table in regrets.items()}
-    return average_strategy(game, positive)
+    return average_strategy(game, TableSet(positive))
 
 
-def measured_increments(game: Game, algorithm: str, kernels: ModuleType | None, iterations: int) -> Increments:
+def measured_increments(game: Game, algorithm: str, iterations: int, **options: object) -> Increments:
     """Mean increments of single iterations that all start from `fixed_profile`, and their errors from 100 batches."""
-    trainer = Trainer(game, algorithm, kernels=kernels, batch=iterations // 100, regret_dtype="float64", seed=5)
+    trainer = Trainer(game, algorithm, batch=iterations // 100, regret_dtype="float64", seed=5, **options)
     profile = fixed_profile(game, 7)
     means: dict[str, list[np.ndarray]] = {name: [] for name in trainer.tables}
     for batch in range(1, 101):
@@ -261,14 +271,12 @@ def exact_increments(game: Game, strategy: Strategy) -> dict[str, np.ndarray]:
     return expected
 
 
-def increment_scores(
-    game: Game, algorithm: str, kernels: ModuleType | None = None, iterations: int = 1_000_000
-) -> dict[str, float]:
+def increment_scores(game: Game, algorithm: str, iterations: int = 1_000_000, **options: object) -> dict[str, float]:
     """Largest |measured - exact| in standard errors over all cells, for "regret" and for "strategy_sum".
 
     A cell whose increments never vary must be right to 1e-6; one that is not scores infinity.
     """
-    measured = measured_increments(game, algorithm, kernels, iterations)
+    measured = measured_increments(game, algorithm, iterations, **options)
     exact = exact_increments(game, current_strategy(game, fixed_profile(game, 7)))
     scores = {"regret": 0.0, "strategy_sum": 0.0}
     for name, expected in exact.items():

@@ -4,7 +4,7 @@ import numpy as np
 
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.evaluation.head_to_head import Side, head_to_head
-from mccfr.tables.layout import table_name
+from mccfr.tables.layout import TableSet, table_name
 from mccfr.tables.strategy import Strategy, average_strategy
 
 
@@ -31,7 +31,7 @@ def partly_reached_strategy(game, seed=0):
         sums = rng.random(shape) ** 6 * 1e6 * (rng.random(shape) < 0.67)
         sums[rng.random(shape[0]) < 0.2] = 0
         tables[table_name("strategy_sum", block)] = sums
-    return average_strategy(game, tables)
+    return average_strategy(game, TableSet(tables))
 
 
 def play(game, a, b, **options):

@@ -49,7 +49,7 @@ def _solver(game: dict[str, Any], algorithm: str) -> Solver:
     """A warm solver on tables of its own: what one worker does, without processes and files."""
     config = _config(game, solver={"algorithm": algorithm, "discount": "linear"})
     built = build_game(config.game, ROOT)
-    solver = algorithm_of(config).solver(built, *private_tables(planned_layout(config, built)))
+    solver = algorithm_of(config).solver(built, private_tables(planned_layout(config, built)))
     solver.warm_up()
     _rates(solver, 0.5)
     return solver

@@ -84,8 +84,8 @@ def curve(game: Game, config: Config, target: float, limit: float) -> Iterator[P
     """Solve on fresh tables up to the first strategy at the target or the time limit, in processor seconds."""
     algorithm = algorithm_of(algorithm_of(config).completed(game))
     layout = planned_layout(algorithm.config, game)
-    arrays, views = private_tables(layout)
-    solver = algorithm.solver(game, arrays, views)
+    tables = private_tables(layout)
+    solver = algorithm.solver(game, tables)
     solver.warm_up()
     spent, nodes, stop = 0.0, 0, FIRST_SECONDS
     while True:
@@ -93,7 +93,7 @@ def curve(game: Game, config: Config, target: float, limit: float) -> Iterator[P
             began = time.process_time()
             nodes += solver.run(nodes, 2**62, 1 if algorithm.axis == "iterations" else 2**62)[1]
             spent += time.process_time() - began
-        strategy = algorithm.average(game, layout.specs, views, nodes, solver.state.iterations)
+        strategy = algorithm.average(game, tables, nodes, solver.state.iterations)
         point = Point(spent, nodes, float(evaluate_exact(game, strategy).exploitability_mbb or math.nan))
         yield point
         if point.exploitability_mbb <= target or spent >= limit:

@@ -58,9 +58,8 @@ def config_of(name: str, horizon: int | None = None) -> Config:
 def trace(config: Config, game: Game, seconds: float, points: int) -> Iterator[Point]:
     """Train for so many processor seconds, and measure at log-spaced points at the first batch that reaches each."""
     algorithm = algorithm_of(algorithm_of(config).completed(game))
-    layout = algorithm.layout(game)
-    arrays, views = private_tables(layout)
-    solver = algorithm.solver(game, arrays, views)
+    tables = private_tables(algorithm.layout(game))
+    solver = algorithm.solver(game, tables)
     solver.warm_up()
     spent, iterations, nodes = 0.0, 0, 0
     for point in np.geomspace(min(_FIRST, seconds), seconds, points):
@@ -69,7 +68,7 @@ def trace(config: Config, game: Game, seconds: float, points: int) -> Iterator[P
             run, touched = solver.run(nodes, _NO_LIMIT, _NO_LIMIT)
             spent += time.process_time() - began
             iterations, nodes = iterations + run, nodes + touched
-        strategy = algorithm.average(game, layout.specs, views, nodes, iterations)
+        strategy = algorithm.average(game, tables, nodes, iterations)
         yield spent, iterations, nodes, evaluate_exact(game, strategy).exploitability_chips
 
 

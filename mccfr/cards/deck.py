@@ -17,7 +17,16 @@ import numpy.typing as npt
 
 from abstraction.boards import PREFLOP_CLASSES, canonical_boards, check_board
 from abstraction.buckets import bucket_dtype
-from abstraction.cards import CARD_COUNT, COMBO_COUNT, cards_text, combo_masks, combo_text, hand_cards, parse_cards
+from abstraction.cards import (
+    CARD_COUNT,
+    COMBO_COUNT,
+    cards_text,
+    combo_masks,
+    combo_text,
+    hand_cards,
+    parse_cards,
+    plain_text,
+)
 from abstraction.evaluator import board_strengths
 from abstraction.lookup import NO_BUCKET, BucketLayout, BucketTables, board_row, board_rows, bucket_tables
 from abstraction.ranges import parse_range
@@ -215,9 +224,10 @@ class WholeDeck(Cards):
 
     def find_hands(self, text: str) -> npt.NDArray[np.int64]:
         """Combinations that a text may mean: one (`AsKh`) or a class (`AKs`, `72o`, `QQ`); `ValueError` for none."""
-        if _CLASS.fullmatch(text):
-            return np.flatnonzero(parse_range(text) > 0)
-        cards = parse_cards(text) if len(text) == 4 else ()
+        plain = plain_text(text)
+        if _CLASS.fullmatch(plain):
+            return np.flatnonzero(parse_range(plain) > 0)
+        cards = parse_cards(plain) if len(plain) == 4 else ()
         if len(cards) != 2 or cards[0] == cards[1]:
             raise ValueError(f"hand {text!r}: two different cards are needed, such as AsKh, or a class such as AKs")
         low, high = sorted(cards)

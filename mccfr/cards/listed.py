@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from abstraction.cards import plain_text
 from mccfr.cards.cards import BoardHands, BucketPairs, Cards, Dealer, Difference, unequal, unlike
 from mccfr.cards.deals import NO_BUCKET, DealArrays, ListedDealer, alias_table, card_masks
 
@@ -217,6 +218,7 @@ def board_text(cards: ListedCards, street: int, board: int, names: dict[int, str
 
 def _read_cards(text: str, names: dict[int, str], what: str) -> list[list[int]]:
     """What each card of a text may be; `ValueError` naming the part that is no card, and what is one."""
+    text = plain_text(text)
     by_name = {name: [card] for card, name in names.items()}
     by_rank: dict[str, list[int]] = {}
     for card, name in sorted(names.items()):

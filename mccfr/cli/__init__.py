@@ -6,16 +6,16 @@ from collections.abc import Sequence
 import rich_click as click
 
 from mccfr import __version__
-from mccfr.cli import abstraction, experiments, inspect, play, runs
+from mccfr.cli import abstraction, experiments, inspect, play, runs, status
 
 EXIT_FAILED, EXIT_BAD_INPUT, EXIT_STOPPED = 1, 2, 75
 
 click.rich_click.TEXT_MARKUP = "rich"
 click.rich_click.COMMAND_GROUPS = {
     "mccfr": [
-        {"name": "Before a run", "commands": ["games", "plan"]},
+        {"name": "Before a run", "commands": ["init", "games", "plan"]},
         {"name": "Runs", "commands": ["solve", "resume", "status", "verify"]},
-        {"name": "Results", "commands": ["evaluate", "export", "query", "report", "compare"]},
+        {"name": "Results", "commands": ["evaluate", "export", "query", "report", "compare", "tensorboard"]},
         {"name": "Cards", "commands": ["abstraction"]},
     ]
 }
@@ -26,10 +26,10 @@ click.rich_click.COMMAND_GROUPS = {
 def cli() -> None:
     """Equilibrium strategies of huge imperfect-information games by Monte Carlo counterfactual regret minimisation.
 
-    A run is one TOML file: the game, the solver, its limits. Try:
+    A run is one TOML file: the game, the solver, its limits. Examples come along and are named without a path. Try:
 
     \b
-      mccfr solve runs/kuhn.toml           compute; Ctrl-C stops, again goes on
+      mccfr solve kuhn                     compute, in runs/kuhn; Ctrl-C stops, again goes on
       mccfr evaluate runs/kuhn             exploitability of the newest checkpoint
       mccfr export runs/kuhn kuhn-policy   the average strategy as plain files
       mccfr query kuhn-policy "" --hand K  what it does with the king, first to act
@@ -38,7 +38,7 @@ def cli() -> None:
     """
 
 
-for command in (*inspect.COMMANDS, *runs.COMMANDS, *play.COMMANDS, *experiments.COMMANDS, *abstraction.COMMANDS):
+for command in [each for room in (inspect, runs, status, play, experiments, abstraction) for each in room.COMMANDS]:
     cli.add_command(command)
 
 

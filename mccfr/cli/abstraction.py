@@ -5,7 +5,7 @@ from typing import Any
 
 import rich_click as click
 
-from mccfr.cli.options import bytes_text, json_option, path_type, print_json
+from mccfr.cli.options import bytes_text, json_option, own_file, path_type, print_json
 
 
 @click.group()
@@ -20,6 +20,8 @@ def abstraction() -> None:
 def build(recipe: Path, out: Path | None, workers: int) -> None:
     """Build the abstraction that RECIPE describes; streets that are there already are left alone.
 
+    RECIPE is a TOML file, or the name of an example (quick, standard, large), which is copied to runs/abstractions.
+
     May be killed and started again at any time: finished streets stay, and a long clustering goes on where it stood.
     The same recipe gives the same buckets, whatever the number of workers. What it needs of memory is said first.
 
@@ -29,7 +31,9 @@ def build(recipe: Path, out: Path | None, workers: int) -> None:
     from abstraction.memory import recipe_bytes
     from abstraction.recipe import load_recipe
     from mccfr.cli.building import stage_reporter
+    from mccfr.config.examples import RECIPES
 
+    recipe = own_file(recipe, RECIPES)
     target, loaded = out or recipe.with_suffix(""), load_recipe(recipe)
     peak = max(recipe_bytes(loaded, workers).values())
     click.echo(f"mccfr: {target}: {bytes_text(peak)} of memory at most", err=True)

@@ -45,6 +45,7 @@ class StageTime:
 
 def stage_text(stage: str, share: float, spent: float, left: float | None) -> str:
     """One line for people."""
+    stage = f"building {stage}"
     if share <= 0:
         return f"{stage}: begun"
     if share >= 1:

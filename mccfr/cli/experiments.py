@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from mccfr.cli.options import bytes_text, force_option, path_type
+from mccfr.cli.options import bytes_text, force_option, own_file, path_type
 from mccfr.cli.progress import reporter
 
 if TYPE_CHECKING:
@@ -21,19 +21,21 @@ if TYPE_CHECKING:
 def compare(experiment: Path, out: Path, overrides: tuple[str, ...], force: bool) -> None:
     """Run several variants and seeds of a configuration, and write one table and one plot.
 
-    EXPERIMENT is a run's TOML file that also has a table named compare. OUT gets runs/NAME-SEED, ordinary run
-    directories; table.csv with a row for each variant, seed and point; summary.csv with geometric means over seeds and
-    their 95 % intervals; and plot.png. Each run is the one that solve makes of its configuration: abstractions are
-    built from their recipes, and a run that would find too little memory or disk is refused. Ctrl-C stops with a
-    checkpoint (exit status 75); the same command goes on, and leaves finished runs alone.
+    EXPERIMENT is a run's TOML file that also has a table named compare, or the name of an example, which is copied
+    to runs/experiments first. OUT gets runs/NAME-SEED, ordinary run directories; table.csv with a row for each
+    variant, seed and point; summary.csv with geometric means over seeds and their 95 % intervals; and plot.png.
+    Each run is the one that solve makes of its configuration: abstractions are built from their recipes, and a run
+    that would find too little memory or disk is refused. Ctrl-C stops with a checkpoint (exit status 75); the same
+    command goes on, and leaves finished runs alone.
 
     Example: mccfr compare runs/experiments/leduc-discounts.toml discounts --set compare.seeds=[0,1]
     """
     from mccfr.cli.building import stage_reporter
+    from mccfr.config.examples import EXPERIMENTS
     from mccfr.experiments import conduct, load_experiment, publish
     from mccfr.experiments.plot import ABSENT, PLOT, can_plot, draw, panels_of
 
-    described = load_experiment(experiment, overrides)
+    described = load_experiment(own_file(experiment, EXPERIMENTS), overrides)
     with reporter() as report:
         if not can_plot():
             report.message(ABSENT)

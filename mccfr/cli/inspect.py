@@ -1,4 +1,4 @@
-"""Commands that look before anything is spent: games, plan."""
+"""Commands that look before anything is spent: init, games, plan."""
 
 import json
 from pathlib import Path
@@ -43,14 +43,34 @@ def _toml(value: Any) -> str:
 
 
 @click.command()
+@click.argument("directory", metavar="[DIR]", type=path_type, default="runs")
+def init(directory: Path) -> None:
+    """Copy the example runs, experiments and recipes of abstractions to DIR (default: runs), to be read and changed.
+
+    Files that are there already stay as they are; where one of them is another than the example, nothing is copied.
+    """
+    from mccfr.config.examples import copy_examples, example_files
+
+    copied = copy_examples(directory, example_files())
+    click.echo(f"mccfr: {directory}: {len(copied)} files; next: mccfr solve {directory / 'leduc.toml'}", err=True)
+
+
+@click.command()
 @click.argument("config", type=path_type)
 @click.option("--set", "overrides", multiple=True, metavar="TABLE.KEY=VALUE", help="Override one key of the config.")
 @json_option
 def plan(config: Path, overrides: tuple[str, ...], as_json: bool) -> None:
-    """Sizes of tree and tables, memory, disk and time of the run that CONFIG describes. Nothing is created."""
+    """Sizes of tree and tables, memory, disk and time of the run that CONFIG describes. Nothing is created.
+
+    CONFIG is a TOML file, or the name of an example (kuhn, leduc, subgame, hunl-quick ...).
+
+    Example: mccfr plan hunl-standard --set run.nodes=1e11
+    """
+    from mccfr.config.examples import find_file
     from mccfr.config.file import load_config
     from mccfr.runs.plan import make_plan
 
+    config = find_file(config)
     found = make_plan(load_config(config, overrides), config.parent)
     if as_json:
         print_json(found)
@@ -89,4 +109,4 @@ def _plan_text(plan: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-COMMANDS = (games, plan)
+COMMANDS = (init, games, plan)

@@ -10,20 +10,30 @@ import rich_click as click
 
 from mccfr.config.limits import MOST_COUNT, MOST_NUMBER, shown
 
-_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+_UNITS = {
+    **dict.fromkeys(("s", "sec", "second", "seconds"), 1),
+    **dict.fromkeys(("m", "min", "minute", "minutes"), 60),
+    **dict.fromkeys(("h", "hour", "hours"), 3600),
+    **dict.fromkeys(("d", "day", "days"), 86400),
+}
+_PART = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+)\s*")
 
 
 class Duration(click.ParamType[float]):
-    """A length of time in seconds: 90, 90s, 10m, 1.5h, 7d."""
+    """A length of time in seconds: 90, 90s, 10m, 5min, 1.5h, 2h30m, 7d."""
 
     name = "time"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Seconds; fails with what is allowed."""
-        match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", str(value))
-        if match is None:
-            raise click.BadParameter(f"{value!r} is not a length of time; write 90, 90s, 10m, 1.5h or 7d", ctx, param)
-        seconds = float(match[1]) * _UNITS[match[2]]
+        text = str(value).strip().lower()
+        if re.fullmatch(r"\d+(?:\.\d+)?", text):
+            text += "s"
+        parts = _PART.findall(text)
+        if not parts or _PART.sub("", text) or not all(unit in _UNITS for _, unit in parts):
+            allowed = "write 90, 90s, 5min, 1.5h, 2h30m or 7d"
+            raise click.BadParameter(f"{shown(value)} is not a length of time; {allowed}", ctx, param)
+        seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
         if seconds > MOST_NUMBER:
             raise click.BadParameter(f"{shown(value)} is too long; at most {MOST_NUMBER:g} s are allowed", ctx, param)
         return seconds
@@ -63,6 +73,16 @@ def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+def own_file(given: Path, folder: str = "") -> Path:
+    """The file that a command is to work on; an example is copied to runs/, which is said (`examples.find_file`)."""
+    from mccfr.config.examples import find_file, own_copy
+
+    path, copied = own_copy(find_file(given, folder))
+    if copied:
+        click.echo(f"mccfr: copied the example to {path}", err=True)
+    return path
+
+
 def print_json(value: Mapping[str, Any] | list[Any]) -> None:
     """One JSON object on stdout."""
     click.echo(json.dumps(value, allow_nan=False))
@@ -75,6 +95,11 @@ def bytes_text(count: float) -> str:
             return f"{count:.3g} {unit}"
         count /= 1000
     return f"{count:.3g} TB"
+
+
+def workers_text(workers: int) -> str:
+    """How many work, for people."""
+    return "in its own process" if workers == 0 else "1 worker" if workers == 1 else f"{workers} workers"
 
 
 def duration_text(seconds: float) -> str:

@@ -5,19 +5,19 @@ from typing import Any
 
 import rich_click as click
 
-from mccfr.cli.options import json_option, path_type, print_json
-from mccfr.cli.progress import evaluation_text
-from mccfr.config.tables import METHODS
+from mccfr.cli.options import bytes_text, json_option, path_type, print_json
+from mccfr.cli.progress import evaluation_text, reporter
+from mccfr.config.tables import AUTO, METHODS
 
 
 @click.command()
 @click.argument("target", metavar="DIR-or-POLICY", type=path_type)
 @click.option(
     "--method",
-    default="exact",
+    default=AUTO,
     show_default=True,
     metavar="|".join(METHODS),
-    help="exact: exploitability; head-to-head: against another strategy for the same game.",
+    help="exact: exploitability; head-to-head: against another strategy for the same game; auto: what the game allows.",
 )
 @click.option("--checkpoint", type=click.IntRange(min=0), help="Number of the checkpoint; default: the newest.")
 @click.option(
@@ -41,21 +41,23 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
     private cards, and gives what DIR-or-POLICY wins a hand with a 95 % interval. Each side plays on its own card
     buckets; in all else their games must be the same.
 
-    Example: mccfr evaluate runs/hunl-quick.run --method head-to-head --against always-call
+    Example: mccfr evaluate runs/hunl-quick --method head-to-head --against always-call
     """
     from mccfr.runs.results import evaluate_target
 
-    record = evaluate_target(
-        target,
-        method,
-        checkpoint,
-        abstraction=options["abstraction"],
-        against=options["against"],
-        against_number=options["against_checkpoint"],
-        against_abstraction=options["against_abstraction"],
-        boards=options["boards"],
-        seed=options["seed"],
-    )
+    with reporter() as report:
+        record = evaluate_target(
+            target,
+            method,
+            checkpoint,
+            abstraction=options["abstraction"],
+            against=options["against"],
+            against_number=options["against_checkpoint"],
+            against_abstraction=options["against_abstraction"],
+            boards=options["boards"],
+            seed=options["seed"],
+            reporter=report,
+        )
     if as_json:
         print_json(record)
         return
@@ -85,29 +87,47 @@ def export(
     """Write the average strategy of the run in DIR to OUT.
 
     A policy beside others of the same card abstraction shares its bucket tables with them (by hard links).
+
+    Example: mccfr export runs/leduc leduc-policy
     """
     from mccfr.runs.results import export_run
     from mccfr.runs.rundir import open_run
+    from storage.space import tree_bytes
 
     run = open_run(directory, abstraction)
-    click.echo(f"wrote {export_run(run, run.build_game(), out, format_name, quantise, checkpoint)}", err=True)
+    with reporter() as report:
+        written = export_run(run, run.build_game(), out, format_name, quantise, checkpoint, report)
+    click.echo(
+        f"wrote {written}, {bytes_text(tree_bytes(written))}{_NEXT.get(format_name, '').format(written)}", err=True
+    )
+
+
+_NEXT = {
+    "policy": '; next: mccfr query {} ""',
+    "zarr": '; next: zarr.open("{}") in Python, with the tree under tree/',
+    "hdf5": '; next: h5py.File("{}") in Python, with the tree under tree/',
+    "openspiel": "; next: pyspiel.TabularPolicy, as docs/policies.md has it",
+}
+"""What to do with an export of each format."""
 
 
 @click.command()
-@click.argument("policy", type=path_type)
+@click.argument("policy", metavar="POLICY-or-DIR", type=path_type)
 @click.argument("line")
 @click.option("--hand", help="The actor's cards: AsKh, K. Without it: the probabilities of every hand.")
-@click.option("--board", help="Board cards: Qs7h2d.")
+@click.option("--board", help="Board cards: Qs7h2d, or 'Qs 7h 2d'.")
+@click.option("--checkpoint", type=click.IntRange(min=0), help="Of the run in DIR; default: the newest.")
 @json_option
-def query(policy: Path, line: str, hand: str | None, board: str | None, as_json: bool) -> None:
-    """What POLICY does after the betting LINE (ACPC: c, f, rN, / between streets; "" is the first decision).
+def query(policy: Path, line: str, hand: str | None, board: str | None, checkpoint: int | None, as_json: bool) -> None:
+    """What a policy, or the run in DIR, does after the betting LINE (ACPC: c, f, rN, / between streets; "" is the
+    first decision).
 
     Example: mccfr query kuhn-policy cb --hand Q
     """
-    from mccfr.policy import Policy
     from mccfr.policy.query import query as look_up
+    from mccfr.runs.results import open_source
 
-    found = look_up(Policy.open(policy), line, hand, board)
+    found = look_up(open_source(policy, checkpoint), line, hand, board)
     if as_json:
         print_json(found)
     else:

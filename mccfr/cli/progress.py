@@ -1,5 +1,6 @@
 """How a run is shown while it goes on: a live display on a terminal, plain lines otherwise; always on stderr."""
 
+import re
 import sys
 import threading
 import time
@@ -36,11 +37,16 @@ def progress_text(progress: Progress, phase: str = TRAINING) -> str:
     return " · ".join(parts)
 
 
+def _without_numbers(text: str) -> str:
+    return re.sub(r"[\d,]+", "", text)
+
+
 class LateLine:
     """A line on stderr about something that takes long: printed if nothing else was said for two seconds."""
 
     def __init__(self) -> None:
         self._timer: threading.Timer | None = None
+        self.text = ""  # may be changed until it is printed
 
     def say(self, text: str | None) -> None:
         """Print the text unless another, or None, comes soon."""
@@ -48,22 +54,33 @@ class LateLine:
             self._timer.cancel()
         self._timer = None
         if text is not None:
-            self._timer = threading.Timer(_LATE_SECONDS, print, [text], {"file": sys.stderr, "flush": True})
+            self.text = text
+            self._timer = threading.Timer(_LATE_SECONDS, self._print)
             self._timer.daemon = True
             self._timer.start()
+
+    def _print(self) -> None:
+        print(self.text, file=sys.stderr, flush=True)
 
 
 class PlainReporter:
     """Lines on stderr: every ten seconds, where a phase takes long, and whenever there is something to say."""
 
     def __init__(self) -> None:
-        self._last, self._phase = time.monotonic(), TRAINING
-        self._late = LateLine()
+        self._last = self._counted = time.monotonic()
+        self._phase, self._late = TRAINING, LateLine()
 
-    def phase(self, text: str) -> None:
-        """Print it, unless it is training or soon over."""
-        self._phase = text
-        self._late.say(None if text == TRAINING else text)
+    def phase(self, text: str, share: float | None = None) -> None:
+        """Print it, unless it is training or soon over; what only counts on is printed every ten seconds."""
+        counts_on, self._phase = _without_numbers(text) == _without_numbers(self._phase), text
+        if not counts_on:
+            self._counted = time.monotonic()
+            self._late.say(None if text == TRAINING else text)
+        elif time.monotonic() - self._counted >= _LINE_SECONDS:
+            self._counted = time.monotonic()
+            print(text, file=sys.stderr, flush=True)
+        else:
+            self._late.text = text
 
     def close(self) -> None:
         """Say no more."""
@@ -99,11 +116,11 @@ class LiveReporter:
     def _print(self, text: str) -> None:
         self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
-    def phase(self, text: str) -> None:
+    def phase(self, text: str, share: float | None = None) -> None:
         """Name it beside the bar, with no time left for what is over or has not begun."""
         self._phase = text
         if self._progress is None:
-            self._bar.update(self._task, text=text)
+            self._bar.update(self._task, completed=share or 0.0, total=None if share is None else 1.0, text=text)
         else:
             self.progress(self._progress)
 
@@ -114,8 +131,12 @@ class LiveReporter:
         self._bar.update(self._task, completed=done or 0.0, total=None if done is None else 1.0, text=text)
 
     def evaluation(self, record: Mapping[str, Any]) -> None:
-        """Print it above the bar, and keep the last exploitability beside it."""
-        self._exploitability = f" · {method_named(record['method']).short(record)}"
+        """Print it above the bar, and keep the last exploitability beside it.
+
+        What is won from another strategy says little without its interval, and is not kept there.
+        """
+        method = method_named(record["method"])
+        self._exploitability = "" if method.meets else f" · {method.short(record)}"
         self._print(evaluation_text(record))
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from mccfr.config.limits import limit_problems, shown
+from mccfr.config.suggest import did_you_mean
 from mccfr.config.tables import GAMES, METHODS, OPTIONS, Config, SampledConfig, SolverConfig
 
 DEFAULT_ALGORITHM = "external-sampling"
@@ -70,7 +71,8 @@ def config_from(document: Mapping[str, Any], source: str) -> Config:
     try:
         tables = _whole_numbers(document)
         for key in set(tables) - set(kinds):
-            raise ValueError(f"unknown key {shown(key)} in the top level; allowed: {', '.join(sorted(kinds))}")
+            near = did_you_mean(key, kinds)
+            raise ValueError(f"unknown key {shown(key)} in the top level; allowed: {', '.join(sorted(kinds))}{near}")
         if "game" not in tables:
             raise ValueError("the top level needs the key 'game'")
         config = Config(**{key: _converted(table, key, kinds[key]) for key, table in tables.items()})
@@ -102,7 +104,8 @@ def _chosen(table: Any, key: str) -> tuple[Any, dict[str, Any]]:
     if name is None:
         raise ValueError(f"{key} needs the key {field!r}")
     if not isinstance(name, str) or name not in kinds:
-        raise ValueError(f"{key}.{field} = {shown(name)} is not one of: {', '.join(map(repr, kinds))}")
+        near = did_you_mean(name, kinds)
+        raise ValueError(f"{key}.{field} = {shown(name)} is not one of: {', '.join(map(repr, kinds))}{near}")
     foreign = ignored_keys({key: table}) if key == "solver" else []
     return kinds[name], {**{own: value for own, value in table.items() if own not in foreign}, field: name}
 
@@ -171,13 +174,21 @@ def _explain(message: str, table: Any, name: str, kind: Any) -> str:
             kind = _fields(kind).get(step)
     key = ".".join([name, *inside]).replace(".[", "[")
     if "unknown field" in text:
-        unknown = text.split("`")[1]
-        return f"unknown key {shown(unknown)} in {key}; allowed: {', '.join(sorted(_fields(kind))) or 'none'}"
+        unknown, known = text.split("`")[1], sorted(_fields(kind))
+        near = did_you_mean(unknown, known)
+        return f"unknown key {shown(unknown)} in {key}; allowed: {', '.join(known) or 'none'}{near}"
     if "Invalid enum value" in text or "Invalid value" in text:
-        return f"{key} = {shown(value)} is not one of: {', '.join(map(repr, getattr(kind, '__args__', ())))}"
+        names = _choices(kind)
+        return f"{key} = {shown(value)} is not one of: {', '.join(map(repr, names))}{did_you_mean(value, names)}"
     if "missing required field" in text:
         return f"{key} needs the key {text.split('`')[1]!r}"
     return f"{key} = {shown(value)}: {text[0].lower()}{text[1:].replace('`', '')}"
+
+
+def _choices(kind: Any) -> list[str]:
+    """The texts that a key may be, of a `Literal` or of one in a union."""
+    inside = [name for part in getattr(kind, "__args__", ()) for name in getattr(part, "__args__", (part,))]
+    return [name for name in inside if isinstance(name, str)]
 
 
 def _fields(kind: Any) -> dict[str, Any]:
@@ -224,7 +235,7 @@ def _problems(config: Config) -> list[str]:
             config.evaluation.method in METHODS,
             "evaluation.method",
             config.evaluation.method,
-            f"one of {', '.join(map(repr, METHODS))}",
+            f"one of {', '.join(map(repr, METHODS))}{did_you_mean(config.evaluation.method, METHODS)}",
         ),
         (config.evaluation.boards >= 2, "evaluation.boards", config.evaluation.boards, "at least 2"),
         (0 <= config.evaluation.seed < 2**63, "evaluation.seed", config.evaluation.seed, "0 to 2**63 - 1"),

@@ -323,18 +323,20 @@ class RunSettings(_Table, frozen=True):
     keep_checkpoints: int = 3
 
 
-METHODS = ["exact", "head-to-head"]
-"""Of `[evaluation]`; `mccfr.evaluation.methods.register` adds to them."""
+AUTO = "auto"
+METHODS = [AUTO, "exact", "head-to-head"]
+"""Of `[evaluation]`; `mccfr.evaluation.methods.register` adds to them.  `auto` is the first that suits the game."""
 
 
 class EvaluationConfig(_Table, frozen=True):
     """When the strategy is measured while the run goes on, and how.
 
-    `head-to-head` plays it against the strategy of the first checkpoint kept by `keep` (until there is one: against
-    uniform play); `exact` computes exploitability, which whole hold'em is too large for.
+    `exact` computes exploitability, which whole hold'em is too large for; `head-to-head` plays it against the strategy
+    of the first checkpoint kept by `keep` (until there is one: against uniform play); `auto` is the first of them that
+    suits the game.
     """
 
-    method: str = "exact"  # one of METHODS
+    method: str = AUTO  # one of METHODS
     at_nodes: Sequence[int] = ()
     at_iterations: Sequence[int] = ()
     every_checkpoint: bool = True

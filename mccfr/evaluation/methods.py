@@ -4,11 +4,14 @@ is told.  `register` adds one.
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
 
-from mccfr.config.tables import METHODS
+from mccfr.config.suggest import did_you_mean
+from mccfr.config.tables import AUTO, METHODS
+from mccfr.evaluation.telling import tell_step
 
 if TYPE_CHECKING:  # kernels are imported when something is measured
     from mccfr.evaluation.head_to_head import Side
@@ -34,12 +37,14 @@ class Method(ABC):
     name   in `[evaluation]`, `evaluate --method` and records
     bound  what the figure is of the truth: "exact", "lower" or "estimate"
     meets  whether it is played against another strategy
+    reads_rows  whether it reads strategies row by row where they lie; else they are made whole in memory
     line   what a line of evaluations.jsonl must hold
     """
 
     name: ClassVar[str]
     bound: ClassVar[str]
     meets: ClassVar[bool] = False
+    reads_rows: ClassVar[bool] = False
     line: ClassVar[type[EvaluationLine]]
 
     @abstractmethod
@@ -134,6 +139,7 @@ class HeadToHead(Method):
     name: ClassVar[str] = "head-to-head"
     bound: ClassVar[str] = "estimate"
     meets: ClassVar[bool] = True
+    reads_rows: ClassVar[bool] = True
     line: ClassVar[type[EvaluationLine]] = HeadToHeadLine
 
     def problem(self, game: "Game") -> str | None:
@@ -145,7 +151,7 @@ class HeadToHead(Method):
         from mccfr.evaluation.head_to_head import head_to_head
 
         assert against is not None
-        found = head_to_head(side, against, boards=boards, seed=seed)
+        found = head_to_head(side, against, boards=boards, seed=seed, progress=partial(tell_step, "board"))
         return {
             "value_chips": found.mean_chips,
             "ci95_chips": list(found.ci95_chips),
@@ -195,13 +201,25 @@ def register(method: Method) -> None:
 def method_named(name: str) -> Method:
     """The method of a name; `ValueError` for an unknown one."""
     if name not in _METHODS:
-        raise ValueError(f"evaluation method {name!r} is not one of: {', '.join(_METHODS)}")
+        raise ValueError(
+            f"evaluation method {name!r} is not one of: {', '.join(_METHODS)}{did_you_mean(name, _METHODS)}"
+        )
     return _METHODS[name]
 
 
+def method_for(game: "Game", name: str) -> Method:
+    """The method of a name, whether it suits the game or not; of "auto" the first that does, if one does.
+
+    Raises `ValueError` for an unknown one.
+    """
+    if name != AUTO:
+        return method_named(name)
+    return next((method for method in _METHODS.values() if method.problem(game) is None), method_named(Exact.name))
+
+
 def check_method(game: "Game", name: str) -> Method:
-    """The method of a name; `ValueError` where a game cannot be measured by it, or there is none."""
-    method = method_named(name)
+    """As `method_for`; `ValueError` where a game cannot be measured by it too."""
+    method = method_for(game, name)
     if (problem := method.problem(game)) is not None:
         raise ValueError(problem)
     return method
@@ -230,7 +248,7 @@ def measure(
 
     method, began = check_method(side.game, name), working_seconds()
     found = method.find(side, against, boards=boards, seed=seed)
-    head = {"method": name, "bound": method.bound, **_NOTHING}
+    head = {"method": method.name, "bound": method.bound, **_NOTHING}
     if method.meets:
         head["against"] = opponent
     return head | found | {"seconds": round(working_seconds() - began, 6)}

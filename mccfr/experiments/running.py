@@ -37,9 +37,9 @@ class _Within:
         """Pass it on, with the run's name."""
         self._reporter.message(f"{self._which}: {text}")
 
-    def phase(self, text: str) -> None:
+    def phase(self, text: str, share: float | None = None) -> None:
         """Pass it on."""
-        self._reporter.phase(text)
+        self._reporter.phase(text, share)
 
     def progress(self, progress: Progress) -> None:
         """Pass it on."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.cards import combo_text, parse_cards
+from abstraction.cards import combo_text, parse_cards, plain_text
 from mccfr.cards.deck import WholeDeck
 from mccfr.cards.listed import ListedCards, board_text, card_names, find_boards
 from mccfr.games.game import Game
@@ -109,7 +109,7 @@ def _find(cards: ListedCards, text: str) -> tuple[int, list[int]]:
 def _deck_boards(game: Game, deck: WholeDeck, wanted: Sequence[str]) -> Cards:
     boards: list[Board] = []
     number: dict[tuple[int, ...], int] = {}
-    for text in ("", *wanted):
+    for text in ("", *map(plain_text, wanted)):
         cards = parse_cards(text)
         if len(cards) not in {deck.cards_on(street) for street in range(deck.streets)}:
             sizes = ", ".join(str(deck.cards_on(street)) for street in range(deck.streets))

@@ -5,7 +5,7 @@ names is escaped.  A size limit decides how many decisions are in it, the most p
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -145,8 +145,7 @@ def _page(run: Run, game: Game, checkpoint: Checkpoint, data: Mapping[str, Any],
 <p class="quiet">Widths are probabilities of actions, strength of colour the square root of the cell's reach: the share
 of a hand's weight that comes to this decision, of the largest weight in the player's range. Actions at the side are
 means over the range. {escape(left_out)}</p>
-<h2>Convergence</h2>
-{curve_svg(records, axis) or '<p class="quiet">Nothing has been evaluated.</p>'}
+{_curve(records, axis)}
 <details><summary>Evaluations</summary>{_evaluations(records)}</details>
 <h2>Run</h2>
 {_facts(run, game, checkpoint)}
@@ -169,15 +168,39 @@ def _headline(run: Run, checkpoint: Checkpoint, records: Sequence[Mapping[str, A
     return f"{text}; exploitability {size} at {last['iterations']:,} iterations"
 
 
+def _curve(records: Sequence[Mapping[str, Any]], axis: str) -> str:
+    """The curve under a heading that says what it is; what is won from another strategy is not called convergence."""
+    drawn = curve_svg(records, axis) or '<p class="quiet">Nothing has been evaluated.</p>'
+    opponent = records[-1].get("against") if records else None
+    if opponent is None:
+        return f"<h2>Exploitability</h2>\n{drawn}"
+    return f"""<h2>Won from {escape(opponent)}</h2>
+{drawn}
+<p class="quiet">Chips a hand, from this one opponent. It measures neither exploitability nor convergence: a strategy
+that comes nearer to an equilibrium may win less from a weak opponent than one that happens to exploit it.</p>"""
+
+
 def _evaluations(records: Sequence[Mapping[str, Any]]) -> str:
-    columns = ("iterations", "nodes_touched", "exploitability_chips", "exploitability_mbb", "value_chips")
-    head = "".join(f"<th>{escape(column.replace('_', ' '))}</th>" for column in columns)
-    lines = [f"<tr>{head}</tr>"]
-    for record in records:
-        cells = ["" if (value := record[column]) is None else f"{value:,.8g}" for column in columns[2:]]
-        counts = [f"{record[column]:,}" for column in columns[:2]]
-        lines.append("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in (*counts, *cells)) + "</tr>")
-    return "<table>" + "".join(lines) + "</table>"
+    """All evaluations as a table: columns that no record fills are left out."""
+    columns: dict[str, Callable[[Mapping[str, Any]], str]] = {
+        "iterations": lambda record: f"{record['iterations']:,}",
+        "nodes touched": lambda record: f"{record['nodes_touched']:,}",
+        "exploitability (chips)": lambda record: _number(record["exploitability_chips"]),
+        "exploitability (mbb/g)": lambda record: _number(record["exploitability_mbb"]),
+        "value (chips)": lambda record: "" if record.get("against") else _number(record["value_chips"]),
+        "won (chips a hand)": lambda record: _number(record["value_chips"]) if record.get("against") else "",
+        "95 %": lambda record: " to ".join(_number(end) for end in record.get("ci95_chips") or ()),
+        "against": lambda record: record.get("against") or "",
+    }
+    cells = {name: [text(record) for record in records] for name, text in columns.items()}
+    shown = {name: texts for name, texts in cells.items() if any(texts)}
+    lines = ["".join(f"<th>{escape(name)}</th>" for name in shown)]
+    lines += ["".join(f"<td>{escape(text)}</td>" for text in row) for row in zip(*shown.values(), strict=True)]
+    return "<table>" + "".join(f"<tr>{line}</tr>" for line in lines) + "</table>"
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:,.8g}"
 
 
 def _facts(run: Run, game: Game, checkpoint: Checkpoint) -> str:

@@ -19,8 +19,8 @@ from mccfr.games.game import Game
 from mccfr.runs.events import Totals
 from mccfr.runs.snapshot_mean import SnapshotMean
 from mccfr.solvers.registry import algorithm_of
-from mccfr.tables.discount import Schedule
-from mccfr.tables.layout import bucket_first, table_name
+from mccfr.tables.discount import Discount, Schedule
+from mccfr.tables.layout import TableSet
 from mccfr.tables.strategy import Rows, StoredStrategy, Strategy, average_block, average_strategy, check_sums
 from storage.checkpoint import Checkpoint, checkpoint_path, open_checkpoint
 from storage.schema import ArraySpec
@@ -39,7 +39,7 @@ def checkpoint_average(game: Game, config: Config, checkpoint: Checkpoint) -> St
     if config.tables.strategy_sums == "preflop":
         return _snapshot_average(game, algorithm.schedule, checkpoint)
     tables = {spec.name: checkpoint.read(spec.name) for spec in checkpoint.specs if algorithm.is_averaged(spec.name)}
-    return algorithm.average(game, checkpoint.specs, tables, state["nodes_touched"], state["iterations"])
+    return algorithm.average(game, TableSet(tables, checkpoint.specs), state["nodes_touched"], state["iterations"])
 
 
 def stored_average(game: Game, config: Config, checkpoint: Checkpoint) -> Strategy:
@@ -54,10 +54,19 @@ def stored_average(game: Game, config: Config, checkpoint: Checkpoint) -> Strate
     stored = {
         spec.name: _read_outside(checkpoint, spec) for spec in checkpoint.specs if algorithm.is_averaged(spec.name)
     }
-    tables, discount = bucket_first(checkpoint.specs, stored), algorithm.schedule.at(state["nodes_touched"])
+    return sums_average(game, TableSet(stored, checkpoint.specs), algorithm.schedule.at(state["nodes_touched"]))
+
+
+def sums_average(game: Game, tables: TableSet, discount: Discount) -> Strategy:
+    """`average_strategy` of tables with sums on all streets, read where they lie, a row when it is asked for.
+
+    So tables must stay as they are as long as the strategy is used.  Raises `ValueError` for sums no run writes.
+    """
     rows = []
     for block, buckets in enumerate(game.buckets.tolist()):
-        sums = tables.get(table_name("strategy_sum", block), np.zeros((buckets, 0), np.float32))
+        sums = tables.rows("strategy_sum", block)
+        if sums is None:  # nobody acts there
+            sums = np.zeros((buckets, 0), np.float32)
         check_sums(sums, block)
         rows.append(Rows(sums, sums=True))
     return StoredStrategy(
@@ -92,7 +101,7 @@ def _snapshot_average(game: Game, schedule: Schedule, newest: Checkpoint) -> Str
     totals = Totals(newest.state["nodes_touched"], newest.state["iterations"])
     sums = {spec.name: newest.read(spec.name) for spec in newest.specs if spec.name.startswith("strategy_sum")}
     first_street = replace(game, tree=replace(game.tree, streets=1))
-    mean = SnapshotMean(game, average_strategy(first_street, sums, schedule.at(totals.nodes)))
+    mean = SnapshotMean(game, average_strategy(first_street, TableSet(sums, newest.specs), schedule.at(totals.nodes)))
     del sums
     before = Totals()
     for entry in [*newest.state["snapshots"], snapshot_entry(newest.number, totals)]:

@@ -5,9 +5,9 @@ from typing import Any
 
 from mccfr.config.tables import EvaluationConfig
 from mccfr.evaluation.head_to_head import Side
-from mccfr.evaluation.methods import check_method, measure, method_named
+from mccfr.evaluation.methods import check_method, measure, method_for
 from mccfr.games.game import Game
-from mccfr.runs.averages import checkpoint_average
+from mccfr.runs.averages import stored_average
 from mccfr.runs.rundir import CHECKPOINTS, Run
 from mccfr.tables.strategy import Strategy, uniform_strategy
 from storage import checkpoint as checkpoints
@@ -28,31 +28,38 @@ class Evaluator:
 
     def __init__(self, run: Run, game: Game) -> None:
         self._config, self._points, self._game = run.config, run.config.evaluation, game
-        self._method = method_named(self._points.method)
-        self._baseline: tuple[str, Strategy] | None = None
+        self._method = method_for(game, self._points.method)
+        self._met: int | None = None  # number of the checkpoint that is played against
+        self._against: Strategy | None = None
         self._root = run.path(CHECKPOINTS)
         self.kept: list[int] = []
 
     def find_kept(self) -> None:
         """Note which checkpoints of earlier sessions stay for good."""
-        kept = []
+        self.kept = []
         for number in checkpoints.list_checkpoints(self._root):
             with suppress(OSError):  # a damaged one, which the session has told of, is worth nothing
-                checkpoint = checkpoints.open_checkpoint(checkpoints.checkpoint_path(self._root, number))
-                kept += [checkpoint] if checkpoint.state.get("kept") else []
-        self.kept = [checkpoint.number for checkpoint in kept]
-        if kept and self._method.meets:
-            strategy = checkpoint_average(self._game, self._config, kept[0])
-            self._baseline = (f"checkpoint {kept[0].number}", strategy)
+                self.kept += [number] if self._open(number).state.get("kept") else []
+        self._met = self.kept[0] if self.kept else None
 
     def evaluate(self, strategy: Strategy) -> dict[str, Any]:
-        """The record of the run's average strategy."""
+        """The record of the run's average strategy.
+
+        Raises `OSError` where the checkpoint that it is played against is damaged or gone.
+        """
         points, side = self._points, Side(self._game, strategy)
         if not self._method.meets:
             return measure(points.method, side, boards=points.boards, seed=points.seed)
-        name, against = self._baseline or ("uniform", uniform_strategy(self._game))
+        name, against = "uniform", uniform_strategy(self._game)
+        if self._met is not None:
+            if self._against is None:
+                self._against = stored_average(self._game, self._config, self._open(self._met))
+            name, against = f"checkpoint {self._met}", self._against
         opponent = Side(self._game, against)
         record = measure(points.method, side, opponent, name, boards=points.boards, seed=points.seed)
-        if self._baseline is None and self.kept:
-            self._baseline = (f"checkpoint {self.kept[0]}", strategy)
+        if self._met is None and self.kept:
+            self._met = self.kept[0]
         return record
+
+    def _open(self, number: int) -> checkpoints.Checkpoint:
+        return checkpoints.open_checkpoint(checkpoints.checkpoint_path(self._root, number))

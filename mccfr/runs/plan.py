@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 
 from mccfr.config.tables import Config
-from mccfr.evaluation.methods import method_named
+from mccfr.evaluation.methods import method_for
 from mccfr.games.game import Game
 from mccfr.games.histories import count_histories
 from mccfr.solvers.configured import configured_game
 from mccfr.solvers.forecast import Forecast
 from mccfr.solvers.registry import algorithm_of
 from mccfr.tables.layout import TableLayout
+from mccfr.tables.row_tables import NEAR_BYTES
 from storage import live as live_tables
 from storage import space
 
@@ -37,17 +38,17 @@ def planned_layout(config: Config, game: Game) -> TableLayout:
     return algorithm_of(config).layout(game)
 
 
-def strategy_bytes(game: Game, method: str) -> int:
-    """Memory that an evaluation needs: the strategy measured, and what it is played against, or all boards."""
-    cells = int((game.buckets * (game.tree.row_slots + game.tree.row_count)).sum())
-    found = method_named(method)
-    return 8 * cells * (1 + found.meets) + found.listing_bytes(game)
-
-
 def evaluation_bytes(config: Config, game: Game, layout: TableLayout) -> int:
-    """Memory that an evaluation needs: its strategies, and a table of a snapshot where those make the average."""
-    largest = max((spec.nbytes for spec in layout.specs), default=0)
-    return strategy_bytes(game, config.evaluation.method) + (largest if config.tables.snapshot_nodes else 0)
+    """Memory that an evaluation needs beside the tables: strategies, all boards, or a table of a snapshot.
+
+    Strategies that are read row by row out of strategy sums take what is kept of small blocks; others are made whole.
+    """
+    method, algorithm = method_for(game, config.evaluation.method), algorithm_of(config)
+    whole = 8 * game.buckets * (game.tree.row_slots + game.tree.row_count)
+    if method.reads_rows and algorithm.averages_sums and config.tables.strategy_sums == "all":
+        whole = np.minimum(whole, NEAR_BYTES)
+    largest = max((spec.nbytes for spec in layout.specs), default=0) if config.tables.snapshot_nodes else 0
+    return int(whole.sum()) * (1 + method.meets) + method.listing_bytes(game) + largest
 
 
 def make_plan(config: Config, base: Path) -> dict[str, Any]:

@@ -1,7 +1,9 @@
-"""Who does the work of a run: worker processes, or this process itself.  Both obey the same few orders.
+"""Who does the work of a run, and on which tables: worker processes, or this process itself.
 
-`release` lets the workers train until the run's totals reach a limit; `resting` says whether all have got there (or
-have obeyed `pause`); while they rest, `states` and the tables are consistent.
+A pool owns the live tables.  They are there from the start, to be filled by whoever restores a run; `begin` sets the
+workers to them.  Both kinds obey the same few orders: `release` lets the workers train until the run's totals reach a
+limit; `resting` says whether all have got there (or have obeyed `pause`); while they rest, `states` and the tables are
+consistent.
 
 A worker that dies, or is ended because it does not answer, is *lost*: the others' orders go on without it.  What it
 had published stays in `totals` and `states`; the tables also hold the part of a batch that it had begun, which is as
@@ -15,7 +17,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -24,13 +26,14 @@ import numpy as np
 import mccfr
 from mccfr.games.game import Game
 from mccfr.runs import control
-from mccfr.runs.rundir import LOG, Run
+from mccfr.runs.rundir import LIVE, LOG, Run
+from mccfr.runs.shared_deck import share_buckets
 from mccfr.runs.watch import Silence, Watch
-from mccfr.runs.worker import publish, read_state
-from mccfr.solvers.solver import Views, WorkerState
-from mccfr.tables.layout import TableArrays
+from mccfr.runs.worker import map_tables, publish, read_state
+from mccfr.solvers.solver import Share, WorkerState
+from mccfr.tables.layout import TableSet
 from storage import space
-from storage.live import LiveTables
+from storage.live import LiveTables, create_live
 from storage.mapping import create_cells, regions_to_json
 
 _SLICE_SECONDS = 0.05
@@ -40,7 +43,19 @@ _LOW_MEMORY_SHARE = 0.05  # of all memory: with less left, a kill out of nowhere
 
 
 class Pool(Protocol):
-    """The orders that both kinds of pool take."""
+    """The orders that both kinds of pool take.
+
+    tables   the live tables
+    game     what is played, with what workers share of it in shared memory
+    warning  a sentence about where the tables lie, if anything is wrong with the place
+    """
+
+    tables: TableSet
+    game: Game
+    warning: str | None
+
+    def begin(self, states: Sequence[WorkerState]) -> None:
+        """Set workers to the tables, going on from their states (none: from the start); they rest until released."""
 
     def release(self, stop_nodes: int, stop_iterations: int) -> None:
         """Train until the totals reach either number."""
@@ -94,13 +109,17 @@ class Pool(Protocol):
 class InlinePool:
     """`workers = 0`: the coordinator's own process does the work, in slices."""
 
-    def __init__(self, game: Game, run: Run, tables: TableArrays, views: Views, states: Sequence[WorkerState]) -> None:
-        own = states[0] if states else WorkerState()
-        self._solver = run.algorithm.solver(game, tables, views, 0, own)
-        self._solver.warm_up()
-        self._schedule, self._weight = run.algorithm.schedule, 0.0
-        self._idle = list(states[1:])
+    def __init__(self, run: Run, game: Game, live: LiveTables) -> None:
+        self.game, self.warning = game, live.warning
+        self.tables = map_tables(run.layout(game), live.regions)
+        self._algorithm, self._weight = run.algorithm, 0.0
         self._stop = (0, 0)
+
+    def begin(self, states: Sequence[WorkerState]) -> None:
+        share = Share(state=states[0]) if states else Share()
+        self._solver = self._algorithm.solver(self.game, self.tables, share)
+        self._solver.warm_up()
+        self._idle = list(states[1:])
 
     def release(self, stop_nodes: int, stop_iterations: int) -> None:
         self._stop = (stop_nodes, stop_iterations)
@@ -113,7 +132,7 @@ class InlinePool:
         while not self.resting() and time.monotonic() < end:
             nodes, iterations = self.totals()
             done, _ = self._solver.run(nodes, self._stop[0] - nodes, self._stop[1] - iterations)
-            self._weight += self._schedule.weight(nodes) * done
+            self._weight += self._algorithm.schedule.weight(nodes) * done
 
     def resting(self) -> bool:
         nodes, iterations = self.totals()
@@ -157,12 +176,23 @@ class InlinePool:
 class ProcessPool:
     """Worker processes on the shared tables, each with its own streams of deals and actions."""
 
-    def __init__(self, run: Run, live: LiveTables, workers: int, states: Sequence[WorkerState]) -> None:
-        self._idle = list(
-            states[workers:]
-        )  # of an earlier session with more workers: kept, so that no deal comes twice
+    def __init__(self, run: Run, game: Game, live: LiveTables) -> None:
+        self._run, self._live, self.warning = run, live, live.warning
+        self.tables = map_tables(run.layout(game), live.regions)
+        self.game, self._buckets = share_buckets(game, live.directory)
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._lost: dict[int, str] = {}
+        self._ended: set[int] = set()  # those of the lost that were ended here
+
+    def begin(self, states: Sequence[WorkerState]) -> None:
+        run = self._run
+        workers = run.algorithm.processes(run.config.run.workers)
+        if workers > 1:  # compile once, not in every worker
+            run.algorithm.solver(self.game, self.tables).warm_up()
+        # Of an earlier session with more workers: kept, so that no deal comes twice.
+        self._idle = list(states[workers:])
         shape = (1 + workers, control.COLUMNS)
-        self._block = create_cells(live.directory / "control", shape)
+        self._block = create_cells(self._live.directory / "control", shape)
         self._cells = self._block.cells
         orders = self._cells[0]
         orders[control.COMMAND] = control.PAUSE
@@ -175,12 +205,9 @@ class ProcessPool:
         self._ordered_at = time.monotonic()
         # One worker sweeps all tables at the ends of periods there: when it is lost, they may be swept in part.
         self._sweeper = 0 if run.algorithm.sweeps() else None
-        self._lost: dict[int, str] = {}
-        self._ended: set[int] = set()  # those of the lost that were ended here
         self._kills_before = space.killed_for_memory()
-        self._processes: list[subprocess.Popen[bytes]] = []
         try:
-            self._start(run, live, workers, shape)
+            self._start(run, self._live, workers, shape)
         except BaseException:
             self.kill()
             raise
@@ -316,6 +343,8 @@ class ProcessPool:
         return [*(read_state(row) for row in self._cells[1:]), *self._idle]
 
     def close(self) -> None:
+        if not self._processes:
+            return
         self._order(control.QUIT)
         end = time.monotonic() + _END_SECONDS
         for process in self._processes:
@@ -323,3 +352,21 @@ class ProcessPool:
                 process.wait(max(0.1, end - time.monotonic()))
             except subprocess.TimeoutExpired:
                 self._end(process)
+
+
+@contextlib.contextmanager
+def open_pool(run: Run, game: Game, *, force: bool = False) -> Iterator[Pool]:
+    """The pool of a run's settings on live tables of zeros; both go at the end of the `with` statement.
+
+    `force`: although the tables take more memory than they should.  Raises `MemoryError` or `OSError` where they find
+    no room.
+    """
+    tables = run.config.tables
+    with create_live(
+        run.layout(game).specs, format=tables.format, live_dir=tables.live_dir, link=run.path(LIVE), force=force
+    ) as live:
+        pool: Pool = (ProcessPool if run.config.run.workers else InlinePool)(run, game, live)
+        try:
+            yield pool
+        finally:
+            pool.close()

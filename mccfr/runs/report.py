@@ -29,8 +29,11 @@ class Reporter(Protocol):
     def message(self, text: str) -> None:
         """Say one sentence worth keeping."""
 
-    def phase(self, text: str) -> None:
-        """Take note of what is done from now on, in a few words; workers may train meanwhile.  Any thread may call."""
+    def phase(self, text: str, share: float | None = None) -> None:
+        """Take note of what is done from now on, in a few words; workers may train meanwhile.  Any thread may call.
+
+        `share` says how much of it is done, where it is counted ("evaluating board 120 of 1,000").
+        """
 
     def progress(self, progress: Progress) -> None:
         """Take note of counters; called several times a second."""
@@ -45,7 +48,7 @@ class Silent:
     def message(self, text: str) -> None:
         """Ignore it."""
 
-    def phase(self, text: str) -> None:
+    def phase(self, text: str, share: float | None = None) -> None:
         """Ignore it."""
 
     def progress(self, progress: Progress) -> None:

@@ -5,19 +5,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from mccfr.cards.deck import WholeDeck
 from mccfr.config.file import to_document
 from mccfr.evaluation.head_to_head import Side
 from mccfr.evaluation.methods import check_method, measure
 from mccfr.games.game import Game
-from mccfr.policy import Policy, is_policy
+from mccfr.policy import Policy, PolicySource, StrategySource, is_policy
 from mccfr.policy.export import export
 from mccfr.runs.averages import checkpoint_average, stored_average
+from mccfr.runs.phases import naming_phases, naming_steps
+from mccfr.runs.report import EVALUATING, Reporter, Silent
 from mccfr.runs.rundir import CHECKPOINTS, Run, is_run, open_run
 from mccfr.runs.state import state_problem
+from mccfr.tables.layout import TableSet
 from mccfr.tables.strategy import Strategy, pure_strategy, uniform_strategy
 from storage.checkpoint import Checkpoint, checkpoint_path, is_checkpoint, list_checkpoints, open_checkpoint
 
@@ -40,9 +40,10 @@ def find_checkpoint(run: Run, number: int | None) -> Checkpoint:
     return checkpoint
 
 
-def read_tables(checkpoint: Checkpoint, kind: str = "") -> dict[str, npt.NDArray[np.generic]]:
-    """A checkpoint's tables by name (of one kind: "strategy_sum"); every byte read is checked."""
-    return {spec.name: checkpoint.read(spec.name) for spec in checkpoint.specs if spec.name.startswith(kind)}
+def read_tables(checkpoint: Checkpoint, kind: str = "") -> TableSet:
+    """A checkpoint's tables (of one kind: "strategy_sum"); every byte read is checked."""
+    specs = [spec for spec in checkpoint.specs if spec.name.startswith(kind)]
+    return TableSet({spec.name: checkpoint.read(spec.name) for spec in specs}, specs)
 
 
 def checkpoint_strategy(run: Run, game: Game, checkpoint: Checkpoint) -> Strategy:
@@ -88,6 +89,19 @@ def open_target(target: Path, number: int | None = None, abstraction: Path | Non
     raise ValueError(f"{target} is neither a run directory nor an exported policy")
 
 
+def open_source(target: Path, number: int | None = None) -> PolicySource:
+    """A policy, or the average strategy of a run's checkpoint (the newest without a number), to be asked for infosets.
+
+    Raises as `open_target`, and `ValueError` for a number beside a policy.
+    """
+    if is_policy(target):
+        if number is not None:
+            raise ValueError(f"{target} is a policy, which is of one checkpoint: leave --checkpoint out")
+        return Policy.open(target)
+    found = open_target(target, number)
+    return StrategySource(found.game, found.strategy)
+
+
 def evaluate_target(
     target: Path,
     method: str,
@@ -99,21 +113,27 @@ def evaluate_target(
     against_abstraction: Path | None = None,
     boards: int = 1000,
     seed: int = 0,
+    reporter: Reporter | None = None,
 ) -> dict[str, Any]:
     """The evaluation record of a run's checkpoint or of a policy.
 
     abstraction              where a run's abstraction lies now
     against, against_number  head-to-head: a policy, a run (and checkpoint), "uniform" or "always-call"
     against_abstraction      as `abstraction`, of the other run
+    reporter                 told of phases
     Raises `ValueError` where a target is neither run nor policy, the method does not suit the game, or the opponent
     plays another game; on other buckets he may.
     """
-    found = open_target(target, number, abstraction)
-    side = Side(found.game, found.strategy)
-    if not check_method(found.game, method).meets:
-        return measure(method, side, boards=boards, seed=seed) | found.counts
-    other = opponent(found, against, against_number, against_abstraction)
-    return measure(method, side, other, against, boards=boards, seed=seed) | found.counts
+    with naming_phases(reporter or Silent()) as told:
+        told.phase(f"reading {target}")
+        found = open_target(target, number, abstraction)
+        side, other, name = Side(found.game, found.strategy), None, None
+        if check_method(found.game, method).meets:
+            told.phase(f"reading {against}")
+            other, name = opponent(found, against, against_number, against_abstraction), against
+        told.phase(EVALUATING)
+        with naming_steps(told):
+            return measure(method, side, other, name, boards=boards, seed=seed) | found.counts
 
 
 def opponent(found: Target, name: str, number: int | None = None, abstraction: Path | None = None) -> Side:
@@ -145,11 +165,23 @@ def _shares_tables(one: Target, other: Target) -> bool:
     )
 
 
-def export_run(run: Run, game: Game, out: Path, form: str, quantise: str, number: int | None) -> Path:
-    """Export the average strategy of a run's checkpoint to `out`; returns what was written."""
+def export_run(
+    run: Run,
+    game: Game,
+    out: Path,
+    form: str,
+    quantise: str,
+    number: int | None,
+    reporter: Reporter | None = None,
+) -> Path:
+    """Export the average strategy of a run's checkpoint to `out`; returns what was written.  Tells of phases."""
+    told = reporter or Silent()
     checkpoint, abstraction = find_checkpoint(run, number), run.abstraction()
-    strategy = (stored_average if form == "policy" else checkpoint_average)(game, run.config, checkpoint)
-    tables = read_tables(checkpoint) if form in ("zarr", "hdf5") else {}
+    told.phase(f"reading checkpoint {checkpoint.number}")
+    raw = form in ("zarr", "hdf5")
+    by_cell = not raw and form != "policy"  # goes through the strategy in an order that no table has
+    strategy = (checkpoint_average if by_cell else stored_average)(game, run.config, checkpoint)
+    tables = read_tables(checkpoint) if raw else TableSet({})
     provenance = {
         "run_identity": run.manifest["identity"],
         "checkpoint": checkpoint.number,
@@ -157,12 +189,12 @@ def export_run(run: Run, game: Game, out: Path, form: str, quantise: str, number
         "nodes_touched": checkpoint.state["nodes_touched"],
         "iterations": checkpoint.state["iterations"],
     }
+    told.phase(f"writing {out}")
     export(
         game,
         to_document(run.config)["game"],
         strategy,
         tables,
-        checkpoint.specs,
         out,
         form,
         quantise,

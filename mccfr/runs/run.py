@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from mccfr.games.game import Game
@@ -24,19 +23,17 @@ from mccfr.runs.events import Events, Totals
 from mccfr.runs.finite import overflow_warning
 from mccfr.runs.journals import Journals, disk_problem
 from mccfr.runs.meter import Meter
-from mccfr.runs.phases import naming_compilation
-from mccfr.runs.pool import InlinePool, Pool, ProcessPool
+from mccfr.runs.phases import naming_phases
+from mccfr.runs.pool import Pool, open_pool
 from mccfr.runs.report import TRAINING, Progress, Reporter
 from mccfr.runs.rundir import CHECKPOINTS, EVALUATIONS, JOURNAL, LIVE, Run, lock
 from mccfr.runs.saving import Look, Moment, Saver
-from mccfr.runs.shared_deck import share_buckets
 from mccfr.runs.signals import Signals
 from mccfr.runs.state import state_problem
-from mccfr.runs.worker import map_tables, table_views
 from mccfr.solvers.solver import WorkerState
+from mccfr.tables.layout import TableSet
 from storage import checkpoint as checkpoints
-from storage.live import create_live, remove_stale_live, sweep_live
-from storage.mapping import ControlBlock
+from storage.live import remove_stale_live, sweep_live
 from storage.snapshot import Snapshot
 from storage.space import available_memory_bytes
 
@@ -44,8 +41,6 @@ _TICK_SECONDS = 0.1
 REST_SECONDS = 30.0
 """When the session ends: how long workers have to come to rest, beyond two of their batches."""
 _COPY_SHARE = 0.8  # of the available memory: what a copy of the tables may take while workers go on
-
-Arrays = Mapping[str, npt.NDArray[np.generic]]
 
 
 @dataclass(frozen=True)
@@ -66,8 +61,6 @@ class Session:
         self._run, self._game, self._reporter, self._force = run, game, reporter, force
         self._settings, self._points = run.config.run, run.config.evaluation
         self._events = Events(self._settings, self._points, run.config.tables.snapshot_nodes)
-        self._layout = run.layout(game)
-        self._buckets: ControlBlock | None = None
         self._signals = Signals()
         self._journals = Journals(run, reporter)
         self._meter = Meter(self._settings, run.algorithm.schedule, reporter, self._journals)
@@ -94,50 +87,33 @@ class Session:
                 raise
 
     def _begin(self) -> Outcome:
-        run, tables = self._run, self._run.config.tables
+        run = self._run
         self._reporter.phase("looking for checkpoints")
         remove_stale_live(run.path(LIVE))
-        for removed in sweep_live(tables.live_dir):
+        for removed in sweep_live(run.config.tables.live_dir):
             self._reporter.message(f"removed the live tables of a process that died: {removed}")
         checkpoints.sweep(run.path(CHECKPOINTS))
         restored, problems = checkpoints.newest_valid(run.path(CHECKPOINTS), run.identity)
         for problem in problems:
             self._reporter.message(f"damaged checkpoint passed over: {problem}")
         self._reporter.phase("making the tables")
-        with create_live(
-            self._layout.specs,
-            format=tables.format,
-            live_dir=tables.live_dir,
-            link=run.path(LIVE),
-            force=self._force,
-        ) as live:
-            for warning in (live.warning, overflow_warning(self._game, self._layout)):
+        with open_pool(run, self._game, force=self._force) as pool:
+            layout = run.layout(self._game)
+            for warning in (pool.warning, overflow_warning(self._game, layout)):
                 if warning:
                     self._reporter.message(warning)
-            arrays, mappings = map_tables(self._layout, live.regions)
-            views = table_views(mappings)
-            if self._settings.workers:
-                self._game, self._buckets = share_buckets(self._game, live.directory)
-            self._saver = Saver(run, self._game, self._layout, self._reporter, self._journals)
-            states = self._restore(restored, views)
+            self._saver = Saver(run, pool.game, layout, self._reporter, self._journals)
+            states = self._restore(restored, pool.tables)
             self._reporter.phase(self._starting())
-            pool: Pool
-            if self._settings.workers == 0:
-                pool = InlinePool(self._game, run, arrays, views, states)
-            else:
-                count = run.algorithm.processes(self._settings.workers)
-                if count > 1:  # compile once, not in every worker
-                    run.algorithm.solver(self._game, arrays, views).warm_up()
-                pool = ProcessPool(run, live, count, states)
+            pool.begin(states)
             self._event("started", workers=self._settings.workers)
             try:
-                return self._loop(pool, views)
+                return self._loop(pool)
             except AbandonedError as error:
                 pool.kill()
                 raise abandoned(error, run, Totals(*pool.totals()), self._saver.committed) from None
             finally:
                 self._signals.closing = True
-                pool.close()
 
     def _event(self, event: str, **facts: object) -> None:
         """Note in the journal that the run started, stopped or finished."""
@@ -150,12 +126,12 @@ class Session:
             return "loading kernels"
         return f"starting {count} worker{'s' * (count > 1)} (kernels are compiled once a version)"
 
-    def _restore(self, restored: checkpoints.Checkpoint | None, views: Arrays) -> list[WorkerState]:
+    def _restore(self, restored: checkpoints.Checkpoint | None, tables: TableSet) -> list[WorkerState]:
         """Fill the live tables from a checkpoint, drop records of work that was lost, return the workers' states."""
         states = []
         if restored is not None:
-            for name, view in views.items():
-                restored.read_into(name, view)
+            for name, table in tables.items():
+                restored.read_into(name, table)
             state = restored.state
             if (problem := state_problem(state)) is not None:
                 raise ValueError(f"{restored.path}: {problem}")
@@ -163,7 +139,7 @@ class Session:
             self._meter.origin = Totals(state["nodes_touched"], state["iterations"])
             self._weight_before = state.get("iterations_weight")
             states = [WorkerState(s["iterations"], s["nodes"], s["rng"]) for s in state["workers"]]
-        self._saver.begin(restored, views)
+        self._saver.begin(restored, tables)
         for name in records.JOURNALS:
             most = inf if name == JOURNAL else self._meter.origin.nodes
             path = self._run.path(name)
@@ -174,11 +150,11 @@ class Session:
                 self._reporter.message(f"{disk_problem(error, path, path.stat().st_size)}; it stays as it is")
         return states
 
-    def _loop(self, pool: Pool, views: Arrays) -> Outcome:
+    def _loop(self, pool: Pool) -> Outcome:
         self._await_workers(pool)
         seen = self._meter.origin if self._meter.origin.nodes else None
         while True:
-            room = None if self._done(pool) else self._train_to_next_event(pool, views)
+            room = None if self._done(pool) else self._train_to_next_event(pool)
             self._refuse_losses(pool)
             totals, done = Totals(*pool.totals()), self._done(pool)
             point = self._events.evaluation_between(seen, totals)
@@ -192,7 +168,7 @@ class Session:
             )
             seen = totals
             if commit or look:
-                self._look(pool, views, Look(commit, look, keep, done), room)
+                self._look(pool, Look(commit, look, keep, done), room)
             if done:
                 return self._end(pool, totals)
 
@@ -264,7 +240,7 @@ class Session:
         self._training, self._paused_at = True, None
         self._clock.start()
 
-    def _train_to_next_event(self, pool: Pool, views: Arrays) -> Snapshot | None:
+    def _train_to_next_event(self, pool: Pool) -> Snapshot | None:
         """Let the workers run until they have reached the next event, or the clock or a signal calls.
 
         Returns room for a copy of the tables where the clock has called for a checkpoint, got while they still ran.
@@ -278,7 +254,7 @@ class Session:
             self._tick(pool)
             if self._paused_at is None and (self._must_end(pool) or self._checkpoint_called()):
                 if not self._must_end(pool):
-                    room = self._room(views, list(views))
+                    room = self._room(pool.tables, list(pool.tables))
                     if room is not None:
                         room.populate()
                 self._pause(pool)
@@ -302,31 +278,31 @@ class Session:
         """Whether the clock calls for a checkpoint."""
         return self._saver.due()
 
-    def _room(self, views: Arrays, names: list[str]) -> Snapshot | None:
+    def _room(self, tables: TableSet, names: list[str]) -> Snapshot | None:
         """Memory for a copy of some tables; None where there is too little, or nobody who could train meanwhile."""
-        size = sum(views[name].nbytes for name in names)
+        size = sum(tables[name].nbytes for name in names)
         if self._settings.workers == 0 or size > _COPY_SHARE * available_memory_bytes():
             return None
         try:
-            return Snapshot({name: views[name] for name in names})
+            return Snapshot({name: tables[name] for name in names})
         except OSError:  # the system does not let a process ask for more than it has
             return None
 
-    def _look(self, pool: Pool, views: Arrays, look: Look, room: Snapshot | None) -> None:
+    def _look(self, pool: Pool, look: Look, room: Snapshot | None) -> None:
         """Checkpoint and evaluate what the resting workers have left; they go on meanwhile if a copy fits."""
         began = self._paused_at or time.monotonic()
-        names = [name for name in views if look.commit or self._run.algorithm.is_averaged(name)]
+        names = [name for name in pool.tables if look.commit or self._run.algorithm.is_averaged(name)]
         if look.done:
             room = None
         elif room is None:
-            room = self._room(views, names)
+            room = self._room(pool.tables, names)
         if room is not None:
-            room.take(views)
+            room.take(pool.tables)
         weight = None if self._weight_before is None else self._weight_before + pool.iterations_weight()
         seconds = self._meter.trained_before + pool.busy_seconds()
         pause = time.monotonic() - began
         moment = Moment(Totals(*pool.totals()), pool.states(), seconds, weight, pause)
-        arrays = {name: views[name] for name in names}
+        arrays = {name: pool.tables[name] for name in names}
         if room is not None:
             self._release(pool)
             arrays = room.arrays
@@ -391,5 +367,5 @@ def train(run: Run, game: Game, reporter: Reporter, *, force: bool = False) -> O
     `force`: although the tables take more memory than they should.  Raises as `Session.run`, and `BlockingIOError`
     while another process works on the run.
     """
-    with lock(run), naming_compilation(reporter) as naming:
+    with lock(run) as held, naming_phases(reporter, held.note) as naming:
         return Session(run, game, naming, force=force).run()

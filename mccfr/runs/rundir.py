@@ -29,7 +29,7 @@ from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.solver import Algorithm
 from mccfr.tables.layout import TableLayout
 from storage import durable
-from storage.lock import RunLock, is_held
+from storage.lock import RunLock, is_held, noted
 from storage.manifest import content_hash, read_manifest, write_manifest
 
 FORMAT, FORMAT_VERSION = "mccfr-run", 2
@@ -285,6 +285,11 @@ def lock(run: Run) -> RunLock:
 def is_locked(run: Run) -> bool:
     """Whether some process works on the run; needs no more than to read."""
     return is_held(run.path(LOCK))
+
+
+def phase_of(run: Run) -> str | None:
+    """What the process that works on the run is doing, in a few words; only while `is_locked` does it mean anything."""
+    return noted(run.path(LOCK))
 
 
 def with_settings(run: Run, /, **settings: Any) -> Run:

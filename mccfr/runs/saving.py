@@ -10,17 +10,19 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.games.game import Game
-from mccfr.runs.averages import checkpoint_average, snapshots_behind
+from mccfr.runs.averages import checkpoint_average, snapshots_behind, sums_average
 from mccfr.runs.evaluator import Evaluator
 from mccfr.runs.events import Totals
 from mccfr.runs.finite import not_finite_text
 from mccfr.runs.journals import Journals, disk_problem
+from mccfr.runs.phases import naming_steps
 from mccfr.runs.plan import evaluation_bytes
 from mccfr.runs.report import EVALUATING, Reporter
 from mccfr.runs.rundir import CHECKPOINTS, EVALUATIONS, JOURNAL, Run
 from mccfr.runs.trends import TRENDS, Trends
 from mccfr.solvers.solver import WorkerState
-from mccfr.tables.layout import TableLayout
+from mccfr.tables.layout import TableLayout, TableSet
+from mccfr.tables.notes import table_notes
 from mccfr.tables.strategy import Strategy
 from storage import checkpoint as checkpoints
 from storage import durable
@@ -64,8 +66,9 @@ class Saver:
         self._run, self._game, self._layout, self._reporter = run, game, layout, reporter
         self._journals = journals
         self._schedule = run.algorithm.schedule
+        self._notes = table_notes(game)
         self._evaluator = Evaluator(run, game)
-        self._trends = Trends(game, run.algorithm, layout.specs)
+        self._trends = Trends(game, run.algorithm)
         self._snapshots: list[dict[str, int]] = []  # what the average strategy of later streets builds on
         self.committed: tuple[int, Totals] | None = None  # number of the newest checkpoint, and its counts
         self.failure: str | None = None  # why the last attempt at a checkpoint failed; None: it did not
@@ -75,12 +78,12 @@ class Saver:
         """Whether the clock calls for a checkpoint."""
         return time.monotonic() >= self._due
 
-    def begin(self, restored: checkpoints.Checkpoint | None, arrays: Arrays) -> None:
+    def begin(self, restored: checkpoints.Checkpoint | None, tables: TableSet) -> None:
         """Take note of earlier sessions: kept checkpoints, and the tables that were restored."""
         self._evaluator.find_kept()
         if restored is not None:
             self.committed = (restored.number, Totals(restored.state["nodes_touched"], restored.state["iterations"]))
-            self._trends.remember(arrays)
+            self._trends.remember(tables)
             self._snapshots = snapshots_behind(restored.state, restored.number)
 
     def save(
@@ -195,6 +198,7 @@ class Saver:
             spared=[*self._evaluator.kept, *(snapshot["checkpoint"] for snapshot in self._snapshots)],
             compressed=run.config.tables.checkpoint_compression != "none",
             background=background,
+            notes=self._notes,
         )
         self._note_commit(number, totals, kept, state)
         return number
@@ -218,7 +222,7 @@ class Saver:
             "checkpoint": number,
             "nodes_touched": moment.totals.nodes,
             "iterations": moment.totals.iterations,
-            **self._trends.measure(arrays, moment.iterations_weight, weight),
+            **self._trends.measure(TableSet(arrays, self._layout.specs), moment.iterations_weight, weight),
             "pause_seconds": round(moment.pause_seconds, 4),
             "commit_seconds": round(commit_seconds, 4),
             "unix_seconds": round(time.time(), 3),
@@ -242,10 +246,11 @@ class Saver:
         number = self.committed[0] if self.committed and self.committed[1] == totals else None
         try:
             strategy = self._average(arrays, totals)
-        except OSError as error:  # a snapshot that is damaged or gone: training has no need of it
+            with naming_steps(self._reporter):
+                record = self._evaluator.evaluate(strategy)
+        except OSError as error:  # a checkpoint that it needs is damaged or gone: training has no need of it
             self._reporter.message(f"no evaluation at {totals.nodes:,} nodes: {error}")
             return None
-        record = self._evaluator.evaluate(strategy)
         record |= {"nodes_touched": totals.nodes, "iterations": totals.iterations, "checkpoint": number}
         self._journals.append(EVALUATIONS, record)
         return record
@@ -254,8 +259,10 @@ class Saver:
         """The average strategy of tables by name; where snapshots make it, of the checkpoint that holds the tables."""
         config = self._run.config
         if config.tables.strategy_sums == "all":
-            algorithm = self._run.algorithm
-            return algorithm.average(self._game, self._layout.specs, arrays, totals.nodes, totals.iterations)
+            algorithm, tables = self._run.algorithm, TableSet(arrays, self._layout.specs)
+            if algorithm.averages_sums:
+                return sums_average(self._game, tables, self._schedule.at(totals.nodes))
+            return algorithm.average(self._game, tables, totals.nodes, totals.iterations)
         if self.committed is None or self.committed[1] != totals:
             raise RuntimeError("an average strategy of snapshots was asked for between checkpoints")
         path = checkpoints.checkpoint_path(self._run.path(CHECKPOINTS), self.committed[0])

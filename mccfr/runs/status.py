@@ -2,9 +2,21 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
-from mccfr.runs.rundir import CHECKPOINTS, EVALUATIONS, JOURNAL, LIVE, METRICS, Run, is_locked
+from mccfr.runs.rundir import (
+    CHECKPOINTS,
+    EVALUATIONS,
+    JOURNAL,
+    LIVE,
+    METRICS,
+    Run,
+    is_locked,
+    is_run,
+    open_run,
+    phase_of,
+)
 from mccfr.runs.state import state_problem
 from mccfr.runs.trends import TRENDS
 from storage.checkpoint import checkpoint_path, list_checkpoints, open_checkpoint
@@ -65,6 +77,7 @@ def run_status(run: Run) -> dict[str, Any]:
     live = run.path(LIVE)
     trend = next(run.backwards(TRENDS), {})
     return {
+        "phase": phase_of(run) if running else None,
         "state": "running" if running else ended or ("interrupted" if started else "stopped"),
         "nodes_touched": counts["nodes_touched"],
         "iterations": counts["iterations"],
@@ -87,3 +100,20 @@ def run_status(run: Run) -> dict[str, Any]:
         "trend_checkpoint": trend.get("checkpoint"),
         "last_evaluation": next(run.backwards(EVALUATIONS), None),
     }
+
+
+def run_list(directory: Path) -> list[dict[str, Any]]:
+    """A row for each run in a folder, by name: `run`, `game`, `algorithm` and the fields of `run_status`.
+
+    A run that cannot be opened has `run` and `problem`, the reason as one sentence.
+    """
+    rows: list[dict[str, Any]] = []
+    for path in sorted(path for path in directory.iterdir() if is_run(path)):
+        row: dict[str, Any] = {"run": path.name}
+        try:
+            run = open_run(path)
+            row |= {"game": run.config.game.__struct_config__.tag, "algorithm": run.algorithm.name, **run_status(run)}
+        except (OSError, ValueError) as error:
+            row |= {"problem": " ".join(str(error).split())}
+        rows.append(row)
+    return rows

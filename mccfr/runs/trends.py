@@ -23,18 +23,15 @@ from mccfr.games.game import Game
 from mccfr.rng import next_word
 from mccfr.rounding import LARGEST_VARIANCE
 from mccfr.solvers.solver import Algorithm
-from mccfr.tables.layout import bucket_first, table_name
+from mccfr.tables.layout import TableSet
 from mccfr.tables.strategy import row_starts
 from mccfr.trees.compiled import DECISION, NO_PARENT
-from storage.schema import ArraySpec
 
 TRENDS = "trends.jsonl"
 SENTINELS = 16
 """Decisions of each street on which lost updates are measured."""
 _BLOCK_CELLS = 1 << 22  # of a table that are brought into order at a time
 _KEPT_BYTES = 256 << 20  # sums of the first street that are kept from checkpoint to checkpoint
-
-Arrays = Mapping[str, npt.NDArray[np.generic]]
 
 
 class BlockTotals(NamedTuple):
@@ -189,21 +186,21 @@ class FirstStreet(NamedTuple):
     weight: dict[int, npt.NDArray[np.float64]]
 
 
-def first_street(game: Game, tables: Arrays) -> FirstStreet | None:
-    """The first street of tables [bucket, slot] by name; None where it is too large to keep, or keeps no sums."""
-    names = [table_name("strategy_sum", block) for block in (0, 1) if game.tree.row_count[block]]
-    if not names or any(name not in tables for name in names):
+def first_street(game: Game, tables: TableSet) -> FirstStreet | None:
+    """The first street of tables; None where it is too large to keep, or keeps no sums."""
+    found = {block: tables.rows("strategy_sum", block) for block in (0, 1) if game.tree.row_count[block]}
+    probability: dict[int, npt.NDArray[np.float64]] = {}
+    weight: dict[int, npt.NDArray[np.float64]] = {}
+    if not found or sum(0 if table is None else table.size * 8 for table in found.values()) > _KEPT_BYTES:
         return None
-    if sum(tables[name].size * 8 for name in names) > _KEPT_BYTES:
-        return None
-    probability, weight = {}, {}
-    for block in (0, 1):
-        if game.tree.row_count[block]:
-            starts = row_starts(game, block)
-            sums = np.asarray(tables[table_name("strategy_sum", block)][:, : starts[-1]], np.float64)
-            weight[block] = np.add.reduceat(sums, starts[:-1], axis=1)
-            totals = np.repeat(weight[block], np.diff(starts), axis=1)
-            probability[block] = np.divide(sums, totals, out=np.zeros_like(sums), where=totals > 0)
+    for block, table in found.items():
+        if table is None:
+            return None
+        starts = row_starts(game, block)
+        sums = np.asarray(table[:, : starts[-1]], np.float64)
+        weight[block] = np.add.reduceat(sums, starts[:-1], axis=1)
+        totals = np.repeat(weight[block], np.diff(starts), axis=1)
+        probability[block] = np.divide(sums, totals, out=np.zeros_like(sums), where=totals > 0)
     return FirstStreet(probability, weight)
 
 
@@ -240,27 +237,27 @@ def words_drawn(first, last, most):
 class Trends:
     """Measures one checkpoint after the other of a session."""
 
-    def __init__(self, game: Game, algorithm: Algorithm, specs: tuple[ArraySpec, ...]) -> None:
-        self._game, self._specs = game, specs
+    def __init__(self, game: Game, algorithm: Algorithm) -> None:
+        self._game = game
         self._taken = own_actions(game) if algorithm.counts_lost_updates(game) else None
         self._before: FirstStreet | None = None
 
-    def remember(self, arrays: Arrays) -> None:
+    def remember(self, tables: TableSet) -> None:
         """Take the tables of the checkpoint that the session goes on from as what changes are measured against."""
-        self._before = first_street(self._game, bucket_first(self._specs, arrays))
+        self._before = first_street(self._game, tables)
 
-    def measure(self, arrays: Arrays, iterations_weight: float | None, largest_weight: float) -> dict[str, Any]:
+    def measure(self, tables: TableSet, iterations_weight: float | None, largest_weight: float) -> dict[str, Any]:
         """The trend fields of one line of trends.jsonl.
 
-        arrays             all tables by name
+        tables             all of them
         iterations_weight  total weight of the iterations, None where it is not known (runs of older versions)
         largest_weight     of one iteration
         """
-        game, tables = self._game, bucket_first(self._specs, arrays)
+        game = self._game
         totals = {
-            block: block_totals(game, block, tables[name])
+            block: block_totals(game, block, sums)
             for block in range(2 * game.tree.streets)
-            if game.tree.row_count[block] and (name := table_name("strategy_sum", block)) in tables
+            if game.tree.row_count[block] and (sums := tables.rows("strategy_sum", block)) is not None
         }
         lost = None
         if iterations_weight and self._taken is not None:

@@ -5,22 +5,27 @@ from pathlib import Path
 from abstraction.buckets import is_abstraction, verify_abstraction
 from mccfr.policy import is_policy, verify_policy
 from mccfr.runs import records
+from mccfr.runs.report import Reporter, Silent
 from mccfr.runs.rundir import CHECKPOINTS, is_run, open_run
 from mccfr.runs.state import state_problem
 from storage import checkpoint as checkpoints
 
 
-def problems_of(path: Path) -> list[str]:
+def problems_of(path: Path, reporter: Reporter | None = None) -> list[str]:
     """Check every byte of a run, checkpoint, policy or abstraction; one sentence a problem, [] for a sound artefact.
+
+    reporter  told which checkpoint of a run is read
 
     Raises `ValueError` where the path holds none of these.
     """
+    told = reporter or Silent()
+    told.phase(f"reading {path}")
     if is_policy(path):
         return verify_policy(path)
     if checkpoints.is_checkpoint(path):
         return _problems_of_checkpoint(path)
     if is_run(path):
-        return _problems_of_run(path)
+        return _problems_of_run(path, told)
     if is_abstraction(path):
         return verify_abstraction(path)
     raise ValueError(
@@ -38,14 +43,16 @@ def _problems_of_checkpoint(path: Path) -> list[str]:
     return [f"{path.name}: {problem}"] if problem else []
 
 
-def _problems_of_run(path: Path) -> list[str]:
+def _problems_of_run(path: Path, told: Reporter) -> list[str]:
     try:
         run = open_run(path)
     except (OSError, ValueError) as error:
         return [str(error)]
     problems = []
     root = run.path(CHECKPOINTS)
-    for number in checkpoints.list_checkpoints(root):
+    numbers = checkpoints.list_checkpoints(root)
+    for place, number in enumerate(numbers, 1):
+        told.phase(f"reading checkpoint {number}, {place} of {len(numbers)}", (place - 1) / len(numbers))
         directory = checkpoints.checkpoint_path(root, number)
         problems += _problems_of_checkpoint(directory)
     for name in records.JOURNALS:

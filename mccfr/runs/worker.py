@@ -15,27 +15,24 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.runs import control
-from mccfr.solvers.solver import Solver, WorkerState
+from mccfr.solvers.solver import Share, Solver, WorkerState
 from mccfr.tables.discount import Schedule
-from mccfr.tables.layout import TableArrays, TableLayout, kernel_arrays
-from storage.mapping import Mapping, Region, map_cells, map_regions, regions_from_json
+from mccfr.tables.layout import TableLayout, TableSet, kernel_arrays
+from storage.mapping import Region, map_cells, map_regions, regions_from_json
 
 _REST_SECONDS = 0.0005
 
 
-def map_tables(layout: TableLayout, regions: tuple[Region, ...]) -> tuple[TableArrays, dict[str, Mapping]]:
-    """Map live tables for writing: the kernels' form, and one mapping for each dtype."""
+def map_tables(layout: TableLayout, regions: tuple[Region, ...]) -> TableSet:
+    """Map live tables for writing, in the kernels' form too; they stay mapped as long as there are arrays over them."""
     mappings = {
         dtype: map_regions([r for r in regions if r.dtype == dtype], writable=True, populate=True)
         for dtype in sorted({region.dtype for region in regions})
     }
     offsets = {name: offset for mapping in mappings.values() for name, offset in mapping.offsets.items()}
-    return kernel_arrays(layout, {dtype: mapping.flat for dtype, mapping in mappings.items()}, offsets), mappings
-
-
-def table_views(mappings: dict[str, Mapping]) -> dict[str, npt.NDArray[np.generic]]:
-    """Every mapped table by name."""
-    return {name: mapping.view(name) for mapping in mappings.values() for name in mapping.offsets}
+    views = {name: mapping.view(name) for mapping in mappings.values() for name in mapping.offsets}
+    kernel = kernel_arrays(layout, {dtype: mapping.flat for dtype, mapping in mappings.items()}, offsets)
+    return TableSet(views, layout.specs, kernel)
 
 
 def publish(row: npt.NDArray[np.int64], state: WorkerState, busy_seconds: float = 0.0, weight: float = 0.0) -> None:
@@ -89,11 +86,10 @@ def main(assignment: str, worker: int) -> None:
     document = json.loads(Path(assignment).read_text())
     run = open_run(Path(document["run"]))
     game, _buckets = map_buckets(run.build_game(), Path(assignment).parent)
-    tables, mappings = map_tables(run.layout(game), regions_from_json(document["regions"]))
+    tables = map_tables(run.layout(game), regions_from_json(document["regions"]))
     block = map_cells(Path(document["cells"]), document["shape"])
-    state = read_state(block.cells[1 + worker])
-    threads = max(1, run.config.run.workers)
-    solver = run.algorithm.solver(game, tables, table_views(mappings), worker, state, threads)
+    share = Share(worker, max(1, run.config.run.workers), read_state(block.cells[1 + worker]))
+    solver = run.algorithm.solver(game, tables, share)
     solver.warm_up()
     publish(block.cells[1 + worker], solver.state)
     work(solver, run.algorithm.schedule, block.cells, worker, document["coordinator"])

@@ -1,7 +1,7 @@
 """Full-width CFR as a run sees it: which form of it a `[solver]` table means, its tables, and what iterates."""
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import msgspec
@@ -13,9 +13,9 @@ from mccfr.games.game import Game
 from mccfr.solvers.histories.history_cfr import HistoryCfr, check_best_response, history_tables
 from mccfr.solvers.histories.pruned_cfr import PrunedCfr, pruned_tables
 from mccfr.solvers.public import vector_cfr
-from mccfr.solvers.solver import Algorithm, Views, WorkerState
+from mccfr.solvers.solver import Algorithm, Share
 from mccfr.solvers.variants import FORMER_NAMES, Variant, variant, warnings
-from mccfr.tables.layout import TableArrays, TableLayout
+from mccfr.tables.layout import TableLayout, TableSet
 from mccfr.tables.strategy import Strategy
 from storage.schema import ArraySpec
 
@@ -164,18 +164,9 @@ class FullWidth(Algorithm):
         nothing = np.zeros(2 * game.tree.streets, np.int64)
         return TableLayout(table_specs(game, self._solver), nothing, nothing, nothing.astype(np.uint8))
 
-    def solver(
-        self,
-        game: Game,
-        arrays: TableArrays,
-        views: Views,
-        worker: int = 0,
-        state: WorkerState | None = None,
-        workers: int = 1,
-    ) -> "FullWidthSolver":
+    def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> "FullWidthSolver":
         """As `Algorithm.solver`."""
-        del arrays, worker
-        return FullWidthSolver(game, self._solver, views, state, workers)
+        return FullWidthSolver(game, self._solver, tables, share or Share())
 
     def processes(self, workers: int) -> int:
         """One: workers are threads in it."""
@@ -190,10 +181,10 @@ class FullWidth(Algorithm):
         """As `Algorithm.averages_sums`."""
         return self._solver.pruning != "regret-based"
 
-    def average(self, game: Game, specs: Iterable[ArraySpec], tables: Views, nodes: int, iterations: int) -> Strategy:
+    def average(self, game: Game, tables: TableSet, nodes: int, iterations: int) -> Strategy:
         """As `Algorithm.average`."""
         if self.averages_sums:
-            return super().average(game, specs, tables, nodes, iterations)
+            return super().average(game, tables, nodes, iterations)
         own = {name: table.copy() for name, table in tables.items()}
         return make_full_width(game, self._solver, own, iterations).average_strategy()
 
@@ -201,13 +192,11 @@ class FullWidth(Algorithm):
 class FullWidthSolver:
     """Runs iterations on tables, which are changed in place; its state is the number of iterations."""
 
-    def __init__(
-        self, game: Game, config: FullWidthConfig, views: Views, state: WorkerState | None = None, threads: int = 1
-    ) -> None:
-        self.state = state or WorkerState()
+    def __init__(self, game: Game, config: FullWidthConfig, tables: TableSet, share: Share) -> None:
+        self.state = share.state
         self.state.rng = [0, 0, 0, 0]
         self.busy_seconds = 0.0
-        self._cfr = make_full_width(game, config, views, self.state.iterations, self.state.nodes, threads)
+        self._cfr = make_full_width(game, config, tables, self.state.iterations, self.state.nodes, share.workers)
         self._batch = 1
 
     def warm_up(self) -> None:

@@ -16,9 +16,9 @@ from mccfr.solvers.public.public_chance import (
     table_specs,
 )
 from mccfr.solvers.sampled import batch_nodes, schedule_of
-from mccfr.solvers.solver import Algorithm, Views, WorkerState
+from mccfr.solvers.solver import Algorithm, Share
 from mccfr.tables.discount import Schedule
-from mccfr.tables.layout import TableArrays, TableLayout, sum_forms
+from mccfr.tables.layout import TableLayout, TableSet, sum_forms
 
 _BATCH_SECONDS = 0.05
 _SMALL_BYTES = 64 << 20
@@ -67,18 +67,9 @@ class PublicChance(Algorithm):
         """Under `dcfr` worker 0 discounts all tables."""
         return self.schedule.lazy
 
-    def solver(
-        self,
-        game: Game,
-        arrays: TableArrays,
-        views: Views,
-        worker: int = 0,
-        state: WorkerState | None = None,
-        workers: int = 1,
-    ) -> "PublicChanceSolver":
+    def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> "PublicChanceSolver":
         """As `Algorithm.solver`."""
-        del arrays
-        return PublicChanceSolver(game, self._solver, views, worker, state, workers)
+        return PublicChanceSolver(game, self._solver, tables, share or Share())
 
 
 def options_of(config: PublicChanceConfig) -> PublicChanceOptions:
@@ -90,22 +81,14 @@ def options_of(config: PublicChanceConfig) -> PublicChanceOptions:
 class PublicChanceSolver:
     """Runs iterations on tables, which are changed in place."""
 
-    def __init__(
-        self,
-        game: Game,
-        config: PublicChanceConfig,
-        views: Views,
-        worker: int = 0,
-        state: WorkerState | None = None,
-        workers: int = 1,
-    ) -> None:
-        self.state = state or WorkerState()
+    def __init__(self, game: Game, config: PublicChanceConfig, tables: TableSet, share: Share) -> None:
+        self.state = share.state
         self.state.rng = self.state.rng or [0, 0, 0, 0]  # needs no words: the first holds the period ends swept so far
         own = PublicChanceState(self.state.iterations, self.state.nodes, self.state.rng[0])
-        self._sampler = PublicChanceSampling(game, options_of(config), views, config.seed, worker, own)
+        self._sampler = PublicChanceSampling(game, options_of(config), tables, config.seed, share.worker, own)
         self.busy_seconds = 0.0
         self._batch = 1
-        self._batch_nodes = batch_nodes(schedule_of(config), workers)
+        self._batch_nodes = batch_nodes(schedule_of(config), share.workers)
 
     def warm_up(self) -> None:
         """Compile (or load from the cache) the kernels without changing anything."""

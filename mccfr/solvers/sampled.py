@@ -12,9 +12,9 @@ from mccfr.config.tables import Config, SampledConfig, SolverConfig
 from mccfr.games.game import Game
 from mccfr.rng import new_stream
 from mccfr.solvers.forecast import Forecast, forecast
-from mccfr.solvers.solver import Algorithm, Views, WorkerState
+from mccfr.solvers.solver import Algorithm, Share
 from mccfr.tables.discount import Discount, Schedule
-from mccfr.tables.layout import NO_SUMS, TableArrays, TableLayout, make_layout
+from mccfr.tables.layout import NO_SUMS, TableLayout, TableSet, make_layout
 from mccfr.trees.compiled import can_pack, pack
 
 PERIOD_NODES = 10_000_000
@@ -72,18 +72,9 @@ class SampledAlgorithm(Algorithm):
             wide = _first_street_only(game, wide)
         return make_layout(game, lazy=self.schedule.lazy, regret_dtype=tables.regret_dtype, wide=wide)
 
-    def solver(
-        self,
-        game: Game,
-        arrays: TableArrays,
-        views: Views,
-        worker: int = 0,
-        state: WorkerState | None = None,
-        workers: int = 1,
-    ) -> "SampledSolver":
+    def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> "SampledSolver":
         """As `Algorithm.solver`."""
-        del views
-        return self.iterates(game, self, arrays, worker, state, workers)
+        return self.iterates(game, self, tables, share or Share())
 
     def first_words(self, worker: int) -> list[int]:
         """Of the stream of actions."""
@@ -110,22 +101,15 @@ class SampledSolver(ABC):
     _kernel: Any  # compiled, for packed trees or general records
     _scratch: Any
 
-    def __init__(
-        self,
-        game: Game,
-        algorithm: SampledAlgorithm,
-        tables: TableArrays,
-        worker: int = 0,
-        state: WorkerState | None = None,
-        workers: int = 1,
-    ) -> None:
-        self._schedule, self._tables, self._config = algorithm.schedule, tables, algorithm.config.solver
-        self._batch_nodes = min(_BATCH_NODES, batch_nodes(self._schedule, workers) or _BATCH_NODES)
-        self.state = state or WorkerState()
+    def __init__(self, game: Game, algorithm: SampledAlgorithm, tables: TableSet, share: Share) -> None:
+        assert tables.kernel is not None
+        self._schedule, self._tables, self._config = algorithm.schedule, tables.kernel, algorithm.config.solver
+        self._batch_nodes = min(_BATCH_NODES, batch_nodes(self._schedule, share.workers) or _BATCH_NODES)
+        self.state = share.state
         if not any(self.state.rng):
-            self.state.rng = algorithm.first_words(worker)
+            self.state.rng = algorithm.first_words(share.worker)
         self._rng = np.array(self.state.rng, np.uint64)
-        self._dealer = game.cards.dealer(algorithm.config.solver.seed, worker)
+        self._dealer = game.cards.dealer(algorithm.config.solver.seed, share.worker)
         self._deals = new_deals(_BATCH_DEALS, game.tree.streets)
         self._drawn = (0, 0)  # first iteration of the deals at hand, and one past the last
         self._discount: Discount | None = None

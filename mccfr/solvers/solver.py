@@ -1,7 +1,6 @@
 """What an algorithm must answer, and what a worker runs: an `Algorithm` is made from a config, a `Solver` by it."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
@@ -12,11 +11,8 @@ from mccfr.config.tables import Config, SolverConfig
 from mccfr.games.game import Game
 from mccfr.solvers.forecast import Forecast
 from mccfr.tables.discount import Schedule
-from mccfr.tables.layout import TableArrays, TableLayout, bucket_first, sum_forms
+from mccfr.tables.layout import TableLayout, TableSet, sum_forms
 from mccfr.tables.strategy import Strategy, average_strategy
-from storage.schema import ArraySpec
-
-Views = Mapping[str, npt.NDArray[np.generic]]
 
 
 @dataclass
@@ -26,6 +22,20 @@ class WorkerState:
     iterations: int = 0
     nodes: int = 0
     rng: list[int] = field(default_factory=list)  # four words; none or all 0: not begun
+
+
+@dataclass
+class Share:
+    """Which part of a run a solver does.
+
+    worker   number of the worker: it names its streams of random numbers
+    workers  that share the run; threads of each iteration where one process does all
+    state    to go on from; changed as the solver goes
+    """
+
+    worker: int = 0
+    workers: int = 1
+    state: WorkerState = field(default_factory=WorkerState)
 
 
 class Solver(Protocol):
@@ -94,22 +104,8 @@ class Algorithm(ABC):
         """
 
     @abstractmethod
-    def solver(
-        self,
-        game: Game,
-        arrays: TableArrays,
-        views: Views,
-        worker: int = 0,
-        state: WorkerState | None = None,
-        workers: int = 1,
-    ) -> Solver:
-        """What iterates on the tables.
-
-        arrays, views  the tables in the sampling kernels' form, and by name; changed in place
-        worker         number of the worker: it names its streams of random numbers
-        state          to go on from; changed as the solver goes
-        workers        that share the run; threads of each iteration where one process does all
-        """
+    def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> Solver:
+        """What iterates on the tables of `layout`, changed in place; `share` None: a whole run from its start."""
 
     def sum_forms(self, game: Game) -> npt.NDArray[np.uint8]:
         """[B] form of the strategy sums of a new run, as `TableArrays.wide` has it."""
@@ -142,10 +138,10 @@ class Algorithm(ABC):
         """Whether the average strategy is what `average` makes here: each row of the strategy sums, normalised."""
         return type(self).average is Algorithm.average
 
-    def average(self, game: Game, specs: Iterable[ArraySpec], tables: Views, nodes: int, iterations: int) -> Strategy:
-        """The average strategy of tables by name, with sums on all streets; `ValueError` for sums no run writes."""
+    def average(self, game: Game, tables: TableSet, nodes: int, iterations: int) -> Strategy:
+        """The average strategy of tables with sums on all streets; `ValueError` for sums no run writes."""
         del iterations
-        return average_strategy(game, bucket_first(specs, tables), self.schedule.at(nodes))
+        return average_strategy(game, tables, self.schedule.at(nodes))
 
     def forecast(self, game: Game) -> Forecast | None:
         """What one iteration visits, as far as that can be said beforehand."""

@@ -20,6 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import exp, inf, isfinite, isnan, log
 
+from mccfr.config.suggest import did_you_mean
 from mccfr.solvers.minimisers import NORMAL_HEDGE, NOTHING, OPTIMISTIC, PREDICTIVE, REGRET_MATCHING, Step
 
 MINIMISERS = ("regret-matching", "regret-matching-plus", "normal-hedge", "predictive")
@@ -159,7 +160,7 @@ def variant(
     """
     name = FORMER_NAMES.get(name, name)
     if name not in PRESETS:
-        raise ValueError(f"variant = {name!r}: one of {', '.join(PRESETS)} is needed")
+        raise ValueError(f"variant = {name!r}: one of {', '.join(PRESETS)} is needed{did_you_mean(name, PRESETS)}")
     made = PRESETS[name]
     if regret_minimiser is not None and regret_minimiser != made.regret_minimiser:
         made = _with_minimiser(made, regret_minimiser)

@@ -6,9 +6,9 @@ bucket's cells are padded to a cache line.  Lazy discounting adds stamps [bucket
 seen.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -104,12 +104,41 @@ def make_layout(
     return TableLayout(tuple(specs), width.astype(np.int64), rows.astype(np.int64), wide)
 
 
-def bucket_first(
-    specs: Iterable[ArraySpec], tables: Mapping[str, npt.NDArray[np.generic]]
-) -> dict[str, npt.NDArray[np.generic]]:
-    """Tables by name as [bucket, slot], whichever axis the algorithm has first."""
-    turned = {spec.name for spec in specs if spec.axes[0] == SLOT_FIRST[0]}
-    return {name: table.T if name in turned else table for name, table in tables.items()}
+class TableSet(Mapping[str, npt.NDArray[np.generic]]):
+    """Tables by name, as their algorithm has them; it knows which axis of each lies first, so that readers need not.
+
+    Attributes:
+        axes:   names of the axes of each table that has a spec
+        kernel: the sampling kernels' form of the same memory, where tables are trained on; None for other tables
+    """
+
+    def __init__(
+        self,
+        arrays: Mapping[str, npt.NDArray[np.generic]],
+        specs: Iterable[ArraySpec] = (),
+        kernel: TableArrays | None = None,
+    ) -> None:
+        """`specs` name the axes of the tables; those without one are [bucket, slot]."""
+        self._arrays, self.kernel = arrays, kernel
+        self.axes = {spec.name: spec.axes for spec in specs}
+
+    def __getitem__(self, name: str) -> npt.NDArray[np.generic]:
+        return self._arrays[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._arrays)
+
+    def __len__(self) -> int:
+        return len(self._arrays)
+
+    def rows(self, kind: str, block: int) -> npt.NDArray[Any] | None:
+        """[buckets, slots or rows] of a block, whichever axis lies first; None where it has no such table.
+
+        A view: what is written into it is written into the table.
+        """
+        name = table_name(kind, block)
+        table = self._arrays.get(name)
+        return table.T if table is not None and self.axes.get(name, ())[:1] == SLOT_FIRST[:1] else table
 
 
 def kernel_arrays(
@@ -137,8 +166,8 @@ def kernel_arrays(
     )
 
 
-def private_tables(layout: TableLayout) -> tuple[TableArrays, dict[str, npt.NDArray[np.generic]]]:
-    """Zeroed tables in this process's own memory: the kernels' form, and a view [bucket, slot] of each by name."""
+def private_tables(layout: TableLayout) -> TableSet:
+    """Zeroed tables in this process's own memory, in the kernels' form too."""
     flat: dict[str, npt.NDArray[np.generic]] = {}
     offsets: dict[str, int] = {}
     for dtype in sorted({spec.dtype for spec in layout.specs}):
@@ -153,4 +182,4 @@ def private_tables(layout: TableLayout) -> tuple[TableArrays, dict[str, npt.NDAr
         )
         for spec in layout.specs
     }
-    return kernel_arrays(layout, flat, offsets), views
+    return TableSet(views, layout.specs, kernel_arrays(layout, flat, offsets))

@@ -1,6 +1,6 @@
 """Strategies as arrays: what tables hold, normalised, in the form that evaluation, export and play all share."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 from abstraction.jit import njit
 from mccfr.games.game import Game
 from mccfr.tables.discount import Discount
-from mccfr.tables.layout import table_name
+from mccfr.tables.layout import TableSet, table_name
 from mccfr.trees.compiled import DECISION
 
 
@@ -123,16 +123,18 @@ def _normalise(sums, starts, probability, weight):
 
 
 def average_block(
-    game: Game, block: int, tables: Mapping[str, npt.NDArray[np.generic]], discount: Discount | None = None
+    game: Game, block: int, tables: TableSet, discount: Discount | None = None
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Probabilities [buckets, slots] and weights [buckets, rows] of one block; otherwise as `average_strategy`."""
     starts, buckets = row_starts(game, block), int(game.buckets[block])
     probability, weight = np.zeros((buckets, int(starts[-1]))), np.zeros((buckets, len(starts) - 1))
     if len(starts) > 1:
-        sums = np.asarray(tables[table_name("strategy_sum", block)])
+        sums = tables.rows("strategy_sum", block)
+        if sums is None:
+            raise KeyError(table_name("strategy_sum", block))
         check_sums(sums, block)
         _normalise(np.ascontiguousarray(sums), starts, probability, weight)
-        stamps = tables.get(table_name("strategy_sum_stamp", block))
+        stamps = tables.rows("strategy_sum_stamp", block)
         if stamps is not None and discount is not None:
             weight *= np.exp(discount.sum_factors[1, discount.ends] - discount.sum_factors[1, stamps.astype(np.int64)])
     return probability, weight
@@ -144,10 +146,8 @@ def check_sums(sums: npt.NDArray[Any], block: int) -> None:
         raise ValueError(f"{table_name('strategy_sum', block)} holds a negative or infinite sum")
 
 
-def average_strategy(
-    game: Game, tables: Mapping[str, npt.NDArray[np.generic]], discount: Discount | None = None
-) -> Strategy:
-    """The average strategy of `strategy_sum` tables by name, [bucket, slot] each (cells of padding are ignored).
+def average_strategy(game: Game, tables: TableSet, discount: Discount | None = None) -> Strategy:
+    """The average strategy of `strategy_sum` tables (cells of padding are ignored).
 
     Where tables carry stamps and `discount` is given, weights are brought forward to its period (lazy discounting;
     probabilities do not depend on it).

@@ -16,6 +16,8 @@ def test_parse_cards_keeps_order_and_inverts_cards_text():
     assert cards.parse_cards("Qs7h2d") == (43, 22, 1)
     assert cards.cards_text((43, 22, 1)) == "Qs7h2d"
     assert cards.parse_cards("") == ()
+    assert cards.parse_cards("10h 9h, 2d") == cards.parse_cards("Th9h2d")
+    assert cards.plain_text(" A 10s") == "ATs"
     deck = tuple(reversed(range(52)))
     assert cards.parse_cards(cards.cards_text(deck)) == deck
 
@@ -26,7 +28,8 @@ def test_parse_cards_keeps_order_and_inverts_cards_text():
         ("Qs7", "'Qs7' is not a list of cards: it has 3 characters"),
         ("Qs1h", "'1h' in 'Qs1h' is not a card: a card is a rank of 23456789TJQKA and a suit of cdhs"),
         ("QsAx", "'Ax' in 'QsAx' is not a card"),
-        ("10h4", "'10' in '10h4' is not a card"),
+        ("10h4", "'Th4' is not a list of cards: it has 3 characters"),
+        ("1h4d", "'1h' in '1h4d' is not a card"),
         ("qs", "'qs' in 'qs' is not a card"),
         ("QsQhQs", "'QsQhQs' holds the card Qs twice"),
     ],

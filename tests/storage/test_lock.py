@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from storage.lock import RunLock, is_held
+from storage.lock import RunLock, is_held, noted
 
 HOLDER = """
 import os, sys, time
@@ -25,6 +25,23 @@ def test_a_second_holder_is_refused_and_told_who_holds_it(tmp_path):
         RunLock(path).acquire()
     with RunLock(path) as again, pytest.raises(BlockingIOError, match="already"):
         again.acquire()
+    assert path.read_text() == ""
+
+
+def test_a_holder_notes_what_it_does_and_others_read_it(tmp_path):
+    path = tmp_path / "run.lock"
+    assert noted(path) is None
+    with RunLock(path) as held:
+        assert noted(path) is None
+        held.note("evaluating board 120 of 1,000")
+        held.note("writing\ncheckpoint 3")  # shorter, and in two lines
+        assert noted(path) == "writing checkpoint 3"
+        with pytest.raises(BlockingIOError, match=f"locked by process {os.getpid()}: wait"):
+            RunLock(path).acquire()
+        held.note("x" * 10_000)
+        assert path.stat().st_size == 4096
+    assert noted(path) is None
+    held.note("too late")
     assert path.read_text() == ""
 
 

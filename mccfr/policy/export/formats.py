@@ -1,19 +1,16 @@
 """One function for all export formats."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-import numpy.typing as npt
 
 from mccfr.games.game import Game
 from mccfr.policy import StrategySource, write_policy
 from mccfr.policy.export.openspiel import write_openspiel
 from mccfr.policy.export.rows import write_csv, write_parquet
 from mccfr.policy.export.tables import write_tables
+from mccfr.tables.layout import TableSet
 from mccfr.tables.strategy import Strategy
-from storage.schema import ArraySpec
 
 FORMATS = ("policy", "zarr", "hdf5", "csv", "openspiel", "parquet")
 
@@ -22,8 +19,7 @@ def export(
     game: Game,
     game_document: Mapping[str, Any],
     strategy: Strategy,
-    tables: Mapping[str, npt.NDArray[np.generic]],
-    specs: Iterable[ArraySpec],
+    tables: TableSet,
     out: Path,
     format: str,  # noqa: A002 - the name of the command's option
     quantise: str,
@@ -33,7 +29,7 @@ def export(
     """Write an average strategy, or the tables it comes from, to `out`: whole, or not at all.
 
     game_document  the `[game]` table of the run's configuration
-    tables, specs  the run's tables by name, as they are, and what names their axes, for zarr and hdf5
+    tables         the run's tables as they are, for zarr and hdf5
     format         policy (a directory, see `mccfr.policy`); zarr, hdf5 (the raw tables); csv, parquet (a row for each
                    infoset and action); openspiel (a TabularPolicy as JSON)
     quantise       policy only: "uint8" or "uint16"
@@ -56,7 +52,7 @@ def export(
                 abstraction=abstraction,
             )
         case "zarr" | "hdf5":
-            write_tables(out, game, game_document, tables, specs, format, provenance)
+            write_tables(out, game, game_document, tables, format, provenance)
         case "csv":
             write_csv(out, source)
         case "parquet":

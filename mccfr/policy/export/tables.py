@@ -1,6 +1,6 @@
 """Raw tables as plain Zarr or HDF5, with the tree that says what each cell is."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.games.game import Game
+from mccfr.tables.layout import TableSet
 from storage.arrays import write_arrays
-from storage.schema import ArraySpec
 
 _TREE_FIELDS = ("kind", "player", "block", "count", "first", "slot", "row")
 
@@ -18,14 +18,13 @@ def write_tables(
     out: Path,
     game: Game,
     game_document: Mapping[str, Any],
-    tables: Mapping[str, npt.NDArray[np.generic]],
-    specs: Iterable[ArraySpec],
+    tables: TableSet,
     format: str,  # noqa: A002 - the name of the command's option
     provenance: Mapping[str, Any],
 ) -> None:
     """Write tables as they are under their own names, and the betting tree under `tree/`, to a group or file.
 
-    `specs` name the axes of every table, which differ by algorithm: ("bucket", "slot") or ("slot", "bucket").
+    Axes of tables differ by algorithm: ("bucket", "slot") or ("slot", "bucket"); they are written beside each.
     `tree/kind`, `player`, `block`, `count`, `first`, `slot`, `row`, `parent` [N] int32 as in `TreeArrays`; `tree/label`
     [N, L] uint8 holds the action into each node as UTF-8, padded with zeros.  The cells of a decision are
     slot .. slot+count-1 along the axis "slot" of the table of its street (block // 2) and player (block % 2); cells
@@ -33,7 +32,7 @@ def write_tables(
     provenance.  Raises as `write_arrays`.
     """
     arrays: dict[str, npt.NDArray[Any]] = {name: np.asarray(table) for name, table in tables.items()}
-    axes = {spec.name: spec.axes for spec in specs}
+    axes = dict(tables.axes)
     columns = {field: getattr(game.tree.arrays, field).astype(np.int32) for field in _TREE_FIELDS}
     columns["parent"] = np.asarray(game.tree.parent)
     for field, column in columns.items():

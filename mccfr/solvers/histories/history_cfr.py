@@ -31,7 +31,7 @@ from mccfr.solvers.histories.responding import respond
 from mccfr.solvers.histories.sequences import Sequences, sequence_form
 from mccfr.solvers.minimisers import Rows, Step, Tables, current_strategy, update_average, update_regrets
 from mccfr.solvers.variants import Variant
-from mccfr.tables.layout import table_name
+from mccfr.tables.layout import TableSet, table_name
 from mccfr.tables.strategy import Strategy, average_strategy
 from mccfr.trees.compiled import CHANCE, NO_SLOT, TERMINAL
 from storage.schema import ArraySpec
@@ -397,6 +397,5 @@ def strategy_of(game: Game, sums: list[npt.NDArray[Any]]) -> Strategy:
 
     Raises `ValueError` where a cell is negative or not finite.
     """
-    return average_strategy(
-        game, {table_name("strategy_sum", player): cells.reshape(1, -1) for player, cells in enumerate(sums)}
-    )
+    tables = {table_name("strategy_sum", player): cells.reshape(1, -1) for player, cells in enumerate(sums)}
+    return average_strategy(game, TableSet(tables))

@@ -23,7 +23,7 @@ from mccfr.solvers.public.board_rows import discount_regret_table, discount_sum_
 from mccfr.solvers.public.sampled_board import BoardSource, SampledBoard
 from mccfr.solvers.public.sampled_traversal import Task, VectorTables, new_scratch, sampled_traversal
 from mccfr.tables.discount import Discount, Schedule
-from mccfr.tables.layout import SLOT_FIRST, bucket_first, table_name
+from mccfr.tables.layout import SLOT_FIRST, TableSet, table_name
 from mccfr.tables.strategy import Strategy, average_strategy
 from mccfr.trees.streets import street_trees
 from storage.schema import ArraySpec
@@ -85,7 +85,7 @@ def round_nodes(game: Game) -> int:
 
 def sampled_average(game: Game, tables: Mapping[str, npt.NDArray[np.generic]]) -> Strategy:
     """The average strategy of `strategy_sum` tables [slot, bucket]; `ValueError` for sums no run writes."""
-    return average_strategy(game, bucket_first(table_specs(game), tables))
+    return average_strategy(game, TableSet(tables, table_specs(game)))
 
 
 class PublicChanceSampling:
@@ -158,7 +158,7 @@ class PublicChanceSampling:
         word = np.uint64(second_word(self._rng))
         for traverser in range(2):
             task = Task(traverser, regret_weight, sum_weight, floored, skip_below, word)
-            nodes += sampled_traversal(self._trees, self._kernel_tables, board, task, self._scratch, self._rng)
+            nodes += sampled_traversal(self._trees, self._kernel_tables, None, board, task, self._scratch, self._rng)
         return nodes
 
     def _sweep(self, nodes: int) -> None:

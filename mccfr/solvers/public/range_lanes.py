@@ -79,19 +79,6 @@ def _combine(signs):
 
 
 @intrinsic
-def add_product_lanes(typing_context, out, k, source, i, other, j):
-    """out[k] += source[i] · other[j], rows of LANES."""
-
-    def codegen(context, builder, signature, arguments):
-        rows = [_lanes_of(context, builder, signature.args[n], arguments[n], arguments[n + 1]) for n in (0, 2, 4)]
-        old, one, two = (builder.load(row, align=4) for row in rows)
-        builder.store(builder.fadd(old, builder.fmul(one, two)), rows[0], align=4)
-        return context.get_dummy_value()
-
-    return types.void(out, types.int64, source, types.int64, other, types.int64), codegen
-
-
-@intrinsic
 def _add_lanes(typing_context, out, k, source, i):
     """out[k] += source[i], rows of LANES."""
     return types.void(out, types.int64, source, types.int64), _combine((1, 1))

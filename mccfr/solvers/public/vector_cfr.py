@@ -31,7 +31,7 @@ from mccfr.solvers.public.public_tree import PublicTree, public_tree
 from mccfr.solvers.public.public_walk import Scope, traverse
 from mccfr.solvers.public.street_walk import COLLECT, IN_PLACE, Scratch, Views, new_scratch, street_tables
 from mccfr.solvers.variants import Variant
-from mccfr.tables.layout import table_name
+from mccfr.tables.layout import TableSet, table_name
 from mccfr.tables.strategy import Strategy, average_strategy, row_starts
 from mccfr.trees.streets import AT_SHOWDOWN
 from storage.schema import ArraySpec
@@ -172,7 +172,7 @@ class VectorCfr:
         Raises `ValueError` for a game without cards, another dtype, less than one worker, or tables that do not fit.
         """
         self.public = public = public_tree(game)
-        specs = table_specs(game, variant, dtype)
+        specs = self._specs = table_specs(game, variant, dtype)
         if workers < 1:
             raise ValueError(f"workers = {workers}: at least one thread is needed")
         self.game, self.variant, self.workers, self.iteration = game, variant, workers, iteration
@@ -221,7 +221,7 @@ class VectorCfr:
 
     def average_strategy(self) -> Strategy:
         """The average strategy of the iterations so far; uniform where a row was never reached."""
-        return average_strategy(self.game, {name: table.T for name, table in self.tables.items()})
+        return average_strategy(self.game, TableSet(self.tables, self._specs))
 
     def current_strategy(self) -> Strategy:
         """The strategy of the next iteration; every row with weight 1."""

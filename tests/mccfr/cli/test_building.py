@@ -80,13 +80,13 @@ def test_plain_lines_name_stages_and_say_no_more_than_is_known(clock, capsys):
     tell("flop, files", 1.0)
     tell("flop", 1.0)
     assert capsys.readouterr().err.splitlines() == [
-        "flop: begun",
-        "flop, features: begun",
-        "flop, features: 10% after 20 s",
-        "flop, features: 30% after 28 s, about 28 s left",
-        "flop, features: done after 32 s",
-        "flop, files: begun",
-        "flop: done after 32 s",
+        "building flop: begun",
+        "building flop, features: begun",
+        "building flop, features: 10% after 20 s",
+        "building flop, features: 30% after 28 s, about 28 s left",
+        "building flop, features: done after 32 s",
+        "building flop, files: begun",
+        "building flop: done after 32 s",
     ]
 
 
@@ -111,7 +111,7 @@ def test_on_a_terminal_there_is_a_bar(monkeypatch):
         tell("flop, features", 0.4)
         task = tell._bar.tasks[0]
         assert (task.completed, task.total) == (0.4, 1.0)
-        assert task.fields["text"].startswith("flop, features: 40% after")
+        assert task.fields["text"].startswith("building flop, features: 40% after")
         tell.compilation(True)
         assert task.fields["text"].endswith(COMPILING)
         tell.compilation(False)
@@ -126,7 +126,7 @@ def test_a_build_names_its_parts_in_order(tmp_path):
     Builder(load_recipe(recipe), tmp_path / "out", 2, lambda *stage: told.append(stage)).build(("preflop",))
     assert Path(tmp_path / "out/preflop").is_dir()
     assert told == [
-        ("preflop", 0.0),
-        *((f"preflop, {part}", share) for part in ("quality", "files") for share in (0.0, 1.0)),
-        ("preflop", 1.0),
+        ("preflop (1 of 1)", 0.0),
+        *((f"preflop (1 of 1), {part}", share) for part in ("quality", "files") for share in (0.0, 1.0)),
+        ("preflop (1 of 1)", 1.0),
     ]

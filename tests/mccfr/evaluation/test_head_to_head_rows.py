@@ -15,15 +15,15 @@ from sessions import OUTCOME, go, make
 from small_games import DeckOfClasses, deck_game, game_of
 from strategies import play, random_strategy
 
-from mccfr.evaluation import row_tables as module
 from mccfr.evaluation.head_to_head import Side, _row_spans, head_to_head
-from mccfr.evaluation.row_tables import _gather_block, near_rows, row_tables
 from mccfr.games.betting import BettingRules, build_tree
 from mccfr.games.game import Game
 from mccfr.policy.quantise import dequantise, quantise
 from mccfr.runs import averages
 from mccfr.runs.results import checkpoint_strategy, find_checkpoint, open_target
-from mccfr.tables.layout import table_name
+from mccfr.tables import row_tables as module
+from mccfr.tables.layout import TableSet, table_name
+from mccfr.tables.row_tables import _gather_block, near_rows, row_tables
 from mccfr.tables.strategy import (
     Rows,
     StoredStrategy,
@@ -49,7 +49,7 @@ def stored(game, form, seed):
         sums[rng.random(buckets) < 0.2] = 0
         if form.startswith("float"):
             sums = np.asarray(sums, form.split()[0])
-        probability, weight = average_block(game, block, {table_name("strategy_sum", block): sums})
+        probability, weight = average_block(game, block, TableSet({table_name("strategy_sum", block): sums}))
         if form.startswith("uint"):
             starts, weight = row_starts(game, block), weight.astype(np.float32)
             sums = quantise(probability, starts, form)
@@ -103,11 +103,11 @@ def test_street_trees_have_their_rows_side_by_side(name):
     """Each row of a block belongs to one street tree; so what is gathered for it is no more than it needs."""
     game = game_of(name)
     trees = street_trees(game.tree)
-    spans, width = _row_spans(game, trees)
+    (first, stop, _slots), width = _row_spans(game, trees)
     streets = [int(trees.block[first]) // 2 for first in trees.first[:-1]]
     for block in range(2 * game.tree.streets):
         own = [
-            range(int(spans.first[block % 2, tree]), int(spans.stop[block % 2, tree]))
+            range(int(first[block % 2, tree]), int(stop[block % 2, tree]))
             for tree, street in enumerate(streets)
             if street == block // 2
         ]

@@ -328,7 +328,7 @@ def test_histories_with_cards():
 def train(game, kernel, iterations, seed, epsilon=None):
     """Average strategy of a general kernel with linear weights, 1,000 iterations a period, no deals."""
     layout, nodes = make_layout(game, lazy=False, regret_dtype="float64"), len(game.tree.arrays.kind)
-    tables, views = private_tables(layout)
+    tables = private_tables(layout)
     schedule, rng, touched = Schedule("linear", period_nodes=1), new_stream(seed, 0), 0
     if epsilon is None:
         scratch = (new_worklist(nodes, nodes, 2, np.float64),)
@@ -336,10 +336,12 @@ def train(game, kernel, iterations, seed, epsilon=None):
         scratch = (new_path(20, int(game.tree.arrays.count.max()), 2, np.float64), epsilon)
     for period in range(iterations // 1000):
         limits = np.array([0, 1000, 2**62])
-        run, more = kernel(game.tree.arrays, tables, new_deals(1000, 1), limits, schedule.at(period), rng, *scratch)
+        run, more = kernel(
+            game.tree.arrays, tables.kernel, new_deals(1000, 1), limits, schedule.at(period), rng, *scratch
+        )
         assert run == 1000
         touched += more
-    return average_strategy(game, views), touched
+    return average_strategy(game, tables), touched
 
 
 def exploitability(game, strategy):

@@ -35,15 +35,16 @@ from mccfr.solvers.public.public_tree import public_tree
 from mccfr.tables.strategy import pure_strategy
 from storage.manifest import content_hash
 
+FLOP = "max_raises = 1\n"
 MENU = '[game.menu]\nfirst = ["1p", "allin"]\nlater = ["1p", "allin"]\n'
 
 
-def write_config(tmp_path, abstraction, *, game="holdem", menu=MENU, more="", evaluation="head-to-head"):
+def write_config(tmp_path, abstraction, *, game="holdem", menu=MENU, more="", evaluation="head-to-head", boards=20):
     path = tmp_path / "hunl.toml"
     table = f'[abstraction]\npath = "{abstraction}"\n' if abstraction else ""
     path.write_text(
         f'[game]\nname = "{game}"\n{menu}{table}[run]\nworkers = 0\nnodes = 300_000\n'
-        f'[evaluation]\nmethod = "{evaluation}"\nboards = 20\n{more}'
+        f'[evaluation]\nmethod = "{evaluation}"\nboards = {boards}\n{more}'
     )
     return path
 
@@ -69,8 +70,18 @@ def trained(tmp_path_factory, slot_abstractions):
     """A run directory of whole hold'em with two workers, and its policy."""
     root = tmp_path_factory.mktemp("hunl")
     more = f'at_nodes = [100_000]\nkeep = true\n[export]\nout = "{root / "policy"}"\n'
-    config = write_config(root, slot_abstractions[0], more=more)
+    config = write_config(root, slot_abstractions[0], more=more, boards=4)
     assert command("solve", config, "--run", root / "run", "--workers", 2) == 0
+    return root
+
+
+@pytest.fixture(scope="module")
+def flop_trained(tmp_path_factory, slot_abstractions):
+    """The same of hold'em that ends with the flop, whose bucket tables are small, in this process."""
+    root = tmp_path_factory.mktemp("flop")
+    more = f'[export]\nout = "{root / "policy"}"\n'
+    config = write_config(root, slot_abstractions[0], game="flop-holdem", menu=FLOP, more=more)
+    assert command("solve", config, "--run", root / "run") == 0
     return root
 
 
@@ -94,14 +105,14 @@ def test_the_policy_says_what_made_its_buckets(trained, slot_abstractions):
 
 
 def test_a_run_without_its_abstraction_is_exported_and_evaluated_on_a_copy(
-    trained, slot_abstractions, tmp_path, capsys
+    flop_trained, slot_abstractions, tmp_path, capsys
 ):
     """As on another machine; another abstraction is refused with both hashes."""
     moved, ours, another = tmp_path / "run", tmp_path / "buckets", slot_abstractions[1]
-    shutil.copytree(trained / "run", moved)
+    shutil.copytree(flop_trained / "run", moved)
     config = (moved / "config.toml").read_text()
     (moved / "config.toml").write_text(config.replace(str(slot_abstractions[0]), str(tmp_path / "gone")))
-    shutil.copytree(slot_abstractions[0], ours)
+    shutil.copytree(slot_abstractions[0], ours, copy_function=os.link)
     hashes = [content_hash(Abstraction(path).content_hashes())[:12] for path in (ours, another)]
     capsys.readouterr()
     for verb in (("export", moved, tmp_path / "out"), ("evaluate", moved, "--method", "head-to-head", "--boards", 2)):
@@ -113,13 +124,13 @@ def test_a_run_without_its_abstraction_is_exported_and_evaluated_on_a_copy(
         assert all(each in told for each in hashes) and len(told.splitlines()) == 1
         assert command(*verb, "--abstraction", ours) == 0
         capsys.readouterr()
-    one, other = (Policy.open(path) for path in (tmp_path / "out", trained / "policy"))
+    one, other = (Policy.open(path) for path in (tmp_path / "out", flop_trained / "policy"))
     for name in ("abstraction", "provenance", "files"):
         assert one.meta[name] == other.meta[name]
-    meet = ("evaluate", trained / "policy", "--method", "head-to-head", "--boards", 2, "--against", moved, "--json")
-    assert command(*meet, "--against-abstraction", ours) == 0
+    meet = ("--method", "head-to-head", "--boards", 2, "--against", moved, "--against-abstraction", ours, "--json")
+    assert command("evaluate", flop_trained / "policy", *meet) == 0
     assert json.loads(capsys.readouterr().out)["value_chips"] == pytest.approx(0, abs=0.1)
-    assert command("evaluate", trained / "policy", "--abstraction", ours, "--method", "head-to-head") == 2
+    assert command("evaluate", flop_trained / "policy", "--abstraction", ours, "--method", "head-to-head") == 2
     assert "holds its own bucket tables" in capsys.readouterr().err
 
 
@@ -127,7 +138,7 @@ def test_evaluations_are_played_against_the_first_checkpoint_that_is_kept(traine
     run = open_run(trained / "run")
     first, last = run.read("evaluations.jsonl")
     assert (first["against"], last["against"]) == ("uniform", "checkpoint 1")
-    assert last["method"] == "head-to-head" and last["bound"] == "estimate" and last["boards"] == 20
+    assert last["method"] == "head-to-head" and last["bound"] == "estimate" and last["boards"] == 4
     assert last["ci95_chips"][0] <= last["value_chips"] <= last["ci95_chips"][1]
     assert last["exploitability_mbb"] is None
 
@@ -151,14 +162,14 @@ def test_queries_know_hands_classes_and_boards(trained):
             query(policy, "cc/cc/cc/", hand=text, board=board)
 
 
-def reader_in_readme():
-    """README's program that reads a policy of whole hold'em."""
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+def reader_in_the_documents():
+    """The program of docs/policies.md that reads a policy of whole hold'em."""
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs/policies.md").read_text(), re.DOTALL)
     return next(block for block in blocks if "def look_up(" in block)
 
 
-def test_the_reader_in_the_readme_reads_what_query_answers(trained, monkeypatch, tmp_path, capsys):
-    source, names = reader_in_readme(), {}
+def test_the_reader_in_the_documents_reads_what_query_answers(trained, monkeypatch, tmp_path, capsys):
+    source, names = reader_in_the_documents(), {}
     assert len(source.splitlines()) <= 30
     assert set(re.findall(r"^(?:import|from) (\w+)", source, re.MULTILINE)) == {"json", "math", "pathlib", "numpy"}
     (tmp_path / "runs").mkdir()
@@ -190,33 +201,35 @@ def test_rows_as_csv_name_buckets(trained, tmp_path):
 
 
 def test_head_to_head_on_the_command_line(trained, capsys):
-    assert command("evaluate", trained / "policy", "--method", "head-to-head", "--boards", 10, "--json") == 0
+    assert command("evaluate", trained / "policy", "--method", "head-to-head", "--boards", 3, "--json") == 0
     record = json.loads(capsys.readouterr().out)
     assert record["against"] == "uniform" and record["nodes_touched"] >= 300_000
-    same = ("--against", trained / "run", "--boards", 10)
+    same = ("--against", trained / "run", "--boards", 3)
     assert command("evaluate", trained / "run", "--method", "head-to-head", *same, "--json") == 0
     record = json.loads(capsys.readouterr().out)
     assert record["value_chips"] == pytest.approx(0, abs=1e-6)
 
 
-def test_two_runs_on_one_abstraction_load_its_tables_once(trained, slot_abstractions, tmp_path, monkeypatch):
+def test_two_runs_on_one_abstraction_load_its_tables_once(flop_trained, slot_abstractions, tmp_path, monkeypatch):
     """Also where the other one names it by another path; policies load none."""
     loaded = []
     original = deck.bucket_tables
     monkeypatch.setattr(deck, "bucket_tables", lambda *given: loaded.append(1) or original(*given))
-    shutil.copytree(slot_abstractions[0], tmp_path / "buckets")
+    shutil.copytree(slot_abstractions[0], tmp_path / "buckets", copy_function=os.link)
     own = {"boards": 2, "against_abstraction": tmp_path / "buckets"}
-    assert evaluate_target(trained / "run", "head-to-head", against=str(trained / "run"), **own)["value_chips"] == 0
+    run, policy = flop_trained / "run", flop_trained / "policy"
+    assert evaluate_target(run, "head-to-head", against=str(run), **own)["value_chips"] == 0
     assert len(loaded) == 1
-    evaluate_target(trained / "policy", "head-to-head", against=str(trained / "policy"), boards=2)
+    evaluate_target(policy, "head-to-head", against=str(policy), boards=2)
     assert len(loaded) == 1
 
 
-def test_runs_on_other_abstractions_meet_on_the_command_line(trained, slot_abstractions, tmp_path, capsys):
+def test_runs_on_other_abstractions_meet_on_the_command_line(flop_trained, slot_abstractions, tmp_path, capsys):
     """Ten buckets a street against two, run against policy: what one side wins the other loses."""
-    config = write_config(tmp_path, slot_abstractions[1], more=f'[export]\nout = "{tmp_path / "policy"}"\n')
+    more = f'[export]\nout = "{tmp_path / "policy"}"\n'
+    config = write_config(tmp_path, slot_abstractions[1], game="flop-holdem", menu=FLOP, more=more)
     assert command("solve", config, "--run", tmp_path / "run") == 0
-    ten, two = (trained / "run", trained / "policy"), (tmp_path / "run", tmp_path / "policy")
+    ten, two = (flop_trained / "run", flop_trained / "policy"), (tmp_path / "run", tmp_path / "policy")
     capsys.readouterr()
     won = []
     for target, against in ((ten[0], two[0]), (two[0], ten[0]), (ten[1], two[0]), (two[1], ten[1])):
@@ -258,12 +271,13 @@ def test_what_cannot_be_is_refused_and_leaves_nothing(tmp_path, slot_abstraction
 
 def test_a_damaged_abstraction_is_refused_and_leaves_nothing(tmp_path, slot_abstractions, capsys):
     damaged = shutil.copytree(slot_abstractions[0], tmp_path / "damaged", copy_function=os.link)
-    victim = max((damaged / "river").rglob("bucket/c/*/*"), key=lambda path: path.stat().st_size)
+    victim = max((damaged / "flop").rglob("bucket/c/*/*"), key=lambda path: path.stat().st_size)
     content = bytearray(victim.read_bytes())
     content[len(content) // 3] ^= 16
     victim.unlink()
     victim.write_bytes(content)
-    assert command("solve", write_config(tmp_path, damaged), "--run", tmp_path / "run") == 2
+    config = write_config(tmp_path, damaged, game="flop-holdem", menu=FLOP)
+    assert command("solve", config, "--run", tmp_path / "run") == 2
     told = capsys.readouterr().err
     assert "checksum" in told and "build the abstraction again" in told and "Traceback" not in told
     assert not (tmp_path / "run").exists()

@@ -33,7 +33,7 @@ from mccfr.runs.report import Silent
 from mccfr.runs.results import export_run, find_checkpoint, read_tables
 from mccfr.runs.run import train
 from mccfr.runs.start import start_run
-from mccfr.tables.layout import make_layout, private_tables
+from mccfr.tables.layout import TableSet, make_layout, private_tables
 from mccfr.tables.strategy import uniform_strategy
 
 TWO_CARDS = PokerGame(hole_cards=2, board_cards=(0,), blinds=(2, 1), stack=8, first_player=(2,))
@@ -43,8 +43,7 @@ LIMIT = PokerGame(limit=True, antes=(1, 1), stack=100, raise_sizes=(2, 4), max_r
 def write(out, config, strategy=None, kind="openspiel", tables=None, seed=0):
     game = build_game(config, RUNS)
     strategy = random_strategy(game, seed) if strategy is None else strategy
-    specs = make_layout(game, lazy=True).specs if tables else ()
-    export(game, document(config), strategy, tables or {}, specs, out, kind, "uint16", {"checkpoint": 3})
+    export(game, document(config), strategy, tables or TableSet({}), out, kind, "uint16", {"checkpoint": 3})
     return game, strategy
 
 
@@ -117,7 +116,7 @@ def test_loaded_tabular_policy_is_complete_and_scored_alike(tmp_path):
 def test_a_game_that_is_not_openspiels_is_noticed(tmp_path, played, claimed, text):
     game = build_game(played, ROOT)
     with pytest.raises(ValueError, match=text):
-        export(game, document(claimed), random_strategy(game), {}, (), tmp_path / "p", "openspiel", "uint16", {})
+        export(game, document(claimed), random_strategy(game), TableSet({}), tmp_path / "p", "openspiel", "uint16", {})
     assert list(tmp_path.iterdir()) == []
 
 
@@ -205,18 +204,17 @@ def test_parquet_holds_the_rows_of_the_csv(tmp_path):
 
 
 def filled_tables(game, lazy=True):
-    layout = make_layout(game, lazy=lazy)
-    _, tables = private_tables(layout)
+    tables = private_tables(make_layout(game, lazy=lazy))
     rng = np.random.default_rng(0)
     for table in tables.values():
         table[:] = rng.integers(1, 100, table.shape)
-    return layout, tables
+    return tables
 
 
 @pytest.mark.parametrize("kind", ["zarr", "hdf5"])
 def test_raw_tables_are_read_by_the_plain_libraries(tmp_path, kind):
     game = build_game(LeducGame(), ROOT)
-    _, tables = filled_tables(game)
+    tables = filled_tables(game)
     out = tmp_path / "tables"
     for _ in range(2):  # the second replaces the first
         write(out, LeducGame(), uniform_strategy(game), kind, tables)
@@ -283,7 +281,7 @@ def test_axes_of_an_exported_run_are_labelled_by_what_they_count(tmp_path, solve
 
 def test_a_flipped_bit_in_raw_tables_is_refused_by_zarr(tmp_path):
     game = build_game(LeducGame(), ROOT)
-    _, tables = filled_tables(game)
+    tables = filled_tables(game)
     write(tmp_path / "t", LeducGame(), uniform_strategy(game), "zarr", tables)
     name = "strategy_sum/street1/player0"
     chunk = tmp_path / "t" / name / "c" / "0" / "0"
@@ -300,7 +298,7 @@ def test_a_flipped_bit_in_raw_tables_is_refused_by_zarr(tmp_path):
 @pytest.mark.parametrize("kind", [name for name in FORMATS if name != "parquet"])
 def test_nothing_of_others_is_overwritten(tmp_path, kind):
     game = build_game(KuhnGame(), ROOT)
-    _, tables = filled_tables(game)
+    tables = filled_tables(game)
     (tmp_path / "directory").mkdir()
     (tmp_path / "directory" / "mine").write_text("keep")
     (tmp_path / "file").write_text("keep")

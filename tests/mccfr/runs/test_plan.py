@@ -61,14 +61,14 @@ def trained(document, nodes, base=ROOT):
     """(config, game, nodes per iteration, strategy sums by block) after some training in this process."""
     config = config_from({**document, "solver": {"discount": "none"}}, "test")
     game = configured_game(config, base)
-    arrays, views = private_tables(planned_layout(config, game))
-    solver = algorithm_of(config).solver(game, arrays, views)
+    tables = private_tables(planned_layout(config, game))
+    solver = algorithm_of(config).solver(game, tables)
     total = iterations = 0
     while total < nodes:
         done, touched = solver.run(total, nodes - total, 2**62)
         iterations, total = iterations + done, total + touched
     blocks = [block for block in range(2 * game.tree.streets) if game.tree.row_count[block]]
-    sums = {block: float(views[table_name("strategy_sum", block)].sum(dtype=np.float64)) for block in blocks}
+    sums = {block: float(tables[table_name("strategy_sum", block)].sum(dtype=np.float64)) for block in blocks}
     return game, total / iterations, iterations, sums
 
 

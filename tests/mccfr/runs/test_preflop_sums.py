@@ -44,7 +44,7 @@ def without_later_sums(trainer):
     wide[2:] = NO_SUMS
     dtype = trainer.options["regret_dtype"]
     layout = make_layout(trainer.game, lazy=trainer.schedule.lazy, regret_dtype=dtype, wide=wide)
-    trainer.arrays, trainer.tables = private_tables(layout)
+    trainer.tables = private_tables(layout)
     return trainer
 
 
@@ -141,7 +141,7 @@ def naive_mean(game, snapshots, weights):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_the_mean_weighs_each_snapshot_by_own_reach(game, dtype):
     rng = np.random.default_rng(4)
-    _, tables = private_tables(make_layout(game, lazy=False, regret_dtype=dtype))
+    tables = private_tables(make_layout(game, lazy=False, regret_dtype=dtype))
     snapshots = []
     for _ in range(4):
         regrets = {name: rng.normal(size=t.shape).astype(dtype) for name, t in tables.items() if name[:4] == "regr"}

@@ -26,7 +26,7 @@ class Recorder:
     def message(self, text):
         self.messages.append(text)
 
-    def phase(self, text):
+    def phase(self, text, share=None):
         self.told.append(text)
 
     def progress(self, progress):

@@ -6,14 +6,17 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 import sessions
+from commands import call, command
 from places import ROOT
 from sessions import NO_EVALUATION, Listener, assert_same_tables, go, wait_for
 
+from mccfr.cli.progress import PlainReporter
 from mccfr.runs import saving as saving_module
 from mccfr.runs.results import find_checkpoint
 from mccfr.runs.rundir import EVALUATIONS, METRICS
@@ -35,37 +38,84 @@ def make(path, evaluation=NO_EVALUATION, **settings):
     return sessions.make(path, {"discount": "linear", "seed": 5}, evaluation=evaluation, **settings)
 
 
-def start(run, *arguments, **constants):
+def start(run):
     """`mccfr resume` of a run as a process of its own, with shorter times than users have."""
     changes = "; ".join(
         f"import {module}; {module}.{name} = {value!r}"
-        for path, value in {**SECOND, **constants}.items()
+        for path, value in SECOND.items()
         for module, _, name in [path.rpartition(".")]
     )
-    program = f"{changes}; from mccfr.cli import main; main({['resume', str(run.directory), *map(str, arguments)]!r})"
+    program = f"{changes}; from mccfr.cli import main; main({['resume', str(run.directory)]!r})"
     return subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True, cwd=ROOT)
 
 
-def workers_of(process):
+class Resumed:
+    """`mccfr resume` of a run in this process, while another thread does something to it: status, out, err.
+
+    `do` gets this object, and has the session stopped by `stop`; seconds is the time from there to the end.
+    """
+
+    def __init__(self, capsys, run, do):
+        self.failed, self.running, self.stopped_at = None, True, None
+        thread = threading.Thread(target=self._do, args=(do,))
+        thread.start()
+        try:
+            self.status, self.out, self.err = call(capsys, "resume", run.directory)
+        finally:
+            self.running, ended_at = False, time.monotonic()
+            thread.join()
+        if self.failed:
+            raise self.failed
+        self.seconds = ended_at - (self.stopped_at or ended_at)
+
+    def _do(self, do):
+        try:
+            do(self)
+        except BaseException as error:
+            self.failed = error
+            self.stop(signal.SIGINT, signal.SIGINT)
+
+    def stop(self, *signals):
+        """Send this process signals, half a second between them."""
+        self.stopped_at = time.monotonic()
+        for number in signals:
+            if self.running:
+                os.kill(os.getpid(), number)
+                time.sleep(0.5)
+
+
+@pytest.fixture
+def resumed(capsys, monkeypatch):
+    """Makes a `Resumed`, with shorter times than users have."""
+
+    def make_resumed(run, do, **constants):
+        for path, value in {**SECOND, **constants}.items():
+            monkeypatch.setattr(path, value)
+        return Resumed(capsys, run, do)
+
+    return make_resumed
+
+
+def workers_of(coordinator):
     """Process ids of a coordinator's workers, in order; one that is not the worker's program yet, is none.
 
     Stopped between fork and exec it would hold up the coordinator, which waits there for the exec.
     """
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    children = Path(f"/proc/{coordinator}/task/{coordinator}/children").read_text().split()
     return [int(child) for child in children if b"mccfr.runs.worker" in Path(f"/proc/{child}/cmdline").read_bytes()]
 
 
-def trains(run, process, workers=2):
-    """Whether all workers are there and a checkpoint is made."""
-    return run_status(run)["checkpoint"] is not None and len(workers_of(process)) == workers
+def training(run, workers=2, coordinator=None):
+    """Wait until all workers are there and a checkpoint is made; their process ids."""
+    coordinator = coordinator or os.getpid()
+    wait_for(lambda: run_status(run)["checkpoint"] is not None and len(workers_of(coordinator)) == workers)
+    return workers_of(coordinator)
 
 
-def ends(process, *signals, seconds=40.0):
-    """Send signals, half a second between them; (exit status, what was said, seconds until the end)."""
+def ends(process, number, seconds=40.0):
+    """Send a signal; (exit status, what was said, seconds until the end)."""
     began = time.monotonic()
-    for number in signals:
-        process.send_signal(number)
-        time.sleep(0.5)
+    process.send_signal(number)
     try:
         _, errors = process.communicate(timeout=seconds)
     finally:
@@ -73,115 +123,121 @@ def ends(process, *signals, seconds=40.0):
     return process.returncode, errors, time.monotonic() - began
 
 
-@pytest.fixture
-def stopped(tmp_path, request):
-    """A run of two workers, the second of which is stopped: (run, its process, the worker's id).
-
-    A parameter says how many seconds workers have to come to rest.
-    """
-    run = make(tmp_path / "run", workers=2, checkpoint_seconds=0.5)
-    process = start(run, **{"mccfr.runs.run.REST_SECONDS": getattr(request, "param", 2.0)})
-    try:
-        wait_for(lambda: trains(run, process))
-        worker = workers_of(process)[1]
-        os.kill(worker, signal.SIGSTOP)
-        yield run, process, worker
-    finally:
-        for child in workers_of(process) if process.poll() is None else []:
-            os.kill(child, signal.SIGKILL)
-        process.kill()
-        process.communicate()
-
-
 def gone(pid):
     return not Path(f"/proc/{pid}").exists()
 
 
-def test_a_stopped_worker_is_named_and_goes_on_when_it_may(stopped, capsys):
-    run, process, worker = stopped
-    wait_for(lambda: run_status(run)["silent_workers"], 15)
-    [silent] = run_status(run)["silent_workers"]
-    assert silent["worker"] == 1 and "SIGSTOP" in silent["why"] and silent["seconds"] >= 1
-    text = subprocess.run(
-        [sys.executable, "-m", "mccfr", "status", str(run.directory)], capture_output=True, text=True, check=True
-    ).stdout
-    assert "silent       worker 1 for" in text
-    nodes = run_status(run)["nodes_touched"]
-    os.kill(worker, signal.SIGCONT)
-    wait_for(lambda: not run_status(run)["silent_workers"] and run_status(run)["nodes_touched"] > nodes, 15)
-    code, errors, _ = ends(process, signal.SIGINT)
-    assert code == 75 and "worker 1 has given no sign for" in errors and "worker 1 goes on" in errors
+def test_a_stopped_worker_is_named_and_goes_on_when_it_may(tmp_path, resumed):
+    run = make(tmp_path / "run", workers=2, checkpoint_seconds=0.5)
+
+    def stop_for_a_while(session):
+        worker = training(run)[1]
+        os.kill(worker, signal.SIGSTOP)
+        try:
+            wait_for(lambda: run_status(run)["silent_workers"], 15)
+            [silent] = run_status(run)["silent_workers"]
+            assert silent["worker"] == 1 and "SIGSTOP" in silent["why"] and silent["seconds"] >= 1
+            assert command("status", run.directory) == 0
+            nodes = run_status(run)["nodes_touched"]
+        finally:
+            os.kill(worker, signal.SIGCONT)
+        wait_for(lambda: not run_status(run)["silent_workers"] and run_status(run)["nodes_touched"] > nodes, 15)
+        session.stop(signal.SIGINT)
+
+    ended = resumed(run, stop_for_a_while)
+    assert "silent       worker 1 for" in ended.out
+    assert ended.status == 75 and "worker 1 has given no sign for" in ended.err and "worker 1 goes on" in ended.err
     assert run_status(run)["silent_workers"] == []
 
 
-def test_one_signal_ends_a_run_with_a_stopped_worker_in_bounded_time(stopped):
+def test_one_signal_ends_a_run_with_a_stopped_worker_in_bounded_time(tmp_path):
     """The stopped worker is ended; the checkpoint holds what both had published, and the run goes on from it."""
-    run, process, worker = stopped
+    run = make(tmp_path / "run", workers=2, checkpoint_seconds=0.5)
+    process = start(run)
+    worker = training(run, 2, process.pid)[1]
+    os.kill(worker, signal.SIGSTOP)
     live = (run.directory / "live").readlink()
-    code, errors, seconds = ends(process, signal.SIGTERM)
+    try:
+        code, errors, seconds = ends(process, signal.SIGTERM)
+    finally:
+        if not gone(worker):
+            os.kill(worker, signal.SIGKILL)
     assert code == 75 and seconds < 20, errors
     assert "worker 1 did not rest within" in errors and gone(worker)
     assert not live.exists() and not (run.directory / "live").is_symlink()
     state = find_checkpoint(run, None).state
     assert state["nodes_touched"] == sum(w["nodes"] for w in state["workers"]) and state["workers"][1]["nodes"] > 0
     assert problems_of(run.directory) == []
-    assert go(run, nodes=state["nodes_touched"] + 100_000).totals.nodes > state["nodes_touched"]
+    assert go(run, workers=0, nodes=state["nodes_touched"] + 100_000).totals.nodes > state["nodes_touched"]
 
 
-@pytest.mark.parametrize("stopped", [60.0], indirect=True)
-def test_a_second_signal_ends_at_once(stopped):
-    run, process, worker = stopped
-    live = (run.directory / "live").readlink()
-    saved = run_status(run)["checkpoint"]
-    code, errors, seconds = ends(process, signal.SIGINT, signal.SIGTERM)
-    assert code == 75 and seconds < 20, errors
-    assert "ended at once" in errors and "are lost" in errors and gone(worker)
-    assert not live.exists() and not (run.directory / "live").is_symlink()
-    assert find_checkpoint(run, None).number >= saved and problems_of(run.directory) == []
+def test_a_second_signal_ends_at_once(tmp_path, resumed):
+    run, seen = make(tmp_path / "run", workers=2, checkpoint_seconds=0.5), {}
+
+    def stop_twice(session):
+        seen["worker"] = training(run)[1]
+        os.kill(seen["worker"], signal.SIGSTOP)
+        seen["live"], seen["saved"] = (run.directory / "live").readlink(), run_status(run)["checkpoint"]
+        session.stop(signal.SIGINT, signal.SIGTERM)
+
+    ended = resumed(run, stop_twice, **{"mccfr.runs.run.REST_SECONDS": 60.0})
+    assert ended.status == 75 and ended.seconds < 20, ended.err
+    assert "ended at once" in ended.err and "are lost" in ended.err and gone(seen["worker"])
+    assert not seen["live"].exists() and not (run.directory / "live").is_symlink()
+    assert find_checkpoint(run, None).number >= seen["saved"] and problems_of(run.directory) == []
 
 
-def test_a_single_worker_that_is_ended_leaves_the_last_checkpoint(tmp_path):
+def test_a_single_worker_that_is_ended_leaves_the_last_checkpoint(tmp_path, resumed):
     """Its tables hold a part of a batch: the checkpoint before is what a repeatable run goes on from."""
     run = make(tmp_path / "run", workers=1, checkpoint_nodes=2_000_000, checkpoint_seconds=1000.0)
-    process = start(run)
-    wait_for(lambda: trains(run, process, 1))
-    os.kill(workers_of(process)[0], signal.SIGSTOP)
-    time.sleep(0.5)  # a checkpoint may be under way
-    number = run_status(run)["checkpoint"]
-    code, errors, seconds = ends(process, signal.SIGINT)
-    assert code == 1 and seconds < 20 and "is dropped" in errors
+    numbers = []
+
+    def stop_it(session):
+        os.kill(training(run, 1)[0], signal.SIGSTOP)
+        time.sleep(0.5)  # a checkpoint may be under way
+        numbers.append(run_status(run)["checkpoint"])
+        session.stop(signal.SIGINT)
+
+    ended = resumed(run, stop_it)
+    assert ended.status == 1 and ended.seconds < 20 and "is dropped" in ended.err
     state = find_checkpoint(run, None).state
-    assert find_checkpoint(run, None).number == number
+    assert [find_checkpoint(run, None).number] == numbers
     whole = make(tmp_path / "whole", workers=0)
     go(whole, iterations=state["iterations"])
     assert_same_tables(whole, run)
 
 
-def test_a_signal_before_the_workers_are_there_waits_for_nobody(tmp_path):
+def test_a_signal_before_the_workers_are_there_waits_for_nobody(tmp_path, resumed):
     run = make(tmp_path / "run", workers=2)
-    process = start(run)
-    wait_for(lambda: len(workers_of(process)) == 2)
-    for worker in workers_of(process):
-        os.kill(worker, signal.SIGSTOP)
-    code, errors, seconds = ends(process, signal.SIGINT)
-    assert code == 75 and seconds < 20, errors
+
+    def stop_all(session):
+        wait_for(lambda: len(workers_of(os.getpid())) == 2)
+        for worker in workers_of(os.getpid()):
+            os.kill(worker, signal.SIGSTOP)
+        session.stop(signal.SIGINT)
+
+    ended = resumed(run, stop_all)
+    assert ended.status == 75 and ended.seconds < 20, ended.err
     assert run_status(run)["nodes_touched"] == 0 and run_status(run)["checkpoint"] == 1
 
 
-def test_a_dead_worker_of_two_leaves_what_both_had(tmp_path):
+def test_a_dead_worker_of_two_leaves_what_both_had(tmp_path, resumed):
     run = make(tmp_path / "run", workers=2, checkpoint_seconds=1000.0, checkpoint_nodes=500_000)
-    process = start(run)
-    wait_for(lambda: trains(run, process))
-    time.sleep(0.5)
-    before = find_checkpoint(run, None).number
-    os.kill(workers_of(process)[0], signal.SIGKILL)
-    code, errors, seconds = ends(process)
-    assert code == 1 and seconds < 20
-    assert "worker 0 died (signal 9" in errors and "holds what was trained" in errors
+    numbers = []
+
+    def kill_one(session):
+        worker = training(run)[0]
+        numbers.append(find_checkpoint(run, None).number)
+        session.stop()
+        os.kill(worker, signal.SIGKILL)
+
+    ended = resumed(run, kill_one)
+    assert ended.status == 1 and ended.seconds < 20
+    assert "worker 0 died (signal 9" in ended.err and "holds what was trained" in ended.err
     found = find_checkpoint(run, None)
-    assert found.number > before and found.state["nodes_touched"] == sum(w["nodes"] for w in found.state["workers"])
+    assert found.number > numbers[0] and found.state["nodes_touched"] == sum(w["nodes"] for w in found.state["workers"])
     assert run_status(run)["state"] == "interrupted" and problems_of(run.directory) == []
-    go(run, nodes=found.state["nodes_touched"] + 100_000)
+    go(run, workers=0, nodes=found.state["nodes_touched"] + 100_000)
 
 
 @pytest.mark.parametrize(("killed", "available", "said"), [(1, 10**12, "has killed"), (0, 10**6, "1,000,000 bytes")])
@@ -230,45 +286,51 @@ def fill(disk):
 
 
 @pytest.mark.parametrize("form", ["zarr", "hdf5"])
-def test_a_full_disk_is_told_of_and_the_run_goes_on(tmp_path, small_disk, form):
+def test_a_full_disk_is_told_of_and_the_run_goes_on(small_disk, resumed, monkeypatch, form):
     run = make(small_disk / "run", tables={"format": form}, workers=1, checkpoint_seconds=0.5)
-    process = start(run)
-    lines = []
-    try:
-        wait_for(lambda: trains(run, process, 1))
+    told, nodes, message = [], [], PlainReporter.message
+    monkeypatch.setattr(PlainReporter, "message", lambda self, text: (told.append(text), message(self, text)))
+
+    def fill_for_a_while(session):
+        training(run, 1)
         ballast = fill(small_disk)
-        wait_for(lambda: lines.append(process.stderr.readline()) or "no checkpoint at" in lines[-1])
-        assert "No space left on device" in lines[-1] and "bytes are needed and" in lines[-1]
-        assert "bytes are free; trying again in" in lines[-1] and str(small_disk) in lines[-1]
-        number, nodes = run_status(run)["checkpoint"], find_checkpoint(run, None).state["nodes_touched"]
-        assert not list((run.directory / "checkpoints").glob(".tmp-*")) or process.poll() is None
+        wait_for(lambda: any("no checkpoint at" in text for text in told))
+        text = next(text for text in told if "no checkpoint at" in text)
+        assert "No space left on device" in text and "bytes are needed and" in text
+        assert "bytes are free; trying again in" in text and str(small_disk) in text
+        number = run_status(run)["checkpoint"]
+        nodes.append(find_checkpoint(run, None).state["nodes_touched"])
         ballast.unlink()
         wait_for(lambda: run_status(run)["checkpoint"] > number)
-    finally:
-        code, errors, _ = ends(process, signal.SIGINT)
-    assert code == 75, errors
-    assert find_checkpoint(run, None).state["nodes_touched"] > nodes
+        session.stop(signal.SIGINT)
+
+    ended = resumed(run, fill_for_a_while)
+    assert ended.status == 75, ended.err
+    assert find_checkpoint(run, None).state["nodes_touched"] > nodes[0]
     assert problems_of(run.directory) == []
     assert not list((run.directory / "checkpoints").glob(".tmp-*"))
-    told = (*lines, *errors.splitlines())  # on a busy machine phases have lines of their own
-    assert not any(re.match(r"Traceback|  File |\w*(Error|Warning):", line) for line in told), told
+    lines = ended.err.splitlines()  # on a busy machine phases have lines of their own
+    assert not any(re.match(r"Traceback|  File |\w*(Error|Warning):", line) for line in lines), lines
 
 
-def test_a_disk_that_stays_full_is_no_quiet_loss(tmp_path, small_disk):
+def test_a_disk_that_stays_full_is_no_quiet_loss(small_disk, resumed):
     """The last checkpoint is tried three times; then exit 1, and what is lost and what to do is said."""
     run = make(small_disk / "run", workers=1, checkpoint_seconds=0.5)
-    process = start(run)
-    wait_for(lambda: trains(run, process, 1))
-    fill(small_disk)
-    time.sleep(1.0)
-    code, errors, _ = ends(process, signal.SIGINT)
+
+    def fill_and_stop(session):
+        training(run, 1)
+        fill(small_disk)
+        time.sleep(1.0)
+        session.stop(signal.SIGINT)
+
+    ended = resumed(run, fill_and_stop)
     saved = find_checkpoint(run, None)
-    assert code == 1
-    assert errors.count("trying again in 0 s") >= 2
-    assert f"nodes trained since checkpoint {saved.number} are lost" in errors and "mccfr resume" in errors
+    assert ended.status == 1
+    assert ended.err.count("trying again in 0 s") >= 2
+    assert f"nodes trained since checkpoint {saved.number} are lost" in ended.err and "mccfr resume" in ended.err
     (small_disk / "ballast").unlink()
     assert problems_of(run.directory) == []
-    assert go(run, nodes=saved.state["nodes_touched"] + 1).totals.nodes > saved.state["nodes_touched"]
+    assert go(run, workers=0, nodes=saved.state["nodes_touched"] + 1).totals.nodes > saved.state["nodes_touched"]
 
 
 def test_lines_that_the_disk_does_not_take_are_written_later(tmp_path, monkeypatch):

@@ -9,7 +9,7 @@ from commands import command
 from mccfr.config.tables import OPTIONS, SolverConfig
 from mccfr.solvers import registry
 from mccfr.solvers.registry import algorithm_named, register
-from mccfr.solvers.solver import Algorithm, WorkerState
+from mccfr.solvers.solver import Algorithm, Share
 from mccfr.tables.layout import make_layout
 
 
@@ -30,24 +30,24 @@ class FirstAction(Algorithm):
     def layout(self, game, wide=None):
         return make_layout(game, lazy=False, wide=wide)
 
-    def solver(self, game, arrays, views, worker=0, state=None, threads=1):
-        return FirstActionSolver(self.config.solver.share, views, state)
+    def solver(self, game, tables, share=None):
+        return FirstActionSolver(self.config.solver.share, tables, share or Share())
 
 
 class FirstActionSolver:
-    def __init__(self, share, views, state):
-        self.state, self.busy_seconds = state or WorkerState(), 0.0
+    def __init__(self, first, tables, share):
+        self.state, self.busy_seconds = share.state, 0.0
         self.state.rng = [0, 0, 0, 0]
-        self._share, self._views = share, views
+        self._first, self._tables = first, tables
 
     def warm_up(self):
         pass
 
     def run(self, total_nodes, node_limit, iteration_limit):
-        for name, table in self._views.items():
+        for name, table in self._tables.items():
             if name.startswith("strategy_sum"):
-                table[:, 0:4:2] += self._share
-                table[:, 1:4:2] += 1 - self._share
+                table[:, 0:4:2] += self._first
+                table[:, 1:4:2] += 1 - self._first
         self.state.iterations += 1
         self.state.nodes += 10
         return 1, 10

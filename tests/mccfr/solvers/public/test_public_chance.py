@@ -30,7 +30,7 @@ from mccfr.solvers.public.public_chance import (
 from mccfr.solvers.public.sampled_board import BoardSource, from_cards, of_hands
 from mccfr.solvers.public.sampled_traversal import Task, VectorTables, new_scratch, sampled_traversal
 from mccfr.tables.discount import Schedule
-from mccfr.tables.layout import table_name
+from mccfr.tables.layout import TableSet, table_name
 from mccfr.tables.strategy import average_strategy
 from mccfr.trees.compiled import DECISION
 from mccfr.trees.streets import street_trees
@@ -113,7 +113,7 @@ class Exact:
         sums = {
             name.replace("regret", "strategy_sum"): np.maximum(t, 0).T for name, t in tables.items() if "reg" in name
         }
-        self.sigma = average_strategy(game, sums).probability
+        self.sigma = average_strategy(game, TableSet(sums)).probability
         self.hands = [np.flatnonzero(cards.reach[p] > 0) for p in range(2)]
         self.weight = [cards.reach[p][hands] for p, hands in enumerate(self.hands)]
         masks, boards = cards.hand_masks(), card_masks(cards.board_cards[-1])

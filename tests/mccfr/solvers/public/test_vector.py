@@ -147,25 +147,28 @@ SMALL_GAMES = {
 @pytest.mark.parametrize("name", SMALL_GAMES)
 def test_values_equal_the_twin_over_all_pairs(name):
     game = SMALL_GAMES[name]()
-    for seed in range(2):
-        assert_equals_twin(game, random_strategy(game, seed))
+    assert_equals_twin(game, random_strategy(game))
+
+
+def few_hands(game: Game, count: int) -> Game:
+    """The game with so many hands of each range, weighted at random."""
+    reach, generator = game.cards.reach * 0, np.random.default_rng(8)
+    for player in range(2):
+        kept = generator.choice(np.flatnonzero(game.cards.reach[player]), count, replace=False)
+        reach[player, kept] = generator.random(count)
+    return replace(game, cards=replace(game.cards, reach=reach))
 
 
 def test_a_checked_in_river_equals_the_twin():
-    game = build_game(HoldemSubgame(file="games/river.txt"), RUNS)
+    """A hundred and fifty hands of each range, the menu that the file is solved with."""
+    game = few_hands(build_game(HoldemSubgame(file="games/river.txt"), RUNS), 150)
     assert_equals_twin(game, random_strategy(game, 5), 1e-9)  # values of thousands of chips
 
 
 def test_a_turn_equals_the_twin_on_few_hands():
-    """48 rivers, run-outs of all-ins, ranges of a dozen hands cut from the checked-in turn."""
+    """48 rivers, run-outs of all-ins, ranges of eight hands cut from the checked-in turn."""
     menu = Menu(first=("1p", "allin"), later=("allin",))
-    game = build_game(HoldemSubgame(file="games/turn.txt", menu=menu), RUNS)
-    reach = game.cards.reach * 0
-    generator = np.random.default_rng(8)
-    for player in range(2):
-        kept = generator.choice(np.flatnonzero(game.cards.reach[player]), 12, replace=False)
-        reach[player, kept] = generator.random(12)
-    game = replace(game, cards=replace(game.cards, reach=reach))
+    game = few_hands(build_game(HoldemSubgame(file="games/turn.txt", menu=menu), RUNS), 8)
     assert_equals_twin(game, random_strategy(game, 6), 1e-9)
 
 
@@ -259,7 +262,7 @@ def test_values_and_best_responses_equal_openspiel(name):
     game, other = build_game(config, RUNS), load()
     keys, public = infoset_keys(game, other), public_tree(game)
     assert (game.tree.nodes, int(game.infosets.sum()), len(keys)) == (nodes, infosets, infosets)
-    strategies = [uniform_strategy(game), always_call(game), *(random_strategy(game, seed) for seed in range(10))]
+    strategies = [uniform_strategy(game), always_call(game), *(random_strategy(game, seed) for seed in range(3))]
     for strategy in strategies:
         policy = openspiel_policy(game, strategy, keys)
         state = other.new_initial_state()

@@ -19,7 +19,7 @@ from mccfr.games.game import Game
 from mccfr.solvers.public.public_walk import traverse
 from mccfr.solvers.public.vector_cfr import VectorCfr, memory, table_specs
 from mccfr.solvers.variants import PRESETS, variant
-from mccfr.tables.layout import table_name
+from mccfr.tables.layout import TableSet, table_name
 from mccfr.tables.strategy import average_strategy
 from mccfr.trees.compiled import DECISION
 
@@ -91,7 +91,7 @@ def differences(cfr: VectorCfr, twin: naive.Cfr) -> float:
     average, following = cfr.average_strategy().probability, cfr.current_strategy().probability
     regrets = [cfr.tables[table_name("regret", block)].T for block in range(len(twin.regret))]
     pairs = [
-        (average, average_strategy(game, sums).probability),
+        (average, average_strategy(game, TableSet(sums)).probability),
         (following, twin.strategy()),
         (scaled_rows(game, regrets), scaled_rows(game, twin.regret)),
     ]

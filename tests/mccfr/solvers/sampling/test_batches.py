@@ -7,18 +7,18 @@ import pytest
 from mccfr.config.file import config_from
 from mccfr.games.catalogue import build_game
 from mccfr.runs.plan import planned_layout
-from mccfr.runs.worker import map_tables, table_views
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.sampled import BATCH_SHARE, batch_nodes
+from mccfr.solvers.solver import Share
 from mccfr.tables.discount import Schedule
-from storage.live import create_live
+from mccfr.tables.layout import private_tables
 
 EXTERNAL = {"discount": "linear", "period_nodes": 1_000_000}
 OUTCOME = {**EXTERNAL, "algorithm": "outcome-sampling"}
 PUBLIC = {**EXTERNAL, "algorithm": "public-chance-sampling"}
 
 
-def late_nodes(directory, solver, workers):
+def late_nodes(solver, workers):
     """(nodes that `workers` trained in a period after its end, of the worst of three; most nodes of an iteration).
 
     All workers begin a batch at the same moment and publish together: none can know less of the others.
@@ -26,27 +26,23 @@ def late_nodes(directory, solver, workers):
     config = config_from({"game": {"name": "leduc"}, "solver": solver}, "test")
     game = build_game(config.game, Path())
     layout, schedule = planned_layout(config, game), algorithm_of(config).schedule
-    with create_live(layout.specs, format="zarr", live_dir=directory, link=directory / "live") as live:
-        arrays, mappings = map_tables(layout, live.regions)
-        made = [
-            algorithm_of(config).solver(game, arrays, table_views(mappings), worker, None, workers)
-            for worker in range(workers)
-        ]
-        single = max(made[0].run(0, 1, 1)[1] for _ in range(200))
-        for _ in range(12):  # batches bounded by time grow to their size
-            made[0].run(0, 10**12, 10**12)
-        total, worst = 0, 0
-        while total < 3 * schedule.period_nodes:
-            end = schedule.period_end(total)
-            total += sum(one.run(total, 10**12, 10**12)[1] for one in made)
-            worst = max(worst, total - end)
+    tables = private_tables(layout)
+    made = [algorithm_of(config).solver(game, tables, Share(worker, workers)) for worker in range(workers)]
+    single = max(made[0].run(0, 1, 1)[1] for _ in range(200))
+    for _ in range(12):  # batches bounded by time grow to their size
+        made[0].run(0, 10**12, 10**12)
+    total, worst = 0, 0
+    while total < 3 * schedule.period_nodes:
+        end = schedule.period_end(total)
+        total += sum(one.run(total, 10**12, 10**12)[1] for one in made)
+        worst = max(worst, total - end)
     return worst, single
 
 
 @pytest.mark.parametrize("solver", [EXTERNAL, OUTCOME, PUBLIC], ids=["external", "outcome", "public-chance"])
 @pytest.mark.parametrize("workers", [4, 64])
-def test_workers_together_run_past_a_period_by_a_share_of_it(tmp_path, solver, workers):
-    late, single = late_nodes(tmp_path, solver, workers)
+def test_workers_together_run_past_a_period_by_a_share_of_it(solver, workers):
+    late, single = late_nodes(solver, workers)
     print(f"{late:,} nodes late of a period of 1,000,000; an iteration has up to {single:,}")
     assert late <= BATCH_SHARE * 1_000_000 + workers * single
     assert BATCH_SHARE <= 0.25

@@ -24,7 +24,7 @@ from mccfr.tables.layout import make_layout, private_tables
 from mccfr.tables.strategy import average_strategy
 
 SUBGAME_3 = ENDGAMES / "subgame3.txt"
-SEEDS = (1, 2, 3)
+SEEDS = (1, 2)
 POINTS = (10_000_000, 32_000_000, 56_000_000)
 NO_LIMIT = 2**62
 
@@ -51,14 +51,14 @@ def endgame(path):
 def curve(path, discount, seed):
     """Exploitability in mbb/g at POINTS, each at the first iteration that reaches it."""
     game = endgame(path)
-    arrays, views = private_tables(make_layout(game, lazy=False))
+    tables = private_tables(make_layout(game, lazy=False))
     options = ExternalSamplingConfig(discount=discount, seed=seed)
-    solver = algorithm_of(Config(game=HoldemSubgame(file=str(path)), solver=options)).solver(game, arrays, views)
+    solver = algorithm_of(Config(game=HoldemSubgame(file=str(path)), solver=options)).solver(game, tables)
     nodes, found = 0, []
     for point in POINTS:
         while nodes < point:
             nodes += solver.run(nodes, point - nodes, NO_LIMIT)[1]
-        found.append(evaluate_exact(game, average_strategy(game, views)).exploitability_mbb)
+        found.append(evaluate_exact(game, average_strategy(game, tables)).exploitability_mbb)
     return found
 
 
@@ -86,11 +86,14 @@ def test_own_endgame_follows_its_bands(discount):
 
 @pytest.mark.parametrize("path", [SUBGAME_3, RUNS / "games/river.txt"], ids=["subgame 3", "own"])
 def test_two_workers_follow_the_same_bands(tmp_path, path):
-    """Processes that add to one table without locks learn as much from a node as one worker does."""
+    """Processes that add to one table without locks learn as much from a node as one worker does.
+
+    One seed of each endgame: seeds are a few per cent apart.
+    """
     if not path.exists():
         pytest.skip("the Libratus endgames are not on this machine")
     found = []
-    for seed in SEEDS:
+    for seed in SEEDS[:1]:
         document = {
             "game": {"name": "holdem-subgame", "file": str(path)},
             "solver": {"discount": "linear", "seed": seed},

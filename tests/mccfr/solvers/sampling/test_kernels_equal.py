@@ -5,7 +5,6 @@ from itertools import product
 import numpy as np
 import pytest
 from harness import KUHN, LEDUC, Trainer, rows, same_tables
-from mutants import mutant
 
 from mccfr.config.tables import PokerGame
 from mccfr.games.poker import poker
@@ -45,21 +44,6 @@ def test_general_equals_packed_to_the_last_bit(algorithm, name, kind):
 def test_batches_of_any_size_give_the_same_run(algorithm, kind):
     one, other = (Trainer(LEDUC, algorithm, schedule=SCHEDULES[kind], batch=batch).train(3_000) for batch in (4_096, 7))
     assert same_tables(one, other)
-
-
-@pytest.mark.parametrize(
-    ("right", "wrong"),
-    [
-        ("wrong |= action != step.action", "wrong |= False"),
-        ("if wrong or not unchanged_row(regret, row, actions, seen, mine):", "if wrong:"),
-    ],
-    ids=["path", "strategy"],
-)
-def test_a_wrong_guess_that_is_not_put_right_is_caught(right, wrong):
-    """Outcome sampling guesses strategies and paths from tables that change before it plays them."""
-    planted = mutant(outcome, (right, wrong))
-    production, other = (Trainer(LEDUC, "outcome", kernels=kernels).train(3_000) for kernels in (None, planted))
-    assert not same_tables(production, other)
 
 
 @pytest.mark.parametrize("algorithm", ["external", "outcome"])
@@ -129,5 +113,6 @@ def test_one_compiled_form_for_each_dtype_of_regrets(kernel, algorithm, general)
             for regret_dtype, sum_dtype in product(("float32", "float64"), repeat=2):
                 options = {"schedule": schedule, "regret_dtype": regret_dtype, "sum_dtype": sum_dtype}
                 Trainer(game, algorithm, general=general, **options).train(nodes=10_000)
-    regrets = [str(signature[1].types[0]) for signature in kernel.signatures]
+    unpruned = [form for form in kernel.signatures if not str(form[7]).startswith("Pruning")]  # other tests prune
+    regrets = [str(form[1].types[0]) for form in unpruned]
     assert len(regrets) == len(set(regrets)) == 2, regrets

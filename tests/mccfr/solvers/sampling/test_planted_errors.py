@@ -27,78 +27,74 @@ from harness import (
     trained_chips,
 )
 from mutants import mutant
+from planted import (
+    AT_OWN_NODES,
+    DISCOUNTED_AGAIN,
+    NEVER_DISCOUNTED,
+    OPPONENT_REACH,
+    PATH_STAYS,
+    STRATEGY_STAYS,
+    UNDIVIDED,
+    UNDIVIDED_REGRETS,
+    UNDIVIDED_SUMS,
+    wrong_external,
+    wrong_outcome,
+)
 
 from mccfr.config.tables import Config, ExternalSamplingConfig, KuhnGame, OutcomeSamplingConfig
 from mccfr.solvers import external as external_solver
 from mccfr.solvers import outcome as outcome_solver
-from mccfr.solvers import regret, sampled
+from mccfr.solvers import sampled
 from mccfr.solvers.public import public_chance
-from mccfr.solvers.sampling import external, outcome
+from mccfr.solvers.solver import Share
 from mccfr.tables import discount
 from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import make_layout, private_tables
 
 STANDARD_ERRORS = 5.0  # over the 1,344 cells of Leduc with suits merged; production's largest is 4.3
 WIDE = {"regret_dtype": "float64", "sum_dtype": "float64"}
-ADDITION = "add_to_sums(narrow_sum, wide_sum, wide[block], row, actions, sigma, mine, weight, word)"
 DCFR = Schedule("dcfr", 10_000)
 
 
-@cache
-def opponent_reach_mutant():
-    """External sampling whose regrets carry the opponent's reach, which the sampling has already supplied."""
-    backward = """            for place in range(tail - 1, -1, -1):
-                if pruning.active"""
-    reach = """            reach = np.ones(tail)
-            for place in range(tail):
-                node = tree[order[place]]
-                endings = node.folds + node.ends
-                if node.player == traverser:
-                    for k in range(node.actions - endings):
-                        reach[child[place] + k] = reach[place]
-                elif child[place] >= 0:
-                    action = endings + order[child[place]] - node.first
-                    reach[child[place]] = reach[place] * sigma[place * LANES + action]
-"""
-    return mutant(
-        external,
-        ("import njit, part_njit", "import allocating_njit, njit, part_njit"),  # the error makes an array
-        ("@njit\ndef external_sampling_packed(", "@allocating_njit\ndef external_sampling_packed("),
-        (backward, reach + backward),
-        ("mine, value, first, endings, weight)", "mine, value, first, endings, weight * reach[place])"),
-    )
+SHORT = LEDUC_EXTERNAL_SHORT
+BOUNDS = {"Leduc, external": SHORT, "Kuhn, outcome": KUHN_OUTCOME, "Leduc, outcome": LEDUC_OUTCOME_SHORT}
+
+
+def wrong(algorithm, error):
+    """Options of a run whose kernel makes the error, with tables in float64."""
+    mutants = {"external": wrong_external, "outcome": wrong_outcome}
+    return {"kernels": mutants[algorithm](), "planted": error, **WIDE}
 
 
 @cache
-def own_nodes_mutant():
-    """External sampling that accumulates the average strategy at the traverser's nodes, without his reach."""
-    return mutant(
-        external,
-        (ADDITION, "pass"),
-        (
-            "nodes += node.leaves_touched\n",
-            "nodes += node.leaves_touched\n"
-            "                    row, word = sums[block] + node.slot, second_word(rng)\n"
-            f"                    {ADDITION}\n",
-        ),
-    )
+def right_chips(name):
+    """Exploitability of production kernels, with tables in float64."""
+    return trained_chips(BOUNDS[name], **WIDE)
 
 
-@cache
-def undivided_mutant():
-    """Outcome sampling that never divides by the probability of its own choices."""
-    product = "probability *= epsilon / actions + (1.0 - epsilon) * sigma[np.uint64(mine + action)]"
-    return mutant(outcome, (product, "pass"))
+def assert_caught(name, error, times):
+    """Production stays below the bound, and with the error a run ends above so many times the bound."""
+    bound = BOUNDS[name]
+    assert right_chips(name) < bound.chips
+    assert trained_chips(bound, **wrong(bound.algorithm, error)) > times * bound.chips
 
 
-def assert_unbiased(algorithm, *, but=(), kernels=None):
-    """Mean increments on Leduc are right within STANDARD_ERRORS, and those named in `but` are off by 100 or more."""
-    scores = increment_scores(MERGED_LEDUC, algorithm, kernels)
-    for kind, score in scores.items():
-        if kind in but:
-            assert score > 100, f"{kind}: a planted error stays within {score:.1f} standard errors"
+def assert_biased(algorithm, error, kind):
+    """With the error mean increments of one kind are off by 100 standard errors on Leduc; the other kind is right."""
+    options = {key: value for key, value in wrong(algorithm, error).items() if key in ("kernels", "planted")}
+    for name, score in increment_scores(MERGED_LEDUC, algorithm, **options).items():
+        if name == kind:
+            assert score > 100, f"{name}: a planted error stays within {score:.1f} standard errors"
         else:
-            assert score < STANDARD_ERRORS, f"{kind}: off by {score:.1f} standard errors"
+            assert score < STANDARD_ERRORS, f"{name}: off by {score:.1f} standard errors"
+
+
+@pytest.mark.parametrize("algorithm", ["external", "outcome"])
+def test_mutants_without_an_error_are_right_to_the_last_bit(algorithm):
+    production, other = (
+        Trainer(LEDUC, algorithm, schedule=DCFR, **options).train(3_000) for options in (WIDE, wrong(algorithm, 0))
+    )
+    assert same_tables(production, other)
 
 
 @pytest.mark.parametrize("game", [KUHN, MERGED_LEDUC], ids=["Kuhn", "Leduc"])
@@ -111,58 +107,64 @@ def test_production_increments_are_unbiased(algorithm, game):
 
 def test_extra_opponent_reach_in_regrets_is_caught():
     """Leduc at 10^6 iterations: 0.017 chips, with the error 0.145; its regrets are off by 1,457 standard errors."""
-    assert trained_chips(LEDUC_EXTERNAL_SHORT, **WIDE) < LEDUC_EXTERNAL_SHORT.chips
-    assert trained_chips(LEDUC_EXTERNAL_SHORT, kernels=opponent_reach_mutant(), **WIDE) > 4 * LEDUC_EXTERNAL_SHORT.chips
-    assert_unbiased("external", kernels=opponent_reach_mutant(), but=("regret",))
+    assert_caught("Leduc, external", OPPONENT_REACH, 4)
+    assert_biased("external", OPPONENT_REACH, "regret")
 
 
 def test_averaging_at_own_nodes_is_caught():
     """Leduc at 10^6 iterations: 0.017 chips, with the error 0.136 (Kuhn hides it); sums that should stay 0 fill up."""
-    assert trained_chips(LEDUC_EXTERNAL_SHORT, **WIDE) < LEDUC_EXTERNAL_SHORT.chips
-    assert trained_chips(LEDUC_EXTERNAL_SHORT, kernels=own_nodes_mutant(), **WIDE) > 4 * LEDUC_EXTERNAL_SHORT.chips
-    assert_unbiased("external", kernels=own_nodes_mutant(), but=("strategy_sum",))
+    assert_caught("Leduc, external", AT_OWN_NODES, 4)
+    assert_biased("external", AT_OWN_NODES, "strategy_sum")
 
 
-@pytest.mark.parametrize("bound", [KUHN_OUTCOME, LEDUC_OUTCOME_SHORT], ids=["Kuhn", "Leduc"])
-def test_no_division_by_the_sampling_probability_is_caught(bound):
+@pytest.mark.parametrize("name", ["Kuhn, outcome", "Leduc, outcome"])
+def test_no_division_by_the_sampling_probability_is_caught(name):
     """Kuhn at 10^6 iterations: 0.002 chips, with the error 0.116.  Leduc at 2·10^6: 0.08, with the error 2.04."""
-    assert trained_chips(bound, **WIDE) < bound.chips
-    assert trained_chips(bound, kernels=undivided_mutant(), **WIDE) > 10 * bound.chips
+    assert_caught(name, UNDIVIDED, 10)
 
 
 def test_weight_missing_only_in_outcome_regrets_is_caught():
     """Off by 2,300 standard errors in the regrets, by less than 5 in the sums."""
-    kernels = mutant(outcome, ("* payoff / probability\n                while", "* payoff\n                while"))
-    assert_unbiased("outcome", kernels=kernels, but=("regret",))
+    assert_biased("outcome", UNDIVIDED_REGRETS, "regret")
 
 
 def test_weight_missing_only_in_outcome_sums_is_caught():
     """Off by 1,100 standard errors in the sums; Kuhn's exploitability, 0.0023 chips, does not show it."""
-    kernels = mutant(
-        outcome,
-        ("share_of, word = weight / probability,", "share_of, word = weight,"),
-    )
-    assert_unbiased("outcome", kernels=kernels, but=("strategy_sum",))
-    assert trained_chips(KUHN_OUTCOME, kernels=kernels, **WIDE) < KUHN_OUTCOME.chips
+    assert_biased("outcome", UNDIVIDED_SUMS, "strategy_sum")
+    assert trained_chips(KUHN_OUTCOME, **wrong("outcome", UNDIVIDED_SUMS)) < KUHN_OUTCOME.chips
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("make", [opponent_reach_mutant, own_nodes_mutant])
-def test_external_errors_fail_the_full_bound(make):
+@pytest.mark.parametrize("error", [OPPONENT_REACH, AT_OWN_NODES])
+def test_external_errors_fail_the_full_bound(error):
     """Leduc at 5·10^6 iterations, bound 0.013: 0.007 chips, with the errors 0.108 and 0.131."""
-    assert trained_chips(LEDUC_EXTERNAL, kernels=make(), **WIDE) > 5 * LEDUC_EXTERNAL.chips
+    assert trained_chips(LEDUC_EXTERNAL, **wrong("external", error)) > 5 * LEDUC_EXTERNAL.chips
 
 
 @pytest.mark.slow
 def test_undivided_outcome_sampling_fails_the_full_bound():
     """Leduc at 2·10^7 iterations, bound 0.035: 0.024 chips, with the error 2.12."""
-    assert trained_chips(LEDUC_OUTCOME, kernels=undivided_mutant(), **WIDE) > 10 * LEDUC_OUTCOME.chips
+    assert trained_chips(LEDUC_OUTCOME, **wrong("outcome", UNDIVIDED)) > 10 * LEDUC_OUTCOME.chips
+
+
+@pytest.mark.parametrize("error", [PATH_STAYS, STRATEGY_STAYS])
+def test_a_wrong_guess_that_is_not_put_right_is_caught(error):
+    """Outcome sampling guesses strategies and paths from tables that change before it plays them."""
+    production, other = (
+        Trainer(LEDUC, "outcome", **options).train(3_000) for options in (WIDE, wrong("outcome", error))
+    )
+    assert not same_tables(production, other)
+
+
+@cache
+def right_gaps(kind):
+    """How far production code's tables lie from an eager sweep of such a discount."""
+    return lazy_against_eager(LEDUC, Schedule(kind, 10_000), 300_000)
 
 
 def assert_discounts(right_schedule, *, wrong, **options):
     """Tables equal an eager sweep with production code; with `options`, a planted error, both kinds miss by `wrong`."""
-    right = lazy_against_eager(LEDUC, right_schedule, 300_000)
-    assert max(right.values()) < 1e-9, right
+    assert max(right_gaps(right_schedule.kind).values()) < 1e-9, right_gaps(right_schedule.kind)
     errors = lazy_against_eager(LEDUC, right_schedule, 300_000, **options)
     assert min(errors.values()) > wrong, f"a planted error is off by only {errors} of a row's largest entry"
 
@@ -181,23 +183,11 @@ def test_weight_that_never_comes_or_comes_twice_is_caught(kind, old, never, twic
         assert_discounts(Schedule(kind, 10_000), wrong=0.5, schedule=planted)
 
 
-def test_dcfr_discount_that_never_fires_is_caught():
-    """Equal to a sweep within 1e-13 of a row's largest entry; never discounted, off by 3 times that entry and more."""
-    edits = [
-        ("if seen < ends:  # another worker may be a period ahead", "if False:"),
-        ("if seen >= ends:  # another worker may be a period ahead", "if True:"),
-    ]
-    assert_discounts(DCFR, wrong=0.5, kernels=mutant(external, using={"mccfr.solvers.regret": mutant(regret, *edits)}))
-
-
-def test_dcfr_discount_applied_twice_is_caught():
-    """A stamp not advanced discounts again at the row's next update: off by 1.5 times a row's largest entry."""
-    regrets = "regret[start + a] *= positive if regret[start + a] > 0 else negative"
-    edits = [
-        (f"{regrets}\n        stamps[stamp] = ends", regrets),
-        ("    stamps[stamp] = ends\n    return gap_factor(", "    return gap_factor("),
-    ]
-    assert_discounts(DCFR, wrong=0.5, kernels=mutant(external, using={"mccfr.solvers.regret": mutant(regret, *edits)}))
+@pytest.mark.parametrize("error", [NEVER_DISCOUNTED, DISCOUNTED_AGAIN])
+def test_dcfr_discount_that_never_fires_or_fires_again_is_caught(error):
+    """Equal to a sweep within 1e-13 of a row's largest entry.  Never discounted, off by 3 times that entry and more; by
+    a stamp that is not advanced, which discounts again at the row's next update, by 1.5 times."""
+    assert_discounts(DCFR, wrong=0.5, kernels=wrong_external(), planted=error)
 
 
 def test_dcfr_prefix_products_underflow():
@@ -252,8 +242,8 @@ def shared_draws(name, *edits, iterations=2_000):
     """
     drawn = np.zeros((2, 2, iterations), np.int64)
     for worker in range(2):
-        arrays, tables = private_tables(make_layout(KUHN, lazy=False))
-        solver = algorithm_with(name, *edits).solver(KUHN, arrays, tables, worker)
+        tables = private_tables(make_layout(KUHN, lazy=False))
+        solver = algorithm_with(name, *edits).solver(KUHN, tables, Share(worker))
         sums, regrets = tables["strategy_sum/street0/player0"], tables["regret/street0/player0"]
         for iteration in range(iterations):
             for table in tables.values():
@@ -280,9 +270,9 @@ def test_workers_that_share_a_stream_are_caught(algorithm, reached):
 
 
 def test_no_two_workers_begin_with_the_same_words():
-    arrays, tables = private_tables(make_layout(KUHN, lazy=False))
+    tables = private_tables(make_layout(KUHN, lazy=False))
     algorithm = algorithm_with("external-sampling")
-    words = [word for w in range(8) for word in algorithm.solver(KUHN, arrays, tables, w).state.rng]
+    words = [word for w in range(8) for word in algorithm.solver(KUHN, tables, Share(w)).state.rng]
     assert len(set(words)) == 4 * 8
 
 

@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 from harness import LEDUC, LEDUC_EXTERNAL_SHORT, Trainer, same_tables
-from mutants import mutant
+from planted import NO_FLOOR, SKIPS_IN_UNIFORM_PLAY, SKIPS_ON_THE_LAST_STREET, THRESHOLD_WITHOUT_WEIGHT, wrong_external
 
 from mccfr.config.tables import PokerGame
 from mccfr.games.poker import poker
 from mccfr.rng import uniform
-from mccfr.solvers.sampling import external
 from mccfr.solvers.sampling.common import NO_PRUNING, Pruning
 from mccfr.tables.discount import Schedule
 from mccfr.trees.compiled import DECISION, TERMINAL
@@ -122,7 +121,7 @@ def test_kernels_equal_a_naive_one_to_the_last_bit(name, kind):
 @pytest.mark.parametrize("kind", ["none", "linear", "initial", "dcfr"])
 @pytest.mark.parametrize("name", GAMES)
 def test_packed_equals_general_to_the_last_bit(name, kind):
-    options = {"schedule": Schedule(kind, 5_000), "seed": 1}
+    options = {"schedule": Schedule(kind, 5_000), "seed": 1, **WIDE}
     packed, general = (
         trainer(GAMES[name], general=general, **options).train(nodes=100_000) for general in (False, True)
     )
@@ -132,38 +131,26 @@ def test_packed_equals_general_to_the_last_bit(name, kind):
 
 @pytest.mark.parametrize("general", [False, True], ids=["packed", "general"])
 def test_pruning_that_is_not_active_changes_nothing(general):
-    off = trainer(LEDUC, NO_PRUNING, general=general).train(3_000)
-    without = Trainer(LEDUC, general=general).train(3_000)
+    off = trainer(LEDUC, NO_PRUNING, general=general, **WIDE).train(3_000)
+    without = Trainer(LEDUC, general=general, **WIDE).train(3_000)
     assert same_tables(off, without)
     assert off.scratch[0].updated[0] == without.scratch[0].updated[0]
 
 
 @pytest.mark.parametrize("batch", [4_096, 7])
 def test_batches_of_any_size_give_the_same_run(batch):
-    options = {"schedule": Schedule("linear", 5_000), "seed": 4}
+    options = {"schedule": Schedule("linear", 5_000), "seed": 4, **WIDE}
     assert same_tables(trainer(LEDUC, batch=batch, **options).train(3_000), trainer(LEDUC, **options).train(3_000))
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("prunes and node.player == traverser and block // 2 < last_street", "prunes and node.player == traverser"),
-        (
-            "hopeless, floor = -pruning.below * weight, -pruning.floor * weight",
-            "hopeless, floor = -pruning.below * weight, -np.inf",
-        ),
-        ("hopeless, floor = -pruning.below * weight, ", "hopeless, floor = -pruning.below, "),
-        ("skips and sigma[mine + action] == 0 and regret", "skips and regret"),
-    ],
-    ids=["skips on the last street", "no floor", "threshold without the weight", "skips in uniform play"],
-)
-def test_planted_errors_are_caught(old, new):
-    """Each of them parts from the slow twin within 600 iterations of Leduc."""
-    options = {"schedule": Schedule("linear", 4_000), "seed": 2}
-    naive = naive_run(LEDUC, **options)
-    assert same_tables(trainer(LEDUC, negative=True, **WIDE, **options).train(600), naive)
-    planted = trainer(LEDUC, kernels=mutant(external, (old, new)), negative=True, **WIDE, **options).train(600)
-    assert not same_tables(planted, naive)
+@pytest.mark.parametrize("error", [SKIPS_ON_THE_LAST_STREET, NO_FLOOR, THRESHOLD_WITHOUT_WEIGHT, SKIPS_IN_UNIFORM_PLAY])
+def test_planted_errors_are_caught(error):
+    """Each of them parts from production within 600 iterations of Leduc, and so from the slow twin, its equal."""
+    options = {"schedule": Schedule("linear", 4_000), "seed": 2, "negative": True, **WIDE}
+    production = trainer(LEDUC, **options).train(600)
+    right, wrong = (trainer(LEDUC, kernels=wrong_external(), planted=p, **options).train(600) for p in (0, error))
+    assert same_tables(right, production)
+    assert not same_tables(wrong, production)
 
 
 @pytest.mark.parametrize(

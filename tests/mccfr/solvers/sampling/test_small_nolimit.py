@@ -64,8 +64,8 @@ def test_lossless_training_is_below_one_per_cent_of_the_pot():
 
 
 def test_outcome_sampling_comes_close():
-    trained = Trainer(lossless(), "outcome", schedule=SCHEDULE).train(10_000_000)
-    assert share_of_pot(lossless(), trained.strategy) < 0.025
+    trained = Trainer(lossless(), "outcome", schedule=SCHEDULE).train(3_000_000)
+    assert share_of_pot(lossless(), trained.strategy) < 0.05
 
 
 def test_nested_buckets_solve_the_abstract_game():

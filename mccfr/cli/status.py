@@ -1,0 +1,211 @@
+"""Commands that look at runs from outside, once or again and again: status, tensorboard."""
+
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+import rich_click as click
+
+from mccfr.cli.options import Duration, bytes_text, duration_text, json_option, path_type, print_json, workers_text
+
+
+@click.command()
+@click.argument("directory", metavar="DIR", type=path_type)
+@click.option("--watch", is_flag=True, help="Follow until no process works on it any more; Ctrl-C ends that.")
+@click.option("--every", default="2s", show_default=True, type=Duration(), help="How often --watch looks.")
+@json_option
+def status(directory: Path, watch: bool, every: float, as_json: bool) -> None:
+    """How far the run in DIR is, and whether it is running; or, for a folder of runs, a line for each of them.
+
+    State: running, stopped (by a signal), finished (a limit was reached), interrupted (it died: resume it).
+
+    Example: mccfr status runs --watch
+    """
+    with _shown(watch and not as_json) as show:
+        while True:
+            found = _look(directory)
+            if as_json:
+                print_json(found)
+            else:
+                show(_list_text(found) if isinstance(found, list) else _run_text(found))
+            rows = found if isinstance(found, list) else [found]
+            if not watch or all(row.get("state") != "running" for row in rows):
+                return
+            time.sleep(max(0.1, every))
+
+
+@click.command()
+@click.argument("directory", metavar="DIR", type=path_type)
+@click.argument("out", type=path_type)
+@click.option("--watch", is_flag=True, help="Go on until no process works on a run any more; Ctrl-C ends that.")
+@click.option("--every", default="30s", show_default=True, type=Duration(), help="How often --watch writes.")
+def tensorboard(directory: Path, out: Path, watch: bool, every: float) -> None:
+    """Write the curves of the run in DIR, or of every run in a folder, to OUT for TensorBoard.
+
+    Speeds, trends and evaluations over nodes touched. A second time only what is new is added. TensorBoard itself is
+    not needed for it: tensorboard --logdir OUT shows them wherever it is installed.
+
+    Example: mccfr tensorboard runs curves --watch
+    """
+    from mccfr.runs.rundir import is_locked, is_run, open_run
+    from mccfr.runs.tensorboard import write_events
+
+    paths = [directory] if is_run(directory) or not directory.is_dir() else sorted(filter(is_run, directory.iterdir()))
+    runs = [open_run(path) for path in paths]
+    if not runs:
+        raise ValueError(f"{directory} is not a run directory, and there is none in it")
+    with _shown(watch=False):
+        while True:
+            running = any(map(is_locked, runs))
+            events = sum(write_events(run, out / run.directory.resolve().name) for run in runs)
+            if not (watch and running):
+                break
+            time.sleep(max(1.0, every))
+    click.echo(f"wrote {out}: {events:,} events of {len(runs)} runs; next: tensorboard --logdir {out}", err=True)
+
+
+def _look(directory: Path) -> dict[str, Any] | list[dict[str, Any]]:
+    """The status of a run, or of every run in a folder; `ValueError` where it is neither."""
+    from mccfr.runs.rundir import is_run, open_run
+    from mccfr.runs.status import run_list, run_status
+
+    if not is_run(directory) and directory.is_dir() and (rows := run_list(directory)):
+        return rows
+    return run_status(open_run(directory))
+
+
+class _Show(Protocol):
+    def __call__(self, text: str) -> None: ...
+
+
+@contextmanager
+def _shown(watch: bool) -> Iterator[_Show]:
+    """What shows a text: in place of the last one on a terminal that is watched, else below it."""
+    try:
+        if not (watch and sys.stdout.isatty()):
+            yield _Below()
+            return
+        from rich.live import Live
+        from rich.text import Text
+
+        with Live(auto_refresh=False) as live:
+            yield lambda text: live.update(Text(text), refresh=True)
+    except KeyboardInterrupt:
+        return
+
+
+class _Below:
+    """Prints texts one below the other, with a blank line between."""
+
+    def __init__(self) -> None:
+        self._first = True
+
+    def __call__(self, text: str) -> None:
+        click.echo(text if self._first else f"\n{text}")
+        self._first = False
+
+
+def _list_text(rows: Sequence[dict[str, Any]]) -> str:
+    """A table of runs."""
+    from mccfr.evaluation.methods import method_named
+
+    lines = [("run", "game", "algorithm", "state", "nodes", "trained", "checkpoint", "last evaluation")]
+    for row in rows:
+        if "problem" in row:
+            lines.append((row["run"], "", "", "unreadable", "", "", "", row["problem"]))
+            continue
+        last = row["last_evaluation"]
+        lines.append(
+            (
+                row["run"],
+                row["game"],
+                row["algorithm"],
+                row["phase"] or row["state"],
+                f"{row['nodes_touched']:,}",
+                duration_text(row["training_seconds"]),
+                "" if row["checkpoint"] is None else str(row["checkpoint"]),
+                "" if last is None else method_named(last["method"]).short(last),
+            )
+        )
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    right = (4, 5, 6)
+    return "\n".join(
+        "  ".join(
+            text.rjust(width) if column in right else text.ljust(width)
+            for column, (text, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )
+
+
+def _run_text(found: dict[str, Any]) -> str:
+    """Where one run stands, for people."""
+    from mccfr.cli.progress import evaluation_text
+
+    lines = [
+        f"state        {found['state']}" + (f": {found['phase']}" if found["phase"] else ""),
+        f"nodes        {found['nodes_touched']:,} (period {found['period']:,})",
+        f"iterations   {found['iterations']:,}",
+        f"speed        {found['nodes_per_second'] or 0:,.0f} nodes/s, {workers_text(found['workers'])}"
+        + _speeds_text(found),
+        f"checkpoint   {'none yet' if found['checkpoint'] is None else found['checkpoint']}",
+        f"tables       {bytes_text(found['tables_bytes'])}" + (f" in {found['live_dir']}" if found["live_dir"] else ""),
+        f"trained      {duration_text(found['training_seconds'])}",
+        *(
+            f"silent       worker {silent['worker']} for {duration_text(silent['seconds'])}: {silent['why']}"
+            for silent in found["silent_workers"]
+        ),
+        *_trend_lines(found),
+    ]
+    if found["last_evaluation"]:
+        lines.append(f"evaluation   {evaluation_text(found['last_evaluation'])}")
+    return "\n".join(lines)
+
+
+def _speeds_text(found: dict[str, Any]) -> str:
+    """Speeds of the latest metrics, beside that of the session."""
+    now, recent = found["nodes_per_second_now"], found["nodes_per_second_recent"]
+    return "" if now is None else f"; now {now:,.0f}, over the last minutes {recent:,.0f}"
+
+
+def _trend_lines(found: dict[str, Any]) -> list[str]:
+    """What the newest checkpoint's trend line says, for people."""
+    lines, never, lost = [], found["never_reached_per_street"], found["lost_updates"]
+    if never is not None:
+        shares = ", ".join("not kept" if share is None else f"{share:.2%}" for share in never)
+        lines.append(f"never seen   {shares} of the rows, by street")
+    if lost is not None:
+        later = ", ".join(
+            share_text(share, error)
+            for share, error in zip(lost["sentinels_per_street"], lost["sentinel_errors_per_street"], strict=True)
+        )
+        first = share_text(lost["first_decisions"], lost.get("first_decisions_error"))  # older lines have no error
+        lines.append(f"lost         of updates at first decisions: {first}; at later ones, by street: {later}")
+    if found["preflop_change"] is not None:
+        lines.append(
+            f"change       {found['preflop_change']:.2%} of the first street's average strategy in a checkpoint"
+        )
+    return lines
+
+
+def share_text(share: float | None, error: float | None) -> str:
+    """A small share with its standard error in words: "about 1 in 31,000", or the most that it may be."""
+    if share is None:
+        return "unknown"
+    doubt = 2 * (error or 0.0)
+    if share > doubt:
+        return f"about 1 in {_two_digits(1 / share):,}"
+    most = max(share, 0.0) + doubt
+    return "none" if most == 0 else f"less than 1 in {_two_digits(1 / most):,}"
+
+
+def _two_digits(number: float) -> int:
+    """A number rounded to two significant digits, at least 1."""
+    size = 10 ** max(0, len(str(int(number))) - 2)
+    return max(1, round(number / size) * size)
+
+
+COMMANDS = (status, tensorboard)

@@ -1,0 +1,28 @@
+"""Whether `abstraction` and `storage` are the packages beside this one, or somebody else's of the same names."""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+NEIGHBOURS = ("abstraction", "storage")
+_HOME = Path(__file__).resolve().parent.parent
+
+
+def check_neighbours() -> None:
+    """Raise `ImportError` of one sentence where another package hides one of ours, or one is missing.
+
+    Nothing is imported.  It would fail later all the same, with the name of a module that the other package lacks.
+    """
+    for name in NEIGHBOURS:
+        try:
+            spec = find_spec(name)
+        except ValueError:  # a module of that name was made by hand
+            spec = None
+        origin = spec.origin if spec is not None else None
+        found = None if origin is None else Path(origin).resolve().parent
+        if found != _HOME / name:
+            where = "no package" if found is None else f"the package in {found}"
+            raise ImportError(
+                f"mccfr needs its own package {name!r} in {_HOME} and finds {where}: rename or move what has its name, "
+                "or start Python elsewhere",
+                name=name,
+            )

@@ -1,0 +1,81 @@
+"""Hands as text: poker hand histories in the PHH format, which PokerKit and others read and write.
+
+The format: Kim 2024, "Recording and describing poker hands". Heads-up, p1 is the big blind and p2 the button;
+`cbr` amounts are what is put in on the street.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from mccfr.config.tables import HoldemGame
+from mccfr.games.betting import BettingState
+from mccfr.games.real_rules import real_rules
+from mccfr.games.translation import actions_of, apply_action
+from storage import durable
+
+_STREET_CARDS = (0, 3, 4, 5)
+
+
+@dataclass(frozen=True)
+class Hand:
+    """A hand of heads-up no-limit hold'em that has been played.
+
+    line   the betting, as `mccfr.trees.lines` writes it
+    hole   the hole cards by position: the big blind's, the button's
+    board  all board cards that were dealt, such as "Qs7h2d3c"
+    """
+
+    line: str
+    hole: tuple[str, str]
+    board: str = ""
+
+
+def phh(hand: Hand, game: HoldemGame) -> dict[str, Any]:
+    """A hand as the table of a PHH file; `ValueError` where the line is not legal or the board is too short."""
+    rules = real_rules(game)
+    actions = [f"d dh p{position + 1} {cards}" for position, cards in enumerate(hand.hole)]
+    state: BettingState | int = rules.start()
+    dealt = 0
+
+    def deal(street: int) -> None:
+        nonlocal dealt
+        cards = hand.board[2 * dealt : 2 * _STREET_CARDS[street]]
+        if len(hand.board) < 2 * _STREET_CARDS[street]:
+            raise ValueError(f"line {hand.line!r} needs a board of {_STREET_CARDS[street]} cards, not {hand.board!r}")
+        actions.append(f"d db {cards}")
+        dealt = _STREET_CARDS[street]
+
+    for action in actions_of(hand.line):
+        if not isinstance(state, BettingState):
+            raise ValueError(f"line {hand.line!r}: the betting is over before its end")
+        who, street = f"p{state.player + 1}", state.street
+        if action[0] == "r":
+            said = float(action[1:]) - state.put_in_before
+            actions.append(f"{who} cbr {int(said) if said == int(said) else said}")
+        else:
+            actions.append(f"{who} {'f' if action == 'f' else 'cc'}")
+        state = apply_action(rules, state, action, f"line {hand.line!r}")
+        if isinstance(state, BettingState) and state.street != street:
+            deal(state.street)
+        elif not isinstance(state, BettingState) and action == "c":  # a showdown: what is left of the board is dealt
+            for later in range(street + 1, len(_STREET_CARDS)):
+                deal(later)
+    return {
+        "variant": "NT",
+        "ante_trimming_status": True,
+        "antes": [game.ante, game.ante],
+        "blinds_or_straddles": list(game.blinds),
+        "min_bet": game.blinds[1],
+        "starting_stacks": [game.stack, game.stack],
+        "actions": actions,
+    }
+
+
+def write_hands(path: Path, hands: Sequence[Hand], game: HoldemGame) -> None:
+    """Write hands as a `.phhs` file, numbered from 1; replaces the file in one step.  Raises as `phh`."""
+    document = {str(number): phh(hand, game) for number, hand in enumerate(hands, 1)}
+    durable.replace_file(path, tomli_w.dumps(document).encode())

@@ -1,0 +1,33 @@
+"""What a program that opens a checkpoint's tables by itself is told of their axes."""
+
+from typing import Any
+
+from mccfr.games.game import Game
+
+
+def table_notes(game: Game) -> dict[str, Any]:
+    """Attributes for the group or file that holds a run's tables: what is in them, and what their axes count.
+
+    `slots` and `rows` say how many of each table are in use, by "streetS/playerP"; what is beyond is padding.
+    """
+    blocks = [block for block, count in enumerate(game.tree.row_count.tolist()) if count]
+    return {
+        "description": (
+            f"Tables of a run of {game.name}, one of each kind for every street and player: regret (summed and "
+            "discounted), strategy_sum (a row of it, divided by its total, is the average strategy), and with lazy "
+            "discounting stamps (period ends that a row has seen)"
+        ),
+        "bucket": "hands that are played alike on that street; where hands are not merged, one for each hand and board",
+        "slot": (
+            "one action of one decision, the actions of a decision side by side; mccfr export DIR OUT --format zarr "
+            "writes the betting tree beside the tables: tree/block is 2*street + player, and a decision's cells are "
+            "tree/slot .. tree/slot + tree/count - 1"
+        ),
+        "row": "one decision: tree/row",
+        "slots": {_name(block): int(game.tree.row_slots[block]) for block in blocks},
+        "rows": {_name(block): int(game.tree.row_count[block]) for block in blocks},
+    }
+
+
+def _name(block: int) -> str:
+    return f"street{block // 2}/player{block % 2}"

@@ -1,0 +1,262 @@
+"""What makes the command line easy: spellings, hints, next steps, phases, lists of runs, completion."""
+
+import json
+import os
+import subprocess
+import sys
+
+import click
+import h5py
+import numpy as np
+import pytest
+import zarr
+from commands import call, command
+from places import RUNS
+
+from mccfr.cli import progress as progress_module
+from mccfr.cli.options import Duration
+from mccfr.cli.progress import LiveReporter, PlainReporter, bar_on_stderr
+from mccfr.cli.status import share_text
+from mccfr.config.file import config_from
+from mccfr.evaluation.telling import tell_step, told_of_steps
+from mccfr.runs.phases import naming_steps
+from mccfr.runs.report import EVALUATING, TRAINING
+from mccfr.runs.rundir import lock, open_run
+from mccfr.runs.status import run_list, run_status
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """A folder with two short runs, one whose config is damaged, and something else."""
+    folder = tmp_path_factory.mktemp("runs")
+    for name, form in (("one", "zarr"), ("two", "hdf5"), ("worse", "zarr")):
+        solve = "solve", RUNS / "kuhn.toml", "--run", folder / name, "--iterations", 300
+        assert command(*solve, "--set", f"tables.format={form}") == 0
+    (folder / "worse" / "config.toml").write_text('[game]\nname = "kuhn"\n[run]\nworkers = -1\n')
+    (folder / "else").mkdir()
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("90", 90),
+        ("0.5s", 0.5),
+        ("7d", 604800),
+        ("5min", 300),
+        ("10m", 600),
+        ("1.5h", 5400),
+        ("2h30m", 9000),
+        ("1 h 30 min", 5400),
+    ],
+)
+def test_times_as_people_write_them(text, seconds):
+    assert Duration().convert(text, None, None) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "h", "5x", "-1", "1e3s", "5 min ago", "1:30", "nan"])
+def test_other_times_are_refused_with_examples(text):
+    with pytest.raises(click.BadParameter, match="is not a length of time; write 90, 90s, 5min"):
+        Duration().convert(text, None, None)
+
+
+@pytest.mark.parametrize(
+    ("document", "hint"),
+    [
+        ({"gane": {}}, "did you mean 'game'?"),
+        ({"game": {"name": "kunh"}}, "did you mean 'kuhn'?"),
+        ({"game": {"name": "leduc", "rank": 4}}, "did you mean 'ranks'?"),
+        ({"solver": {"algorithm": "external_sampling"}}, "did you mean 'external-sampling'?"),
+        ({"solver": {"discount": "linaer"}}, "did you mean 'linear'?"),
+        ({"solver": {"algorithm": "cfr", "regret_minimiser": "normalhedge"}}, "did you mean 'normal-hedge'?"),
+        ({"run": {"iteration": 7}}, "did you mean 'iterations'?"),
+        ({"evaluation": {"method": "exakt"}}, "did you mean 'exact'?"),
+    ],
+)
+def test_misspelt_keys_and_names_are_answered_with_the_nearest(document, hint):
+    with pytest.raises(ValueError, match=r"^x: ") as caught:
+        config_from({"game": {"name": "kuhn"}, **document}, "x")
+    assert str(caught.value).endswith(hint)
+
+
+def test_misspelt_commands_are_answered_with_the_nearest(capsys):
+    code, _, err = call(capsys, "sovle")
+    assert code == 2 and "solve" in err
+
+
+def test_query_asks_a_run_as_it_asks_a_policy(capsys, runs, tmp_path):
+    code, out, _ = call(capsys, "query", runs / "one", "cb", "--hand", "Q", "--json")
+    assert code == 0
+    assert call(capsys, "export", runs / "one", tmp_path / "policy")[0] == 0
+    asked, exported = (
+        json.loads(out),
+        json.loads(call(capsys, "query", tmp_path / "policy", "cb", "--hand", "Q", "--json")[1]),
+    )
+    for one, other in zip(asked["actions"], exported["actions"], strict=True):
+        assert one["action"] == other["action"] and abs(one["probability"] - other["probability"]) < 1e-4
+    code, _, err = call(capsys, "query", runs / "one", "", "--checkpoint", 7)
+    assert code == 2 and "has no checkpoint 7; it has 1" in err
+    code, _, err = call(capsys, "query", tmp_path / "policy", "", "--checkpoint", 1)
+    assert code == 2 and "leave --checkpoint out" in err
+
+
+def test_export_says_how_large_it_is_and_what_comes_next(capsys, runs, tmp_path):
+    _, _, err = call(capsys, "export", runs / "one", tmp_path / "policy")
+    size = sum(path.stat().st_size for path in (tmp_path / "policy").iterdir())
+    assert err == f'wrote {tmp_path / "policy"}, {size / 1000:.3g} kB; next: mccfr query {tmp_path / "policy"} ""\n'
+    _, _, err = call(capsys, "export", runs / "one", tmp_path / "rows.csv", "--format", "csv")
+    assert err.startswith(f"wrote {tmp_path / 'rows.csv'}, ") and "next" not in err
+    _, _, err = call(capsys, "export", runs / "one", tmp_path / "t.zarr", "--format", "zarr")
+    assert f'next: zarr.open("{tmp_path / "t.zarr"}")' in err
+
+
+def test_a_folder_of_runs_is_a_table(capsys, runs):
+    code, out, _ = call(capsys, "status", runs)
+    lines = out.splitlines()
+    assert code == 0 and len(lines) == 4 and lines[0].split()[:3] == ["run", "game", "algorithm"]
+    assert lines[1].startswith("one ") and "finished" in lines[1] and "exploitability" in lines[1]
+    assert lines[3].startswith("worse ") and "unreadable" in lines[3] and "run.workers = -1" in lines[3]
+    rows = json.loads(call(capsys, "status", runs, "--json")[1])
+    assert [row["run"] for row in rows] == ["one", "two", "worse"]
+    assert rows[0]["game"] == "kuhn" and rows[0]["iterations"] == 300 and set(rows[2]) == {"run", "problem"}
+    code, _, err = call(capsys, "status", runs / "else")
+    assert code == 2 and "is not a run directory" in err
+
+
+def test_status_names_the_phase_while_a_process_works_on_the_run(runs, capsys):
+    run = open_run(runs / "one")
+    assert run_status(run)["phase"] is None
+    with lock(run) as held:
+        held.note("evaluating board 120 of 1,000")
+        assert run_status(run)["phase"] == "evaluating board 120 of 1,000"
+        assert "state        running: evaluating board 120 of 1,000" in call(capsys, "status", runs / "one")[1]
+        assert run_list(runs)[0]["phase"] == "evaluating board 120 of 1,000"
+        assert "evaluating board 120 of 1,000" in call(capsys, "status", runs)[1]
+    assert run_status(run)["phase"] is None
+
+
+def test_watch_follows_until_nobody_works_on_the_run(runs, capsys, monkeypatch):
+    run = open_run(runs / "one")
+    held, steps = lock(run), []
+
+    def sleep(seconds):
+        steps.append(seconds)
+        if len(steps) < 3:
+            held.note(f"evaluating board {len(steps)} of 3")
+        else:
+            held.release()
+
+    held.acquire()
+    monkeypatch.setattr("mccfr.cli.status.time.sleep", sleep)
+    code, out, _ = call(capsys, "status", runs / "one", "--watch", "--every", "5s")
+    states = [line.removeprefix("state").strip() for line in out.splitlines() if line.startswith("state")]
+    assert code == 0 and steps == [5, 5, 5]
+    assert states == ["running", "running: evaluating board 1 of 3", "running: evaluating board 2 of 3", "finished"]
+
+
+@pytest.mark.parametrize(
+    ("share", "error", "text"),
+    [
+        (3.2e-05, 4e-06, "about 1 in 31,000"),
+        (8.6e-05, 8e-04, "less than 1 in 590"),
+        (-1e-5, 1e-4, "less than 1 in 5,000"),
+        (0.0, 0.0, "none"),
+        (0.25, None, "about 1 in 4"),
+        (None, None, "unknown"),
+    ],
+)
+def test_lost_updates_in_words(share, error, text):
+    assert share_text(share, error) == text
+
+
+def test_checkpoints_say_what_their_axes_count(runs):
+    group = zarr.open_group(runs / "one" / "checkpoints" / "000001" / "tables.zarr", mode="r")
+    assert group.attrs["slots"] == {"street0/player0": 4, "street0/player1": 4}
+    assert group.attrs["rows"] == {"street0/player0": 2, "street0/player1": 2}
+    assert "one action of one decision" in group.attrs["slot"]
+    assert group["regret/street0/player0"].metadata.dimension_names == ("bucket", "slot")
+    with h5py.File(runs / "two" / "checkpoints" / "000001" / "tables.h5") as file:
+        assert json.loads(file.attrs["slots"]) == group.attrs["slots"]
+        assert file.attrs["slot"] == group.attrs["slot"]
+
+
+def test_steps_are_named_in_the_thread_that_asks(monkeypatch):
+    told = []
+
+    class Reporter:
+        def phase(self, text, share=None):
+            told.append((text, share))
+
+    tell_step("board", 1, 4)
+    with naming_steps(Reporter()):
+        tell_step("board", 500, 1000)
+        with told_of_steps(lambda *step: told.append(step)):
+            tell_step("board", 2, 4)
+    tell_step("board", 3, 4)
+    assert told == [(f"{EVALUATING} board 500 of 1,000", 0.5), ("board", 2, 4)]
+
+
+def test_what_counts_on_is_told_every_ten_seconds_and_not_more_often(monkeypatch, capsys):
+    now = [0.0]
+    monkeypatch.setattr(progress_module.time, "monotonic", lambda: now[0])
+    plain = PlainReporter()
+    for board in range(1, 100):
+        plain.phase(f"{EVALUATING} board {board} of 100", board / 100)
+        now[0] += 0.25
+    plain.phase(TRAINING)
+    plain.close()
+    assert capsys.readouterr().err.splitlines() == [f"{EVALUATING} board {n} of 100" for n in (41, 81)]
+
+
+def test_a_bar_shows_the_share_of_a_phase_that_is_counted():
+    with bar_on_stderr() as (bar, task):
+        live = LiveReporter(bar, task)
+        live.phase("evaluating board 30 of 120", 0.25)
+        shown = bar.tasks[task]
+        assert (shown.completed, shown.total, shown.fields["text"]) == (0.25, 1.0, "evaluating board 30 of 120")
+        live.phase("writing")
+        assert bar.tasks[task].completed == 0.0
+
+
+def test_head_to_head_is_no_headline():
+    with bar_on_stderr() as (bar, task):
+        live = LiveReporter(bar, task)
+        record = {"method": "exact", "nodes_touched": 5, "seconds": 1.0, "value_chips": 0.0}
+        live.evaluation({**record, "exploitability_chips": 0.5, "exploitability_mbb": None})
+        assert live._exploitability == " · exploitability 0.5 chips"
+        met = {"method": "head-to-head", "against": "checkpoint 1", "boards": 9, "ci95_chips": [1, 2]}
+        live.evaluation({**record, **met})
+        assert live._exploitability == ""
+
+
+def test_completion_is_clicks_and_knows_commands_and_choices():
+    environment = {**os.environ, "_MCCFR_COMPLETE": "bash_complete", "COMP_WORDS": "mccfr sol", "COMP_CWORD": "1"}
+    program = "import sys; sys.argv[0] = 'mccfr'; from mccfr.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", program], env=environment, check=False, capture_output=True, text=True)
+    assert done.stdout == "plain,solve\n"
+    environment["_MCCFR_COMPLETE"] = "bash_source"
+    done = subprocess.run([sys.executable, "-c", program], env=environment, check=False, capture_output=True, text=True)
+    assert "complete -o nosort -F _mccfr_completion mccfr" in done.stdout
+
+
+def test_boards_with_blanks_and_tens(capsys, slot_abstractions):
+    for hand, board in (("AsTd", "Qs7h2d"), ("As 10d", "Qs 7h 2d"), ("As10d", "Qs, 7h, 2d")):
+        code, out, err = call(capsys, "abstraction", "bucket", slot_abstractions[0], "--hand", hand, "--board", board)
+        assert code == 0, err
+        assert (
+            out == call(capsys, "abstraction", "bucket", slot_abstractions[0], "--hand", "AsTd", "--board", "Qs7h2d")[1]
+        )
+
+
+def test_whole_holdem_needs_no_evaluation_table(capsys, tmp_path, slot_abstractions):
+    config = tmp_path / "hunl.toml"
+    config.write_text(
+        '[game]\nname = "holdem"\n[game.menu]\nfirst = ["allin"]\nlater = ["allin"]\n'
+        f'[abstraction]\npath = "{slot_abstractions[1]}"\n[run]\nworkers = 0\nnodes = 20_000\n'
+    )
+    code, _, err = call(capsys, "solve", config, "--run", tmp_path / "run", "--set", "evaluation.boards=4")
+    assert code == 0 and "chips a hand against uniform (95 %" in err
+    code, out, _ = call(capsys, "evaluate", tmp_path / "run", "--boards", "4", "--json")
+    record = json.loads(out)
+    assert code == 0 and record["method"] == "head-to-head" and record["against"] == "uniform"
+    assert np.isfinite(record["value_chips"])

@@ -1,0 +1,104 @@
+"""Examples: found by name, copied with what they name, never written over what somebody else made."""
+
+from pathlib import Path
+
+import pytest
+from commands import call
+from places import RUNS
+
+from mccfr.config.examples import EXAMPLES, EXPERIMENTS, RECIPES, copy_examples, example_files, find_file, own_copy
+from mccfr.config.suggest import did_you_mean
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def test_every_file_of_the_examples_is_shipped():
+    """What git knows below runs/ is what is copied out; what runs have made there is not."""
+    folders = (RUNS, *(RUNS / name for name in ("abstractions", "experiments", "games")))
+    there = {path.relative_to(RUNS) for folder in folders for path in folder.glob("*.*") if path.is_file()}
+    assert set(example_files()) == there
+
+
+def test_names_are_looked_for_here_first_and_then_among_the_examples(tmp_path):
+    assert find_file(Path("kuhn")) == EXAMPLES / "kuhn.toml"
+    assert find_file(Path("leduc-discounts"), EXPERIMENTS) == EXAMPLES / "experiments" / "leduc-discounts.toml"
+    assert find_file(Path("quick"), RECIPES) == EXAMPLES / "abstractions" / "quick.toml"
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "kuhn.toml").write_text("mine")
+    assert find_file(Path("kuhn")) == Path("runs/kuhn.toml")
+    (tmp_path / "kuhn").write_text("a file of that very name")
+    assert find_file(Path("kuhn")) == Path("kuhn")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("hunl-quik", "hunl-quik: no such file, and no example of that name; did you mean 'hunl-quick'?"),
+        ("zzz", "zzz: no such file, and no example of that name; there are hunl-large, hunl-quick, "),
+        ("runs/leduk.toml", "runs/leduk.toml: no such file; did you mean 'leduc'?"),
+        ("zzz.toml", "zzz.toml: no such file; mccfr init copies the examples to runs/"),
+    ],
+)
+def test_what_is_nowhere_is_refused_with_what_may_have_been_meant(given, message):
+    with pytest.raises(ValueError) as caught:
+        find_file(Path(given))
+    assert str(caught.value).startswith(message)
+
+
+def test_names_are_near_or_nothing_is_said():
+    assert did_you_mean("Linaer", ["none", "linear", "dcfr"]) == "; did you mean 'linear'?"
+    assert did_you_mean("quadratic", ["none", "linear", "dcfr"]) == ""
+    assert did_you_mean(7, ["none"]) == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "folder", "copied"),
+    [
+        ("kuhn", "", ["kuhn.toml"]),
+        ("subgame", "", ["games/river.txt", "subgame.toml"]),
+        ("hunl-quick", "", ["abstractions/quick.toml", "hunl-quick.toml"]),
+        ("leduc-discounts", EXPERIMENTS, ["experiments/leduc-discounts.toml", "leduc.toml"]),
+        ("endgame-variants", EXPERIMENTS, ["experiments/endgame-variants.toml", "games/river.txt"]),
+    ],
+)
+def test_an_example_is_copied_with_what_it_names(tmp_path, name, folder, copied):
+    path, new = own_copy(find_file(Path(name), folder))
+    there = sorted(str(path.relative_to("runs")) for path in Path("runs").rglob("*") if path.is_file())
+    assert new and path == Path("runs") / folder / f"{name}.toml" and there == copied
+    assert all((Path("runs") / file).read_bytes() == (EXAMPLES / file).read_bytes() for file in copied)
+    assert own_copy(find_file(Path(name), folder)) == (path, False)
+
+
+def test_files_of_others_are_left_alone():
+    Path("runs/abstractions").mkdir(parents=True)
+    Path("runs/abstractions/quick.toml").write_text("seed = 7\n")
+    with pytest.raises(FileExistsError, match=r"runs/abstractions/quick\.toml exists and is not the example"):
+        own_copy(find_file(Path("hunl-quick")))
+    assert not Path("runs/hunl-quick.toml").exists()
+    with pytest.raises(FileExistsError):
+        copy_examples(Path("runs"), example_files())
+    assert [path.name for path in Path("runs").rglob("*") if path.is_file()] == ["quick.toml"]
+
+
+def test_init_copies_all_and_a_second_time_nothing(capsys):
+    code, _, err = call(capsys, "init", "mine")
+    assert code == 0 and f"mine: {len(example_files())} files; next: mccfr solve mine/leduc.toml" in err
+    assert {path.relative_to("mine") for path in Path("mine").rglob("*") if path.is_file()} == set(example_files())
+    assert "mine: 0 files" in call(capsys, "init", "mine").err
+
+
+def test_plan_reads_an_example_where_it_lies_and_solve_copies_it(capsys):
+    assert call(capsys, "plan", "hunl-quick")[0] == 0
+    assert not list(Path().iterdir())
+    code, _, err = call(capsys, "solve", "kuhn", "--workers", "0", "--iterations", "100")
+    assert code == 0 and "mccfr: copied the example to runs/kuhn.toml" in err
+    assert Path("runs/kuhn/checkpoints/000001").is_dir()
+
+
+def test_solve_of_a_run_says_what_goes_on_with_it(capsys):
+    call(capsys, "solve", "kuhn", "--workers", "0", "--iterations", "100")
+    code, _, err = call(capsys, "solve", "runs/kuhn")
+    assert code == 2 and err == "mccfr: runs/kuhn is a run already: mccfr resume runs/kuhn goes on with it\n"

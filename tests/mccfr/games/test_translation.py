@@ -1,0 +1,238 @@
+"""Real lines in trees of few sizes: the mapping's published properties, what it leaves open, nothing illegal."""
+
+import random
+from functools import cache
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mccfr.config.tables import Menu
+from mccfr.games.betting import BettingState, amount_text, build_tree, may_call, raise_bounds
+from mccfr.games.holdem_betting import holdem_rules
+from mccfr.games.translation import NOWHERE, OVER, Reading, Translation, pseudo_harmonic
+from mccfr.trees.compiled import DECISION
+from mccfr.trees.lines import find_node, line_text
+
+MENUS = {
+    "pot or all-in": Menu(first=("0.5p", "1p", "allin"), later=("1p", "allin")),
+    "one bet": Menu(first=("1p",), later=("allin",), max_bets=2),
+    "no bets after the first": Menu(first=("0.33p", "2p"), later=(), max_bets=2),
+    "no limp": Menu(first=("1p", "allin"), later=("1p", "allin"), limp=False),
+    "checks only": Menu(first=(), later=()),
+}
+SHARES = st.floats(0.01, 20)
+
+
+@cache
+def translation(menu="pot or all-in", stack=20_000, blinds=(50, 100)):
+    rules = holdem_rules(stack, blinds, 0, MENUS[menu])
+    return Translation(build_tree(rules), rules)
+
+
+def places(found, line):
+    """{line of the node: probability} of a real line; the line that a call leads to stands behind >."""
+    _, readings = found.read(line)
+    tree = found.tree
+
+    def text(reading):
+        node = "nowhere" if reading.node == NOWHERE else line_text(tree, reading.node)
+        return node if reading.closed == NOWHERE else f"{node} > {line_text(tree, reading.closed)}"
+
+    return {text(reading): pytest.approx(reading.probability, abs=1e-12) for reading in readings}
+
+
+# --- the mapping ---
+
+
+@given(SHARES, SHARES, SHARES)
+def test_the_mapping_has_its_published_properties(a, b, c):
+    """Ganzfried & Sandholm 2013, section 3: boundaries, monotonicity; and the median bet that is taken for either."""
+    small, share, large = sorted((a, b, c))
+    if large - small < 1e-3:
+        return
+    assert pseudo_harmonic(small, large, small) == pytest.approx(1)
+    assert pseudo_harmonic(small, large, large) == 0
+    assert 0 <= pseudo_harmonic(small, large, share) <= 1 + 1e-12
+    more = min(large, share * 1.01)
+    assert pseudo_harmonic(small, large, more) <= pseudo_harmonic(small, large, share)
+    median = (small + large + 2 * small * large) / (small + large + 2)
+    assert pseudo_harmonic(small, large, median) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("menu", MENUS)
+def test_lines_of_the_tree_are_themselves(menu):
+    found = translation(menu)
+    nodes = [node for node in range(len(found.tree.label)) if found.tree.arrays.kind[node] == DECISION]
+    for node in random.Random(1).sample(nodes, min(300, len(nodes))):
+        state, readings = found.read(line_text(found.tree, node))
+        assert readings == [Reading(node, 1.0)]
+        assert isinstance(state, BettingState) and tuple(found.tree.put_in[node]) == state.put_in
+        actions = found.real_actions(readings[0], state)
+        assert actions == [found.tree.label[child] for child in found.tree.children(node)]
+
+
+def test_a_bet_between_two_sizes_is_either():
+    """On the flop with 400 in the pot: half of it is 200, all of it 400; 300 is three quarters."""
+    first, second = (1 - 0.75) * 1.5 / (0.5 * 1.75), (0.75 - 0.5) * 2 / (0.5 * 1.75)
+    assert first + second == pytest.approx(1)
+    assert places(translation(), "r200c/r500") == {"r200c/r400": first, "r200c/r600": second}
+    # Shares of the real pot: with 600 in it, a bet of 450, and in the tree the line of 200 or of 300.
+    found = places(translation(), "r250c/r625")
+    assert {line.split("/")[0] for line in found} == {"r200c", "r300c"}
+    assert sum(probability.expected for probability in found.values()) == pytest.approx(1)
+
+
+def test_amounts_that_are_larger_than_all_sizes_are_the_largest():
+    assert places(translation("no bets after the first"), "r20000") == {"r500": 1.0}
+    assert places(translation(), "cr20000") == {"cr20000": 1.0}
+
+
+def test_shares_do_not_depend_on_the_size_of_chips():
+    small, large = translation(), translation(stack=2_000_000, blinds=(5_000, 10_000))
+    for line, scaled in (("r250c/cr777", "r25000c/cr77700"), ("cr350c/r560", "cr35000c/r56000")):
+        one, other = (
+            {
+                "".join(c for c in line_text(found.tree, reading.node) if not c.isdigit()): reading.probability
+                for reading in found.read(text)[1]
+            }
+            for found, text in ((small, line), (large, scaled))
+        )
+        assert one == pytest.approx(other, rel=1e-9)
+
+
+# --- what it leaves open ---
+
+
+def test_a_small_bet_that_is_a_check_leaves_the_other_to_act():
+    """The big blind bets 100 into 400; the tree's smallest bet is 200."""
+    chance = (0.5 - 0.25) / (0.5 * 1.25)
+    found = translation()
+    assert places(found, "r200c/r300") == {"r200c/c": chance, "r200c/r400": 1 - chance}
+    state, readings = found.read("r200c/r300")
+    checked = next(r for r in readings if r.probability == pytest.approx(chance))
+    assert found.real_actions(checked, state)[0] == "c"  # the tree's check calls the bet
+    assert "f" not in found.real_actions(checked, state)
+
+
+def test_a_small_bet_that_would_close_is_answered_as_the_smallest_raise():
+    chance = (0.5 - 0.25) / (0.5 * 1.25)
+    found = translation()
+    assert places(found, "r200c/cr300") == {"r200c/cr400 > r200c/cc/": chance, "r200c/cr400": 1 - chance}
+    assert places(found, "r200c/cr300c/") == {"r200c/cc/": chance, "r200c/cr400c/": 1 - chance}
+    state, readings = found.read("r200c/cr300")
+    assert found.real_actions(readings[0], state)[:2] == ["f", "c"]
+
+
+def test_where_the_tree_has_no_raise_a_bet_is_called():
+    found = translation("checks only")
+    assert places(found, "cr300") == {"nowhere > cc/": 1.0}
+    state, readings = found.read("cr300")
+    assert found.real_actions(readings[0], state) == ["c"]
+    assert places(found, "cr300r900") == {"nowhere > cc/": 1.0}
+    assert places(found, "cr300c/") == {"cc/": 1.0}
+
+
+def test_when_the_trees_hand_is_over_everything_is_called():
+    """A pot bet is nearly all-in: 19,000 of 20,000 is taken for all-in, is called, and 1,000 are left."""
+    found = translation()
+    state, readings = found.read("r300r19000")
+    over = next(r for r in readings if line_text(found.tree, r.node).endswith("r20000"))
+    assert found.real_actions(over, state) == ["f", "c"]
+    after = found.follow([over], state, "c")
+    state = found.apply(state, "c")
+    assert isinstance(state, BettingState) and found.tree.arrays.kind[after[0].node] != DECISION
+    assert found.real_actions(after[0], state) == ["c"]
+    assert found.follow(after, state, "r20000") == after
+
+
+def test_a_limp_is_the_smallest_raise_where_the_tree_has_none():
+    found = translation("no limp")
+    rules = holdem_rules(20_000, (50, 100), 0, MENUS["pot or all-in"])  # limps are legal in the real game
+    found = Translation(found.tree, rules)
+    assert places(found, "c") == {"r300": 1.0}
+    state, readings = found.read("c")
+    assert found.real_actions(readings[0], state)[0] == "c"  # nothing to fold to
+
+
+# --- nothing is illegal ---
+
+
+def random_action(found, state, rng):
+    """Any legal action: folds rarely, raises of every size."""
+    actions = ["c"] * may_call(found.rules, state) + ["f"] * (state.facing and rng.random() < 0.1)
+    bounds = raise_bounds(found.rules, state)
+    if bounds is not None:
+        low, high = map(int, bounds)
+        sizes = (low, high, low + 1, min(high, 2 * low), rng.randint(low, high))
+        actions += [f"r{min(high, size)}" for size in sizes]
+    return rng.choice(actions)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.integers(0, 10**9), st.sampled_from(sorted(MENUS)), st.sampled_from((300, 2_000, 20_000)))
+def test_readings_keep_step_with_the_game(seed, menu, stack):
+    """Any line: probabilities sum to 1, whoever is to act acts in every reading, what he would do is legal."""
+    if menu == "no limp" and stack == 300:
+        stack = 2_000
+    found, rng = translation(menu, stack), random.Random(seed)
+    state, readings, line = *found.start(), ""
+    while isinstance(state, BettingState) and len(line) < 200:
+        assert sum(reading.probability for reading in readings) == pytest.approx(1)
+        for reading in readings:
+            for action in found.real_actions(reading, state):
+                found.apply(state, action)  # raises where it is not legal
+            if reading.node != NOWHERE and found.tree.arrays.kind[reading.node] == DECISION:
+                assert divmod(int(found.tree.arrays.block[reading.node]), 2) == (state.street, state.player)
+        action = random_action(found, state, rng)
+        readings = found.follow(readings, state, action)
+        line, state = line + action, found.apply(state, action)
+    again, as_read = found.read(line)
+    assert again == state
+    assert {(r.node, r.closed): pytest.approx(r.probability) for r in readings} == {
+        (r.node, r.closed): r.probability for r in as_read
+    }
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 10**9))
+def test_play_by_the_tree_is_read_as_it_was_meant(seed):
+    """A player's own amounts, rounded to chips, are the tree's actions that they came from, or next to certainly so."""
+    found, rng = translation(), random.Random(seed)
+    state, reading = found.rules.start(), Reading(0, 1.0)
+    while isinstance(state, BettingState) and found.tree.arrays.kind[reading.node] == DECISION:
+        children = found.tree.children(reading.node)
+        choice = rng.randrange(len(children))
+        action = found.real_actions(reading, state)[choice]
+        meant = {r.node: r.probability for r in found.outcomes(reading, state, action)}
+        assert meant.get(children[choice], 0) > 0.99
+        state, reading = found.apply(state, action), Reading(children[choice], 1.0)
+
+
+# --- bad input ---
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ("x", "character 1: 'x' is no action"),
+        ("r150", "a raise is to 200 at least and 20000 at most"),
+        ("r30000", "a raise is to 200 at least"),
+        ("cc/f", "nothing to fold to"),
+        ("c/", "the street does not change here"),
+        ("r200fc", "character 6: the betting is over"),
+        ("r20000cc", "the betting is over"),
+        ("r20000r20000", "no raise is possible"),
+    ],
+)
+def test_lines_that_cannot_be_are_refused(line, text):
+    with pytest.raises(ValueError, match=text):
+        translation().read(line)
+
+
+def test_another_game_or_an_old_policy_is_refused():
+    found = translation()
+    with pytest.raises(ValueError, match="begins with"):
+        Translation(found.tree, holdem_rules(20_000, (100, 200), 0, MENUS["pot or all-in"]))
+    assert found.read("r200c/cc/cc/cc")[0] == OVER
+    assert amount_text(found.tree.put_in[find_node(found.tree, "r200"), 1]) == "200"

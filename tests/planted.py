@@ -1,0 +1,118 @@
+"""Errors planted in the sampled kernels: one mutant of each holds several, and a run says which of them it makes.
+
+A mutant is compiled afresh in every test process, which takes seconds: so its errors are branches, on a cell of
+`limits` that production kernels do not have (`Trainer(planted=...)`).  0 is none of them: the mutant is then right.
+"""
+
+from functools import cache
+from types import ModuleType
+
+from mutants import mutant
+
+from mccfr.solvers.sampling import external, outcome
+
+AT_OWN_NODES, OPPONENT_REACH, NEVER_DISCOUNTED, DISCOUNTED_AGAIN = 1, 2, 3, 4
+SKIPS_ON_THE_LAST_STREET, NO_FLOOR, THRESHOLD_WITHOUT_WEIGHT, SKIPS_IN_UNIFORM_PLAY = 5, 6, 7, 8
+"""What external sampling may do wrong:
+
+AT_OWN_NODES    the average strategy is accumulated at the traverser's nodes, without his reach
+OPPONENT_REACH  regrets carry the opponent's reach, which the sampling has already supplied
+NEVER_DISCOUNTED, DISCOUNTED_AGAIN  a row's discount never fires; its stamp is not advanced, so that it fires again
+the others      parts of the rule of sampled pruning are left out
+"""
+
+UNDIVIDED, UNDIVIDED_REGRETS, UNDIVIDED_SUMS, PATH_STAYS, STRATEGY_STAYS = 1, 2, 3, 4, 5
+"""What outcome sampling may do wrong:
+
+UNDIVIDED       nothing is divided by the probability of the traverser's own choices; or regrets alone, or sums alone
+PATH_STAYS      a wrongly guessed path is played on, STRATEGY_STAYS: a strategy guessed from a row that has changed
+"""
+
+_ADDITION = "add_to_sums(narrow_sum, wide_sum, wide[block], row, actions, sigma, mine, weight, word)"
+_REACH = f"""            if limits[3] == {OPPONENT_REACH}:
+                reach[:tail] = 1.0
+                for place in range(tail):
+                    node = tree[order[place]]
+                    endings = node.folds + node.ends
+                    if node.player == traverser:
+                        for k in range(node.actions - endings):
+                            reach[child[place] + k] = reach[place]
+                    elif child[place] >= 0:
+                        action = endings + order[child[place]] - node.first
+                        reach[child[place]] = reach[place] * sigma[place * LANES + action]
+"""
+
+
+def _unless(error: int, right: str, wrong: str) -> str:
+    """An expression that is `right` but in a run that makes the error."""
+    return f"({right} if limits[3] != {error} else {wrong})"
+
+
+@cache
+def wrong_external() -> ModuleType:
+    """External sampling (over packed trees) with its errors, compiled once a process."""
+    backward = """            for place in range(tail - 1, -1, -1):
+                if pruning.active"""
+    bounds = "hopeless, floor = -pruning.below * weight, -pruning.floor * weight"
+    hopeless = f"-pruning.below * {_unless(THRESHOLD_WITHOUT_WEIGHT, 'weight', '1.0')}"
+    floor = _unless(NO_FLOOR, "-pruning.floor * weight", "-np.inf")
+    ends = _unless(NEVER_DISCOUNTED, "discount.ends", "0")
+    discounted = "regret, start[place], node.actions, stamps, stamp, ends, positive_factors, negative_factors\n"
+    forwarded = "row, actions, stamps, stamp, ends, sum_factors, word\n"
+    return mutant(
+        external,
+        ("import njit, part_njit", "import allocating_njit, njit, part_njit"),  # `reach` is an array
+        ("@njit\ndef external_sampling_packed(", "@allocating_njit\ndef external_sampling_packed("),
+        (f"    {bounds}\n", f"    hopeless, floor, reach = {hopeless}, {floor}, np.ones(order.shape[0])\n"),
+        (_ADDITION, _ADDITION.replace("weight", _unless(AT_OWN_NODES, "weight", "0.0"))),
+        (
+            "nodes += node.leaves_touched\n",
+            "nodes += node.leaves_touched\n"
+            f"                    if limits[3] == {AT_OWN_NODES}:\n"
+            "                        row, word = sums[block] + node.slot, second_word(rng)\n"
+            f"                        {_ADDITION}\n",
+        ),
+        (backward, _REACH + backward),
+        ("mine, value, first, endings, weight)", "mine, value, first, endings, weight * reach[place])"),
+        ("sum_factors = (\n        discount.ends,", f"sum_factors = (\n        {ends},"),
+        (
+            f"{discounted}                    )\n",
+            f"{discounted}                    )\n                    if limits[3] == {DISCOUNTED_AGAIN}:\n"
+            "                        stamps[stamp] = 0\n",
+        ),
+        (
+            f"{forwarded}                            )\n",
+            f"{forwarded}                            )\n"
+            f"                            if limits[3] == {DISCOUNTED_AGAIN}:\n"
+            "                                stamps[stamp] = 0\n",
+        ),
+        (
+            "traverser and block // 2 < last_street",
+            f"traverser and (block // 2 < last_street or limits[3] == {SKIPS_ON_THE_LAST_STREET})",
+        ),
+        (
+            "skips and sigma[mine + action] == 0 and regret",
+            f"skips and (sigma[mine + action] == 0 or limits[3] == {SKIPS_IN_UNIFORM_PLAY}) and regret",
+        ),
+    )
+
+
+@cache
+def wrong_outcome() -> ModuleType:
+    """Outcome sampling (over packed trees) with its errors, compiled once a process."""
+    choice = "epsilon / actions + (1.0 - epsilon) * sigma[np.uint64(mine + action)]"
+    changed = "not unchanged_row(regret, row, actions, seen, mine)"
+    return mutant(
+        outcome,
+        (f"probability *= {choice}", f"probability *= {_unless(UNDIVIDED, choice, '1.0')}"),
+        (
+            "* payoff / probability\n                while",
+            f"* payoff / {_unless(UNDIVIDED_REGRETS, 'probability', '1.0')}\n                while",
+        ),
+        (
+            "share_of, word = weight / probability,",
+            f"share_of, word = weight / {_unless(UNDIVIDED_SUMS, 'probability', '1.0')},",
+        ),
+        ("wrong |= action != step.action", f"wrong |= action != step.action and limits[3] != {PATH_STAYS}"),
+        (f"if wrong or {changed}:", f"if wrong or (limits[3] != {STRATEGY_STAYS} and {changed}):"),
+    )
