@@ -78,7 +78,9 @@ _CACHE = _choose_cache()
 os.environ["NUMBA_CACHE_DIR"] = str(_CACHE)
 
 import numba  # noqa: E402
+from numba import carray  # noqa: E402
 from numba.core import event, types  # noqa: E402
+from numba.core.errors import NumbaError  # noqa: E402
 from numba.extending import intrinsic  # noqa: E402
 
 numba.config.CACHE_DIR = str(_CACHE)
@@ -132,9 +134,22 @@ nogil_allocating_njit = numba.njit(**OPTIONS["nogil_allocating_njit"])
 inline_njit = numba.njit(inline="always")
 """A small helper that is compiled into each kernel that calls it (never called on its own in a hot loop)."""
 
+
+uncached_njit = numba.njit(**(OPTIONS["allocating_njit"] | {"cache": False}))
+"""As `allocating_njit`, for a function of a user's: numba would not notice that what it calls has changed."""
+
+
+def c_function(result: Any, *arguments: Any) -> Any:
+    """Compile a function so that kernels can call it by its address, uncached; types as `types` has them."""
+    return numba.cfunc(result(*arguments), error_model="numpy")
+
+
 __all__ = [
     "OPTIONS",
+    "NumbaError",
     "allocating_njit",
+    "c_function",
+    "carray",
     "event",
     "inline_njit",
     "intrinsic",
@@ -144,4 +159,5 @@ __all__ = [
     "nogil_njit",
     "part_njit",
     "types",
+    "uncached_njit",
 ]

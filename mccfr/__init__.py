@@ -1,7 +1,69 @@
-"""Monte Carlo counterfactual regret minimisation for huge abstracted imperfect-information games."""
+"""Monte Carlo counterfactual regret minimisation for huge abstracted imperfect-information games.
+
+What is listed in `__all__` is the Python interface, which docs/api.md describes.  `import mccfr` imports none of it:
+each name is looked up when it is first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mccfr.api import (
+        Evaluation,
+        Progress,
+        Run,
+        Solver,
+        evaluate,
+        game,
+        load_policy,
+        resume,
+        solve,
+        solver,
+    )
+    from mccfr.games.game import Game
+    from mccfr.policy.read import Policy
+    from mccfr.solvers.rules import regret_rule
+    from mccfr.solvers.variants import Variant
 
 from mccfr.neighbours import check_neighbours
 
 __version__ = "0.1.0"
 
 check_neighbours()
+
+__all__ = [
+    "Evaluation",
+    "Game",
+    "Policy",
+    "Progress",
+    "Run",
+    "Solver",
+    "Variant",
+    "__version__",
+    "evaluate",
+    "game",
+    "load_policy",
+    "regret_rule",
+    "resume",
+    "solve",
+    "solver",
+]
+
+_ELSEWHERE = {
+    "Game": "mccfr.games.game",
+    "Policy": "mccfr.policy.read",
+    "Variant": "mccfr.solvers.variants",
+    "regret_rule": "mccfr.solvers.rules",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """A name of the interface, from the module that has it (PEP 562)."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it offers {', '.join(__all__)}")
+    found = globals()[name] = getattr(import_module(_ELSEWHERE.get(name, "mccfr.api")), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -17,7 +17,7 @@ from mccfr.config.tables import AUTO, METHODS
     default=AUTO,
     show_default=True,
     metavar="|".join(METHODS),
-    help="exact: exploitability; head-to-head: against another strategy for the same game; auto: what the game allows.",
+    help="exact: exploitability; head-to-head: against another strategy; auto: what the game allows; or module:Class.",
 )
 @click.option("--checkpoint", type=click.IntRange(min=0), help="Number of the checkpoint; default: the newest.")
 @click.option(
@@ -138,6 +138,8 @@ def _query_text(found: dict[str, Any]) -> str:
     """The answer for people: one row for each action, or one for each hand."""
     pot = "" if found["pot_chips"] is None else f", pot {found['pot_chips']} chips"
     lines = [f"player {found['player']} to act on street {found['street']} after {found['line']!r}{pot}"]
+    for reading in found.get("readings", ()):
+        lines.append(f"not in the tree: taken for {reading['line']!r} with probability {reading['probability']:.3f}")
     names = [action["action"] for action in found["actions"]]
     if "hands" in found:
         lines.append("hand    " + "".join(f"{name:>10}" for name in names))

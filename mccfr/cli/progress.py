@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from mccfr.cli.options import duration_text
-from mccfr.evaluation.methods import method_named
+from mccfr.evaluation.methods import method_named, told
 from mccfr.runs.report import TRAINING, Progress, Reporter
 
 _LINE_SECONDS = 10.0
@@ -19,7 +19,7 @@ _LATE_SECONDS = 2.0  # what is over sooner needs no line
 def evaluation_text(record: Mapping[str, Any]) -> str:
     """One line for people."""
     where = "" if record["nodes_touched"] is None else f"at {record['nodes_touched']:,} nodes: "
-    return where + method_named(record["method"]).told(record, duration_text(record["seconds"]))
+    return where + told(record, duration_text(record["seconds"]))
 
 
 def progress_text(progress: Progress, phase: str = TRAINING) -> str:
@@ -76,8 +76,8 @@ class PlainReporter:
         if not counts_on:
             self._counted = time.monotonic()
             self._late.say(None if text == TRAINING else text)
-        elif time.monotonic() - self._counted >= _LINE_SECONDS:
-            self._counted = time.monotonic()
+        elif time.monotonic() - max(self._counted, self._last) >= _LINE_SECONDS:  # lines of progress name it too
+            self._last = time.monotonic()
             print(text, file=sys.stderr, flush=True)
         else:
             self._late.text = text

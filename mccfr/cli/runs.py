@@ -39,6 +39,7 @@ def solve(config: Path, directory: Path | None, overrides: tuple[str, ...], forc
     """
     from mccfr.cli.building import stage_reporter
     from mccfr.config.file import config_from, ignored_keys, load_document
+    from mccfr.runs.conclude import limited
     from mccfr.runs.rundir import is_run
     from mccfr.runs.start import start_run
 
@@ -46,8 +47,8 @@ def solve(config: Path, directory: Path | None, overrides: tuple[str, ...], forc
         raise ValueError(f"{config} is a run already: mccfr resume {config} goes on with it")
     config = own_file(config)
     document = load_document(config, overrides)
-    settings, ignored = config_from(document, str(config)), ignored_keys(document)
-    settings = msgspec.structs.replace(settings, run=msgspec.structs.replace(settings.run, **_given(limits)))
+    settings, ignored = config_from(document, str(config), (config.parent,)), ignored_keys(document)
+    settings = msgspec.structs.replace(settings, run=limited(settings.run, limits))
     directory = directory or Path("runs") / config.stem
     with reporter() as report:
         run, game = start_run(
@@ -68,26 +69,20 @@ def resume(directory: Path, force: bool, **limits: Any) -> None:
 
     Example: mccfr resume runs/leduc --nodes 2e8
     """
+    from mccfr.runs.conclude import limited
     from mccfr.runs.rundir import open_run, with_settings
     from mccfr.runs.start import prepare_run
 
     run = open_run(directory)
-    run = with_settings(run, run=msgspec.structs.replace(run.config.run, **_given(limits)))
+    run = with_settings(run, run=limited(run.config.run, limits))
     with reporter() as report:
         _train(run, prepare_run(run, report, force=force), report, force=force)
 
 
-def _given(limits: dict[str, Any]) -> dict[str, Any]:
-    """The limits that were given.  One kind replaces the others: --nodes 1e8 is not ended by the config's seconds."""
-    given = {key: value for key, value in limits.items() if value is not None}
-    if {"nodes", "iterations", "seconds"} & set(given):
-        return {"nodes": None, "iterations": None, "seconds": None, **given}
-    return given
-
-
 def _train(run: "Run", game: "Game", report: "Reporter", *, force: bool) -> None:
     """Train, export if asked, and end the process with 75 after a signal."""
-    from mccfr.runs.run import train
+    from mccfr.runs.conclude import train_and_export
+    from storage.space import tree_bytes
 
     settings = run.config.run
     if settings.nodes is None and settings.iterations is None and settings.seconds is None:
@@ -96,16 +91,11 @@ def _train(run: "Run", game: "Game", report: "Reporter", *, force: bool) -> None
         f"{run.directory}: {game.name}, {int(game.infosets.sum()):,} infosets, "
         f"{bytes_text(run.layout(game).nbytes)} of tables, {workers_text(settings.workers)}"
     )
-    outcome = train(run, game, report, force=force)
+    outcome, exported = train_and_export(run, game, report, force=force)
     if outcome.evaluation is not None and not outcome.evaluated:
         report.message(f"last evaluation {evaluation_text(outcome.evaluation)}")
-    export = run.config.export
-    if outcome.signal is None and export is not None:
-        from mccfr.runs.results import export_run
-        from storage.space import tree_bytes
-
-        out = export_run(run, game, Path(export.out), export.format, export.quantise, outcome.checkpoint, report)
-        report.message(f"exported to {out}, {bytes_text(tree_bytes(out))}")
+    if exported is not None:
+        report.message(f"exported to {exported}, {bytes_text(tree_bytes(exported))}")
     report.message(_ending(run, outcome))
     if outcome.signal is not None:
         raise click.exceptions.Exit(75)

@@ -64,7 +64,8 @@ def tensorboard(directory: Path, out: Path, watch: bool, every: float) -> None:
             if not (watch and running):
                 break
             time.sleep(max(1.0, every))
-    click.echo(f"wrote {out}: {events:,} events of {len(runs)} runs; next: tensorboard --logdir {out}", err=True)
+    count = f"{events:,} events of {len(runs)} run{'s' * (len(runs) != 1)}"
+    click.echo(f"wrote {out}: {count}; next: tensorboard --logdir {out}", err=True)
 
 
 def _look(directory: Path) -> dict[str, Any] | list[dict[str, Any]]:

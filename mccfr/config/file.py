@@ -10,7 +10,9 @@ from typing import Any
 
 import msgspec
 
+from mccfr.config import outside
 from mccfr.config.limits import limit_problems, shown
+from mccfr.config.made import loaded_options, made_options
 from mccfr.config.suggest import did_you_mean
 from mccfr.config.tables import GAMES, METHODS, OPTIONS, Config, SampledConfig, SolverConfig
 
@@ -50,25 +52,35 @@ def load_document(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
     except (ValueError, IsADirectoryError) as error:  # bad TOML, bad UTF-8, numbers of thousands of digits
         raise ValueError(f"{path}: not a TOML file: {error}") from None
     for text in overrides:
-        keys, value = parse_override(text)
-        table = document
-        for key in keys.split(".")[:-1]:
-            table = table.setdefault(key, {})
-            if not isinstance(table, dict):
-                raise ValueError(f"--set {text}: {key!r} is not a table")
-        table[keys.rsplit(".", 1)[1]] = value
+        override(document, *parse_override(text), f"--set {text}")
     return document
+
+
+def override(document: dict[str, Any], path: str, value: Any, source: str) -> None:
+    """Set `table.key` of a document, in place; `source` names who asks for it in errors (`ValueError`)."""
+    *tables, last = path.split(".")
+    table = document
+    for key in tables:
+        table = table.setdefault(key, {})
+        if not isinstance(table, dict):
+            raise ValueError(f"{source}: {key!r} is not a table")
+    table[last] = value
 
 
 def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
     """Read a run's TOML file and apply `--set` overrides; `ValueError` naming file, key, value and what is allowed."""
-    return config_from(load_document(path, overrides), str(path))
+    return config_from(load_document(path, overrides), str(path), (path.parent,))
 
 
-def config_from(document: Mapping[str, Any], source: str) -> Config:
-    """A `Config` from parsed TOML; `source` names it in errors (`ValueError`)."""
+def config_from(document: Mapping[str, Any], source: str, beside: Sequence[Path] = ()) -> Config:
+    """A `Config` from parsed TOML.
+
+    source  names it in errors (`ValueError`)
+    beside  directories in which modules that it names (`mccfr.config.outside`) are looked for first
+    """
     kinds = {field.encode_name: field.type for field in msgspec.structs.fields(Config)}
     try:
+        outside.load_named(document, beside)
         tables = _whole_numbers(document)
         for key in set(tables) - set(kinds):
             near = did_you_mean(key, kinds)
@@ -103,11 +115,23 @@ def _chosen(table: Any, key: str) -> tuple[Any, dict[str, Any]]:
     name = table.get(field, default)
     if name is None:
         raise ValueError(f"{key} needs the key {field!r}")
-    if not isinstance(name, str) or name not in kinds:
-        near = did_you_mean(name, kinds)
-        raise ValueError(f"{key}.{field} = {shown(name)} is not one of: {', '.join(map(repr, kinds))}{near}")
+    kind = options_named(key, name) if isinstance(name, str) else None
+    if kind is None:
+        known = [*kinds, *outside.installed(outside.NAMED[key, field])]
+        near = did_you_mean(name, known)
+        raise ValueError(
+            f"{key}.{field} = {shown(name)} is not one of: {', '.join(map(repr, known))}, or module:object{near}"
+        )
     foreign = ignored_keys({key: table}) if key == "solver" else []
-    return kinds[name], {**{own: value for own, value in table.items() if own not in foreign}, field: name}
+    if "variant" in foreign and outside.is_reference(table["variant"]):
+        raise ValueError(f"solver.variant = {shown(table['variant'])} goes with solver.algorithm = 'cfr' alone")
+    return kind, {**{own: value for own, value in table.items() if own not in foreign}, field: name}
+
+
+def options_named(table: str, name: str) -> Any:
+    """The struct of a `[game]` or `[solver]` table by the name that chooses it, loaded already; None for an unknown."""
+    kinds, field, _ = _TAGGED[table]
+    return kinds.get(name) or made_options(outside.NAMED[table, field], name)
 
 
 def _whole_numbers(value: Any) -> Any:
@@ -134,8 +158,9 @@ def _plain(value: Any) -> Any:
 def ignored_keys(document: Mapping[str, Any]) -> list[str]:
     """Keys of a document's `[solver]` that are another algorithm's, or say nothing without `dcfr`."""
     table = document.get("solver", {})
-    options = OPTIONS.get(str(table.get("algorithm", DEFAULT_ALGORITHM)), SolverConfig)
-    known = {key for kind in OPTIONS.values() for key in kind.__struct_fields__}
+    options = options_named("solver", str(table.get("algorithm", DEFAULT_ALGORITHM))) or SolverConfig
+    kinds = (*OPTIONS.values(), *loaded_options(outside.ALGORITHMS))
+    known = {key for kind in kinds for key in kind.__struct_fields__}
     ignored = (set(table) & known) - set(options.__struct_fields__)
     if issubclass(options, SampledConfig) and table.get("discount") != "dcfr":
         ignored |= set(table) & {"alpha", "beta"}
@@ -202,6 +227,11 @@ def _fields(kind: Any) -> dict[str, Any]:
     return fields
 
 
+def _methods() -> list[str]:
+    """The names of evaluation methods that are known without being imported."""
+    return [*METHODS, *outside.installed(outside.METHODS)]
+
+
 def _problems(config: Config) -> list[str]:
     """Checks that types cannot express, one sentence each."""
     solver, run, tables = config.solver, config.run, config.tables
@@ -232,10 +262,11 @@ def _problems(config: Config) -> list[str]:
             "at least 0",
         ),
         (
-            config.evaluation.method in METHODS,
+            config.evaluation.method in METHODS or outside.find(outside.METHODS, config.evaluation.method) is not None,
             "evaluation.method",
             config.evaluation.method,
-            f"one of {', '.join(map(repr, METHODS))}{did_you_mean(config.evaluation.method, METHODS)}",
+            f"one of {', '.join(map(repr, _methods()))}, or module:object"
+            f"{did_you_mean(config.evaluation.method, _methods())}",
         ),
         (config.evaluation.boards >= 2, "evaluation.boards", config.evaluation.boards, "at least 2"),
         (0 <= config.evaluation.seed < 2**63, "evaluation.seed", config.evaluation.seed, "0 to 2**63 - 1"),

@@ -172,7 +172,7 @@ GAMES: dict[str, type[GameConfig]] = {
         OpenSpielGame,
     )
 }
-"""The `[game]` table of each game; `mccfr.games.catalogue.register` adds to them."""
+"""The `[game]` table of each game of the package; `mccfr.config.made` has those of users' games."""
 
 
 class AbstractionConfig(_Table, frozen=True):
@@ -266,7 +266,7 @@ class PublicChanceConfig(SampledConfig, frozen=True, tag="public-chance-sampling
 class FullWidthConfig(SolverConfig, frozen=True, tag="cfr"):
     """Full-width CFR.  In `variant`'s place its parts may be given, and parts beside it override it."""
 
-    variant: str | None = None  # a preset, such as "dcfr"; None: made of the parts that follow
+    variant: str | None = None  # a preset, such as "dcfr", or a user's; None: made of the parts that follow
     regret_minimiser: Literal["regret-matching", "regret-matching-plus", "normal-hedge", "predictive"] | None = None
     optimistic: bool | None = None
     alpha: float | None = None
@@ -293,7 +293,7 @@ OPTIONS: dict[str, type[SolverConfig]] = {
     str(kind.__struct_config__.tag): kind
     for kind in (ExternalSamplingConfig, OutcomeSamplingConfig, PublicChanceConfig, FullWidthConfig)
 }
-"""The `[solver]` table of each algorithm; `mccfr.solvers.registry.register` adds to them."""
+"""The `[solver]` table of each algorithm of the package; `mccfr.config.made` has those of users'."""
 
 
 class TablesConfig(_Table, frozen=True):
@@ -324,8 +324,8 @@ class RunSettings(_Table, frozen=True):
 
 
 AUTO = "auto"
-METHODS = [AUTO, "exact", "head-to-head"]
-"""Of `[evaluation]`; `mccfr.evaluation.methods.register` adds to them.  `auto` is the first that suits the game."""
+METHODS = (AUTO, "exact", "head-to-head")
+"""Of `[evaluation]`, besides those of users.  `auto` is the first that suits the game."""
 
 
 class EvaluationConfig(_Table, frozen=True):
@@ -336,7 +336,7 @@ class EvaluationConfig(_Table, frozen=True):
     suits the game.
     """
 
-    method: str = AUTO  # one of METHODS
+    method: str = AUTO  # one of METHODS, or a user's
     at_nodes: Sequence[int] = ()
     at_iterations: Sequence[int] = ()
     every_checkpoint: bool = True

@@ -1,16 +1,19 @@
 """The only list of evaluation methods, and what each answers for itself: where it can be used, what it finds, how that
-is told.  `register` adds one.
+is told.  Methods of users are named in the configuration or on the command line, or by an entry point
+(`mccfr.config.outside`).
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
 
+from mccfr.config import outside
 from mccfr.config.suggest import did_you_mean
-from mccfr.config.tables import AUTO, METHODS
+from mccfr.config.tables import AUTO
 from mccfr.evaluation.telling import tell_step
 
 if TYPE_CHECKING:  # kernels are imported when something is measured
@@ -32,24 +35,24 @@ class EvaluationLine(msgspec.Struct):
 
 
 class Method(ABC):
-    """A way to measure a strategy.
+    """A way to measure a strategy.  What it finds is its own; for the rest there is an answer that will do.
 
-    name   in `[evaluation]`, `evaluate --method` and records
-    bound  what the figure is of the truth: "exact", "lower" or "estimate"
+    name   in `[evaluation]`, `evaluate --method` and records; of a user's method as the configuration has it
+    bound  what the figure is of the truth: "exact", "lower", "upper" or "estimate"
     meets  whether it is played against another strategy
     reads_rows  whether it reads strategies row by row where they lie; else they are made whole in memory
     line   what a line of evaluations.jsonl must hold
     """
 
     name: ClassVar[str]
-    bound: ClassVar[str]
+    bound: ClassVar[str] = "estimate"
     meets: ClassVar[bool] = False
     reads_rows: ClassVar[bool] = False
-    line: ClassVar[type[EvaluationLine]]
+    line: ClassVar[type[EvaluationLine]] = EvaluationLine
 
-    @abstractmethod
     def problem(self, game: "Game") -> str | None:
         """Why a game cannot be measured by it, and what to use instead; None where it can."""
+        return None
 
     def listing_bytes(self, game: "Game") -> int:
         """Memory that it needs besides the strategies."""
@@ -57,15 +60,18 @@ class Method(ABC):
 
     @abstractmethod
     def find(self, side: "Side", against: "Side | None", *, boards: int, seed: int) -> dict[str, Any]:
-        """What it finds, by the fields of a record; `against` is there where it `meets` another strategy."""
+        """What it finds, by the fields of a record; `against` is there where it `meets` another strategy.
 
-    @abstractmethod
+        side  `game` and `strategy` (`mccfr.tables.strategy.Strategy`); `value_chips` must be among what is found
+        """
+
     def told(self, record: Record, took: str) -> str:
         """A record as one line for people; `took` is the time."""
+        return f"{self.short(record)} ({took})"
 
-    @abstractmethod
     def short(self, record: Record) -> str:
         """The same in a few words, for a progress bar."""
+        return f"value {record['value_chips']:.6g} by {record['method']}"
 
 
 class ExactLine(EvaluationLine):
@@ -189,22 +195,28 @@ _NOTHING = dict.fromkeys(
 )
 
 
-def register(method: Method) -> None:
-    """Add a method; `ValueError` where its name is taken by another."""
-    if type(_METHODS.get(method.name, method)) is not type(method):
-        raise ValueError(f"there is an evaluation method {method.name!r} already: choose another name")
-    _METHODS[method.name] = method
-    if method.name not in METHODS:
-        METHODS.append(method.name)
+def load_method(name: str, beside: Sequence[Path] = ()) -> None:
+    """Import a method that is named as `module:Class`, outside of a configuration; `ValueError` where that fails.
+
+    beside  directories in which the module is looked for first
+    """
+    if outside.is_reference(name) and not outside.is_loaded(outside.METHODS, name):
+        outside.load(outside.METHODS, name, "method", beside)
 
 
 def method_named(name: str) -> Method:
-    """The method of a name; `ValueError` for an unknown one."""
-    if name not in _METHODS:
-        raise ValueError(
-            f"evaluation method {name!r} is not one of: {', '.join(_METHODS)}{did_you_mean(name, _METHODS)}"
-        )
-    return _METHODS[name]
+    """The method of a name; `ValueError` for an unknown one, or one that has not been loaded."""
+    if name in _METHODS:
+        return _METHODS[name]
+    found = outside.find(outside.METHODS, name)
+    if found is None:
+        known = [*_METHODS, *outside.installed(outside.METHODS)]
+        near = did_you_mean(name, known)
+        raise ValueError(f"evaluation method {name!r} is not one of: {', '.join(known)}, or module:Class{near}")
+    if not (isinstance(found, type) and issubclass(found, Method)):
+        raise ValueError(f"evaluation method {name!r} is not derived from mccfr.evaluation.methods.Method")
+    method: Method = type(found.__name__, (found,), {"name": name, "__doc__": found.__doc__})()
+    return method
 
 
 def method_for(game: "Game", name: str) -> Method:
@@ -225,9 +237,26 @@ def check_method(game: "Game", name: str) -> Method:
     return method
 
 
-def line_kinds() -> dict[str, type[EvaluationLine]]:
-    """What a line of evaluations.jsonl must hold, by its method."""
-    return {name: method.line for name, method in _METHODS.items()}
+def line_kind(name: str) -> type[EvaluationLine] | None:
+    """What a line of evaluations.jsonl must hold, by its method; None where there is no such method.
+
+    A user's method that is not loaded is not imported for it: its lines hold what every line does.
+    """
+    if _is_at_hand(name):
+        return method_named(name).line
+    return EvaluationLine if outside.is_reference(name) else None
+
+
+def told(record: Record, took: str) -> str:
+    """A record as one line for people, whether or not its method is loaded; `took` is the time."""
+    if _is_at_hand(record["method"]):
+        return method_named(record["method"]).told(record, took)
+    return f"value {record['value_chips']:.6g} by {record['method']} ({took})"
+
+
+def _is_at_hand(name: str) -> bool:
+    """Whether a method can be asked without importing anything."""
+    return name in _METHODS or outside.is_loaded(outside.METHODS, name)
 
 
 def measure(

@@ -24,8 +24,9 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from mccfr.config.file import config_from, ignored_keys, parse_override
-from mccfr.config.tables import GAMES, Config, EvaluationConfig, RunSettings
+from mccfr.config import outside
+from mccfr.config.file import config_from, ignored_keys, options_named, parse_override
+from mccfr.config.tables import Config, EvaluationConfig, RunSettings
 from mccfr.solvers.registry import algorithm_of
 
 AXES = {"iterations": "iterations", "nodes": "nodes_touched", "seconds": "training_seconds"}
@@ -162,9 +163,13 @@ def _nested(override: str) -> Document:
 
 
 def _with_whole_paths(document: Document, folder: Path) -> Document:
-    """The document with the files it names made independent of the directory they were relative to."""
+    """The document with the files it names made independent of the directory they were relative to.
+
+    Modules that it names are imported, as they too are looked for beside it.
+    """
+    outside.load_named(document, (folder,))
     game = document.get("game")
-    kind = GAMES.get(str(game.get("name"))) if isinstance(game, Mapping) else None
+    kind = options_named("game", str(game.get("name"))) if isinstance(game, Mapping) else None
     for table, key in (*_FILES, *(("game", key) for key in (kind.file_keys if kind else ()))):
         name = document.get(table, {}).get(key) if isinstance(document.get(table), Mapping) else None
         if isinstance(name, str):
@@ -178,12 +183,15 @@ def experiment_from(document: Mapping[str, Any], folder: Path, source: str) -> E
     Raises `ValueError` as `load_experiment`.
     """
     table = _compare_table(document, source)
-    rest = _with_whole_paths({key: value for key, value in document.items() if key != "compare"}, folder)
-    if table.base is not None:
-        path = folder / table.base
-        base = _with_whole_paths(_read(path), path.parent)
-        base.pop("compare", None)
-        rest = merged(base, rest)
+    try:
+        rest = _with_whole_paths({key: value for key, value in document.items() if key != "compare"}, folder)
+        if table.base is not None:
+            path = folder / table.base
+            base = _with_whole_paths(_read(path), path.parent)
+            base.pop("compare", None)
+            rest = merged(base, rest)
+    except ValueError as error:
+        raise ValueError(f"{source}: {error}") from None
     if not table.seeds:
         raise ValueError(f"{source}: compare.seeds is empty: give at least one seed, such as [0, 1, 2]")
     if len(set(table.seeds)) != len(table.seeds):

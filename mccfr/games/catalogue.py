@@ -1,17 +1,20 @@
 """The only list of games: from the name in `[game]` to what makes the game, and the example that `mccfr games` shows.
 
-A function is named as `module:function` and imported when a game is made by it.  `register` adds one to the list.
+A function is named as `module:function` and imported when a game is made by it.  Games of users are named so in the
+configuration itself, or by an entry point (`mccfr.config.outside`): theirs is a function whose parameters are the keys
+of `[game]`.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import msgspec
 
-from mccfr.config.file import config_from
+from mccfr.config import outside
+from mccfr.config.file import config_from, options_named
 from mccfr.config.tables import GAMES, AbstractionConfig, GameConfig
 from mccfr.games.game import Game
 from mccfr.games.histories import count_histories
@@ -48,19 +51,6 @@ _CATALOGUE: dict[str, Entry] = {
 }
 
 
-def register(
-    options: type[GameConfig], make: Maker, example: Mapping[str, Any] | None = None, takes: tuple[str, ...] = ()
-) -> None:
-    """Add a game under the tag of its `[game]` table; `ValueError` where the name is taken by another.
-
-    make, example, takes  as in `Entry`, `make` from a table of `options`
-    """
-    name = str(options.__struct_config__.tag)
-    if GAMES.get(name, options) is not options:
-        raise ValueError(f"there is a game {name!r} already: choose another tag for {options.__name__}")
-    GAMES[name], _CATALOGUE[name] = options, Entry(make, example, takes)
-
-
 def build_game(config: GameConfig, base: Path, abstraction: AbstractionConfig | None = None) -> Game:
     """Compile the game of a `[game]` table; files it names are relative to `base`, the directory of the TOML file.
 
@@ -68,13 +58,29 @@ def build_game(config: GameConfig, base: Path, abstraction: AbstractionConfig | 
 
     Raises `ValueError` for parameters no game can have, `OSError` for a file that cannot be read.
     """
-    entry = _CATALOGUE[str(config.__struct_config__.tag)]
+    name = str(config.__struct_config__.tag)
+    if name not in _CATALOGUE:
+        return _made_outside(config, name, base)
+    entry = _CATALOGUE[name]
     make = entry.make
     if isinstance(make, str):
         module, _, function = make.partition(":")
         make = getattr(import_module(module), function)
     given = {"base": base, "abstraction": abstraction}
     return make(config, **{name: given[name] for name in entry.takes})
+
+
+def _made_outside(config: GameConfig, name: str, base: Path) -> Game:
+    """A user's game, from the function that its name stands for; only one that says it makes a `Game` is called."""
+    function = outside.find(outside.GAMES, name)
+    declared = get_type_hints(function).get("return")
+    if not (isinstance(declared, type) and issubclass(declared, Game)):
+        raise ValueError(f"game.name = {name!r} does not say that it makes a game: write -> mccfr.Game after it")
+    keys = {key: getattr(config, key) for key in config.__struct_fields__}
+    game = function(**(keys | game_files(config, base)))
+    if not isinstance(game, Game):
+        raise ValueError(f"game.name = {name!r} made a {type(game).__name__}, and no game")
+    return game
 
 
 def game_files(config: GameConfig, base: Path) -> dict[str, Path]:
@@ -84,16 +90,30 @@ def game_files(config: GameConfig, base: Path) -> dict[str, Path]:
 
 def catalogue() -> list[dict[str, Any]]:
     """For each game: name, description, parameters (default, or None where required), example, counts."""
-    return [
+    found = [
         {
-            "name": name,
-            "description": (GAMES[name].__doc__ or "").split("\n")[0],
-            "parameters": {field.encode_name: _default(field) for field in msgspec.structs.fields(GAMES[name])},
+            **_described(name, GAMES[name]),
             "example": entry.example,
             "counts": None if entry.example is None else _counts(name, entry.example),
         }
         for name, entry in _CATALOGUE.items()
     ]
+    for name in outside.installed(outside.GAMES):
+        if name not in _CATALOGUE:
+            try:
+                described = _described(name, options_named("game", name))
+            except ValueError as error:  # of a package that is broken: the others are listed all the same
+                described = {"name": name, "description": str(error), "parameters": {}}
+            found.append({**described, "example": None, "counts": None})
+    return found
+
+
+def _described(name: str, options: type[GameConfig]) -> dict[str, Any]:
+    return {
+        "name": name,
+        "description": (options.__doc__ or "").split("\n")[0],
+        "parameters": {field.encode_name: _default(field) for field in msgspec.structs.fields(options)},
+    }
 
 
 def _default(field: msgspec.structs.FieldInfo) -> Any:

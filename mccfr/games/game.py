@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from mccfr.cards.cards import Cards
 from mccfr.cards.deck import STREET_NAMES
+from mccfr.games.betting import BettingRules
 from mccfr.trees.compiled import CHANCE, DECISION, CompiledTree
 
 
@@ -24,6 +25,7 @@ class Game:
     offset_chips: float = 0.0
     big_blind_chips: float | None = None
     pot_chips: float = 1.0  # what is in the pot at the root: the scale on which errors of a value are judged
+    real_rules: BettingRules | None = None  # of the real game, where the tree has a menu of few of its bets
 
     @property
     def is_holdem(self) -> bool:

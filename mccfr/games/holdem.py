@@ -16,6 +16,7 @@ from mccfr.config.tables import AbstractionConfig, FlopHoldemGame, HoldemGame
 from mccfr.games.betting import build_tree
 from mccfr.games.game import Game
 from mccfr.games.holdem_betting import flop_holdem_rules, holdem_rules
+from mccfr.games.real_rules import real_rules
 
 
 def holdem(config: HoldemGame, abstraction: AbstractionConfig | None, base: Path) -> Game:
@@ -33,7 +34,12 @@ def holdem(config: HoldemGame, abstraction: AbstractionConfig | None, base: Path
     rules = holdem_rules(config.stack, config.blinds, config.ante, config.menu)
     deck = _deck((0, 3, 1, 1), abstraction, base)
     return Game(
-        "holdem", build_tree(rules), deck, big_blind_chips=float(config.blinds[1]), pot_chips=float(sum(rules.put_in))
+        "holdem",
+        build_tree(rules),
+        deck,
+        big_blind_chips=float(config.blinds[1]),
+        pot_chips=float(sum(rules.put_in)),
+        real_rules=real_rules(config),
     )
 
 

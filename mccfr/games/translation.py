@@ -31,6 +31,7 @@ from math import floor
 from typing import NamedTuple
 
 from mccfr.games.betting import BettingRules, BettingState, amount_text, called, may_call, raise_bounds, raised
+from mccfr.games.game import Game
 from mccfr.trees.compiled import DECISION, CompiledTree
 
 OVER = -1
@@ -103,6 +104,13 @@ def pseudo_harmonic(small: float, large: float, share: float) -> float:
 
 class Translation:
     """Between a tree and the real betting of the game that it abstracts."""
+
+    @classmethod
+    def of(cls, game: Game) -> "Translation":
+        """Of a game whose real betting is known; `ValueError` for one whose every bet is in the tree, or no poker."""
+        if game.real_rules is None:
+            raise ValueError(f"{game.name} has no other bets than its tree: this is for whole no-limit hold'em")
+        return cls(game.tree, game.real_rules)
 
     def __init__(self, tree: CompiledTree, rules: BettingRules) -> None:
         """`rules` are those of the real game; its `raise_targets` are not asked.

@@ -10,9 +10,8 @@ from random import Random
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.config.file import config_from
+from mccfr.cards.deck import WholeDeck
 from mccfr.games.betting import BettingState
-from mccfr.games.real_rules import real_rules
 from mccfr.games.translation import NOWHERE, Reading, Translation, actions_of
 from mccfr.policy import Policy
 from mccfr.trees.compiled import DECISION
@@ -41,8 +40,7 @@ class Seat:
         if not 0 <= threshold <= 1:
             raise ValueError(f"threshold = {threshold}: it must be between 0 and 1")
         self.policy, self.purify, self.threshold = policy, purify, threshold
-        game = config_from({"game": dict(policy.meta["game"])}, f"{policy.path}/meta.json").game
-        self.translation = Translation(policy.game.tree, real_rules(game))
+        self.translation = Translation.of(policy.game)
         self._decides = (policy.game.tree.arrays.kind == DECISION).tolist()
         self._seed, self._hands = seed, 0
         self.position, self._hand, self._board = 0, "", ""
@@ -54,6 +52,7 @@ class Seat:
         self.state, readings = self.translation.start()
         self.reading = readings[0]
         self._bucket: int | None = None
+        self._range: npt.NDArray[np.int32] | None = None
         self._random = Random(f"{self._seed} {self._hands}")
 
     def deal(self, position: int, hand: str, number: int | None = None) -> None:
@@ -76,7 +75,7 @@ class Seat:
         """The whole board as it lies now, such as "Qs7h2d"; `ValueError` where it does not go on from the last one."""
         if not cards.startswith(self._board):
             raise ValueError(f"the board {cards!r} does not begin with {self._board!r}, which lies already")
-        self._board, self._bucket = cards, None
+        self._board, self._bucket, self._range = cards, None, None
 
     @property
     def to_act(self) -> int | None:
@@ -112,7 +111,7 @@ class Seat:
         self.line += action + "/" * changed
         self.state = after
         if changed:
-            self._bucket = None
+            self._bucket = self._range = None
 
     def _drawn(self, found: list[Reading]) -> Reading:
         if len(found) == 1:
@@ -163,6 +162,18 @@ class Seat:
             played = np.where(played < self.threshold, 0, played)
             played /= played.sum()
         return played
+
+    def range_strategy(self) -> npt.NDArray[np.float64]:
+        """[1326, A] what every combination would play at `reading.node`, as it is written; 0 where it hits the board.
+
+        Raises `ValueError` where the board of the street has not been told.
+        """
+        node, cards = self.reading.node, self.policy.game.cards
+        assert isinstance(cards, WholeDeck)
+        if self._range is None:
+            street = int(self.policy.game.tree.arrays.block[node]) // 2
+            self._range = cards.street_buckets(street, cards.read_board(street, self._board))
+        return self.policy.range_probabilities(node, self._range)
 
     def _sampled(self, played: npt.NDArray[np.float64], random: Random) -> int:
         if self.purify:

@@ -2,7 +2,10 @@
 
 from typing import Any
 
+from mccfr.games.betting import BettingState
+from mccfr.games.translation import NOWHERE, Translation
 from mccfr.policy.source import PolicySource
+from mccfr.trees.compiled import DECISION
 from mccfr.trees.lines import find_decision, line_text, put_in_chips, to_chips
 
 
@@ -19,11 +22,20 @@ def query(source: PolicySource, line: str, hand: str | None = None, board: str |
     order of `actions`, and `unreached` lists those of weight 0.  `street` is a name in hold'em and a number elsewhere;
     chips are None where a game has none.
 
+    Where the game's real betting has bets that the tree has not, a line with such bets is answered by translation: each
+    of `readings` (line, probability) is a decision of the tree that it may stand for, actions are real ones, and what
+    is played is the mean over the readings.  Elsewhere there is no `readings`.
+
     Raises `ValueError` for a line, hand or board that means nothing here; the message says what is allowed.
     """
     game = source.game
     tree, cards = game.tree, game.cards
-    node = find_decision(tree, line)
+    try:
+        node = find_decision(tree, line)
+    except ValueError:
+        if game.real_rules is None:
+            raise
+        return _translated(source, line, hand, board)
     street, player = divmod(int(tree.arrays.block[node]), 2)
     chips = [None] * int(tree.arrays.count[node]) if not cards.dealt else [_whole(n) for n in to_chips(tree, node)]
     actions: list[dict[str, Any]] = [
@@ -48,6 +60,59 @@ def query(source: PolicySource, line: str, hand: str | None = None, board: str |
         "hands": {name: source.probabilities(node, bucket).tolist() for name, bucket in buckets.items()},
         "unreached": [name for name, bucket in buckets.items() if source.weight(node, bucket) == 0],
     }
+
+
+def _translated(source: PolicySource, line: str, hand: str | None, board: str | None) -> dict[str, Any]:
+    """The answer to a legal line that is not in the tree."""
+    game = source.game
+    translation, tree = Translation.of(game), game.tree
+    state, readings = translation.read(line.strip())
+    if not isinstance(state, BettingState):
+        raise ValueError(f"line {line!r}: the hand is over here, so nobody acts; give a line to a decision")
+    found: dict[str, dict[str, Any]] = {}
+    buckets: dict[str, int] = {}
+    if hand:
+        buckets = {hand: game.cards.hand_bucket(state.street, state.player, hand, board)}
+    else:
+        buckets = game.cards.hand_buckets(state.street, state.player, board)
+    hands = {name: dict[str, float]() for name in buckets}
+    weight = dict.fromkeys(buckets, 0.0)
+    decides = [r for r in readings if r.node != NOWHERE and tree.arrays.kind[r.node] == DECISION]
+    for reading in readings:
+        actions = translation.real_actions(reading, state)
+        for action in actions:
+            found.setdefault(action, {"action": action, "to_chips": _whole(_to_chips(state, action))})
+        for name, bucket in buckets.items():
+            shares = [1.0] if reading not in decides else source.probabilities(reading.node, bucket).tolist()
+            for action, share in zip(actions, shares, strict=True):
+                hands[name][action] = hands[name].get(action, 0.0) + reading.probability * share
+            if reading in decides:
+                weight[name] += reading.probability * source.weight(reading.node, bucket)
+    order = sorted(found, key=lambda action: (action != "f", action != "c", found[action]["to_chips"]))
+    answer: dict[str, Any] = {
+        "line": line.strip(),
+        "street": game.street_name(state.street),
+        "player": state.player,
+        "pot_chips": _whole(sum(state.put_in)),
+        "actions": [found[action] for action in order],
+        "readings": [
+            {"line": None if r.node == NOWHERE else line_text(tree, r.node), "probability": r.probability}
+            for r in readings
+        ],
+    }
+    if not hand:
+        shares_of = {name: [played.get(action, 0.0) for action in order] for name, played in hands.items()}
+        return {**answer, "hands": shares_of, "unreached": [name for name, total in weight.items() if total == 0]}
+    for action in order:
+        found[action].update(probability=hands[hand].get(action, 0.0), weight=weight[hand])
+    return {**answer, "reached": weight[hand] > 0}
+
+
+def _to_chips(state: BettingState, action: str) -> float:
+    """Chips that the player to act will have put in after an action."""
+    if action == "f":
+        return state.put_in[state.player]
+    return state.to_call if action == "c" else float(action[1:])
 
 
 def _fill(actions: list[dict[str, Any]], source: PolicySource, node: int, bucket: int) -> dict[str, bool]:

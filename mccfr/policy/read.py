@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.games.game import Game
+from mccfr.games.real_rules import rules_of_document
 from mccfr.policy.checks import MetaFields, check_meta, row_problem
 from mccfr.policy.layout import DECK, FORMAT, FORMAT_VERSION, LINES, META, OLDER_VERSIONS, block_file
 from mccfr.policy.quantise import dequantise
+from mccfr.policy.query import query
 from mccfr.policy.rebuild import Guards, rebuild_game
 from mccfr.policy.row_checksums import ROW_CHECKSUMS_FILE, GuardedTable, row_checksum_problem
 from mccfr.policy.source import place
@@ -24,6 +27,7 @@ from storage.npy import read_npy
 
 _MAX_TEXT_BYTES = 1 << 31  # of a list of labels or infosets' names
 _LINES_FILE = f"{LINES}.json"
+_SUM_TOLERANCE = 1e-9
 
 
 class Policy:
@@ -102,6 +106,7 @@ class Policy:
                 texts[stem] = read_json(path / name, _MAX_TEXT_BYTES)
         guards = Guards(path, fields, _row_checksums(fields, arrays), checked)
         game = rebuild_game(arrays, texts, guards)
+        game = replace(game, real_rules=rules_of_document(meta["game"], f"{path}/{META}"))
         tables = []
         for number, block in enumerate(fields.blocks):
             for name, kind in ((block.probability, "probability"), (block.weight, "weight")):
@@ -148,12 +153,35 @@ class Policy:
             raise OSError(f"{self.path}: a row of street {block // 2}, player {block % 2} is damaged: run mccfr verify")
         return np.array(shares) / self._total
 
+    def range_probabilities(self, node: int, buckets: npt.NDArray[np.integer]) -> npt.NDArray[np.float64]:
+        """[n, A] what hands with the buckets [n] play at a decision, all at once; raises as `probabilities`.
+
+        A bucket below 0 stands for a hand that cannot be: its row is 0.
+        """
+        impossible = buckets < 0
+        known = np.where(impossible, 0, buckets) if impossible.any() else buckets
+        block, row, slot, count = self._place(node, int(known.max(initial=0)))
+        if not self._checked:
+            for bucket in np.unique(known).tolist():
+                if not self._compared[block][bucket]:
+                    self._check_row(block, bucket)
+        found = self._shares[block][known, slot : slot + count] / self._total
+        found[self._weights[block][known, row] == 0] = 1 / count
+        if not self._checked and (np.abs(found.sum(axis=1) - 1) > _SUM_TOLERANCE).any():
+            raise OSError(f"{self.path}: a row of street {block // 2}, player {block % 2} is damaged: run mccfr verify")
+        found[impossible] = 0
+        return found
+
     def weight(self, node: int, bucket: int) -> float:
         """Accumulated weight behind a row, in float32; 0: never reached.  Raises as `probabilities`."""
         block, row, _, _ = self._place(node, bucket)
         if not self._compared[block][bucket]:
             self._check_row(block, bucket)
         return float(self._weights[block][bucket, row])
+
+    def query(self, line: str, hand: str | None = None, board: str | None = None) -> dict[str, Any]:
+        """The strategy at the decision that a line leads to: `mccfr.policy.query.query` of this policy."""
+        return query(self, line, hand, board)
 
     def strategy(self) -> Strategy:
         """The whole strategy as it lies on the disk: a block is made dense while it is asked for, and no longer.

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from mccfr.evaluation.methods import EvaluationLine, line_kinds
+from mccfr.evaluation.methods import EvaluationLine, line_kind
 from storage import durable
 from storage.journal import Line, line_numbers, lines, lines_backwards, replace_end
 
@@ -93,7 +93,7 @@ def _parse(name: str, data: bytes) -> dict[str, Any]:
     try:
         kind = _SOUND[name]
         if kind is EvaluationLine:
-            kind = line_kinds().get(str(record.get("method")))
+            kind = line_kind(str(record.get("method")))
             if kind is None:
                 raise ValueError(f"there is no evaluation method {record.get('method')!r}")
         msgspec.convert(record, kind)

@@ -1,6 +1,6 @@
 """From a run's checkpoint, or an exported policy, to an evaluation or an export."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 from mccfr.cards.deck import WholeDeck
 from mccfr.config.file import to_document
 from mccfr.evaluation.head_to_head import Side
-from mccfr.evaluation.methods import check_method, measure
+from mccfr.evaluation.methods import check_method, load_method, measure
 from mccfr.games.game import Game
 from mccfr.policy import Policy, PolicySource, StrategySource, is_policy
 from mccfr.policy.export import export
@@ -121,19 +121,42 @@ def evaluate_target(
     against, against_number  head-to-head: a policy, a run (and checkpoint), "uniform" or "always-call"
     against_abstraction      as `abstraction`, of the other run
     reporter                 told of phases
-    Raises `ValueError` where a target is neither run nor policy, the method does not suit the game, or the opponent
-    plays another game; on other buckets he may.
+    Raises `ValueError` where a target is neither run nor policy, the method is unknown or does not suit the game, or
+    the opponent plays another game; on other buckets he may.  A method `module:Class` is looked for in the current
+    directory first.
     """
     with naming_phases(reporter or Silent()) as told:
         told.phase(f"reading {target}")
         found = open_target(target, number, abstraction)
-        side, other, name = Side(found.game, found.strategy), None, None
-        if check_method(found.game, method).meets:
+        load_method(method, (Path(),))
+
+        def other() -> tuple[Side, str]:
             told.phase(f"reading {against}")
-            other, name = opponent(found, against, against_number, against_abstraction), against
-        told.phase(EVALUATING)
-        with naming_steps(told):
-            return measure(method, side, other, name, boards=boards, seed=seed) | found.counts
+            return opponent(found, against, against_number, against_abstraction), against
+
+        return evaluate_found(found, method, other, boards=boards, seed=seed, reporter=told)
+
+
+def evaluate_found(
+    found: Target,
+    method: str,
+    against: Callable[[], tuple[Side, str]],
+    *,
+    boards: int = 1000,
+    seed: int = 0,
+    reporter: Reporter | None = None,
+) -> dict[str, Any]:
+    """The evaluation record of something open.
+
+    against   makes the strategy that it is played against, and its name, for a method that meets one
+    reporter  told of phases
+    Raises `ValueError` where the method does not suit the game, or the opponent plays another game.
+    """
+    told, side = reporter or Silent(), Side(found.game, found.strategy)
+    other, name = against() if check_method(found.game, method).meets else (None, None)
+    told.phase(EVALUATING)
+    with naming_steps(told):
+        return measure(method, side, other, name, boards=boards, seed=seed) | found.counts
 
 
 def opponent(found: Target, name: str, number: int | None = None, abstraction: Path | None = None) -> Side:

@@ -3,6 +3,10 @@
 A run directory is self-contained: `config.toml` with every default written out, copies of the files that the game needs
 under `inputs/`, `manifest.json` with the run's identity.  Limits, workers and evaluation points are no part of the
 identity; game, solver and table formats are.
+
+What a configuration names from outside of the package (`mccfr.config.outside`) is code, and stays where it is: the
+manifest says in which folder its module was found, and the hash of the file is a part of the identity.  The copy under
+`inputs/` is there to be compared and restored; nothing is ever imported from inside of a run directory.
 """
 
 import json
@@ -19,8 +23,17 @@ import numpy as np
 
 from abstraction.buckets import Abstraction, is_abstraction
 from mccfr import __version__
-from mccfr.config.file import DEFAULT_ALGORITHM, changed_keys, ignored_keys, load_config, to_document
-from mccfr.config.tables import OPTIONS, AbstractionConfig, Config, FullWidthConfig
+from mccfr.config import outside
+from mccfr.config.file import (
+    DEFAULT_ALGORITHM,
+    changed_keys,
+    config_from,
+    ignored_keys,
+    load_document,
+    options_named,
+    to_document,
+)
+from mccfr.config.tables import AbstractionConfig, Config, FullWidthConfig
 from mccfr.games.catalogue import game_files
 from mccfr.games.game import Game
 from mccfr.runs import records
@@ -112,9 +125,17 @@ def identity_document(config: Config, base: Path) -> dict[str, Any]:
     kept = ("format", "regret_dtype", "sum_dtype", "strategy_sums", "snapshot_nodes")
     tables = {key: value for key, value in document.get("tables", {}).items() if key in kept}
     identity = {"game": game, "solver": document.get("solver", {}), "tables": tables}
+    if code := {source.name: source.sha256 for source in _trained_code(config)}:
+        identity["code"] = code
     if config.abstraction is not None:
         identity["abstraction"] = Abstraction(base / config.abstraction.path).content_hashes()
     return identity
+
+
+def _trained_code(config: Config) -> list[outside.Source]:
+    """Where game, algorithm and variant come from, as far as they are not the package's."""
+    found = outside.sources(to_document(config))
+    return [source for (table, _), source in found.items() if table != "evaluation"]
 
 
 def _own_keys(identity: Mapping[str, Any]) -> dict[str, Any]:
@@ -123,7 +144,7 @@ def _own_keys(identity: Mapping[str, Any]) -> dict[str, Any]:
     The first version kept both in its manifests.
     """
     solver = identity["solver"]
-    defaults = OPTIONS[solver.get("algorithm", DEFAULT_ALGORITHM)]()
+    defaults = options_named("solver", solver.get("algorithm", DEFAULT_ALGORITHM))()
     foreign = ignored_keys(identity)
     own = {k: v for k, v in solver.items() if k not in foreign and (k == "algorithm" or v != getattr(defaults, k))}
     return {**identity, "solver": own}
@@ -151,13 +172,15 @@ def create_run(config: Config, base: Path, directory: Path, layout: TableLayout)
     shutil.rmtree(temporary, ignore_errors=True)
     durable.make_dir(temporary)
     document = to_document(config)
-    sources = game_files(config.game, base)
-    if sources:
+    sources, code = game_files(config.game, base), outside.sources(document)
+    if sources or code:
         durable.make_dir(temporary / INPUTS)
         for key, source in sources.items():
             name = source.name if len(sources) == 1 else f"{key}-{source.name}"
             durable.write_file(temporary / INPUTS / name, source.read_bytes())
             document["game"][key] = f"{INPUTS}/{name}"
+        for (_, key), module in code.items():
+            durable.write_file(temporary / INPUTS / f"code-{key}-{module.file.name}", module.file.read_bytes())
         durable.fsync_dir(temporary / INPUTS)
     if config.abstraction is not None:  # far too large to copy: the run refers to it, and knows its hashes
         document["abstraction"] = {"path": str((base / config.abstraction.path).resolve())}
@@ -168,6 +191,7 @@ def create_run(config: Config, base: Path, directory: Path, layout: TableLayout)
         "identity": content_hash(identity),
         "identity_document": identity,
         "wide_sums": [int(wide) for wide in layout.wide],
+        "code_folders": sorted({str(source.folder) for source in code.values()}),
     }
     write_manifest(temporary / MANIFEST, FORMAT, FORMAT_VERSION, fields)
     durable.fsync_dir(temporary)
@@ -193,15 +217,29 @@ def open_run(directory: Path, abstraction: Path | None = None) -> Run:
         raise ValueError(f"{directory} is not a run directory (it has no {MANIFEST}); give one that `mccfr solve` made")
     _refuse_links(directory)
     manifest = read_manifest(directory / MANIFEST, FORMAT, FORMAT_VERSION, OLDER_VERSIONS)
-    config = load_config(directory / CONFIG)
+    config = config_from(load_document(directory / CONFIG), str(directory / CONFIG), _code_folders(directory, manifest))
     config = _with_abstraction(directory, config, manifest["identity_document"].get("abstraction"), abstraction)
     found = identity_document(config, directory)
-    if found != _own_keys(manifest["identity_document"]):
+    known = _own_keys(manifest["identity_document"])
+    for source in _trained_code(config):
+        if known.get("code", {}).get(source.name) != found["code"][source.name]:
+            raise ValueError(
+                f"{source.file} has changed since {directory} was made: restore it (as it was, it is in "
+                f"{directory / INPUTS}), or start a new run"
+            )
+    if found != known:
         raise ValueError(
             f"{directory / CONFIG} or {INPUTS}/ was changed: identity {content_hash(found)[:12]} is not the run's "
             f"{manifest['identity'][:12]}; restore it, or start a new run"
         )
     return _with_todays_names(Run(directory, config, manifest))
+
+
+def _code_folders(directory: Path, manifest: Mapping[str, Any]) -> list[Path]:
+    """Where the run's own configuration found its modules: never inside of the run directory."""
+    inside = directory.resolve()
+    folders = [Path(folder).resolve() for folder in manifest.get("code_folders", [])]
+    return [folder for folder in folders if not folder.is_relative_to(inside)]
 
 
 def _with_abstraction(directory: Path, config: Config, hashes: Any, given: Path | None) -> Config:

@@ -20,8 +20,13 @@ def configured_game(config: Config, base: Path) -> Game:
         from mccfr.games.bucketed import bucketed
 
         game = bucketed(game, Abstraction(base / config.abstraction.path))
+    return form_for(game, config)
+
+
+def form_for(game: Game, config: Config) -> Game:
+    """A game as the algorithm of a configuration takes it; `ValueError` for too many histories."""
     if algorithm_of(config).over_histories and game.cards.dealt:
         from mccfr.games.expanded import expand
 
-        game = expand(game).game
+        return expand(game).game
     return game

@@ -8,13 +8,14 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from mccfr.config import outside
 from mccfr.config.tables import Config, FullWidthConfig
 from mccfr.games.game import Game
 from mccfr.solvers.histories.history_cfr import HistoryCfr, check_best_response, history_tables
 from mccfr.solvers.histories.pruned_cfr import PrunedCfr, pruned_tables
 from mccfr.solvers.public import vector_cfr
 from mccfr.solvers.solver import Algorithm, Share
-from mccfr.solvers.variants import FORMER_NAMES, Variant, variant, warnings
+from mccfr.solvers.variants import FORMER_NAMES, PRESETS, Variant, variant, warnings
 from mccfr.tables.layout import TableLayout, TableSet
 from mccfr.tables.strategy import Strategy
 from storage.schema import ArraySpec
@@ -44,7 +45,7 @@ def variant_of(config: FullWidthConfig) -> Variant:
     """The variant of a `[solver]` table: a preset, its parts overridden; `ValueError` for parts that make no sense."""
     try:
         return variant(
-            config.variant or "cfr",
+            _named_variant(config.variant or "cfr"),
             regret_minimiser=config.regret_minimiser,
             optimistic=config.optimistic,
             alpha=config.alpha,
@@ -56,6 +57,16 @@ def variant_of(config: FullWidthConfig) -> Variant:
         )
     except ValueError as error:
         raise ValueError(f"solver.{error}") from None
+
+
+def _named_variant(name: str) -> str | Variant:
+    """A user's variant by its name; any other name as it is."""
+    found = None if name in PRESETS else outside.find(outside.VARIANTS, name)
+    if found is None:
+        return name
+    if not isinstance(found, Variant):
+        raise ValueError(f"variant = {name!r} is a {type(found).__name__}: an mccfr.Variant is needed")
+    return found
 
 
 def table_specs(game: Game, config: FullWidthConfig) -> tuple[ArraySpec, ...]:
@@ -131,18 +142,20 @@ class FullWidth(Algorithm):
     def completed(self, game: Game) -> Config:
         """With the horizon of a schedule: the iterations that are planned, unless the configuration has another one.
 
-        `ValueError` where a schedule has neither.
+        `ValueError` where a schedule has neither; and a rule of the user's own is compiled, to say at once what is
+        wrong with it.
         """
-        del game
-        if self._solver.horizon is not None or not variant_of(self._solver).scheduled:
-            return self.config
+        made, config = variant_of(self._solver), super().completed(game)
+        _ = made.rule
+        if self._solver.horizon is not None or not made.scheduled:
+            return config
         planned = self.config.run.iterations
         if not planned:
             raise ValueError(
                 f"solver.variant = {self._solver.variant!r} follows a schedule and needs the number of iterations that "
                 "are planned: give run.iterations (or --iterations), or solver.horizon"
             )
-        return msgspec.structs.replace(self.config, solver=msgspec.structs.replace(self._solver, horizon=planned))
+        return msgspec.structs.replace(config, solver=msgspec.structs.replace(self._solver, horizon=planned))
 
     def warnings(self) -> list[str]:
         """Of the variant, of a name of former versions, and of iterations beyond a schedule's horizon."""

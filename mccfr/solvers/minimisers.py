@@ -11,7 +11,8 @@ are worked on a vector at a time; a traversal of single histories calls the same
 * Predictive regret matching plus (Farina, Kroer & Sandholm 2021) with the last regret as the prediction: the next
   strategy from R_new + r, R_new = [R_old + r]₊ after its discount (Xu et al. 2024, section 4: PDCFR+).
 
-All of them depend on positive regrets alone and not on their scale, so constant factors of counterfactual values (deal
+A user's own rule (`mccfr.solvers.rules`) stands in for regret matching, and may look at negative regrets too.  None of
+them depends on the scale of regrets, so constant factors of counterfactual values (deal
 weights of a lossless infoset, chances of boards) are left out by callers.  Kernels keep to the dtype of the tables,
 float32 or float64; only NormalHedge's line search is in float64 throughout.
 """
@@ -25,9 +26,10 @@ import numpy.typing as npt
 from abstraction.jit import njit, part_njit
 from mccfr.noise import gain_share
 from mccfr.solvers.regret import as_element
+from mccfr.solvers.rules import own_rule
 
 REGRET_MATCHING, NORMAL_HEDGE = 0, 1
-"""Codes of the rules that turn regrets into a strategy."""
+"""Codes of the rules that turn regrets into a strategy; any other number is the address of a user's."""
 
 NOTHING, OPTIMISTIC, PREDICTIVE = 0, 1, 2
 """Codes of what is predicted: nothing, R_old + 2r, R_new + r."""
@@ -40,7 +42,7 @@ _MOST_STEPS = 64  # Newton from the right of a convex function needs fewer than 
 class Step(NamedTuple):
     """What kernels need to know of a variant in one iteration.
 
-    rule      int64    REGRET_MATCHING or NORMAL_HEDGE
+    rule      int64    REGRET_MATCHING, NORMAL_HEDGE or the address of a user's rule (`mccfr.solvers.rules`)
     predicts  int64    NOTHING; OPTIMISTIC, PREDICTIVE: the table `basis` is kept apart and gets R_old + 2r, R_new + r
     positive  float64  factor of positive regrets after this iteration's are added
     negative  float64  factor of negative ones
@@ -83,8 +85,10 @@ def current_strategy(step, tables, rows, sigma, place):
     """sigma[place : place+actions, :count] = the strategy that the rows' basis asks for; sigma changed in place."""
     if step.rule == NORMAL_HEDGE:
         _normal_hedge(tables.basis, rows, sigma, place)
-    else:
+    elif step.rule == REGRET_MATCHING:
         regret_matching(tables.basis, rows, sigma, place)
+    else:
+        own_rule(np.int64(step.rule), tables.basis, rows, sigma, place)
 
 
 @part_njit

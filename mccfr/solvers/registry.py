@@ -1,11 +1,14 @@
 """The only list of algorithms: from the name in `[solver]` to what answers for it.
 
-A class is named as `module:Class` and imported when a run is of it.  `register` adds one to the list.
+A class is named as `module:Class` and imported when a run is of it.  Algorithms of users are named so in the
+configuration itself, or by an entry point (`mccfr.config.outside`).
 """
 
 from importlib import import_module
 
-from mccfr.config.tables import OPTIONS, Config, SolverConfig
+from mccfr.config import outside
+from mccfr.config.file import options_named
+from mccfr.config.tables import Config, SolverConfig
 from mccfr.solvers.solver import Algorithm
 
 _ALGORITHMS: dict[str, str | type[Algorithm]] = {
@@ -16,24 +19,25 @@ _ALGORITHMS: dict[str, str | type[Algorithm]] = {
 }
 
 
-def register(algorithm: type[Algorithm]) -> None:
-    """Add an algorithm under the tag of its options; `ValueError` where the name is taken by another."""
-    name = str(algorithm.options.__struct_config__.tag)
-    if _ALGORITHMS.get(name, algorithm) is not algorithm:
-        raise ValueError(f"there is an algorithm {name!r} already: choose another tag for {algorithm.__name__}")
-    _ALGORITHMS[name] = algorithm
-    OPTIONS[name] = algorithm.options
-
-
 def algorithm_named(name: str) -> type[Algorithm]:
     """The class behind a name; `ValueError` for an unknown one."""
-    found = _ALGORITHMS.get(name)
+    found = _ALGORITHMS.get(name) or _from_outside(name)
     if found is None:
         raise ValueError(f"solver.algorithm = {name!r} is not one of: {', '.join(map(repr, _ALGORITHMS))}")
     if isinstance(found, str):
         module, _, attribute = found.partition(":")
         found = _ALGORITHMS[name] = getattr(import_module(module), attribute)
     return found
+
+
+def _from_outside(name: str) -> type[Algorithm] | None:
+    """A user's class, its options those that go by this name; None where there is none of it."""
+    options, found = options_named("solver", name), outside.find(outside.ALGORITHMS, name)
+    if options is None:
+        return None
+    if not issubclass(found, Algorithm):
+        raise ValueError(f"solver.algorithm = {name!r} is not derived from mccfr.solvers.solver.Algorithm")
+    return type(found.__name__, (found,), {"options": options, "__doc__": found.__doc__})
 
 
 def algorithm_name(solver: SolverConfig) -> str:

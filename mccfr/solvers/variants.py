@@ -14,6 +14,10 @@ of ((s-1)/s)^γ_s over the later iterations s, and not t^γ_t.
   and PDCFR+ plays [R_t·d_t + r_t]₊.  The tables here hold R_t·d_t, from which the same strategies follow.
 * HS-DCFR and HS-PCFR+: Zhang, McAleer & Sandholm, "Faster Game Solving via Hyperparameter Schedules" (AAAI 2026, arXiv
   2404.09097): equations 2 and 3 are the recurrences, 4 the schedules, section 3.2 those of PCFR+, of γ alone.
+
+A variant of a user's is a `Variant` that a configuration names (`mccfr.config.outside`); its minimiser may be a rule of
+his own (`mccfr.solvers.rules`), its powers may be `Ramp`s, and any other schedule is a class derived from `Variant` with
+a `step` of its own.
 """
 
 from collections.abc import Mapping
@@ -22,6 +26,7 @@ from math import exp, inf, isfinite, isnan, log
 
 from mccfr.config.suggest import did_you_mean
 from mccfr.solvers.minimisers import NORMAL_HEDGE, NOTHING, OPTIMISTIC, PREDICTIVE, REGRET_MATCHING, Step
+from mccfr.solvers.rules import RegretRule
 
 MINIMISERS = ("regret-matching", "regret-matching-plus", "normal-hedge", "predictive")
 UPDATES = ("alternating", "simultaneous")
@@ -49,12 +54,12 @@ Power = float | Ramp
 
 @dataclass(frozen=True)
 class Variant:
-    """A variant of CFR; made by `variant`, which checks that its parts make sense together.
+    """A variant of CFR; `variant` finds one by its name and checks that its parts make sense together.
 
     horizon  iterations that are planned: where schedules end; None where nothing follows one, or not yet known
     """
 
-    regret_minimiser: str = "regret-matching"
+    regret_minimiser: str | RegretRule = "regret-matching"  # one of MINIMISERS, or a rule of one's own
     optimistic: bool = False
     alpha: Power = inf
     beta: Power = inf
@@ -88,12 +93,19 @@ class Variant:
         )
         return alpha, beta, gamma
 
+    @property
+    def rule(self) -> int:
+        """As `Step.rule`; `ValueError` for a rule that does not compile."""
+        if isinstance(self.regret_minimiser, RegretRule):
+            return self.regret_minimiser.address
+        return NORMAL_HEDGE if self.regret_minimiser == "normal-hedge" else REGRET_MATCHING
+
     def step(self, iteration: int) -> Step:
         """What kernels need in an iteration, counted from 1; raises as `powers`."""
         alpha, beta, gamma = self.powers(iteration)
         prediction = PREDICTIVE if self.regret_minimiser == "predictive" else OPTIMISTIC
         return Step(
-            NORMAL_HEDGE if self.regret_minimiser == "normal-hedge" else REGRET_MATCHING,
+            self.rule,
             prediction if self.optimistic else NOTHING,
             _regret_factor(iteration, alpha),
             _regret_factor(iteration, beta),
@@ -139,7 +151,7 @@ FORMER_NAMES: Mapping[str, str] = {"predictive-cfr+": "pcfr+"}
 
 
 def variant(
-    name: str = "cfr",
+    name: "str | Variant" = "cfr",
     *,
     regret_minimiser: str | None = None,
     optimistic: bool | None = None,
@@ -150,7 +162,7 @@ def variant(
     schedule: int | None = None,
     horizon: int | None = None,
 ) -> Variant:
-    """The variant of a name, with the parts that are not None put in place of its own.
+    """The variant of a name, or a user's, with the parts that are not None put in place of its own.
 
     schedule  first value of γ, one of SCHEDULES, for the variants on a schedule
     horizon   iterations that are planned, for these; it may be put in place later, before iterations are run
@@ -158,14 +170,15 @@ def variant(
     A minimiser that floors regrets brings β = -∞ with it, and `predictive` is optimistic.  Raises `ValueError` for an
     unknown name and for parts that make no sense, alone or together.
     """
-    name = FORMER_NAMES.get(name, name)
-    if name not in PRESETS:
-        raise ValueError(f"variant = {name!r}: one of {', '.join(PRESETS)} is needed{did_you_mean(name, PRESETS)}")
-    made = PRESETS[name]
+    made = name if isinstance(name, Variant) else PRESETS.get(FORMER_NAMES.get(name, name))
+    if made is None:
+        raise ValueError(
+            f"variant = {name!r}: one of {', '.join(PRESETS)}, or module:object, is needed{did_you_mean(name, PRESETS)}"
+        )
     if regret_minimiser is not None and regret_minimiser != made.regret_minimiser:
         made = _with_minimiser(made, regret_minimiser)
     if schedule is not None:
-        made = _with_schedule(made, name, schedule, averaging_power)
+        made = _with_schedule(made, schedule, averaging_power)
     given = {
         "optimistic": optimistic,
         "alpha": alpha,
@@ -186,13 +199,13 @@ def _with_minimiser(made: Variant, regret_minimiser: str) -> Variant:
     return replace(made, regret_minimiser=regret_minimiser)
 
 
-def _with_schedule(made: Variant, name: str, schedule: int, averaging_power: float | None) -> Variant:
+def _with_schedule(made: Variant, schedule: int, averaging_power: float | None) -> Variant:
     """The variant with γ from `schedule` down; `ValueError` where it has no schedule of γ, or two."""
     if schedule not in SCHEDULES:
         raise ValueError(f"schedule = {schedule!r}: one of {', '.join(map(str, SCHEDULES))} is needed")
     if not isinstance(made.averaging_power, Ramp):
         scheduled = " and ".join(key for key, preset in PRESETS.items() if preset.scheduled)
-        raise ValueError(f"schedule = {schedule} with variant = {name!r}: only {scheduled} have one; leave it out")
+        raise ValueError(f"schedule = {schedule} is not for this variant: only {scheduled} have one; leave it out")
     if averaging_power is not None:
         raise ValueError(
             f"schedule = {schedule} and averaging_power = {averaging_power} are both given, and both are the average's "
@@ -208,7 +221,7 @@ def _ends(power: Power) -> tuple[float, float]:
 
 def _check(made: Variant) -> None:
     """`ValueError` for parts that make no sense."""
-    if made.regret_minimiser not in MINIMISERS:
+    if made.regret_minimiser not in MINIMISERS and not isinstance(made.regret_minimiser, RegretRule):
         raise ValueError(f"regret_minimiser = {made.regret_minimiser!r}: one of {', '.join(MINIMISERS)} is needed")
     if made.updates not in UPDATES:
         raise ValueError(f"updates = {made.updates!r}: one of {', '.join(UPDATES)} is needed")

@@ -47,17 +47,17 @@ class Translation:
 
 def translation(document: Mapping[str, Any]) -> Translation:
     """OpenSpiel's version of the game of a `[game]` table; `ValueError` where OpenSpiel has none."""
-    config = msgspec.convert(document, GAMES[document["name"]])
-    match config:
+    kind = GAMES.get(document["name"])
+    match None if kind is None else msgspec.convert(document, kind):
         case KuhnGame():
             return Translation("kuhn_poker()", lambda label, faced: int(label == "b" or (label == "c" and faced)))
-        case LeducGame() if _is_standard_leduc(config):
+        case LeducGame() as config if _is_standard_leduc(config):
             return Translation("leduc_poker()", _limit_action)
-        case PokerGame():
+        case PokerGame() as config:
             return _universal_poker(config)
-        case GoofspielGame():
+        case GoofspielGame() as config:
             return _goofspiel(config)
-        case OpenSpielGame():
+        case OpenSpielGame() as config:
             return Translation(config.game, lambda label, _: int(label))
     raise ValueError(
         f"OpenSpiel has no game like {document['name']!r} with these parameters; the format openspiel serves kuhn, "

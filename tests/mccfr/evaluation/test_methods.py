@@ -1,80 +1,54 @@
-"""An evaluation method answers for itself: a toy one, added from outside, is used by runs and commands alike."""
+"""An evaluation method answers for itself: a toy one, named from outside, is used by runs and commands alike."""
 
 import json
-from typing import ClassVar
 
 import pytest
 from commands import command
 
 from mccfr.config import tables
 from mccfr.evaluation import methods
-from mccfr.evaluation.methods import EvaluationLine, Method, check_method, method_named, register
+from mccfr.evaluation.methods import check_method, load_method, method_named, told
 from mccfr.games.catalogue import build_game
 from mccfr.runs import records
 
 
-class MixedLine(EvaluationLine):
-    against: str
-    boards: int
-
-
-class Mixed(Method):
-    """A toy: how far two strategies' first decisions are apart."""
-
-    name: ClassVar = "mixed"
-    bound: ClassVar = "estimate"
-    meets: ClassVar = True
-    line: ClassVar = MixedLine
-
-    def problem(self, game):
-        return None if game.name == "kuhn" else f"{game.name} is not kuhn: use the method exact"
-
-    def find(self, side, against, *, boards, seed):
-        one, other = (each.strategy.probability[0][:, 0] for each in (side, against))
-        return {"value_chips": float(abs(one - other).sum()), "boards": boards, "seed": seed}
-
-    def told(self, record, took):
-        return f"{record['value_chips']:.3f} apart from {record['against']} ({took})"
-
-    def short(self, record):
-        return "apart"
-
-
-@pytest.fixture
-def toy(monkeypatch):
-    monkeypatch.setattr(methods, "_METHODS", dict(methods._METHODS))
-    known = list(tables.METHODS)
-    register(Mixed())
-    yield
-    tables.METHODS[:] = known
-
-
-def test_a_method_from_outside_measures_runs_and_policies(tmp_path, toy, capsys):
+def test_a_method_from_outside_measures_runs_and_policies(tmp_path, capsys):
     config, directory = tmp_path / "run.toml", tmp_path / "run"
     config.write_text(
         '[game]\nname = "kuhn"\n[run]\nworkers = 0\niterations = 400\n'
-        '[evaluation]\nmethod = "mixed"\nboards = 7\nat_iterations = [200]\nkeep = true\n'
+        '[evaluation]\nmethod = "toys:Mixed"\nboards = 7\nat_iterations = [200]\nkeep = true\n'
     )
     assert command("plan", config) == 0
     assert command("solve", config, "--run", directory) == 0
     assert "apart from" in capsys.readouterr().err
     found = records.read(directory / "evaluations.jsonl")
     assert [(line["method"], line["against"], line["boards"]) for line in found] == [
-        ("mixed", "uniform", 7),
-        ("mixed", "checkpoint 1", 7),
+        ("toys:Mixed", "uniform", 7),
+        ("toys:Mixed", "checkpoint 1", 7),
     ]
     for verb in ("status", "verify"):
         assert command(verb, directory) == 0
     capsys.readouterr()
-    assert command("evaluate", directory, "--method", "mixed", "--boards", 3, "--json") == 0
+    assert command("evaluate", directory, "--method", "toys:Mixed", "--boards", 3, "--json") == 0
     record = json.loads(capsys.readouterr().out)
     assert record["value_chips"] > 0 and record["bound"] == "estimate" and record["exploitability_chips"] is None
     assert command("report", directory, tmp_path / "page.html") == 0
 
 
-def test_lines_of_a_method_are_held_to_what_it_says(tmp_path, toy):
+def test_lines_of_a_method_that_is_not_loaded_are_kept_and_told_without_importing_it(tmp_path):
+    line = {"method": "nowhere_at_all:Mine", "nodes_touched": 1, "iterations": 1, "checkpoint": 1, "value_chips": 0.5}
+    path = tmp_path / "evaluations.jsonl"
+    path.write_text(json.dumps(line | {"seconds": 1.0}) + "\n" + json.dumps(line) + "\n")
+    (found,) = records.read(path)
+    assert told(found, "1 s") == "value 0.5 by nowhere_at_all:Mine (1 s)"
+    with pytest.raises(ValueError, match="'nowhere_at_all:Mine' is not one of"):
+        method_named("nowhere_at_all:Mine")
+
+
+def test_lines_of_a_method_are_held_to_what_it_says(tmp_path):
+    load_method("toys:Mixed")
     sound = {
-        "method": "mixed",
+        "method": "toys:Mixed",
         "nodes_touched": 1,
         "iterations": 1,
         "checkpoint": 1,
@@ -89,9 +63,9 @@ def test_lines_of_a_method_are_held_to_what_it_says(tmp_path, toy):
     assert "against" in missing and "there is no evaluation method 'none'" in unknown
 
 
-def test_what_it_cannot_measure_is_refused(tmp_path, toy, capsys):
+def test_what_it_cannot_measure_is_refused(tmp_path, capsys):
     config = tmp_path / "run.toml"
-    config.write_text('[game]\nname = "leduc"\n[evaluation]\nmethod = "mixed"\n')
+    config.write_text('[game]\nname = "leduc"\n[evaluation]\nmethod = "toys:Mixed"\n')
     assert command("solve", config, "--run", tmp_path / "run") == 2
     assert "leduc is not kuhn: use the method exact" in capsys.readouterr().err
     config.write_text('[game]\nname = "leduc"\n[evaluation]\nmethod = "guess"\n')
@@ -99,13 +73,11 @@ def test_what_it_cannot_measure_is_refused(tmp_path, toy, capsys):
     assert "evaluation.method = 'guess' is not allowed: it must be one of 'auto', 'exact'" in capsys.readouterr().err
 
 
-def test_a_name_belongs_to_one_method(toy):
-    class Other(Mixed):
-        pass
-
-    with pytest.raises(ValueError, match="there is an evaluation method 'mixed' already"):
-        register(Other())
-    with pytest.raises(ValueError, match="'guess' is not one of: exact, head-to-head, mixed"):
+def test_what_is_no_method_is_refused():
+    load_method("toys:MixedLine")
+    with pytest.raises(ValueError, match="'toys:MixedLine' is not derived from mccfr"):
+        method_named("toys:MixedLine")
+    with pytest.raises(ValueError, match="'guess' is not one of: exact, head-to-head"):
         method_named("guess")
     goofspiel = build_game(tables.GoofspielGame(cards=3), None)
     with pytest.raises(ValueError, match="use the method exact"):
@@ -113,5 +85,5 @@ def test_a_name_belongs_to_one_method(toy):
 
 
 def test_every_listed_method_has_its_name():
-    assert [tables.AUTO, *methods._METHODS] == tables.METHODS
+    assert (tables.AUTO, *methods._METHODS) == tables.METHODS
     assert all(method.name == name for name, method in methods._METHODS.items())

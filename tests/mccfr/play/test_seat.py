@@ -2,24 +2,18 @@
 
 import warnings
 from collections import Counter
-from dataclasses import dataclass, field
-from functools import cache
-from pathlib import Path
 from random import Random
-from typing import Any
 
 import numpy as np
 import pytest
 from pokerkit import HandHistory
-from policies import document, write_random
+from policies import write_random
+from random_policy import MENU, policy
 
-from abstraction.cards import card_text, combo_masks, hand_cards
+from abstraction.cards import card_text, combo_masks, parse_cards
 from mccfr.cards.deals import card_masks
-from mccfr.cards.deck import WholeDeck
-from mccfr.config.tables import HoldemGame, KuhnGame, Menu
-from mccfr.games.betting import BettingState, build_tree, may_call, raise_bounds
-from mccfr.games.game import Game
-from mccfr.games.holdem_betting import holdem_rules
+from mccfr.config.tables import HoldemGame, KuhnGame
+from mccfr.games.betting import BettingState, may_call, raise_bounds
 from mccfr.games.translation import NOWHERE, Translation, apply_action, pseudo_harmonic
 from mccfr.play.hands import Hand, phh, write_hands
 from mccfr.play.seat import Seat
@@ -27,47 +21,7 @@ from mccfr.policy import Policy
 from mccfr.trees.compiled import DECISION
 from mccfr.trees.lines import find_node, line_text
 
-MENU = Menu(first=("0.5p", "1p", "allin"), later=("1p", "allin"))
 CARDS_ON = (0, 3, 4, 5)
-ROWS = [(hand_cards(52, 2).astype(np.int64).sum(1) * (street + 1) % 5).astype(np.int32) for street in range(4)]
-
-
-class Deck(WholeDeck):
-    """Five buckets a street, by the sum of the hole cards."""
-
-    def street_buckets(self, street, board):
-        rows = ROWS[street].copy()
-        rows[(combo_masks() & card_masks(np.array([list(board)], np.int16))) != 0] = -1
-        return rows
-
-
-@dataclass
-class RandomPolicy:
-    """As a `Policy`: every row random, some actions never played."""
-
-    game: Game
-    meta: dict[str, Any]
-    path: Path = Path("random")
-    rows: dict[tuple[int, int], Any] = field(default_factory=dict)
-
-    def probabilities(self, node, bucket):
-        if (node, bucket) not in self.rows:
-            self.rows[node, bucket] = self.row(node, bucket)
-        return self.rows[node, bucket]
-
-    def row(self, node, bucket):
-        rng = np.random.default_rng((node, bucket))
-        shares = rng.random(int(self.game.tree.arrays.count[node])) ** 2
-        shares[rng.random(len(shares)) < 0.2] = 0
-        return shares / shares.sum() if shares.sum() else np.full(len(shares), 1 / len(shares))
-
-
-@cache
-def policy(menu=MENU, stack=20_000.0):
-    config = HoldemGame(stack=stack, menu=menu)
-    deck = Deck((0, 3, 1, 1), np.full((4, 2), 5), lambda: [])
-    game = Game("holdem", build_tree(holdem_rules(stack, config.blinds, 0, menu)), deck, big_blind_chips=100)
-    return RandomPolicy(game, {"game": document(config)})
 
 
 def random_action(rules, state, rng):
@@ -188,6 +142,18 @@ def test_purified_seats_play_the_likeliest_and_thresholds_leave_out_the_rare():
     assert kept.sum() == pytest.approx(1) and set(np.flatnonzero(kept)) == set(np.flatnonzero(played >= 0.3))
 
 
+def test_the_whole_range_plays_as_each_hand():
+    seat = Seat(policy())
+    seat.deal(1, "AsKd")
+    seat.see_line("r200c/c")
+    seat.board("Qs7h2d")
+    found = seat.range_strategy()
+    assert found.shape[0] == 1326
+    hits = (combo_masks() & card_masks(np.array([parse_cards("Qs7h2d")], np.int16))) != 0
+    assert not found[hits].any() and found[~hits].sum(axis=1) == pytest.approx(1)
+    assert np.array_equal(found[int(seat.policy.game.cards.find_hands("AsKd")[0])], seat.strategy())
+
+
 def test_lines_are_followed_as_they_grow():
     seat = Seat(policy(), seed=1)
     seat.deal(1, "AsKd")
@@ -222,7 +188,7 @@ def test_what_cannot_be_is_refused():
 
 def test_policies_of_other_games_are_refused(tmp_path):
     out = write_random(tmp_path / "kuhn", KuhnGame())
-    with pytest.raises(ValueError, match="kuhn: real bets are those of whole no-limit hold'em"):
+    with pytest.raises(ValueError, match="kuhn has no other bets than its tree"):
         Seat(Policy.open(out))
 
 

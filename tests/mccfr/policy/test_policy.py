@@ -172,6 +172,19 @@ def test_directory_needs_nothing_of_this_package(leduc, tmp_path):
     assert row == pytest.approx(leduc[1].probability[2][bucket, slot : slot + 2], abs=1 / 65535)
 
 
+@pytest.mark.parametrize("check", [True, False])
+def test_rows_of_many_buckets_are_those_of_each(leduc, tmp_path, check):
+    game, _ = leduc
+    policy = Policy.open(write(tmp_path / "policy", leduc), check=check)
+    for node in game.tree.decisions.tolist():
+        buckets = np.arange(-1, int(game.buckets[int(game.tree.arrays.block[node])]))
+        found = policy.range_probabilities(node, buckets)
+        assert not found[0].any()
+        assert np.array_equal(found[1:], [policy.probabilities(node, bucket) for bucket in buckets[1:].tolist()])
+    with pytest.raises(ValueError, match="has buckets 0 to 5"):
+        policy.range_probabilities(0, np.array([0, 6]))
+
+
 def test_meta_says_where_the_policy_comes_from(leduc, tmp_path):
     origin = {"content_hash": "cd", "streets": {"river": {"content_hash": "e", "buckets": 9, "recipe": {"seed": 1}}}}
     out = write(tmp_path / "policy", leduc, provenance={"checkpoint": 7, "run": {"hash": "ab"}}, abstraction=origin)

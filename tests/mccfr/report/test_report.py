@@ -16,7 +16,7 @@ from mccfr.config.tables import AbstractionConfig, HoldemGame, HoldemSubgame, Ma
 from mccfr.games.catalogue import build_game
 from mccfr.policy import StrategySource
 from mccfr.policy.query import query
-from mccfr.report import write_report
+from mccfr.report import document, write_report
 from mccfr.report.boards import shown_cards
 from mccfr.report.curve import curve_svg
 from mccfr.report.decisions import SCALE, decision_views, hand_lists, places
@@ -250,3 +250,28 @@ def test_curves_have_one_opponent():
     ]
     drawn = curve_svg(records, "nodes_touched")
     assert drawn.count("<circle") == 2 and "won from checkpoint 1" in drawn and ": 700" not in drawn
+
+
+def evaluated(**fields):
+    """A line of evaluations.jsonl."""
+    empty = {"exploitability_chips": None, "exploitability_mbb": None, "ci95_chips": None, "against": None}
+    return {"iterations": 7, "nodes_touched": 1000, "value_chips": 2.5, **empty, **fields}
+
+
+def test_what_is_won_from_another_strategy_is_named_and_not_called_convergence():
+    records = [
+        evaluated(against="uniform", ci95_chips=[1.0, 4.0]),
+        evaluated(against="<b>1", ci95_chips=[2.0, 3.0], nodes_touched=5000),
+    ]
+    shown = document._curve(records, "nodes_touched")
+    assert "<h2>Won from &lt;b&gt;1</h2>" in shown and "won from &lt;b&gt;1 (chips a hand)" in shown
+    assert "neither exploitability nor convergence" in shown and "<h2>Convergence" not in shown
+    table = document._evaluations(records)
+    heads = re.findall("<th>(.*?)</th>", table)
+    assert heads == ["iterations", "nodes touched", "won (chips a hand)", "95 %", "against"]
+    assert re.findall("<td>(.*?)</td>", table)[:5] == ["7", "1,000", "2.5", "1 to 4", "uniform"]
+    exact = [evaluated(exploitability_chips=0.5)]
+    assert document._curve(exact, "iterations").startswith("<h2>Exploitability</h2>")
+    heads = re.findall("<th>(.*?)</th>", document._evaluations(exact))
+    assert heads == ["iterations", "nodes touched", "exploitability (chips)", "value (chips)"]
+    assert "Nothing has been evaluated" in document._curve([], "iterations")

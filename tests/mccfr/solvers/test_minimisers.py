@@ -173,7 +173,10 @@ def test_parts_combine():
         ({"name": "cfr+", "beta": 0}, "beta = 0 with regret_minimiser = 'regret-matching-plus'"),
         ({"name": "pcfr+", "optimistic": False}, "optimistic = false"),
         ({"name": "hs-dcfr", "schedule": 20}, "schedule = 20: one of 15, 30 is needed"),
-        ({"name": "dcfr", "schedule": 15}, "schedule = 15 with variant = 'dcfr': only hs-dcfr and hs-pcfr\\+ have one"),
+        (
+            {"name": "dcfr", "schedule": 15},
+            "schedule = 15 is not for this variant: only hs-dcfr and hs-pcfr\\+ have one",
+        ),
         ({"name": "hs-dcfr", "schedule": 15, "averaging_power": 2}, "are both given"),
         ({"name": "dcfr+", "horizon": 100}, "horizon = 100, and nothing of this variant follows a schedule"),
         ({"name": "hs-pcfr+", "horizon": 0}, "horizon = 0: at least 1 iteration"),

@@ -1,69 +1,19 @@
-"""An algorithm answers for itself: a toy one, added from outside, goes through every command."""
+"""An algorithm answers for itself: a toy one, named from outside of the package, goes through every command."""
 
 import json
-from typing import ClassVar
 
 import pytest
 from commands import command
 
-from mccfr.config.tables import OPTIONS, SolverConfig
-from mccfr.solvers import registry
-from mccfr.solvers.registry import algorithm_named, register
-from mccfr.solvers.solver import Algorithm, Share
-from mccfr.tables.layout import make_layout
+from mccfr.config.tables import OPTIONS
+from mccfr.solvers.registry import algorithm_named
 
 
-class FirstActionConfig(SolverConfig, frozen=True, tag="first-action"):
-    """A toy: every row plays its first action with the same share."""
-
-    share: float = 0.75
-
-    def checks(self):
-        return [*super().checks(), ("share", 0 < self.share < 1, "above 0 and below 1")]
-
-
-class FirstAction(Algorithm):
-    """Adds `share` to the first cell of each bucket's sums and the rest to the second, an iteration at a time."""
-
-    options: ClassVar = FirstActionConfig
-
-    def layout(self, game, wide=None):
-        return make_layout(game, lazy=False, wide=wide)
-
-    def solver(self, game, tables, share=None):
-        return FirstActionSolver(self.config.solver.share, tables, share or Share())
-
-
-class FirstActionSolver:
-    def __init__(self, first, tables, share):
-        self.state, self.busy_seconds = share.state, 0.0
-        self.state.rng = [0, 0, 0, 0]
-        self._first, self._tables = first, tables
-
-    def warm_up(self):
-        pass
-
-    def run(self, total_nodes, node_limit, iteration_limit):
-        for name, table in self._tables.items():
-            if name.startswith("strategy_sum"):
-                table[:, 0:4:2] += self._first
-                table[:, 1:4:2] += 1 - self._first
-        self.state.iterations += 1
-        self.state.nodes += 10
-        return 1, 10
-
-
-@pytest.fixture
-def toy(monkeypatch):
-    monkeypatch.setattr(registry, "_ALGORITHMS", dict(registry._ALGORITHMS))
-    monkeypatch.setitem(OPTIONS, "first-action", FirstActionConfig)
-    register(FirstAction)
-
-
-def test_an_algorithm_from_outside_goes_through_every_command(tmp_path, toy, capsys):
+def test_an_algorithm_from_outside_goes_through_every_command(tmp_path, capsys):
     config = tmp_path / "toy.toml"
     config.write_text(
-        '[game]\nname = "kuhn"\n[solver]\nalgorithm = "first-action"\nshare = 0.6\n[run]\nworkers = 0\niterations = 5\n'
+        '[game]\nname = "kuhn"\n[solver]\nalgorithm = "toys:FirstAction"\nshare = 0.6\n'
+        "[run]\nworkers = 0\niterations = 5\n"
     )
     directory = tmp_path / "run"
     assert command("plan", config) == 0
@@ -87,20 +37,15 @@ def test_an_algorithm_from_outside_goes_through_every_command(tmp_path, toy, cap
     assert command("compare", experiment, tmp_path / "compared") == 0
 
 
-def test_its_options_are_checked_as_others_are(tmp_path, toy, capsys):
+def test_its_options_are_checked_as_others_are(tmp_path, capsys):
     config = tmp_path / "toy.toml"
     for line, told in (("share = 1.5", "solver.share = 1.5"), ("wrong = 1", "unknown key 'wrong' in solver")):
-        config.write_text(f'[game]\nname = "kuhn"\n[solver]\nalgorithm = "first-action"\n{line}\n')
+        config.write_text(f'[game]\nname = "kuhn"\n[solver]\nalgorithm = "toys:FirstAction"\n{line}\n')
         assert command("plan", config) == 2
         assert told in capsys.readouterr().err
 
 
-def test_a_name_belongs_to_one_algorithm(toy):
-    class Other(FirstAction):
-        pass
-
-    with pytest.raises(ValueError, match="there is an algorithm 'first-action' already"):
-        register(Other)
+def test_an_unknown_name_is_refused():
     with pytest.raises(ValueError, match="'cfr'"):
         algorithm_named("no-such")
 

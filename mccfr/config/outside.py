@@ -1,0 +1,211 @@
+"""Games, algorithms, variants and evaluation methods of users: what a configuration names from outside of the package.
+
+A name with a colon, `module:object`, is imported when a configuration that holds it is read; any other name that the
+package does not know itself is looked for among the entry points of installed packages.  Nothing else is ever imported
+by its name: not what a policy, a checkpoint or a journal holds.
+
+A module is looked for beside the configuration first, then where Python looks (`sys.path`).  It is imported once a
+process, so two modules of one name cannot meet in it.
+"""
+
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib import import_module
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import module_from_spec
+from pathlib import Path
+from typing import Any, TypeGuard
+
+from mccfr.config.limits import shown
+
+GAMES, ALGORITHMS, VARIANTS, METHODS = "mccfr.games", "mccfr.algorithms", "mccfr.variants", "mccfr.methods"
+"""Groups of entry points."""
+NAMED = {
+    ("game", "name"): GAMES,
+    ("solver", "algorithm"): ALGORITHMS,
+    ("solver", "variant"): VARIANTS,
+    ("evaluation", "method"): METHODS,
+}
+"""Where a configuration names something that may come from outside, by table and key."""
+
+_REFERENCE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
+_OBJECTS: dict[tuple[str, str], Any] = {}  # what has been loaded, by group and name
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where something from outside comes from.
+
+    name    as the configuration has it
+    file    that defines it
+    folder  in which its module is found: beside which a configuration would find it
+    """
+
+    name: str
+    file: Path
+    folder: Path
+
+    @property
+    def sha256(self) -> str:
+        """Of the file's content."""
+        return sha256(self.file.read_bytes()).hexdigest()
+
+
+def is_reference(name: object) -> TypeGuard[str]:
+    """Whether a name is meant as `module:object`."""
+    return isinstance(name, str) and ":" in name
+
+
+def load_named(document: Mapping[str, Any], beside: Sequence[Path] = ()) -> None:
+    """Import what a configuration's document names as `module:object`; `ValueError` of one sentence where that fails.
+
+    beside  directories in which modules are looked for before Python's own places
+    """
+    for (table, key), group in NAMED.items():
+        inside = document.get(table)
+        name = inside.get(key) if isinstance(inside, Mapping) else None
+        if is_reference(name):
+            load(group, name, f"{table}.{key}", beside)
+
+
+def load(group: str, name: str, key: str, beside: Sequence[Path] = ()) -> Any:
+    """The object that `module:object` names, imported if it is not yet; `key` is who names it, for errors."""
+    where = f"{key} = {shown(name)}"
+    if not _REFERENCE.fullmatch(name) or len(name) > 4 * 255:
+        raise ValueError(f"{where} is not the name of a module and of something in it: write module:object")
+    module, _, attribute = name.partition(":")
+    places = [place.resolve() for place in beside]
+    spec = _spec_beside(module.partition(".")[0], places, where)
+    try:
+        if spec is not None:
+            _execute(spec)
+        found = import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise ValueError(f"{where}: importing {module} failed: {error}") from error
+        tried = "".join(f"{place}, " for place in places)
+        raise ValueError(
+            f"{where}: there is no module {error.name!r} in {tried}the directories of PYTHONPATH or the installed "
+            "packages: put it beside the configuration, or install it"
+        ) from None
+    except Exception as error:  # whatever the module's own code raises
+        raise ValueError(f"{where}: importing {module} failed: {type(error).__name__}: {error}") from error
+    if not hasattr(found, attribute):
+        raise ValueError(f"{where}: {found.__file__ or module} has no {attribute!r}")
+    _OBJECTS[group, name] = getattr(found, attribute)
+    return _OBJECTS[group, name]
+
+
+def _spec_beside(top: str, places: Sequence[Path], where: str) -> ModuleSpec | None:
+    """How a top-level module is imported from the first of some directories that has it; None: as any other.
+
+    The directories join `sys.path` at its end, for what the module itself imports from beside it: there they hide
+    nothing.  `ValueError` where another module of its name is imported already.
+    """
+    spec = PathFinder.find_spec(top, [str(place) for place in places])
+    if spec is None:
+        return None
+    sys.path.extend(str(place) for place in places if str(place) not in sys.path)
+    if spec.origin is None:  # a package without __init__.py: nothing to be executed, and found at the end of the path
+        return None
+    if top not in sys.modules:
+        return spec
+    file = getattr(sys.modules[top], "__file__", None)
+    if file is None or Path(file).resolve() != Path(spec.origin).resolve():
+        raise ValueError(
+            f"{where}: {spec.origin} cannot be imported beside {file or 'a part of Python'}, which has the same name: "
+            "rename it"
+        )
+    return None
+
+
+def _execute(spec: ModuleSpec) -> None:
+    """Import a module by its spec."""
+    sys.modules[spec.name] = module = module_from_spec(spec)
+    assert spec.loader is not None
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[spec.name]
+        raise
+
+
+def find(group: str, name: str) -> Any:
+    """What a name stands for: loaded already, or the entry point of an installed package; None where it is neither.
+
+    Raises `ValueError` for an entry point that cannot be loaded.
+    """
+    if (group, name) in _OBJECTS or is_reference(name):
+        return _OBJECTS.get((group, name))
+    points = [point for point in _points(group) if point.name == name]
+    if not points:
+        return None
+    if len(points) > 1:
+        packages = ", ".join(_package(point) for point in points)
+        raise ValueError(f"{name!r} is the name of an entry point {group} of several packages: {packages}: remove one")
+    try:
+        _OBJECTS[group, name] = points[0].load()
+    except Exception as error:  # whatever the package's own code raises
+        raise ValueError(
+            f"{name!r}, an entry point {group} of {_package(points[0])}, cannot be loaded: {type(error).__name__}: "
+            f"{error}"
+        ) from error
+    return _OBJECTS[group, name]
+
+
+def is_loaded(group: str, name: str) -> bool:
+    """Whether `find` has it without importing anything."""
+    return (group, name) in _OBJECTS
+
+
+def loaded(group: str) -> list[str]:
+    """The names of what has been loaded."""
+    return [name for known, name in _OBJECTS if known == group]
+
+
+def installed(group: str) -> list[str]:
+    """The names of installed packages' entry points, none of which is loaded for it."""
+    return sorted({point.name for point in _points(group)})
+
+
+def _points(group: str) -> Iterable[EntryPoint]:
+    return entry_points(group=group)
+
+
+def _package(point: EntryPoint) -> str:
+    return "an unknown package" if point.dist is None else point.dist.name
+
+
+def sources(document: Mapping[str, Any]) -> dict[tuple[str, str], Source]:
+    """Where a configuration gets from what it names from outside, by table and key; what is the package's is left out.
+
+    Raises `ValueError` for something that no file defines, such as the cell of a notebook: no other process finds it.
+    """
+    found = {}
+    for (table, key), group in NAMED.items():
+        inside = document.get(table)
+        name = inside.get(key) if isinstance(inside, Mapping) else None
+        if isinstance(name, str) and (group, name) in _OBJECTS:
+            found[table, key] = _source(group, name, f"{table}.{key}")
+    return found
+
+
+def _source(group: str, name: str, key: str) -> Source:
+    module = name.partition(":")[0] if is_reference(name) else str(_module_of(group, name))
+    top = sys.modules[module.partition(".")[0]]
+    file = sys.modules[module].__file__
+    if file is None or module == "__main__":
+        raise ValueError(
+            f"{key} = {name!r}: a run needs it in a module of its own, which workers can import: write one"
+        )
+    found_as = next(iter(getattr(top, "__path__", [file])))  # a package's directory, or the module itself
+    return Source(name, Path(file).resolve(), Path(found_as).resolve().parent)
+
+
+def _module_of(group: str, name: str) -> str:
+    """The module that an entry point's object is in."""
+    return next(point.module for point in _points(group) if point.name == name)

@@ -1,0 +1,126 @@
+"""Regret rules of users: one compiled function from the regrets of an infoset to its next strategy.
+
+Kernels are compiled without knowing it, and stay in the cache: they call it by its address, which `Step.rule` holds in
+the place of a code.  (An address has 47 bits, so that it stays what it is in float64 too.)
+"""
+
+from collections.abc import Callable
+from math import isclose, isfinite
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from llvmlite import ir
+
+from abstraction.jit import NumbaError, c_function, carray, intrinsic, part_njit, types, uncached_njit
+
+_CELLS: Any = types.CPointer(types.float64)  # type: ignore[attr-defined]
+_SAMPLES = ((0.0,), (-2.0,), (1.0, 0.0), (-1.0, -3.0), (0.25, -4.0, 2.0), (1.0, 1.0, 5.0, -1.0))
+_SCALE = 1024.0
+_TOLERANCE = 1e-6
+
+Function = Callable[[npt.NDArray[np.float64], npt.NDArray[np.float64]], None]
+
+
+class RegretRule:
+    """A rule by which regrets become a strategy, in place of regret matching; made by `regret_rule`.
+
+    name      module and name of the function
+    function  of (regrets [A] float64, strategy [A] float64); fills `strategy` and leaves `regrets` alone
+    """
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.name = f"{function.__module__}:{function.__qualname__}"
+        self._compiled: Any = None
+        self._check()
+
+    def __repr__(self) -> str:
+        return self.name
+
+    @property
+    def address(self) -> int:
+        """Of the compiled function, for kernels; `ValueError` where it does not compile."""
+        if self._compiled is None:
+            self._compiled = self._compile()
+        return int(self._compiled.address)
+
+    def _compile(self) -> Any:
+        rule = uncached_njit(getattr(self.function, "py_func", self.function))
+
+        def called(regrets, strategy, actions):
+            rule(carray(regrets, actions), carray(strategy, actions))
+
+        try:
+            return c_function(types.void, _CELLS, _CELLS, types.int64)(called)
+        except NumbaError as error:
+            lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+            why = next((line for line in lines[1:] if not line.startswith(("-", "During", "File"))), lines[0])
+            raise ValueError(f"the regret rule {self.name} does not compile: {why}") from error
+
+    def _check(self) -> None:
+        """`ValueError` where the function breaks what every solver builds on; it is called uncompiled."""
+        for sample in _SAMPLES:
+            once, scaled = self._strategy(sample), self._strategy(tuple(_SCALE * regret for regret in sample))
+            where = f"the regret rule {self.name} makes {once} of the regrets {list(sample)}"
+            sound = all(isfinite(share) and share >= 0 for share in once)
+            if not sound or not isclose(sum(once), 1, abs_tol=_TOLERANCE):
+                raise ValueError(f"{where}: probabilities are needed, which sum to 1")
+            if any(abs(one - other) > _TOLERANCE for one, other in zip(once, scaled, strict=True)):
+                raise ValueError(
+                    f"{where} and {scaled} of {_SCALE:g} times as large ones: the scale of regrets must not matter, "
+                    "because it differs from one solver to another"
+                )
+
+    def _strategy(self, regrets: tuple[float, ...]) -> list[float]:
+        strategy = np.full(len(regrets), np.nan)
+        with np.errstate(all="ignore"):
+            self.function(np.array(regrets), strategy)
+        return [float(share) for share in strategy]
+
+
+def regret_rule(function: Function) -> RegretRule:
+    """Make a regret rule of a function; to be written above it, as `@mccfr.regret_rule`.
+
+    The function takes the regrets of one infoset and the array that it fills with its next strategy, both [A] float64,
+    A the number of actions.  What it does must not depend on the scale of the regrets.  It is compiled by numba when a
+    solver first needs it, and so must keep to what numba knows.
+
+    Raises `ValueError` where what it fills in are no probabilities, or change with the scale.
+    """
+    return RegretRule(function)
+
+
+@intrinsic
+def _cells_on_stack(typing_context, count):
+    """Room for `count` cells of float64, until the calling function returns."""
+
+    def codegen(context, builder, signature, args):
+        return builder.alloca(ir.DoubleType(), args[0])
+
+    return _CELLS(types.int64), codegen
+
+
+@intrinsic
+def _call(typing_context, address, regrets, strategy, actions):
+    """Call the compiled rule at an address."""
+    signature = types.void(types.int64, _CELLS, _CELLS, types.int64)
+
+    def codegen(context, builder, signature, args):
+        kind = ir.FunctionType(ir.VoidType(), [argument.type for argument in args[1:]])
+        builder.call(builder.inttoptr(args[0], kind.as_pointer()), args[1:])
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+@part_njit
+def own_rule(address, basis, rows, sigma, place):
+    """As `minimisers.regret_matching`, by the rule at an address, which sees one column at a time in float64."""
+    regrets, strategy = _cells_on_stack(rows.actions), _cells_on_stack(rows.actions)
+    for k in range(rows.count):
+        for a in range(rows.actions):
+            regrets[a] = basis[rows.slot + a, rows.column + k]
+        _call(address, regrets, strategy, rows.actions)
+        for a in range(rows.actions):
+            sigma[place + a, k] = strategy[a]

@@ -1,0 +1,164 @@
+"""The Python interface: games, solvers in this process, runs, evaluations and policies."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from places import RUNS
+
+import mccfr
+from mccfr.config.tables import OPTIONS, GoofspielGame
+from mccfr.games.game import Game
+from mccfr.games.goofspiel import goofspiel
+
+
+def test_importing_it_imports_nothing_else():
+    program = (
+        "import sys; before = set(sys.modules); import mccfr; "
+        "assert {'numpy', 'numba', 'msgspec', 'mccfr.api'}.isdisjoint(sys.modules), 'heavy'; "
+        "assert set(mccfr.__all__) <= set(dir(mccfr))"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+    with pytest.raises(AttributeError, match=r"has no attribute 'slove'; it offers Evaluation, "):
+        _ = mccfr.slove
+
+
+def test_the_example_of_the_issue(capsys):
+    game = mccfr.game("leduc")
+    solver = mccfr.solver(game, "cfr", variant="dcfr")
+    solver.run(iterations=200, progress=print)
+    assert capsys.readouterr().out.rstrip().endswith("M nodes/s, 100%")
+    found = mccfr.evaluate(solver)
+    assert f"{found.exploitability_chips:.5f}" == "0.00184"
+    assert (found.method, found.bound, found.iterations) == ("exact", "exact", 200)
+    assert sum(found.best_response_chips) == pytest.approx(2 * found.exploitability_chips)
+    assert str(found).startswith("exploitability 0.00184")
+
+
+@pytest.mark.parametrize("algorithm", OPTIONS)
+def test_steps_change_nothing_for_any_algorithm(algorithm):
+    """Cut into steps, looked at in between, and in one go: the same tables to the last bit."""
+    options = {} if algorithm == "cfr" else {"seed": 5, "period_nodes": 500}
+    whole, cut = (mccfr.solver(mccfr.game("kuhn"), algorithm, **options) for _ in range(2))
+    whole.run(iterations=300)
+    for count in (1, 99, 200):
+        cut.run(iterations=count)
+        cut.strategy()
+    assert (cut.iterations, cut.nodes_touched) == (300, whole.nodes_touched)
+    assert cut.tables.keys() == whole.tables.keys()
+    for name, table in whole.tables.items():
+        assert np.array_equal(table, cut.tables[name]), name
+
+
+def test_a_solver_learns_what_a_run_of_the_same_configuration_does(tmp_path):
+    document = {
+        "game": {"name": "leduc"},
+        "solver": {"algorithm": "external-sampling", "discount": "dcfr", "period_nodes": 2000, "seed": 2},
+        "run": {"workers": 0, "iterations": 400},
+    }
+    told = []
+    run = mccfr.solve(document, run=tmp_path / "run", progress=told.append)
+    assert any("infosets" in str(text) or "exploitability" in str(text) for text in told)
+    solver = mccfr.solver(mccfr.game("leduc"), discount="dcfr", period_nodes=2000, seed=2)
+    solver.run(iterations=400)
+    policy = solver.save(tmp_path / "own")
+    exported = mccfr.load_policy(run.export(tmp_path / "exported"))
+    for one, other in zip(policy.strategy().probability, exported.strategy().probability, strict=True):
+        assert np.array_equal(one, other)
+    found = [
+        mccfr.evaluate(each).exploitability_chips for each in (solver, run, run.directory, policy, str(policy.path))
+    ]
+    assert found[0] == found[1] == found[2] and found[3] == found[4] == pytest.approx(found[0], abs=1e-3)
+    assert policy.meta["game"] == exported.meta["game"] and policy.meta["provenance"]["iterations"] == 400
+    run = mccfr.resume(run, iterations=500)
+    assert run.status()["iterations"] == 500 and [e.iterations for e in run.evaluations()] == [400, 500]
+    assert repr(mccfr.Run(run.directory)) == repr(run)
+    changed = mccfr.solve(document, run=tmp_path / "other", overrides={"solver.seed": 3}, iterations=10)
+    assert json.loads((changed.directory / "manifest.json").read_text())["identity_document"]["solver"]["seed"] == 3
+
+
+def test_solvers_and_policies_meet(tmp_path):
+    game = mccfr.game("kuhn")
+    good, poor = mccfr.solver(game, "cfr", variant="dcfr"), mccfr.solver(game, "cfr")
+    good.run(iterations=100)
+    poor.run(iterations=1)
+    won = mccfr.evaluate(good, "head-to-head", against=poor)
+    lost = mccfr.evaluate(poor.save(tmp_path / "poor"), "head-to-head", against=good)
+    assert won.value_chips > 0 and won.against == "a solver of 1 iterations"
+    assert lost.value_chips == pytest.approx(-won.value_chips, abs=1e-4)
+    assert mccfr.evaluate(good, "head-to-head", against="always-call").value_chips > 0
+
+
+def test_games_by_their_keys_and_made_by_hand(tmp_path):
+    assert mccfr.game("leduc", ranks=4).counts()["infosets"] > mccfr.game("leduc").counts()["infosets"]
+    river = RUNS / "games/river.txt"
+    one, two = (mccfr.game("holdem-subgame", file=river, menu={"first": sizes}) for sizes in (["1p"], ["1p", "2p"]))
+    assert one.counts()["infosets"] < two.counts()["infosets"]
+    made = goofspiel(GoofspielGame(cards=3))
+    assert type(made) is Game
+    solver = mccfr.solver(made, "cfr", variant="dcfr", updates="simultaneous")
+    solver.run(iterations=50)
+    assert solver.save(tmp_path / "policy").meta["game"] == {"name": "goofspiel"}
+    assert mccfr.evaluate(solver).exploitability_chips < 0.1
+    pruned = mccfr.solver(mccfr.game("kuhn"), "cfr", pruning="partial")
+    pruned.run(iterations=50)
+    assert not pruned.game.cards.dealt and mccfr.evaluate(pruned).exploitability_chips < 0.1
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda: mccfr.game("kuhnn"), "mccfr.game: game.name = 'kuhnn' is not one of: 'kuhn', "),
+        (lambda: mccfr.game("leduc", rank=3), "mccfr.game: unknown key 'rank' in game; allowed: ante, bets"),
+        (lambda: mccfr.solver(mccfr.game("kuhn"), "cfrr"), "mccfr.solver: solver.algorithm = 'cfrr' is not one of"),
+        (lambda: mccfr.solver(mccfr.game("kuhn"), "cfr", discount="dcfr"), "'discount' says nothing to the algorithm"),
+        (lambda: mccfr.solver(mccfr.game("kuhn"), "cfr", variant="dcr"), "solver.variant = 'dcr': one of cfr, cfr"),
+        (lambda: mccfr.solver(mccfr.game("kuhn"), threads=2), "threads = 2, and 'external-sampling' shares"),
+        (lambda: mccfr.solver(mccfr.game("kuhn"), threads=0), "threads = 0 is not allowed"),
+        (
+            lambda: mccfr.solver(mccfr.game("matrix", payoffs=[[1]]), "public-chance-sampling"),
+            "needs a game with cards",
+        ),
+        (lambda: mccfr.solver(mccfr.game("kuhn")).run(), "needs a limit: iterations, nodes or seconds"),
+        (lambda: mccfr.solver(mccfr.game("kuhn")).run(nodes=-1), "nodes = -1 is not allowed"),
+        (lambda: mccfr.evaluate("no-such-path"), "no-such-path is neither a run directory nor an exported policy"),
+        (lambda: mccfr.evaluate(mccfr.solver(mccfr.game("kuhn"), "cfr"), "guess"), "'guess' is not one of: exact"),
+        (lambda: mccfr.solve({"game": {"name": "kuhn"}}), "say where the run is to be, run="),
+        (lambda: mccfr.solve({}, run="x"), "mccfr.solve: the top level needs the key 'game'"),
+        (
+            lambda: mccfr.solve({"game": {}}, run="x", overrides={"seed": 3}),
+            "table.key is needed, such as 'solver.seed'",
+        ),
+        (lambda: mccfr.Run("no-such-run"), "no-such-run is not a run directory"),
+        (lambda: mccfr.resume("no-such-run"), "no-such-run is not a run directory"),
+    ],
+)
+def test_errors_are_one_sentence(call, told):
+    with pytest.raises(ValueError) as raised:
+        call()
+    assert told in str(raised.value) and "\n" not in str(raised.value)
+
+
+def test_tables_that_find_no_room_are_refused(monkeypatch):
+    monkeypatch.setattr("mccfr.api.available_memory_bytes", lambda: 1000)
+    with pytest.raises(ValueError, match="more than 80% of the 1,000 bytes of memory"):
+        mccfr.solver(mccfr.game("leduc"), "cfr")
+
+
+def test_a_signal_ends_the_call_with_a_checkpoint(tmp_path, monkeypatch):
+    """The second progress line of a run that would go on for ever sends Ctrl-C."""
+    monkeypatch.setattr("mccfr.api._Teller._SECONDS", 0.0)
+    sent = []
+
+    def interrupt(told):
+        if isinstance(told, mccfr.Progress) and not sent:
+            sent.append(told)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt, match=r"mccfr\.resume goes on"):
+        mccfr.solve({"game": {"name": "kuhn"}, "run": {"workers": 0}}, run=tmp_path / "run", progress=interrupt)
+    assert mccfr.Run(tmp_path / "run").status()["state"] == "stopped"

@@ -1,0 +1,89 @@
+"""What the pages show is what happens."""
+
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from commands import command
+from pages import blocks, commands, play
+from places import ROOT, RUNS
+
+from mccfr.cli import cli
+from mccfr.config import made, outside
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty current directory that Python imports from; what is imported from it is forgotten afterwards."""
+    before = set(sys.modules)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(outside, "_OBJECTS", {})
+    monkeypatch.setattr(made, "_MADE", {})
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        if str(getattr(sys.modules[name], "__file__", None)).startswith(str(tmp_path)):
+            del sys.modules[name]
+
+
+def printed(capsys):
+    def read() -> str:
+        found = capsys.readouterr()
+        return found.out + found.err
+
+    return read
+
+
+def test_the_tutorial(folder, capsys):
+    assert play(ROOT / "docs/tutorial-python.md", folder, command, printed(capsys)) > 10
+    for name in ("my_games.py", "my_variants.py"):
+        assert len((folder / name).read_text().splitlines()) <= 30
+
+
+def test_the_reference_of_the_python_interface(folder, capsys):
+    shutil.copytree(RUNS / "games", folder / "games")
+    assert play(ROOT / "docs/api.md", folder, command, printed(capsys)) > 5
+
+
+def test_programs_that_read_policies(folder, capsys):
+    """The reader of whole hold'em is in test_holdem.py."""
+    (folder / "runs/games").mkdir(parents=True)
+    for name in ("subgame.toml", "kuhn.toml", "games/river.txt"):
+        shutil.copy(RUNS / name, folder / "runs" / name)
+    assert command("solve", "runs/subgame.toml", "--run", "river", "--iterations", 2000, "--workers", 0) == 0
+    assert command("export", "river", "endgame") == 0
+    assert command("solve", "runs/kuhn.toml", "--run", "kuhn", "--iterations", 2000, "--workers", 0) == 0
+    assert command("export", "kuhn", "kuhn.json", "--format", "openspiel") == 0
+    programs = [text for language, text in blocks(ROOT / "docs/policies.md") if language == "python"]
+    capsys.readouterr()
+    for text in programs:
+        if "def look_up(" not in text:
+            exec(compile(text, "policies.md", "exec"), {})
+            assert capsys.readouterr().out
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_that_are_shown_are_commands(page):
+    """Each is parsed as it stands; files that the project ships must be there."""
+    for _, text in blocks(page):
+        for arguments, _ in commands(text):
+            with cli.make_context("mccfr", list(arguments)) as context:
+                name, command, rest = cli.resolve_command(context, [*context._protected_args, *context.args])
+                with command.make_context(name, rest, parent=context):
+                    pass
+            for argument in arguments:
+                if re.fullmatch(r"runs/[\w/-]+\.toml", argument):
+                    assert (ROOT / argument).is_file(), (page.name, argument)
+
+
+def test_every_name_of_the_interface_is_on_its_page():
+    import mccfr
+
+    text = (ROOT / "docs/api.md").read_text()
+    for name in mccfr.__all__:
+        assert name.startswith("__") or f"mccfr.{name}" in text or f"**`{name}" in text, name
+    assert Path(mccfr.__file__).with_name("py.typed").is_file()

@@ -1,0 +1,267 @@
+"""What configurations name from outside of the package: found, refused, remembered by runs, and never run from data."""
+
+import json
+import shutil
+import sys
+
+import pytest
+from commands import command
+
+import mccfr
+from mccfr.config import made, outside
+from mccfr.config.file import config_from, load_config
+from mccfr.games.catalogue import build_game, catalogue
+from storage.manifest import write_manifest
+
+GAME = """
+from pathlib import Path
+from mccfr import Game
+from mccfr.games.poker import kuhn
+from mccfr.config.tables import KuhnGame
+
+def mine(size: int = 3) -> Game:
+    "Kuhn poker by another name."
+    return kuhn(KuhnGame())
+
+def silent(size: int = 3):
+    return kuhn(KuhnGame())
+
+def wrong() -> Game:
+    return 3
+
+def bare(size) -> Game: ...
+def named(name: str) -> Game: ...
+def strange(size: 3) -> Game: ...
+"""
+CONFIG = '[game]\nname = "{module}:mine"\n[solver]\nalgorithm = "cfr"\n[run]\nworkers = {workers}\niterations = 20\n'
+
+
+@pytest.fixture(autouse=True)
+def forgotten(tmp_path, monkeypatch):
+    """Modules imported from the test's folder are forgotten after it."""
+    before, path = set(sys.modules), list(sys.path)
+    monkeypatch.setattr(outside, "_OBJECTS", {})
+    monkeypatch.setattr(made, "_MADE", {})
+    yield
+    sys.path[:] = path
+    for name in set(sys.modules) - before:
+        if str(getattr(sys.modules[name], "__file__", None)).startswith(str(tmp_path)):
+            del sys.modules[name]
+
+
+def test_modules_beside_the_configuration_come_first_and_hide_nothing_else(tmp_path):
+    """A file named like a module of Python's own is found by its configuration, and by nobody else."""
+    (tmp_path / "colorsys.py").write_text(GAME)
+    (tmp_path / "run.toml").write_text(CONFIG.format(module="colorsys", workers=0))
+    sys.modules.pop("colorsys", None)
+    assert build_game(load_config(tmp_path / "run.toml").game, tmp_path).name == "kuhn"
+    assert sys.path[-1] == str(tmp_path)
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "colorsys.py").write_text(GAME)
+    with pytest.raises(ValueError, match=r"other/colorsys.py cannot be imported beside .*colorsys.py, which has"):
+        config_from({"game": {"name": "colorsys:mine"}}, "x", (other,))
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("games_x:none", "games_x.py has no 'none'"),
+        ("games_y:mine", "there is no module 'games_y' in {folder}, the directories of PYTHONPATH"),
+        ("games_x.part:mine", "there is no module 'games_x.part' in {folder}"),
+        ("games x:mine", "is not the name of a module and of something in it: write module:object"),
+        ("games_x:" + "m" * 5000, "is not the name of a module"),
+        ("../games_x:mine", "is not the name of a module"),
+        ("broken_x:mine", "importing broken_x failed: ZeroDivisionError: division by zero"),
+        ("needy_x:mine", "importing needy_x failed: No module named 'nowhere_at_all'"),
+        ("games_x:bare", "its parameter 'size' needs an annotation: it is a key of [game]"),
+        ("games_x:named", "its parameter 'name' is what chooses the game: rename it"),
+        ("games_x:strange", "its parameters are no keys that TOML can say"),
+        ("games_x:Path", "is no function that makes a game"),
+    ],
+)
+def test_what_cannot_be_named_is_refused_in_one_sentence(tmp_path, name, told):
+    (tmp_path / "games_x.py").write_text(GAME)
+    (tmp_path / "broken_x.py").write_text("1 / 0")
+    (tmp_path / "needy_x.py").write_text("import nowhere_at_all")
+    with pytest.raises(ValueError) as raised:
+        config_from({"game": {"name": name}}, "my.toml", (tmp_path,))
+    assert str(raised.value).startswith("my.toml: game.name = ") and "\n" not in str(raised.value)
+    assert told.format(folder=tmp_path) in str(raised.value)
+
+
+def test_only_what_says_that_it_makes_a_game_is_called(tmp_path):
+    (tmp_path / "games_z.py").write_text(GAME)
+    for name, told in (
+        ("games_z:silent", "does not say that it makes a game: write -> mccfr.Game"),
+        ("games_z:wrong", "made a int, and no game"),
+    ):
+        config = config_from({"game": {"name": name}}, "my.toml", (tmp_path,))
+        with pytest.raises(ValueError, match=told):
+            build_game(config.game, tmp_path)
+    with pytest.raises(ValueError, match="its parameter 'command' needs an annotation"):
+        config_from({"game": {"name": "os:system", "command": "true"}}, "my.toml")
+
+
+def test_a_variant_of_a_users_goes_with_full_width_alone():
+    with pytest.raises(ValueError, match=r"'toys:own_dcfr' goes with solver\.algorithm = 'cfr' alone"):
+        config_from({"game": {"name": "kuhn"}, "solver": {"variant": "toys:own_dcfr"}}, "x")
+    for algorithm, told in (("toys:Mixed", "is no algorithm: a class derived from"), ("nope", "is not one of: ")):
+        with pytest.raises(ValueError, match=told):
+            config_from({"game": {"name": "kuhn"}, "solver": {"algorithm": algorithm}}, "x")
+
+
+def test_a_run_finds_its_module_again_also_in_workers_and_not_another_one(tmp_path, monkeypatch, capsys):
+    folder, directory = tmp_path / "configs", tmp_path / "run"
+    folder.mkdir()
+    module = folder / "games_w.py"
+    module.write_text(GAME)
+    (folder / "run.toml").write_text(CONFIG.format(module="games_w", workers=1))
+    assert command("solve", folder / "run.toml", "--run", directory) == 0
+    manifest = json.loads((directory / "manifest.json").read_text())
+    assert manifest["code_folders"] == [str(folder)]
+    assert manifest["identity_document"]["code"] == {"games_w:mine": outside.Source("", module, folder).sha256}
+    assert (directory / "inputs/code-name-games_w.py").read_text() == GAME
+    del sys.modules["games_w"]  # as in another process
+    assert command("resume", directory, "--iterations", 30, "--workers", 0) == 0
+    module.write_text(GAME + "# changed\n")
+    capsys.readouterr()
+    assert command("resume", directory, "--iterations", 40) == 2
+    assert f"{module} has changed since {directory} was made: restore it" in capsys.readouterr().err
+    assert command("solve", folder / "run.toml", "--run", directory) == 2
+    assert command("verify", directory) == 1
+    shutil.copy(directory / "inputs/code-name-games_w.py", module)
+    assert command("verify", directory) == 0
+    sys.modules.pop("games_w")
+    module.rename(tmp_path / "games_w.py")  # gone from where it was: it may be wherever Python looks
+    capsys.readouterr()
+    assert command("status", directory) == 2
+    assert "there is no module 'games_w'" in capsys.readouterr().err
+    monkeypatch.syspath_prepend(tmp_path)
+    assert command("status", directory) == 0
+
+
+def test_nothing_inside_of_a_run_is_imported(tmp_path, capsys):
+    """A run whose manifest points into itself, and whose inputs would leave a mark when they run."""
+    (tmp_path / "games_v.py").write_text(GAME)
+    (tmp_path / "run.toml").write_text(CONFIG.format(module="games_v", workers=0))
+    directory = tmp_path / "run"
+    assert command("solve", tmp_path / "run.toml", "--run", directory) == 0
+    (tmp_path / "games_v.py").unlink()
+    sys.modules.pop("games_v")
+    sys.path.remove(str(tmp_path))
+    mark = tmp_path / "mark"
+    (directory / "inputs/games_v.py").write_text(f"open({str(mark)!r}, 'w')\n{GAME}")
+    manifest = json.loads((directory / "manifest.json").read_text())
+    for key in ("format", "format_version", "content_hash"):
+        manifest.pop(key, None)
+    (directory / "manifest.json").unlink()
+    manifest["code_folders"] = [str(directory / "inputs")]
+    write_manifest(directory / "manifest.json", "mccfr-run", 2, manifest)
+    assert command("status", directory) == 2
+    assert "there is no module 'games_v'" in capsys.readouterr().err and not mark.exists()
+
+
+def test_a_policy_needs_no_code_and_imports_none(tmp_path):
+    (tmp_path / "games_u.py").write_text(GAME)
+    (tmp_path / "run.toml").write_text(CONFIG.format(module="games_u", workers=0))
+    assert command("solve", tmp_path / "run.toml", "--run", tmp_path / "run") == 0
+    assert command("export", tmp_path / "run", tmp_path / "policy") == 0
+    (tmp_path / "games_u.py").write_text("raise SystemExit('imported')")
+    sys.modules.pop("games_u")
+    outside._OBJECTS.clear()
+    policy = mccfr.load_policy(tmp_path / "policy")
+    assert policy.meta["game"] == {"name": "games_u:mine", "size": 3}
+    assert policy.query("", hand="K")["actions"] and mccfr.evaluate(policy).exploitability_chips < 1
+    assert command("verify", tmp_path / "policy") == 0 and "games_u" not in sys.modules
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    """A package with entry points in all four groups, as pip leaves it, and a broken one."""
+    site = tmp_path / "site"
+    info, broken = site / "plugin_x-1.0.dist-info", site / "broken_x-1.0.dist-info"
+    for folder, name in ((info, "plugin-x"), (broken, "broken-x")):
+        folder.mkdir(parents=True)
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (site / "plugin_x.py").write_text(GAME + "from toys import FirstAction, Mixed, own_dcfr\n")
+    (info / "entry_points.txt").write_text(
+        "[mccfr.games]\nown-kuhn = plugin_x:mine\nkuhn = plugin_x:wrong\n"
+        "[mccfr.algorithms]\nown = plugin_x:FirstAction\n[mccfr.variants]\nown-dcfr = plugin_x:own_dcfr\n"
+        "[mccfr.methods]\nmixed = plugin_x:Mixed\n"
+    )
+    (broken / "entry_points.txt").write_text("[mccfr.games]\nbroken = no_such_module:game\n")
+    monkeypatch.syspath_prepend(site)
+    return site
+
+
+def test_entry_points_have_names_of_their_own(installed, tmp_path, capsys):
+    listed = {game["name"]: game for game in catalogue()}
+    assert listed["own-kuhn"]["description"] == "Kuhn poker by another name."
+    assert listed["own-kuhn"]["parameters"] == {"size": 3}
+    assert "broken-x, cannot be loaded: ModuleNotFoundError" in listed["broken"]["description"]
+    assert mccfr.game("kuhn").name == "kuhn"  # no entry point takes a name of the package's
+    config, directory = tmp_path / "run.toml", tmp_path / "run"
+    text = '[game]\nname = "own-kuhn"\n[solver]\nalgorithm = "cfr"\nvariant = "own-dcfr"\n[run]\nworkers = 0\n'
+    config.write_text(text + 'iterations = 20\n[evaluation]\nmethod = "mixed"\n')
+    assert command("solve", config, "--run", directory) == 0
+    assert command("resume", directory, "--iterations", 30) == 0
+    capsys.readouterr()
+    assert command("evaluate", directory, "--method", "mixed", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["method"] == "mixed"
+    manifest = json.loads((directory / "manifest.json").read_text())
+    assert set(manifest["identity_document"]["code"]) == {"own-kuhn", "own-dcfr"}
+    solver = mccfr.solver(mccfr.game("own-kuhn"), "own", share=0.5)
+    solver.run(iterations=3)
+    assert solver.query("", hand="K")["actions"][0]["probability"] == 0.5
+    with pytest.raises(ValueError, match=r"'nope' is not one of: .*'broken', 'kuhn', 'own-kuhn', or module:object"):
+        mccfr.game("nope")
+
+
+def test_the_same_name_in_two_packages_is_refused(installed):
+    second = installed / "second_x-1.0.dist-info"
+    second.mkdir()
+    (second / "METADATA").write_text("Metadata-Version: 2.1\nName: second-x\nVersion: 1.0\n")
+    (second / "entry_points.txt").write_text("[mccfr.games]\nown-kuhn = plugin_x:mine\n")
+    with pytest.raises(ValueError, match=r"of several packages: .*second-x"):
+        mccfr.game("own-kuhn")
+
+
+def test_what_no_other_process_can_import_makes_no_run(tmp_path, monkeypatch):
+    main_module = sys.modules["__main__"]
+    namespace: dict = {}
+    exec(GAME, namespace)
+    monkeypatch.setattr(main_module, "mine", namespace["mine"], raising=False)
+    assert mccfr.game("__main__:mine").name == "kuhn"
+    with pytest.raises(ValueError, match="a run needs it in a module of its own, which workers can import"):
+        mccfr.solve({"game": {"name": "__main__:mine"}}, run=tmp_path / "run", iterations=1, workers=0)
+
+
+def test_experiments_find_modules_beside_their_files(tmp_path):
+    base = tmp_path / "base"
+    base.mkdir()
+    (base / "games_t.py").write_text(GAME)
+    (base / "run.toml").write_text(CONFIG.format(module="games_t", workers=0))
+    (tmp_path / "experiment.toml").write_text(
+        '[compare]\nbase = "base/run.toml"\nlast = 20\npoints = 2\n[[compare.variant]]\nname = "own"\n'
+        'set = ["solver.variant=toys:own_dcfr"]\n[[compare.variant]]\nname = "dcfr"\nset = ["solver.variant=dcfr"]\n'
+    )
+    assert command("compare", tmp_path / "experiment.toml", tmp_path / "out") == 0
+    rows = (tmp_path / "out/summary.csv").read_text().splitlines()[1:]
+    found = [row.rsplit(",", 3)[1] for row in rows]
+    assert len(found) == 4 and found[:2] == found[2:] != found[:1] * 2  # the rule is regret matching once more
+
+
+@pytest.mark.parametrize("package", [True, False])
+def test_modules_of_packages_are_found_beside_the_configuration_too(tmp_path, package):
+    """With and without `__init__.py`; a run remembers the folder in which the package lies."""
+    inner = tmp_path / f"games_of_{package}" / "small"
+    inner.mkdir(parents=True)
+    (inner / "cards.py").write_text(GAME)
+    if package:
+        (inner / "__init__.py").write_text("")
+        (inner.parent / "__init__.py").write_text("")
+    config = config_from({"game": {"name": f"games_of_{package}.small.cards:mine"}}, "my.toml", (tmp_path,))
+    assert build_game(config.game, tmp_path).name == "kuhn"
+    (source,) = outside.sources({"game": {"name": config.game.__struct_config__.tag}}).values()
+    assert (source.file, source.folder) == (inner / "cards.py", tmp_path)

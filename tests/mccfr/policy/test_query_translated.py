@@ -1,0 +1,44 @@
+"""Queries of lines that are not in the tree: the mean over what they may stand for, in real actions."""
+
+import pytest
+from random_policy import policy
+
+from mccfr.games.translation import Translation
+from mccfr.policy.query import query
+from mccfr.trees.compiled import DECISION
+
+
+def test_lines_of_the_tree_are_answered_as_ever():
+    found = query(policy(), "r200c/", hand="AsKd", board="Qs7h2d")
+    assert "readings" not in found
+    assert [action["action"] for action in found["actions"]] == ["c", "r400", "r600", "r20000"]
+
+
+@pytest.mark.parametrize("line", ["r250", "r250c/r400", "r200c/cr300", "r777c/cr5000r9999"])
+def test_other_lines_are_the_mean_over_their_readings(line):
+    source, board = policy(), "Qs7h2d" if "/" in line else None
+    found = query(source, line, hand="AsKd", board=board)
+    translation = Translation.of(source.game)
+    state, readings = translation.read(line)
+    assert [reading["probability"] for reading in found["readings"]] == [reading.probability for reading in readings]
+    expected = {}
+    for reading in readings:
+        bucket = source.game.cards.hand_bucket(state.street, state.player, "AsKd", board)
+        decides = source.game.tree.arrays.kind[reading.node] == DECISION
+        shares = source.probabilities(reading.node, bucket).tolist() if decides else [1.0]
+        for action, share in zip(translation.real_actions(reading, state), shares, strict=True):
+            expected[action] = expected.get(action, 0) + reading.probability * share
+    played = {action["action"]: action["probability"] for action in found["actions"]}
+    assert played == pytest.approx(expected) and sum(played.values()) == pytest.approx(1)
+    assert found["pot_chips"] == sum(state.put_in) and found["player"] == state.player
+    chips = [action["to_chips"] for action in found["actions"] if action["action"][0] == "r"]
+    assert chips == sorted(chips) and all(state.lowest_raise <= amount <= 20_000 for amount in chips)
+    if board:  # before the flop hands are listed by class, and this deck has buckets by suit
+        every = query(source, line, board=board)
+        assert every["hands"]["AsKd"] == pytest.approx([played[action["action"]] for action in every["actions"]])
+
+
+def test_lines_that_are_not_legal_are_refused():
+    for line, text in (("r150", "a raise is to 200 at least"), ("r250f", "the hand is over"), ("b", "is no action")):
+        with pytest.raises(ValueError, match=text):
+            query(policy(), line, hand="AsKd")

@@ -1,0 +1,58 @@
+"""Runs what a page of the documentation shows, taken from its text.
+
+A block of code whose first line is `# name.py` or `# name.toml` is that file.  Other Python is executed, block after
+block in one namespace; of `print(...)  # text` the text must be among what is printed, in order.  In a console each
+`$ mccfr ...` must end well, and lines below it must be among its output ("..." stands for any).
+"""
+
+import re
+import shlex
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+Run = Callable[..., int]
+
+
+def blocks(page: Path) -> Iterator[tuple[str, str]]:
+    """Language and text of each block of code."""
+    yield from re.findall(r"^```(\w+)\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+
+def commands(text: str) -> Iterator[tuple[list[str], list[str]]]:
+    """Arguments of each `mccfr` of a console, and the lines below it."""
+    for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+        line, *below = part.splitlines()
+        program, *arguments = shlex.split(line, comments=True)
+        if program.rpartition("/")[2] == "mccfr":
+            yield arguments, [shown for shown in below if shown.strip() and shown.strip() != "..."]
+
+
+def _contains(printed: str, wanted: list[str], where: str) -> None:
+    rest = printed
+    for text in wanted:
+        assert text in rest, f"{where}: {text!r} is not in what was printed:\n{printed}"
+        rest = rest[rest.index(text) + len(text) :]
+
+
+def play(page: Path, folder: Path, run: Run, printed: Callable[[], str]) -> int:
+    """Do all that a page shows in `folder`, the current directory; how many blocks that were.
+
+    run      a command in this process: its exit status
+    printed  what has been printed since the last call, on both streams
+    """
+    names: dict[str, object] = {"__name__": "page"}
+    count = 0
+    for language, text in blocks(page):
+        count += 1
+        file = re.match(r"# (\w+\.(?:py|toml))\n", text)
+        if file:
+            (folder / file[1]).write_text(text)
+        elif language == "python":
+            exec(compile(text, f"{page.name}, block {count}", "exec"), names)
+            wanted = re.findall(r"^ *print\(.*\)  # (.*)$", text, re.MULTILINE)
+            _contains(printed(), wanted, f"{page.name}, block {count}")
+        elif language == "console":
+            for arguments, below in commands(text):
+                assert run(*arguments) == 0, (page.name, arguments, printed())
+                _contains(printed(), below, f"{page.name}, {arguments}")
+    return count

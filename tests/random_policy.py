@@ -1,0 +1,62 @@
+"""A policy of whole hold'em without an abstraction's tables: five buckets a street, every row random."""
+
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from abstraction.cards import combo_masks, hand_cards
+from mccfr.cards.deals import card_masks
+from mccfr.cards.deck import WholeDeck
+from mccfr.config.tables import HoldemGame, Menu
+from mccfr.games.betting import build_tree
+from mccfr.games.game import Game
+from mccfr.games.holdem_betting import holdem_rules
+from mccfr.games.real_rules import real_rules
+
+MENU = Menu(first=("0.5p", "1p", "allin"), later=("1p", "allin"))
+ROWS = [(hand_cards(52, 2).astype(np.int64).sum(1) * (street + 1) % 5).astype(np.int32) for street in range(4)]
+
+
+class Deck(WholeDeck):
+    """Five buckets a street, by the sum of the hole cards."""
+
+    def street_buckets(self, street, board):
+        rows = ROWS[street].copy()
+        rows[(combo_masks() & card_masks(np.array([list(board)], np.int16))) != 0] = -1
+        return rows
+
+
+@dataclass
+class RandomPolicy:
+    """As a `Policy`: every row random, some actions never played."""
+
+    game: Game
+    rows: dict[tuple[int, int], Any] = field(default_factory=dict)
+
+    def probabilities(self, node, bucket):
+        if (node, bucket) not in self.rows:
+            self.rows[node, bucket] = self.row(node, bucket)
+        return self.rows[node, bucket]
+
+    def range_probabilities(self, node, buckets):
+        rows = [self.probabilities(node, bucket) for bucket in range(5)]
+        return np.where(buckets[:, None] < 0, 0, np.array(rows)[np.maximum(buckets, 0)])
+
+    def weight(self, node, bucket):
+        return float(node % 3)
+
+    def row(self, node, bucket):
+        rng = np.random.default_rng((node, bucket))
+        shares = rng.random(int(self.game.tree.arrays.count[node])) ** 2
+        shares[rng.random(len(shares)) < 0.2] = 0
+        return shares / shares.sum() if shares.sum() else np.full(len(shares), 1 / len(shares))
+
+
+@cache
+def policy(menu=MENU, stack=20_000.0):
+    config = HoldemGame(stack=stack, menu=menu)
+    deck = Deck((0, 3, 1, 1), np.full((4, 2), 5), lambda: [])
+    tree = build_tree(holdem_rules(stack, config.blinds, 0, menu))
+    return RandomPolicy(Game("holdem", tree, deck, big_blind_chips=100, real_rules=real_rules(config)))
