@@ -16,8 +16,8 @@ of ((s-1)/s)^γ_s over the later iterations s, and not t^γ_t.
   2404.09097): equations 2 and 3 are the recurrences, 4 the schedules, section 3.2 those of PCFR+, of γ alone.
 
 A variant of a user's is a `Variant` that a configuration names (`mccfr.config.outside`); its minimiser may be a rule of
-his own (`mccfr.solvers.rules`), its powers may be `Ramp`s, and any other schedule is a class derived from `Variant` with
-a `step` of its own.
+his own (`mccfr.solvers.rules`), its powers may be `Ramp`s, and any other schedule is a class derived from `Variant`
+with a `step` of its own.
 """
 
 from collections.abc import Mapping
