@@ -327,13 +327,13 @@ def test_histories_with_cards():
 
 def train(game, kernel, iterations, seed, epsilon=None):
     """Average strategy of a general kernel with linear weights, 1,000 iterations a period, no deals."""
-    layout, nodes = make_layout(game, lazy=False, regret_dtype="float64"), len(game.tree.arrays.kind)
+    layout, nodes = make_layout(game, lazy=False, regret_dtype="float32"), len(game.tree.arrays.kind)
     tables = private_tables(layout)
     schedule, rng, touched = Schedule("linear", period_nodes=1), new_stream(seed, 0), 0
     if epsilon is None:
-        scratch = (new_worklist(nodes, nodes, 2, np.float64),)
+        scratch = (new_worklist(nodes, nodes, 2, np.float32),)
     else:
-        scratch = (new_path(20, int(game.tree.arrays.count.max()), 2, np.float64), epsilon)
+        scratch = (new_path(20, int(game.tree.arrays.count.max()), 2, np.float32), epsilon)
     for period in range(iterations // 1000):
         limits = np.array([0, 1000, 2**62])
         run, more = kernel(

@@ -107,7 +107,7 @@ def test_policies_of_this_format_load_for_ever(unpacked, name, exploitability):
 def test_a_deck_of_this_format_answers_for_ever(unpacked):
     assert verify_policy(unpacked / "flop-holdem") == []
     for check in (True, False):
-        policy = Policy.open(unpacked / FLOP, check=check)
+        policy = Policy.open(unpacked / "flop-holdem", check=check)
         found = query(policy, "cc/", "AsKd", "Qs7h2d")
         assert found["actions"] == [
             {"action": "c", "to_chips": 100, "probability": 8965 / 65535, "weight": 867613.8125},
