@@ -21,9 +21,10 @@ def values(
     """[players, 2] chips each player gets on average, without `offset_chips`, against the other's part of `strategy`.
 
     `FOLLOW` when he follows his own, `RESPOND` when he plays a best response.  `public` is the game's public tree, to
-    save making it again.  `ValueError` for a game without listed cards.
+    save making it again; without it, boards on which hands play alike but for their suits are walked once, also where
+    the game tells them apart.  `ValueError` for a game without listed cards.
     """
-    public = public or public_tree(game)
+    public = public or public_tree(game, strategy.probability)
     # Slots first, as in training; read-only or foreign layouts would have the kernels compiled once more.
     tables = [np.require(table.T, np.float64, ["C", "W"]) for table in strategy.probability]
     sides = [street_tables(tables, player) for player in range(2)]

@@ -115,7 +115,10 @@ def run_both(game: Game, made, iterations: int = 3, **options) -> tuple[VectorCf
 @pytest.mark.parametrize("buckets", [None, 5])
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_variant_equals_the_twin(name, buckets, updates):
-    cfr, _, worst = run_both(toy(buckets=buckets), variant(name, updates=updates))
+    made = variant(name, updates=updates)
+    if made.scheduled:
+        made = replace(made, horizon=2)  # passed by the third iteration
+    cfr, _, worst = run_both(toy(buckets=buckets), made)
     assert worst < 1e-10
     assert cfr.in_place == (buckets is None and updates == "alternating")
 
