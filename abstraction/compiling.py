@@ -8,10 +8,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from abstraction.jit import event
+from abstraction.jit import watch_compiling
 
 
-class _Watch(event.Listener):
+class _Watch:
     """Adds up the time in which kernels were compiled; numba compiles one at a time, and one inside another."""
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ class _Watch(event.Listener):
 
 
 _watch = _Watch()
-event.register("numba:compile", _watch)
+watch_compiling(_watch.on_start, _watch.on_end)
 
 
 def compiling() -> bool:

@@ -4,6 +4,9 @@ Numba's on-disk cache does not notice edits to helpers or constants in *other* m
 on running in its old form.  The cache directory is therefore named after a hash of every module that kernels are made
 of: the modules that import this one, and whatever of the project those import in turn.  It is set here, before any
 kernel is declared, and nowhere else.  `NUMBA_CACHE_DIR` in the environment moves the place, not the rule.
+
+Nothing is declared to numba, and numba is not imported, before a kernel is first called: to import it and to declare
+all kernels takes as long as many a command, and most processes call none or a few.
 """
 
 import hashlib
@@ -12,12 +15,16 @@ import re
 import shutil
 import sys
 import tempfile
+import threading
 from collections.abc import Callable
+from functools import cache, cached_property, partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 _PACKAGES = ("abstraction", "mccfr", "storage")
-_IMPORT = re.compile(r"^(?:from|import) +((?:abstraction|mccfr|storage)[\w.]*)(?: +import +([^\n#]+))?", re.MULTILINE)
+_IMPORT = re.compile(r"\n(?:from|import) +((?:abstraction|mccfr|storage)[\w.]*)(?: +import +([^\n#]+))?")
+_VERSION = re.compile(r"[0-9a-f]{16}")  # what `kernel_source_hash` gives
 _KEEP = 4  # directories of other versions left beside ours, newest first
 
 
@@ -25,16 +32,19 @@ def _sources(root: Path) -> dict[str, str]:
     """Text of every module of the project, by dotted name."""
     found = {}
     for package in _PACKAGES:
-        for path in sorted((root / package).rglob("*.py")):
-            parts = path.relative_to(root).with_suffix("").parts
-            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path.read_text(encoding="utf-8")
+        for folder, _, files in os.walk(root / package):  # twice as fast as rglob, and every process does it
+            within = os.path.relpath(folder, root).replace(os.sep, ".")
+            for file in files:
+                if file.endswith(".py"):
+                    name = within if file == "__init__.py" else f"{within}.{file[:-3]}"
+                    found[name] = Path(folder, file).read_text(encoding="utf-8")
     return found
 
 
 def _imports(text: str, known: dict[str, str]) -> set[str]:
     """Project modules that a module's top-level imports name."""
     names: set[str] = set()
-    for module, imported in _IMPORT.findall(text):
+    for module, imported in _IMPORT.findall("\n" + text):
         candidates = [module, *(f"{module}.{name.strip(' ()')}" for name in imported.split(","))]
         names.update(name for name in candidates if name in known)
     return names
@@ -62,6 +72,8 @@ def _choose_cache() -> Path:
     """Make (or find) this version's cache directory and drop the oldest of the others."""
     home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     base = Path(os.environ.get("NUMBA_CACHE_DIR") or Path(home) / "mccfr" / "kernels")
+    if _VERSION.fullmatch(base.name):  # chosen by the process that has started this one
+        base = base.parent
     ours = base / kernel_source_hash(Path(__file__).resolve().parent.parent)
     try:
         ours.mkdir(parents=True, exist_ok=True)
@@ -69,25 +81,173 @@ def _choose_cache() -> Path:
         return Path(tempfile.mkdtemp(prefix="mccfr-kernels-"))
     others = sorted((d for d in base.iterdir() if d.is_dir() and d != ours), key=lambda d: d.stat().st_mtime)
     for old in others[:-_KEEP]:
-        if re.fullmatch(r"[0-9a-f]{16}", old.name):
+        if _VERSION.fullmatch(old.name):
             shutil.rmtree(old, ignore_errors=True)
     return ours
 
 
-_CACHE = _choose_cache()
-os.environ["NUMBA_CACHE_DIR"] = str(_CACHE)
+@cache
+def _numba() -> Any:
+    """The package, with this version's cache."""
+    directory = str(_choose_cache())
+    os.environ["NUMBA_CACHE_DIR"] = directory
+    import numba
 
-import numba  # noqa: E402
-from numba import carray  # noqa: E402
-from numba.core import event, types  # noqa: E402
-from numba.core.errors import NumbaError  # noqa: E402
-from numba.extending import intrinsic  # noqa: E402
+    numba.config.CACHE_DIR = directory
+    for watch in _watches:
+        _listen(*watch)
+    return numba
 
-numba.config.CACHE_DIR = str(_CACHE)
+
+Hearer = Callable[[Any], None]
+_watches: list[tuple[Hearer, Hearer]] = []
+
+
+def watch_compiling(on_start: Hearer, on_end: Hearer) -> None:
+    """Have two functions called with numba's event where a kernel begins to be compiled, and where that ends."""
+    _watches.append((on_start, on_end))
+    if _numba.cache_info().currsize:  # else when numba is imported
+        _listen(on_start, on_end)
+
+
+def _listen(on_start: Hearer, on_end: Hearer) -> None:
+    event = import_module("numba.core.event")
+    heard = {"on_start": staticmethod(on_start), "on_end": staticmethod(on_end)}
+    event.register("numba:compile", type("Watch", (event.Listener,), heard)())
+
+
+class _Module:
+    """A module of numba's, imported when something of it is asked for."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        _numba()
+        return getattr(import_module(self._name), name)
+
+
+types: Any = _Module("numba.core.types")
+event: Any = _Module("numba.core.event")
+errors: Any = _Module("numba.core.errors")
+
+
+def _known(value: Any) -> Any:
+    """The type that numba has for something of its own, in the code of a kernel that it compiles."""
+    return import_module("numba.core.registry").cpu_target.typing_context.resolve_value_type(value)
+
+
+class _Function:
+    """A function of numba's for kernels, which Python cannot call."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    @property
+    def _numba_type_(self) -> Any:
+        return _known(getattr(_numba(), self._name))
+
+
+carray = _Function("carray")
+
+_declaring = threading.RLock()
+_intrinsics: list["intrinsic"] = []
+
+
+class intrinsic:  # noqa: N801 - a decorator
+    """numba's decorator of the same name, declared when a kernel is first compiled."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.__doc__, self._function = function.__doc__, function
+        _intrinsics.append(self)
+
+    @cached_property
+    def declared(self) -> Any:
+        """What numba knows."""
+        return import_module("numba.core.extending").intrinsic(self._function)
+
+    @property
+    def _numba_type_(self) -> Any:
+        return _known(self.declared)
+
+
+class _Cache:
+    """What is on disk of a kernel, in numba's form.
+
+    numba by itself declares all that it can compile before it looks into a cache, which takes longer than loading the
+    kernels of a run; and its compiler does so again.
+    """
+
+    def __init__(self, kernel: "Kernel", on_disk: bool) -> None:
+        self._kernel, self._on_disk = kernel, on_disk
+
+    @cached_property
+    def _files(self) -> Any:
+        return import_module("numba.core.caching").FunctionCache(self._kernel.py_func)
+
+    def load_overload(self, signature: Any, target: Any) -> Any:
+        """What was compiled for a signature, or None: then numba is ready to compile it."""
+        if self._kernel.targetoptions.get("_nrt", True):  # references are counted
+            import_module("numba.core.runtime").rtsys.initialize(target)
+        found = self._files._load_overload(signature, target) if self._on_disk else None
+        if found is None:
+            for each in _intrinsics:
+                each.declared  # noqa: B018 - which makes it
+        return found
+
+    def save_overload(self, signature: Any, compiled: Any) -> None:
+        """Keep what was compiled for a signature."""
+        if self._on_disk:
+            self._files.save_overload(signature, compiled)
+
+
+class Kernel:
+    """A function that numba compiles, for each types of arguments when it is first called with them.
+
+    py_func        the function
+    targetoptions  what numba is told
+    cached         whether what is compiled is kept on disk
+    """
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any], *, cached: bool = True) -> None:
+        self.__doc__, self.__module__, self.__name__ = function.__doc__, function.__module__, function.__name__
+        self.py_func, self.targetoptions, self._cached = function, options, cached
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Call it, compiled; arguments and result are those of the function."""
+        return self.dispatcher(*arguments, **named)
+
+    @cached_property
+    def dispatcher(self) -> Any:
+        """What numba makes of it, declared by now."""
+        with _declaring:
+            if "dispatcher" not in self.__dict__:  # else another thread has been here meanwhile
+                made = _numba().njit(**self.targetoptions)(self.py_func)
+                made._cache = _Cache(self, self._cached)
+                self.__dict__["dispatcher"] = made
+            return self.__dict__["dispatcher"]
+
+    @property
+    def signatures(self) -> list[Any]:
+        """The types of arguments that it was compiled for, or loaded, in this process."""
+        return list(self.dispatcher.signatures)
+
+    @property
+    def _numba_type_(self) -> Any:
+        return self.dispatcher._numba_type_
+
+
+class Part(Kernel):
+    """A kernel without the code that takes Python's arguments; numba by itself would jump to where nothing is."""
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Raise `TypeError`."""
+        raise TypeError(f"{self.__module__}.{self.__name__} is a part of kernels: call it from a kernel")
+
 
 # Wrappers for calls from C, which nobody makes, are left out everywhere: they cost time of compiling.
-_KERNEL = {"cache": True, "error_model": "numpy", "fastmath": False, "no_cfunc_wrapper": True}
-OPTIONS = {
+_KERNEL = {"error_model": "numpy", "fastmath": False, "no_cfunc_wrapper": True}
+OPTIONS: dict[str, dict[str, Any]] = {
     "njit": _KERNEL | {"_nrt": False},
     "nogil_njit": _KERNEL | {"_nrt": False, "nogil": True},
     "part_njit": _KERNEL | {"_nrt": False, "no_cpython_wrapper": True},
@@ -96,60 +256,54 @@ OPTIONS = {
 }
 """What numba is told by each of the decorators below."""
 
-njit = numba.njit(**OPTIONS["njit"])
+
+def decorator(name: str, *, cached: bool = True) -> Callable[[Callable[..., Any]], Kernel]:
+    """A decorator by its name in `OPTIONS`."""
+    return partial(Part if name == "part_njit" else Kernel, options=OPTIONS[name], cached=cached)
+
+
+njit = decorator("njit")
 """Compile a kernel: cached on disk, IEEE arithmetic, division by zero gives inf instead of an exception.
 
 It makes no array and returns none, so that references need not be counted: where tuples of arrays are handed on, that
 is a good part of the code, and of the time of compiling it.  A kernel that does make one is refused by numba.
 """
 
-nogil_njit = numba.njit(**OPTIONS["nogil_njit"])
+nogil_njit = decorator("nogil_njit")
 """As `njit`, and other threads run meanwhile: for kernels that work on a range of boards or points of their own."""
 
+part_njit = decorator("part_njit")
+"""A part of kernels: as `njit`, but callable from kernels only, which saves the code that takes Python's arguments.
 
-def part_njit(function: Callable[..., Any]) -> Any:
-    """A part of kernels: as `njit`, but callable from kernels only, which saves the code that takes Python's arguments.
+A call from Python is a `TypeError`.
+"""
 
-    A call from Python is a `TypeError`.  (numba by itself would call what is not there, and end the process: so what is
-    compiled is kept from the table that calls from Python look into.)
-    """
-    part = numba.njit(**OPTIONS["part_njit"])(function)
-
-    def refuse(*arguments: Any, **named: Any) -> None:
-        raise TypeError(f"{function.__module__}.{function.__name__} is a part of kernels: call it from a kernel")
-
-    def add_overload(compiled: Any) -> None:
-        part.overloads[tuple(compiled.signature.args)] = compiled
-
-    part.add_overload, part._compile_for_args = add_overload, refuse
-    return part
-
-
-allocating_njit = numba.njit(**OPTIONS["allocating_njit"])
+allocating_njit = decorator("allocating_njit")
 """As `njit`, for a kernel that makes arrays, or takes them from one that does."""
 
-nogil_allocating_njit = numba.njit(**OPTIONS["nogil_allocating_njit"])
+nogil_allocating_njit = decorator("nogil_allocating_njit")
 """As `nogil_njit`, for a kernel that makes arrays, or takes them from one that does."""
 
-inline_njit = numba.njit(inline="always")
+inline_njit = partial(Part, options={"inline": "always"}, cached=False)
 """A small helper that is compiled into each kernel that calls it (never called on its own in a hot loop)."""
 
-
-uncached_njit = numba.njit(**(OPTIONS["allocating_njit"] | {"cache": False}))
+uncached_njit = decorator("allocating_njit", cached=False)
 """As `allocating_njit`, for a function of a user's: numba would not notice that what it calls has changed."""
 
 
 def c_function(result: Any, *arguments: Any) -> Any:
     """Compile a function so that kernels can call it by its address, uncached; types as `types` has them."""
-    return numba.cfunc(result(*arguments), error_model="numpy")
+    return _numba().cfunc(result(*arguments), error_model="numpy")
 
 
 __all__ = [
     "OPTIONS",
-    "NumbaError",
+    "Kernel",
     "allocating_njit",
     "c_function",
     "carray",
+    "decorator",
+    "errors",
     "event",
     "inline_njit",
     "intrinsic",
@@ -160,4 +314,5 @@ __all__ = [
     "part_njit",
     "types",
     "uncached_njit",
+    "watch_compiling",
 ]

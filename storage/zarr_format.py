@@ -2,7 +2,8 @@
 
 Live: one shard without compression, so that the shard's file is the raw row-major cells from byte 0, padded to whole
 inner chunks, and then the shard's index.  Such a file can be mapped into memory and is an ordinary Zarr array to every
-reader.  Nothing writes a live array through zarr: that would replace the file under the mappings.
+reader.  Nothing writes a live array through zarr: that would replace the file under the mappings.  So zarr is imported
+where checkpoints are read, and nowhere else.
 
 Checkpoints: chunks of about 4 MiB, Zstandard level 1 without shuffling (the best of what was measured on young
 tables) or nothing, and a CRC-32C after it.  The chunks are encoded and written here, by several threads, in the form
@@ -19,9 +20,6 @@ from typing import Any
 
 import crc32c
 import numpy as np
-import zarr
-from numcodecs.zstd import Zstd  # type: ignore[import-untyped]
-from zarr.codecs import Crc32cCodec, ZstdCodec
 
 from storage import durable
 from storage.formats import CHECKPOINT_CHUNK_BYTES, check_chunks, check_layout, chunk_of
@@ -29,6 +27,7 @@ from storage.json_files import read_json
 from storage.mapping import Region
 from storage.schema import ArraySpec, split_at_chunks
 from storage.threads import ordered
+from storage.zarr_metadata import FILE, chunk_key, chunked, sharded, write_group
 
 TABLES = "tables.zarr"
 
@@ -52,20 +51,15 @@ def _shard_bytes(spec: ArraySpec) -> tuple[int, int]:
     return chunks * rows * (spec.nbytes // spec.shape[0]), chunks
 
 
-def _index(spec: ArraySpec, index_codecs: Sequence[dict[str, Any]]) -> bytes:
-    """The shard's index: offset and length of every inner chunk, little endian, and a checksum if one is declared."""
+def _index(spec: ArraySpec) -> bytes:
+    """The shard's index: offset and length of every inner chunk, little endian, and their checksum."""
     padded, chunks = _shard_bytes(spec)
     length = padded // chunks
     entries = np.empty((chunks, 2), "<u8")
     entries[:, 0] = np.arange(chunks, dtype="<u8") * np.uint64(length)
     entries[:, 1] = length
     index = entries.tobytes()
-    for codec in index_codecs:
-        if codec["name"] == "crc32c":
-            index += crc32c.crc32c(index).to_bytes(4, "little")
-        elif codec["name"] != "bytes" or codec["configuration"]["endian"] != "little":
-            raise ValueError(f"zarr declared an index codec that this layout cannot write: {codec}")
-    return index
+    return index + crc32c.crc32c(index).to_bytes(4, "little")
 
 
 def live_bytes(specs: Sequence[ArraySpec]) -> int:
@@ -73,31 +67,22 @@ def live_bytes(specs: Sequence[ArraySpec]) -> int:
     return sum(padded + chunks * _INDEX_ENTRY_BYTES + 4 for padded, chunks in map(_shard_bytes, specs))
 
 
-def _create_array(group: zarr.Group, spec: ArraySpec) -> tuple[Path, bytes]:
-    """Create the metadata of one live array; return its shard's path and the index to end it with."""
-    rows = _inner_rows(spec)
-    padded_rows = -(-spec.shape[0] // rows) * rows
-    array = group.create_array(
-        spec.name,
-        shape=spec.shape,
-        chunks=(rows, *spec.shape[1:]),
-        shards=(padded_rows, *spec.shape[1:]),
-        dtype=spec.numpy_dtype,
-        compressors=None,
-        filters=None,
-        fill_value=spec.fill,
-        dimension_names=spec.axes,
-    )
-    metadata = array.metadata.to_dict()
-    sharding = metadata["codecs"][0]["configuration"]
-    if sharding["index_location"] != "end" or len(sharding["codecs"]) != 1:
-        raise ValueError(f"zarr declared a shard that cannot be mapped: {sharding}")
-    shard = array.metadata.encode_chunk_key((0,) * len(spec.shape))
-    return Path(group.store.root, spec.name, shard), _index(spec, sharding["index_codecs"])
+def _create_arrays(root: Path, specs: Sequence[ArraySpec]) -> Iterator[tuple[ArraySpec, Path]]:
+    """Write the metadata of live arrays; each with the path of its shard, whose directory is made."""
+    documents = {}
+    for spec in specs:
+        rows = _inner_rows(spec)
+        padded_rows = -(-spec.shape[0] // rows) * rows
+        documents[spec.name] = sharded(spec, (padded_rows, *spec.shape[1:]), (rows, *spec.shape[1:]))
+    write_group(root, documents)
+    for spec in specs:
+        path = root / spec.name / chunk_key((0,) * len(spec.shape))
+        path.parent.mkdir(parents=True)
+        yield spec, path
 
 
-def _fill_shard(descriptor: int, spec: ArraySpec, index: bytes) -> None:
-    padded, _ = _shard_bytes(spec)
+def _fill_shard(descriptor: int, spec: ArraySpec) -> None:
+    (padded, _), index = _shard_bytes(spec), _index(spec)
     os.posix_fallocate(descriptor, 0, padded + len(index))
     os.pwrite(descriptor, index, padded)
 
@@ -112,13 +97,10 @@ def create_live(directory: Path, specs: Sequence[ArraySpec]) -> tuple[Region, ..
     Returns:
         Where each array's cells lie, in the order of `specs`; all cells are zero.
     """
-    group = zarr.create_group(directory / TABLES)
     regions = []
-    for spec in specs:
-        path, index = _create_array(group, spec)
-        path.parent.mkdir(parents=True)
+    for spec, path in _create_arrays(directory / TABLES, specs):
         with path.open("xb") as file:
-            _fill_shard(file.fileno(), spec, index)
+            _fill_shard(file.fileno(), spec)
         regions.append(Region(spec.name, str(path), 0, spec.nbytes, spec.shape, spec.dtype))
     return tuple(regions)
 
@@ -130,14 +112,11 @@ def create_live_anonymous(directory: Path, specs: Sequence[ArraySpec]) -> tuple[
         (regions in the order of `specs`, descriptors that keep the memory; the links work while this process has them
         open).
     """
-    group = zarr.create_group(directory / TABLES)
     regions, descriptors = [], []
     try:
-        for spec in specs:
-            path, index = _create_array(group, spec)
-            path.parent.mkdir(parents=True)
+        for spec, path in _create_arrays(directory / TABLES, specs):
             descriptors.append(os.memfd_create(f"mccfr-{path.parent.name}"))
-            _fill_shard(descriptors[-1], spec, index)
+            _fill_shard(descriptors[-1], spec)
             path.symlink_to(f"/proc/{os.getpid()}/fd/{descriptors[-1]}")
             regions.append(Region(spec.name, str(path), 0, spec.nbytes, spec.shape, spec.dtype))
     except BaseException:
@@ -164,24 +143,16 @@ def write_tables(
     Returns:
         {name of each file relative to `directory`: (length in bytes, crc32c)}.
     """
-    root = directory / TABLES
-    group = zarr.create_group(root, attributes=dict(notes or {}))
+    from numcodecs.zstd import Zstd  # type: ignore[import-untyped]
+
+    root, level = directory / TABLES, _LEVEL if compressed else None
+    shapes = {spec: split_at_chunks(spec.shape, spec.numpy_dtype.itemsize, CHECKPOINT_CHUNK_BYTES) for spec in specs}
+    write_group(root, {spec.name: chunked(spec, shape, level) for spec, shape in shapes.items()}, notes)
     chunks: list[tuple[Path, ArraySpec, tuple[int, ...], tuple[int, ...]]] = []
-    for spec in specs:
-        shape = split_at_chunks(spec.shape, spec.numpy_dtype.itemsize, CHECKPOINT_CHUNK_BYTES)
-        array = group.create_array(
-            spec.name,
-            shape=spec.shape,
-            chunks=shape,
-            dtype=spec.numpy_dtype,
-            compressors=[*([ZstdCodec(level=_LEVEL)] if compressed else []), Crc32cCodec()],
-            filters=None,
-            fill_value=spec.fill,
-            dimension_names=spec.axes,
-        )
+    for spec, shape in shapes.items():
         grid = (range(-(-length // width)) for length, width in zip(spec.shape, shape, strict=True))
         for position in itertools.product(*grid):
-            chunks.append((root / spec.name / array.metadata.encode_chunk_key(position), spec, shape, position))
+            chunks.append((root / spec.name / chunk_key(position), spec, shape, position))
     files = durable.adopt_tree(root)
     folders = _make_folders(chunk[0].parent for chunk in chunks)
 
@@ -231,9 +202,11 @@ def open_array(directory: Path, spec: ArraySpec, files: Sequence[str]) -> Iterat
         OSError: the metadata is no array's, the manifest lacks a chunk, which zarr would read as zeros, or the chunks
             are too short for what they should hold.
     """
+    import zarr
+
     path = directory / TABLES / spec.name
     try:
-        read_json(path / "zarr.json", _METADATA_BYTES)
+        read_json(path / FILE, _METADATA_BYTES)
         array = zarr.open_array(path, mode="r", zarr_format=3)
     except (ValueError, LookupError, TypeError, AttributeError, RuntimeError) as error:
         raise OSError(f"{path} holds no array that can be read: {error}") from error

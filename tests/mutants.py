@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 from abstraction import jit
 
-_UNCACHED = {name: jit.numba.njit(**options | {"cache": False}) for name, options in jit.OPTIONS.items()}
+_UNCACHED = {name: jit.decorator(name, cached=False) for name in jit.OPTIONS}
 
 
 def mutant(original: ModuleType, *edits: tuple[str, str], using: Mapping[str, ModuleType] | None = None) -> ModuleType:

@@ -96,6 +96,27 @@ def regret_matching(regrets):
     return positive / np.maximum(positive.sum(axis=1, keepdims=True), 1e-300)
 
 
+def powers(variant, t):
+    """α, β and γ of iteration t: numbers, or from `first` at 0 in a straight line to `last` at the horizon."""
+    all_of_it = variant.horizon or 1
+    left = max(all_of_it - t, 0)
+    return [
+        (left * power.first + (all_of_it - left) * power.last) / all_of_it if hasattr(power, "first") else power
+        for power in (variant.alpha, variant.beta, variant.averaging_power)
+    ]
+
+
+def discount(power, t):
+    """t^power / (t^power + 1) at iteration t."""
+    return float(power > 0) if np.isinf(power) else t**power / (t**power + 1)
+
+
+def discounted(regrets, variant, t):
+    """Regrets after iteration t's have been added, positive and negative ones by their own factor."""
+    alpha, beta, _ = powers(variant, t)
+    return np.where(regrets > 0, regrets * discount(alpha, t), regrets * discount(beta, t))
+
+
 class Cfr:
     """Full-width CFR over all deals, from the definitions; of a `Variant` only the parts are read.
 
@@ -133,21 +154,14 @@ class Cfr:
             sigma = self.strategy() if self.variant.updates == "alternating" else frozen
             increments = [np.zeros_like(table) for table in self.regret]
             for block in range(player, len(self.sums), 2):
-                self.sums[block] *= ((self.t - 1) / self.t) ** self.variant.averaging_power
+                self.sums[block] *= ((self.t - 1) / self.t) ** powers(self.variant, self.t)[2]
             ones = np.ones(len(self.weight))
             self._visit(0, player, sigma, ones, ones, increments)
             for block in range(player, len(self.regret), 2):
-                old = self.regret[block]
-                self.predicted[block] = old + 2 * increments[block]
-                new = old + increments[block]
-                self.regret[block] = np.where(
-                    new > 0, new * self._factor(self.variant.alpha), new * self._factor(self.variant.beta)
-                )
-
-    def _factor(self, exponent):
-        if np.isinf(exponent):
-            return float(exponent > 0)
-        return self.t**exponent / (self.t**exponent + 1)
+                old, gained = self.regret[block], increments[block]
+                self.regret[block] = discounted(old + gained, self.variant, self.t)
+                predictive = self.variant.regret_minimiser == "predictive"
+                self.predicted[block] = self.regret[block] + gained if predictive else old + 2 * gained
 
     def _visit(self, node, player, sigma, own, other, increments):
         """[D] chips to `player` below a node; own, other: what the players' strategies contribute to each deal."""

@@ -3,6 +3,7 @@
 import csv
 import sys
 
+import msgspec
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -12,10 +13,13 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 import figures
 import figures_catalogue as catalogue
+import figures_twin
 from figures_example import first_pure
 
+from mccfr.config.tables import KuhnGame
 from mccfr.experiments import Curve, experiment_from
 from mccfr.experiments.definition import AXES
+from mccfr.games.poker import kuhn
 
 KUHN = {
     "game": {"name": "kuhn"},
@@ -97,13 +101,26 @@ def test_a_figure_is_made_and_made_again(tmp_path, monkeypatch, capsys):
 
 def test_command_lists_and_refuses(tmp_path):
     listed = CliRunner().invoke(figures.main, ["list"])
-    assert listed.exit_code == 0 and "discounting-11" in listed.output and "pruning-1" in listed.output
+    assert listed.exit_code == 0
+    assert all(name in listed.output for name in ("discounting-11", "pruning-1", "newer", "twin"))
     assert CliRunner().invoke(figures.main, ["discounting-12"]).exit_code == 2
     foreign = tmp_path / "curves"
     foreign.mkdir()
     (foreign / "notes").touch()
     refused = CliRunner().invoke(figures.main, ["discounting-3", "--out", str(tmp_path)])
     assert refused.exit_code == 2 and "something else than an experiment" in refused.output
+
+
+@pytest.mark.parametrize("name", figures_twin.SOLVERS)
+def test_every_algorithm_of_the_twin_is_traced_over_processor_time(name):
+    """On Kuhn poker: what is measured is the same for every game."""
+    config = msgspec.structs.replace(figures_twin.config_of(name, horizon=1000), game=KuhnGame())
+    game = kuhn(KuhnGame())
+    found = list(figures_twin.trace(config, game, 0.02, 3))
+    seconds, iterations, nodes, chips = (np.array(column) for column in zip(*found, strict=True))
+    assert np.all(seconds >= 0.02) and np.all(np.diff(seconds) >= 0)
+    assert np.all(iterations >= 1) and np.all(nodes > iterations)
+    assert 0 <= chips[-1] < 11 / 24  # uniform play
 
 
 def test_the_example_with_a_payoff_of_minus_a_million():

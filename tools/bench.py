@@ -19,6 +19,7 @@ from bench_checkpoint import checkpoint, lost_updates
 from bench_kernel import kernel
 from bench_public_chance import public_chance
 from bench_settings import settings
+from bench_start import compiling, start
 from bench_vector import vector
 
 from mccfr.config.file import config_from
@@ -192,7 +193,7 @@ def formats(game: Path, rounds: int, seconds: float) -> None:
     _report(f"{game.name}, table formats", hdf5, zarr, "nodes/s", ("HDF5", "Zarr"))
 
 
-for command in (abstraction, kernel, vector, public_chance, checkpoint, lost_updates, settings):
+for command in (abstraction, kernel, vector, public_chance, checkpoint, lost_updates, settings, start, compiling):
     bench.add_command(command)
 
 

@@ -26,7 +26,7 @@ from abstraction.jit import njit
 from mccfr.cards.deals import Deals, new_deals
 from mccfr.config.tables import Menu
 from mccfr.games.betting import BettingRules, build_tree
-from mccfr.games.menu import menu_targets
+from mccfr.games.menu import MenuGame, menu_targets
 from mccfr.rng import new_stream, uniform
 from mccfr.solvers.outcome import tree_depth
 from mccfr.solvers.sampling.common import new_path, new_worklist
@@ -67,7 +67,7 @@ class Rates:
 
 def betting_game(buckets: int) -> BettingGame:
     """Menu M: first bet of a street half the pot, the pot or all-in; later the pot or all-in; no limit on bets."""
-    targets = menu_targets(Menu(first=("0.5p", "1p", "allin"), later=("1p", "allin")), STACK, BIG_BLIND, 0)
+    targets = menu_targets(Menu(first=("0.5p", "1p", "allin"), later=("1p", "allin")), MenuGame(STACK, BIG_BLIND))
     rules = BettingRules((SMALL_BLIND, BIG_BLIND), (0, 1, 1, 1), targets, STACK, BIG_BLIND, (0, 3, 1, 1))
     return BettingGame(build_tree(rules), np.array([PREFLOP_BUCKETS] * 2 + [buckets] * 6, np.int64))
 

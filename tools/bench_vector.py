@@ -22,7 +22,7 @@ from abstraction.jit import njit
 from mccfr.config.tables import HoldemSubgame
 from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
-from mccfr.solvers.public.street_walk import COLLECT, IN_PLACE, Traversal, ascend, descend, new_scratch, terminals
+from mccfr.solvers.public.street_walk import Traversal, ascend, descend, new_scratch, terminals
 from mccfr.solvers.public.vector_cfr import DTYPES, VectorCfr, memory
 from mccfr.solvers.variants import PRESETS, variant
 
@@ -36,17 +36,17 @@ PHASES = ("way down", "terminals", "way up")
 
 
 @njit
-def _last_street(public, traversal, scratch, boards, phases):
+def _last_street(public, traversal, step, scratch, boards, phases):
     """The first so many phases of a walk of all street trees of the last street on boards[0] .. boards[1]-1."""
     street = public.weight.shape[0] - 1
     for tree in range(public.trees.street.shape[0]):
         if public.trees.street[tree] == street:
             for board in range(boards[0], boards[1]):
-                descend(public, traversal, street, tree, board, scratch)
-                if phases > 1:
+                descend(public, traversal, step, street, tree, board, scratch)
+                if phases == 2:
                     terminals(public, traversal, street, tree, board, scratch)
-                if phases > 2:
-                    ascend(public, traversal, street, tree, board, scratch)
+                elif phases > 2:  # which begins with the terminals
+                    ascend(public, traversal, step, street, tree, board, scratch)
 
 
 def profile(cfr: VectorCfr, rounds: int) -> dict[str, float]:
@@ -65,9 +65,8 @@ def profile(cfr: VectorCfr, rounds: int) -> dict[str, float]:
             for player in range(2):
                 for side in range(2):
                     scratch.hand_reach[side, last] = public.reach[player if side == 0 else 1 - player]
-                mode, opponent = IN_PLACE if cfr.in_place else COLLECT, cfr._views[1 - player].basis
-                traversal = Traversal(player, mode, step, cfr._views[player], opponent)
-                _last_street(public, traversal, scratch, boards, phases)
+                traversal = Traversal(player, cfr.in_place, cfr._views[player], cfr._views[1 - player].basis)
+                _last_street(public, traversal, step, scratch, boards, phases)
             least = min(least, time.process_time() - began)
         seconds.append(least)
     return dict(zip(PHASES, np.diff(seconds, prepend=0).tolist(), strict=True))

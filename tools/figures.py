@@ -8,8 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import rich_click as click
-from figures_catalogue import CATALOGUE, EXAMPLE, SIZES, Comparison, Figure, Request
+from figures_catalogue import CATALOGUE, EXAMPLE, SIZES, TWIN, Comparison, Figure, Request
 from figures_example import make_example
+from figures_twin import make_twin
 
 from mccfr.cli.progress import reporter
 from mccfr.experiments import Curve, Experiment, conduct, experiment_from, publish
@@ -94,7 +95,8 @@ def make(name: str, request: Request, out: Path) -> None:
 
 def _names() -> str:
     lines = [f"  {name:16}{entry.title}" for name, entry in CATALOGUE.items()]
-    return "\n".join([*lines, f"  {EXAMPLE:16}D section 3: payoffs 0, 1 and -1,000,000"])
+    lines.append(f"  {EXAMPLE:16}D section 3: payoffs 0, 1 and -1,000,000")
+    return "\n".join([*lines, f"  {TWIN:16}the twenty-card game by every algorithm, over processor time"])
 
 
 @click.command()
@@ -113,7 +115,7 @@ def main(name: str, size: str, out: Path | None, games: Path | None, workers: in
     if name == "list":
         click.echo(_names())
         return
-    if name not in CATALOGUE and name != EXAMPLE:
+    if name not in CATALOGUE and name not in (EXAMPLE, TWIN):
         raise click.UsageError(f"there is no figure {name!r}; there are:\n{_names()}")
     out = out or ROOT / "runs" / "figures" / f"{name}-{size}"
     if not can_plot():
@@ -122,6 +124,9 @@ def main(name: str, size: str, out: Path | None, games: Path | None, workers: in
         if name == EXAMPLE:
             for variant, first in make_example(out):
                 click.echo(f"{variant}: {'not yet' if first is None else f'{first:,}'}")
+        elif name == TWIN:
+            for line in make_twin(out, size):
+                click.echo(line)
         else:
             make(name, Request(size, games, workers), out)
     except (ValueError, OSError, MemoryError) as error:

@@ -2,6 +2,7 @@
 
 D: Brown & Sandholm 2019, Solving imperfect-information games via discounted regret minimization.
 P: Brown & Sandholm 2015, Regret-based pruning in extensive-form games.
+N: newer variants: Xu et al. 2024, Zhang, McAleer & Sandholm 2026 (`mccfr/solvers/variants.py`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -88,6 +89,16 @@ MINIMISERS = (
     _preset("Optimistic LCFR", "optimistic-lcfr"),
     DCFR,
     _preset("NormalHedge DCFR", "nh-dcfr"),
+)
+NEWER = (
+    CFR_PLUS,
+    DCFR,
+    _preset("PCFR+", "pcfr+"),
+    _preset("DCFR+", "dcfr+"),
+    _preset("PDCFR+", "pdcfr+"),
+    _preset("HS-DCFR(15)", "hs-dcfr", "solver.schedule=15"),
+    _preset("HS-DCFR(30)", "hs-dcfr", "solver.schedule=30"),
+    _preset("HS-PCFR+(15)", "hs-pcfr+", "solver.schedule=15"),
 )
 SAMPLED = tuple(
     _variant(name, f"solver.discount={discount}")
@@ -297,6 +308,49 @@ def _thresholds(request: Request) -> Figure:
     return Figure("Minimum skip thresholds on Leduc-5", documents, views, comparisons, columns=2)
 
 
+_NEWER_LAST = {"small": 1000, "paper": 10_000}
+_TWIN_LAST = {"small": 64, "paper": 1000}
+
+
+def _newer(request: Request) -> Figure:
+    """Variants after 2019 beside the best before, each to the horizon that schedules plan for."""
+    games: dict[str, tuple[Document, int, str]] = {
+        "Kuhn": ({"game": {"name": "kuhn"}}, _NEWER_LAST[request.size], "exploitability_chips"),
+        "Leduc": ({"game": {"name": "leduc"}}, _NEWER_LAST[request.size], "exploitability_chips"),
+        "Goofspiel, five cards": ({"game": {"name": "goofspiel"}}, _NEWER_LAST[request.size], "exploitability_chips"),
+        "Twenty-card twin of hold'em": (
+            {"compare": {"base": str(SHIPPED.parent / "twin-20.toml")}},
+            _TWIN_LAST[request.size],
+            "exploitability_chips",
+        ),
+    }
+    for number in (3, 4):
+        game, name = _endgame(number, request)
+        key = name if name not in games else f"{name}, {number}"
+        games[key] = ({"game": game}, _NEWER_LAST[request.size], "exploitability_mbb")
+    experiments = {}
+    for name, (document, last, _) in games.items():
+        compare = {"title": f"{name}, {last:,} iterations", "x": "iterations", "at": sorted({*powers(last), last})}
+        experiments[name] = {
+            "solver": {"algorithm": "cfr"},
+            "run": {"workers": request.workers or 0},
+            **document,
+            "compare": {**document.get("compare", {}), **compare, "variant": list(NEWER)},
+        }
+    return Figure(
+        "Full-width variants after 2019",
+        experiments,
+        [View(name, "iterations", measure) for name, (_, _, measure) in games.items()],
+        [
+            Comparison(variant["name"], "DCFR(3/2, 0, 2)", last / 2, last)
+            for last in sorted({last for _, last, _ in games.values()})
+            for variant in NEWER
+            if variant is not DCFR
+        ],
+        columns=2,
+    )
+
+
 def _entries() -> dict[str, Entry]:
     found: dict[str, Entry] = {}
     for number in range(1, 5):
@@ -315,6 +369,7 @@ def _entries() -> dict[str, Entry]:
             f"D figure {number + 7}: discounts in external sampling on subgame {number}",
             lambda request, number=number: _sampled(number, request),
         )
+    found["newer"] = Entry("N: variants after 2019 on six games", _newer)
     found["matrix"] = Entry("D: the matrix game [[1, 0.9], [-0.7, 1]]", _matrix)
     found["pruning-1"] = Entry("P figure 1: regret-based against partial pruning on Leduc and Leduc-5", _pruning)
     found["pruning-a"] = Entry("P appendix A: best responses where own reach is zero, on Leduc", _zero_reach)
@@ -325,3 +380,5 @@ def _entries() -> dict[str, Entry]:
 CATALOGUE = _entries()
 EXAMPLE = "example"
 """D, section 3: one decision among payoffs 0, 1 and -1,000,000; it asks for current strategies, not for runs."""
+TWIN = "twin"
+"""The twenty-card game by every algorithm, over processor time, which runs do not note."""

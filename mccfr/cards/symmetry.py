@@ -4,9 +4,11 @@ A renaming of suits *changes nothing* if it takes every hand to one that both pl
 a board, and hands on boards to hands and boards of the same bucket and the same showdowns.  Below a board, the boards
 that renamings which fix it take to each other have equal values up to that renaming of hands, whatever is played, since
 strategies are made by buckets.  (The suit isomorphism of poker solvers; Waugh 2013, "A fast and optimal hand
-isomorphism algorithm", for the renamings.)  Lossless games number each board's hands anew, and then there are none.
+isomorphism algorithm", for the renamings.)  Lossless games number each board's hands anew, and then there are none; for
+a given strategy it is enough that hand and renamed hand play alike, to the last bit, whatever their buckets.
 """
 
+from collections.abc import Sequence
 from itertools import permutations
 from typing import NamedTuple
 
@@ -19,6 +21,10 @@ from mccfr.cards.listed import ListedCards
 _SUITS = (4, 3, 2)  # card = rank·suits + suit; a deck read with too many suits does no harm: all is checked
 _CODES = 64  # more than any deck has cards
 _AT_A_TIME = 256  # boards: tables of thousands of them, renamed at once, would take as much memory again
+_ROW_CELLS = 1 << 22  # of strategies that are compared at once: 32 MB
+
+Strategies = Sequence[npt.NDArray[np.float64]]
+"""By block, 2·street + player: probabilities [buckets, slots]."""
 
 
 class BoardCopies(NamedTuple):
@@ -45,9 +51,13 @@ class _Renaming(NamedTuple):
     boards: list[npt.NDArray[np.int64]]
 
 
-def board_copies(cards: ListedCards) -> BoardCopies:
-    """The boards to be walked: of boards that renamings take to each other, the first."""
-    renamings = _renamings(cards)
+def board_copies(cards: ListedCards, strategies: Strategies | None = None) -> BoardCopies:
+    """The boards to be walked: of boards that renamings take to each other, the first.
+
+    With `strategies`, renamings count whose hands play alike; without, only those whose hands share their buckets, so
+    that it holds whatever is played.
+    """
+    renamings = _renamings(cards, strategies)
     sizes = [len(boards) for boards in cards.board_cards]
     start = np.concatenate([[0], np.cumsum(sizes)])
     first = np.zeros((cards.streets, start[-1] + 1), np.int64)
@@ -93,7 +103,7 @@ def _copies(cards: ListedCards, renamings: list[_Renaming], above: int, street: 
 # --- renamings that change nothing ---
 
 
-def _renamings(cards: ListedCards) -> list[_Renaming]:
+def _renamings(cards: ListedCards, strategies: Strategies | None) -> list[_Renaming]:
     """All renamings of suits that change nothing, that of no suit first."""
     deck, hands = 1 + int(cards.hand_cards.max(initial=-1)), len(cards.hand_cards)
     hand_of = np.full((deck + 1, deck + 1), -1)  # by both cards; the last row and column are those of no card, -1
@@ -104,7 +114,7 @@ def _renamings(cards: ListedCards) -> list[_Renaming]:
         known: dict[tuple[int, ...], _Renaming] = {}
         for order in permutations(range(suits)) if deck % suits == 0 else ():
             if order not in known:  # else it is made of others that change nothing
-                made = _renaming(cards, hand_of, number // suits * suits + np.array(order)[number % suits])
+                made = _renaming(cards, hand_of, number // suits * suits + np.array(order)[number % suits], strategies)
                 if made is not None:
                     known[order] = made
                     _close(known)
@@ -127,7 +137,9 @@ def _close(known: dict[tuple[int, ...], _Renaming]) -> None:
                     todo.append(order)
 
 
-def _renaming(cards: ListedCards, hand_of: npt.NDArray[np.int64], card: npt.NDArray[np.int64]) -> _Renaming | None:
+def _renaming(
+    cards: ListedCards, hand_of: npt.NDArray[np.int64], card: npt.NDArray[np.int64], strategies: Strategies | None
+) -> _Renaming | None:
     """What becomes of hands and boards if card c becomes card[c]; None if that changes anything."""
     card = np.append(card, -1)  # what hands of fewer cards hold instead
     renamed = card[cards.hand_cards]
@@ -136,32 +148,56 @@ def _renaming(cards: ListedCards, hand_of: npt.NDArray[np.int64], card: npt.NDAr
         return None
     boards: list[npt.NDArray[np.int64]] = []
     known, above = 0, np.zeros(1, np.int64)
-    for dealt, parents, bucket in zip(cards.board_cards, cards.board_parent, cards.bucket, strict=True):
+    for dealt, parents in zip(cards.board_cards, cards.board_parent, strict=True):
         new = dealt[:, known:]
         if new.size and card.size <= new.max() + 1:
             return None  # a card on the board that no hand may hold: not a deck as we know it
         place = _places(new, card[new], parents, above[parents])
-        if place is None or not all(_unchanged(side, place, hand, None) for side in bucket):
+        if place is None:
             return None
         boards.append(place)
         known, above = dealt.shape[1], place
-    if not _unchanged(cards.strength, boards[-1], hand, cards.bucket[-1]):
+    if not _same_showdowns(cards, boards[-1], hand):
         return None
+    for street, (place, bucket) in enumerate(zip(boards, cards.bucket, strict=True)):
+        for player in range(2):
+            rows = None if strategies is None else strategies[2 * street + player]
+            if not _same_buckets(bucket[player], place, hand, rows):
+                return None
     return _Renaming(hand, boards)
 
 
-def _unchanged(
-    table: npt.NDArray[np.int32],
+def _same_showdowns(cards: ListedCards, place: npt.NDArray[np.int64], hand: npt.NDArray[np.int64]) -> bool:
+    """Whether strengths are the same after a renaming, where any player has a bucket; some boards at a time."""
+    strength, bucket = cards.strength, cards.bucket[-1]
+    for first in range(0, len(strength), _AT_A_TIME):
+        part = slice(first, first + _AT_A_TIME)
+        differs = np.take(strength[place[part]], hand, axis=1) != strength[part]
+        if np.any(differs & (bucket[:, part] != NO_BUCKET).any(axis=0)):
+            return False
+    return True
+
+
+def _same_buckets(
+    bucket: npt.NDArray[np.int32],
     place: npt.NDArray[np.int64],
     hand: npt.NDArray[np.int64],
-    bucket: npt.NDArray[np.int32] | None,
+    rows: npt.NDArray[np.float64] | None,
 ) -> bool:
-    """Whether a table [B, H] is the same after a renaming, where any bucket [2, B, H] is given; some boards a time."""
-    for first in range(0, len(table), _AT_A_TIME):
+    """Whether buckets [B, H] are the same after a renaming; with rows [buckets, slots], whether their rows are."""
+    for first in range(0, len(bucket), _AT_A_TIME):
         part = slice(first, first + _AT_A_TIME)
-        differs = np.take(table[place[part]], hand, axis=1) != table[part]
-        if np.any(differs if bucket is None else differs & (bucket[:, part] != NO_BUCKET).any(axis=0)):
+        before, after = bucket[part], np.take(bucket[place[part]], hand, axis=1)
+        differs = before != after
+        if not differs.any():
+            continue
+        one, other = before[differs], after[differs]
+        if rows is None or np.any((one == NO_BUCKET) | (other == NO_BUCKET)):
             return False
+        step = max(1, _ROW_CELLS // max(1, rows.shape[1]))
+        for start in range(0, len(one), step):
+            if np.any(rows[one[start : start + step]] != rows[other[start : start + step]]):
+                return False
     return True
 
 

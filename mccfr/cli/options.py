@@ -8,8 +8,6 @@ from typing import Any
 
 import rich_click as click
 
-from mccfr.config.limits import MOST_COUNT, MOST_NUMBER, shown
-
 _UNITS = {
     **dict.fromkeys(("s", "sec", "second", "seconds"), 1),
     **dict.fromkeys(("m", "min", "minute", "minutes"), 60),
@@ -26,6 +24,8 @@ class Duration(click.ParamType[float]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Seconds; fails with what is allowed."""
+        from mccfr.config.limits import MOST_NUMBER, shown
+
         text = str(value).strip().lower()
         if re.fullmatch(r"\d+(?:\.\d+)?", text):
             text += "s"
@@ -39,6 +39,18 @@ class Duration(click.ParamType[float]):
         return seconds
 
 
+class Method(click.ParamType[str]):
+    """The name of an evaluation method; whether there is one of it is for the command to say."""
+
+    name = "method"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        """All names there are."""
+        from mccfr.config.tables import METHODS
+
+        return "|".join(METHODS)
+
+
 class Count(click.ParamType[int]):
     """A whole number, also written 1e7 or 10_000_000."""
 
@@ -46,6 +58,8 @@ class Count(click.ParamType[int]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """The number; fails with what is allowed."""
+        from mccfr.config.limits import MOST_COUNT, shown
+
         try:
             number = float(value) if re.search("[eE.]", str(value)) else int(str(value))
         except ValueError:

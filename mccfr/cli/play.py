@@ -5,18 +5,17 @@ from typing import Any
 
 import rich_click as click
 
-from mccfr.cli.options import bytes_text, json_option, path_type, print_json
+from mccfr.cli.options import Method, bytes_text, json_option, path_type, print_json
 from mccfr.cli.progress import evaluation_text, reporter
-from mccfr.config.tables import AUTO, METHODS
 
 
 @click.command()
 @click.argument("target", metavar="DIR-or-POLICY", type=path_type)
 @click.option(
     "--method",
-    default=AUTO,
+    default="auto",
     show_default=True,
-    metavar="|".join(METHODS),
+    type=Method(),
     help="exact: exploitability; head-to-head: against another strategy; auto: what the game allows; or module:Class.",
 )
 @click.option("--checkpoint", type=click.IntRange(min=0), help="Number of the checkpoint; default: the newest.")

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from mccfr.cli.options import duration_text
-from mccfr.evaluation.methods import method_named, told
 from mccfr.runs.report import TRAINING, Progress, Reporter
 
 _LINE_SECONDS = 10.0
@@ -18,6 +17,8 @@ _LATE_SECONDS = 2.0  # what is over sooner needs no line
 
 def evaluation_text(record: Mapping[str, Any]) -> str:
     """One line for people."""
+    from mccfr.evaluation.methods import told
+
     where = "" if record["nodes_touched"] is None else f"at {record['nodes_touched']:,} nodes: "
     return where + told(record, duration_text(record["seconds"]))
 
@@ -135,6 +136,8 @@ class LiveReporter:
 
         What is won from another strategy says little without its interval, and is not kept there.
         """
+        from mccfr.evaluation.methods import method_named
+
         method = method_named(record["method"])
         self._exploitability = "" if method.meets else f" · {method.short(record)}"
         self._print(evaluation_text(record))

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import rich_click as click
 
 from mccfr.cli.options import (
@@ -37,6 +36,8 @@ def solve(config: Path, directory: Path | None, overrides: tuple[str, ...], forc
 
     Example: mccfr solve runs/leduc.toml --nodes 1e8 --workers 2 --set solver.discount=linear
     """
+    from msgspec.structs import replace
+
     from mccfr.cli.building import stage_reporter
     from mccfr.config.file import config_from, ignored_keys, load_document
     from mccfr.runs.conclude import limited
@@ -48,7 +49,7 @@ def solve(config: Path, directory: Path | None, overrides: tuple[str, ...], forc
     config = own_file(config)
     document = load_document(config, overrides)
     settings, ignored = config_from(document, str(config), (config.parent,)), ignored_keys(document)
-    settings = msgspec.structs.replace(settings, run=limited(settings.run, limits))
+    settings = replace(settings, run=limited(settings.run, limits))
     directory = directory or Path("runs") / config.stem
     with reporter() as report:
         run, game = start_run(

@@ -49,39 +49,6 @@ class MatrixGame(GameConfig, frozen=True, tag="matrix"):
     payoffs: Sequence[Sequence[float]]  # payoff of the row player (player 0), one list for each row
 
 
-class PokerGame(GameConfig, frozen=True, tag="poker"):
-    """Small poker with the betting rules of the ACPC dealer: any deck, limit or no-limit with every size allowed."""
-
-    ranks: int = 3
-    suits: int = 2
-    hole_cards: Literal[1, 2] = 1
-    board_cards: Sequence[int] = (0, 1)  # cards dealt to the board on each street
-    blinds: Sequence[float] = ()  # by seat: [2, 1] = seat 0 posts 2; this or antes
-    antes: Sequence[float] = ()
-    stack: float = 5.0
-    limit: bool = False
-    raise_sizes: Sequence[float] = ()  # limit only: size of a raise on each street
-    max_raises: Sequence[int] = ()  # raises on each street, at most; limit needs it, no-limit without: any number
-    first_player: Sequence[int] = ()  # seat (1 or 2) that acts first on each street; default 1 everywhere
-    merge_suits: bool = False
-
-
-class AkqGame(GameConfig, frozen=True, tag="akq"):
-    """Half-street AKQ game: three cards, the first player bets or checks, the second may only answer a bet."""
-
-    pot: float = 2.0
-    bet: float = 1.0
-
-
-class ClairvoyanceGame(GameConfig, frozen=True, tag="clairvoyance"):
-    """The bettor knows whether he holds the nuts; the same pot fraction may be bet on each of n streets."""
-
-    streets: int = 1
-    bet: float = 1.0  # fraction of the pot
-    probability: float = 0.5  # that the bettor holds the nuts
-    pot: float = 1.0
-
-
 class PlayerMenu(_Table, frozen=True):
     """Bet sizes of one player on one street: `[game.menu.STREET.button]`.  An absent key is the street's."""
 
@@ -117,6 +84,40 @@ class Menu(_Table, frozen=True):
     flop: StreetMenu | None = None
     turn: StreetMenu | None = None
     river: StreetMenu | None = None
+
+
+class PokerGame(GameConfig, frozen=True, tag="poker"):
+    """Small poker with the betting rules of the ACPC dealer: any deck; limit, or no-limit with all sizes or a menu."""
+
+    ranks: int = 3
+    suits: int = 2
+    hole_cards: Literal[1, 2] = 1
+    board_cards: Sequence[int] = (0, 1)  # cards dealt to the board on each street
+    blinds: Sequence[float] = ()  # by seat: [2, 1] = seat 0 posts 2; this or antes
+    antes: Sequence[float] = ()
+    stack: float = 5.0
+    limit: bool = False
+    raise_sizes: Sequence[float] = ()  # limit only: size of a raise on each street
+    max_raises: Sequence[int] = ()  # raises on each street, at most; limit needs it, no-limit without: any number
+    menu: Menu | None = None  # no-limit: bet sizes; None: every whole amount
+    first_player: Sequence[int] = ()  # seat (1 or 2) that acts first on each street; default 1 everywhere
+    merge_suits: bool = False
+
+
+class AkqGame(GameConfig, frozen=True, tag="akq"):
+    """Half-street AKQ game: three cards, the first player bets or checks, the second may only answer a bet."""
+
+    pot: float = 2.0
+    bet: float = 1.0
+
+
+class ClairvoyanceGame(GameConfig, frozen=True, tag="clairvoyance"):
+    """The bettor knows whether he holds the nuts; the same pot fraction may be bet on each of n streets."""
+
+    streets: int = 1
+    bet: float = 1.0  # fraction of the pot
+    probability: float = 0.5  # that the bettor holds the nuts
+    pot: float = 1.0
 
 
 class HoldemSubgame(GameConfig, frozen=True, tag="holdem-subgame"):
@@ -271,6 +272,8 @@ class FullWidthConfig(SolverConfig, frozen=True, tag="cfr"):
     alpha: float | None = None
     beta: float | None = None
     averaging_power: float | None = None
+    schedule: Literal[15, 30] | None = None  # first averaging power of the variants on a schedule; None: theirs
+    horizon: int | None = None  # iterations that such a variant plans for; None: run.iterations when the run is made
     updates: Literal["alternating", "simultaneous"] = "alternating"
     dtype: Literal["float32", "float64"] = "float64"
     pruning: Literal["none", "partial", "regret-based"] = "none"
@@ -279,7 +282,11 @@ class FullWidthConfig(SolverConfig, frozen=True, tag="cfr"):
 
     def checks(self) -> list[Check]:
         """As `SolverConfig.checks`; the variant checks its powers itself."""
-        return [*super().checks(), ("prune_threshold", self.prune_threshold >= 1, "at least 1")]
+        return [
+            *super().checks(),
+            ("horizon", self.horizon is None or self.horizon >= 1, "at least 1"),
+            ("prune_threshold", self.prune_threshold >= 1, "at least 1"),
+        ]
 
 
 OPTIONS: dict[str, type[SolverConfig]] = {

@@ -6,6 +6,7 @@ from abstraction.compiling import working_seconds
 from mccfr.games.game import Game
 from mccfr.solvers.histories import histories
 from mccfr.solvers.public import best_response
+from mccfr.solvers.public.public_tree import PublicTree, public_tree
 from mccfr.tables.strategy import Strategy
 
 
@@ -28,14 +29,23 @@ class Evaluation:
     seconds: float
 
 
-def evaluate_exact(game: Game, strategy: Strategy) -> Evaluation:
+def prepared_tree(game: Game) -> PublicTree | None:
+    """The public tree of a game with cards, for whoever evaluates many strategies for it.
+
+    None for other games, and where hands and boards are listed for the purpose: that is much memory to lie about.
+    """
+    return public_tree(game) if game.cards.dealt and not game.cards.listing_bytes else None
+
+
+def evaluate_exact(game: Game, strategy: Strategy, public: PublicTree | None = None) -> Evaluation:
     """Evaluate a strategy exactly: over a public tree for games with cards, by histories for the others.
 
+    public  the game's, if it is made already (`prepared_tree`)
     `ValueError` for whole hold'em that goes on after the flop.
     """
     start = working_seconds()
     if game.cards.dealt:
-        value, best = _over_public_tree(replace(game, cards=game.cards.listed()), strategy)
+        value, best = _over_public_tree(replace(game, cards=game.cards.listed()), strategy, public)
     else:
         value, best = _by_histories(game, strategy)
     exploitability = (best[0] + best[1]) / 2
@@ -49,8 +59,8 @@ def evaluate_exact(game: Game, strategy: Strategy) -> Evaluation:
     )
 
 
-def _over_public_tree(game: Game, strategy: Strategy) -> tuple[float, tuple[float, float]]:
-    found = best_response.values(game, strategy)
+def _over_public_tree(game: Game, strategy: Strategy, public: PublicTree | None) -> tuple[float, tuple[float, float]]:
+    found = best_response.values(game, strategy, public=public)
     best = found[:, best_response.RESPOND]
     return float(found[0, best_response.FOLLOW]), (float(best[0]), float(best[1]))
 

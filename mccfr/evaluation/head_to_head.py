@@ -18,6 +18,7 @@ buckets on the board, in whatever form they are kept.  So no more of a strategy 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -41,10 +42,14 @@ _Spans = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int6
 
 @dataclass(frozen=True)
 class Side:
-    """A strategy and the game it is for, whose cards say which bucket each of its hands has."""
+    """A strategy and the game it is for, whose cards say which bucket each of its hands has.
+
+    `prepared` is what an evaluation method has made of the game before, for other strategies (`Method.prepared`).
+    """
 
     game: Game
     strategy: RowSource
+    prepared: Any = None
 
 
 @dataclass(frozen=True)

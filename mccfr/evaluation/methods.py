@@ -58,6 +58,10 @@ class Method(ABC):
         """Memory that it needs besides the strategies."""
         return 0
 
+    def prepared(self, game: "Game") -> Any:
+        """What it makes of a game before it looks at a strategy, where that is worth keeping: for `Side.prepared`."""
+        return None
+
     @abstractmethod
     def find(self, side: "Side", against: "Side | None", *, boards: int, seed: int) -> dict[str, Any]:
         """What it finds, by the fields of a record; `against` is there where it `meets` another strategy.
@@ -99,13 +103,19 @@ class Exact(Method):
         """As `Method.listing_bytes`."""
         return game.cards.listing_bytes
 
+    def prepared(self, game: "Game") -> Any:
+        """The public tree."""
+        from mccfr.evaluation.exact import prepared_tree
+
+        return prepared_tree(game)
+
     def find(self, side: "Side", against: "Side | None", *, boards: int, seed: int) -> dict[str, Any]:
         """As `Method.find`."""
         from mccfr.evaluation.exact import evaluate_exact
         from mccfr.tables.strategy import Strategy
 
         assert isinstance(side.strategy, Strategy)
-        found = evaluate_exact(side.game, side.strategy)
+        found = evaluate_exact(side.game, side.strategy, side.prepared)
         return {
             "value_chips": found.value_chips,
             "exploitability_chips": found.exploitability_chips,

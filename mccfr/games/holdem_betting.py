@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from mccfr.config.tables import Menu
 from mccfr.games.betting import BettingRules
-from mccfr.games.menu import menu_targets
+from mccfr.games.menu import MenuGame, check_opening, menu_targets
 
 BIG_BLIND, BUTTON = 0, 1
 
@@ -30,19 +30,14 @@ def holdem_rules(stack: float, blinds: Sequence[float], ante: float, menu: Menu)
     rules = BettingRules(
         (big, small),
         (BUTTON, BIG_BLIND, BIG_BLIND, BIG_BLIND),
-        menu_targets(menu, stack, blinds[1], 0, whole_chips=whole),
+        menu_targets(menu, MenuGame(stack, blinds[1], whole_chips=whole)),
         stack=stack,
         minimum_bet=blinds[1],
         board_cards=(0, 3, 1, 1),
         put_in_before=ante,
         limp=menu.limp,
     )
-    start = rules.start()
-    if not menu.limp and start.facing and big < stack and not rules.raise_targets(start):
-        raise ValueError(
-            "game.menu.limp = False is not allowed: the button could only fold, as his menu before the flop has no "
-            f"raise within max_bets and below game.stack = {stack:g}; offer such a size, or 'allin'"
-        )
+    check_opening(menu, rules)
     return rules
 
 

@@ -8,7 +8,7 @@ from mccfr.config.tables import HoldemSubgame
 from mccfr.games.betting import BettingRules, build_tree
 from mccfr.games.game import Game
 from mccfr.games.libratus import read_endgame
-from mccfr.games.menu import menu_targets
+from mccfr.games.menu import MenuGame, menu_targets
 
 _RIVER = 3
 
@@ -36,7 +36,7 @@ def holdem_subgame(config: HoldemSubgame, base: Path) -> Game:
     rules = BettingRules(
         (half, half),
         (0,) * streets,
-        menu_targets(config.menu, config.stack, config.big_blind, endgame.street),
+        menu_targets(config.menu, MenuGame(config.stack, config.big_blind, endgame.street, streets)),
         stack=config.stack,
         minimum_bet=config.big_blind,
         board_cards=(0, 1, 1)[:streets],

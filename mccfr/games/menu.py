@@ -1,4 +1,4 @@
-"""Action abstraction for no-limit hold'em: which amounts a player may raise to (`[game.menu]`).
+"""Action abstraction for no-limit poker: which amounts a player may raise to (`[game.menu]`).
 
 A table of sizes has either `first` (the street's first bet) and `later` (raises), or `sizes`: a list for each number of
 bets so far on the street, the last of which goes on.  An empty list offers no bet.  A blind is no bet here: the first
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from mccfr.config.limits import shown
 from mccfr.config.tables import Menu, PlayerMenu, StreetMenu
-from mccfr.games.betting import MAX_CHIPS, BettingState
+from mccfr.games.betting import MAX_CHIPS, BettingRules, BettingState
 
 STREET_NAMES = ("preflop", "flop", "turn", "river")
 PLAYER_NAMES = ("big_blind", "button")
@@ -48,6 +48,30 @@ class Size(NamedTuple):
         return state.put_in_before + self.number
 
 
+class MenuGame(NamedTuple):
+    """What a menu must know of the game it is for.
+
+    stack         chips of each player in the whole hand
+    big_blind     chips; None where nobody posts a blind: sizes in bb mean nothing then, and nobody can limp
+    first_street  street 0 of the tree: 0 preflop .. 3 river
+    streets       of the tree
+    players       names of positions 0 and 1 in keys
+    whole_chips   whether amounts raised to are rounded to whole chips
+    """
+
+    stack: float
+    big_blind: float | None
+    first_street: int = 0
+    streets: int = len(STREET_NAMES)
+    players: tuple[str, str] = PLAYER_NAMES
+    whole_chips: bool = False
+
+    @property
+    def first_with_bet(self) -> int | None:
+        """The street that begins with a bet, a blind, on the table; None: there is none."""
+        return 0 if self.first_street == 0 and self.big_blind is not None else None
+
+
 class _Plan(NamedTuple):
     """What one player may bet on one street."""
 
@@ -71,19 +95,19 @@ def parse_size(text: str, key: str) -> Size:
     return Size(float(match[1]), match[2] or "")
 
 
-def menu_targets(
-    menu: Menu, stack: float, big_blind: float, first_street: int, *, whole_chips: bool = False
-) -> Callable[[BettingState], Sequence[float]]:
-    """The `raise_targets` of a menu; street 0 of the tree is `first_street` (0 preflop .. 3 river).
+def menu_targets(menu: Menu, game: MenuGame) -> Callable[[BettingState], Sequence[float]]:
+    """The `raise_targets` of a menu.
 
     A target is at least a minimum raise, and the nearest whole number of chips if `whole_chips`.  One above
     `allin_threshold` times the stack becomes all-in; without a threshold, one at or above the stack is dropped in
-    favour of all-in.  At most `max_bets` bets on a street are not all-in; preflop the big blind counts as one.
+    favour of all-in.  At most `max_bets` bets on a street are not all-in; a big blind counts as one.
     Raises `ValueError`, of one sentence, for a menu that says nothing sensible on these streets.
     """
-    _check(menu, first_street)
-    plans = [[_plan(menu, street, player) for player in (0, 1)] for street in range(first_street, 4)]
-    blind_bets = int(first_street == 0)
+    _check(menu, game)
+    streets = range(game.first_street, game.first_street + game.streets)
+    plans = [[_plan(menu, street, name) for name in game.players] for street in streets]
+    blind_bets = int(game.first_with_bet == 0)
+    stack, big_blind, whole_chips = game.stack, game.big_blind or 0.0, game.whole_chips
 
     def targets(state: BettingState) -> Sequence[float]:
         plan = plans[state.street][state.player]
@@ -105,16 +129,26 @@ def menu_targets(
     return targets
 
 
-def _tables(menu: Menu, street: int, player: int) -> list[tuple[str, _Table]]:
+def check_opening(menu: Menu, rules: BettingRules) -> None:
+    """Raise `ValueError` for a menu without limps where the player who opens would have no raise either."""
+    start = rules.start()
+    if not menu.limp and start.facing and start.to_call < rules.stack and not rules.raise_targets(start):
+        raise ValueError(
+            "game.menu.limp = False is not allowed: the button could only fold, as his menu before the flop has no "
+            f"raise within max_bets and below game.stack = {rules.stack:g}; offer such a size, or 'allin'"
+        )
+
+
+def _tables(menu: Menu, street: int, player: str) -> list[tuple[str, _Table]]:
     """The tables that may say something about a player on a street, the nearest first, with their keys."""
     name = STREET_NAMES[street]
     own = getattr(menu, name)
-    players = own and getattr(own, PLAYER_NAMES[player])
-    found = [(f"game.menu.{name}.{PLAYER_NAMES[player]}", players), (f"game.menu.{name}", own), ("game.menu", menu)]
+    players = own and getattr(own, player)
+    found = [(f"game.menu.{name}.{player}", players), (f"game.menu.{name}", own), ("game.menu", menu)]
     return [(key, table) for key, table in found if table is not None]
 
 
-def _bet_sizes(menu: Menu, street: int, player: int) -> list[tuple[str, Sequence[str]]]:
+def _bet_sizes(menu: Menu, street: int, player: str) -> list[tuple[str, Sequence[str]]]:
     """Key and sizes of the first bet, of the first raise, and so on."""
     first: list[tuple[str, Sequence[str]]] = []
     later: list[tuple[str, Sequence[str]]] = []
@@ -127,7 +161,7 @@ def _bet_sizes(menu: Menu, street: int, player: int) -> list[tuple[str, Sequence
     return first + later
 
 
-def _plan(menu: Menu, street: int, player: int) -> _Plan:
+def _plan(menu: Menu, street: int, player: str) -> _Plan:
     tables = [table for _, table in _tables(menu, street, player)]
     limit = next((table.max_bets for table in tables if table.max_bets is not None), inf)
     threshold = next((table.allin_threshold for table in tables if table.allin_threshold is not None), None)
@@ -135,14 +169,16 @@ def _plan(menu: Menu, street: int, player: int) -> _Plan:
     return _Plan(sizes, limit, threshold)
 
 
-def _check(menu: Menu, first_street: int) -> None:
-    """Raise `ValueError` for what no menu can say, and for what this one cannot say from `first_street` on."""
+def _check(menu: Menu, game: MenuGame) -> None:
+    """Raise `ValueError` for what no menu can say, and for what this one cannot say in a game."""
     for key, table in _all_tables(menu):
         _check_table(key, table)
-    if first_street > 0 and not menu.limp:
+        if game.big_blind is None:
+            _check_without_blinds(key, table)
+    if game.first_street > 0 and not menu.limp:
         raise ValueError("game.menu.limp = False is not allowed in an endgame, where nobody can limp: leave it out")
-    for street in range(max(first_street, 1), 4):
-        for player in (0, 1):
+    for street in range(game.first_street, game.first_street + game.streets):
+        for player in game.players if street != game.first_with_bet else ():
             key, texts = _bet_sizes(menu, street, player)[0]
             for text in texts:
                 if parse_size(text, key).unit == "x":
@@ -152,9 +188,27 @@ def _check(menu: Menu, first_street: int) -> None:
                     )
 
 
+def _check_without_blinds(key: str, table: _Table) -> None:
+    """Raise `ValueError` for what means nothing where both players post an ante and nobody a blind."""
+    sizes = [*(table.first or ()), *(table.later or ()), *(text for texts in table.sizes or () for text in texts)]
+    blinds = [text for text in sizes if parse_size(text, key).unit == "bb"]
+    problem = f"{key}: bet size {blinds[0]!r}" if blinds else ""
+    if isinstance(table, PlayerMenu):
+        problem = f"the table {key}, which names a player by his blind,"
+    if isinstance(table, Menu) and not table.limp:
+        problem = f"{key}.limp = False"
+    if problem:
+        raise ValueError(f"{problem} is not allowed with game.antes, where nobody posts a blind: leave it out")
+
+
 def _all_tables(menu: Menu) -> Iterator[tuple[str, _Table]]:
     """All tables of a menu with their keys, those of streets and players that a game lacks too."""
-    tables = (entry for street in range(4) for player in (0, 1) for entry in _tables(menu, street, player))
+    tables = (
+        entry
+        for street in range(len(STREET_NAMES))
+        for player in PLAYER_NAMES
+        for entry in _tables(menu, street, player)
+    )
     yield from dict(tables).items()
 
 

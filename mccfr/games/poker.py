@@ -11,9 +11,10 @@ import numpy as np
 
 from mccfr.cards.listed import ListedCards
 from mccfr.cards.small_deck import small_deck
-from mccfr.config.tables import AkqGame, ClairvoyanceGame, KuhnGame, LeducGame, PokerGame
+from mccfr.config.tables import AkqGame, ClairvoyanceGame, KuhnGame, LeducGame, Menu, PokerGame
 from mccfr.games.betting import MAX_STREETS, BettingRules, BettingState, build_tree
 from mccfr.games.game import Game
+from mccfr.games.menu import PLAYER_NAMES, STREET_NAMES, MenuGame, check_opening, menu_targets
 
 Targets = Callable[[BettingState], Sequence[float]]
 
@@ -43,7 +44,7 @@ def leduc(config: LeducGame) -> Game:
 
 def poker(config: PokerGame) -> Game:
     """Limit or no-limit poker on a small deck, by the rules of the ACPC dealer.  `ValueError` for bad parameters."""
-    streets = len(config.board_cards)
+    streets, menu = len(config.board_cards), config.menu
     if bool(config.blinds) == bool(config.antes):
         raise ValueError("game: give either blinds or antes, each a list of two amounts by seat")
     posted = tuple(config.blinds or config.antes)
@@ -58,7 +59,10 @@ def poker(config: PokerGame) -> Game:
     first = config.first_player or [1] * streets
     if len(first) != streets or any(seat not in (1, 2) for seat in first):
         raise ValueError(f"game.first_player = {list(first)}: expected 1 or 2 for each of {streets} streets")
-    targets = _limit_targets(config, streets) if config.limit else _no_limit_targets(config, streets)
+    if menu is not None:
+        targets = _menu_targets(config, menu, streets)
+    else:
+        targets = _limit_targets(config, streets) if config.limit else _no_limit_targets(config, streets)
     # The dealer's smallest bet is the larger blind; where nothing is posted it would be one chip.
     rules = BettingRules(
         (posted[0], posted[1]),
@@ -67,11 +71,55 @@ def poker(config: PokerGame) -> Game:
         stack=config.stack,
         minimum_bet=max(posted),
         board_cards=tuple(config.board_cards),
+        put_in_before=min(config.antes, default=0),  # of the sizes of a menu: an ante is no bet
+        limp=menu is None or menu.limp,
     )
+    if menu is not None:
+        _check_limp(menu, rules)
     cards = small_deck(
         config.ranks, config.suits, config.hole_cards, config.board_cards, merge_suits=config.merge_suits
     )
     return Game("poker", build_tree(rules), cards, pot_chips=sum(posted))
+
+
+def _menu_targets(config: PokerGame, menu: Menu, streets: int) -> Targets:
+    """The raises of `[game.menu]`, with the names that hold'em has: streets from the first on, players by blinds."""
+    if config.limit or config.raise_sizes or config.max_raises:
+        raise ValueError(
+            "game.menu is for no-limit poker, and says how many bets there are by max_bets: leave out limit, "
+            "raise_sizes and max_raises, or the menu"
+        )
+    if streets > len(STREET_NAMES):
+        raise ValueError(
+            f"game.board_cards = {list(config.board_cards)}: with game.menu there are at most {len(STREET_NAMES)} "
+            f"streets, {', '.join(STREET_NAMES)}"
+        )
+    for name in STREET_NAMES[streets:]:
+        if getattr(menu, name) is not None:
+            raise ValueError(f"game.menu.{name} is not allowed in a game of {streets} streets: leave it out")
+    if not isfinite(config.stack):
+        raise ValueError(f"game.stack = {config.stack}: a menu needs a finite stack")
+    blinds, small_first = config.blinds, bool(config.blinds) and config.blinds[0] < config.blinds[1]
+    return menu_targets(
+        menu,
+        MenuGame(
+            config.stack,
+            max(blinds) if blinds else None,
+            streets=streets,
+            players=PLAYER_NAMES[::-1] if small_first else PLAYER_NAMES,
+            whole_chips=all(float(amount).is_integer() for amount in (config.stack, *blinds, *config.antes)),
+        ),
+    )
+
+
+def _check_limp(menu: Menu, rules: BettingRules) -> None:
+    """Raise `ValueError` for a menu without limps where nobody could limp, or where nothing else could be done."""
+    if not menu.limp and not rules.start().facing:
+        raise ValueError(
+            "game.menu.limp = False is not allowed: whoever acts first has posted the larger blind, so that nobody "
+            "limps; leave it out, or change game.first_player"
+        )
+    check_opening(menu, rules)
 
 
 def _limit_targets(config: PokerGame, streets: int) -> Targets:

@@ -130,6 +130,7 @@ class Translation:
         self._first, self._count = tree.arrays.first.tolist(), tree.arrays.count.tolist()
         self._level = tree.put_in.max(axis=1).tolist()
         self._all_in = (tree.put_in.max(axis=1) >= rules.stack).tolist()
+        self._label = list(tree.label)
 
     # --- from the real game to the tree ---
 
@@ -222,7 +223,7 @@ class Translation:
         """The child that an action leads to; NOWHERE where the tree has not got it."""
         first = self._first[node]
         for child in range(first, first + self._count[node]):
-            if self.tree.label[child] == label:
+            if self._label[child] == label:
                 return child
         return NOWHERE
 
@@ -231,7 +232,7 @@ class Translation:
         first, level = self._first[node], self._level[node]
         found = []
         for child in range(first, first + self._count[node]):
-            if self.tree.label[child] not in ("c", "f"):
+            if self._label[child] not in ("c", "f"):
                 found.append((self._size(node, child, level), child))
         return found
 
@@ -249,11 +250,16 @@ class Translation:
         node = reading.node
         if node == NOWHERE or not self._decides[node]:
             return ["c"]
-        first, level = self._first[node], self._level[node]
-        return [self._real_action(node, child, level, state) for child in range(first, first + self._count[node])]
+        return [self.real_action(node, number, state) for number in range(self._count[node])]
 
-    def _real_action(self, node: int, child: int, level: float, state: BettingState) -> str:
-        label = self.tree.label[child]
+    def child(self, node: int, number: int) -> int:
+        """The child that action `number` of a decision leads to."""
+        return self._first[node] + number
+
+    def real_action(self, node: int, number: int, state: BettingState) -> str:
+        """The real action of the tree's action `number` at a decision; see `real_actions`."""
+        child, level = self._first[node] + number, self._level[node]
+        label = self._label[child]
         if label == "f":
             return "f" if state.facing else "c"
         bounds = None if label == "c" else raise_bounds(self.rules, state)

@@ -139,7 +139,7 @@ class Seat:
             after = self.translation.outcomes(self.reading, state, "c")[0]
         else:
             chosen = self._sampled(self.strategy(), self._random if seed is None else Random(seed))
-            action = self.translation.real_actions(self.reading, state)[chosen]
+            action = self.translation.real_action(node, chosen, state)
             after = self._done(node, chosen, action)
         self._note(action, self.translation.apply(state, action))
         self.reading = after
@@ -149,13 +149,13 @@ class Seat:
         """Where the tree is after the chosen action: there, and nowhere else."""
         if action == "c" and self.reading.closed != NOWHERE:
             return Reading(self.reading.closed, 1.0)
-        return Reading(self.policy.game.tree.children(node)[chosen], 1.0)
+        return Reading(self.translation.child(node, chosen), 1.0)
 
     def strategy(self) -> npt.NDArray[np.float64]:
         """[A] what the seat plays with its hand at `reading.node`, in the order of the node's children."""
         node = self.reading.node
-        street = int(self.policy.game.tree.arrays.block[node]) // 2
         if self._bucket is None:
+            street = int(self.policy.game.tree.arrays.block[node]) // 2
             self._bucket = self.policy.game.cards.hand_bucket(street, self.position, self._hand, self._board or None)
         played = self.policy.probabilities(node, self._bucket)
         if self.threshold > 0 and played.max() >= self.threshold:

@@ -158,18 +158,17 @@ class Policy:
 
         A bucket below 0 stands for a hand that cannot be: its row is 0.
         """
-        impossible = buckets < 0
-        known = np.where(impossible, 0, buckets) if impossible.any() else buckets
+        known = np.maximum(buckets, 0)
         block, row, slot, count = self._place(node, int(known.max(initial=0)))
         if not self._checked:
             for bucket in np.unique(known).tolist():
                 if not self._compared[block][bucket]:
                     self._check_row(block, bucket)
-        found = self._shares[block][known, slot : slot + count] / self._total
-        found[self._weights[block][known, row] == 0] = 1 / count
+        found = self._shares[block][:, slot : slot + count].take(known, axis=0) / self._total
+        found[self._weights[block][:, row].take(known) == 0] = 1 / count
         if not self._checked and (np.abs(found.sum(axis=1) - 1) > _SUM_TOLERANCE).any():
             raise OSError(f"{self.path}: a row of street {block // 2}, player {block % 2} is damaged: run mccfr verify")
-        found[impossible] = 0
+        found[buckets < 0] = 0
         return found
 
     def weight(self, node: int, bucket: int) -> float:

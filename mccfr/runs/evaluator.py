@@ -32,6 +32,7 @@ class Evaluator:
         self._met: int | None = None  # number of the checkpoint that is played against
         self._against: Strategy | None = None
         self._root = run.path(CHECKPOINTS)
+        self._prepared: Any = None
         self.kept: list[int] = []
 
     def find_kept(self) -> None:
@@ -47,7 +48,9 @@ class Evaluator:
 
         Raises `OSError` where the checkpoint that it is played against is damaged or gone.
         """
-        points, side = self._points, Side(self._game, strategy)
+        if self._prepared is None:
+            self._prepared = self._method.prepared(self._game)
+        points, side = self._points, Side(self._game, strategy, self._prepared)
         if not self._method.meets:
             return measure(points.method, side, boards=points.boards, seed=points.seed)
         name, against = "uniform", uniform_strategy(self._game)

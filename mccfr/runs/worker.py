@@ -20,7 +20,8 @@ from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import TableLayout, TableSet, kernel_arrays
 from storage.mapping import Region, map_cells, map_regions, regions_from_json
 
-_REST_SECONDS = 0.0005
+_SHORTEST_NAP_SECONDS, _LONGEST_NAP_SECONDS = 0.0005, 0.005
+_NAP_SHARE = 0.05  # of the time that it has rested
 
 
 def map_tables(layout: TableLayout, regions: tuple[Region, ...]) -> TableSet:
@@ -53,7 +54,7 @@ def read_state(row: npt.NDArray[np.int64]) -> WorkerState:
 def work(solver: Solver, schedule: Schedule, cells: npt.NDArray[np.int64], worker: int, parent: int) -> None:
     """Obey the coordinator until it says QUIT or is gone; `schedule` says what an iteration weighs."""
     orders, mine, others = cells[0], cells[1 + worker], cells[1:]
-    weight = 0.0
+    weight, rested_since = 0.0, time.monotonic_ns()
     while os.getppid() == parent:
         mine[control.PROGRESS] = began = time.monotonic_ns()
         epoch, command = int(orders[control.EPOCH]), int(orders[control.COMMAND])
@@ -66,14 +67,17 @@ def work(solver: Solver, schedule: Schedule, cells: npt.NDArray[np.int64], worke
         if command != control.RUN or nodes_left <= 0 or iterations_left <= 0:
             if orders[control.EPOCH] == epoch:  # else the order changed while it was read
                 mine[control.RESTING_SINCE] = epoch
-            time.sleep(_REST_SECONDS)
+            # A pause takes no time; in a long one the processors are for what saves and evaluates.
+            rested = (began - rested_since) * 1e-9
+            time.sleep(min(_LONGEST_NAP_SECONDS, max(_SHORTEST_NAP_SECONDS, _NAP_SHARE * rested)))
             continue
         # A fair share of what is left, so that the workers together end close to the limit.
         share = len(others)
         iterations, _ = solver.run(total_nodes, -(-nodes_left // share), -(-iterations_left // share))
         weight += schedule.weight(total_nodes) * iterations
         publish(mine, solver.state, solver.busy_seconds, weight)
-        mine[control.LONGEST_BATCH] = max(int(mine[control.LONGEST_BATCH]), time.monotonic_ns() - began)
+        rested_since = time.monotonic_ns()
+        mine[control.LONGEST_BATCH] = max(int(mine[control.LONGEST_BATCH]), rested_since - began)
 
 
 def main(assignment: str, worker: int) -> None:

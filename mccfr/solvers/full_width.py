@@ -4,6 +4,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -14,7 +15,7 @@ from mccfr.solvers.histories.history_cfr import HistoryCfr, check_best_response,
 from mccfr.solvers.histories.pruned_cfr import PrunedCfr, pruned_tables
 from mccfr.solvers.public import vector_cfr
 from mccfr.solvers.solver import Algorithm, Share
-from mccfr.solvers.variants import PRESETS, Variant, variant, warnings
+from mccfr.solvers.variants import FORMER_NAMES, PRESETS, Variant, variant, warnings
 from mccfr.tables.layout import TableLayout, TableSet
 from mccfr.tables.strategy import Strategy
 from storage.schema import ArraySpec
@@ -51,6 +52,8 @@ def variant_of(config: FullWidthConfig) -> Variant:
             beta=config.beta,
             averaging_power=config.averaging_power,
             updates=config.updates,
+            schedule=config.schedule,
+            horizon=config.horizon,
         )
     except ValueError as error:
         raise ValueError(f"solver.{error}") from None
@@ -137,17 +140,40 @@ class FullWidth(Algorithm):
         return self._solver.pruning != "none" or self._solver.best_response != "none"
 
     def completed(self, game: Game) -> Config:
-        """As `Algorithm.completed`; a rule of the user's own is compiled, to say at once what is wrong with it."""
-        _ = variant_of(self._solver).rule
-        return super().completed(game)
+        """With the horizon of a schedule: the iterations that are planned, unless the configuration has another one.
+
+        `ValueError` where a schedule has neither; and a rule of the user's own is compiled, to say at once what is
+        wrong with it.
+        """
+        made, config = variant_of(self._solver), super().completed(game)
+        _ = made.rule
+        if self._solver.horizon is not None or not made.scheduled:
+            return config
+        planned = self.config.run.iterations
+        if not planned:
+            raise ValueError(
+                f"solver.variant = {self._solver.variant!r} follows a schedule and needs the number of iterations that "
+                "are planned: give run.iterations (or --iterations), or solver.horizon"
+            )
+        return msgspec.structs.replace(config, solver=msgspec.structs.replace(self._solver, horizon=planned))
 
     def warnings(self) -> list[str]:
-        """Of the variant."""
-        return [f"solver.{sentence}" for sentence in warnings(variant_of(self._solver))]
+        """Of the variant, of a name of former versions, and of iterations beyond a schedule's horizon."""
+        name, horizon, last = self._solver.variant, self._solver.horizon, self.config.run.iterations
+        found = [f"solver.{sentence}" for sentence in warnings(variant_of(self._solver))]
+        if name is not None and name in FORMER_NAMES:
+            found.append(f"solver.variant = {name!r} is called {FORMER_NAMES[name]!r} now")
+        if horizon is not None and last is not None and last > horizon:
+            found.append(
+                f"run.iterations = {last:,} goes beyond solver.horizon = {horizon:,}, which the run keeps: powers stay "
+                "from there on where the schedule ends"
+            )
+        return found
 
     def layout(self, game: Game, wide: npt.NDArray[np.uint8] | None = None) -> TableLayout:
         """As `Algorithm.layout`: nothing is padded."""
-        del wide
+        if wide is None:
+            self.completed(game)  # refuses what no run can be
         nothing = np.zeros(2 * game.tree.streets, np.int64)
         return TableLayout(table_specs(game, self._solver), nothing, nothing, nothing.astype(np.uint8))
 

@@ -8,9 +8,8 @@ are worked on a vector at a time; a traversal of single histories calls the same
 * Regret matching plus (Tammelin 2014): the same, with regrets floored at 0, which is a discount of β = -∞.
 * NormalHedge (Chaudhuri, Freund & Hsu 2009; Brown & Sandholm 2019, "NormalHedge for CFR Variants").
 * Optimistic (Brown & Sandholm 2019, "Optimistic CFR Variants"): the next strategy from R_old + 2r instead of R_old + r.
-* Predictive regret matching plus (Farina, Kroer & Sandholm 2021) with the last regret as the prediction is optimistic
-  regret matching plus: [R_old + r]₊ + r and R_old + 2r differ only where R_old + r < 0; since R_old >= 0, r < 0 there
-  and neither is positive.
+* Predictive regret matching plus (Farina, Kroer & Sandholm 2021) with the last regret as the prediction: the next
+  strategy from R_new + r, R_new = [R_old + r]₊ after its discount (Xu et al. 2024, section 4: PDCFR+).
 
 A user's own rule (`mccfr.solvers.rules`) stands in for regret matching, and may look at negative regrets too.  None of
 them depends on the scale of regrets, so constant factors of counterfactual values (deal
@@ -32,6 +31,9 @@ from mccfr.solvers.rules import own_rule
 REGRET_MATCHING, NORMAL_HEDGE = 0, 1
 """Codes of the rules that turn regrets into a strategy; any other number is the address of a user's."""
 
+NOTHING, OPTIMISTIC, PREDICTIVE = 0, 1, 2
+"""Codes of what is predicted: nothing, R_old + 2r, R_new + r."""
+
 _NARROW = 4  # bytes of a float32
 _LAST_STEP_NARROW, _LAST_STEP_WIDE = 1e-4, 1e-7  # relative, of NormalHedge's scale: exact to 1e-8 and to 1e-14
 _MOST_STEPS = 64  # Newton from the right of a convex function needs fewer than ten
@@ -41,7 +43,7 @@ class Step(NamedTuple):
     """What kernels need to know of a variant in one iteration.
 
     rule      int64    REGRET_MATCHING, NORMAL_HEDGE or the address of a user's rule (`mccfr.solvers.rules`)
-    predicts  int64    1: the table `basis` is kept apart and gets R_old + 2r
+    predicts  int64    NOTHING; OPTIMISTIC, PREDICTIVE: the table `basis` is kept apart and gets R_old + 2r, R_new + r
     positive  float64  factor of positive regrets after this iteration's are added
     negative  float64  factor of negative ones
     keep      float64  factor of the strategy sums before this iteration's strategy is added
@@ -180,14 +182,14 @@ def update_regrets(step, tables, rows, values, first, total):
     """Add what each action gains, values[first+a, k] over total[k], and discount: the tables, in place.
 
     R_old + r is multiplied by `positive` or `negative` according to its sign (Brown & Sandholm 2019, equations of
-    DCFR); the basis of an optimistic variant becomes R_old + 2r.
+    DCFR), which makes R_new; `predicts` says what becomes of a basis that is kept apart.
     """
     column, stop = rows.column, rows.column + rows.count
     positive, negative = as_element(tables.regret, step.positive), as_element(tables.regret, step.negative)
     zero, limit = as_element(tables.regret, 0.0), as_element(tables.regret, gain_share(tables.regret))
     for a in range(rows.actions):
         row, value = tables.regret[rows.slot + a, column:stop], values[first + a]
-        if step.predicts:
+        if step.predicts == OPTIMISTIC:
             basis = tables.basis[rows.slot + a, column:stop]
             for k in range(rows.count):
                 gained = gain(value[k], total[k], limit)
@@ -195,6 +197,10 @@ def update_regrets(step, tables, rows, values, first, total):
         for k in range(rows.count):
             regret = row[k] + gain(value[k], total[k], limit)
             row[k] = regret * (positive if regret > zero else negative)
+        if step.predicts == PREDICTIVE:
+            basis = tables.basis[rows.slot + a, column:stop]
+            for k in range(rows.count):
+                basis[k] = row[k] + gain(value[k], total[k], limit)
 
 
 @njit

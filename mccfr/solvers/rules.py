@@ -12,14 +12,18 @@ import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
 
-from abstraction.jit import NumbaError, c_function, carray, intrinsic, part_njit, types, uncached_njit
+from abstraction.jit import c_function, carray, errors, intrinsic, part_njit, types, uncached_njit
 
-_CELLS: Any = types.CPointer(types.float64)  # type: ignore[attr-defined]
 _SAMPLES = ((0.0,), (-2.0,), (1.0, 0.0), (-1.0, -3.0), (0.25, -4.0, 2.0), (1.0, 1.0, 5.0, -1.0))
 _SCALE = 1024.0
 _TOLERANCE = 1e-6
 
 Function = Callable[[npt.NDArray[np.float64], npt.NDArray[np.float64]], None]
+
+
+def _cells() -> Any:
+    """The type of a pointer to cells."""
+    return types.CPointer(types.float64)
 
 
 class RegretRule:
@@ -52,8 +56,8 @@ class RegretRule:
             rule(carray(regrets, actions), carray(strategy, actions))
 
         try:
-            return c_function(types.void, _CELLS, _CELLS, types.int64)(called)
-        except NumbaError as error:
+            return c_function(types.void, _cells(), _cells(), types.int64)(called)
+        except errors.NumbaError as error:
             lines = [line.strip() for line in str(error).splitlines() if line.strip()]
             why = next((line for line in lines[1:] if not line.startswith(("-", "During", "File"))), lines[0])
             raise ValueError(f"the regret rule {self.name} does not compile: {why}") from error
@@ -98,13 +102,13 @@ def _cells_on_stack(typing_context, count):
     def codegen(context, builder, signature, args):
         return builder.alloca(ir.DoubleType(), args[0])
 
-    return _CELLS(types.int64), codegen
+    return _cells()(types.int64), codegen
 
 
 @intrinsic
 def _call(typing_context, address, regrets, strategy, actions):
     """Call the compiled rule at an address."""
-    signature = types.void(types.int64, _CELLS, _CELLS, types.int64)
+    signature = types.void(types.int64, _cells(), _cells(), types.int64)
 
     def codegen(context, builder, signature, args):
         kind = ir.FunctionType(ir.VoidType(), [argument.type for argument in args[1:]])

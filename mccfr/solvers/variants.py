@@ -1,12 +1,23 @@
 """Variants of CFR by the papers' names, and the parts they are made of (Brown & Sandholm 2019, AAAI).
 
 A variant is a regret minimiser, optimistic or not; a discount of regrets: after iteration t positive ones are
-multiplied by t^α/(t^α+1) and negative ones by t^β/(t^β+1); an averaging power γ: iteration t enters the average
-strategy with the weight t^γ, kept as sums multiplied by ((t-1)/t)^γ; and whether players update in turn or at once.
-∞ is no discount and -∞ multiplies by 0, also after iteration 1.
+multiplied by t^α/(t^α+1) and negative ones by t^β/(t^β+1); an averaging power γ: strategy sums are multiplied by
+((t-1)/t)^γ before iteration t's strategy is added to them; and whether players update in turn or at once.  ∞ is no
+discount and -∞ multiplies by 0, also after iteration 1.
+
+With a constant γ iteration t enters the average with the weight t^γ.  On a schedule (`Ramp`) α, β and γ change from
+iteration to iteration; γ is then applied by the recurrence, so that the weight of iteration t in the end is the product
+of ((s-1)/s)^γ_s over the later iterations s, and not t^γ_t.
+
+* DCFR+ and PDCFR+: Xu, Li, Liu, Fu, Fu, Xing & Cheng, "Minimizing Weighted Counterfactual Regret with Optimistic Online
+  Mirror Descent" (IJCAI 2024, arXiv 2404.13891), section 4.  There R_t = [R_{t-1}·d_{t-1} + r_t]₊, d_t = t^α/(t^α+1),
+  and PDCFR+ plays [R_t·d_t + r_t]₊.  The tables here hold R_t·d_t, from which the same strategies follow.
+* HS-DCFR and HS-PCFR+: Zhang, McAleer & Sandholm, "Faster Game Solving via Hyperparameter Schedules" (AAAI 2026, arXiv
+  2404.09097): equations 2 and 3 are the recurrences, 4 the schedules, section 3.2 those of PCFR+, of γ alone.
 
 A variant of a user's is a `Variant` that a configuration names (`mccfr.config.outside`); its minimiser may be a rule of
-his own (`mccfr.solvers.rules`), and another schedule is a class derived from `Variant` with a `step` of its own.
+his own (`mccfr.solvers.rules`), its powers may be `Ramp`s, and any other schedule is a class derived from `Variant`
+with a `step` of its own.
 """
 
 from collections.abc import Mapping
@@ -14,25 +25,47 @@ from dataclasses import dataclass, replace
 from math import exp, inf, isfinite, isnan, log
 
 from mccfr.config.suggest import did_you_mean
-from mccfr.solvers.minimisers import NORMAL_HEDGE, REGRET_MATCHING, Step
+from mccfr.solvers.minimisers import NORMAL_HEDGE, NOTHING, OPTIMISTIC, PREDICTIVE, REGRET_MATCHING, Step
 from mccfr.solvers.rules import RegretRule
 
 MINIMISERS = ("regret-matching", "regret-matching-plus", "normal-hedge", "predictive")
 UPDATES = ("alternating", "simultaneous")
+SCHEDULES = (15, 30)
+"""First values of γ that the schedules' paper has; it falls by 5."""
 _FLOORED = ("regret-matching-plus", "predictive")
 _LARGEST_EXPONENT = 700.0  # exp of more overflows
+_FALL = 5.0
+
+
+@dataclass(frozen=True)
+class Ramp:
+    """A power on a schedule: in a straight line from `first` (at t = 0) to `last` at the horizon, where it stays."""
+
+    first: float
+    last: float
+
+    def at(self, share: float) -> float:
+        """The power after a share of the planned iterations."""
+        return self.first + (self.last - self.first) * min(share, 1.0)
+
+
+Power = float | Ramp
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A variant of CFR; `variant` finds one by its name and checks that its parts make sense together."""
+    """A variant of CFR; `variant` finds one by its name and checks that its parts make sense together.
+
+    horizon  iterations that are planned: where schedules end; None where nothing follows one, or not yet known
+    """
 
     regret_minimiser: str | RegretRule = "regret-matching"  # one of MINIMISERS, or a rule of one's own
     optimistic: bool = False
-    alpha: float = inf
-    beta: float = inf
-    averaging_power: float = 0.0
+    alpha: Power = inf
+    beta: Power = inf
+    averaging_power: Power = 0.0
     updates: str = "alternating"
+    horizon: int | None = None
 
     @property
     def alternating(self) -> bool:
@@ -40,9 +73,25 @@ class Variant:
         return self.updates == "alternating"
 
     @property
+    def scheduled(self) -> bool:
+        """Whether a power follows a schedule, which needs a horizon."""
+        return any(isinstance(power, Ramp) for power in (self.alpha, self.beta, self.averaging_power))
+
+    @property
     def table_kinds(self) -> tuple[str, ...]:
         """Kinds of tables the variant keeps from one iteration to the next, `tables.table_name`'s first part."""
         return ("regret", "strategy_sum", *(("predicted_regret",) if self.optimistic else ()))
+
+    def powers(self, iteration: int) -> tuple[float, float, float]:
+        """α, β and γ of an iteration, counted from 1; `ValueError` for a schedule without a horizon."""
+        if self.scheduled and self.horizon is None:
+            raise ValueError("horizon = None: powers on a schedule need the planned number of iterations")
+        share = iteration / (self.horizon or 1)
+        alpha, beta, gamma = (
+            power.at(share) if isinstance(power, Ramp) else power
+            for power in (self.alpha, self.beta, self.averaging_power)
+        )
+        return alpha, beta, gamma
 
     @property
     def rule(self) -> int:
@@ -52,13 +101,15 @@ class Variant:
         return NORMAL_HEDGE if self.regret_minimiser == "normal-hedge" else REGRET_MATCHING
 
     def step(self, iteration: int) -> Step:
-        """What kernels need in an iteration, counted from 1."""
+        """What kernels need in an iteration, counted from 1; raises as `powers`."""
+        alpha, beta, gamma = self.powers(iteration)
+        prediction = PREDICTIVE if self.regret_minimiser == "predictive" else OPTIMISTIC
         return Step(
             self.rule,
-            int(self.optimistic),
-            _regret_factor(iteration, self.alpha),
-            _regret_factor(iteration, self.beta),
-            ((iteration - 1) / iteration) ** self.averaging_power,
+            prediction if self.optimistic else NOTHING,
+            _regret_factor(iteration, alpha),
+            _regret_factor(iteration, beta),
+            ((iteration - 1) / iteration) ** gamma,
             1.0,
         )
 
@@ -83,13 +134,20 @@ PRESETS: Mapping[str, Variant] = {
     "nh-lcfr": Variant("normal-hedge", alpha=1.0, beta=1.0, averaging_power=1.0),
     "optimistic-lcfr": Variant(optimistic=True, alpha=1.0, beta=1.0, averaging_power=1.0),
     "optimistic-dcfr": Variant(optimistic=True, alpha=1.5, beta=0.0, averaging_power=2.0),
-    "predictive-cfr+": Variant("predictive", optimistic=True, beta=-inf, averaging_power=2.0),
+    "dcfr+": Variant("regret-matching-plus", alpha=1.5, beta=-inf, averaging_power=4.0),
+    "pcfr+": Variant("predictive", optimistic=True, beta=-inf, averaging_power=2.0),
+    "pdcfr+": Variant("predictive", optimistic=True, alpha=2.3, beta=-inf, averaging_power=5.0),
+    "hs-dcfr": Variant(alpha=Ramp(1.0, 4.0), beta=Ramp(-1.0, -3.0), averaging_power=Ramp(15.0, 15.0 - _FALL)),
+    "hs-pcfr+": Variant("predictive", optimistic=True, beta=-inf, averaging_power=Ramp(15.0, 15.0 - _FALL)),
 }
-"""Variants by the papers' names; `predictive-cfr+` is that of Farina, Kroer & Sandholm 2021.
+"""Variants by the papers' names; `pcfr+` is that of Farina, Kroer & Sandholm 2021.
 
 `lcfr+` weighs iterations by t in regrets and average alike, as the paper has it; `lcfr+quadratic`, of no paper, is the
-same with the average of CFR+, by t².
+same with the average of CFR+, by t².  `hs-dcfr` and `hs-pcfr+` are the schedules' paper's HS-DCFR(15) and HS-PCFR+(15)
+unless another `schedule` is asked for.
 """
+FORMER_NAMES: Mapping[str, str] = {"predictive-cfr+": "pcfr+"}
+"""Names of earlier versions, which are read for ever."""
 
 
 def variant(
@@ -101,25 +159,33 @@ def variant(
     beta: float | None = None,
     averaging_power: float | None = None,
     updates: str | None = None,
+    schedule: int | None = None,
+    horizon: int | None = None,
 ) -> Variant:
     """The variant of a name, or a user's, with the parts that are not None put in place of its own.
+
+    schedule  first value of γ, one of SCHEDULES, for the variants on a schedule
+    horizon   iterations that are planned, for these; it may be put in place later, before iterations are run
 
     A minimiser that floors regrets brings β = -∞ with it, and `predictive` is optimistic.  Raises `ValueError` for an
     unknown name and for parts that make no sense, alone or together.
     """
-    made = name if isinstance(name, Variant) else PRESETS.get(name)
+    made = name if isinstance(name, Variant) else PRESETS.get(FORMER_NAMES.get(name, name))
     if made is None:
         raise ValueError(
             f"variant = {name!r}: one of {', '.join(PRESETS)}, or module:object, is needed{did_you_mean(name, PRESETS)}"
         )
     if regret_minimiser is not None and regret_minimiser != made.regret_minimiser:
         made = _with_minimiser(made, regret_minimiser)
+    if schedule is not None:
+        made = _with_schedule(made, schedule, averaging_power)
     given = {
         "optimistic": optimistic,
         "alpha": alpha,
         "beta": beta,
         "averaging_power": averaging_power,
         "updates": updates,
+        "horizon": horizon,
     }
     made = replace(made, **{key: value for key, value in given.items() if value is not None})  # type: ignore[arg-type]
     _check(made)
@@ -133,19 +199,39 @@ def _with_minimiser(made: Variant, regret_minimiser: str) -> Variant:
     return replace(made, regret_minimiser=regret_minimiser)
 
 
+def _with_schedule(made: Variant, schedule: int, averaging_power: float | None) -> Variant:
+    """The variant with γ from `schedule` down; `ValueError` where it has no schedule of γ, or two."""
+    if schedule not in SCHEDULES:
+        raise ValueError(f"schedule = {schedule!r}: one of {', '.join(map(str, SCHEDULES))} is needed")
+    if not isinstance(made.averaging_power, Ramp):
+        scheduled = " and ".join(key for key, preset in PRESETS.items() if preset.scheduled)
+        raise ValueError(f"schedule = {schedule} is not for this variant: only {scheduled} have one; leave it out")
+    if averaging_power is not None:
+        raise ValueError(
+            f"schedule = {schedule} and averaging_power = {averaging_power} are both given, and both are the average's "
+            "power: leave one of them out"
+        )
+    return replace(made, averaging_power=Ramp(float(schedule), schedule - _FALL))
+
+
+def _ends(power: Power) -> tuple[float, float]:
+    """The first and the last value of a power."""
+    return (power.first, power.last) if isinstance(power, Ramp) else (power, power)
+
+
 def _check(made: Variant) -> None:
     """`ValueError` for parts that make no sense."""
     if made.regret_minimiser not in MINIMISERS and not isinstance(made.regret_minimiser, RegretRule):
         raise ValueError(f"regret_minimiser = {made.regret_minimiser!r}: one of {', '.join(MINIMISERS)} is needed")
     if made.updates not in UPDATES:
         raise ValueError(f"updates = {made.updates!r}: one of {', '.join(UPDATES)} is needed")
-    if isnan(made.alpha) or made.alpha == -inf:
+    if any(isnan(alpha) or alpha == -inf for alpha in _ends(made.alpha)):
         raise ValueError(
             f"alpha = {made.alpha}: a number or inf is needed (-inf would forget every positive regret at once)"
         )
-    if isnan(made.beta):
+    if any(map(isnan, _ends(made.beta))):
         raise ValueError(f"beta = {made.beta}: a number, inf or -inf is needed")
-    if not (isfinite(made.averaging_power) and made.averaging_power >= 0):
+    if not all(isfinite(power) and power >= 0 for power in _ends(made.averaging_power)):
         raise ValueError(
             f"averaging_power = {made.averaging_power}: a finite number of at least 0 is needed (0 averages evenly)"
         )
@@ -159,16 +245,21 @@ def _check(made: Variant) -> None:
             "optimistic = false with regret_minimiser = 'predictive': it predicts the last regret to come again; "
             "choose regret-matching-plus to do without"
         )
+    if made.horizon is not None and not made.scheduled:
+        raise ValueError(f"horizon = {made.horizon:,}, and nothing of this variant follows a schedule: leave it out")
+    if made.horizon is not None and made.horizon < 1:
+        raise ValueError(f"horizon = {made.horizon}: at least 1 iteration is needed")
 
 
 def warnings(made: Variant) -> list[str]:
     """Sentences about settings that are allowed but rarely meant; empty for every preset."""
     found = []
-    if made.beta > made.alpha:
+    (first_alpha, last_alpha), (first_beta, last_beta) = _ends(made.alpha), _ends(made.beta)
+    if first_beta > first_alpha or last_beta > last_alpha:
         found.append(
             f"beta = {made.beta} is above alpha = {made.alpha}: negative regrets are kept longer than positive ones"
         )
-    if made.alpha <= 0:
+    if min(first_alpha, last_alpha) <= 0:
         found.append(
             f"alpha = {made.alpha}: half or more of every positive regret is forgotten in each iteration; the papers "
             "use 1 and more"

@@ -366,16 +366,16 @@ class HistoryCfr:
             self.iteration += batch
 
     def _plan(self, batch: int) -> Plan:
-        steps = [self.variant.step(self.iteration + 1 + k) for k in range(batch)]
-        factors = np.array([(s.positive, s.negative, s.keep, s.weight) for s in steps], np.float64).reshape(-1, 4)
+        steps = [self.variant.step(self.iteration + 1 + k) for k in range(max(batch, 1))]
+        factors = np.array([(s.positive, s.negative, s.keep, s.weight) for s in steps[:batch]], np.float64)
         return Plan(
-            self.variant.rule,
-            int(self.variant.optimistic),
+            steps[0].rule,
+            steps[0].predicts,
             int(self.variant.alternating),
             int(self.prune),
             int(self.zero_reach),
             self.responder,
-            factors,
+            factors.reshape(-1, 4),
         )
 
     def average_strategy(self) -> Strategy:

@@ -218,7 +218,7 @@ class PrunedCfr:
 
     def _weights(self, first: int, last: int) -> npt.NDArray[np.float64]:
         """Weights of iterations in the average strategy, the last one included: t^γ."""
-        return np.arange(first, last + 1, dtype=np.float64) ** self.variant.averaging_power
+        return np.arange(first, last + 1, dtype=np.float64) ** self.variant.powers(1)[2]
 
     def _split(self, cells: npt.NDArray[Any]) -> Strategy:
         slots = int(self.game.tree.row_slots[0])

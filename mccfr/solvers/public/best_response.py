@@ -1,6 +1,6 @@
 """Exact value and exact best response over a public tree: the walk of full-width CFR on fixed strategies.
 
-`VALUE` of `mccfr.solvers.public.street_walk` says what a best response is, and that it is exact.
+`mccfr.solvers.public.street_walk` says what a best response is, and that it is exact.
 """
 
 from collections.abc import Sequence
@@ -9,10 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.games.game import Game
-from mccfr.solvers.minimisers import Step
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
-from mccfr.solvers.public.public_walk import Scope, traverse
-from mccfr.solvers.public.street_walk import FOLLOW, RESPOND, VALUE, Views, new_scratch, street_tables
+from mccfr.solvers.public.public_walk import Scope, value
+from mccfr.solvers.public.street_walk import FOLLOW, RESPOND, Views, new_scratch, street_tables
 from mccfr.tables.strategy import Strategy
 
 
@@ -22,20 +21,21 @@ def values(
     """[players, 2] chips each player gets on average, without `offset_chips`, against the other's part of `strategy`.
 
     `FOLLOW` when he follows his own, `RESPOND` when he plays a best response.  `public` is the game's public tree, to
-    save making it again.  `ValueError` for a game without listed cards.
+    save making it again; without it, boards on which hands play alike but for their suits are walked once, also where
+    the game tells them apart.  `ValueError` for a game without listed cards.
     """
-    public = public or public_tree(game)
+    public = public or public_tree(game, strategy.probability)
     # Slots first, as in training; read-only or foreign layouts would have the kernels compiled once more.
     tables = [np.require(table.T, np.float64, ["C", "W"]) for table in strategy.probability]
     sides = [street_tables(tables, player) for player in range(2)]
-    views = tuple(Views(side, side, side) for side in sides)
+    views = tuple(Views(None, side, None) for side in sides)
     root, scratch = (new_scratch(public, streets, np.float64, 2) for streets in (range(1), range(1, public.streets)))
     (first, stop), parts = public.root_boards.tolist(), len(public.tasks) + 2
     found = np.zeros((len(players), 2))
     for row, player in enumerate(players):
         root.hand_value.fill(0)
         scope = Scope(player, player, first, stop, 0, parts)
-        traverse(public, views, VALUE, np.zeros((1, len(Step._fields))), scope, root, scratch)
+        value(public, views, scope, root, scratch)
         found[row] = root.hand_value[0] @ public.reach[player] / public.joint_weight
     return found
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.cards.listed import ListedCards, joint_weight
-from mccfr.cards.symmetry import BoardCopies, board_copies
+from mccfr.cards.symmetry import BoardCopies, Strategies, board_copies
 from mccfr.games.game import Game
 from mccfr.solvers.public.range_sums import Ranges, make_ranges
 from mccfr.trees.streets import AT_EXIT, AT_SHOWDOWN, StreetTrees, street_trees
@@ -54,8 +54,11 @@ class PublicTree(NamedTuple):
         return len(self.weight)
 
 
-def public_tree(game: Game) -> PublicTree:
+def public_tree(game: Game, strategies: Strategies | None = None) -> PublicTree:
     """Prepare the public tree of a game with listed cards; deal weights in float64.
+
+    With `strategies`, by block [buckets, slots], for walks on those alone: a board is walked for others where suits
+    make no difference to what is played, and not only where they make none to the game.
 
     Raises `ValueError` for a game without cards beside its tree; if chance is not dealt evenly: hands of unequal
     numbers of cards, two hands of the same two cards, boards that are not all those the deck allows; or if a hand that
@@ -68,7 +71,7 @@ def public_tree(game: Game) -> PublicTree:
     start = np.concatenate([[0], np.cumsum([len(boards) for boards in cards.board_cards])])
     child, last = _board_ranges(cards, start)
     _check_hands(cards)
-    copies = board_copies(cards)
+    copies = board_copies(cards, strategies)
     return PublicTree(
         trees,
         make_ranges(cards, copies.times > 0),

@@ -14,7 +14,6 @@ from mccfr.solvers.minimisers import Step
 from mccfr.solvers.public.range_sums import range_showdown_values, run_totals, sum_range
 from mccfr.solvers.public.street_walk import (
     FOLLOW,
-    VALUE,
     Traversal,
     add_copies,
     ascend,
@@ -22,7 +21,6 @@ from mccfr.solvers.public.street_walk import (
     copy,
     descend,
     is_walked,
-    terminals,
 )
 from mccfr.solvers.regret import as_element
 from mccfr.trees.streets import AT_EXIT, AT_SHOWDOWN
@@ -75,9 +73,9 @@ def _hand_up(ranges, player, board, found, out):
 
 
 @part_njit
-def _run_out(public, traversal, street, first_board, stop_board, chips, scratch):
+def _run_out(public, player, street, first_board, stop_board, chips, scratch):
     """Add a showdown's values over last-street boards, the range in hand_reach[1, street], to hand_value[street]."""
-    ranges, player, top = public.ranges, traversal.player, scratch.member_first[-1]
+    ranges, top = public.ranges, scratch.member_first[-1]
     weight = 1.0
     for later in range(street, public.weight.shape[0]):
         weight *= public.weight[later]
@@ -117,8 +115,8 @@ def _enter(scratch, level, tree, first, stop):
     state[_TREE], state[_BOARD], state[_STOP], state[_MEMBER] = tree, first, stop, _NOT_BEGUN
 
 
-@part_njit
-def walk(public, traversal, street, tree, boards, scratch):
+@inline_njit
+def _walk(public, traversal, step, street, tree, boards, scratch):
     """Traverse a street tree on boards[0] .. boards[1]-1, all later streets included.
 
     Both ranges are in hand_reach[:, street]; values are added to hand_value[street].
@@ -132,7 +130,7 @@ def walk(public, traversal, street, tree, boards, scratch):
                 state[_BOARD] += 1
                 continue
             if state[_MEMBER] == _NOT_BEGUN:
-                descend(public, traversal, level, state[_TREE], state[_BOARD], scratch)
+                descend(public, traversal, step, level, state[_TREE], state[_BOARD], scratch)
                 state[_MEMBER] = -1
             member = _next_way_out(trees, state[_TREE], state[_MEMBER]) if level < last else -1
             if member >= 0:
@@ -146,14 +144,13 @@ def walk(public, traversal, street, tree, boards, scratch):
                 first, stop = public.child_boards[board, 0], public.child_boards[board, 1]
                 if trees.kind[index] == AT_SHOWDOWN:
                     first, stop = public.last_boards[board, 0], public.last_boards[board, 1]
-                    _run_out(public, traversal, level, first, stop, trees.chips[index], scratch)
+                    _run_out(public, traversal.player, level, first, stop, trees.chips[index], scratch)
                     stop = first  # nothing is left to walk
-                elif traversal.mode == VALUE and not alive:
+                elif not alive and step is None:
                     stop = first  # in training the traverser's averages go on
                 _enter(scratch, level, below, first, stop)
                 continue
-            terminals(public, traversal, level, state[_TREE], state[_BOARD], scratch)
-            ascend(public, traversal, level, state[_TREE], state[_BOARD], scratch)
+            ascend(public, traversal, step, level, state[_TREE], state[_BOARD], scratch)
             state[_BOARD] += 1
             state[_MEMBER] = _NOT_BEGUN
             continue
@@ -166,7 +163,7 @@ def walk(public, traversal, street, tree, boards, scratch):
 
 
 @inline_njit
-def _task(public, traversal, board, root, task, scratch):
+def _task(public, traversal, step, board, root, task, scratch):
     """Work below the first street: one of its exits on some of the boards, or a run-out; root.task_value[task]."""
     trees, member = public.trees, public.tasks[task, 0]
     place, reach, values = root.member_first[0] + member, scratch.hand_reach[:, 1], scratch.hand_value[1]
@@ -174,11 +171,11 @@ def _task(public, traversal, board, root, task, scratch):
     if trees.kind[member] == AT_EXIT:
         start, tree = public.child_boards[board, 0], np.int64(trees.below[member])
         boards = (start + public.tasks[task, 1], start + public.tasks[task, 2])
-        walk(public, traversal, np.int64(1), tree, boards, scratch)
+        _walk(public, traversal, step, np.int64(1), tree, boards, scratch)
     else:
         start = public.last_boards[board, 0]
         first, stop = start + public.tasks[task, 1], start + public.tasks[task, 2]
-        _run_out(public, traversal, np.int64(1), first, stop, trees.chips[member], scratch)
+        _run_out(public, traversal.player, np.int64(1), first, stop, trees.chips[member], scratch)
     for kind in range(values.shape[0]):
         copy(values[kind], root.task_value[task, kind])
 
@@ -198,33 +195,44 @@ def _collect(public, traversal, board, root):
         _hand_up(public.ranges, traversal.player, board, found, root.value[:, root.member_first[0] + member])
 
 
+@inline_njit
+def _traverse(public, views, in_place, step, scope, root, scratch):
+    """A traversal of each player in the scope, or part of one; see `train`."""
+    first_street = np.int64(0)
+    for player in range(scope.first_player, scope.last_player + 1):
+        traversal = Traversal(player, in_place, views[player], views[1 - player].basis)
+        for board in range(scope.first_board, scope.stop_board):
+            if not is_walked(public.copies, first_street, board):
+                continue
+            for part in range(scope.first_part, scope.stop_part):
+                if part == 0:
+                    copy(public.reach[player], root.hand_reach[0, 0])
+                    copy(public.reach[1 - player], root.hand_reach[1, 0])
+                    descend(public, traversal, step, first_street, first_street, board, root)
+                elif part <= public.tasks.shape[0]:
+                    _task(public, traversal, step, board, root, part - 1, scratch)
+                else:
+                    _collect(public, traversal, board, root)
+                    ascend(public, traversal, step, first_street, first_street, board, root)
+
+
 @nogil_njit
-def traverse(public, views, mode, steps, scope, root, scratch):
+def train(public, views, in_place, steps, scope, root, scratch):
     """Traversals, or part of one, for each row of steps [n, 6], which are those of `Step`.
 
     views     those of player 0 and of player 1
-    mode      as in `Traversal`
+    in_place  whether their rows are updated where they are met
     scope     who traverses, on which boards of the first street, which parts; each first and end.  Parts: 0 the way
               down the first street, then K tasks, then the way up.  Several threads may do tasks, each in a scratch
     root      scratch of the first street; values of the traverser's hands are added to its hand_value[0]
     """
-    first_street = np.int64(0)
     for i in range(steps.shape[0]):
         row = steps[i]
         step = Step(np.int64(row[0]), np.int64(row[1]), row[2], row[3], row[4], row[5])
-        for player in range(scope.first_player, scope.last_player + 1):
-            traversal = Traversal(player, mode, step, views[player], views[1 - player].basis)
-            for board in range(scope.first_board, scope.stop_board):
-                if not is_walked(public.copies, first_street, board):
-                    continue
-                for part in range(scope.first_part, scope.stop_part):
-                    if part == 0:
-                        copy(public.reach[player], root.hand_reach[0, 0])
-                        copy(public.reach[1 - player], root.hand_reach[1, 0])
-                        descend(public, traversal, first_street, first_street, board, root)
-                    elif part <= public.tasks.shape[0]:
-                        _task(public, traversal, board, root, part - 1, scratch)
-                    else:
-                        _collect(public, traversal, board, root)
-                        terminals(public, traversal, first_street, first_street, board, root)
-                        ascend(public, traversal, first_street, first_street, board, root)
+        _traverse(public, views, in_place, step, scope, root, scratch)
+
+
+@nogil_njit
+def value(public, views, scope, root, scratch):
+    """As `train`, for fixed strategies: values of the traverser's hands, of his own and of a best response."""
+    _traverse(public, views, False, None, scope, root, scratch)

@@ -3,14 +3,18 @@
 Vector form of Zinkevich et al. 2007 (Johanson et al. 2011): both players' reach goes down as vectors over their hands,
 counterfactual values of the traverser's hands come up.  Where he acts:
 
-* `IN_PLACE`, `COLLECT` (training): the value is the current strategy's, and his regrets and strategy sums are updated.
-* `VALUE`: there are two values, that of the strategy he has and that of the best action for each of his hands on each
-  board, against the opponent's whole range there: a best response sees its own cards and the public ones, never the
-  opponent's.  This is exact in the real game also where strategies are bucketed or suits merged.
+* Training, with the iteration's `step`: the value is the current strategy's, and his regrets and strategy sums are
+  updated.
+* Valuing fixed strategies, where `step` is None: there are two values, that of the strategy he has and that of the best
+  action for each of his hands on each board, against the opponent's whole range there: a best response sees its own
+  cards and the public ones, never the opponent's.  This is exact in the real game also where strategies are bucketed or
+  suits merged.
 
-Rows are updated where they are met (`IN_PLACE`) if every hand on every board has a row of its own.  Otherwise both
-strategies are frozen in tables beforehand and increments are collected in tables (`COLLECT`): those of a bucket's hands
-and boards add up, each with the hand's own deal weight, which is no constant of the row any more.
+A kernel has the code of one of the two compiled in: numba drops what depends on an argument that is None.
+
+Rows are updated in place, where they are met, if every hand on every board has a row of its own.  Otherwise both
+strategies are frozen in tables beforehand and increments are collected in tables: those of a bucket's hands and boards
+add up, each with the hand's own deal weight, which is no constant of the row any more.
 
 Constants of a whole row are left out: the chance of its board and, in place, the weight of its hand in regrets.  A
 board that stands for others (`suit_symmetry`) counts as often, and its values are those of the renamed hands there.
@@ -24,7 +28,7 @@ import numpy.typing as npt
 
 from abstraction.jit import inline_njit, part_njit
 from mccfr.noise import gain_share
-from mccfr.solvers.minimisers import Rows, Step, Tables, current_strategy, gain, update_average, update_regrets
+from mccfr.solvers.minimisers import Rows, Tables, current_strategy, gain, update_average, update_regrets
 from mccfr.solvers.public.public_tree import PublicTree
 from mccfr.solvers.public.range_sums import (
     Sums,
@@ -37,11 +41,8 @@ from mccfr.solvers.public.range_sums import (
 from mccfr.solvers.regret import as_element
 from mccfr.trees.streets import AT_DECISION, AT_FOLD, AT_SHOWDOWN
 
-COLLECT, IN_PLACE, VALUE = 0, 1, 2
-"""What a walk does where the traverser acts; see the module."""
-
 FOLLOW, RESPOND = 0, 1
-"""Values of the traverser's hands: of his strategy, and, with `VALUE`, of a best response."""
+"""Values of the traverser's hands: of his strategy, and, where strategies are fixed, of a best response."""
 
 _VECTOR = 16  # float32 cells of a vector register
 _MOST_STREETS = 4
@@ -50,14 +51,14 @@ _MOST_STREETS = 4
 class Views(NamedTuple):
     """A player's tables as a walk takes them, street by street, [slot, bucket] each.
 
-    IN_PLACE: the variant's tables.
-    COLLECT: regret and strategy_sum collect increments, basis holds the current strategy.
-    VALUE: basis holds the strategy; the others are not touched.
+    In place: the variant's tables.
+    Otherwise: regret and strategy_sum collect increments, basis holds the current strategy.
+    Where strategies are fixed: basis holds the strategy, and there are no others.
     """
 
-    regret: tuple[npt.NDArray[np.floating], ...]
+    regret: tuple[npt.NDArray[np.floating], ...] | None
     basis: tuple[npt.NDArray[np.floating], ...]
-    strategy_sum: tuple[npt.NDArray[np.floating], ...]
+    strategy_sum: tuple[npt.NDArray[np.floating], ...] | None
 
 
 def street_tables(tables: Sequence[npt.NDArray[Any]], player: int) -> tuple[npt.NDArray[Any], ...]:
@@ -70,11 +71,10 @@ def street_tables(tables: Sequence[npt.NDArray[Any]], player: int) -> tuple[npt.
 
 
 class Traversal(NamedTuple):
-    """Who traverses, what he does where he acts, the iteration's step, his tables and the opponent's basis."""
+    """Who traverses, whether rows are updated in place, his tables and the opponent's basis."""
 
     player: int
-    mode: int
-    step: Step
+    in_place: bool
     views: Views
     opponent: tuple[npt.NDArray[np.floating], ...]
 
@@ -82,7 +82,7 @@ class Traversal(NamedTuple):
 class Scratch(NamedTuple):
     """Room for one street tree of every street.  N members, A cells, W cells a vector, S streets, H hands, K tasks.
 
-    V = 2 values with `VALUE`, else 1: FOLLOW alone.
+    V = 2 values where strategies are fixed, else 1: FOLLOW alone.
 
     member_first    [S] int64     first row of a street in what has N rows
     cell_first      [S] int64     first row of a street in sigma
@@ -181,25 +181,27 @@ def _take_rows(ranges, player, board, table, rows, out, place):
 
 
 @inline_njit
-def _opponent_strategy(public, traversal, street, board, rows, scratch, place):
+def _opponent_strategy(public, traversal, step, street, board, rows, scratch, place):
     """opponent_reach[place : place+actions] = the opponent's strategy at a decision."""
     table = traversal.opponent[street]
-    if traversal.mode == IN_PLACE:
-        current_strategy(traversal.step, Tables(table, table, table), rows, scratch.opponent_reach, place)
+    if step is None:
+        _take_rows(public.ranges, 1 - traversal.player, board, table, rows, scratch.opponent_reach, place)
+    elif traversal.in_place:
+        current_strategy(step, Tables(table, table, table), rows, scratch.opponent_reach, place)
     else:
         _take_rows(public.ranges, 1 - traversal.player, board, table, rows, scratch.opponent_reach, place)
 
 
 @inline_njit
-def _own_strategy(public, traversal, street, board, rows, scratch, place, reach):
+def _own_strategy(public, traversal, step, street, board, rows, scratch, place, reach):
     """sigma[place : place+actions] = the traverser's strategy at a decision; in training it enters his average."""
     views, ranges = traversal.views, public.ranges
-    if traversal.mode == IN_PLACE:
-        tables = Tables(views.regret[street], views.basis[street], views.strategy_sum[street])
-        current_strategy(traversal.step, tables, rows, scratch.sigma, place)
-        update_average(traversal.step, tables, rows, scratch.sigma, place, reach)
-    elif traversal.mode == VALUE:
+    if step is None:
         _take_rows(ranges, traversal.player, board, views.basis[street], rows, scratch.sigma, place)
+    elif traversal.in_place:
+        tables = Tables(views.regret[street], views.basis[street], views.strategy_sum[street])
+        current_strategy(step, tables, rows, scratch.sigma, place)
+        update_average(step, tables, rows, scratch.sigma, place, reach)
     else:
         first, times = ranges.first[traversal.player, board], as_element(reach, public.copies.times[board])
         for a in range(rows.actions):
@@ -212,13 +214,13 @@ def _own_strategy(public, traversal, street, board, rows, scratch, place, reach)
 
 
 @inline_njit
-def _regrets(public, traversal, street, board, rows, scratch, member, child):
+def _regrets(public, traversal, step, street, board, rows, scratch, member, child):
     """Update the traverser's regrets at a decision from the values of its actions and its own."""
     views = traversal.views
     values, total = scratch.value[FOLLOW], scratch.value[FOLLOW, member]
-    if traversal.mode == IN_PLACE:
+    if traversal.in_place:
         tables = Tables(views.regret[street], views.basis[street], views.strategy_sum[street])
-        update_regrets(traversal.step, tables, rows, values, child, total)
+        update_regrets(step, tables, rows, values, child, total)
         return
     first = public.ranges.first[traversal.player, board]
     weights, times = public.reach[traversal.player], as_element(total, public.copies.times[board])
@@ -245,9 +247,9 @@ def _rows(public, player, member, board, in_place):
 
 
 @part_njit
-def descend(public, traversal, street, tree, board, scratch):
-    """Carry both ranges, in hand_reach[:, street], down a street tree on a board, updating averages on the way."""
-    trees, ranges, player, mode = public.trees, public.ranges, traversal.player, traversal.mode
+def descend(public, traversal, step, street, tree, board, scratch):
+    """Carry both ranges, in hand_reach[:, street], down a street tree on a board; in training averages are updated."""
+    trees, ranges, player, in_place = public.trees, public.ranges, traversal.player, traversal.in_place
     base, top = trees.first[tree], scratch.member_first[street]
     for side in range(2):
         who = player if side == 0 else 1 - player
@@ -263,23 +265,24 @@ def descend(public, traversal, street, tree, board, scratch):
         if trees.kind[base + m] != AT_DECISION:
             continue
         child, own, opponent = top + trees.child[base + m], scratch.own_range[top + m], scratch.opponent_range[top + m]
-        rows = _rows(public, np.int64(trees.player[base + m]), base + m, board, mode == IN_PLACE)
+        rows = _rows(public, np.int64(trees.player[base + m]), base + m, board, in_place)
         if trees.player[base + m] == player:
             place = scratch.cell_first[street] + trees.cell[base + m]
             reach = scratch.own_reach[own]
-            _own_strategy(public, traversal, street, board, rows, scratch, place, reach)
+            _own_strategy(public, traversal, step, street, board, rows, scratch, place, reach)
             for a in range(rows.actions):
                 scratch.own_range[child + a], scratch.opponent_range[child + a] = own, opponent
-                kind = trees.kind[base + trees.child[base + m] + a]
-                if mode == VALUE or kind in (AT_FOLD, AT_SHOWDOWN):
-                    continue  # where his own range is not asked for
-                scratch.own_range[child + a] = own_ranges
-                out, sigma = scratch.own_reach[own_ranges], scratch.sigma[place + a]
-                for k in range(rows.count):
-                    out[k] = reach[k] * sigma[k]
-                own_ranges += 1
+                if step is not None:  # else nobody asks for his own range
+                    kind = trees.kind[base + trees.child[base + m] + a]
+                    if kind in (AT_FOLD, AT_SHOWDOWN):
+                        continue  # nor here
+                    scratch.own_range[child + a] = own_ranges
+                    out, sigma = scratch.own_reach[own_ranges], scratch.sigma[place + a]
+                    for k in range(rows.count):
+                        out[k] = reach[k] * sigma[k]
+                    own_ranges += 1
         else:
-            _opponent_strategy(public, traversal, street, board, rows, scratch, opponent_ranges)
+            _opponent_strategy(public, traversal, step, street, board, rows, scratch, opponent_ranges)
             reach = scratch.opponent_reach[opponent]
             for a in range(rows.actions):
                 scratch.own_range[child + a], scratch.opponent_range[child + a] = own, opponent_ranges
@@ -327,7 +330,7 @@ def _take_best(values, child, actions, count, value):
 
 
 @inline_njit
-def _decision(public, traversal, street, tree, board, member, scratch):
+def _decision(public, traversal, step, street, tree, board, member, scratch):
     """Values of a decision from those of its actions; in training the traverser's regrets are updated at his own."""
     trees, top, player = public.trees, scratch.member_first[street], traversal.player
     base = trees.first[tree]
@@ -338,16 +341,16 @@ def _decision(public, traversal, street, tree, board, member, scratch):
         values, value = scratch.value[kind], scratch.value[kind, top + member]
         if not own:
             _add_up(values, child, actions, count, value)
-        elif kind == RESPOND:
-            _take_best(values, child, actions, count, value)
-        else:
+        elif kind == FOLLOW:
             _take_mean(values, child, actions, count, scratch.sigma, place, value)
-    if own and traversal.mode != VALUE:
-        rows = _rows(public, player, base + member, board, traversal.mode == IN_PLACE)
-        _regrets(public, traversal, street, board, rows, scratch, top + member, child)
+        elif step is None:
+            _take_best(values, child, actions, count, value)
+    if step is not None and own:
+        rows = _rows(public, player, base + member, board, traversal.in_place)
+        _regrets(public, traversal, step, street, board, rows, scratch, top + member, child)
 
 
-@part_njit
+@inline_njit
 def terminals(public, traversal, street, tree, board, scratch):
     """Values of a street tree's folds and, on the last street, showdowns; a range is summed once for all in a row."""
     trees, ranges, player, top = public.trees, public.ranges, traversal.player, scratch.member_first[street]
@@ -376,13 +379,14 @@ def terminals(public, traversal, street, tree, board, scratch):
 
 
 @part_njit
-def ascend(public, traversal, street, tree, board, scratch):
-    """Bring values up a street tree, those of all ways out given, and add them to hand_value[street]."""
+def ascend(public, traversal, step, street, tree, board, scratch):
+    """Bring values up a street tree, those of ways on to other streets given, and add them to hand_value[street]."""
     trees, top = public.trees, scratch.member_first[street]
+    terminals(public, traversal, street, tree, board, scratch)
     base = trees.first[tree]
     for m in range(trees.first[tree + 1] - base - 1, -1, -1):
         if trees.kind[base + m] == AT_DECISION:
-            _decision(public, traversal, street, tree, board, m, scratch)
+            _decision(public, traversal, step, street, tree, board, m, scratch)
     weight = as_element(scratch.value, public.weight[street])
     for kind in range(scratch.value.shape[0]):
         value, out = scratch.value[kind, top], scratch.hand_value[street, kind]

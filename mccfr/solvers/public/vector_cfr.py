@@ -28,8 +28,8 @@ from mccfr.cards.listed import ListedCards, live_hands
 from mccfr.games.game import Game
 from mccfr.solvers.minimisers import Rows, Step, Tables, current_strategy, update_average, update_regrets
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
-from mccfr.solvers.public.public_walk import Scope, traverse
-from mccfr.solvers.public.street_walk import COLLECT, IN_PLACE, Scratch, Views, new_scratch, street_tables
+from mccfr.solvers.public.public_walk import Scope, train
+from mccfr.solvers.public.street_walk import Scratch, Views, new_scratch, street_tables
 from mccfr.solvers.variants import Variant
 from mccfr.tables.layout import TableSet, table_name
 from mccfr.tables.strategy import Strategy, average_strategy, row_starts
@@ -287,7 +287,7 @@ class VectorCfr:
         boards = range(*self._field.root_boards.tolist()) if boards is None else boards
         scope = Scope(players[0], players[-1], boards.start, boards.stop, parts.start, parts.stop)
         rows = np.array(steps, np.float64).reshape(-1, len(Step._fields))
-        traverse(self._field, self._views, IN_PLACE if self.in_place else COLLECT, rows, scope, self._root, scratch)
+        train(self._field, self._views, self.in_place, rows, scope, self._root, scratch)
 
     def _block_tables(self, block: int) -> Tables:
         return Tables(self._by_block("regret")[block], self._basis()[block], self._by_block("strategy_sum")[block])

@@ -50,7 +50,7 @@ def test_the_reference_of_the_python_interface(folder, capsys):
 
 
 def test_programs_that_read_policies(folder, capsys):
-    """The reader of whole hold'em is in test_holdem.py."""
+    """Those that say something; readers of large policies are in test_holdem.py."""
     (folder / "runs/games").mkdir(parents=True)
     for name in ("subgame.toml", "kuhn.toml", "games/river.txt"):
         shutil.copy(RUNS / name, folder / "runs" / name)
@@ -61,7 +61,7 @@ def test_programs_that_read_policies(folder, capsys):
     programs = [text for language, text in blocks(ROOT / "docs/policies.md") if language == "python"]
     capsys.readouterr()
     for text in programs:
-        if "def look_up(" not in text:
+        if "print(" in text and "def " not in text:
             exec(compile(text, "policies.md", "exec"), {})
             assert capsys.readouterr().out
 

@@ -9,11 +9,12 @@ from mccfr.config.file import config_from, to_document
 from mccfr.config.tables import Menu, PlayerMenu, StreetMenu
 from mccfr.games.betting import build_tree, called, raised
 from mccfr.games.holdem_betting import holdem_rules
-from mccfr.games.menu import menu_targets
+from mccfr.games.menu import MenuGame, menu_targets
 from mccfr.trees.compiled import can_pack
 
 HALF = ("0.5p", "1p", "allin")
 POT = ("1p", "allin")
+TURN, RIVER = MenuGame(20_000, 100, 2, 2), MenuGame(20_000, 100, 3, 1)
 
 
 @dataclass
@@ -258,11 +259,11 @@ def test_chips_are_whole_only_where_all_amounts_are():
 
 
 def test_an_endgame_begins_with_half_the_pot_before_the_street():
-    targets = menu_targets(Menu(first=("1p",), later=("2x", "4x")), 20_000, 100, 3)
+    targets = menu_targets(Menu(first=("1p",), later=("2x", "4x")), RIVER)
     rules = holdem_rules(20_000, (50, 100), 0, Menu())
     bet = raised(line(rules, 300, "c"), 500)
     assert list(targets(bet._replace(street=0))) == [700, 1_100]
-    unlimited = menu_targets(Menu(first=("1p",), later=("1p",), max_bets=1), 20_000, 100, 3)
+    unlimited = menu_targets(Menu(first=("1p",), later=("1p",), max_bets=1), RIVER)
     opening = line(rules, 300, "c")._replace(street=0)
     assert list(unlimited(opening)) == [900]  # no blind counts as a bet here
     assert list(unlimited(raised(opening, 900))) == []
@@ -311,10 +312,10 @@ def test_bad_menus_are_refused_in_one_sentence(message):
 
 def test_an_endgame_has_no_limp_and_checks_only_its_streets():
     with pytest.raises(ValueError, match=r"game\.menu\.limp = False is not allowed in an endgame"):
-        menu_targets(Menu(limp=False), 20_000, 100, 2)
-    menu_targets(Menu(flop=StreetMenu(first=("3x",))), 20_000, 100, 2)
+        menu_targets(Menu(limp=False), TURN)
+    menu_targets(Menu(flop=StreetMenu(first=("3x",))), TURN)
     with pytest.raises(ValueError, match=r"game\.menu\.flop\.first: bet size '3y'"):
-        menu_targets(Menu(flop=StreetMenu(first=("3y",))), 20_000, 100, 2)
+        menu_targets(Menu(flop=StreetMenu(first=("3y",))), TURN)
 
 
 def test_menus_are_read_from_toml_tables():

@@ -105,7 +105,9 @@ def test_a_plan_of_an_abstraction_that_is_not_built(tmp_path):
         "evaluation": {"method": "head-to-head", "at_nodes": [10**9, 10**12], "at_iterations": [5], "keep": True},
     }
     plan = make_plan(config_from(document, "test"), tmp_path)
+    # Menu L of test_tree.py: the counts were made by an independent implementation.
     assert (plan["nodes"], plan["decision_nodes_per_street"]) == (298_498, [40, 1504, 16888, 92352])
+    assert plan["actions_per_street"] == [117, 4_436, 47_732, 246_212]
     buckets = [169, 1_286_792, 50_000, 50_000]
     assert [pair[0] for pair in plan["buckets_per_street"]] == buckets
     assert plan["infosets"] == sum(b * d for b, d in zip(buckets, plan["decision_nodes_per_street"], strict=True))

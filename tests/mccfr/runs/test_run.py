@@ -19,7 +19,7 @@ import zarr
 from archives import unpack
 from commands import call
 from places import ROOT
-from sessions import EXTERNAL, OUTCOME, Listener, assert_same, content, go, make, wait_for
+from sessions import EXTERNAL, NO_EVALUATION, OUTCOME, Listener, assert_same, content, go, make, wait_for
 
 from mccfr.config.file import config_from
 from mccfr.runs import pool as pool_module
@@ -238,13 +238,13 @@ def assert_stopped(tmp_path, run, code, errors):
     status = run_status(run)
     assert status["state"] == "stopped" and status["checkpoint"] and status["live_dir"] is None
     assert "mccfr resume" in errors
-    whole = make(tmp_path / "whole")
+    whole = make(tmp_path / "whole", evaluation=NO_EVALUATION)
     go(whole, iterations=status["iterations"])
     assert_same(whole, run)
 
 
 def test_an_interrupt_stops_with_a_checkpoint_and_status_75(tmp_path):
-    run = make(tmp_path / "run", workers=1, checkpoint_nodes=1_000_000)
+    run = make(tmp_path / "run", workers=1, checkpoint_seconds=0.5, evaluation=NO_EVALUATION)
     process = start(run, "--nodes", 10**12)
     wait_for(lambda: run_status(run)["state"] == "running" and run_status(run)["checkpoint"])
     process.send_signal(signal.SIGINT)
@@ -254,7 +254,7 @@ def test_an_interrupt_stops_with_a_checkpoint_and_status_75(tmp_path):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1], ids=["TERM", "USR1"])
 def test_other_signals_stop_a_run_in_this_process_alike(tmp_path, monkeypatch, capsys, number):
-    run, event = make(tmp_path / "run"), run_module.Session._event
+    run, event = make(tmp_path / "run", evaluation=NO_EVALUATION), run_module.Session._event
 
     def noted(session, name, **facts):
         event(session, name, **facts)

@@ -85,7 +85,7 @@ def test_pruned_runs_go_on_and_are_measured(tmp_path, pruning):
 
 
 BAD = {
-    "solver.variant = 'dcfr+'": 'algorithm = "cfr"\nvariant = "dcfr+"',
+    "solver.variant = 'dcfr++'": 'algorithm = "cfr"\nvariant = "dcfr++"',
     "solver.averaging_power = -1": 'algorithm = "cfr"\naveraging_power = -1',
     "solver.alpha = -inf": 'algorithm = "cfr"\nalpha = -inf',
     "solver.beta = 0": 'algorithm = "cfr"\nvariant = "cfr+"\nbeta = 0',

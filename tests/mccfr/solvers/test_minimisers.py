@@ -1,5 +1,6 @@
 """Regret minimisers and variants: against formulas, against the papers' algorithms, and what is refused."""
 
+from dataclasses import replace
 from math import inf, log, nan
 
 import naive
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 
 from mccfr.solvers.minimisers import Rows, Tables, current_strategy, update_average, update_regrets
-from mccfr.solvers.variants import PRESETS, variant, warnings
+from mccfr.solvers.variants import FORMER_NAMES, PRESETS, Ramp, variant, warnings
 
 DTYPES = (np.float32, np.float64)
 
@@ -64,6 +65,8 @@ def test_normal_hedge_does_not_depend_on_scale():
 @pytest.mark.parametrize("name", PRESETS)
 def test_updates_equal_the_formulas(name, dtype):
     made, rows = variant(name), Rows(1, 4, 3, 30)
+    if made.scheduled:
+        made = replace(made, horizon=8)
     tables = random_tables(dtype, made.optimistic)
     generator = np.random.default_rng(2)
     values, sigma = generator.normal(size=(6, 35)).astype(dtype), generator.random((6, 35)).astype(dtype)
@@ -74,14 +77,14 @@ def test_updates_equal_the_formulas(name, dtype):
     update_average(made.step(t), tables, rows, sigma, 1, reach)
     update_regrets(made.step(t), tables, rows, values, 2, total)
     gain = values[2:6, :30].astype(np.float64) - total
-    new = old.regret[block] + gain
-    factor = [1.0 if x == inf else 0.0 if x == -inf else t**x / (t**x + 1) for x in (made.alpha, made.beta)]
+    new = naive.discounted(old.regret[block] + gain, made, t)
     tolerance = {"rtol": 2e-5, "atol": 1e-6} if dtype == np.float32 else {"rtol": 1e-12, "atol": 1e-15}
-    np.testing.assert_allclose(tables.regret[block], np.where(new > 0, new * factor[0], new * factor[1]), **tolerance)
-    sums = old.strategy_sum[block] * (4 / 5) ** made.averaging_power + reach * sigma[1:5, :30]
+    np.testing.assert_allclose(tables.regret[block], new, **tolerance)
+    sums = old.strategy_sum[block] * (4 / 5) ** naive.powers(made, t)[2] + reach * sigma[1:5, :30]
     np.testing.assert_allclose(tables.strategy_sum[block], sums, **tolerance)
     if made.optimistic:
-        np.testing.assert_allclose(tables.basis[block], old.regret[block] + 2 * gain, **tolerance)
+        basis = new + gain if made.regret_minimiser == "predictive" else old.regret[block] + 2 * gain
+        np.testing.assert_allclose(tables.basis[block], basis, **tolerance)
     for table, before in zip(tables, old, strict=True):
         outside = np.ones(table.shape, bool)
         outside[block] = False
@@ -90,7 +93,7 @@ def test_updates_equal_the_formulas(name, dtype):
 
 def test_predictive_is_the_papers_algorithm():
     """Farina, Kroer & Sandholm 2021: θ = [z + m - <m, x>]₊ plays, z = [z + u - <u, x>]₊, the last utilities as m."""
-    made, actions = variant("predictive-cfr+"), 4
+    made, actions = variant("pcfr+"), 4
     tables = Tables(*(np.zeros((actions, 1)) for _ in range(3)))
     rows, sigma = Rows(0, actions, 0, 1), np.zeros((actions, 1))
     z, x, prediction = np.zeros(actions), np.full(actions, 0.25), np.zeros(actions)
@@ -125,7 +128,11 @@ def test_presets_are_those_of_the_papers():
         "nh-lcfr": ("normal-hedge", False, 1, 1, 1, "alternating"),
         "optimistic-lcfr": ("regret-matching", True, 1, 1, 1, "alternating"),
         "optimistic-dcfr": ("regret-matching", True, 1.5, 0, 2, "alternating"),
-        "predictive-cfr+": ("predictive", True, inf, -inf, 2, "alternating"),
+        "dcfr+": ("regret-matching-plus", False, 1.5, -inf, 4, "alternating"),
+        "pcfr+": ("predictive", True, inf, -inf, 2, "alternating"),
+        "pdcfr+": ("predictive", True, 2.3, -inf, 5, "alternating"),
+        "hs-dcfr": ("regret-matching", False, Ramp(1, 4), Ramp(-1, -3), Ramp(15, 10), "alternating"),
+        "hs-pcfr+": ("predictive", True, inf, -inf, Ramp(15, 10), "alternating"),
     }
     assert [name for name in PRESETS if variant(name) != PRESETS[name] or warnings(variant(name))] == []
 
@@ -145,6 +152,11 @@ def test_parts_combine():
     assert not made.alternating
     assert variant("cfr+", regret_minimiser="normal-hedge").beta == -inf
     assert variant("lcfr", optimistic=True) == variant("optimistic-lcfr")
+    assert {name: variant(name) for name in FORMER_NAMES} == {"predictive-cfr+": variant("pcfr+")}
+    for name in ("hs-dcfr", "hs-pcfr+"):
+        assert variant(name, schedule=30, horizon=9) == replace(variant(name), averaging_power=Ramp(30, 25), horizon=9)
+    assert variant("hs-dcfr", alpha=1.5, horizon=10).powers(5) == (1.5, -2, 12.5)
+    assert not variant("hs-pcfr+", averaging_power=2).scheduled
 
 
 @pytest.mark.parametrize(
@@ -159,13 +171,27 @@ def test_parts_combine():
         ({"alpha": nan}, "alpha = nan"),
         ({"beta": nan}, "beta = nan"),
         ({"name": "cfr+", "beta": 0}, "beta = 0 with regret_minimiser = 'regret-matching-plus'"),
-        ({"name": "predictive-cfr+", "optimistic": False}, "optimistic = false"),
+        ({"name": "pcfr+", "optimistic": False}, "optimistic = false"),
+        ({"name": "hs-dcfr", "schedule": 20}, "schedule = 20: one of 15, 30 is needed"),
+        (
+            {"name": "dcfr", "schedule": 15},
+            "schedule = 15 is not for this variant: only hs-dcfr and hs-pcfr\\+ have one",
+        ),
+        ({"name": "hs-dcfr", "schedule": 15, "averaging_power": 2}, "are both given"),
+        ({"name": "dcfr+", "horizon": 100}, "horizon = 100, and nothing of this variant follows a schedule"),
+        ({"name": "hs-pcfr+", "horizon": 0}, "horizon = 0: at least 1 iteration"),
+        ({"name": "hs-pcfr+", "beta": 0}, "beta = 0 with regret_minimiser = 'predictive'"),
     ],
 )
 def test_nonsense_costs_one_sentence(parts, message):
     with pytest.raises(ValueError, match=message) as caught:
         variant(**parts)
     assert "\n" not in str(caught.value)
+
+
+def test_a_schedule_needs_a_horizon():
+    with pytest.raises(ValueError, match=r"horizon = None: .* the planned number of iterations"):
+        variant("hs-dcfr").step(1)
 
 
 def test_unusual_settings_are_warned_of():

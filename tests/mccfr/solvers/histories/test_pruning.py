@@ -399,7 +399,7 @@ def test_unfit_arguments_are_refused():
         PrunedCfr(LEDUC, made, threshold=0)
     with pytest.raises(ValueError, match="bound = 'tight': one of history, infoset"):
         PrunedCfr(LEDUC, made, bound="tight")
-    for name in ("dcfr", "lcfr", "nh-dcfr", "predictive-cfr+", "lcfr+"):
+    for name in ("dcfr", "lcfr", "nh-dcfr", "pcfr+", "lcfr+"):
         with pytest.raises(ValueError, match=r"pruning = 'regret-based' is for regret-matching without discounts"):
             pruned_tables(LEDUC, variant(name))
     with pytest.raises(ValueError, match="leduc deals cards beside its tree"):

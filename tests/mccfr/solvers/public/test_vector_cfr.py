@@ -16,7 +16,7 @@ from mccfr.cards.symmetry import board_copies
 from mccfr.config.tables import HoldemSubgame, KuhnGame, Menu, PokerGame
 from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
-from mccfr.solvers.public.public_walk import traverse
+from mccfr.solvers.public.public_walk import train
 from mccfr.solvers.public.vector_cfr import VectorCfr, memory, table_specs
 from mccfr.solvers.variants import PRESETS, variant
 from mccfr.tables.layout import TableSet, table_name
@@ -115,7 +115,10 @@ def run_both(game: Game, made, iterations: int = 3, **options) -> tuple[VectorCf
 @pytest.mark.parametrize("buckets", [None, 5])
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_variant_equals_the_twin(name, buckets, updates):
-    cfr, _, worst = run_both(toy(buckets=buckets), variant(name, updates=updates))
+    made = variant(name, updates=updates)
+    if made.scheduled:
+        made = replace(made, horizon=2)  # passed by the third iteration
+    cfr, _, worst = run_both(toy(buckets=buckets), made)
     assert worst < 1e-10
     assert cfr.in_place == (buckets is None and updates == "alternating")
 
@@ -238,8 +241,8 @@ def test_results_do_not_depend_on_the_number_of_workers(updates):
         several.iterate(3)
         for name, table in alone.tables.items():
             assert np.array_equal(table, several.tables[name]), name
-    if hasattr(traverse, "signatures"):  # compilation may be switched off
-        assert len(traverse.signatures) <= 2  # one a dtype
+    if hasattr(train, "signatures"):  # compilation may be switched off
+        assert len(train.signatures) <= 2  # one a dtype
 
 
 @pytest.mark.parametrize("buckets", [None, 5])

@@ -201,7 +201,7 @@ def test_float32_stays_near_the_reference_curve(algorithm, within):
 @pytest.mark.parametrize(
     ("config", "value", "at_most"), [(KuhnGame(), -1 / 18, 2e-4), (LeducGame(), -0.08560642407800, 2e-3)]
 )
-@pytest.mark.parametrize("name", ["cfr+", "dcfr", "predictive-cfr+"])
+@pytest.mark.parametrize("name", ["cfr+", "dcfr", "pcfr+"])
 def test_known_values(config, value, at_most, name):
     cfr = VectorCfr(build(config), variant(name), "float64")
     cfr.iterate(1000)

@@ -1,0 +1,133 @@
+"""Exact evaluation walks boards that differ by suits alone once: as if it walked all, only where nothing differs."""
+
+from dataclasses import replace
+
+import mutants
+import naive
+import numpy as np
+import pytest
+
+from mccfr.cards import symmetry
+from mccfr.cards.symmetry import board_copies
+from mccfr.config.tables import PokerGame
+from mccfr.games.poker import poker
+from mccfr.solvers.public.best_response import values
+from mccfr.solvers.public.public_tree import public_tree
+from mccfr.tables.strategy import Strategy
+
+GAMES = {
+    "two suits": {"ranks": 4, "suits": 2, "board_cards": (0, 1)},
+    "three suits, two streets of boards": {"ranks": 3, "suits": 3, "hole_cards": 1, "board_cards": (0, 1, 1)},
+    "four suits": {"ranks": 3, "suits": 4, "hole_cards": 1, "board_cards": (1, 1)},
+    "flushes": {"ranks": 4, "suits": 2, "board_cards": (0, 3)},
+}
+WALKED = {
+    "two suits": (4, 8),
+    "three suits, two streets of boards": (3 + 3 * 5, 9 + 72),
+    "four suits": (3 + 3 * 5, 12 + 132),
+    "flushes": (28, 56),
+}
+"""Boards that are walked and boards there are, but for the empty one."""
+
+
+def small(name, merge_suits):
+    """A game of one bet a street, on a deck whose hands are told apart by suit or not."""
+    options = {"hole_cards": 2, **GAMES[name]}
+    bets = (1,) * len(options["board_cards"])
+    return poker(PokerGame(**options, antes=(1, 1), stack=4, max_raises=bets, merge_suits=merge_suits))
+
+
+def random_strategy(game, seed=4):
+    """Random rows, some of them pure."""
+    generator, arrays, found, weights = np.random.default_rng(seed), game.tree.arrays, [], []
+    for block in range(2 * game.tree.streets):
+        rows, buckets = int(game.tree.row_count[block]), int(game.buckets[block])
+        table = generator.random((buckets, int(game.tree.row_slots[block]))) ** 3
+        for node in game.tree.decisions:
+            if arrays.block[node] == block:
+                row = table[:, arrays.slot[node] : arrays.slot[node] + arrays.count[node]]
+                row[generator.random(buckets) < 0.2, 0] = 1e9
+                row /= row.sum(axis=1, keepdims=True)
+        found.append(table)
+        weights.append(np.ones((buckets, rows)))
+    return Strategy(tuple(found), tuple(weights))
+
+
+def told_apart(game, merged, strategy):
+    """A strategy of the game with suits merged, in the game that tells suits apart."""
+    found, weights = [], []
+    for block, (table, weight) in enumerate(zip(strategy.probability, strategy.weight, strict=True)):
+        own, alike = (one.cards.bucket[block // 2][block % 2] for one in (game, merged))
+        rows = np.zeros(int(game.buckets[block]), np.int64)
+        rows[own[own >= 0]] = alike[own >= 0]
+        found.append(table[rows])
+        weights.append(weight[rows])
+    return Strategy(tuple(found), tuple(weights))
+
+
+def walked(copies):
+    return int((copies.times > 0).sum())
+
+
+def without_symmetry(game, strategy):
+    """Values of a walk over all boards: no two of a lossless game have a bucket in common."""
+    public = public_tree(game)
+    assert walked(public.copies) == len(public.copies.times)
+    return values(game, strategy, public=public)
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_evaluation_by_symmetry_equals_that_over_all_boards(name):
+    game, merged = small(name, False), small(name, True)
+    strategy = random_strategy(merged)
+    apart = told_apart(game, merged, strategy)
+    first = len(game.cards.board_cards[0]) == 1
+    few, every = WALKED[name]
+    assert walked(board_copies(game.cards, apart.probability)) == walked(board_copies(merged.cards)) == few + first
+    assert walked(board_copies(game.cards)) == every + first
+    found = values(game, apart)
+    np.testing.assert_allclose(found, without_symmetry(game, apart), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(found, values(merged, strategy), rtol=0, atol=1e-12)
+    assert found[:, 1].sum() / 2 == pytest.approx(naive.exploitability(game, apart), abs=1e-12)
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_a_strategy_that_tells_suits_apart_is_walked_on_all_boards(name):
+    """One infoset that plays otherwise, by one bit or by all: no renaming that moves it is used."""
+    game, merged = small(name, False), small(name, True)
+    strategy = told_apart(game, merged, random_strategy(merged))
+    even = without_symmetry(game, strategy)
+    table = strategy.probability[-1]
+    bucket = game.cards.bucket[-1][1]
+    place = bucket[-1][bucket[-1] >= 0][0]
+    table[place, :2] = np.nextafter(table[place, :2], 2)
+    fewer = walked(board_copies(merged.cards))
+    assert walked(board_copies(game.cards, strategy.probability)) > fewer
+    for node in game.tree.decisions:
+        if game.tree.arrays.block[node] == len(strategy.probability) - 1:
+            slot = int(game.tree.arrays.slot[node])
+            table[place, slot : slot + int(game.tree.arrays.count[node])] = np.eye(int(game.tree.arrays.count[node]))[0]
+    found = values(game, strategy)
+    np.testing.assert_allclose(found, without_symmetry(game, strategy), rtol=0, atol=1e-12)
+    assert np.abs(found - even).max() > 1e-9
+
+
+@pytest.mark.parametrize("name", ["two suits", "four suits"])
+def test_ranges_that_tell_suits_apart_are_walked_on_all_boards(name):
+    game, merged = small(name, False), small(name, True)
+    strategy = told_apart(game, merged, random_strategy(merged))
+    reach = game.cards.reach.copy()
+    reach[0, 3] = 0.25
+    uneven = replace(game, cards=replace(game.cards, reach=reach))
+    assert walked(board_copies(uneven.cards, strategy.probability)) > walked(board_copies(merged.cards))
+    found = values(uneven, strategy)
+    np.testing.assert_allclose(found, without_symmetry(uneven, strategy), rtol=0, atol=1e-12)
+
+
+def test_a_planted_error_is_seen():
+    """Rows that are not compared: one of several boards stands for boards on which something else is played."""
+    game = small("two suits", False)
+    strategy = random_strategy(game)
+    wrong = mutants.mutant(symmetry, ("!= rows[other[start : start + step]])", "!= rows[one[start : start + step]])"))
+    copies = wrong.board_copies(game.cards, strategy.probability)
+    assert walked(copies) < walked(board_copies(game.cards, strategy.probability))

@@ -1,0 +1,215 @@
+"""Small no-limit decks with the bet sizes of a menu: against universal_poker's own menu, by hand, bad menus."""
+
+from functools import cache
+from itertools import permutations
+
+import numpy as np
+import pyspiel
+import pytest
+from places import ROOT
+
+from mccfr.config.file import config_from, load_config
+from mccfr.games.catalogue import build_game
+from mccfr.games.poker import poker
+from mccfr.trees.compiled import DECISION
+
+TWIN = ROOT / "runs" / "twin-20.toml"
+POT = ["1p", "allin"]
+
+
+def game_of(**keys):
+    """A game of a `[game]` table."""
+    return poker(config_from({"game": {"name": "poker", "hole_cards": 1, **keys}}, "test").game)
+
+
+def universal_poker(stack, rounds, blinds, first):
+    """The dealer's game on a deck of six ranks in two suits, with OpenSpiel's menu: the pot, and all-in."""
+    return pyspiel.load_game(
+        "universal_poker",
+        {
+            "betting": "nolimit",
+            "bettingAbstraction": "fcpa",
+            "numPlayers": 2,
+            "numRounds": rounds,
+            "blind": blinds,
+            "firstPlayer": first,
+            "numSuits": 2,
+            "numRanks": 6,
+            "numHoleCards": 1,
+            "numBoardCards": " ".join(["0"] + ["1"] * (rounds - 1)),
+            "stack": f"{stack} {stack}",
+        },
+    )
+
+
+def assert_same_betting(tree, node, state):
+    """Our tree below a node against all states below one; player 0 holds the best card of the deck, ranks 5 and 4."""
+    while state.is_chance_node():
+        state.apply_action(state.legal_actions()[0])
+    arrays = tree.arrays
+    if state.is_terminal():
+        assert arrays.kind[node] != DECISION
+        assert arrays.fixed[node] + arrays.showdown[node] == state.returns()[0]
+        return 1
+    assert arrays.player[node] == state.current_player()
+    spent = [int(word) for word in str(state).split("Spent: [")[1].replace("]", " ").split() if word.isdigit()]
+    assert tree.put_in[node].tolist() == spent
+    below = [state.child(action) for action in state.legal_actions()]  # as ours: fold, call, the pot, all-in
+    assert len(below) == arrays.count[node]
+    return sum(assert_same_betting(tree, child, s) for child, s in zip(tree.children(node), below, strict=True))
+
+
+@pytest.mark.parametrize("stack", [7, 20, 55])
+@pytest.mark.parametrize(
+    ("blinds", "first", "keys"),
+    [
+        ("2 1", "2 1", {"blinds": [2, 1], "first_player": [2, 1]}),
+        ("1 2", "1 1", {"blinds": [1, 2]}),
+        ("1 1", "1 1", {"antes": [1, 1]}),
+        ("2 1", "2 1 1", {"blinds": [2, 1], "first_player": [2, 1, 1], "board_cards": [0, 1, 1]}),
+    ],
+)
+def test_trees_are_those_of_the_dealer_with_openspiels_menu(blinds, first, keys, stack):
+    tree = game_of(ranks=6, stack=stack, menu={"first": POT, "later": POT}, **keys).tree
+    game = universal_poker(stack, len(first.split()), blinds, first)
+    state = game.new_initial_state()
+    for card in (10, 8):
+        state.apply_action(card)
+    ends = assert_same_betting(tree, 0, state)
+    assert ends == (tree.arrays.kind != DECISION).sum() > 8
+
+
+# --- the twin ---
+
+
+@cache
+def twin():
+    return build_game(load_config(TWIN).game, TWIN.parent)
+
+
+def test_the_twin_has_its_counts():
+    game = twin()
+    assert game.buckets.tolist() == [25, 25, 255, 255, 3185, 3185, 43460, 43460]
+    assert game.counts()["decision_nodes_per_street"] == [4, 12, 36, 108]
+    assert game.counts()["decision_nodes"] == 160
+    assert len(game.cards.board_cards[-1]) == 20 * 19 * 18
+
+
+def test_the_twin_bets_the_pot_once_a_street():
+    """Blinds of 1 and 2, then 6, 18, 54 and, all-in, 162 chips; seat 0 acts last at first, then first."""
+    tree = twin().tree
+    node = 0
+    for street, chips in enumerate((6, 18, 54, 162)):
+        assert tree.arrays.player[node] == (1 if street == 0 else 0)
+        labels = [tree.label[child] for child in tree.children(node)]
+        assert labels == ["f", "c", "r6"] if street == 0 else ["c", f"r{chips}"]
+        node = tree.children(node)[-1]
+        assert [tree.label[child] for child in tree.children(node)] == ["f", "c"]  # no raise of a bet
+        node = tree.children(node)[-1]
+    assert tree.arrays.kind[node] != DECISION and tree.arrays.showdown[node] == 162
+
+
+def renamed(hand, board, order):
+    """Hand as a set, board as a sequence, after a renaming of suits."""
+    cards = [card // 4 * 4 + order[card % 4] for card in (*hand, *board)]
+    return tuple(sorted(cards[:2])), tuple(cards[2:])
+
+
+def test_hands_of_the_twin_share_a_bucket_if_a_renaming_of_suits_takes_them_to_each_other():
+    """On random pairs of hand and board, and on renamed ones of each, as tuples and by a table of classes."""
+    cards, generator = twin().cards, np.random.default_rng(1)
+    orders = list(permutations(range(4)))
+    hands = {tuple(sorted(pair)): place for place, pair in enumerate(cards.hand_cards.tolist())}
+    for street in range(4):
+        boards = {tuple(board): place for place, board in enumerate(cards.board_cards[street].tolist())}
+        known = {}
+        for _ in range(300):
+            deal = generator.permutation(20)[: 2 + street].tolist()
+            alike = {renamed(deal[:2], deal[2:], order) for order in orders}
+            numbers = {int(cards.bucket[street][0, boards[board], hands[hand]]) for hand, board in alike}
+            assert len(numbers) == 1
+            assert known.setdefault(numbers.pop(), min(alike)) == min(alike)
+        assert len(known) > 20
+
+
+# --- menus in other games ---
+
+
+def raises(tree, node=0):
+    return [tree.label[child] for child in tree.children(node) if tree.label[child].startswith("r")]
+
+
+def test_sizes_by_hand():
+    """Blinds of 2 and 1, an ante of 1: what a pot, multiples, big blinds and chips are, on two streets."""
+    menu = {"first": ["1p", "2.5bb"], "later": [], "flop": {"first": ["3", "0.5p"]}}
+    tree = game_of(ranks=4, stack=50, blinds=[2, 1], first_player=[2, 1], menu=menu).tree
+    assert raises(tree) == ["r5", "r6"]
+    check = tree.children(tree.children(0)[1])[0]  # call, check
+    assert raises(tree, check) == ["r4", "r5"]
+    ante = game_of(ranks=4, stack=50, antes=[1, 1], menu={"first": ["4", "1p"], "later": ["3x"]}).tree
+    assert raises(ante) == ["r3", "r5"]  # an ante is no bet: four chips on top of it
+    assert raises(ante, ante.children(0)[2]) == ["r13"]
+
+
+def test_players_are_named_by_their_blinds():
+    """The small blind is the button, whichever seat posts it."""
+    menu = {"first": ["1p"], "later": [], "preflop": {"button": {"first": ["2bb"]}, "big_blind": {"first": ["3bb"]}}}
+    for blinds, first in (([2, 1], [2, 1]), ([1, 2], [1, 1])):
+        tree = game_of(ranks=4, stack=50, blinds=blinds, first_player=first, menu=menu).tree
+        assert raises(tree) == ["r4"]
+        assert raises(tree, tree.children(0)[1]) == ["r6"]
+
+
+def test_the_number_of_bets_counts_the_blind_and_nothing_where_there_is_none():
+    menu = {"first": ["1p"], "later": ["1p"], "max_bets": 2}
+    blinds = game_of(ranks=4, stack=500, blinds=[2, 1], first_player=[2, 1], menu=menu).tree
+    assert raises(blinds) == ["r6"] and raises(blinds, blinds.children(0)[2]) == []
+    antes = game_of(ranks=4, stack=500, antes=[1, 1], menu=menu).tree
+    bet = antes.children(0)[1]
+    assert raises(antes) == ["r3"] and raises(antes, bet) == ["r9"] and raises(antes, antes.children(bet)[2]) == []
+
+
+def test_a_menu_without_limps():
+    menu = {"first": ["1p"], "later": [], "limp": False}
+    tree = game_of(ranks=4, stack=50, blinds=[2, 1], first_player=[2, 1], menu=menu).tree
+    assert [tree.label[child] for child in tree.children(0)] == ["f", "r6"]
+
+
+BAD = {
+    "game.menu is for no-limit poker": {"limit": True, "raise_sizes": [2, 4], "max_raises": [2, 2]},
+    "leave out limit, raise_sizes and max_raises, or the menu": {"max_raises": [2, 2]},
+    "game.menu.turn is not allowed in a game of 2 streets": {"menu": {"turn": {"first": ["1p"]}}},
+    "with game.menu there are at most 4 streets": {"board_cards": [0, 1, 1, 1, 1], "ranks": 6},
+    "game.menu.first: bet size '1q' is not allowed": {"menu": {"first": ["1q"]}},
+    "game.menu.later: bet size '0x' is not allowed": {"menu": {"later": ["0x"]}},
+    "game.menu.max_bets = -1 is not allowed": {"menu": {"max_bets": -1}},
+    "game.menu.first: bet size '2x' is not allowed for the first bet of the flop": {"menu": {"first": ["2x"]}},
+    "game.menu: bet size '2bb' is not allowed with game.antes": {"menu": {"first": ["2bb"]}, "antes": [1, 1]},
+    "game.menu.limp = False is not allowed with game.antes": {"menu": {"limp": False}, "antes": [1, 1]},
+    "the table game.menu.flop.button, which names a player by his blind, is not allowed with game.antes": {
+        "menu": {"flop": {"button": {"first": ["1p"]}}},
+        "antes": [1, 1],
+    },
+    "game.menu.first: bet size '2x' is not allowed for the first bet of the preflop": {
+        "menu": {"first": ["2x"], "flop": {"first": ["1p"]}},
+        "antes": [1, 1],
+    },
+    "whoever acts first has posted the larger blind": {"menu": {"limp": False}, "first_player": [1, 1]},
+    "the button could only fold": {"menu": {"limp": False, "first": []}},
+    "game.stack = inf": {"stack": float("inf")},
+}
+
+
+@pytest.mark.parametrize("message", BAD)
+def test_bad_menus_are_refused_in_one_sentence(message):
+    keys = {"ranks": 4, "stack": 20, "first_player": [2, 1], "menu": {}, **BAD[message]}
+    if "antes" in keys:
+        keys["first_player"] = [1, 1]
+    else:
+        keys["blinds"] = [2, 1]
+    if len(keys.get("board_cards", (0, 1))) != len(keys["first_player"]):
+        del keys["first_player"]
+    with pytest.raises(ValueError) as caught:
+        game_of(**keys)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value) and ". " not in str(caught.value)

@@ -1,0 +1,38 @@
+"""What a run keeps from one evaluation to the next."""
+
+from types import SimpleNamespace
+
+from sessions import make
+
+from mccfr.evaluation import exact
+from mccfr.evaluation.head_to_head import Side
+from mccfr.evaluation.methods import measure, method_named
+from mccfr.runs.evaluator import Evaluator
+from mccfr.tables.strategy import uniform_strategy
+
+
+def test_a_run_prepares_its_game_once(tmp_path, monkeypatch):
+    run = make(tmp_path / "run", game="kuhn")
+    game, made = run.build_game(), []
+
+    def counted(prepared, whole=exact.public_tree):
+        made.append(prepared)
+        return whole(prepared)
+
+    monkeypatch.setattr(exact, "public_tree", counted)
+    evaluator, strategy = Evaluator(run, game), uniform_strategy(game)
+    assert made == []  # a run that never evaluates prepares nothing
+    records = [evaluator.evaluate(strategy) for _ in range(3)]
+    assert made == [game]
+    alone = measure("exact", Side(game, strategy))
+    for record in records:
+        assert {**record, "seconds": 0} == {**alone, "seconds": 0}
+
+
+def test_what_is_listed_for_an_evaluation_alone_is_not_kept(tmp_path):
+    method = method_named("exact")
+    assert method.prepared(make(tmp_path / "leduc").build_game()) is not None
+    listed = SimpleNamespace(cards=SimpleNamespace(dealt=True, listing_bytes=1))
+    assert method.prepared(listed) is None
+    without_cards = SimpleNamespace(cards=SimpleNamespace(dealt=False, listing_bytes=0))
+    assert method.prepared(without_cards) is None

@@ -1,0 +1,57 @@
+"""Metadata that is written without the zarr package is the package's own, to the byte."""
+
+import numpy as np
+import pytest
+import zarr
+from zarr.codecs import Crc32cCodec, ZstdCodec
+
+from storage import zarr_metadata as metadata
+from storage.schema import ALLOWED_DTYPES, ArraySpec
+
+SPECS = [
+    *(ArraySpec(f"kinds/{name}", (10, 3), name, ("row", "column")) for name in ALLOWED_DTYPES),
+    ArraySpec("kinds/deep/down", (7,), "float32", ("cell",), fill=-0.5),
+    ArraySpec("endless", (2, 2, 2), "float64", ("a", "b", "c"), fill=np.inf),
+    ArraySpec("bottomless", (1,), "float32", ("cell",), fill=-np.inf),
+    ArraySpec("full", (9,), "uint64", ("cell",), fill=2**64 - 1),
+]
+OPTIONS = {"live": [], "compressed": [ZstdCodec(level=1), Crc32cCodec()], "raw": [Crc32cCodec()]}
+
+
+def documents(root):
+    return {path.relative_to(root): path.read_text() for path in root.rglob("zarr.json")}
+
+
+@pytest.mark.parametrize("layout", OPTIONS)
+def test_the_documents_are_those_that_zarr_writes(layout, tmp_path):
+    wanted, group = {}, zarr.create_group(tmp_path / "zarr")
+    for spec in SPECS:
+        chunk = (max(1, spec.shape[0] // 2), *spec.shape[1:])
+        shard = (2 * chunk[0], *chunk[1:])
+        group.create_array(
+            spec.name,
+            shape=spec.shape,
+            dtype=spec.numpy_dtype,
+            chunks=chunk,
+            shards=shard if layout == "live" else None,
+            filters=None,
+            compressors=OPTIONS[layout],
+            fill_value=spec.fill,
+            dimension_names=spec.axes,
+        )
+        level = 1 if layout == "compressed" else None
+        live = layout == "live"
+        wanted[spec.name] = metadata.sharded(spec, shard, chunk) if live else metadata.chunked(spec, chunk, level)
+    metadata.write_group(tmp_path / "ours", wanted)
+    assert documents(tmp_path / "ours") == documents(tmp_path / "zarr")
+    assert len(documents(tmp_path / "ours")) == len(SPECS) + 3  # and the groups: the root, kinds, kinds/deep
+
+
+def test_chunks_lie_where_zarr_looks_for_them(tmp_path):
+    for shape in ((4,), (4, 6), (2, 4, 6)):
+        axes = [str(axis) for axis in range(len(shape))]
+        made = zarr.create_array(
+            tmp_path / str(len(shape)), shape=shape, chunks=(2,) * len(shape), dtype="u1", dimension_names=axes
+        )
+        for position in np.ndindex(*(length // 2 for length in shape)):
+            assert metadata.chunk_key(position) == made.metadata.encode_chunk_key(position)

@@ -1,0 +1,109 @@
+"""The twenty-card twin of hold'em by every algorithm: exploitability against processor seconds.
+
+Processor time of training alone, in this process and on one core: what else the machine does moves no curve.  Runs note
+wall time, so these are no runs; solvers and evaluation are those of runs.  Schedules plan for the iterations that DCFR
+does in the same time.
+"""
+
+import csv
+import io
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mccfr.config.file import config_from, load_document
+from mccfr.config.tables import Config
+from mccfr.evaluation.exact import evaluate_exact
+from mccfr.experiments.definition import AXES, MEASURES
+from mccfr.experiments.plot import Panel, can_plot, draw
+from mccfr.experiments.table import Curve
+from mccfr.games.game import Game
+from mccfr.solvers.configured import configured_game
+from mccfr.solvers.registry import algorithm_of
+from mccfr.tables.layout import private_tables
+from storage import durable
+
+TWIN = Path(__file__).resolve().parent.parent / "runs" / "twin-20.toml"
+SECONDS = {"small": 15.0, "paper": 3600.0}
+_FIRST, _POINTS = 1.0, 8
+_NO_LIMIT = 2**62
+_PLANNER = "DCFR(3/2, 0, 2)"
+
+_FULL = {"algorithm": "cfr", "dtype": "float32"}
+SOLVERS: Mapping[str, Mapping[str, Any]] = {
+    _PLANNER: {**_FULL, "variant": "dcfr"},
+    "CFR+": {**_FULL, "variant": "cfr+"},
+    "PCFR+": {**_FULL, "variant": "pcfr+"},
+    "DCFR+": {**_FULL, "variant": "dcfr+"},
+    "HS-DCFR(15)": {**_FULL, "variant": "hs-dcfr"},
+    "public chance sampling": {"algorithm": "public-chance-sampling", "discount": "none"},
+    "external sampling, linear": {"algorithm": "external-sampling", "discount": "linear"},
+    "outcome sampling, linear": {"algorithm": "outcome-sampling", "discount": "linear"},
+}
+Point = tuple[float, int, int, float]
+"""Processor seconds, iterations, nodes touched, exploitability in chips."""
+
+
+def config_of(name: str, horizon: int | None = None) -> Config:
+    """The configuration of one of SOLVERS on the twin; schedules plan for `horizon` iterations."""
+    solver = dict(SOLVERS[name])
+    if str(solver.get("variant")).startswith("hs-"):
+        solver["horizon"] = horizon
+    return config_from({"game": load_document(TWIN)["game"], "solver": solver}, str(TWIN))
+
+
+def trace(config: Config, game: Game, seconds: float, points: int) -> Iterator[Point]:
+    """Train for so many processor seconds, and measure at log-spaced points at the first batch that reaches each."""
+    algorithm = algorithm_of(algorithm_of(config).completed(game))
+    tables = private_tables(algorithm.layout(game))
+    solver = algorithm.solver(game, tables)
+    solver.warm_up()
+    spent, iterations, nodes = 0.0, 0, 0
+    for point in np.geomspace(min(_FIRST, seconds), seconds, points):
+        while spent < point:
+            began = time.process_time()
+            run, touched = solver.run(nodes, _NO_LIMIT, _NO_LIMIT)
+            spent += time.process_time() - began
+            iterations, nodes = iterations + run, nodes + touched
+        strategy = algorithm.average(game, tables, nodes, iterations)
+        yield spent, iterations, nodes, evaluate_exact(game, strategy).exploitability_chips
+
+
+def _curve(name: str, found: list[Point]) -> Curve:
+    seconds, _, _, chips = (np.array(column, np.float64) for column in zip(*found, strict=True))
+    none = np.full(len(found), np.nan)
+    ones = np.ones(len(found), np.int64)
+    return Curve(name, "exploitability_chips", seconds, dict.fromkeys(AXES.values(), seconds), chips, none, none, ones)
+
+
+def make_twin(out: Path, size: str) -> list[str]:
+    """Write twin.csv and twin.png into `out`; returns lines for people."""
+    out.mkdir(parents=True, exist_ok=True)
+    game, horizon = configured_game(config_of(_PLANNER), TWIN.parent), None
+    found: dict[str, list[Point]] = {}
+    for name in SOLVERS:
+        found[name] = list(trace(config_of(name, horizon), game, SECONDS[size], _POINTS))
+        if name == _PLANNER:
+            horizon = found[name][-1][1]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["algorithm", "processor_seconds", "iterations", "nodes_touched", "exploitability_chips"])
+    for name, points in found.items():
+        writer.writerows([name, f"{seconds:.4g}", run, nodes, f"{chips:.6g}"] for seconds, run, nodes, chips in points)
+    durable.replace_file(out / "twin.csv", text.getvalue().encode())
+    if can_plot():
+        panel = Panel(
+            "Twenty-card twin of hold'em, processor time of one core",
+            "seconds",
+            MEASURES["exploitability_chips"],
+            [_curve(name, points) for name, points in found.items()],
+        )
+        draw([panel], out / "twin.png")
+    return [
+        f"{name}: {chips:.4g} chips after {run:,} iterations, {nodes:,} nodes"
+        for name, points in found.items()
+        for _, run, nodes, chips in points[-1:]
+    ]
