@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from mccfr.config.examples import find_file, own_copy
 from mccfr.config.file import config_from, ignored_keys, load_document, override, to_document
 from mccfr.config.tables import AUTO, AbstractionConfig, Config, GameConfig
 from mccfr.evaluation.head_to_head import Side
@@ -379,7 +380,8 @@ def solve(
 ) -> Run:
     """Start the run that a configuration describes, or continue it where it stands, as `mccfr solve` does.
 
-    config                      a TOML file, or its tables as a dictionary (files are then relative to the current one)
+    config                      a TOML file, the name of an example (which is copied to runs/ first), or tables as a
+                                dictionary (files that they name are then relative to the current directory)
     run                         run directory; None: runs/NAME for NAME.toml
     nodes, iterations, seconds  limits as on the command line: totals of the run, but for the seconds of training
     workers                     processes; 0: in this one
@@ -397,7 +399,7 @@ def solve(
             raise ValueError("mccfr.solve: tables in a dictionary have no name: say where the run is to be, run=...")
         document, source, base = _plain(config), "mccfr.solve", Path()
     else:
-        path = Path(config)
+        path, _ = own_copy(find_file(Path(config)))
         document, source, base = load_document(path), str(path), path.parent
         run = Path("runs") / path.stem if run is None else run
     for key, value in (overrides or {}).items():

@@ -6,6 +6,7 @@ import pytest
 from commands import call
 from places import RUNS
 
+import mccfr
 from mccfr.config.examples import EXAMPLES, EXPERIMENTS, RECIPES, copy_examples, example_files, find_file, own_copy
 from mccfr.config.suggest import did_you_mean
 
@@ -96,6 +97,13 @@ def test_plan_reads_an_example_where_it_lies_and_solve_copies_it(capsys):
     code, _, err = call(capsys, "solve", "kuhn", "--workers", "0", "--iterations", "100")
     assert code == 0 and "mccfr: copied the example to runs/kuhn.toml" in err
     assert Path("runs/kuhn/checkpoints/000001").is_dir()
+
+
+def test_python_takes_the_names_of_examples():
+    run = mccfr.solve("kuhn", iterations=100, workers=0)
+    assert run.directory == Path("runs/kuhn") and Path("runs/kuhn.toml").is_file()
+    with pytest.raises(ValueError, match=r"did you mean 'kuhn'\?"):
+        mccfr.solve("kunh")
 
 
 def test_solve_of_a_run_says_what_goes_on_with_it(capsys):

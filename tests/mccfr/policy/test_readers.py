@@ -13,7 +13,8 @@ def documented(function):
     """What the block of docs/policies.md that defines a function defines."""
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs/policies.md").read_text(), re.DOTALL)
     names = {}
-    exec(next(block for block in blocks if f"def {function}(" in block), names)
+    source = next(block for block in blocks if f"def {function}(" in block)
+    exec(source.partition("\nprint(")[0], names)
     return names[function]
 
 
