@@ -30,11 +30,14 @@ class Evaluation:
 
 
 def prepared_tree(game: Game) -> PublicTree | None:
-    """The public tree of a game with cards, for whoever evaluates many strategies for it.
+    """The public tree of a game with cards and no board to come, for whoever evaluates many strategies for it.
 
-    None for other games, and where hands and boards are listed for the purpose: that is much memory to lie about.
+    None for other games: which boards are walked depends on the strategies.
     """
-    return public_tree(game) if game.cards.dealt and not game.cards.listing_bytes else None
+    cards = game.cards
+    if not cards.dealt or cards.listing_bytes or any(len(boards) > 1 for boards in cards.listed().board_cards):
+        return None
+    return public_tree(game)
 
 
 def evaluate_exact(game: Game, strategy: Strategy, public: PublicTree | None = None) -> Evaluation:

@@ -29,9 +29,10 @@ def test_a_run_prepares_its_game_once(tmp_path, monkeypatch):
         assert {**record, "seconds": 0} == {**alone, "seconds": 0}
 
 
-def test_what_is_listed_for_an_evaluation_alone_is_not_kept(tmp_path):
+def test_nothing_is_kept_that_depends_on_strategies_or_takes_much_memory(tmp_path):
     method = method_named("exact")
-    assert method.prepared(make(tmp_path / "leduc").build_game()) is not None
+    assert method.prepared(make(tmp_path / "kuhn", game="kuhn").build_game()) is not None
+    assert method.prepared(make(tmp_path / "leduc").build_game()) is None
     listed = SimpleNamespace(cards=SimpleNamespace(dealt=True, listing_bytes=1))
     assert method.prepared(listed) is None
     without_cards = SimpleNamespace(cards=SimpleNamespace(dealt=False, listing_bytes=0))
