@@ -116,7 +116,12 @@ class Experiment:
                 checkpoint_seconds=given.checkpoint_seconds,
                 keep_checkpoints=1,
             ),
-            evaluation=EvaluationConfig(at_nodes=at_nodes, at_iterations=at_iterations, every_checkpoint=False),
+            evaluation=EvaluationConfig(
+                method="exact",  # what MEASURES are of
+                at_nodes=at_nodes,
+                at_iterations=at_iterations,
+                every_checkpoint=False,
+            ),
             export=None,
         )
 
