@@ -197,7 +197,7 @@ def sources(document: Mapping[str, Any]) -> dict[tuple[str, str], Source]:
 def _source(group: str, name: str, key: str) -> Source:
     module = name.partition(":")[0] if is_reference(name) else str(_module_of(group, name))
     top = sys.modules[module.partition(".")[0]]
-    file = sys.modules[module].__file__
+    file = getattr(sys.modules[module], "__file__", None)
     if file is None or module == "__main__":
         raise ValueError(
             f"{key} = {name!r}: a run needs it in a module of its own, which workers can import: write one"

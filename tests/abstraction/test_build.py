@@ -200,7 +200,7 @@ def interrupt_inside(out, built, share):
     """Build until a stage's clustering has come as far as `share` while every step is kept, and stop there."""
 
     def progress(part, done):
-        if part == "flop, clustering" and done >= share:
+        if part == "flop (1 of 1), clustering" and done >= share:
             raise StoppedError
 
     with pytest.raises(StoppedError):

@@ -19,7 +19,7 @@ from mccfr.runs.rundir import EVALUATIONS, METRICS
 from mccfr.runs.status import recent_speed, run_status
 from mccfr.runs.trends import TRENDS, block_totals, words_drawn
 from mccfr.runs.verification import problems_of
-from mccfr.tables.layout import table_name
+from mccfr.tables.layout import TableSet, table_name
 from mccfr.tables.strategy import row_starts
 from storage.snapshot import Snapshot
 
@@ -98,10 +98,9 @@ def test_planted_losses_are_found_on_the_street_where_they_are(tmp_path, monkeyp
     """A part of the sums of one street is taken away before the trends are measured."""
     measure = saving_module.Trends.measure
 
-    def robbed(trends, arrays, *more):
+    def robbed(trends, tables, *more):
         name = table_name("strategy_sum", 2 * street)
-        arrays = {**arrays, name: arrays[name] * 0.85}
-        return measure(trends, arrays, *more)
+        return measure(trends, TableSet({**tables, name: tables[name] * 0.85}), *more)
 
     monkeypatch.setattr(saving_module.Trends, "measure", robbed)
     run = make(tmp_path / "run", tables=FLOAT64)
