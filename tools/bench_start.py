@@ -134,7 +134,7 @@ def compiling(arguments: tuple[str, ...], types: bool, least: float) -> None:
 
     ARGUMENTS are those of the program.  Only what its first process compiles is seen: give `solve` no workers.
 
-    Example: tools/bench compiling solve runs/kuhn.toml --run /tmp/kuhn --workers 0
+    Example: tools/bench compiling solve runs/kuhn.toml --run kuhn-run --workers 0
     """
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "NUMBA_CACHE_DIR": folder, "PYTHONPATH": str(ROOT)}
