@@ -138,7 +138,10 @@ def _query_text(found: dict[str, Any]) -> str:
     pot = "" if found["pot_chips"] is None else f", pot {found['pot_chips']} chips"
     lines = [f"player {found['player']} to act on street {found['street']} after {found['line']!r}{pot}"]
     for reading in found.get("readings", ()):
-        lines.append(f"not in the tree: taken for {reading['line']!r} with probability {reading['probability']:.3f}")
+        call = "" if reading["after_call"] is None else f", and for {reading['after_call']!r} once it is called,"
+        lines.append(
+            f"not in the tree: taken for {reading['line']!r}{call} with probability {reading['probability']:.3f}"
+        )
     names = [action["action"] for action in found["actions"]]
     if "hands" in found:
         lines.append("hand    " + "".join(f"{name:>10}" for name in names))

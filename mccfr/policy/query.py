@@ -23,7 +23,7 @@ def query(source: PolicySource, line: str, hand: str | None = None, board: str |
     chips are None where a game has none.
 
     Where the game's real betting has bets that the tree has not, a line with such bets is answered by translation: each
-    of `readings` (line, probability) is a decision of the tree that it may stand for, actions are real ones, and what
+    of `readings` (line, after_call, probability) is a decision of the tree that it may stand for, actions are real ones, and what
     is played is the mean over the readings.  Elsewhere there is no `readings`.
 
     Raises `ValueError` for a line, hand or board that means nothing here; the message says what is allowed.
@@ -96,7 +96,11 @@ def _translated(source: PolicySource, line: str, hand: str | None, board: str | 
         "pot_chips": _whole(sum(state.put_in)),
         "actions": [found[action] for action in order],
         "readings": [
-            {"line": None if r.node == NOWHERE else line_text(tree, r.node), "probability": r.probability}
+            {
+                "line": None if r.node == NOWHERE else line_text(tree, r.node),
+                "after_call": None if r.closed == NOWHERE else line_text(tree, r.closed),
+                "probability": r.probability,
+            }
             for r in readings
         ],
     }

@@ -3,7 +3,7 @@
 import pytest
 from random_policy import policy
 
-from mccfr.games.translation import Translation
+from mccfr.games.translation import NOWHERE, Translation
 from mccfr.policy.query import query
 from mccfr.trees.compiled import DECISION
 
@@ -21,6 +21,8 @@ def test_other_lines_are_the_mean_over_their_readings(line):
     translation = Translation.of(source.game)
     state, readings = translation.read(line)
     assert [reading["probability"] for reading in found["readings"]] == [reading.probability for reading in readings]
+    closed = [reading["after_call"] for reading in found["readings"]]
+    assert [line is None for line in closed] == [reading.closed == NOWHERE for reading in readings]
     expected = {}
     for reading in readings:
         bucket = source.game.cards.hand_bucket(state.street, state.player, "AsKd", board)
