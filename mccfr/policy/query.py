@@ -23,8 +23,8 @@ def query(source: PolicySource, line: str, hand: str | None = None, board: str |
     chips are None where a game has none.
 
     Where the game's real betting has bets that the tree has not, a line with such bets is answered by translation: each
-    of `readings` (line, after_call, probability) is a decision of the tree that it may stand for, actions are real ones, and what
-    is played is the mean over the readings.  Elsewhere there is no `readings`.
+    of `readings` (line, after_call, probability) is a decision of the tree that it may stand for, actions are real
+    ones, and what is played is the mean over the readings.  Elsewhere there is no `readings`.
 
     Raises `ValueError` for a line, hand or board that means nothing here; the message says what is allowed.
     """
