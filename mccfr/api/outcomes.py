@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from mccfr.api.records import Evaluation, Pathlike, evaluation_of
-from mccfr.api.running import Run, path_of
+from mccfr.api.running import Run, path_of, place_of
 from mccfr.api.solving import Solver
 from mccfr.config.tables import AUTO
 from mccfr.evaluation.head_to_head import Side
@@ -40,7 +40,7 @@ def evaluate(
 
     def other() -> tuple[Side, str]:
         if not isinstance(against, Solver | Policy):
-            return opponent(found, str(path_of(against))), _name(against)
+            return opponent(found, str(path_of(against)), abstraction=place_of(against)), _name(against)
         meets = _target(against)
         return Side(meets.game, meets.strategy), _name(against)
 
@@ -55,7 +55,7 @@ def _target(given: Strategic, checkpoint: int | None = None) -> Target:
         origin = given.meta["provenance"]
         counts = {key: origin.get(key) for key in ("nodes_touched", "iterations", "checkpoint")}
         return Target(given.game, given.strategy(), counts)
-    return open_target(path_of(given), checkpoint)
+    return open_target(path_of(given), checkpoint, place_of(given))
 
 
 def _name(given: Strategic) -> str:

@@ -26,21 +26,28 @@ _LIMITS = ("nodes", "iterations", "seconds", "workers")
 class Run:
     """A run directory, as `mccfr solve` makes it; opened by its path."""
 
-    def __init__(self, directory: Pathlike) -> None:
-        """Raises `ValueError` or `OSError` of one sentence where there is no run, or a damaged one."""
+    def __init__(self, directory: Pathlike, *, abstraction: Pathlike | None = None) -> None:
+        """`abstraction`: where the run's card abstraction lies, if it was moved.
+
+        Raises `ValueError` or `OSError` of one sentence where there is no run, or a damaged one.
+        """
         self.directory = Path(directory)
-        rundir.open_run(self.directory)
+        self.abstraction = None if abstraction is None else Path(abstraction)
+        self._open()
+
+    def _open(self) -> rundir.Run:
+        return rundir.open_run(self.directory, self.abstraction)
 
     def __repr__(self) -> str:
         return f"mccfr.Run({str(self.directory)!r})"
 
     def status(self) -> dict[str, Any]:
         """How far it is: the fields of `mccfr status --json`."""
-        return run_status(rundir.open_run(self.directory))
+        return run_status(self._open())
 
     def evaluations(self) -> list[Evaluation]:
         """Every evaluation of the run, in order."""
-        return [evaluation_of(record) for record in rundir.open_run(self.directory).read(rundir.EVALUATIONS)]
+        return [evaluation_of(record) for record in self._open().read(rundir.EVALUATIONS)]
 
     def export(
         self,
@@ -51,7 +58,7 @@ class Run:
         checkpoint: int | None = None,
     ) -> Path:
         """Write the average strategy of a checkpoint (None: the newest), or its tables, as `mccfr export` does."""
-        opened = rundir.open_run(self.directory)
+        opened = self._open()
         return export_run(opened, opened.build_game(), Path(out), format, quantise, checkpoint)
 
 
@@ -112,12 +119,16 @@ def resume(
     iterations: int | None = None,
     seconds: float | None = None,
     workers: int | None = None,
+    abstraction: Pathlike | None = None,
     force: bool = False,
     progress: Callable[[object], object] | None = None,
 ) -> Run:
-    """Continue a run from its newest sound checkpoint, as `mccfr resume` does; arguments and errors as of `solve`."""
+    """Continue a run from its newest sound checkpoint, as `mccfr resume` does; arguments and errors as of `solve`.
+
+    abstraction  where the run's card abstraction lies, if it was moved; of a `Run`, it is known
+    """
     _require_main_thread()
-    opened = rundir.open_run(path_of(run))
+    opened = rundir.open_run(path_of(run), place_of(run) if abstraction is None else Path(abstraction))
     limits = dict(zip(_LIMITS, (nodes, iterations, seconds, workers), strict=True))
     opened = rundir.with_settings(opened, run=limited(opened.config.run, limits))
     teller = _Teller(progress)
@@ -127,6 +138,11 @@ def resume(
 def path_of(run: "Pathlike | Run") -> Path:
     """The directory of a run, or of what is given by its path."""
     return run.directory if isinstance(run, Run) else Path(run)
+
+
+def place_of(run: object) -> Path | None:
+    """Where the card abstraction of a run that was moved lies; None: where it was."""
+    return run.abstraction if isinstance(run, Run) else None
 
 
 def _require_main_thread() -> None:
@@ -142,7 +158,7 @@ def _trained(opened: rundir.Run, made: Game, teller: "_Teller", force: bool) -> 
         raise KeyboardInterrupt(f"{opened.directory} has stopped with a checkpoint: mccfr.resume goes on")
     if outcome.signal is not None:
         raise SystemExit(75)
-    return Run(opened.directory)
+    return Run(opened.directory, abstraction=opened.abstraction_path)
 
 
 class _Teller:
