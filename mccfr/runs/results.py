@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mccfr.cards.deck import WholeDeck
 from mccfr.config.file import to_document
 from mccfr.evaluation.head_to_head import Side
 from mccfr.evaluation.methods import check_method, load_method, measure
@@ -179,14 +178,8 @@ def opponent(found: Target, name: str, number: int | None = None, abstraction: P
 
 def _shares_tables(one: Target, other: Target) -> bool:
     """Whether the bucket tables of two runs are the same, for games that deal the same boards."""
-    decks = one.game.cards, other.game.cards
-    return (
-        isinstance(decks[0], WholeDeck)
-        and isinstance(decks[1], WholeDeck)
-        and one.abstraction is not None
-        and one.abstraction == other.abstraction
-        and decks[0].board_cards == decks[1].board_cards
-    )
+    same = one.abstraction is not None and one.abstraction == other.abstraction
+    return same and one.game.cards.same_tables(other.game.cards)
 
 
 def export_run(
