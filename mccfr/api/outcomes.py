@@ -7,8 +7,8 @@ from mccfr.api.records import Evaluation, Pathlike, evaluation_of
 from mccfr.api.running import Run, path_of, place_of
 from mccfr.api.solving import Solver
 from mccfr.config.tables import AUTO
-from mccfr.evaluation.head_to_head import Side
 from mccfr.evaluation.methods import load_method
+from mccfr.evaluation.side import Side
 from mccfr.policy import Policy
 from mccfr.runs.results import Target, evaluate_found, open_target, opponent
 
