@@ -32,14 +32,14 @@ def compare(experiment: Path, out: Path, overrides: tuple[str, ...], force: bool
     """
     from mccfr.cli.building import stage_reporter
     from mccfr.config.examples import EXPERIMENTS
-    from mccfr.experiments import conduct, load_experiment, publish
+    from mccfr.experiments import load_experiment, publish, run_experiment
     from mccfr.experiments.plot import ABSENT, PLOT, can_plot, draw, panels_of
 
     described = load_experiment(own_file(experiment, EXPERIMENTS), overrides)
     with reporter() as report:
         if not can_plot():
             report.message(ABSENT)
-        stopped = conduct(described, out, report, force=force, stages=stage_reporter)
+        stopped = run_experiment(described, out, report, force=force, stages=stage_reporter)
     found = publish(described, out)
     if found and can_plot():
         draw(panels_of(described, found), out / PLOT)
