@@ -16,8 +16,9 @@ from mccfr.cli.progress import evaluation_text, reporter
     default="auto",
     show_default=True,
     type=Method(),
-    help="exact: exploitability; head-to-head: against another strategy; sampled-br: what a best response that knows "
-    "its real cards wins, on sampled boards; auto: exact or head-to-head, as the game allows; or module:Class.",
+    help="exact: exploitability; abstract: the same by buckets; sampled-br: what a best response that knows its real "
+    "cards wins, on sampled boards; head-to-head: against another strategy; auto: exact or else head-to-head; or "
+    "module:Class.",
 )
 @click.option("--checkpoint", type=click.IntRange(min=0), help="Number of the checkpoint; default: the newest.")
 @click.option(
