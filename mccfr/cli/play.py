@@ -16,7 +16,8 @@ from mccfr.cli.progress import evaluation_text, reporter
     default="auto",
     show_default=True,
     type=Method(),
-    help="exact: exploitability; head-to-head: against another strategy; auto: what the game allows; or module:Class.",
+    help="exact: exploitability; head-to-head: against another strategy; sampled-br: what a best response that knows "
+    "its real cards wins, on sampled boards; auto: exact or head-to-head, as the game allows; or module:Class.",
 )
 @click.option("--checkpoint", type=click.IntRange(min=0), help="Number of the checkpoint; default: the newest.")
 @click.option(
@@ -29,7 +30,8 @@ from mccfr.cli.progress import evaluation_text, reporter
 @click.option("--against-checkpoint", type=click.IntRange(min=0), help="Checkpoint of the run in --against.")
 @click.option("--abstraction", type=path_type, help="Where the run's card abstraction lies, if it was moved.")
 @click.option("--against-abstraction", type=path_type, help="The same of the run in --against.")
-@click.option("--boards", type=click.IntRange(min=2), help="head-to-head: boards, 1000 by default.")
+@click.option("--from", "from_street", metavar="STREET", help="sampled-br: street from which it responds; the last.")
+@click.option("--boards", type=click.IntRange(min=2), help="Boards that are sampled; head-to-head: 1000.")
 @click.option("--seed", type=click.IntRange(min=0), help="Of what is sampled; 0 by default.")
 @click.option("--workers", type=click.IntRange(1, 1024), help="Processes that share a sampled evaluation.")
 @click.option("--budget", type=Duration(), help="As many units as this time allows, instead of a number: 90s, 3m.")
@@ -59,6 +61,7 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
             against=options["against"],
             against_number=options["against_checkpoint"],
             against_abstraction=options["against_abstraction"],
+            from_street=options["from_street"],
             boards=options["boards"],
             seed=options["seed"],
             effort=effort,
