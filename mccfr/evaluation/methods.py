@@ -152,6 +152,49 @@ class Exact(Method):
         )
 
 
+class Abstract(Method):
+    """Value and exploitability within the abstracted game: the responder knows his cards by their buckets alone."""
+
+    takes: ClassVar[Mapping[str, Any]] = {}
+    name: ClassVar[str] = "abstract"
+    bound: ClassVar[str] = "exact"
+    line: ClassVar[type[EvaluationLine]] = ExactLine
+
+    def problem(self, game: "Game") -> str | None:
+        """As `Method.problem`."""
+        from mccfr.evaluation.abstract import abstract_problem
+
+        return abstract_problem(game)
+
+    def listing_bytes(self, game: "Game") -> int:
+        """As `Method.listing_bytes`."""
+        return game.cards.listing_bytes
+
+    def find(self, side: "Side", against: "Side | None", *none: Any, **options: Any) -> dict[str, Any]:
+        """As `Method.find`."""
+        from mccfr.evaluation.abstract import evaluate_abstract
+        from mccfr.tables.strategy import Strategy
+
+        assert isinstance(side.strategy, Strategy)
+        found = evaluate_abstract(side.game, side.strategy)
+        return {
+            "value_chips": found.value_chips,
+            "exploitability_chips": found.exploitability_chips,
+            "exploitability_mbb": in_mbb(side.game, found.exploitability_chips),
+            "best_response_chips": list(found.best_response_chips),
+        }
+
+    def told(self, record: Record, took: str) -> str:
+        """As `Method.told`."""
+        mbb = record["exploitability_mbb"]
+        size = f"{record['exploitability_chips']:.6g} chips" + ("" if mbb is None else f" = {mbb:.6g} mbb/g")
+        return f"exploitability by buckets, within the abstracted game, {size} (exact there, {took})"
+
+    def short(self, record: Record) -> str:
+        """As `Method.short`."""
+        return f"exploitability by buckets {record['exploitability_chips']:.4g} chips"
+
+
 class HeadToHeadLine(EvaluationLine):
     """A line of the method head-to-head."""
 
@@ -302,7 +345,9 @@ class SampledBestResponse(Method):
         return f"exploitability at least {size} (sampled-br from {record['from']})"
 
 
-_METHODS: dict[str, Method] = {method.name: method for method in (Exact(), HeadToHead(), SampledBestResponse())}
+_METHODS: dict[str, Method] = {
+    method.name: method for method in (Exact(), HeadToHead(), SampledBestResponse(), Abstract())
+}
 _NOTHING = dict.fromkeys(
     (
         "value_chips",
