@@ -16,7 +16,8 @@ from mccfr.cli.progress import evaluation_text, reporter
     default="auto",
     show_default=True,
     type=Method(),
-    help="exact: exploitability; head-to-head: against another strategy; auto: what the game allows; or module:Class.",
+    help="exact: exploitability; head-to-head: against another strategy; lbr: local best response, a lower bound of "
+    "exploitability; auto: what the game allows; or module:Class.",
 )
 @click.option("--checkpoint", type=click.IntRange(min=0), help="Number of the checkpoint; default: the newest.")
 @click.option(
@@ -30,6 +31,11 @@ from mccfr.cli.progress import evaluation_text, reporter
 @click.option("--abstraction", type=path_type, help="Where the run's card abstraction lies, if it was moved.")
 @click.option("--against-abstraction", type=path_type, help="The same of the run in --against.")
 @click.option("--boards", type=click.IntRange(min=2), help="head-to-head: boards, 1000 by default.")
+@click.option("--setting", metavar="1|2|3|4|fcpa", help="lbr: what the responder may do; 2 by default.")
+@click.option("--hands", type=click.IntRange(min=0), help="lbr: deals, each played from both seats; 10000 by default.")
+@click.option(
+    "--strategy", metavar="NAME", help="Measure uniform, always-call or always-fold instead, in the same game."
+)
 @click.option("--seed", type=click.IntRange(min=0), help="Of what is sampled; 0 by default.")
 @click.option("--workers", type=click.IntRange(1, 1024), help="Processes that share a sampled evaluation.")
 @click.option("--budget", type=Duration(), help="As many units as this time allows, instead of a number: 90s, 3m.")
@@ -42,6 +48,9 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
     too large for it: there, head-to-head plays two strategies against each other on sampled boards, exactly in the
     private cards, and gives what DIR-or-POLICY wins a hand with a 95 % interval. Each side plays on its own card
     buckets; in all else their games must be the same.
+
+    Local best response is an opponent who knows the policy's strategy, keeps its range, and in each hand does what is
+    best if there is no more betting: what he wins is a lower bound of what the best response would.
 
     Example: mccfr evaluate runs/hunl-quick --method head-to-head --against always-call
     """
@@ -59,10 +68,10 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
             against=options["against"],
             against_number=options["against_checkpoint"],
             against_abstraction=options["against_abstraction"],
-            boards=options["boards"],
-            seed=options["seed"],
+            strategy=options["strategy"],
             effort=effort,
             reporter=report,
+            **{name: options[name] for name in ("boards", "seed", "setting", "hands")},
         )
     if as_json:
         print_json(record)
@@ -70,7 +79,8 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
     click.echo(evaluation_text(record))
     best = record["best_response_chips"]
     if best is not None:
-        click.echo(f"a best response gets {best[0]:.6g} chips as player 0 and {best[1]:.6g} as player 1")
+        who = "a best response" if record["bound"] == "exact" else "the responder"
+        click.echo(f"{who} gets {best[0]:.6g} chips as player 0 and {best[1]:.6g} as player 1")
 
 
 @click.command()

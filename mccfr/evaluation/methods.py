@@ -197,7 +197,85 @@ class HeadToHead(Method):
         return f"{record['value_chips']:+.4g} chips against {record['against']}"
 
 
-_METHODS: dict[str, Method] = {method.name: method for method in (Exact(), HeadToHead())}
+class LocalBestResponseLine(EvaluationLine):
+    """A line of the method lbr."""
+
+    ci95_chips: tuple[float, float]
+    ci95_mbb: tuple[float, float] | None
+    exploitability_chips: float
+    exploitability_mbb: float | None
+    best_response_chips: tuple[float, float]
+    setting: str
+    hands: _Count | None
+
+
+class LocalBestResponse(Method):
+    """Chips a hand that local best response wins, a lower bound of exploitability in expectation."""
+
+    name: ClassVar[str] = "lbr"
+    bound: ClassVar[str] = "lower"
+    reads_rows: ClassVar[bool] = True
+    line: ClassVar[type[EvaluationLine]] = LocalBestResponseLine
+    takes: ClassVar[Mapping[str, Any]] = {"setting": "2", "hands": None, "seed": 0, "effort": Effort()}
+
+    def problem(self, game: "Game") -> str | None:
+        """As `Method.problem`."""
+        return None if game.cards.dealt else f"{game.name} deals no cards beside its tree: use the method exact"
+
+    def find(
+        self,
+        side: "Side",
+        against: "Side | None",
+        *none: Any,
+        setting: str,
+        hands: int | None,
+        seed: int,
+        effort: Effort,
+    ) -> dict[str, Any]:
+        """As `Method.find`."""
+        from mccfr.evaluation.local_best_response import local_best_response
+
+        found = local_best_response(side, setting, hands, seed, partial(tell_step, "hand"), effort)
+        big_blind, offset = side.game.big_blind_chips, side.game.offset_chips
+        mbb = None if big_blind is None else 1000 / big_blind
+        return {
+            "value_chips": found.mean_chips,
+            "ci95_chips": list(found.ci95_chips),
+            "exploitability_chips": found.mean_chips,
+            "exploitability_mbb": None if mbb is None else found.mean_chips * mbb,
+            "ci95_mbb": None if mbb is None else [chips * mbb for chips in found.ci95_chips],
+            "best_response_chips": [found.seat_chips[0] + offset, found.seat_chips[1] - offset],
+            "setting": setting,
+            "hands": found.hands,
+            "units": found.hands,
+            "seed": seed,
+        }
+
+    def told(self, record: Record, took: str) -> str:
+        """As `Method.told`."""
+        mbb = record["exploitability_mbb"]
+        size, interval, unit = record["exploitability_chips"], record["ci95_chips"], "chips a hand"
+        if mbb is not None:
+            size, interval, unit = mbb, record["ci95_mbb"], "mbb/g"
+        hands = record["hands"]
+        sure = (
+            "over every deal"
+            if hands is None
+            else f"95 %: {interval[0]:,.4g} to {interval[1]:,.4g}; {hands:,} deals from both seats"
+        )
+        return (
+            f"local best response wins {size:,.4g} {unit} in setting {record['setting']}, a lower bound of "
+            f"exploitability ({sure}, {took})"
+        )
+
+    def short(self, record: Record) -> str:
+        """As `Method.short`."""
+        mbb = record["exploitability_mbb"]
+        size = f"{record['exploitability_chips']:.4g} chips" if mbb is None else f"{mbb:.4g} mbb/g"
+        return f"lbr {record['setting']}: {size}"
+
+
+_METHODS: dict[str, Method] = {method.name: method for method in (Exact(), HeadToHead(), LocalBestResponse())}
 _NOTHING = dict.fromkeys(
     (
         "value_chips",

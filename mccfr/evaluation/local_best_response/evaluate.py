@@ -1,0 +1,160 @@
+"""What local best response wins from a policy: over every deal of a small game, else over drawn ones."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.cards.deck import WholeDeck
+from mccfr.evaluation.local_best_response.dealt import DeckHand, DeckTable, Floats, ListedTable, drawn
+from mccfr.evaluation.local_best_response.hand import PolicyRows, Responder, all_of_them
+from mccfr.evaluation.local_best_response.settings import Lines, check_setting, streets_that_look
+from mccfr.evaluation.side import Side
+from mccfr.evaluation.units import Effort, Units, play_units, units_in
+from mccfr.games.translation import real_betting
+from mccfr.intervals import ratio95
+from mccfr.rng import EVALUATION, new_stream, uniform
+
+DEFAULT_HANDS = 10_000
+LEAST_HANDS = 100
+"""Fewer have no interval that holds: few hands lose or win whole stacks."""
+MOST_ENUMERATED = 3_000
+"""Pairs of a hand and a board, of both seats, up to which every deal is looked at."""
+
+
+@dataclass(frozen=True)
+class LocalBestResponse:
+    """What the responder wins.
+
+    mean_chips  chips a hand, the mean over both seats
+    ci95_chips  95 % interval for it by Student's t, from how deals differ; of no width where it is exact
+    seat_chips  chips a hand in each seat
+    hands       deals, each played from both seats; None where all of them were
+    seed        of the deals
+    """
+
+    mean_chips: float
+    ci95_chips: tuple[float, float]
+    seat_chips: tuple[float, float]
+    hands: int | None
+    seed: int
+
+
+def local_best_response(
+    side: Side,
+    setting: str = "2",
+    hands: int | None = None,
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+    effort: Effort = Effort(),  # noqa: B008  (frozen)
+) -> LocalBestResponse:
+    """Chips a hand that local best response wins from a policy.
+
+    setting   which actions the responder may take, one of SETTINGS
+    hands     deals that are drawn, each played from both seats, at least LEAST_HANDS.  None: every deal where the game
+              is small, else as many as `effort` has time for, or DEFAULT_HANDS
+    progress  called after each deal with the deals played and their number
+
+    Raises `ValueError` for an unknown setting, too few hands, and a game that deals no cards beside its tree; and as
+    `play_units`.
+    """
+    check_setting(setting)
+    if hands is not None and hands < LEAST_HANDS:
+        raise ValueError(f"hands = {hands}: at least {LEAST_HANDS} are needed, for an interval")
+    lines = Lines(real_betting(side.game), setting)
+    rows = PolicyRows(side)
+    if hands is None and effort.seconds is None and is_small(side):
+        seats = enumerated(side, lines, rows)
+        mean = (seats[0] + seats[1]) / 2
+        return LocalBestResponse(mean, (mean, mean), seats, None, seed)
+    kind = _DeckUnits if isinstance(side.game.cards, WholeDeck) else _ListedUnits
+    units = kind(side, lines, rows, seed)
+    count = DEFAULT_HANDS if hands is None else hands
+    if effort.seconds is not None:
+        count = units_in(units, effort.seconds, effort.workers, least=LEAST_HANDS, most=hands)
+    what = {"method": "lbr", "setting": setting, "seed": seed}
+    found = play_units(units, count, effort, what=what, sides=(side,), progress=progress)
+    mean, interval = ratio95(found.mean(axis=1), np.ones(count))
+    by_seat = found.mean(axis=0)
+    return LocalBestResponse(mean, interval, (float(by_seat[0]), float(by_seat[1])), count, seed)
+
+
+def is_small(side: Side) -> bool:
+    """Whether every deal of a game is looked at."""
+    cards = side.game.cards
+    if isinstance(cards, WholeDeck):
+        return False
+    listed = cards.listed()
+    return int((listed.reach > 0).sum()) * len(listed.board_cards[-1]) <= MOST_ENUMERATED
+
+
+def enumerated(side: Side, lines: Lines, rows: PolicyRows) -> tuple[float, float]:
+    """Chips that the responder wins in each seat, over every deal and all that the policy may do."""
+    table = ListedTable(side.game.cards.listed())
+    found = [0.0, 0.0]
+    for seat in range(2):
+        responder = Responder(lines, rows, seat, all_of_them)
+        weights = table.weights(seat)
+        for hand in np.flatnonzero(weights).tolist():
+            found[seat] += weights[hand] * sum(responder.play(*begun) for begun in table.begun(seat, hand))
+    return float(found[0]), float(found[1])
+
+
+def _one_of_them(state: npt.NDArray[np.uint64], weights: Sequence[float]) -> list[tuple[int, float]]:
+    """One action, drawn by the weights, which stands for all of them."""
+    total = sum(weights)
+    draw = float(uniform(state)) * total
+    for number, weight in enumerate(weights):
+        draw -= weight
+        if draw < 0:
+            return [(number, total / weight)]
+    return [(len(weights) - 1, total / weights[-1])]
+
+
+class _DeckUnits(Units):
+    """Deals of the whole deck: chips won in each seat."""
+
+    fields = 2
+
+    def __init__(self, side: Side, lines: Lines, rows: PolicyRows, seed: int) -> None:
+        assert isinstance(side.game.cards, WholeDeck)
+        self._lines, self._rows = lines, rows
+        looks = streets_that_look(lines.setting) if side.game.real_rules else set(range(side.game.tree.streets))
+        self._table = DeckTable(side.game.cards, seed, looks)
+
+    def play(self, unit: int) -> Floats:
+        """As `Units.play`."""
+        board, hands, state = self._table.unit(unit)
+        found = np.zeros(2)
+        for seat, hand in enumerate(hands):
+            dealt = DeckHand(board, hand)
+            found[seat] = Responder(self._lines, self._rows, seat, partial(_one_of_them, state)).play(
+                dealt, dealt.prior()
+            )
+        return found
+
+
+class _ListedUnits(Units):
+    """Deals of listed cards, the same; both seats draw boards by the same numbers."""
+
+    fields = 2
+
+    def __init__(self, side: Side, lines: Lines, rows: PolicyRows, seed: int) -> None:
+        self._lines, self._rows, self._seed = lines, rows, seed
+        self._table = ListedTable(side.game.cards.listed())
+        self._hands = np.cumsum(self._table.weights(0))
+
+    def play(self, unit: int) -> Floats:
+        """As `Units.play`."""
+        state, table = new_stream(self._seed, 0, EVALUATION, unit), self._table
+        first = int(np.searchsorted(self._hands, uniform(state) * self._hands[-1], side="right"))
+        beside = np.cumsum(table.prior(0, first))
+        second = int(np.searchsorted(beside, uniform(state) * beside[-1], side="right"))
+        draws = drawn(state, table.cards.streets)
+        found = np.zeros(2)
+        for seat, hand in enumerate((first, second)):
+            responder = Responder(self._lines, self._rows, seat, partial(_one_of_them, state))
+            found[seat] = sum(responder.play(*begun) for begun in table.begun(seat, hand, draws))
+        return found
