@@ -70,7 +70,7 @@ class Responder:
         """Chips from a decision on, times the weight of the ranges."""
         if state.player == self._seat:
             action = self.best_action(state, ranges, dealt)
-            return self._follow(state, action, self._taken_for(ranges, state, action), dealt)
+            return self._follow(state, action, self.taken_for(ranges, state, action), dealt)
         return self._answered(state, ranges, dealt)
 
     def _follow(self, state: Any, action: str, ranges: Ranges, dealt: Dealt) -> float:
@@ -91,7 +91,7 @@ class Responder:
         value = self._sign * fixed * weight.sum() if fixed else 0.0
         return float(value + (showdown * (weight @ dealt.settlement()) if showdown else 0.0))
 
-    def _taken_for(self, ranges: Ranges, state: Any, action: str) -> Ranges:
+    def taken_for(self, ranges: Ranges, state: Any, action: str) -> Ranges:
         """The policy's ranges after an action of the responder's, which it may take for several of its tree's."""
         found: Ranges = {}
         for place, weight in ranges.items():
@@ -101,8 +101,8 @@ class Responder:
 
     # --- the policy's decisions ---
 
-    def _answered(self, state: Any, ranges: Ranges, dealt: Dealt) -> float:
-        """What the policy's actions lead to: those that end the hand all, the others as `choose` has them."""
+    def answers(self, state: Any, ranges: Ranges, dealt: Dealt) -> dict[str, Ranges]:
+        """The policy's ranges after each real action that it may take, by Bayes' rule not yet divided by their sum."""
         actions: dict[str, Ranges] = {}
         for place, weight in ranges.items():
             answers = self._lines.answers(place, state)
@@ -110,8 +110,12 @@ class Responder:
             shares = [weight] if alone else self._rows.shared_out(place[0], dealt, weight)
             for (action, after), share in zip(answers, shares, strict=True):
                 _add(actions.setdefault(action, {}), after, share)
+        return actions
+
+    def _answered(self, state: Any, ranges: Ranges, dealt: Dealt) -> float:
+        """What the policy's actions lead to: those that end the hand all, the others as `choose` has them."""
         value, going_on = 0.0, []
-        for action, found in actions.items():
+        for action, found in self.answers(state, ranges, dealt).items():
             total = sum(float(weight.sum()) for weight in found.values())
             if total <= 0:
                 continue
