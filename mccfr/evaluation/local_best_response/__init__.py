@@ -17,16 +17,19 @@ holds and has drawn can be averaged over, given these ("imaginary observations",
 
 * neither the policy's hand nor its draws are ever drawn: an action of it is drawn from the marginal of its range, and
   folds and showdowns are paid by the mean over the range;
-* of its actions, those that end the hand are all paid, each with its probability, and one is drawn of those after which
-  the hand goes on, all of which counts by their probability together;
+* of its actions, those that end the hand are all paid, each with its probability.  Of those after which it goes on, all
+  are followed where much is at stake, and of the others one, drawn by what is at stake, stands for all of them;
 * an all-in is paid by the mean over the boards to come: all of them on the turn, and on the flop where the responder
   looks at them anyway; else over `RUN_OUTS` drawn ones, and the right divisor;
 * the board is drawn as if the policy held nothing, and each of its hands weighs as much as it makes that board likelier
   (`dealt`).
 
-Each of these is a conditional expectation, or importance sampling with exact weights; so the mean over units is what
-the responder wins in expectation, whatever he does.  What he decides by may be approximate, and is before the flop,
-where his chances are taken from `LOOKED_BOARDS` boards: a lower bound stays one.
+* what goes with the luck of his cards - how his hand does at a showdown against any other on the full board, which is 0
+  on average - is taken off, by a factor that is fitted on the other half of the units.
+
+Each of these is a conditional expectation, importance sampling with exact weights, or takes off something of mean 0; so
+the mean over units is what the responder wins in expectation, whatever he does.  What he decides by may be approximate,
+and is before the flop, where his chances are taken from `LOOKED_BOARDS` boards: a lower bound stays one.
 
 Small games are not sampled: every deal and every action of the policy is followed, and the value is exact.
 """

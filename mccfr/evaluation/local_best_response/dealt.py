@@ -233,6 +233,15 @@ class DeckBoard:
         """[1326] combinations that share a card with board cards first .. last - 1."""
         return np.logical_or.reduce(self.table.holds[self.cards[first:last]], axis=0)
 
+    def luck(self, hand: int) -> float:
+        """Chance to win less that to lose at a showdown against any hand on the full board.
+
+        Over all deals its mean is 0, by symmetry: of two random hands either may be the responder's.
+        """
+        balance, met = _balance(self.run_outs(len(self.table.known) - 1), hand)
+        met[self.table.holds[self.table.holds[:, hand]].any(axis=0)] = 0
+        return float(balance @ met / met.sum())
+
     def run_outs(self, street: int) -> npt.NDArray[np.int16]:
         """[R, 1326] strengths on all full boards that may follow from a street's."""
         if street not in self._run_outs:

@@ -24,6 +24,10 @@ MOST_ENUMERATED = 3_000
 """Pairs of a hand and a board, of both seats, up to which every deal is looked at."""
 
 
+FOLLOWED = 2 / 3
+"""Of the first pot: with more at stake, every action of the policy is followed, and not one of several."""
+
+
 @dataclass(frozen=True)
 class LocalBestResponse:
     """What the responder wins.
@@ -76,9 +80,25 @@ def local_best_response(
         count = units_in(units, effort.seconds, effort.workers, least=LEAST_HANDS, most=hands)
     what = {"method": "lbr", "setting": setting, "seed": seed}
     found = play_units(units, count, effort, what=what, sides=(side,), progress=progress)
-    mean, interval = ratio95(found.mean(axis=1), np.ones(count))
-    by_seat = found.mean(axis=0)
+    chips = without_luck(found[:, :2], found[:, 2:])
+    mean, interval = ratio95(chips.mean(axis=1), np.ones(count))
+    by_seat = chips.mean(axis=0)
     return LocalBestResponse(mean, interval, (float(by_seat[0]), float(by_seat[1])), count, seed)
+
+
+def without_luck(chips: Floats, luck: Floats) -> Floats:
+    """[n, 2] chips of each seat less what goes with luck [n, 2 or 0], whose mean is known to be 0 (a control variate).
+
+    How many chips go with it is fitted on every other unit and taken off the units between, both ways: what is fitted
+    on the units that it is taken off would move their mean.
+    """
+    found = chips.copy()
+    for half, other in ((slice(0, None, 2), slice(1, None, 2)), (slice(1, None, 2), slice(0, None, 2))):
+        for seat in range(luck.shape[1]):
+            there = luck[other, seat] - luck[other, seat].mean()
+            slope = there @ (chips[other, seat] - chips[other, seat].mean()) / (there @ there)
+            found[half, seat] -= slope * luck[half, seat]
+    return found
 
 
 def is_small(side: Side) -> bool:
@@ -102,37 +122,38 @@ def enumerated(side: Side, lines: Lines, rows: PolicyRows) -> tuple[float, float
     return float(found[0]), float(found[1])
 
 
-def _one_of_them(state: npt.NDArray[np.uint64], weights: Sequence[float]) -> list[tuple[int, float]]:
-    """One action, drawn by the weights, which stands for all of them."""
-    total = sum(weights)
-    draw = float(uniform(state)) * total
-    for number, weight in enumerate(weights):
-        draw -= weight
-        if draw < 0:
-            return [(number, total / weight)]
-    return [(len(weights) - 1, total / weights[-1])]
+def drawn_actions(state: npt.NDArray[np.uint64], large: float, stakes: Sequence[float]) -> list[tuple[int, float]]:
+    """Actions after which more than `large` chips are at stake; of the others one, drawn by them, stands for all."""
+    followed = [(number, 1.0) for number, stake in enumerate(stakes) if stake > large]
+    small = [(number, stake) for number, stake in enumerate(stakes) if stake <= large]
+    if not small:
+        return followed
+    total = sum(stake for _, stake in small)
+    draw, ends = float(uniform(state)) * total, np.cumsum([stake for _, stake in small])
+    number, stake = small[min(int(np.searchsorted(ends, draw, side="right")), len(small) - 1)]
+    return [*followed, (number, total / stake)]
 
 
 class _DeckUnits(Units):
-    """Deals of the whole deck: chips won in each seat."""
+    """Deals of the whole deck: chips won in each seat, and the luck that each seat had."""
 
-    fields = 2
+    fields = 4
 
     def __init__(self, side: Side, lines: Lines, rows: PolicyRows, seed: int) -> None:
         assert isinstance(side.game.cards, WholeDeck)
         self._lines, self._rows = lines, rows
         looks = streets_that_look(lines.setting) if side.game.real_rules else set(range(side.game.tree.streets))
-        self._table = DeckTable(side.game.cards, seed, looks)
+        self._table, self._large = DeckTable(side.game.cards, seed, looks), FOLLOWED * side.game.pot_chips
 
     def play(self, unit: int) -> Floats:
         """As `Units.play`."""
         board, hands, state = self._table.unit(unit)
-        found = np.zeros(2)
+        found = np.zeros(4)
+        choose = partial(drawn_actions, state, self._large)
         for seat, hand in enumerate(hands):
             dealt = DeckHand(board, hand)
-            found[seat] = Responder(self._lines, self._rows, seat, partial(_one_of_them, state)).play(
-                dealt, dealt.prior()
-            )
+            found[seat] = Responder(self._lines, self._rows, seat, choose).play(dealt, dealt.prior())
+            found[2 + seat] = board.luck(hand)
         return found
 
 
@@ -144,7 +165,7 @@ class _ListedUnits(Units):
     def __init__(self, side: Side, lines: Lines, rows: PolicyRows, seed: int) -> None:
         self._lines, self._rows, self._seed = lines, rows, seed
         self._table = ListedTable(side.game.cards.listed())
-        self._hands = np.cumsum(self._table.weights(0))
+        self._hands, self._large = np.cumsum(self._table.weights(0)), FOLLOWED * side.game.pot_chips
 
     def play(self, unit: int) -> Floats:
         """As `Units.play`."""
@@ -155,6 +176,6 @@ class _ListedUnits(Units):
         draws = drawn(state, table.cards.streets)
         found = np.zeros(2)
         for seat, hand in enumerate((first, second)):
-            responder = Responder(self._lines, self._rows, seat, partial(_one_of_them, state))
+            responder = Responder(self._lines, self._rows, seat, partial(drawn_actions, state, self._large))
             found[seat] = sum(responder.play(*begun) for begun in table.begun(seat, hand, draws))
         return found

@@ -22,12 +22,13 @@ Ranges = dict[Place, Floats]
 """Where the policy may be in its tree, and the weight [H] of each of its hands there: the probability of the hand, of
 the policy's own draws on the way, and of its actions."""
 Choose = Callable[[Sequence[float]], Sequence[tuple[int, float]]]
-"""Of the weights of the policy's actions: which are followed, and by how much each then counts for more."""
+"""Of what is at stake after each of the policy's actions, chips times weight: which are followed, and by how much each
+then counts for more."""
 
 
-def all_of_them(weights: Sequence[float]) -> list[tuple[int, float]]:
+def all_of_them(stakes: Sequence[float]) -> list[tuple[int, float]]:
     """Every action, as it is."""
-    return [(number, 1.0) for number in range(len(weights))]
+    return [(number, 1.0) for number in range(len(stakes))]
 
 
 class PolicyRows:
@@ -119,13 +120,14 @@ class Responder:
             total = sum(float(weight.sum()) for weight in found.values())
             if total <= 0:
                 continue
-            if self._lines.apply(state, action) == OVER:
+            after = self._lines.apply(state, action)
+            if after == OVER:
                 value += self._follow(state, action, found, dealt)
             else:
-                going_on.append((action, found, total))
+                going_on.append((action, found, total * after.to_call))
         if not going_on:
             return value
-        for number, factor in self._choose([total for _, _, total in going_on]):
+        for number, factor in self._choose([chips for _, _, chips in going_on]):
             action, found, _ = going_on[number]
             value += factor * self._follow(state, action, found, dealt)
         return value

@@ -14,7 +14,7 @@ from abstraction.evaluator import board_strengths
 from mccfr.config.tables import GoofspielGame, LeducGame
 from mccfr.evaluation.local_best_response import local_best_response
 from mccfr.evaluation.local_best_response.dealt import DeckBoard, DeckHand, DeckTable, combo
-from mccfr.evaluation.local_best_response.evaluate import _DeckUnits
+from mccfr.evaluation.local_best_response.evaluate import _DeckUnits, without_luck
 from mccfr.evaluation.local_best_response.hand import PolicyRows, Responder, all_of_them
 from mccfr.evaluation.local_best_response.settings import Lines
 from mccfr.evaluation.side import Side
@@ -119,6 +119,17 @@ def test_what_settles_an_all_in_is_right_in_expectation(street):
     assert (np.abs(found[:, others].mean(axis=0) - truth[others]) < 5 * error + slack).all()
 
 
+def test_luck_is_nothing_on_average_and_what_goes_with_it_is_taken_off():
+    luck = np.array([[board.luck(hand) for hand in hands] for board, hands, _ in map(table().unit, range(1500))])
+    assert (np.abs(luck.mean(axis=0)) < 4 * luck.std(axis=0) / np.sqrt(1500)).all()
+    chips = 100 * luck + np.random.default_rng(0).normal(5, 10, luck.shape)
+    rest = without_luck(chips, luck)
+    assert rest.std() < 10.5 and chips.std() > 50
+    assert rest.mean() == pytest.approx(5, abs=0.7)
+    first = without_luck(np.where(np.arange(1500)[:, None] % 2, 0, chips), luck)
+    assert np.array_equal(first[::2], chips[::2]), "what is taken off a unit is not fitted on it"
+
+
 def test_an_all_in_on_the_turn_is_settled_over_all_rivers():
     dealt = on_board("Qs7h2d3c9h", "AsQd", 2, frozenset())
     assert np.array_equal(dealt.settlement(), dealt.equity())
@@ -170,15 +181,15 @@ def played_out(lines, rows, seat, unit, policy_seat):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("setting", ["2", "fcpa"])
-def test_it_is_what_hands_played_out_win(setting):
+@pytest.mark.parametrize(("setting", "hands"), [("2", 3000), ("fcpa", 800)])
+def test_it_is_what_hands_played_out_win(setting, hands):
     """Nothing is averaged in the second: the policy has a hand, draws what it takes bets for, and sits at the table."""
     side = random_side()
     lines, rows = Lines(real_betting(GAME), setting), PolicyRows(side)
     units, seat_of_policy = _DeckUnits(side, lines, rows, 0), Seat(random_policy.policy(), seed=9)
-    averaged = np.array([units.play(unit) for unit in range(3000)])
+    averaged = np.array([units.play(unit)[:2] for unit in range(hands)])
     played = np.array(
-        [[played_out(lines, rows, seat, unit, seat_of_policy) for seat in range(2)] for unit in range(3000)]
+        [[played_out(lines, rows, seat, unit, seat_of_policy) for seat in range(2)] for unit in range(hands)]
     )
     for seat in range(2):
         rest = averaged[:, seat] - played[:, seat]
