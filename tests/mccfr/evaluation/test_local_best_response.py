@@ -7,9 +7,12 @@ import local_response
 import numpy as np
 import pytest
 from harness import KUHN, LEDUC
+from places import RUNS
 from small_games import game_of
 from strategies import random_strategy
 
+import mccfr
+from mccfr.config.file import load_config
 from mccfr.config.tables import Menu, PokerGame
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.evaluation.local_best_response import LEAST_HANDS, local_best_response
@@ -119,7 +122,24 @@ def test_leduc_rows_of_the_reference(name):
     assert exact(LEDUC, made[name](LEDUC)).mean_chips == pytest.approx(REFERENCE[name], abs=5e-7)
 
 
+def test_the_reference_after_16_iterations_of_cfr_plus():
+    """Weights in proportion to t, as the reference has it."""
+    solver = mccfr.solver(LEDUC, "cfr", variant="cfr+", averaging_power=1)
+    solver.run(iterations=16)
+    assert evaluate_exact(LEDUC, solver.strategy()).exploitability_chips == pytest.approx(0.276194, abs=5e-7)
+    assert exact(LEDUC, solver.strategy()).mean_chips == pytest.approx(0.198429, abs=5e-7)
+
+
 # --- below the best response ---
+
+
+def test_it_is_below_what_is_exact_where_deals_are_drawn():
+    """A small twin of no-limit hold'em, four streets."""
+    game = build_game(load_config(RUNS / "twin-20.toml").game, RUNS)
+    strategy = random_strategy(game)
+    best = evaluate_exact(game, strategy).exploitability_chips
+    found = local_best_response(Side(game, strategy), hands=200)
+    assert 0 < found.ci95_chips[0] < found.mean_chips < best
 
 
 @pytest.mark.parametrize("first", range(0, 200, 50))
