@@ -114,6 +114,14 @@ class Cards(ABC):
     def listed(self) -> "ListedCards":
         """The same cards with every hand and board in a list; `ValueError` where there are none, or too many."""
 
+    @abstractmethod
+    def after(self, street: int, board: Any) -> "ListedCards":
+        """The cards once a board of a street lies: that one and those it was dealt on, and all that may follow.
+
+        board  number of a listed board of the street, or cards of the deck in order of dealing
+        Hands that the board leaves are reached as before, others not.  Raises `ValueError` for what is no such board.
+        """
+
     @property
     def shared_bytes(self) -> int:
         """Memory of tables that all processes of a run share (`in_memory`)."""

@@ -133,17 +133,53 @@ class WholeDeck(Cards):
             for street in range(self.streets)
         ]
         rows = [board_rows(self.lookup, known) for known in boards]
-        hands = self.hand_cards().astype(np.int16)
+        parents = [np.zeros(len(known), np.int32) for known in boards]
+        return self._lists(np.ones(COMBO_COUNT), boards, parents, rows)
+
+    def _lists(
+        self,
+        reach: npt.NDArray[np.float64],
+        boards: Sequence[npt.NDArray[np.int16]],
+        parents: Sequence[npt.NDArray[np.int32]],
+        rows: Sequence[npt.NDArray[np.int32]],
+    ) -> ListedCards:
+        """Lists of some boards of each street, with both players' buckets [boards, 1326] there."""
+        strength: dict[tuple[int, ...], list[int]] = {}  # of boards as they lie, in whatever order they were dealt
+        for board in boards[-1].tolist():
+            strength.setdefault(tuple(sorted(board)), board)
+        found = {key: board_strengths(board) for key, board in strength.items()}
         return ListedCards(
-            hands,
+            self.hand_cards().astype(np.int16),
             [combo_text(combo) for combo in range(COMBO_COUNT)],
-            np.ones((2, COMBO_COUNT)),
+            np.stack([reach, reach]),
             boards,
-            [np.zeros(len(known), np.int32) for known in boards],
-            np.array([board_strengths(board.tolist()) for board in boards[-1]], np.int32),
+            parents,
+            np.array([found[tuple(sorted(board))] for board in boards[-1].tolist()], np.int32),
             [np.stack([row, row]) for row in rows],
             self.buckets,
         )
+
+    def after(self, street: int, board: Any) -> ListedCards:
+        """As `Cards.after`, by the cards of the board; 48 rivers may follow a turn, 2,352 turns and rivers a flop."""
+        cards = [int(card) for card in board]
+        check_board(cards, (self.cards_on(street),))
+        boards = [np.array([cards[: self.cards_on(here)]], np.int16) for here in range(street + 1)]
+        parents = [np.zeros(1, np.int32) for _ in boards]
+        for here in range(street + 1, self.streets):
+            dealt, above = [], []
+            for number, known in enumerate(boards[-1].tolist()):
+                left = [card for card in range(CARD_COUNT) if card not in known]
+                more = list(combinations(left, self.board_cards[here]))
+                dealt += [known + list(new) for new in more]
+                above += [number] * len(more)
+            boards.append(np.array(dealt, np.int16))
+            parents.append(np.array(above, np.int32))
+        rows = [
+            np.array([self.street_buckets(here, known) for known in some.tolist()], np.int32)
+            for here, some in enumerate(boards)
+        ]
+        hit = (self.hand_masks() & card_masks(np.array([cards], np.int16))) != 0
+        return self._lists(np.where(hit, 0.0, 1.0), boards, parents, rows)
 
     def hand_masks(self) -> npt.NDArray[np.uint64]:
         """[1326] uint64: one bit for each card of a combination."""

@@ -6,8 +6,8 @@ mean is one infoset.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import permutations, product
+from dataclasses import dataclass, replace
+from itertools import pairwise, permutations, product
 from typing import Any, ClassVar
 
 import numpy as np
@@ -71,6 +71,32 @@ class ListedCards(Cards):
     def listed(self) -> "ListedCards":
         """These."""
         return self
+
+    def after(self, street: int, board: Any) -> "ListedCards":
+        """As `Cards.after`."""
+        if not 0 <= board < len(self.board_cards[street]):
+            raise ValueError(
+                f"board {board} of street {street}: it must be from 0 to {len(self.board_cards[street]) - 1}"
+            )
+        kept = [np.array([board])]
+        for here in range(street, 0, -1):
+            kept.insert(0, self.board_parent[here][kept[0]])
+        for here in range(street + 1, self.streets):
+            kept.append(np.flatnonzero(np.isin(self.board_parent[here], kept[-1])))
+        parent = [np.zeros(1, np.int32)]
+        parent += [
+            np.searchsorted(above, self.board_parent[here][boards]).astype(np.int32)
+            for here, (above, boards) in enumerate(pairwise(kept), 1)
+        ]
+        hit = (self.hand_masks() & card_masks(self.board_cards[street][[board]])) != 0
+        return replace(
+            self,
+            reach=np.where(hit, 0, self.reach),
+            board_cards=[cards[boards] for cards, boards in zip(self.board_cards, kept, strict=True)],
+            board_parent=parent,
+            strength=self.strength[kept[-1]],
+            bucket=[bucket[:, boards] for bucket, boards in zip(self.bucket, kept, strict=True)],
+        )
 
     def dealer(self, seed: int, worker: int) -> Dealer:
         """As `Cards.dealer`."""

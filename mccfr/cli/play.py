@@ -16,8 +16,9 @@ from mccfr.cli.progress import evaluation_text, reporter
     default="auto",
     show_default=True,
     type=Method(),
-    help="exact: exploitability; head-to-head: against another strategy; lbr: local best response, a lower bound of "
-    "exploitability; auto: what the game allows; or module:Class.",
+    help="exact: exploitability; head-to-head: against another strategy; sampled-br: what a best response that knows "
+    "its real cards wins, on sampled boards; lbr: what local best response wins; auto: exact or head-to-head, as the "
+    "game allows; or module:Class.",
 )
 @click.option("--checkpoint", type=click.IntRange(min=0), help="Number of the checkpoint; default: the newest.")
 @click.option(
@@ -30,11 +31,12 @@ from mccfr.cli.progress import evaluation_text, reporter
 @click.option("--against-checkpoint", type=click.IntRange(min=0), help="Checkpoint of the run in --against.")
 @click.option("--abstraction", type=path_type, help="Where the run's card abstraction lies, if it was moved.")
 @click.option("--against-abstraction", type=path_type, help="The same of the run in --against.")
-@click.option("--boards", type=click.IntRange(min=2), help="head-to-head: boards, 1000 by default.")
+@click.option("--from", "from_street", metavar="STREET", help="sampled-br: street from which it responds; the last.")
+@click.option("--boards", type=click.IntRange(min=2), help="Boards that are sampled; head-to-head: 1000.")
 @click.option("--setting", metavar="1|2|3|4|fcpa", help="lbr: what the responder may do; 2 by default.")
 @click.option("--hands", type=click.IntRange(min=0), help="lbr: deals, each played from both seats; 10000 by default.")
 @click.option(
-    "--strategy", metavar="NAME", help="Measure uniform, always-call or always-fold instead, in the same game."
+    "--strategy", metavar="NAME", help="Measure uniform, always-call or always-fold in the same game instead."
 )
 @click.option("--seed", type=click.IntRange(min=0), help="Of what is sampled; 0 by default.")
 @click.option("--workers", type=click.IntRange(1, 1024), help="Processes that share a sampled evaluation.")
@@ -49,8 +51,8 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
     private cards, and gives what DIR-or-POLICY wins a hand with a 95 % interval. Each side plays on its own card
     buckets; in all else their games must be the same.
 
-    Local best response is an opponent who knows the policy's strategy, keeps its range, and in each hand does what is
-    best if there is no more betting: what he wins is a lower bound of what the best response would.
+    Local best response knows the policy's strategy, keeps its range, and in each hand does what is best if there is no
+    more betting: what it wins is a lower bound of what the best response would.
 
     Example: mccfr evaluate runs/hunl-quick --method head-to-head --against always-call
     """
@@ -71,7 +73,7 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
             strategy=options["strategy"],
             effort=effort,
             reporter=report,
-            **{name: options[name] for name in ("boards", "seed", "setting", "hands")},
+            **{name: options[name] for name in ("from_street", "boards", "setting", "hands", "seed")},
         )
     if as_json:
         print_json(record)

@@ -324,7 +324,7 @@ class RunSettings(_Table, frozen=True):
 
 
 AUTO = "auto"
-METHODS = (AUTO, "exact", "head-to-head", "lbr")
+METHODS = (AUTO, "exact", "head-to-head", "sampled-br", "lbr")
 """Of `[evaluation]`, besides those of users.  `auto` is the first that suits the game."""
 
 
@@ -332,8 +332,8 @@ class EvaluationConfig(_Table, frozen=True):
     """When the strategy is measured while the run goes on, and how.
 
     `exact` computes exploitability, which whole hold'em is too large for; `head-to-head` plays it against the strategy
-    of the first checkpoint kept by `keep` (until there is one: against uniform play); `lbr` is what local best response
-    wins; `auto` is the first of them that suits the game.
+    of the first checkpoint kept by `keep` (until there is one: against uniform play); `auto` is the first of them that
+    suits the game.
     """
 
     method: str = AUTO  # one of METHODS, or a user's

@@ -197,14 +197,88 @@ class HeadToHead(Method):
         return f"{record['value_chips']:+.4g} chips against {record['against']}"
 
 
-class LocalBestResponseLine(EvaluationLine):
-    """A line of the method lbr."""
+class LowerBoundLine(EvaluationLine):
+    """A line of a method whose figure is a lower bound on exploitability, in expectation."""
 
     ci95_chips: tuple[float, float]
-    ci95_mbb: tuple[float, float] | None
     exploitability_chips: float
     exploitability_mbb: float | None
+    ci95_mbb: tuple[float, float] | None
     best_response_chips: tuple[float, float]
+    units: _Count
+
+
+def lower_bound_told(record: Record, took: str, what: str) -> str:
+    """A record of such a method as one line for people; `what` names what wins so much."""
+    (low, high), unit = (record["ci95_mbb"], "mbb/g") if record["ci95_mbb"] else (record["ci95_chips"], "chips")
+    value = record["exploitability_mbb"] if record["ci95_mbb"] else record["exploitability_chips"]
+    error = f" (95 %: {low:.5g} to {high:.5g}; " if low < high else " ("
+    return f"exploitability at least {value:.5g} {unit}: what {what} wins{error}{took})"
+
+
+def in_mbb(game: "Game", chips: float) -> float | None:
+    """Thousandths of a big blind a game; None for games without one."""
+    return None if game.big_blind_chips is None else 1000 * chips / game.big_blind_chips
+
+
+class SampledBestResponse(Method):
+    """What a player who knows his real cards wins from some street on, on sampled boards."""
+
+    name: ClassVar[str] = "sampled-br"
+    bound: ClassVar[str] = "lower"
+    reads_rows: ClassVar[bool] = True
+    line: ClassVar[type[EvaluationLine]] = LowerBoundLine
+    takes: ClassVar[Mapping[str, Any]] = {"from_street": None, "boards": None, "seed": 0, "effort": Effort()}
+
+    def problem(self, game: "Game") -> str | None:
+        """As `Method.problem`."""
+        return None if game.cards.dealt else f"{game.name} deals no cards beside its tree: use the method exact"
+
+    def find(
+        self,
+        side: "Side",
+        against: "Side | None",
+        *none: Any,
+        from_street: str | None,
+        boards: int | None,
+        seed: int,
+        effort: Effort,
+    ) -> dict[str, Any]:
+        """As `Method.find`; `from_street` None: the last one."""
+        from mccfr.evaluation.sampled_best_response import sampled_best_response, street_number
+
+        game = side.game
+        street = game.tree.streets - 1 if from_street is None else street_number(game, from_street)
+        found = sampled_best_response(side, street, boards, seed, effort, partial(tell_step, "board"))
+        low, high = found.ci95_chips
+        return {
+            "value_chips": found.value_chips,
+            "ci95_chips": [low, high],
+            "exploitability_chips": found.value_chips,
+            "exploitability_mbb": in_mbb(game, found.value_chips),
+            "ci95_mbb": None if game.big_blind_chips is None else [in_mbb(game, low), in_mbb(game, high)],
+            "best_response_chips": list(found.best_response_chips),
+            "from": game.street_name(street),
+            "boards": found.boards,
+            "units": found.boards,
+            "seed": seed,
+        }
+
+    def told(self, record: Record, took: str) -> str:
+        """As `Method.told`."""
+        what = f"a best response from street {record['from']} on"
+        return lower_bound_told(record, f"{record['boards']:,} boards, {took}", what)
+
+    def short(self, record: Record) -> str:
+        """As `Method.short`."""
+        mbb = record["exploitability_mbb"]
+        size = f"{record['exploitability_chips']:.4g} chips" if mbb is None else f"{mbb:.4g} mbb/g"
+        return f"exploitability at least {size} (sampled-br from {record['from']})"
+
+
+class LocalBestResponseLine(LowerBoundLine):
+    """A line of the method lbr."""
+
     setting: str
     hands: _Count | None
 
@@ -235,47 +309,37 @@ class LocalBestResponse(Method):
         """As `Method.find`."""
         from mccfr.evaluation.local_best_response import local_best_response
 
+        game = side.game
         found = local_best_response(side, setting, hands, seed, partial(tell_step, "hand"), effort)
-        big_blind, offset = side.game.big_blind_chips, side.game.offset_chips
-        mbb = None if big_blind is None else 1000 / big_blind
+        low, high = found.ci95_chips
+        first, second = found.seat_chips
         return {
             "value_chips": found.mean_chips,
-            "ci95_chips": list(found.ci95_chips),
+            "ci95_chips": [low, high],
             "exploitability_chips": found.mean_chips,
-            "exploitability_mbb": None if mbb is None else found.mean_chips * mbb,
-            "ci95_mbb": None if mbb is None else [chips * mbb for chips in found.ci95_chips],
-            "best_response_chips": [found.seat_chips[0] + offset, found.seat_chips[1] - offset],
+            "exploitability_mbb": in_mbb(game, found.mean_chips),
+            "ci95_mbb": None if game.big_blind_chips is None else [in_mbb(game, low), in_mbb(game, high)],
+            "best_response_chips": [first + game.offset_chips, second - game.offset_chips],
             "setting": setting,
             "hands": found.hands,
-            "units": found.hands,
+            "units": found.units,
             "seed": seed,
         }
 
     def told(self, record: Record, took: str) -> str:
         """As `Method.told`."""
-        mbb = record["exploitability_mbb"]
-        size, interval, unit = record["exploitability_chips"], record["ci95_chips"], "chips a hand"
-        if mbb is not None:
-            size, interval, unit = mbb, record["ci95_mbb"], "mbb/g"
-        hands = record["hands"]
-        sure = (
-            "over every deal"
-            if hands is None
-            else f"95 %: {interval[0]:,.4g} to {interval[1]:,.4g}; {hands:,} deals from both seats"
-        )
-        return (
-            f"local best response wins {size:,.4g} {unit} in setting {record['setting']}, a lower bound of "
-            f"exploitability ({sure}, {took})"
-        )
+        deals = "every deal" if record["hands"] is None else f"{record['hands']:,} deals from both seats"
+        return lower_bound_told(record, f"{deals}, {took}", f"local best response in setting {record['setting']}")
 
     def short(self, record: Record) -> str:
         """As `Method.short`."""
         mbb = record["exploitability_mbb"]
         size = f"{record['exploitability_chips']:.4g} chips" if mbb is None else f"{mbb:.4g} mbb/g"
-        return f"lbr {record['setting']}: {size}"
+        return f"exploitability at least {size} (lbr in setting {record['setting']})"
 
 
-_METHODS: dict[str, Method] = {method.name: method for method in (Exact(), HeadToHead(), LocalBestResponse())}
+_LISTED = (Exact(), HeadToHead(), SampledBestResponse(), LocalBestResponse())
+_METHODS: dict[str, Method] = {method.name: method for method in _LISTED}
 _NOTHING = dict.fromkeys(
     (
         "value_chips",

@@ -35,7 +35,8 @@ class LocalBestResponse:
     mean_chips  chips a hand, the mean over both seats
     ci95_chips  95 % interval for it by Student's t, from how deals differ; of no width where it is exact
     seat_chips  chips a hand in each seat
-    hands       deals, each played from both seats; None where all of them were
+    hands       deals that were drawn, each played from both seats; None where all were looked at
+    units       the same, or how many hands of the responder on boards there are
     seed        of the deals
     """
 
@@ -43,6 +44,7 @@ class LocalBestResponse:
     ci95_chips: tuple[float, float]
     seat_chips: tuple[float, float]
     hands: int | None
+    units: int
     seed: int
 
 
@@ -69,10 +71,11 @@ def local_best_response(
         raise ValueError(f"hands = {hands}: at least {LEAST_HANDS} are needed, for an interval")
     lines = Lines(real_betting(side.game), setting)
     rows = PolicyRows(side)
-    if hands is None and effort.seconds is None and is_small(side):
+    deals = listed_deals(side)
+    if hands is None and effort.seconds is None and 0 < deals <= MOST_ENUMERATED:
         seats = enumerated(side, lines, rows)
         mean = (seats[0] + seats[1]) / 2
-        return LocalBestResponse(mean, (mean, mean), seats, None, seed)
+        return LocalBestResponse(mean, (mean, mean), seats, None, deals, seed)
     kind = _DeckUnits if isinstance(side.game.cards, WholeDeck) else _ListedUnits
     units = kind(side, lines, rows, seed)
     count = DEFAULT_HANDS if hands is None else hands
@@ -83,7 +86,7 @@ def local_best_response(
     chips = without_luck(found[:, :2], found[:, 2:])
     mean, interval = ratio95(chips.mean(axis=1), np.ones(count))
     by_seat = chips.mean(axis=0)
-    return LocalBestResponse(mean, interval, (float(by_seat[0]), float(by_seat[1])), count, seed)
+    return LocalBestResponse(mean, interval, (float(by_seat[0]), float(by_seat[1])), count, count, seed)
 
 
 def without_luck(chips: Floats, luck: Floats) -> Floats:
@@ -101,13 +104,13 @@ def without_luck(chips: Floats, luck: Floats) -> Floats:
     return found
 
 
-def is_small(side: Side) -> bool:
-    """Whether every deal of a game is looked at."""
+def listed_deals(side: Side) -> int:
+    """Pairs of a hand and a full board, of both seats; 0 where boards are not listed."""
     cards = side.game.cards
     if isinstance(cards, WholeDeck):
-        return False
+        return 0
     listed = cards.listed()
-    return int((listed.reach > 0).sum()) * len(listed.board_cards[-1]) <= MOST_ENUMERATED
+    return int((listed.reach > 0).sum()) * len(listed.board_cards[-1])
 
 
 def enumerated(side: Side, lines: Lines, rows: PolicyRows) -> tuple[float, float]:

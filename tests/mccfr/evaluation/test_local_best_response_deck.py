@@ -211,7 +211,7 @@ def test_the_command_and_what_it_refuses(tmp_path, capsys):
     assert (record["hands"], record["units"], record["seed"]) == (100, 100, 1)
     assert record["ci95_chips"][0] < record["value_chips"] < record["ci95_chips"][1]
     folds = call(capsys, "evaluate", policy, "--method", "lbr", "--strategy", "always-fold")
-    assert "wins 1 chips a hand in setting 2, a lower bound of exploitability (over every deal" in folds.out
+    assert "exploitability at least 1 chips: what local best response in setting 2 wins (every deal" in folds.out
     for options, said in [
         (("--hands", 99), "at least 100 are needed"),
         (("--setting", "5"), "must be one of 1, 2, 3, 4, fcpa"),
