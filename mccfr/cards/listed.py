@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.cards import plain_text
-from mccfr.cards.cards import BoardHands, BucketPairs, Cards, Dealer, Difference, unequal, unlike
+from mccfr.cards.cards import BoardHands, BucketPairs, Cards, Dealer, Difference, Narrow, unequal, unlike
 from mccfr.cards.deals import NO_BUCKET, DealArrays, ListedDealer, alias_table, card_masks
 
 _SHOWN = 8  # examples in a message
@@ -35,6 +35,7 @@ class ListedCards(Cards):
     """
 
     source: ClassVar[str] = "a list of boards"
+    stem: ClassVar[str] = "cards_"
 
     hand_cards: npt.NDArray[np.int16]
     hand_names: Sequence[str]
@@ -172,6 +173,30 @@ class ListedCards(Cards):
             for number, (board, hand) in zip(found.tolist(), places, strict=True)
             if number != NO_BUCKET
         ]
+
+    @property
+    def card_texts(self) -> dict[int, str]:
+        """As `Cards.card_texts`."""
+        return card_names(self)
+
+    def bucket_table(self, street: int) -> str | None:
+        """As `Cards.bucket_table`."""
+        return f"{self.stem}bucket_street{street}"
+
+    def arrays(self, narrow: Narrow) -> Iterator[tuple[str, npt.NDArray[Any]]]:
+        """As `Cards.arrays`."""
+        for name in ("hand_cards", "reach", "strength", "buckets"):
+            yield f"{self.stem}{name}", getattr(self, name)
+        for street, bucket in enumerate(self.bucket):
+            yield f"{self.stem}board_cards_street{street}", self.board_cards[street]
+            yield f"{self.stem}board_parent_street{street}", self.board_parent[street]
+            marked = bucket.astype(narrow(int(self.buckets[street].max())))
+            marked[bucket == NO_BUCKET] = np.iinfo(marked.dtype).max
+            yield f"{self.stem}bucket_street{street}", marked
+
+    def texts(self) -> dict[str, list[str]]:
+        """As `Cards.texts`."""
+        return {f"{self.stem}hand_names": list(self.hand_names)}
 
     def differences(self, other: Cards) -> Iterator[Difference]:
         """As `Cards.differences`: hands, ranges, boards and strengths."""

@@ -5,7 +5,7 @@ from typing import Any
 
 import rich_click as click
 
-from mccfr.cli.options import Duration, Method, bytes_text, json_option, path_type, print_json
+from mccfr.cli.options import Duration, Method, abstraction_option, bytes_text, json_option, path_type, print_json
 from mccfr.cli.progress import evaluation_text, reporter
 
 
@@ -16,9 +16,9 @@ from mccfr.cli.progress import evaluation_text, reporter
     default="auto",
     show_default=True,
     type=Method(),
-    help="exact: exploitability; head-to-head: against another strategy; sampled-br: what a best response that knows "
-    "its real cards wins, on sampled boards; lbr: what local best response wins; auto: exact or head-to-head, as the "
-    "game allows; or module:Class.",
+    help="exact: exploitability; abstract: the same by buckets; sampled-br: what a best response that knows its real "
+    "cards wins, on sampled boards; lbr: what local best response wins; head-to-head: against another strategy; auto: "
+    "exact or else head-to-head; or module:Class.",
 )
 @click.option("--checkpoint", type=click.IntRange(min=0), help="Number of the checkpoint; default: the newest.")
 @click.option(
@@ -29,7 +29,7 @@ from mccfr.cli.progress import evaluation_text, reporter
     help="head-to-head: a policy, a run, uniform or always-call; its card abstraction may be another.",
 )
 @click.option("--against-checkpoint", type=click.IntRange(min=0), help="Checkpoint of the run in --against.")
-@click.option("--abstraction", type=path_type, help="Where the run's card abstraction lies, if it was moved.")
+@abstraction_option
 @click.option("--against-abstraction", type=path_type, help="The same of the run in --against.")
 @click.option("--from", "from_street", metavar="STREET", help="sampled-br: street from which it responds; the last.")
 @click.option("--boards", type=click.IntRange(min=2), help="Boards that are sampled; head-to-head: 1000.")
@@ -98,7 +98,7 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
 )
 @click.option("--checkpoint", type=click.IntRange(min=0), help="Number of the checkpoint; default: the newest.")
 @click.option("--quantise", default="uint16", show_default=True, type=click.Choice(["uint8", "uint16"]))
-@click.option("--abstraction", type=path_type, help="Where the run's card abstraction lies, if it was moved.")
+@abstraction_option
 def export(
     directory: Path, out: Path, format_name: str, checkpoint: int | None, quantise: str, abstraction: Path | None
 ) -> None:
@@ -135,8 +135,9 @@ _NEXT = {
 @click.option("--hand", help="The actor's cards: AsKh, K. Without it: the probabilities of every hand.")
 @click.option("--board", help="Board cards: Qs7h2d, or 'Qs 7h 2d'.")
 @click.option("--checkpoint", type=click.IntRange(min=0), help="Of the run in DIR; default: the newest.")
+@abstraction_option
 @json_option
-def query(policy: Path, line: str, hand: str | None, board: str | None, checkpoint: int | None, as_json: bool) -> None:
+def query(policy: Path, line: str, hand: str | None, board: str | None, as_json: bool, **place: Any) -> None:
     """What a policy, or the run in DIR, does after the betting LINE (ACPC: c, f, rN, / between streets; "" is the
     first decision).
 
@@ -145,7 +146,7 @@ def query(policy: Path, line: str, hand: str | None, board: str | None, checkpoi
     from mccfr.policy.query import query as look_up
     from mccfr.runs.results import open_source
 
-    found = look_up(open_source(policy, checkpoint), line, hand, board)
+    found = look_up(open_source(policy, place["checkpoint"], place["abstraction"]), line, hand, board)
     if as_json:
         print_json(found)
     else:

@@ -144,6 +144,49 @@ class Exact(Method):
         )
 
 
+class Abstract(Method):
+    """Value and exploitability within the abstracted game: the responder knows his cards by their buckets alone."""
+
+    takes: ClassVar[Mapping[str, Any]] = {}
+    name: ClassVar[str] = "abstract"
+    bound: ClassVar[str] = "exact"
+    line: ClassVar[type[EvaluationLine]] = ExactLine
+
+    def problem(self, game: "Game") -> str | None:
+        """As `Method.problem`."""
+        from mccfr.evaluation.abstract import abstract_problem
+
+        return abstract_problem(game)
+
+    def listing_bytes(self, game: "Game") -> int:
+        """As `Method.listing_bytes`."""
+        return game.cards.listing_bytes
+
+    def find(self, side: "Side", against: "Side | None", *none: Any, **options: Any) -> dict[str, Any]:
+        """As `Method.find`."""
+        from mccfr.evaluation.abstract import evaluate_abstract
+        from mccfr.tables.strategy import Strategy
+
+        assert isinstance(side.strategy, Strategy)
+        found = evaluate_abstract(side.game, side.strategy)
+        return {
+            "value_chips": found.value_chips,
+            "exploitability_chips": found.exploitability_chips,
+            "exploitability_mbb": in_mbb(side.game, found.exploitability_chips),
+            "best_response_chips": list(found.best_response_chips),
+        }
+
+    def told(self, record: Record, took: str) -> str:
+        """As `Method.told`."""
+        mbb = record["exploitability_mbb"]
+        size = f"{record['exploitability_chips']:.6g} chips" + ("" if mbb is None else f" = {mbb:.6g} mbb/g")
+        return f"exploitability by buckets, within the abstracted game, {size} (exact there, {took})"
+
+    def short(self, record: Record) -> str:
+        """As `Method.short`."""
+        return f"exploitability by buckets {record['exploitability_chips']:.4g} chips"
+
+
 class HeadToHeadLine(EvaluationLine):
     """A line of the method head-to-head."""
 
@@ -338,7 +381,7 @@ class LocalBestResponse(Method):
         return f"exploitability at least {size} (lbr in setting {record['setting']})"
 
 
-_LISTED = (Exact(), HeadToHead(), SampledBestResponse(), LocalBestResponse())
+_LISTED = (Exact(), HeadToHead(), SampledBestResponse(), LocalBestResponse(), Abstract())
 _METHODS: dict[str, Method] = {method.name: method for method in _LISTED}
 _NOTHING = dict.fromkeys(
     (
