@@ -353,9 +353,70 @@ class SampledBestResponse(Method):
         return f"exploitability at least {size} (sampled-br from {record['from']})"
 
 
-_METHODS: dict[str, Method] = {
-    method.name: method for method in (Exact(), HeadToHead(), SampledBestResponse(), Abstract())
-}
+class LocalBestResponseLine(LowerBoundLine):
+    """A line of the method lbr."""
+
+    setting: str
+    hands: _Count | None
+
+
+class LocalBestResponse(Method):
+    """Chips a hand that local best response wins, a lower bound of exploitability in expectation."""
+
+    name: ClassVar[str] = "lbr"
+    bound: ClassVar[str] = "lower"
+    reads_rows: ClassVar[bool] = True
+    line: ClassVar[type[EvaluationLine]] = LocalBestResponseLine
+    takes: ClassVar[Mapping[str, Any]] = {"setting": "2", "hands": None, "seed": 0, "effort": Effort()}
+
+    def problem(self, game: "Game") -> str | None:
+        """As `Method.problem`."""
+        return None if game.cards.dealt else f"{game.name} deals no cards beside its tree: use the method exact"
+
+    def find(
+        self,
+        side: "Side",
+        against: "Side | None",
+        *none: Any,
+        setting: str,
+        hands: int | None,
+        seed: int,
+        effort: Effort,
+    ) -> dict[str, Any]:
+        """As `Method.find`."""
+        from mccfr.evaluation.local_best_response import local_best_response
+
+        game = side.game
+        found = local_best_response(side, setting, hands, seed, partial(tell_step, "hand"), effort)
+        low, high = found.ci95_chips
+        first, second = found.seat_chips
+        return {
+            "value_chips": found.mean_chips,
+            "ci95_chips": [low, high],
+            "exploitability_chips": found.mean_chips,
+            "exploitability_mbb": in_mbb(game, found.mean_chips),
+            "ci95_mbb": None if game.big_blind_chips is None else [in_mbb(game, low), in_mbb(game, high)],
+            "best_response_chips": [first + game.offset_chips, second - game.offset_chips],
+            "setting": setting,
+            "hands": found.hands,
+            "units": found.units,
+            "seed": seed,
+        }
+
+    def told(self, record: Record, took: str) -> str:
+        """As `Method.told`."""
+        deals = "every deal" if record["hands"] is None else f"{record['hands']:,} deals from both seats"
+        return lower_bound_told(record, f"{deals}, {took}", f"local best response in setting {record['setting']}")
+
+    def short(self, record: Record) -> str:
+        """As `Method.short`."""
+        mbb = record["exploitability_mbb"]
+        size = f"{record['exploitability_chips']:.4g} chips" if mbb is None else f"{mbb:.4g} mbb/g"
+        return f"exploitability at least {size} (lbr in setting {record['setting']})"
+
+
+_LISTED = (Exact(), HeadToHead(), SampledBestResponse(), LocalBestResponse(), Abstract())
+_METHODS: dict[str, Method] = {method.name: method for method in _LISTED}
 _NOTHING = dict.fromkeys(
     (
         "value_chips",

@@ -33,6 +33,7 @@ from mccfr.evaluation.side import Side
 _MAGIC = b"mccfr units 1\n"
 _SYNC_SECONDS = 1.0
 _WATCH_SECONDS = 1.0
+_TRIED_SECONDS = 3.0
 Progress = Callable[[int, int], None]
 
 
@@ -114,15 +115,19 @@ def play_units(
 
 
 def units_in(units: Units, seconds: float, workers: int, *, least: int, most: int | None = None) -> int:
-    """How many units so many seconds allow, by the time that a second unit takes (a first one compiles kernels).
+    """How many units so many seconds allow, by the time that those after the first take, which compiles kernels.
 
+    As many are tried as a twentieth of the time allows, but one at the least: short units differ.
     least, most  bounds of the answer; an even number is given wherever these allow it
     """
     units.play(0)
     began = working_seconds()
-    units.play(1)
-    took = max(working_seconds() - began, 1e-6)
-    count = max(least, int(seconds * max(workers, 1) / took) // 2 * 2)
+    played, took = 0, 0.0
+    while played == 0 or took < min(seconds / 20, _TRIED_SECONDS):
+        played += 1
+        units.play(played)
+        took = working_seconds() - began
+    count = max(least, int(seconds * max(workers, 1) * played / max(took, 1e-6)) // 2 * 2)
     return count if most is None else min(count, most)
 
 
