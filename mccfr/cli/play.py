@@ -98,9 +98,18 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
 )
 @click.option("--checkpoint", type=click.IntRange(min=0), help="Number of the checkpoint; default: the newest.")
 @click.option("--quantise", default="uint16", show_default=True, type=click.Choice(["uint8", "uint16"]))
+@click.option(
+    "--best", metavar="METHOD", help="The checkpoint that this method (exact, sampled-br, lbr) found least exploitable."
+)
 @abstraction_option
 def export(
-    directory: Path, out: Path, format_name: str, checkpoint: int | None, quantise: str, abstraction: Path | None
+    directory: Path,
+    out: Path,
+    format_name: str,
+    checkpoint: int | None,
+    quantise: str,
+    best: str | None,
+    abstraction: Path | None,
 ) -> None:
     """Write the average strategy of the run in DIR to OUT.
 
@@ -108,11 +117,16 @@ def export(
 
     Example: mccfr export runs/leduc leduc-policy
     """
-    from mccfr.runs.results import export_run
+    from mccfr.runs.results import best_checkpoint, export_run
     from mccfr.runs.rundir import open_run
     from storage.space import tree_bytes
 
+    if best is not None and checkpoint is not None:
+        raise click.BadParameter("--best chooses the checkpoint: leave --checkpoint out")
     run = open_run(directory, abstraction)
+    if best is not None:
+        checkpoint = best_checkpoint(run, best)
+        click.echo(f"checkpoint {checkpoint} is the best by {best}", err=True)
     with reporter() as report:
         written = export_run(run, run.build_game(), out, format_name, quantise, checkpoint, report)
     click.echo(

@@ -15,7 +15,7 @@ from mccfr.policy.export import export
 from mccfr.runs.averages import stored_average
 from mccfr.runs.phases import naming_phases, naming_steps
 from mccfr.runs.report import EVALUATING, Reporter, Silent
-from mccfr.runs.rundir import CHECKPOINTS, Run, is_run, open_run
+from mccfr.runs.rundir import CHECKPOINTS, EVALUATIONS, Run, is_run, open_run
 from mccfr.runs.state import state_problem
 from mccfr.tables.layout import TableSet
 from mccfr.tables.strategy import Strategy, pure_strategy, uniform_strategy
@@ -45,6 +45,25 @@ def find_checkpoint(run: Run, number: int | None) -> Checkpoint:
     if (problem := state_problem(checkpoint.state)) is not None:
         raise ValueError(f"{checkpoint.path}: {problem}")
     return checkpoint
+
+
+def best_checkpoint(run: Run, method: str) -> int:
+    """Number of the checkpoint, of those still there, whose strategy a method found least exploitable.
+
+    By exploitability, or the bound on it.  Where a checkpoint was measured several times its newest figure counts.
+    Raises `ValueError` where none was measured by it.
+    """
+    found: dict[int, float] = {}
+    kept = set(list_checkpoints(run.path(CHECKPOINTS)))
+    for line in run.backwards(EVALUATIONS):
+        if line["method"] == method and line["checkpoint"] in kept and line.get("exploitability_chips") is not None:
+            found.setdefault(line["checkpoint"], line["exploitability_chips"])
+    if not found:
+        raise ValueError(
+            f"{run.directory} has no checkpoint that is still there and whose exploitability was measured by {method}: "
+            "name it in [evaluation] and keep the checkpoints of its points with keep = true"
+        )
+    return min(found, key=lambda number: (found[number], -number))
 
 
 def read_tables(checkpoint: Checkpoint, kind: str = "") -> TableSet:

@@ -1,15 +1,18 @@
 """Several methods at each evaluation point: a line each, what bounds exploitability told first, one time for all."""
 
 import pytest
+from click.testing import CliRunner
 from sessions import go, make
 
+from mccfr.cli import cli
 from mccfr.cli.status import _bound_lines
 from mccfr.config.file import config_from
 from mccfr.evaluation.methods import measure
 from mccfr.evaluation.side import Side
+from mccfr.policy import Policy
 from mccfr.runs.averages import checkpoint_average
 from mccfr.runs.evaluator import check_evaluation
-from mccfr.runs.results import find_checkpoint
+from mccfr.runs.results import best_checkpoint, find_checkpoint
 from mccfr.runs.rundir import EVALUATIONS
 from mccfr.runs.status import run_status
 
@@ -39,6 +42,22 @@ def test_each_method_writes_its_line_at_every_point(tmp_path):
     bounds = run_status(run)["bounds"]
     assert [pair["now"]["method"] for pair in bounds] == ["exact", "sampled-br"]
     assert [pair["before"]["iterations"] for pair in bounds] == [100, 100]
+
+
+def test_the_best_checkpoint_is_the_one_that_a_method_found_least_exploitable(tmp_path):
+    run = make(tmp_path / "run", evaluation=POINTS)
+    go(run, iterations=200)
+    records = [record for record in run.read(EVALUATIONS) if record["method"] == "exact"]
+    expected = min(records, key=lambda record: record["exploitability_chips"])["checkpoint"]
+    assert best_checkpoint(run, "exact") == expected
+    for command in (["--best", "exact"], ["--best", "exact", "--checkpoint", "1"]):
+        result = CliRunner().invoke(cli, ["export", str(run.directory), str(tmp_path / "policy"), *command])
+        if len(command) == 2:
+            assert result.exit_code == 0
+            assert Policy.open(tmp_path / "policy").meta["provenance"]["checkpoint"] == expected
+    assert result.exit_code == 2
+    with pytest.raises(ValueError, match=r"no checkpoint that is still there .* measured by lbr"):
+        best_checkpoint(run, "lbr")
 
 
 def test_a_bound_that_has_risen_is_said_with_what_is_sure():
