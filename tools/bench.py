@@ -17,6 +17,7 @@ import rich_click as click
 from bench_abstraction import abstraction
 from bench_checkpoint import checkpoint, lost_updates
 from bench_kernel import kernel
+from bench_play import play
 from bench_public_chance import public_chance
 from bench_settings import settings
 from bench_start import compiling, start
@@ -193,7 +194,7 @@ def formats(game: Path, rounds: int, seconds: float) -> None:
     _report(f"{game.name}, table formats", hdf5, zarr, "nodes/s", ("HDF5", "Zarr"))
 
 
-for command in (abstraction, kernel, vector, public_chance, checkpoint, lost_updates, settings, start, compiling):
+for command in (abstraction, kernel, vector, public_chance, checkpoint, lost_updates, settings, start, compiling, play):
     bench.add_command(command)
 
 
