@@ -6,9 +6,11 @@ that are at stake, on average, in showdowns that follow.  A history with hands i
 result of a showdown of i and j over the boards to come).  At the end of a hand that is exact.
 
 Equity is a martingale: its mean over the next board is what it is before, so the 22,100 flops need no sum.  On the
-river it is exact, before the river the mean over all rivers, and before the turn or the flop the mean over `RUN_OUTS`
-full boards, drawn for this hand from a stream that the hand's own cards do not come from: unbiased, and right within
-1/√RUN_OUTS of what one board varies by.
+last street it is exact; before that it is the mean over all full boards that may follow where these are at most
+`RUN_OUTS`, and else over so many that are drawn for this hand, from a stream that the hand's own cards do not come
+from: unbiased, and off by 1/√RUN_OUTS of what one board varies by.  With 4, 16 and 64 of them `hunl-quick` was left
+with 554, 554 and 549 chips of standard deviation a pair against a player who always calls, 259, 208 and 225 against
+itself, at 7.6, 9.5 and 17 ms a hand.
 """
 
 from functools import lru_cache
@@ -26,7 +28,7 @@ from mccfr.rng import EVALUATION, new_stream
 from mccfr.tables.strategy import RowSource, Strategy, row_starts
 from mccfr.trees.compiled import DECISION
 
-RUN_OUTS = 64
+RUN_OUTS = 16
 DRAWN = 2
 """Worker, so to say, whose stream draws run-outs (`mccfr.play.dealing.DEALT` is that of the hands)."""
 _KEPT_LINES = 4096
@@ -50,12 +52,15 @@ class EquityWorth(Heuristic):
         """As `Heuristic.begin`."""
         self._rng = np.random.default_rng(new_stream(seed, DRAWN, EVALUATION, number).tolist())
         self._kept: dict[tuple[int, Board, tuple[int, ...]], RunOuts] = {}
+        self._met: tuple[Weights, Weights] | None = None
         self._last: tuple[tuple[int, Board, int], Weights, Weights] | None = None
 
     def worth(self, spot: Spot, hero: int, other: Weights) -> Weights:
         """As `Heuristic.worth`."""
         fixed, showdown = self._of_line(spot.actions) if spot.settled is None else spot.settled
-        found = fixed * self._dealing.met(other)
+        if self._met is None or self._met[0] is not other:  # one range is asked for at all actions of a decision
+            self._met = other, self._dealing.met(other)
+        found = fixed * self._met[1]
         return found + showdown * self._equity(spot.street, spot.board, hero, other) if showdown else found
 
     def foreseen(self, spot: Spot, hero: int, other: Weights, dealing: Dealing) -> Weights:

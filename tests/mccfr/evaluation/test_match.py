@@ -1,7 +1,6 @@
 """Matches: what they find is true, within intervals that hold; nothing illegal, nothing that is not fixed before."""
 
 import json
-import tomllib
 import warnings
 
 import numpy as np
@@ -14,6 +13,8 @@ from small_games import TOY, game_of
 from strategies import exact_chips, random_strategy
 from test_aivat import KNOWN, table
 
+from abstraction.cards import parse_cards
+from abstraction.evaluator import strength
 from mccfr.config.tables import GoofspielGame, HoldemGame, KuhnGame, LeducGame
 from mccfr.evaluation.aivat import Aivat
 from mccfr.evaluation.match import LEAST_PAIRS, Contender, Match, _figure, match
@@ -28,6 +29,7 @@ from mccfr.play.programs import PROGRAMS, program_named
 from mccfr.play.ranges import SeenRange
 from mccfr.play.seat import Seat
 from mccfr.policy import StrategySource
+from mccfr.runs import matches
 from mccfr.tables.strategy import uniform_strategy
 
 
@@ -208,23 +210,31 @@ def session(name, hands, seed=1):
             state = table_.betting.apply(state, action)
         assert isinstance(state, int)
         texts = tuple(table_.dealing.hand_text(hand) for hand in deal.hands)
-        found.append(Hand(played.line, texts, table_.dealing.board_text(3, deal.boards[3])))
+        hand = Hand(played.line, texts, table_.dealing.board_text(3, deal.boards[3]))
+        found.append((hand, played.fixed + played.showdown * np.sign(np.diff(hand_strengths(hand))[0])))
     return found
+
+
+def hand_strengths(hand):
+    """The button's, and the big blind's."""
+    return [strength((*parse_cards(hole), *parse_cards(hand.board))) for hole in hand.hole[::-1]]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_sessions_are_legal_and_keep_step(name, tmp_path):
-    """`play_hand` raises where a player is elsewhere; PokerKit reads all that is written."""
+    """`play_hand` raises where a player is elsewhere; PokerKit reads all that is written, and pays out the same."""
     check_with_pokerkit(session(name, 40), tmp_path)
 
 
 def check_with_pokerkit(hands, folder):
-    write_hands(folder / "hands.phhs", hands, HoldemGame(menu=MENU))
+    write_hands(folder / "hands.phhs", [hand for hand, _ in hands], HoldemGame(menu=MENU))
     with (folder / "hands.phhs").open("rb") as file, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for history in HandHistory.load_all(file):
+        for history, (hand, chips) in zip(HandHistory.load_all(file), hands, strict=True):
             *_, state = iter(history)
-            assert not state.status and sum(state.stacks) == 40_000
+            assert not state.status and [float(stack) for stack in state.stacks] == [20_000 + chips, 20_000 - chips], (
+                hand
+            )
 
 
 @pytest.mark.slow
@@ -308,8 +318,24 @@ def test_what_cannot_be_played_is_one_sentence(capsys, policies, tmp_path):
     assert not (tmp_path / "x.phhs").exists()
 
 
-def test_hands_of_a_log_are_those_that_were_played(tmp_path):
-    hands = session("random", 10)
-    write_hands(tmp_path / "hands.phhs", hands, HoldemGame(menu=MENU))
-    with (tmp_path / "hands.phhs").open("rb") as file:
-        assert len(tomllib.load(file)) == 10
+def test_the_log_holds_the_hands_that_were_scored(monkeypatch, tmp_path):
+    """Of a policy that says it is of whole hold'em: what PokerKit pays out has the mean of the chips."""
+    monkeypatch.setattr(
+        matches,
+        "_contender",
+        lambda name: (
+            (holdem(), {"name": "holdem"})
+            if name == "policy"
+            else (
+                program(name),
+                None,
+            )
+        ),
+    )
+    found = matches.play_match(("policy", "always-fold"), 200, seed=2, log=tmp_path / "hands.phhs")
+    with (tmp_path / "hands.phhs").open("rb") as file, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ended = [list(iter(history))[-1] for history in HandHistory.load_all(file)]
+    won = [float(state.stacks[number % 2]) - 20_000 for number, state in enumerate(ended)]
+    assert len(won) == found["hands"] and np.mean(won) == pytest.approx(found["mean_chips"], abs=1e-9)
+    assert found["mean_mbb"] == pytest.approx(found["mean_chips"] * 10)

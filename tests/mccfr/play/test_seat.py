@@ -257,6 +257,6 @@ def test_a_hand_by_hand():
         *("d dh p1 TdAs", "d dh p2 AcKc", "p2 cbr 300", "p1 cc", "d db 2c8c3h", "p1 cc", "p2 cbr 400", "p1 f")
     ]
     run_out = phh(Hand("r20000c", ("TdAs", "AcKc"), "2c8c3h4d5s"), HoldemGame())["actions"]
-    assert run_out[-3:] == ["d db 2c8c3h", "d db 4d", "d db 5s"]
+    assert run_out[-5:] == ["p1 sm TdAs", "p2 sm AcKc", "d db 2c8c3h", "d db 4d", "d db 5s"]
     with pytest.raises(ValueError, match="needs a board of 3 cards"):
         phh(Hand("r300c/c", ("TdAs", "AcKc"), ""), HoldemGame())
