@@ -121,10 +121,12 @@ def mean_play(game: Game, strategy: RowSource) -> list[npt.NDArray[np.float64]]:
         starts = row_starts(game, block)
         rows, sums = strategy.rows(block), np.zeros(int(starts[-1]))
         counts = np.diff(starts)
-        weight = strategy.weight[block] if rows.weight is None and isinstance(strategy, Strategy) else rows.weight
+        weight = rows.weight
+        if weight is None and not rows.sums and isinstance(strategy, Strategy):
+            weight = strategy.weight[block]
         for bucket in range(len(rows.cells)):  # one at a time: tables may be larger than memory
             cells = np.asarray(rows.cells[bucket, : len(sums)], np.float64)
-            sums += cells if rows.sums or weight is None else cells * np.repeat(weight[bucket], counts)
+            sums += cells if weight is None else cells * np.repeat(weight[bucket], counts)
         total = _row_sums(sums, starts)
         mean = sums / np.repeat(np.where(total > 0, total, 1), counts)
         found.append(np.where(np.repeat(total > 0, counts), mean, np.repeat(1 / np.maximum(counts, 1), counts)))

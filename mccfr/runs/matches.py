@@ -18,7 +18,6 @@ from mccfr.runs.phases import naming_phases, naming_steps
 from mccfr.runs.report import Reporter, Silent
 from mccfr.runs.results import open_target
 from mccfr.runs.rundir import is_run, open_run
-from mccfr.tables.strategy import Strategy
 
 PLAYING = "playing"
 
@@ -79,9 +78,8 @@ def _contender(name: str) -> tuple[Contender, Mapping[str, Any] | None]:
         return Contender(name, policy, Side(policy.game, policy.strategy())), policy.meta["game"]
     if is_run(path):
         found = open_target(path)
-        whole = Strategy(tuple(found.strategy.probability), tuple(found.strategy.weight))
         table = to_document(open_run(path).config)["game"]
-        return Contender(name, StrategySource(found.game, whole), Side(found.game, whole)), table
+        return Contender(name, StrategySource(found.game, found.strategy), Side(found.game, found.strategy)), table
     program = program_named(name, (Path(),))
     if program is None:
         raise ValueError(f"{name} is neither a policy, nor a run, nor one of the programs {known_programs(name)}")
