@@ -26,7 +26,7 @@ from mccfr.cli.progress import evaluation_text, reporter
     default="uniform",
     show_default=True,
     metavar="POLICY",
-    help="head-to-head: a policy, a run, uniform or always-call; its card abstraction may be another.",
+    help="head-to-head: a policy, a run, uniform or always-call; its card abstraction and menu may be others.",
 )
 @click.option("--against-checkpoint", type=click.IntRange(min=0), help="Checkpoint of the run in --against.")
 @abstraction_option
@@ -44,7 +44,7 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
     Exploitability is the mean over both players of what a best response gains, in chips and in mbb/g. Whole hold'em is
     too large for it: there, head-to-head plays two strategies against each other on sampled boards, exactly in the
     private cards, and gives what DIR-or-POLICY wins a hand with a 95 % interval. Each side plays on its own card
-    buckets; in all else their games must be the same.
+    buckets and its own bets, reading the other's as at a table; in all else their games must be the same.
 
     Example: mccfr evaluate runs/hunl-quick --method head-to-head --against always-call
     """

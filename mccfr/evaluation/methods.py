@@ -50,6 +50,7 @@ class Method(ABC):
     bound: ClassVar[str] = "estimate"
     meets: ClassVar[bool] = False
     reads_rows: ClassVar[bool] = False
+    pairs: ClassVar[bool] = False
     line: ClassVar[type[EvaluationLine]] = EvaluationLine
     takes: ClassVar[Mapping[str, Any]] = {"boards": 1000, "seed": 0}
 
@@ -72,6 +73,13 @@ class Method(ABC):
         side     `game` and `strategy` (`mccfr.tables.strategy.Strategy`); `value_chips` must be among what is found
         options  by keyword, each of those that it `takes`
         """
+
+    def gained(self, side: "Side", units: Any, before: Any) -> dict[str, Any]:
+        """What a strategy has gained over another one, by the fields of a record, for methods that tell it (`pairs`).
+
+        units, before  [U, fields] what the units of both found (`Effort.note`), on the same units
+        """
+        return {}
 
     def told(self, record: Record, took: str) -> str:
         """A record as one line for people; `took` is the time."""
@@ -195,6 +203,9 @@ class HeadToHeadLine(EvaluationLine):
     boards: _Count
     exploitability_chips: None
     exploitability_mbb: None
+    gain_chips: float | None = None
+    gain_ci95_chips: tuple[float, float] | None = None
+    gain_from_nodes: _Count | None = None
 
 
 class HeadToHead(Method):
@@ -204,6 +215,7 @@ class HeadToHead(Method):
     bound: ClassVar[str] = "estimate"
     meets: ClassVar[bool] = True
     reads_rows: ClassVar[bool] = True
+    pairs: ClassVar[bool] = True
     line: ClassVar[type[EvaluationLine]] = HeadToHeadLine
     takes: ClassVar[Mapping[str, Any]] = {"boards": 1000, "seed": 0, "effort": Effort()}
 
@@ -227,12 +239,26 @@ class HeadToHead(Method):
             "seed": seed,
         }
 
+    def gained(self, side: "Side", units: Any, before: Any) -> dict[str, Any]:
+        """As `Method.gained`: units are boards, (what the strategy wins, the board's weight)."""
+        from mccfr.intervals import ratio95
+
+        mean, interval = ratio95(units[:, 0] - before[:, 0], units[:, 1], side.game.cards.boards)
+        return {"gain_chips": mean, "gain_ci95_chips": list(interval)}
+
     def told(self, record: Record, took: str) -> str:
         """As `Method.told`."""
         low, high = record["ci95_chips"]
-        return (
+        text = (
             f"{record['value_chips']:+.4g} chips a hand against {record['against']} (95 %: {low:+.4g} to "
             f"{high:+.4g}; {record['boards']:,} boards, {took})"
+        )
+        if record.get("gain_chips") is None:
+            return text
+        low, high = record["gain_ci95_chips"]
+        return (
+            f"{text}; {record['gain_chips']:+.4g} since {record['gain_from_nodes']:,} nodes, on the same boards "
+            f"(95 %: {low:+.4g} to {high:+.4g})"
         )
 
     def short(self, record: Record) -> str:
@@ -337,6 +363,9 @@ _NOTHING = dict.fromkeys(
         "hands",
         "units",
         "seed",
+        "gain_chips",
+        "gain_ci95_chips",
+        "gain_from_nodes",
     )
 )
 

@@ -62,11 +62,13 @@ class Effort:
     workers  processes that share the units; results do not depend on it
     seconds  instead of a number of units: as many as these seconds allow, by the time that the first ones take
     keep     file that finished units are kept in: the same evaluation goes on from it
+    note     called with what all units have found, [count, fields], once they have
     """
 
     workers: int = 1
     seconds: float | None = None
     keep: Path | None = None
+    note: Callable[[npt.NDArray[np.float64]], object] | None = None
 
 
 def play_units(
@@ -106,6 +108,8 @@ def play_units(
             by = f" by signal {stopped[0]}" if stopped else ""
             again = f"the same command goes on from {effort.keep}" if effort.keep else "give --keep FILE to go on later"
             raise StoppedError(f"stopped{by} after {done:,} of {count:,} units; {again}") from None
+    if effort.note is not None:
+        effort.note(found)
     return found
 
 

@@ -121,7 +121,7 @@ def mean_play(game: Game, strategy: RowSource) -> list[npt.NDArray[np.float64]]:
         starts = row_starts(game, block)
         rows, sums = strategy.rows(block), np.zeros(int(starts[-1]))
         counts = np.diff(starts)
-        weight = rows.weight
+        weight: npt.NDArray[np.floating] | None = rows.weight
         if weight is None and not rows.sums and isinstance(strategy, Strategy):
             weight = strategy.weight[block]
         for bucket in range(len(rows.cells)):  # one at a time: tables may be larger than memory

@@ -3,11 +3,16 @@
 from contextlib import suppress
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from mccfr.config.tables import EvaluationConfig
 from mccfr.evaluation.methods import check_method, measure, method_for
 from mccfr.evaluation.side import Side
+from mccfr.evaluation.units import Effort
 from mccfr.games.game import Game
 from mccfr.runs.averages import stored_average
+from mccfr.runs.paired import LastUnits
 from mccfr.runs.rundir import CHECKPOINTS, Run
 from mccfr.tables.strategy import Strategy, uniform_strategy
 from storage import checkpoint as checkpoints
@@ -33,6 +38,7 @@ class Evaluator:
         self._against: Strategy | None = None
         self._root = run.path(CHECKPOINTS)
         self._prepared: Any = None
+        self._last = LastUnits(run)
         self.kept: list[int] = []
 
     def find_kept(self) -> None:
@@ -58,8 +64,11 @@ class Evaluator:
             if self._against is None:
                 self._against = stored_average(self._game, self._config, self._open(self._met))
             name, against = f"checkpoint {self._met}", self._against
-        opponent = Side(self._game, against)
-        record = measure(points.method, side, opponent, name, boards=points.boards, seed=points.seed)
+        opponent, seen = Side(self._game, against), list[npt.NDArray[np.float64]]()
+        options: dict[str, Any] = {"effort": Effort(note=seen.append)} if self._method.pairs else {}
+        record = measure(points.method, side, opponent, name, boards=points.boards, seed=points.seed, **options)
+        if seen:
+            self._last.gained(self._method, side, record, seen[0])
         if self._met is None and self.kept:
             self._met = self.kept[0]
         return record

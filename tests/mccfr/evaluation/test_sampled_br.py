@@ -20,7 +20,7 @@ from mccfr.evaluation.strata import Strata, drawn_boards, flops_in_order, strati
 from mccfr.evaluation.units import Effort
 from mccfr.games.catalogue import build_game
 from mccfr.solvers.public.best_response import Walk
-from mccfr.solvers.public.sampled_board import from_cards
+from mccfr.solvers.public.sampled_board import by_strength, from_cards
 from mccfr.solvers.public.street_walk import FOLLOW, RESPOND
 from mccfr.tables.strategy import tabulate, uniform_strategy
 from mccfr.trees.streets import AT_DECISION
@@ -186,8 +186,8 @@ def test_a_board_is_worth_what_the_other_walk_makes_of_it():
     own, strategy = holdem()
     cards = [0, 17, 30, 51, 8]
     public, tables = _board_game(own, strategy, 3, cards)
-    rows = [strategy.rows(block) for block in range(strategy.blocks)]
-    expected = Table(own, rows, rows).play(from_cards(own.cards, cards), 0)
+    side = Side(own, strategy)
+    expected, _ = Table(side, side).play(by_strength(from_cards(own.cards, cards)), 0)
     assert Walk(public, tables).values(0, 3)[FOLLOW] == pytest.approx(expected, rel=1e-9)
 
 
