@@ -13,6 +13,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,7 @@ from mccfr.evaluation.aivat import Aivat, Heuristic
 from mccfr.evaluation.same_game import check_same_game
 from mccfr.evaluation.side import Side
 from mccfr.evaluation.units import Effort, Units, play_units, units_in
-from mccfr.evaluation.worth import EquityWorth
+from mccfr.evaluation.worth import RUN_OUTS, EquityWorth
 from mccfr.games.game import Game
 from mccfr.games.translation import real_betting
 from mccfr.intervals import ratio95
@@ -190,7 +191,8 @@ def match(
     units = Match(contenders, seed)
     if effort.seconds is not None:
         pairs = units_in(units, effort.seconds, effort.workers, least=LEAST_PAIRS)
-    what = {"method": "match", "seed": seed, "names": [contender.name for contender in contenders]}
+    what: dict[str, Any] = {"method": "match", "seed": seed, "run_outs": RUN_OUTS}
+    what["names"] = [contender.name for contender in contenders]
     what["players"] = [contender.fingerprint() for contender in contenders] if effort.keep is not None else []
     found = play_units(units, pairs, effort, what=what, progress=progress)
     chips, all_in, aivat = map(partial(_figure, found), range(len(_FIGURES)))

@@ -6,22 +6,26 @@ import warnings
 import numpy as np
 import pytest
 from commands import call
+from msgspec import structs
 from pokerkit import HandHistory
 from policies import write_random
 from random_policy import MENU, policy
 from small_games import TOY, game_of
 from strategies import exact_chips, random_strategy
 from test_aivat import KNOWN, table
+from test_meeting import BLINDS, MENUS
 
 from abstraction.cards import parse_cards
 from abstraction.evaluator import strength
 from mccfr.config.tables import GoofspielGame, HoldemGame, KuhnGame, LeducGame
 from mccfr.evaluation.aivat import Aivat
+from mccfr.evaluation.head_to_head import head_to_head
 from mccfr.evaluation.match import LEAST_PAIRS, Contender, Match, _figure, match
 from mccfr.evaluation.side import Side
 from mccfr.evaluation.units import Effort
 from mccfr.evaluation.worth import EquityWorth
 from mccfr.games.betting import raise_bounds
+from mccfr.games.catalogue import build_game
 from mccfr.games.translation import actions_of
 from mccfr.play.hands import Hand, write_hands
 from mccfr.play.player import Program
@@ -60,6 +64,20 @@ def test_all_three_figures_are_what_exact_evaluation_says(name):
     errors = found.pairs.std(axis=0, ddof=1) / 200**0.5
     assert (np.abs(found.pairs.mean(axis=0) - truth) < 4.5 * errors).all()
     assert errors[2] < 0.6 * errors[0] and errors[1] <= errors[0] * 1.05
+
+
+@pytest.mark.parametrize("menus", [("pot", "half or all-in"), ("two sizes", "no limp"), ("checks only", "third")])
+def test_policies_with_other_bets_win_what_exact_translation_says(menus):
+    """Seats draw readings, ranges follow them all; head-to-head expands them exactly, on every board."""
+    games = [build_game(structs.replace(BLINDS, menu=MENUS[menu]), None) for menu in menus]
+    strategies = [random_strategy(game, seed) for seed, game in enumerate(games)]
+    sides = [Side(*pair) for pair in zip(games, strategies, strict=True)]
+    truth = head_to_head(*sides)
+    assert truth.ci95_chips[0] == truth.ci95_chips[1], "all boards are played"
+    found = match([contender(*pair) for pair in zip(games, strategies, strict=True)], 500, seed=2)
+    errors = found.pairs.std(axis=0, ddof=1) / 250**0.5
+    assert (np.abs(found.pairs.mean(axis=0) - truth.mean_chips) < 4.5 * errors).all()
+    assert errors[2] < 0.7 * errors[0]
 
 
 def pair_values(at, known):
@@ -278,7 +296,13 @@ def test_programs_are_held_to_the_rules_and_blind_ones_see_no_cards():
 @pytest.fixture(scope="module")
 def policies(tmp_path_factory):
     folder = tmp_path_factory.mktemp("policies")
-    games = {"kuhn": KuhnGame(), "leduc": LeducGame(), "toy": TOY, "bids": GoofspielGame(cards=3)}
+    games = {
+        "kuhn": KuhnGame(),
+        "leduc": LeducGame(),
+        "toy": TOY,
+        "deep": structs.replace(TOY, stack=5),
+        "bids": GoofspielGame(cards=3),
+    }
     return {name: write_random(folder / name, config) for name, config in games.items()}
 
 
@@ -320,6 +344,7 @@ def test_programs_of_users_are_found_beside_the_user(capsys, policies, tmp_path,
 def test_what_cannot_be_played_is_one_sentence(capsys, policies, tmp_path):
     for arguments, said in (
         ((policies["kuhn"], policies["leduc"]), "the game is 'kuhn' for the first and 'leduc' for the second"),
+        ((policies["toy"], policies["deep"]), "two strategies can meet only in the same game"),
         ((policies["kuhn"], "random", "--hands", 198), "at least 200 are needed"),
         ((policies["kuhn"], "always-cal"), "did you mean 'always-call'"),
         ((policies["bids"], "random"), "deals no cards beside its tree"),
