@@ -20,8 +20,8 @@ def evaluate(
     method: str = AUTO,
     *,
     against: Strategic = "uniform",
-    boards: int = 1000,
-    seed: int = 0,
+    boards: int | None = None,
+    seed: int | None = None,
     checkpoint: int | None = None,
 ) -> Evaluation:
     """What a strategy is worth: of a solver so far, of a run's checkpoint, or of a policy.
@@ -30,7 +30,7 @@ def evaluate(
     method        "exact", "head-to-head", "auto" (the first of them that suits the game), `module:Class` or the name of
                   an entry point
     against       whom it meets, where the method plays: "uniform", "always-call", or as `target`
-    boards, seed  sampled where the method samples
+    boards, seed  sampled where the method samples; None: what it takes by itself
     checkpoint    of a run; None: the newest
 
     Raises `ValueError` of one sentence where the method is unknown or does not suit the game.

@@ -285,6 +285,14 @@ def lower_bound_told(record: Record, took: str, what: str) -> str:
     return f"exploitability at least {value:.5g} {unit}: what {what} wins{error}{took})"
 
 
+def street_number(game: "Game", name: str | int) -> int:
+    """A street by its name in hold'em, by its number elsewhere; `ValueError` naming those there are."""
+    names = [str(game.street_name(street)) for street in range(game.tree.streets)]
+    if str(name) not in names:
+        raise ValueError(f"{game.name} has no street {str(name)!r}: it has {', '.join(names)}")
+    return names.index(str(name))
+
+
 def in_mbb(game: "Game", chips: float) -> float | None:
     """Thousandths of a big blind a game; None for games without one."""
     return None if game.big_blind_chips is None else 1000 * chips / game.big_blind_chips
@@ -314,7 +322,7 @@ class SampledBestResponse(Method):
         effort: Effort,
     ) -> dict[str, Any]:
         """As `Method.find`; `from_street` None: the last one."""
-        from mccfr.evaluation.sampled_best_response import sampled_best_response, street_number
+        from mccfr.evaluation.sampled_best_response import sampled_best_response
 
         game = side.game
         street = game.tree.streets - 1 if from_street is None else street_number(game, from_street)

@@ -23,7 +23,7 @@ _SAME = ("method", "value_chips", "against", "units", "seed")
 
 
 class LastUnits:
-    """The units of the evaluation that the last line of evaluations.jsonl tells of; in a file for later sessions."""
+    """The units that a method's last line of evaluations.jsonl tells of; in a file for later sessions."""
 
     def __init__(self, run: Run) -> None:
         self._run, self._kept = run, dict[str, Any]()
@@ -33,7 +33,8 @@ class LastUnits:
 
         units  [U, fields] what was found now, which is kept for the next evaluation
         """
-        last = next(self._run.backwards(EVALUATIONS), None)
+        lines = self._run.backwards(EVALUATIONS)
+        last = next((line for line in lines if line["method"] == method.name), None)
         before = None if last is None else self._units_of(last, units.shape)
         if last is not None and before is not None and all(last[name] == record[name] for name in ("against", "seed")):
             record |= method.gained(side, units, before) | {"gain_from_nodes": last["nodes_touched"]}

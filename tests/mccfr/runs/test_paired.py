@@ -13,8 +13,9 @@ from mccfr.evaluation.side import Side
 from mccfr.evaluation.units import Effort
 from mccfr.intervals import ratio95
 from mccfr.report.document import _evaluations
+from mccfr.runs.averages import checkpoint_average
 from mccfr.runs.paired import LAST_UNITS
-from mccfr.runs.results import checkpoint_strategy, find_checkpoint
+from mccfr.runs.results import find_checkpoint
 from mccfr.runs.rundir import EVALUATIONS
 
 POINTS = {"method": "head-to-head", "at_iterations": [100, 200, 300, 400, 500], "keep": True, "boards": 4, "seed": 3}
@@ -29,7 +30,7 @@ def run(tmp_path):
 def boards_won(run, number, against):
     """[boards, 2] of a checkpoint against another one."""
     game, seen = run.build_game(), []
-    sides = [Side(game, checkpoint_strategy(run, game, find_checkpoint(run, n))) for n in (number, against)]
+    sides = [Side(game, checkpoint_average(game, run.config, find_checkpoint(run, n))) for n in (number, against)]
     head_to_head(*sides, boards=4, seed=3, effort=Effort(note=seen.append))
     return seen[0]
 
