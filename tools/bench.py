@@ -18,6 +18,7 @@ from bench_abstraction import abstraction
 from bench_checkpoint import checkpoint, lost_updates
 from bench_evaluation import evaluation
 from bench_kernel import kernel
+from bench_play import play
 from bench_public_chance import public_chance
 from bench_settings import settings
 from bench_start import compiling, start
@@ -205,6 +206,7 @@ for command in (
     start,
     compiling,
     evaluation,
+    play,
 ):
     bench.add_command(command)
 

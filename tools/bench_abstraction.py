@@ -30,6 +30,7 @@ from abstraction.ochs import ochs_features, opponent_clusters
 from abstraction.strength import preflop_strengths, river_strengths
 from mccfr.cards.deals import new_deals
 from mccfr.cards.deck_deals import draw_cards, draw_holdem_deals, holdem_deal_arrays
+from mccfr.rng import DEALS
 
 ROOT = Path(__file__).resolve().parent.parent
 PROTOTYPE_SECONDS = {"river strengths": 1.4, "flop histograms": 3.6, "turn histograms": 1.8}
@@ -192,7 +193,7 @@ def _lookup(rounds: int, batches: int = 100) -> dict[str, float]:
     cards = np.zeros((batches, _DEALS, 9), np.int8)
 
     def draw(batch: int) -> None:
-        draw_cards(np.uint64(0), np.uint64(0), batch * _DEALS, _DEALS, state, cards[batch])
+        draw_cards(np.uint64(0), np.uint64(0), DEALS, batch * _DEALS, _DEALS, state, cards[batch])
 
     def whole(batch: int) -> None:
         draw_holdem_deals(arrays, np.uint64(1), np.uint64(0), batch * _DEALS, _DEALS, state, deals)

@@ -42,15 +42,16 @@ def _take(word, deck, place):
 
 
 @allocating_njit
-def draw_cards(seed, worker, first_iteration, count, state, cards):
+def draw_cards(seed, worker, purpose, first_iteration, count, state, cards):
     """Draw nine cards for iterations first_iteration .. + count − 1 into cards [K >= count, 9] int8, in place.
 
-    Player 0's hole cards, player 1's, the board in order of dealing; every order of every nine cards has the same
-    chance, to a relative 2e-11.  `state` [4] uint64 is scratch.
+    `purpose` is that of the stream, DEALS where strategies are trained.  Player 0's hole cards, player 1's, the board
+    in order of dealing; every order of every nine cards has the same chance, to a relative 2e-11.  `state` [4] uint64
+    is scratch.
     """
     deck = np.empty(CARD_COUNT, np.int8)
     for k in range(count):
-        seed_stream(state, seed, worker, np.uint64(DEALS), np.uint64(first_iteration + k))
+        seed_stream(state, seed, worker, np.uint64(purpose), np.uint64(first_iteration + k))
         for card in range(CARD_COUNT):
             deck[card] = card
         word = next_word(state)
@@ -70,7 +71,7 @@ def draw_holdem_deals(arrays, seed, worker, first_iteration, count, state, deals
     Takes and returns what `mccfr.cards.deals.draw_deals` does, with `HoldemDealArrays`; always True.
     """
     cards = np.empty((count, DEAL_CARDS), np.int8)
-    draw_cards(seed, worker, first_iteration, count, state, cards)
+    draw_cards(seed, worker, DEALS, first_iteration, count, state, cards)
     board_cards = arrays.buckets.board_cards
     fill_results(arrays.evaluator, cards, count, board_cards[board_cards.shape[0] - 1], deals.result)
     fill_buckets(arrays.buckets, cards, count, deals.bucket)

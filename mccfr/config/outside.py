@@ -24,6 +24,7 @@ from typing import Any, TypeGuard
 from mccfr.config.limits import shown
 
 GAMES, ALGORITHMS, VARIANTS, METHODS = "mccfr.games", "mccfr.algorithms", "mccfr.variants", "mccfr.methods"
+PROGRAMS = "mccfr.programs"
 """Groups of entry points."""
 NAMED = {
     ("game", "name"): GAMES,

@@ -100,6 +100,14 @@ class InTree:
         """The child that action `number` of a decision leads to."""
         return int(self.tree.arrays.first[node]) + number
 
+    def decides(self, reading: Reading) -> bool:
+        """Whether the tree has a decision at a reading."""
+        return not isinstance(self._states[reading.node], int)
+
+    def done(self, reading: Reading, number: int, action: str) -> Reading:
+        """Where who plays by the tree is after its action `number`."""
+        return Reading(self.child(reading.node, number), 1.0)
+
     def _child(self, node: int, action: str, where: str = "") -> int:
         labels = [self.tree.label[child] for child in self.tree.children(node)]
         if action not in labels:

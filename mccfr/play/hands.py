@@ -61,7 +61,8 @@ def phh(hand: Hand, game: HoldemGame) -> dict[str, Any]:
         state = apply_action(rules, state, action, f"line {hand.line!r}")
         if isinstance(state, BettingState) and state.street != street:
             deal(state.street)
-        elif not isinstance(state, BettingState) and action == "c":  # a showdown: what is left of the board is dealt
+        elif not isinstance(state, BettingState) and action == "c":  # hands are shown, then what is left of the board
+            actions.extend(f"p{each + 1} sm {hand.hole[each]}" for each in (0, 1))
             for later in range(street + 1, len(_STREET_CARDS)):
                 deal(later)
     return {

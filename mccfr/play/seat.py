@@ -5,145 +5,89 @@ A seat remembers where in the policy's tree the hand is.  A bet that the tree ha
 from one reading; what the seat did itself is known and never drawn again.
 """
 
+from functools import cached_property
 from random import Random
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.cards.deck import WholeDeck
-from mccfr.games.betting import BettingState
 from mccfr.games.reading import Reading
-from mccfr.games.translation import Translation, actions_of
-from mccfr.policy import Policy
+from mccfr.games.translation import real_betting
+from mccfr.play.dealing import Dealing, dealing_of
+from mccfr.play.player import Player, State
+from mccfr.policy.source import PolicySource
 
 
-class Seat:
-    """A policy at one seat of a heads-up no-limit game, hand after hand.
+class Seat(Player):
+    """A policy at one seat of a two-player game of the poker family, hand after hand.
 
     Positions are those of the policy's game: in hold'em 0 is the big blind, 1 the button.
 
     Attributes:
-        line:    the real betting of this hand
-        state:   the real state of the betting; no `BettingState` where nobody acts any more
-        reading: where in the tree the hand is taken to be
+        policy:  what is played
+        reading: where in the policy's tree the hand is taken to be
     """
 
-    def __init__(self, policy: Policy, *, seed: int = 0, purify: bool = False, threshold: float = 0.0) -> None:
+    def __init__(self, policy: PolicySource, *, seed: int = 0, purify: bool = False, threshold: float = 0.0) -> None:
         """Sit down.
 
+        policy     a `Policy`, or the average strategy of a run's checkpoint
         seed       of what is drawn: bets that the tree has not, and actions
         purify     always the likeliest action, the first of several
         threshold  actions played with less probability than this are never played
 
-        Raises `ValueError` for a policy whose game is no no-limit poker, and a threshold outside of 0 to 1.
+        Raises `ValueError` for a policy whose game deals no cards beside its tree, and a threshold outside of 0 to 1.
         """
         if not 0 <= threshold <= 1:
             raise ValueError(f"threshold = {threshold}: it must be between 0 and 1")
         self.policy, self.purify, self.threshold = policy, purify, threshold
-        if policy.game.real_rules is None:
-            raise ValueError(f"{policy.game.name} has no other bets than its tree: this is for whole no-limit hold'em")
-        self.translation = Translation(policy.game.tree, policy.game.real_rules)
-        self._seed, self._hands = seed, 0
-        self.position, self._hand, self._board = 0, "", ""
-        self._begin()
+        super().__init__(real_betting(policy.game), seed=seed)
 
     def _begin(self) -> None:
-        self.line, self._slash = "", False
-        self.state: BettingState | int
-        self.state, readings = self.translation.start()
-        self.reading = readings[0]
+        super()._begin()
+        self.reading = self.readings[0]
         self._bucket: int | None = None
         self._range: npt.NDArray[np.int32] | None = None
-        self._random = Random(f"{self._seed} {self._hands}")
 
     def deal(self, position: int, hand: str, number: int | None = None) -> None:
-        """Begin a hand.
-
-        position  of the seat
-        hand      its hole cards, such as "AsKd"
-        number    of the hand: with the seed it names the stream of what is drawn; None: one more than the last
-
-        Raises `ValueError` for another position, or cards that are no hand.
-        """
-        if position not in (0, 1):
-            raise ValueError(f"position = {position}: it must be 0 or 1")
-        self.policy.game.cards.hand_bucket(0, position, hand, None)
-        self._hands = self._hands + 1 if number is None else number
-        self.position, self._hand, self._board = position, hand, ""
-        self._begin()
+        """As `Player.deal`; `ValueError` for cards that are no hand too."""
+        super().deal(position, hand, number)
+        if self.policy.game.cards.cards_on(0) == 0:
+            self._bucket = self.policy.game.cards.hand_bucket(0, position, hand, None)
 
     def board(self, cards: str) -> None:
-        """The whole board as it lies now, such as "Qs7h2d"; `ValueError` where it does not go on from the last one."""
-        if not cards.startswith(self._board):
-            raise ValueError(f"the board {cards!r} does not begin with {self._board!r}, which lies already")
-        self._board, self._bucket, self._range = cards, None, None
+        """As `Player.board`."""
+        super().board(cards)
+        self._bucket = self._range = None
 
-    @property
-    def to_act(self) -> int | None:
-        """Position of the player to act; None where the betting is over."""
-        return self.state.player if isinstance(self.state, BettingState) else None
-
-    def see(self, action: str) -> None:
-        """Somebody has acted: `c`, `f` or `rN`, N chips over the whole hand.
-
-        An own action that `choose` has not chosen is read like another's.  Raises `ValueError` where it is not legal.
-        """
-        state = self.state
-        if not isinstance(state, BettingState):
-            raise ValueError(f"{action!r} after {self.line!r}: the betting is over")
-        self._note(action, self.translation.apply(state, action, f"after {self.line!r}"))
-        self.reading = self._drawn(self.translation.outcomes(self.reading, state, action))
-
-    def see_line(self, line: str) -> None:
-        """The whole line of the hand as it stands now, of which what is new is seen.
-
-        Raises `ValueError` where it does not go on from what was seen, or is not legal.
-        """
-        known, seen = line.replace("/", ""), self.line.replace("/", "")
-        if not known.startswith(seen):
-            raise ValueError(f"the line {line!r} does not go on from {self.line!r}")
-        for action in actions_of(known[len(seen) :]):
-            self.see(action)
-
-    def _note(self, action: str, after: BettingState | int) -> None:
+    def _note(self, action: str, after: State | int) -> None:
         before = self.state
-        assert isinstance(before, BettingState)
-        changed = isinstance(after, BettingState) and after.street != before.street
-        self.line += action + "/" * changed
-        self.state = after
-        if changed:
+        super()._note(action, after)
+        if isinstance(after, int) or after.street != before.street:  # type: ignore[union-attr]
             self._bucket = self._range = None
+
+    def _seen(self, state: State, action: str) -> None:
+        self.reading = self._drawn(self.betting.outcomes(self.reading, state, action))  # type: ignore[arg-type]
 
     def _drawn(self, found: list[Reading]) -> Reading:
         if len(found) == 1:
             return found[0]
-        draw = self._random.random()
+        draw = self.random.random()
         for reading in found[:-1]:
             draw -= reading.probability
             if draw < 0:
                 return reading
         return found[-1]
 
-    def choose(self, seed: int | None = None) -> str:
-        """The seat's action, legal in the real game; it is taken as done.
-
-        seed  of this choice alone; None: the hand's own stream
-
-        Raises `ValueError` where it is not the seat's turn, or the board of the street has not been told.
-        """
-        state = self.state
-        if not isinstance(state, BettingState) or state.player != self.position:
-            raise ValueError(f"after {self.line!r} it is not the turn of position {self.position}")
+    def _chosen(self, state: Any, random: Random) -> str:
         node = self.reading.node
-        if not self.translation.decides(self.reading):
-            action = "c"
-            after = self.translation.outcomes(self.reading, state, "c")[0]
-        else:
-            chosen = self._sampled(self.strategy(), self._random if seed is None else Random(seed))
-            action = self.translation.real_action(node, chosen, state)
-            after = self.translation.done(self.reading, chosen, action)
-        self._note(action, self.translation.apply(state, action))
-        self.reading = after
+        if not self.betting.decides(self.reading):
+            self.reading = self.betting.outcomes(self.reading, state, "c")[0]
+            return "c"
+        chosen = self._sampled(self.strategy(), random)
+        action = self.betting.real_action(node, chosen, state)
+        self.reading = self.betting.done(self.reading, chosen, action)
         return action
 
     def strategy(self) -> npt.NDArray[np.float64]:
@@ -151,24 +95,41 @@ class Seat:
         node = self.reading.node
         if self._bucket is None:
             street = int(self.policy.game.tree.arrays.block[node]) // 2
-            self._bucket = self.policy.game.cards.hand_bucket(street, self.position, self._hand, self._board or None)
-        played = self.policy.probabilities(node, self._bucket)
-        if self.threshold > 0 and played.max() >= self.threshold:
-            played = np.where(played < self.threshold, 0, played)
-            played /= played.sum()
-        return played
+            self._bucket = self.policy.game.cards.hand_bucket(street, self.position, self.hand, self.cards or None)
+        return self._without_rare(self.policy.probabilities(node, self._bucket))
 
     def range_strategy(self) -> npt.NDArray[np.float64]:
-        """[1326, A] what every combination would play at `reading.node`, as it is written; 0 where it hits the board.
+        """[H, A] what every hand - in hold'em every combination - would play at `reading.node`, as it is written.
 
-        Raises `ValueError` where the board of the street has not been told.
+        0 where a hand hits the board.  Raises `ValueError` where the board of the street has not been told.
         """
-        node, cards = self.reading.node, self.policy.game.cards
-        assert isinstance(cards, WholeDeck)
+        node = self.reading.node
         if self._range is None:
-            street = int(self.policy.game.tree.arrays.block[node]) // 2
-            self._range = cards.street_buckets(street, cards.read_board(street, self._board))
+            street, player = divmod(int(self.policy.game.tree.arrays.block[node]), 2)
+            self._range = self.dealing.buckets(street, player, self.dealing.read_board(street, self.cards))
         return self.policy.range_probabilities(node, self._range)
+
+    def played(self, node: int, buckets: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
+        """[H, A] what hands of these buckets really do at a decision: as it is written, purified, without the rare."""
+        rows = self.policy.range_probabilities(node, buckets)
+        if self.purify:
+            best = np.zeros_like(rows)
+            best[np.arange(len(rows)), self._without_rare(rows).argmax(axis=1)] = 1
+            return np.where(rows.sum(axis=1, keepdims=True) > 0, best, 0)
+        return self._without_rare(rows)
+
+    @cached_property
+    def dealing(self) -> Dealing:
+        """Hands and boards, numbered as `range_strategy` has them."""
+        return dealing_of(self.policy.game.cards)
+
+    def _without_rare(self, played: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Rows [..., A] without what is below the threshold; a row that would have nothing left stays."""
+        if self.threshold == 0:
+            return played
+        kept = np.where(played < self.threshold, 0, played)
+        total = kept.sum(axis=-1, keepdims=True)
+        return np.where(total > 0, kept / np.where(total > 0, total, 1), played)
 
     def _sampled(self, played: npt.NDArray[np.float64], random: Random) -> int:
         if self.purify:

@@ -21,6 +21,9 @@ class PolicySource(Protocol):
     def probabilities(self, node: int, bucket: int) -> npt.NDArray[np.float64]:
         """[A] probability of each action at a decision; uniform where `weight` is 0."""
 
+    def range_probabilities(self, node: int, buckets: npt.NDArray[np.integer]) -> npt.NDArray[np.float64]:
+        """[n, A] the same of many hands by their buckets [n]; 0 for those below 0, hands that cannot be."""
+
     def weight(self, node: int, bucket: int) -> float:
         """Accumulated weight behind the average strategy at an infoset; 0: never reached."""
 
@@ -48,6 +51,12 @@ class StrategySource:
     def probabilities(self, node: int, bucket: int) -> npt.NDArray[np.float64]:
         """[A] probability of each action; `ValueError` for a node that is no decision or an unknown bucket."""
         return self.rows(node, np.array([bucket]))[0][0].copy()
+
+    def range_probabilities(self, node: int, buckets: npt.NDArray[np.integer]) -> npt.NDArray[np.float64]:
+        """[n, A] the same of many hands; a bucket below 0 stands for a hand that cannot be: its row is 0."""
+        found = np.array(self.rows(node, np.maximum(buckets, 0))[0])
+        found[buckets < 0] = 0
+        return found
 
     def weight(self, node: int, bucket: int) -> float:
         """Weight behind the row; `ValueError` as in `probabilities`."""

@@ -9,6 +9,7 @@ from abstraction.evaluator import strengths
 from abstraction.lookup import bucket_tables, fill_buckets
 from mccfr.cards.deals import new_deals
 from mccfr.cards.deck_deals import draw_cards, draw_holdem_deals, holdem_deal_arrays
+from mccfr.rng import DEALS
 
 COUNT = 200_000
 
@@ -26,7 +27,8 @@ def keys(seed, worker, first, count):
 
 def cards_of(count, *, seed=0, worker=0, first=0):
     cards = np.full((count, 9), -1, np.int8)
-    draw_cards(*keys(seed, worker, first, count), cards)
+    seed_key, worker_key, *rest = keys(seed, worker, first, count)
+    draw_cards(seed_key, worker_key, DEALS, *rest, cards)
     return cards
 
 

@@ -9,14 +9,16 @@ import pytest
 from pokerkit import HandHistory
 from policies import write_random
 from random_policy import MENU, policy
+from small_games import TOY
 
 from abstraction.cards import card_text, combo_masks, parse_cards
 from mccfr.cards.deals import card_masks
-from mccfr.config.tables import HoldemGame, KuhnGame
+from mccfr.config.tables import GoofspielGame, HoldemGame, KuhnGame, LeducGame
 from mccfr.games.betting import BettingState, may_call, raise_bounds
 from mccfr.games.reading import NOWHERE
 from mccfr.games.translation import Translation, apply_action, pseudo_harmonic
 from mccfr.play.hands import Hand, phh, write_hands
+from mccfr.play.programs import PROGRAMS
 from mccfr.play.seat import Seat
 from mccfr.policy import Policy
 from mccfr.trees.compiled import DECISION
@@ -55,7 +57,7 @@ def play_hand(seat, opponent, number):
     hole, board = ("".join(deck[:2]), "".join(deck[2:4])), "".join(deck[4:])
     position = number % 2
     seat.deal(position, hole[position], number)
-    rules, dealt = seat.translation.rules, 0
+    rules, dealt = seat.betting.rules, 0
     while isinstance(seat.state, BettingState):
         if CARDS_ON[seat.state.street] != dealt:
             dealt = CARDS_ON[seat.state.street]
@@ -187,10 +189,46 @@ def test_what_cannot_be_is_refused():
         Seat(policy(), threshold=2)
 
 
-def test_policies_of_other_games_are_refused(tmp_path):
-    out = write_random(tmp_path / "kuhn", KuhnGame())
-    with pytest.raises(ValueError, match="kuhn has no other bets than its tree"):
+@pytest.mark.parametrize("config", [KuhnGame(), LeducGame(), TOY], ids=["kuhn", "leduc", "two hole cards"])
+def test_seats_play_every_game_of_the_poker_family(tmp_path, config):
+    """From files, against a player who does anything; a choice is of positive probability, its range row the same."""
+    seat = Seat(Policy.open(write_random(tmp_path / "policy", config)), seed=1)
+    other, lines = PROGRAMS["random"](seat.betting, seed=2), set()
+    for number in range(100):
+        deal = seat.dealing.draw(3, number)
+        seat.deal(0, seat.dealing.hand_text(deal.hands[0]), number)
+        other.deal(1, seat.dealing.hand_text(deal.hands[1]), number)
+        while seat.to_act is not None:
+            street = seat.state.street
+            seat.board(seat.dealing.board_text(street, deal.boards[street]))
+            if seat.to_act == 1:
+                seat.see(other.choose())
+                continue
+            played, row = seat.strategy(), seat.range_strategy()[deal.hands[0]]
+            labels = seat.betting.actions(seat.state)
+            action = seat.choose()
+            other.see(action)
+            assert np.array_equal(played, row) and played[labels.index(action)] > 0
+        assert seat.line == other.line and find_node(seat.policy.game.tree, seat.line)
+        lines.add(seat.line)
+    assert len(lines) >= 2
+
+
+def test_games_that_deal_nothing_beside_the_tree_are_refused(tmp_path):
+    out = write_random(tmp_path / "bids", GoofspielGame(cards=3))
+    with pytest.raises(ValueError, match="goofspiel deals no cards beside its tree"):
         Seat(Policy.open(out))
+
+
+def test_what_a_threshold_and_purifying_leave_is_the_same_for_a_range():
+    for options in ({"purify": True}, {"threshold": 0.3}):
+        seat = Seat(policy(), **options)
+        seat.deal(1, "AsKd")
+        rows = seat.played(0, np.arange(-1, 5, dtype=np.int32))
+        seat._bucket = 2
+        expected = seat.strategy()
+        assert not rows[0].any() and np.allclose(rows[1:].sum(axis=1), 1)
+        assert np.array_equal(rows[3], np.eye(len(expected))[expected.argmax()] if seat.purify else expected)
 
 
 # --- hands as text ---
@@ -209,7 +247,7 @@ def test_pokerkit_reads_the_hands(tmp_path):
             *_, state = iter(history)
             assert not state.status and sum(state.stacks) == 40_000
             if hand.line.endswith("f"):
-                before, _ = Translation(policy().game.tree, seat.translation.rules).read(hand.line[:-1])
+                before, _ = Translation(policy().game.tree, seat.betting.rules).read(hand.line[:-1])
                 assert min(state.stacks) == 20_000 - before.put_in[before.player]
 
 
@@ -219,6 +257,6 @@ def test_a_hand_by_hand():
         *("d dh p1 TdAs", "d dh p2 AcKc", "p2 cbr 300", "p1 cc", "d db 2c8c3h", "p1 cc", "p2 cbr 400", "p1 f")
     ]
     run_out = phh(Hand("r20000c", ("TdAs", "AcKc"), "2c8c3h4d5s"), HoldemGame())["actions"]
-    assert run_out[-3:] == ["d db 2c8c3h", "d db 4d", "d db 5s"]
+    assert run_out[-5:] == ["p1 sm TdAs", "p2 sm AcKc", "d db 2c8c3h", "d db 4d", "d db 5s"]
     with pytest.raises(ValueError, match="needs a board of 3 cards"):
         phh(Hand("r300c/c", ("TdAs", "AcKc"), ""), HoldemGame())

@@ -1,0 +1,205 @@
+"""Matches: policies and programs at a table, every deal in both seats, with the luck of cards taken out.
+
+A unit is a pair of hands: one deal, which both have played from either seat; intervals are over pairs, because the two
+hands of one share their cards.  Three figures come of it: the chips; the chips with all-ins settled by their mean over
+the boards to come; and those that AIVAT corrects (`mccfr.evaluation.aivat`), by a heuristic that is made of a policy's
+own play before the first hand (`mccfr.evaluation.worth`).
+
+Deals come from a stream of their own, which no training has seen.
+"""
+
+import hashlib
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.evaluation.aivat import Aivat, Heuristic
+from mccfr.evaluation.same_game import check_same_game
+from mccfr.evaluation.side import Side
+from mccfr.evaluation.units import Effort, Units, play_units, units_in
+from mccfr.evaluation.worth import RUN_OUTS, EquityWorth
+from mccfr.games.game import Game
+from mccfr.games.translation import real_betting
+from mccfr.intervals import ratio95
+from mccfr.play.dealing import Deal, dealing_of
+from mccfr.play.player import Player, Program
+from mccfr.play.ranges import AnyHand, SeenRange
+from mccfr.play.seat import Seat
+from mccfr.play.table import PlayedHand, play_hand
+from mccfr.policy.source import PolicySource
+from mccfr.rng import EVALUATION, new_stream
+
+LEAST_PAIRS = 100
+"""Fewer say too little of how pairs differ: an interval from them would hold less often than it says."""
+_PLAYERS = 3
+"""Worker, so to say, whose stream names what players draw; 1 and 2 are the deals and the run-outs."""
+_ALL_IN_BOARDS = 1_000
+_FIGURES = ("chips", "allin", "aivat")
+
+
+@dataclass(frozen=True)
+class Contender:
+    """Who plays a match.
+
+    name     as it was given
+    policy   what is played, and `side`, the same for who reads it whole; or
+    program  a program that is made for each match
+    """
+
+    name: str
+    policy: PolicySource | None = None
+    side: Side | None = None
+    program: type[Program] | None = None
+
+    def fingerprint(self) -> str:
+        """Of the policy, or of a program's source."""
+        if self.side is not None:
+            return self.side.fingerprint()
+        assert self.program is not None
+        return hashlib.sha256(inspect.getsource(self.program).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Figure:
+    """The mean of what the first contender wins a hand, in chips, and its 95 % interval."""
+
+    mean_chips: float
+    ci95_chips: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class MatchResult:
+    """What came of a match.
+
+    chips, allin, aivat  what the first one wins: as played; all-ins by their mean; corrected
+    hands                two for each deal
+    pairs                [n, 3] the three figures of each pair of hands, per hand
+    """
+
+    chips: Figure
+    allin: Figure
+    aivat: Figure
+    hands: int
+    seed: int
+    pairs: npt.NDArray[np.float64]
+
+
+class Match(Units):
+    """Pairs of hands: (chips, chips with all-ins by their mean, corrected chips), of the first contender, per hand."""
+
+    fields = len(_FIGURES)
+
+    def __init__(
+        self, contenders: Sequence[Contender], seed: int = 0, heuristic: Callable[..., Heuristic] = EquityWorth
+    ) -> None:
+        """Two contenders, of whom one is a policy at least: its game is played.
+
+        heuristic  made of (side, dealing), those of the first policy, before any hand
+
+        Raises `ValueError` where neither is a policy, or their games differ in more than buckets and bets.
+        """
+        self.game = _common_game(contenders)
+        self._seed, self._names = seed, [contender.name for contender in contenders]
+        self.betting, self.dealing = real_betting(self.game), dealing_of(self.game.cards)
+        self._players = [self._player(contender, which) for which, contender in enumerate(contenders)]
+        side = next(contender.side for contender in contenders if contender.side is not None)
+        self._heuristic = heuristic(side, self.dealing)
+        self._aivat = Aivat(self.dealing, self.betting, self._heuristic)
+
+    def _player(self, contender: Contender, which: int) -> Player:
+        if contender.policy is not None:
+            return Seat(contender.policy)
+        assert contender.program is not None
+        return contender.program(self.betting)
+
+    def play(self, unit: int) -> npt.NDArray[np.float64]:
+        """As `Units.play`."""
+        found = np.zeros(len(_FIGURES))
+        for seat in range(2):
+            deal, played = self.hand(unit, seat)
+            sign = 1 - 2 * seat  # seat 0: the first contender is player 0
+            found += np.array(self._figures(deal, played, seat, 2 * unit + seat)) * sign / 2
+        return found
+
+    def hand(self, unit: int, seat: int) -> tuple[Deal, PlayedHand]:
+        """One hand of a pair: the first contender plays from position `seat`."""
+        deal, number = self.dealing.draw(self._seed, unit), 2 * unit + seat
+        names = self._names if seat == 0 else self._names[::-1]
+        players = self._players if seat == 0 else self._players[::-1]
+        words = new_stream(self._seed, _PLAYERS, EVALUATION, number).tolist()
+        for which, player in enumerate(self._players):
+            player.reseed(words[which])
+        return deal, play_hand(players, self.betting, self.dealing, deal, number, names)
+
+    def _figures(self, deal: Deal, played: PlayedHand, seat: int, number: int) -> tuple[float, float, float]:
+        """Chips of player 0, in three ways."""
+        self._heuristic.begin(self._seed, number)
+        chips = all_in = played.fixed
+        if played.showdown:
+            last = self.dealing.streets - 1
+            street = played.states[-1].street
+            rng = np.random.default_rng(new_stream(self._seed, _PLAYERS, EVALUATION, number).tolist())
+            results = [
+                self.dealing.results(deal.hands, street, deal.boards[street], _ALL_IN_BOARDS, rng).mean()
+                for street in (last, street)
+            ]
+            chips += played.showdown * results[0]
+            all_in += played.showdown * results[1]
+        players = self._players if seat == 0 else self._players[::-1]
+        ranges = [_range_of(player, position) for position, player in enumerate(players)]
+        return chips, all_in, sum(self._aivat.terms(deal, played, ranges).values())
+
+
+def _range_of(player: Player, position: int) -> SeenRange | AnyHand | None:
+    """What is known of a player's hands by his strategy."""
+    if isinstance(player, Seat):
+        return SeenRange(player, position)
+    return AnyHand() if isinstance(player, Program) and player.blind else None
+
+
+def _common_game(contenders: Sequence[Contender]) -> Game:
+    games = [contender.policy.game for contender in contenders if contender.policy is not None]
+    if not games:
+        names = " and ".join(contender.name for contender in contenders)
+        raise ValueError(f"{names} are two programs: one of the two must be a policy or a run, whose game is played")
+    check_same_game(games[0], games[-1])
+    return games[0]
+
+
+def match(
+    contenders: Sequence[Contender],
+    hands: int = 2_000,
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+    effort: Effort = Effort(),  # noqa: B008  (frozen)
+) -> MatchResult:
+    """What the first of two contenders wins from the second, a hand.
+
+    hands  rounded up to whole pairs
+
+    Raises `ValueError` for fewer than LEAST_PAIRS pairs, games that are not the same, programs that act illegally; and
+    as `play_units`.
+    """
+    pairs = -(-hands // 2)
+    if pairs < LEAST_PAIRS:
+        raise ValueError(f"hands = {hands}: at least {2 * LEAST_PAIRS} are needed, for an interval that holds")
+    units = Match(contenders, seed)
+    if effort.seconds is not None:
+        pairs = units_in(units, effort.seconds, effort.workers, least=LEAST_PAIRS)
+    what: dict[str, Any] = {"method": "match", "seed": seed, "run_outs": RUN_OUTS}
+    what["names"] = [contender.name for contender in contenders]
+    what["players"] = [contender.fingerprint() for contender in contenders] if effort.keep is not None else []
+    found = play_units(units, pairs, effort, what=what, progress=progress)
+    chips, all_in, aivat = map(partial(_figure, found), range(len(_FIGURES)))
+    return MatchResult(chips, all_in, aivat, 2 * pairs, seed, found)
+
+
+def _figure(pairs: npt.NDArray[np.float64], which: int) -> Figure:
+    """The mean over independent pairs, and Student's interval."""
+    mean, interval = ratio95(pairs[:, which], np.ones(len(pairs)))
+    return Figure(mean, interval)

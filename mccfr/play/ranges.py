@@ -1,0 +1,89 @@
+"""What a seat's hand may be once its actions have been seen: the probability of all it did, hand by hand.
+
+Readings of bets that the tree has not are drawn by the seat, unseen by others; here they are all followed, each with
+its probability.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.games.reading import Reading
+from mccfr.play.dealing import Board
+from mccfr.play.seat import Seat
+
+_Place = tuple[int, int]
+"""Node and `closed` of a reading."""
+
+
+class AnyHand:
+    """The range of a player whose actions, whatever they are, do not depend on his hand: all hands, at any time."""
+
+    def see(self, state: Any, action: str) -> None:
+        """The opponent has acted."""
+
+
+class SeenRange:
+    """A seat's hands as its opponent, and whoever watches, may think of them.
+
+    reach  {(node, closed): [H]} probability of the seat's actions so far and of a reading, with each hand
+    """
+
+    def __init__(self, seat: Seat, position: int) -> None:
+        """`position` is the seat's in this hand; nothing has happened yet."""
+        self._seat, self._position = seat, position
+        self._betting = seat.betting
+        _, readings = self._betting.start()
+        self.reach: dict[_Place, npt.NDArray[np.float64]] = {
+            (reading.node, reading.closed): np.full(seat.dealing.hands, reading.probability) for reading in readings
+        }
+        self._buckets: tuple[tuple[int, Board], npt.NDArray[np.int32]] | None = None
+        self._after: dict[str, dict[_Place, npt.NDArray[np.float64]]] = {}
+
+    def choices(self, state: Any, board: Board) -> Mapping[str, npt.NDArray[np.float64]]:
+        """{action: [H]} probability of all so far and then of each action that some hand may take.
+
+        state  where it is the seat's turn
+        board  of `state.street`
+        """
+        self._after = {}
+        for (node, closed), reach in self.reach.items():
+            reading = Reading(node, 1.0, closed)
+            if not self._betting.decides(reading):
+                self._add("c", self._betting.outcomes(reading, state, "c")[0], reach)
+                continue
+            rows = self._seat.played(node, self._buckets_on(node, board))
+            for number in range(int(self._seat.policy.game.tree.arrays.count[node])):
+                action = self._betting.real_action(node, number, state)
+                self._add(action, self._betting.done(reading, number, action), reach * rows[:, number])
+        return {
+            action: np.sum(list(found.values()), axis=0)
+            for action, found in self._after.items()
+            if any(reach.any() for reach in found.values())
+        }
+
+    def _add(self, action: str, reading: Reading, reach: npt.NDArray[np.float64]) -> None:
+        found = self._after.setdefault(action, {})
+        place = reading.node, reading.closed
+        found[place] = found[place] + reach if place in found else reach
+
+    def chose(self, action: str) -> None:
+        """The seat has taken one of the `choices` asked for last."""
+        self.reach = {place: reach for place, reach in self._after[action].items() if reach.any()}
+
+    def see(self, state: Any, action: str) -> None:
+        """The opponent has acted."""
+        before, self._after = self.reach, {}
+        for (node, closed), reach in before.items():
+            for reading in self._betting.outcomes(Reading(node, 1.0, closed), state, action):
+                self._add(action, reading, reach * reading.probability)
+        self.chose(action)
+
+    def _buckets_on(self, node: int, board: Board) -> npt.NDArray[np.int32]:
+        arrays = self._seat.policy.game.tree.arrays
+        street = int(arrays.block[node]) // 2
+        if self._buckets is None or self._buckets[0] != (street, board):
+            self._buckets = (street, board), self._seat.dealing.buckets(street, self._position, board)
+        return self._buckets[1]

@@ -1,0 +1,231 @@
+"""AIVAT by full enumeration: the mean is exact whatever the heuristic, and nothing is left where values are exact."""
+
+from functools import cache
+from zlib import crc32
+
+import numpy as np
+import pytest
+from small_games import game_of
+from strategies import random_strategy, seated
+
+from mccfr.evaluation.aivat import Aivat, Heuristic, Spot, _Hand
+from mccfr.evaluation.exact import evaluate_exact
+from mccfr.evaluation.side import Side
+from mccfr.evaluation.worth import EquityWorth
+from mccfr.games.translation import real_betting
+from mccfr.play.dealing import dealing_of
+from mccfr.play.ranges import AnyHand, SeenRange
+from mccfr.play.seat import Seat
+from mccfr.play.table import PlayedHand
+from mccfr.policy import StrategySource
+from mccfr.tables.strategy import pure_strategy, uniform_strategy
+
+GAMES = ("kuhn", "leduc")
+KNOWN = {"both": (True, True), "player 0": (True, False), "player 1": (False, True), "neither": (False, False)}
+
+
+class Table:
+    """A game and a strategy for both players: every history with its probability."""
+
+    def __init__(self, name, even=None):
+        """`even`: a player who plays uniformly."""
+        self.game = game_of(name)
+        self.strategy = random_strategy(self.game, 3)
+        if even is not None:
+            pair = [self.strategy, self.strategy]
+            pair[even] = uniform_strategy(self.game)
+            self.strategy = seated(*pair)
+        self.betting, self.dealing = real_betting(self.game), dealing_of(self.game.cards)
+        self.seat = Seat(StrategySource(self.game, self.strategy))
+        self.meet = (self.dealing.masks[:, None] & self.dealing.masks[None, :]) == 0
+        self.truth = evaluate_exact(self.game, self.strategy).value_chips
+        self.histories = list(self.all_histories())
+        self.exact = cache(self.value)
+
+    def share(self, state, action, street_board):
+        """[H] probability of an action with each hand."""
+        arrays, node = self.game.tree.arrays, state.node
+        number = self.betting.actions(state).index(action)
+        bucket = self.dealing.buckets(state.street, state.player, street_board)
+        rows = self.strategy.probability[int(arrays.block[node])][
+            np.maximum(bucket, 0), int(arrays.slot[node]) + number
+        ]
+        return np.where(bucket < 0, 0, rows)
+
+    def all_histories(self):
+        """(deal, hand as played, probability, chips of player 0)."""
+        for deal, chance in self.dealing.all_deals():
+            todo = [(self.betting.start()[0], (), (), chance)]
+            while todo:
+                state, states, actions, p = todo.pop()
+                for action in self.betting.actions(state):
+                    share = p * self.share(state, action, deal.boards[state.street])[deal.hands[state.player]]
+                    after = self.betting.apply(state, action)
+                    path = (*states, state), (*actions, action)
+                    if not isinstance(after, int):
+                        todo.append((after, *path, share))
+                        continue
+                    fixed, showdown = self.betting.settled(state, action)
+                    strength = self.dealing.strengths(deal.boards[-1])[list(deal.hands)].astype(int)
+                    chips = fixed + showdown * np.sign(strength[0] - strength[1])
+                    yield deal, PlayedHand("", *path, fixed, showdown), share, chips
+
+    def value(self, spot):
+        """[H, H] what player 0 gets on average from a spot, by both hands."""
+        last = self.dealing.streets - 1
+        if spot.settled is not None and (not spot.settled[1] or spot.street == last):
+            fixed, showdown = spot.settled
+            strength = self.dealing.strengths(spot.board).astype(int) if spot.board is not None else np.zeros(1)
+            return fixed + showdown * np.sign(strength[:, None] - strength[None, :])
+        if spot.settled is not None or spot.state.street > spot.street:
+            total, count = np.zeros(self.meet.shape), np.zeros(self.meet.shape)
+            for board in self.dealing.following(spot.street, spot.board):
+                live = self.dealing.live(spot.street + 1, board)
+                pairs = live[:, None] & live[None, :]
+                total += np.where(pairs, self.exact(spot._replace(street=spot.street + 1, board=board)), 0)
+                count += pairs
+            return total / np.maximum(count, 1)
+        total = np.zeros(self.meet.shape)
+        for action in self.betting.actions(spot.state):
+            after = self.betting.apply(spot.state, action)
+            ended = self.betting.settled(spot.state, action) if isinstance(after, int) else None
+            value = self.exact(Spot((*spot.actions, action), spot.street, spot.board, after, ended))
+            share = self.share(spot.state, action, spot.board)
+            total += (share[:, None] if spot.state.player == 0 else share[None, :]) * value
+        return total
+
+    def scored(self, heuristic, known, keep=lambda term: True):
+        """(mean, variance) of the corrected chips over all histories; `heuristic`: one, or what makes one of a history.
+
+        What nobody's known strategy shows - a line, its boards, the other hands - decides a score, which is made once.
+        """
+        found, scores = {}, []
+        for deal, played, share, chips in self.histories:
+            hands = tuple(-1 if shown else hand for shown, hand in zip(known, deal.hands, strict=True))
+            ended = played.states[-1].street + 1 if not played.showdown else self.dealing.streets
+            key = played.actions, deal.boards[:ended], hands
+            if share == 0:
+                continue
+            if callable(heuristic) or key not in found:
+                values = heuristic(self, deal, played, chips) if callable(heuristic) else heuristic
+                ranges = [
+                    SeenRange(self.seat, position) if shown is True else shown or None
+                    for position, shown in enumerate(known)
+                ]
+                terms = Aivat(self.dealing, self.betting, values).terms(deal, played, ranges)
+                found[key] = sum(value for term, value in terms.items() if keep(term))
+            scores.append((share, found[key]))
+        shares, values = np.array(scores).T
+        assert shares.sum() == pytest.approx(1, abs=1e-12)
+        mean = float(shares @ values)
+        return mean, float(shares @ (values - mean) ** 2)
+
+
+table = cache(Table)
+
+
+class Dense(Heuristic):
+    """Any value for every spot and pair of hands."""
+
+    def __init__(self, at, value):
+        self.at, self.value = at, value
+
+    def worth(self, spot, hero, other):
+        values = self.at.meet * self.value(spot)
+        return (values if hero == 0 else values.T) @ other
+
+
+def random_values(at, seed):
+    """Another random number for each spot and pair of hands."""
+
+    def value(spot):
+        key = crc32(repr((spot.actions, spot.street, spot.board)).encode())
+        return np.random.default_rng((seed, key)).normal(size=at.meet.shape) * 5
+
+    return Dense(at, cache(value))
+
+
+def exact_values(at):
+    return Dense(at, at.exact)
+
+
+@pytest.mark.parametrize("known", KNOWN.values(), ids=KNOWN)
+@pytest.mark.parametrize("name", GAMES)
+def test_the_mean_is_exact_whatever_the_heuristic(name, known):
+    at = table(name)
+    for seed in range(3 if name == "kuhn" else 1):
+        mean, variance = at.scored(random_values(at, seed), known)
+        assert mean == pytest.approx(at.truth, abs=1e-12) and variance > 1e-3
+    equity = EquityWorth(Side(at.game, at.strategy), at.dealing)
+    assert at.scored(equity, known)[0] == pytest.approx(at.truth, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_nothing_is_left_where_values_are_exact_and_every_term_is_there(name):
+    at = table(name)
+    mean, variance = at.scored(exact_values(at), KNOWN["both"])
+    assert mean == pytest.approx(at.truth, abs=1e-12) and variance < 1e-20
+    terms = ["action 0", "action 1"] + ["board"] * (name == "leduc")
+    for dropped in terms:
+        assert at.scored(exact_values(at), KNOWN["both"], lambda term, out=dropped: term != out)[1] > 1e-6
+    for position, other in ((0, 1), (1, 0)):
+        known = KNOWN[f"player {position}"]
+        left = at.scored(exact_values(at), known)[1]
+        for dropped in ("deal", f"action {position}"):
+            assert at.scored(exact_values(at), known, lambda term, out=dropped: term != out)[1] > left + 1e-6
+        assert left > 1e-6, f"what player {other} does is not corrected"
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_of_a_player_who_does_not_heed_his_hand_every_hand_counts(name):
+    """Against uniform play, what it does is not corrected, and its hands are averaged over all the same."""
+    at = Table(name, even=1)
+    for values in (random_values(at, 1), EquityWorth(Side(at.game, at.strategy), at.dealing)):
+        assert at.scored(values, (True, AnyHand()))[0] == pytest.approx(at.truth, abs=1e-12)
+    one, all_hands = (at.scored(exact_values(at), (True, other))[1] for other in (False, AnyHand()))
+    assert all_hands < one
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_equity_and_the_policys_own_play_leave_less(name):
+    at = table(name)
+    chips = at.scored(Dense(at, lambda spot: np.zeros(at.meet.shape)), KNOWN["neither"])[1]
+    equity = EquityWorth(Side(at.game, at.strategy), at.dealing)
+    left = {key: at.scored(equity, known)[1] for key, known in KNOWN.items()}
+    assert left["both"] < 0.2 * chips and max(left["player 0"], left["player 1"]) < chips
+
+
+def test_the_realised_half_of_a_correction_without_its_expectation_is_caught(monkeypatch):
+    at = table("kuhn")
+
+    def half(self, term, expected, realised):
+        self.terms[term] -= realised
+
+    monkeypatch.setattr(_Hand, "_correct", half)
+    for known in (KNOWN["both"], KNOWN["player 0"]):
+        assert abs(at.scored(random_values(at, 0), known)[0] - at.truth) > 1e-2
+
+
+def test_a_heuristic_fitted_on_the_scored_hands_is_caught():
+    """One that knows, at every spot the hand went through, what the hand ended with."""
+
+    def fitted(at, deal, played, chips):
+        def value(spot):
+            passed = played.actions[: len(spot.actions)] == spot.actions
+            passed &= spot.street < 0 or deal.boards[spot.street] == spot.board
+            return np.full(at.meet.shape, float(chips if passed else 0))
+
+        return Dense(at, value)
+
+    for known in (KNOWN["player 0"], KNOWN["player 1"]):
+        at = table("kuhn")
+        assert abs(at.scored(fitted, known)[0] - at.truth) > 1e-2
+
+
+def test_what_a_known_player_never_does_is_refused():
+    at = table("leduc")
+    caller = Seat(StrategySource(at.game, pure_strategy(at.game, "c")))
+    deal, played = next((deal, played) for deal, played, *_ in at.histories if played.actions[0] != "c")
+    ranges = [SeenRange(caller, position) for position in range(2)]
+    with pytest.raises(RuntimeError, match="none of his hands"):
+        Aivat(at.dealing, at.betting, exact_values(at)).terms(deal, played, ranges)

@@ -1,0 +1,380 @@
+"""Matches: what they find is true, within intervals that hold; nothing illegal, nothing that is not fixed before."""
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+from commands import call
+from msgspec import structs
+from pokerkit import HandHistory
+from policies import write_random
+from random_policy import MENU, policy
+from small_games import TOY, game_of
+from strategies import exact_chips, random_strategy
+from test_aivat import KNOWN, table
+from test_meeting import BLINDS, MENUS
+
+from abstraction.cards import parse_cards
+from abstraction.evaluator import strength
+from mccfr.config.tables import GoofspielGame, HoldemGame, KuhnGame, LeducGame
+from mccfr.evaluation.aivat import Aivat
+from mccfr.evaluation.head_to_head import head_to_head
+from mccfr.evaluation.match import LEAST_PAIRS, Contender, Match, _figure, match
+from mccfr.evaluation.side import Side
+from mccfr.evaluation.units import Effort
+from mccfr.evaluation.worth import EquityWorth
+from mccfr.games.betting import raise_bounds
+from mccfr.games.catalogue import build_game
+from mccfr.games.translation import actions_of
+from mccfr.play.hands import Hand, write_hands
+from mccfr.play.player import Program
+from mccfr.play.programs import PROGRAMS, program_named
+from mccfr.play.ranges import SeenRange
+from mccfr.play.seat import Seat
+from mccfr.policy import StrategySource
+from mccfr.runs import matches
+from mccfr.tables.strategy import uniform_strategy
+
+
+def contender(game, strategy, name="policy"):
+    return Contender(name, StrategySource(game, strategy), Side(game, strategy))
+
+
+def program(name):
+    return Contender(name, program=PROGRAMS[name])
+
+
+def holdem():
+    """The random policy; what its heuristic is made from is uniform play, as good as any."""
+    source = policy()
+    return Contender("random policy", source, Side(source.game, uniform_strategy(source.game)))
+
+
+# --- what is found ---
+
+
+@pytest.mark.parametrize("name", ["kuhn", "leduc", "two hole cards"])
+def test_all_three_figures_are_what_exact_evaluation_says(name):
+    game = game_of(name)
+    a, b = random_strategy(game, 1), random_strategy(game, 2)
+    truth = exact_chips((game, game), a, b)
+    found = match((contender(game, a), contender(game, b)), 400, seed=3)
+    assert found.hands == 400 and found.pairs.shape == (200, 3)
+    errors = found.pairs.std(axis=0, ddof=1) / 200**0.5
+    assert (np.abs(found.pairs.mean(axis=0) - truth) < 4.5 * errors).all()
+    assert errors[2] < 0.6 * errors[0] and errors[1] <= errors[0] * 1.05
+
+
+@pytest.mark.parametrize("menus", [("pot", "half or all-in"), ("two sizes", "no limp"), ("checks only", "third")])
+def test_policies_with_other_bets_win_what_exact_translation_says(menus):
+    """Seats draw readings, ranges follow them all; head-to-head expands them exactly, on every board."""
+    games = [build_game(structs.replace(BLINDS, menu=MENUS[menu]), None) for menu in menus]
+    strategies = [random_strategy(game, seed) for seed, game in enumerate(games)]
+    sides = [Side(*pair) for pair in zip(games, strategies, strict=True)]
+    truth = head_to_head(*sides)
+    assert truth.ci95_chips[0] == truth.ci95_chips[1], "all boards are played"
+    found = match([contender(*pair) for pair in zip(games, strategies, strict=True)], 500, seed=2)
+    errors = found.pairs.std(axis=0, ddof=1) / 250**0.5
+    assert (np.abs(found.pairs.mean(axis=0) - truth.mean_chips) < 4.5 * errors).all()
+    assert errors[2] < 0.7 * errors[0]
+
+
+def pair_values(at, known):
+    """[(probability, chips, corrected chips)] of each history of a table, as player 0."""
+    heuristic = EquityWorth(Side(at.game, at.strategy), at.dealing)
+    found = []
+    for deal, played, share, chips in at.histories:
+        if share > 0:
+            ranges = [SeenRange(at.seat, position) if shown else None for position, shown in enumerate(known)]
+            aivat = sum(Aivat(at.dealing, at.betting, heuristic).terms(deal, played, ranges).values())
+            found.append((share, chips, aivat))
+    return np.array(found).T
+
+
+def test_intervals_hold_as_often_as_they_say():
+    """500 matches of 100 pairs on Kuhn poker: a pair is one history of each seat, on the same deal."""
+    at = table("kuhn")
+    share, *values = pair_values(at, KNOWN["player 0"])
+    deals = [deal for deal, _, weight, _ in at.histories if weight > 0]
+    groups = [np.flatnonzero([deal == each for deal in deals]) for each in dict(at.dealing.all_deals())]
+    chance = np.array([share[group].sum() for group in groups])
+    rng = np.random.default_rng(0)
+    for figure in values:
+        held = 0
+        for _ in range(500):
+            dealt = rng.choice(len(groups), LEAST_PAIRS, p=chance)
+            pairs = np.empty(LEAST_PAIRS)
+            for number, group in enumerate(groups):
+                where = np.flatnonzero(dealt == number)
+                own = share[group] / share[group].sum()
+                pairs[where] = rng.choice(figure[group], (2, len(where)), p=own).mean(axis=0)
+            low, high = _figure(pairs[:, None], 0).ci95_chips
+            held += low <= at.truth <= high
+        assert 0.92 <= held / 500 <= 0.98
+
+
+def test_holdem_is_corrected_without_bias():
+    """Chips and corrected chips of the same hands differ by chance alone, and the latter vary by far less."""
+    for name, share in (("always-all-in", 0.3), ("odd-size", 0.8)):
+        found = match((holdem(), program(name)), 200, seed=4).pairs
+        difference = found[:, 0] - found[:, 2]
+        assert abs(difference.mean()) < 4.5 * difference.std(ddof=1) / len(found) ** 0.5
+        assert found[:, 2].std() < share * found[:, 0].std()
+
+
+def test_units_follow_from_their_numbers_alone(tmp_path):
+    """A heuristic that learns from hands, and players who remember, would make the order count."""
+    one = contender(game_of("leduc"), random_strategy(game_of("leduc"), 1))
+    contenders = one, program("random")
+    whole = match(contenders, 200, seed=6)
+    for unit in (57, 3):
+        assert np.array_equal(Match(contenders, 6).play(unit), whole.pairs[unit])
+    kept = Effort(2, keep=tmp_path / "pairs")
+    assert np.array_equal(match(contenders, 200, seed=6, effort=kept).pairs, whole.pairs)
+    assert np.array_equal(match(contenders, 260, seed=6, effort=kept).pairs[:100], whole.pairs)
+    with pytest.raises(ValueError, match="units of another evaluation"):
+        match((one, program("always-call")), 200, seed=6, effort=kept)
+
+
+def test_a_heuristic_that_learns_from_scored_hands_is_seen():
+    """The planted error: what the last hands won goes into the values of the next."""
+    game = game_of("leduc")
+
+    class Learning(EquityWorth):
+        seen = 0.0
+
+        def worth(self, spot, hero, other):
+            Learning.seen += 0.01
+            return super().worth(spot, hero, other) * (1 if spot.settled else Learning.seen)
+
+    contenders = contender(game, random_strategy(game, 1)), program("random")
+    in_order = Match(contenders, 6, Learning)
+    assert [in_order.play(unit) for unit in range(5)]
+    assert not np.array_equal(in_order.play(3), Match(contenders, 6).play(3))
+    alone = Match(contenders, 6, Learning)
+    assert not np.array_equal(alone.play(3), in_order.play(3))
+
+
+# --- translation within a match ---
+
+
+class Redrawing(Seat):
+    """A planted error: bets that the tree has not are read anew at each decision."""
+
+    def _chosen(self, state, random):
+        at, self.reading = self.betting.start()[0], self.readings[0]
+        for action in actions_of(self.line):
+            self.reading = self._drawn(self.betting.outcomes(self.reading, at, action))
+            at = self.betting.apply(at, action)
+        return super()._chosen(state, random)
+
+
+def after_an_odd_raise(board):
+    """What follows r250 and a call, for all hands: {second action: [H]}, and the same for a seat that draws again."""
+    seen, seat = SeenRange(Seat(policy()), 0), Seat(policy())
+    state, _ = seat.betting.start()
+    seen.see(state, "r250")
+    before = [float(reach[0]) for reach in seen.reach.values()]
+    state = seat.betting.apply(state, "r250")
+    called = seen.choices(state, ())["c"]
+    seen.chose("c")
+    state = seat.betting.apply(state, "c")
+    kept = seen.choices(state, board)
+    seen.reach = {place: called * chance for place, chance in zip(seen.reach, before, strict=True)}
+    return kept, seen.choices(state, board)
+
+
+@pytest.mark.parametrize("kind", [Seat, Redrawing])
+def test_what_a_seat_does_after_odd_bets_is_what_its_range_says(kind):
+    """Frequencies of a line of two decisions, the first reading kept; a seat that draws again is seen.
+
+    The hand is the one for which that matters most.
+    """
+    seat, board = kind(policy()), (42, 22, 1)
+    kept, drawn_again = after_an_odd_raise(board)
+    apart = sum(np.abs(kept[action] - drawn_again[action]) for action in kept) * seat.dealing.live(1, board)
+    hand, done, hands = int(apart.argmax()), dict.fromkeys(kept, 0), 2_500
+    assert apart[hand] > 0.1
+    for number in range(hands):
+        seat.deal(0, seat.dealing.hand_text(hand), number)
+        seat.see("r250")
+        if seat.choose() == "c":
+            seat.board(seat.dealing.board_text(1, board))
+            done[seat.choose()] += 1
+    chances = [float(kept[action][hand]) for action in done]
+    scores = [
+        abs(count / hands - chance) / (chance * (1 - chance) / hands + 1e-9) ** 0.5
+        for count, chance in zip(done.values(), chances, strict=True)
+    ]
+    assert (max(scores) < 4.5) == (kind is Seat)
+
+
+# --- sessions ---
+
+
+def session(name, hands, seed=1):
+    """Hands of the random policy against a program; an independent referee plays each line again."""
+    table_ = Match((holdem(), program(name)), seed)
+    found = []
+    for number in range(hands):
+        deal, played = table_.hand(number // 2, number % 2)
+        rules, state = table_.betting.rules, table_.betting.start()[0]
+        for action in played.actions:
+            bounds = raise_bounds(rules, state)
+            if action[0] == "r":
+                assert bounds is not None and bounds[0] <= float(action[1:]) <= bounds[1]
+            assert action != "f" or state.facing
+            state = table_.betting.apply(state, action)
+        assert isinstance(state, int)
+        texts = tuple(table_.dealing.hand_text(hand) for hand in deal.hands)
+        hand = Hand(played.line, texts, table_.dealing.board_text(3, deal.boards[3]))
+        found.append((hand, played.fixed + played.showdown * np.sign(np.diff(hand_strengths(hand))[0])))
+    return found
+
+
+def hand_strengths(hand):
+    """The button's, and the big blind's."""
+    return [strength((*parse_cards(hole), *parse_cards(hand.board))) for hole in hand.hole[::-1]]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_sessions_are_legal_and_keep_step(name, tmp_path):
+    """`play_hand` raises where a player is elsewhere; PokerKit reads all that is written, and pays out the same."""
+    check_with_pokerkit(session(name, 40), tmp_path)
+
+
+def check_with_pokerkit(hands, folder):
+    write_hands(folder / "hands.phhs", [hand for hand, _ in hands], HoldemGame(menu=MENU))
+    with (folder / "hands.phhs").open("rb") as file, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for history, (hand, chips) in zip(HandHistory.load_all(file), hands, strict=True):
+            *_, state = iter(history)
+            assert not state.status and [float(stack) for stack in state.stacks] == [20_000 + chips, 20_000 - chips], (
+                hand
+            )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name != "always-fold"])
+def test_twenty_thousand_hands_are_legal_and_keep_step(name, tmp_path):
+    """Four thousand against each of five."""
+    hands = session(name, 4_000)
+    check_with_pokerkit(hands[::20], tmp_path)
+
+
+class Cheat(Program):
+    def act(self, random):
+        return "r123456"
+
+
+class Peeking(Program):
+    """Writes down what it is shown."""
+
+    blind, shown = True, []
+
+    def act(self, random):
+        self.shown.append(self.hand)
+        return "c"
+
+
+def test_programs_are_held_to_the_rules_and_blind_ones_see_no_cards():
+    game = game_of("leduc")
+    one = contender(game, random_strategy(game, 1))
+    with pytest.raises(ValueError, match=r"cheat, hand \d+: .*'r123456' is not possible here"):
+        match((one, Contender("cheat", program=Cheat)), 200)
+    Match((one, Contender("peeking", program=Peeking)), 0).play(0)
+    assert Peeking.shown and not any(Peeking.shown)
+    with pytest.raises(ValueError, match="are two programs"):
+        match((program("random"), program("always-call")), 200)
+    assert program_named("nobody") is None
+
+
+# --- the command ---
+
+
+@pytest.fixture(scope="module")
+def policies(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("policies")
+    games = {
+        "kuhn": KuhnGame(),
+        "leduc": LeducGame(),
+        "toy": TOY,
+        "deep": structs.replace(TOY, stack=5),
+        "bids": GoofspielGame(cards=3),
+    }
+    return {name: write_random(folder / name, config) for name, config in games.items()}
+
+
+def test_the_command_tells_in_json_and_in_words(capsys, policies):
+    status, out, _ = call(capsys, "match", policies["kuhn"], "random", "--hands", 201, "--seed", 5, "--json")
+    found = json.loads(out)
+    assert status == 0 and (found["hands"], found["seed"]) == (202, 5)
+    for key in ("", "allin_", "aivat_"):
+        low, high = found[f"{key}ci95_chips"]
+        assert low < found[f"{key}mean_chips"] < high and found[f"{key}mean_mbb"] is found[f"{key}ci95_mbb"] is None
+    status, out, _ = call(capsys, "match", policies["toy"], "min-raise", "--hands", 200)
+    assert status == 0 and "AIVAT" in out and "200 hands" in out
+
+
+def test_runs_play_as_their_exported_policies_do(capsys, tmp_path):
+    """To the rounding of shares: one action in tens of thousands differs, and here none."""
+    run, out = tmp_path / "run", tmp_path / "policy"
+    (tmp_path / "kuhn.toml").write_text('game.name = "kuhn"\n')
+    for arguments in (
+        ("solve", tmp_path / "kuhn.toml", "--run", run, "--iterations", 3_000, "--workers", 0),
+        ("export", run, out),
+    ):
+        assert call(capsys, *arguments).status == 0
+    found = [json.loads(call(capsys, "match", one, "random", "--hands", 200, "--json").out) for one in (run, out)]
+    assert found[0]["mean_chips"] == found[1]["mean_chips"] > 0
+    assert found[0]["aivat_mean_chips"] == pytest.approx(found[1]["aivat_mean_chips"], abs=1e-3)
+
+
+def test_programs_of_users_are_found_beside_the_user(capsys, policies, tmp_path, monkeypatch):
+    (tmp_path / "my_players.py").write_text(
+        "from mccfr.play import Program\n\n\nclass Timid(Program):\n"
+        '    def act(self, random):\n        return "f" if self.may_fold and self.hand < "K" else "c"\n'
+    )
+    monkeypatch.chdir(tmp_path)
+    status, out, _ = call(capsys, "match", "my_players:Timid", policies["kuhn"], "--hands", 200, "--json")
+    assert status == 0 and json.loads(out)["a"] == "my_players:Timid"
+
+
+def test_what_cannot_be_played_is_one_sentence(capsys, policies, tmp_path):
+    for arguments, said in (
+        ((policies["kuhn"], policies["leduc"]), "the game is 'kuhn' for the first and 'leduc' for the second"),
+        ((policies["toy"], policies["deep"]), "two strategies can meet only in the same game"),
+        ((policies["kuhn"], "random", "--hands", 198), "at least 200 are needed"),
+        ((policies["kuhn"], "always-cal"), "did you mean 'always-call'"),
+        ((policies["bids"], "random"), "deals no cards beside its tree"),
+        ((policies["kuhn"], "random", "--log", tmp_path / "x.phhs"), "whole no-limit hold'em only"),
+        (("random", "always-call"), "one of the two must be a policy"),
+        ((policies["kuhn"], "nothing:Here"), "there is no module 'nothing'"),
+    ):
+        status, _, err = call(capsys, "match", *arguments)
+        assert status == 2 and said in err.strip().splitlines()[-1], err
+    assert not (tmp_path / "x.phhs").exists()
+
+
+def test_the_log_holds_the_hands_that_were_scored(monkeypatch, tmp_path):
+    """Of a policy that says it is of whole hold'em: what PokerKit pays out has the mean of the chips."""
+    monkeypatch.setattr(
+        matches,
+        "_contender",
+        lambda name: (
+            (holdem(), {"name": "holdem"})
+            if name == "policy"
+            else (
+                program(name),
+                None,
+            )
+        ),
+    )
+    found = matches.play_match(("policy", "always-fold"), 200, seed=2, log=tmp_path / "hands.phhs")
+    with (tmp_path / "hands.phhs").open("rb") as file, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ended = [list(iter(history))[-1] for history in HandHistory.load_all(file)]
+    won = [float(state.stacks[number % 2]) - 20_000 for number, state in enumerate(ended)]
+    assert len(won) == found["hands"] and np.mean(won) == pytest.approx(found["mean_chips"], abs=1e-9)
+    assert found["mean_mbb"] == pytest.approx(found["mean_chips"] * 10)
