@@ -247,13 +247,23 @@ class Saver:
         try:
             strategy = self._average(arrays, totals)
             with naming_steps(self._reporter):
-                record = self._evaluator.evaluate(strategy)
+                record = self._evaluator.evaluate(strategy) | self._besides(arrays, totals)
         except OSError as error:  # a checkpoint that it needs is damaged or gone: training has no need of it
             self._reporter.message(f"no evaluation at {totals.nodes:,} nodes: {error}")
             return None
         record |= {"nodes_touched": totals.nodes, "iterations": totals.iterations, "checkpoint": number}
         self._journals.append(EVALUATIONS, record)
         return record
+
+    def _besides(self, arrays: Arrays, totals: Totals) -> dict[str, Any]:
+        """Which average an evaluation is of, what other averages come to, and the algorithm's own figures."""
+        algorithm, tables = self._run.algorithm, TableSet(arrays, self._layout.specs)
+        others = {
+            name: self._evaluator.evaluate(algorithm.named_average(name, self._game, tables, totals.iterations))
+            for name in algorithm.averages[1:]
+        }
+        named = {"average": algorithm.averages[0], "other_averages": others} if algorithm.averages else {}
+        return named | algorithm.figures(tables)
 
     def _average(self, arrays: Arrays, totals: Totals) -> Strategy:
         """The average strategy of tables by name; where snapshots make it, of the checkpoint that holds the tables."""
