@@ -21,8 +21,8 @@ import numpy.typing as npt
 from mccfr.config.examples import find_file, own_copy
 from mccfr.config.file import config_from, ignored_keys, load_document, override, to_document
 from mccfr.config.tables import AUTO, AbstractionConfig, Config, GameConfig
-from mccfr.evaluation.head_to_head import Side
 from mccfr.evaluation.methods import load_method, told
+from mccfr.evaluation.side import Side
 from mccfr.games.game import Game
 from mccfr.policy import Policy, StrategySource, write_policy
 from mccfr.policy.query import query

@@ -3,7 +3,8 @@
 import numpy as np
 
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.evaluation.head_to_head import Side, head_to_head
+from mccfr.evaluation.head_to_head import head_to_head
+from mccfr.evaluation.side import Side
 from mccfr.tables.layout import TableSet, table_name
 from mccfr.tables.strategy import Strategy, average_strategy
 

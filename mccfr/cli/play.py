@@ -5,7 +5,7 @@ from typing import Any
 
 import rich_click as click
 
-from mccfr.cli.options import Method, bytes_text, json_option, path_type, print_json
+from mccfr.cli.options import Duration, Method, bytes_text, json_option, path_type, print_json
 from mccfr.cli.progress import evaluation_text, reporter
 
 
@@ -29,8 +29,11 @@ from mccfr.cli.progress import evaluation_text, reporter
 @click.option("--against-checkpoint", type=click.IntRange(min=0), help="Checkpoint of the run in --against.")
 @click.option("--abstraction", type=path_type, help="Where the run's card abstraction lies, if it was moved.")
 @click.option("--against-abstraction", type=path_type, help="The same of the run in --against.")
-@click.option("--boards", default=1000, show_default=True, type=click.IntRange(min=2), help="head-to-head: boards.")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Of the boards.")
+@click.option("--boards", type=click.IntRange(min=2), help="head-to-head: boards, 1000 by default.")
+@click.option("--seed", type=click.IntRange(min=0), help="Of what is sampled; 0 by default.")
+@click.option("--workers", type=click.IntRange(1, 1024), help="Processes that share a sampled evaluation.")
+@click.option("--budget", type=Duration(), help="As many units as this time allows, instead of a number: 90s, 3m.")
+@click.option("--keep", type=path_type, help="File for finished units: after a stop, the same command goes on.")
 @json_option
 def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, **options: Any) -> None:
     """Value and exploitability of a run's checkpoint or of an exported policy.
@@ -42,8 +45,11 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
 
     Example: mccfr evaluate runs/hunl-quick --method head-to-head --against always-call
     """
+    from mccfr.evaluation.units import Effort
     from mccfr.runs.results import evaluate_target
 
+    workers, seconds, keep = options["workers"], options["budget"], options["keep"]
+    effort = None if workers is seconds is keep is None else Effort(workers or 1, seconds, keep)
     with reporter() as report:
         record = evaluate_target(
             target,
@@ -55,6 +61,7 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
             against_abstraction=options["against_abstraction"],
             boards=options["boards"],
             seed=options["seed"],
+            effort=effort,
             reporter=report,
         )
     if as_json:

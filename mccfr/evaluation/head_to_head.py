@@ -18,12 +18,13 @@ buckets on the board, in whatever form they are kept.  So no more of a strategy 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mccfr.evaluation.same_game import check_same_game
+from mccfr.evaluation.side import Side
+from mccfr.evaluation.units import Effort, Units, play_units, units_in
 from mccfr.games.game import Game
 from mccfr.intervals import ratio95
 from mccfr.rng import EVALUATION
@@ -31,25 +32,13 @@ from mccfr.solvers.public.range_lanes import joint_reach
 from mccfr.solvers.public.sampled_board import BoardSource, SampledBoard, seated
 from mccfr.solvers.public.sampled_traversal import PlayedRows, Task, new_scratch, sampled_traversal
 from mccfr.tables.row_tables import near_rows, row_tables
-from mccfr.tables.strategy import Rows, RowSource, row_starts
+from mccfr.tables.strategy import Rows, row_starts
 from mccfr.trees.streets import AT_DECISION, StreetTrees, street_trees
 
 _BLOCKS = 8  # kernels are compiled anew for each number of tables: nearly all games get this many
 _SEATINGS = 2
 _FIRST_PLAYER = Task(0, 0.0, 0.0, 0, 0.0, np.uint64(0))
 _Spans = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
-
-
-@dataclass(frozen=True)
-class Side:
-    """A strategy and the game it is for, whose cards say which bucket each of its hands has.
-
-    `prepared` is what an evaluation method has made of the game before, for other strategies (`Method.prepared`).
-    """
-
-    game: Game
-    strategy: RowSource
-    prepared: Any = None
 
 
 @dataclass(frozen=True)
@@ -74,6 +63,7 @@ def head_to_head(
     boards: int = 1000,
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
+    effort: Effort = Effort(),  # noqa: B008  (frozen)
 ) -> HeadToHead:
     """Chips a hand that `one` wins from `other`, the mean over both seats.
 
@@ -81,7 +71,7 @@ def head_to_head(
     progress  called after each board with the boards played and their number
 
     Raises `ValueError` for a game without cards beside its tree, fewer than two boards, a strategy that is none of its
-    side's game, or sides whose games differ in more than their buckets.
+    side's game, or sides whose games differ in more than their buckets; and as `play_units`.
     """
     if boards < 2:
         raise ValueError(f"boards = {boards}: at least 2 are needed, for an interval")
@@ -90,18 +80,30 @@ def head_to_head(
     for side in (one, other):
         _check_strategy(side)
     listed = sources[0].listed
-    played = boards if listed is None else min(boards, listed)
     table = Table(one.game, _near_rows(one), _near_rows(other))
-    won, weight = np.zeros(played), np.zeros(played)
-    for number in range(played):
-        dealt = _seated_boards(sources, number, same=one.game is other.game)
-        as_first, as_second = (table.play(board, seating) for seating, board in enumerate(dealt))
-        won[number] = (as_first - as_second) / _SEATINGS
-        weight[number] = table.weight(dealt[0])
-        if progress is not None:
-            progress(number + 1, played)
+    meetings = _Meetings(table, sources, same=one.game is other.game)
+    played = boards if listed is None else min(boards, listed)
+    if effort.seconds is not None:
+        played = units_in(meetings, effort.seconds, effort.workers, least=2, most=listed)
+    what = {"method": "head-to-head", "seed": seed}
+    won, weight = play_units(meetings, played, effort, what=what, sides=(one, other), progress=progress).T
     mean, interval = ratio95(won, weight, listed)
     return HeadToHead(mean, interval, played, seed)
+
+
+class _Meetings(Units):
+    """Boards on which two sides meet: (what the first one wins, the board's weight)."""
+
+    fields = 2
+
+    def __init__(self, table: "Table", sources: Sequence[BoardSource], *, same: bool) -> None:
+        self._table, self._sources, self._same = table, sources, same
+
+    def play(self, unit: int) -> npt.NDArray[np.float64]:
+        """As `Units.play`."""
+        dealt = _seated_boards(self._sources, unit, same=self._same)
+        as_first, as_second = (self._table.play(board, seating) for seating, board in enumerate(dealt))
+        return np.array([(as_first - as_second) / _SEATINGS, self._table.weight(dealt[0])])
 
 
 def _check_strategy(side: Side) -> None:

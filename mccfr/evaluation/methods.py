@@ -15,9 +15,10 @@ from mccfr.config import outside
 from mccfr.config.suggest import did_you_mean
 from mccfr.config.tables import AUTO
 from mccfr.evaluation.telling import tell_step
+from mccfr.evaluation.units import Effort
 
 if TYPE_CHECKING:  # kernels are imported when something is measured
-    from mccfr.evaluation.head_to_head import Side
+    from mccfr.evaluation.side import Side
     from mccfr.games.game import Game
 
 _Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -42,6 +43,7 @@ class Method(ABC):
     meets  whether it is played against another strategy
     reads_rows  whether it reads strategies row by row where they lie; else they are made whole in memory
     line   what a line of evaluations.jsonl must hold
+    takes  the options of `find`, with what holds where none is given: those of `evaluate`, `-` written `_`
     """
 
     name: ClassVar[str]
@@ -49,6 +51,7 @@ class Method(ABC):
     meets: ClassVar[bool] = False
     reads_rows: ClassVar[bool] = False
     line: ClassVar[type[EvaluationLine]] = EvaluationLine
+    takes: ClassVar[Mapping[str, Any]] = {"boards": 1000, "seed": 0}
 
     def problem(self, game: "Game") -> str | None:
         """Why a game cannot be measured by it, and what to use instead; None where it can."""
@@ -63,10 +66,11 @@ class Method(ABC):
         return None
 
     @abstractmethod
-    def find(self, side: "Side", against: "Side | None", *, boards: int, seed: int) -> dict[str, Any]:
+    def find(self, side: "Side", against: "Side | None", *none: Any, **options: Any) -> dict[str, Any]:
         """What it finds, by the fields of a record; `against` is there where it `meets` another strategy.
 
-        side  `game` and `strategy` (`mccfr.tables.strategy.Strategy`); `value_chips` must be among what is found
+        side     `game` and `strategy` (`mccfr.tables.strategy.Strategy`); `value_chips` must be among what is found
+        options  by keyword, each of those that it `takes`
         """
 
     def told(self, record: Record, took: str) -> str:
@@ -89,6 +93,7 @@ class ExactLine(EvaluationLine):
 class Exact(Method):
     """Value and exploitability, over all deals."""
 
+    takes: ClassVar[Mapping[str, Any]] = {}
     name: ClassVar[str] = "exact"
     bound: ClassVar[str] = "exact"
     line: ClassVar[type[EvaluationLine]] = ExactLine
@@ -109,7 +114,7 @@ class Exact(Method):
 
         return prepared_tree(game)
 
-    def find(self, side: "Side", against: "Side | None", *, boards: int, seed: int) -> dict[str, Any]:
+    def find(self, side: "Side", against: "Side | None", *none: Any, **options: Any) -> dict[str, Any]:
         """As `Method.find`."""
         from mccfr.evaluation.exact import evaluate_exact
         from mccfr.tables.strategy import Strategy
@@ -157,21 +162,25 @@ class HeadToHead(Method):
     meets: ClassVar[bool] = True
     reads_rows: ClassVar[bool] = True
     line: ClassVar[type[EvaluationLine]] = HeadToHeadLine
+    takes: ClassVar[Mapping[str, Any]] = {"boards": 1000, "seed": 0, "effort": Effort()}
 
     def problem(self, game: "Game") -> str | None:
         """As `Method.problem`."""
         return None if game.cards.dealt else f"{game.name} deals no cards beside its tree: use the method exact"
 
-    def find(self, side: "Side", against: "Side | None", *, boards: int, seed: int) -> dict[str, Any]:
+    def find(
+        self, side: "Side", against: "Side | None", *none: Any, boards: int, seed: int, effort: Effort
+    ) -> dict[str, Any]:
         """As `Method.find`."""
         from mccfr.evaluation.head_to_head import head_to_head
 
         assert against is not None
-        found = head_to_head(side, against, boards=boards, seed=seed, progress=partial(tell_step, "board"))
+        found = head_to_head(side, against, boards, seed, partial(tell_step, "board"), effort)
         return {
             "value_chips": found.mean_chips,
             "ci95_chips": list(found.ci95_chips),
             "boards": found.boards,
+            "units": found.boards,
             "seed": seed,
         }
 
@@ -196,10 +205,13 @@ _NOTHING = dict.fromkeys(
         "exploitability_mbb",
         "best_response_chips",
         "ci95_chips",
+        "ci95_mbb",
         "from",
+        "setting",
         "against",
         "boards",
         "hands",
+        "units",
         "seed",
     )
 )
@@ -264,6 +276,21 @@ def told(record: Record, took: str) -> str:
     return f"value {record['value_chips']:.6g} by {record['method']} ({took})"
 
 
+def method_options(method: Method, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Every option that a method takes, as given or as it holds where none is; raises and leaves out as `measure`."""
+    given = {name: value for name, value in given.items() if value is not None}
+    for name in given:
+        if name not in method.takes and name not in Method.takes:
+            known = ", ".join(_said(known) for known in method.takes) or "none"
+            raise ValueError(f"the method {method.name} has no {_said(name)}; what it takes: {known}")
+    return {name: given.get(name, default) for name, default in method.takes.items()}
+
+
+def _said(option: str) -> str:
+    """An option as the command line has it."""
+    return "--workers, --budget or --keep" if option == "effort" else f"--{option.removesuffix('_street')}"
+
+
 def _is_at_hand(name: str) -> bool:
     """Whether a method can be asked without importing anything."""
     return name in _METHODS or outside.is_loaded(outside.METHODS, name)
@@ -274,19 +301,21 @@ def measure(
     side: "Side",
     against: "Side | None" = None,
     opponent: str | None = None,
-    *,
-    boards: int = 1000,
-    seed: int = 0,
+    **options: Any,
 ) -> dict[str, Any]:
     """One evaluation as a record: the fields of `evaluate --json`, and of a line of evaluations.jsonl but for counts.
 
     against, opponent  the strategy that `side` is played against and its name, for methods that `meet` one
-    Raises `ValueError` as `check_method`.
+    options            of the method, by what it `takes`; None: as if not given; `boards` and `seed` are left out where
+                       it takes none
+    Raises `ValueError` as `check_method`, and for options that the method does not take.
     """
     from abstraction.compiling import working_seconds
 
-    method, began = check_method(side.game, name), working_seconds()
-    found = method.find(side, against, boards=boards, seed=seed)
+    method = check_method(side.game, name)
+    chosen = method_options(method, options)
+    began = working_seconds()
+    found = method.find(side, against, **chosen)
     head = {"method": method.name, "bound": method.bound, **_NOTHING}
     if method.meets:
         head["against"] = opponent

@@ -28,34 +28,25 @@ Own actions go the same way: an amount that came from the tree is read back as w
 import re
 from collections.abc import Sequence
 from math import floor
-from typing import NamedTuple
 
-from mccfr.games.betting import BettingRules, BettingState, amount_text, called, may_call, raise_bounds, raised
+from mccfr.games.betting import (
+    BettingRules,
+    BettingState,
+    amount_text,
+    called,
+    fold_value,
+    may_call,
+    raise_bounds,
+    raised,
+)
 from mccfr.games.game import Game
+from mccfr.games.in_tree import InTree
+from mccfr.games.reading import NOWHERE, OVER, Reading, followed
 from mccfr.trees.compiled import DECISION, CompiledTree
 
-OVER = -1
-"""In place of a state: the hand has ended, or no more can be bet."""
-NOWHERE = -1
-"""In place of a node: the tree has none here."""
 _TOKEN = re.compile(r"r([0-9]+(?:\.[0-9]+)?)|[cf/]")
 _SAME_SHARE = 1e-9
 """Shares closer than this are one size: they come from sums of chips in float64."""
-
-
-class Reading(NamedTuple):
-    """One of the places in the tree that a real line may stand for.
-
-    node         the decision where the player to act answers; a terminal where the tree's hand is over, and NOWHERE
-                 where he can only call
-    probability  of this reading
-    closed       where a call leads instead of `node`'s call, when a bet was taken for a call that closes the betting;
-                 else NOWHERE
-    """
-
-    node: int
-    probability: float
-    closed: int = NOWHERE
 
 
 def actions_of(line: str) -> list[str]:
@@ -102,15 +93,20 @@ def pseudo_harmonic(small: float, large: float, share: float) -> float:
     return (large - share) * (1 + small) / ((large - small) * (1 + share))
 
 
+def real_betting(game: Game) -> "Translation | InTree":
+    """Between a game's tree and its real betting: a translation where the tree has a menu of few of its bets.
+
+    Raises `ValueError` for a game that deals no cards beside its tree, and is no poker therefore.
+    """
+    if game.real_rules is not None:
+        return Translation(game.tree, game.real_rules)
+    if not game.cards.dealt:
+        raise ValueError(f"{game.name} deals no cards beside its tree: this is for the poker family")
+    return InTree(game.tree)
+
+
 class Translation:
     """Between a tree and the real betting of the game that it abstracts."""
-
-    @classmethod
-    def of(cls, game: Game) -> "Translation":
-        """Of a game whose real betting is known; `ValueError` for one whose every bet is in the tree, or no poker."""
-        if game.real_rules is None:
-            raise ValueError(f"{game.name} has no other bets than its tree: this is for whole no-limit hold'em")
-        return cls(game.tree, game.real_rules)
 
     def __init__(self, tree: CompiledTree, rules: BettingRules) -> None:
         """`rules` are those of the real game; its `raise_targets` are not asked.
@@ -169,14 +165,13 @@ class Translation:
         """`apply_action` by the real rules."""
         return apply_action(self.rules, state, action, where)
 
+    def settled(self, state: BettingState, action: str) -> tuple[float, float]:
+        """(chips that player 0 gets whatever the cards, chips times the showdown's result) where an action ends it."""
+        return (fold_value(state), 0.0) if action == "f" else (0.0, state.to_call)
+
     def follow(self, readings: Sequence[Reading], state: BettingState, action: str) -> list[Reading]:
         """The readings after a legal action of the player to act; those that meet are one."""
-        found: dict[tuple[int, int], float] = {}
-        for reading in readings:
-            for node, probability, closed in self.outcomes(reading, state, action):
-                place = node, closed
-                found[place] = found.get(place, 0.0) + reading.probability * probability
-        return [Reading(node, probability, closed) for (node, closed), probability in found.items()]
+        return followed(self, readings, state, action)
 
     def outcomes(self, reading: Reading, state: BettingState, action: str) -> list[Reading]:
         """What an action may stand for at one reading; `probability` is that of each, given the reading."""

@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from mccfr.cards.deck import WholeDeck
 from mccfr.games.betting import BettingState
-from mccfr.games.translation import NOWHERE, Reading, Translation, actions_of
+from mccfr.games.reading import NOWHERE, Reading
+from mccfr.games.translation import Translation, actions_of
 from mccfr.policy import Policy
 from mccfr.trees.compiled import DECISION
 
@@ -40,7 +41,9 @@ class Seat:
         if not 0 <= threshold <= 1:
             raise ValueError(f"threshold = {threshold}: it must be between 0 and 1")
         self.policy, self.purify, self.threshold = policy, purify, threshold
-        self.translation = Translation.of(policy.game)
+        if policy.game.real_rules is None:
+            raise ValueError(f"{policy.game.name} has no other bets than its tree: this is for whole no-limit hold'em")
+        self.translation = Translation(policy.game.tree, policy.game.real_rules)
         self._decides = (policy.game.tree.arrays.kind == DECISION).tolist()
         self._seed, self._hands = seed, 0
         self.position, self._hand, self._board = 0, "", ""

@@ -3,7 +3,8 @@
 from typing import Any
 
 from mccfr.games.betting import BettingState
-from mccfr.games.translation import NOWHERE, Translation
+from mccfr.games.reading import NOWHERE
+from mccfr.games.translation import Translation
 from mccfr.policy.source import PolicySource
 from mccfr.trees.compiled import DECISION
 from mccfr.trees.lines import find_decision, line_text, put_in_chips, to_chips
@@ -65,7 +66,8 @@ def query(source: PolicySource, line: str, hand: str | None = None, board: str |
 def _translated(source: PolicySource, line: str, hand: str | None, board: str | None) -> dict[str, Any]:
     """The answer to a legal line that is not in the tree."""
     game = source.game
-    translation, tree = Translation.of(game), game.tree
+    assert game.real_rules is not None
+    translation, tree = Translation(game.tree, game.real_rules), game.tree
     state, readings = translation.read(line.strip())
     if not isinstance(state, BettingState):
         raise ValueError(f"line {line!r}: the hand is over here, so nobody acts; give a line to a decision")

@@ -4,8 +4,8 @@ from contextlib import suppress
 from typing import Any
 
 from mccfr.config.tables import EvaluationConfig
-from mccfr.evaluation.head_to_head import Side
 from mccfr.evaluation.methods import check_method, measure, method_for
+from mccfr.evaluation.side import Side
 from mccfr.games.game import Game
 from mccfr.runs.averages import stored_average
 from mccfr.runs.rundir import CHECKPOINTS, Run

@@ -7,8 +7,8 @@ from typing import Any
 
 from mccfr.cards.deck import WholeDeck
 from mccfr.config.file import to_document
-from mccfr.evaluation.head_to_head import Side
 from mccfr.evaluation.methods import check_method, load_method, measure
+from mccfr.evaluation.side import Side
 from mccfr.games.game import Game
 from mccfr.policy import Policy, PolicySource, StrategySource, is_policy
 from mccfr.policy.export import export
@@ -111,9 +111,8 @@ def evaluate_target(
     against: str = "uniform",
     against_number: int | None = None,
     against_abstraction: Path | None = None,
-    boards: int = 1000,
-    seed: int = 0,
     reporter: Reporter | None = None,
+    **options: Any,
 ) -> dict[str, Any]:
     """The evaluation record of a run's checkpoint or of a policy.
 
@@ -121,6 +120,7 @@ def evaluate_target(
     against, against_number  head-to-head: a policy, a run (and checkpoint), "uniform" or "always-call"
     against_abstraction      as `abstraction`, of the other run
     reporter                 told of phases
+    options                  of the method (`mccfr.evaluation.methods.measure`)
     Raises `ValueError` where a target is neither run nor policy, the method is unknown or does not suit the game, or
     the opponent plays another game; on other buckets he may.  A method `module:Class` is looked for in the current
     directory first.
@@ -134,7 +134,7 @@ def evaluate_target(
             told.phase(f"reading {against}")
             return opponent(found, against, against_number, against_abstraction), against
 
-        return evaluate_found(found, method, other, boards=boards, seed=seed, reporter=told)
+        return evaluate_found(found, method, other, reporter=told, **options)
 
 
 def evaluate_found(
@@ -142,21 +142,21 @@ def evaluate_found(
     method: str,
     against: Callable[[], tuple[Side, str]],
     *,
-    boards: int = 1000,
-    seed: int = 0,
     reporter: Reporter | None = None,
+    **options: Any,
 ) -> dict[str, Any]:
     """The evaluation record of something open.
 
     against   makes the strategy that it is played against, and its name, for a method that meets one
     reporter  told of phases
+    options   of the method (`mccfr.evaluation.methods.measure`)
     Raises `ValueError` where the method does not suit the game, or the opponent plays another game.
     """
     told, side = reporter or Silent(), Side(found.game, found.strategy)
     other, name = against() if check_method(found.game, method).meets else (None, None)
     told.phase(EVALUATING)
     with naming_steps(told):
-        return measure(method, side, other, name, boards=boards, seed=seed) | found.counts
+        return measure(method, side, other, name, **options) | found.counts
 
 
 def opponent(found: Target, name: str, number: int | None = None, abstraction: Path | None = None) -> Side:

@@ -10,7 +10,8 @@ from abstraction.evaluator import strengths
 from mccfr.cards.deals import card_masks
 from mccfr.config.tables import GoofspielGame
 from mccfr.evaluation import head_to_head as module
-from mccfr.evaluation.head_to_head import Side, head_to_head
+from mccfr.evaluation.head_to_head import head_to_head
+from mccfr.evaluation.side import Side
 from mccfr.games.catalogue import build_game
 from mccfr.intervals import student95
 from mccfr.rng import EVALUATION

@@ -15,7 +15,8 @@ from abstraction.cards import hand_cards
 from mccfr.cards.deck import WholeDeck
 from mccfr.config.tables import AbstractionConfig, HoldemGame, HoldemSubgame, LeducGame, Menu
 from mccfr.evaluation import head_to_head as module
-from mccfr.evaluation.head_to_head import Side, head_to_head
+from mccfr.evaluation.head_to_head import head_to_head
+from mccfr.evaluation.side import Side
 from mccfr.games.bucketed import bucketed
 from mccfr.games.catalogue import build_game
 from mccfr.games.holdem import holdem

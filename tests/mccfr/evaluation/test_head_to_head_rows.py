@@ -15,7 +15,8 @@ from sessions import OUTCOME, go, make
 from small_games import DeckOfClasses, deck_game, game_of
 from strategies import play, random_strategy
 
-from mccfr.evaluation.head_to_head import Side, _row_spans, head_to_head
+from mccfr.evaluation.head_to_head import _row_spans, head_to_head
+from mccfr.evaluation.side import Side
 from mccfr.games.betting import BettingRules, build_tree
 from mccfr.games.game import Game
 from mccfr.policy.quantise import dequantise, quantise

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from mccfr.config.tables import Menu
 from mccfr.games.betting import BettingState, amount_text, build_tree, may_call, raise_bounds
 from mccfr.games.holdem_betting import holdem_rules
-from mccfr.games.translation import NOWHERE, OVER, Reading, Translation, pseudo_harmonic
+from mccfr.games.reading import NOWHERE, OVER, Reading
+from mccfr.games.translation import Translation, pseudo_harmonic
 from mccfr.trees.compiled import DECISION
 from mccfr.trees.lines import find_node, line_text
 

@@ -14,7 +14,8 @@ from abstraction.cards import card_text, combo_masks, parse_cards
 from mccfr.cards.deals import card_masks
 from mccfr.config.tables import HoldemGame, KuhnGame
 from mccfr.games.betting import BettingState, may_call, raise_bounds
-from mccfr.games.translation import NOWHERE, Translation, apply_action, pseudo_harmonic
+from mccfr.games.reading import NOWHERE
+from mccfr.games.translation import Translation, apply_action, pseudo_harmonic
 from mccfr.play.hands import Hand, phh, write_hands
 from mccfr.play.seat import Seat
 from mccfr.policy import Policy

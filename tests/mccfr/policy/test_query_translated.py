@@ -18,7 +18,7 @@ def test_lines_of_the_tree_are_answered_as_ever():
 def test_other_lines_are_the_mean_over_their_readings(line):
     source, board = policy(), "Qs7h2d" if "/" in line else None
     found = query(source, line, hand="AsKd", board=board)
-    translation = Translation.of(source.game)
+    translation = Translation(source.game.tree, source.game.real_rules)
     state, readings = translation.read(line)
     assert [reading["probability"] for reading in found["readings"]] == [reading.probability for reading in readings]
     closed = [reading["after_call"] for reading in found["readings"]]

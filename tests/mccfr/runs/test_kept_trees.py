@@ -5,8 +5,8 @@ from types import SimpleNamespace
 from sessions import make
 
 from mccfr.evaluation import exact
-from mccfr.evaluation.head_to_head import Side
 from mccfr.evaluation.methods import measure, method_named
+from mccfr.evaluation.side import Side
 from mccfr.runs.evaluator import Evaluator
 from mccfr.tables.strategy import uniform_strategy
 

@@ -1,0 +1,269 @@
+"""Sampled evaluations as numbered units - a board, a hand, a pair of hands: shared by processes, kept as they come.
+
+What a unit finds follows from its number alone, so that results do not depend on who played it, on how many played, or
+on a stop in between.  Units are given out in order and what is given out is finished, also when time is up: which units
+count must not depend on how long they took.
+"""
+
+import fcntl
+import json
+import multiprocessing
+import os
+import signal
+import struct
+import threading
+import time
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing, contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any, BinaryIO, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.compiling import working_seconds
+from mccfr.evaluation.side import Side
+
+_MAGIC = b"mccfr units 1\n"
+_SYNC_SECONDS = 1.0
+_WATCH_SECONDS = 1.0
+Progress = Callable[[int, int], None]
+
+
+class StoppedError(RuntimeError):
+    """An evaluation was stopped before its end; `exit_status` is the program's."""
+
+    exit_status: ClassVar[int] = 75
+
+
+class Units(ABC):
+    """Something that is evaluated by units.
+
+    fields  how many numbers a unit gives
+    """
+
+    fields: int
+
+    @abstractmethod
+    def play(self, unit: int) -> npt.NDArray[np.float64]:
+        """[fields] what unit number `unit` finds, from 0; a function of the number alone."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much is put into a sampled evaluation, and where.
+
+    workers  processes that share the units; results do not depend on it
+    seconds  instead of a number of units: as many as these seconds allow, by the time that the first ones take
+    keep     file that finished units are kept in: the same evaluation goes on from it
+    """
+
+    workers: int = 1
+    seconds: float | None = None
+    keep: Path | None = None
+
+
+def play_units(
+    units: Units,
+    count: int,
+    effort: Effort = Effort(),
+    *,
+    what: Mapping[str, Any],
+    sides: Sequence[Side] = (),
+    progress: Progress | None = None,
+) -> npt.NDArray[np.float64]:
+    """[count, fields] what units 0 .. count-1 find.
+
+    what      all that the units follow from beside the strategies: method, options, seed
+    sides     whose strategies they follow from; kept units of anything else are refused
+    progress  called with the units done and their number, as they come
+
+    Raises `ValueError` where `effort.keep` is of another evaluation, `OSError` where it is damaged, `StoppedError` at a
+    signal, `RuntimeError` where a worker dies.
+    """
+    found = np.zeros((count, units.fields))
+    if effort.keep is not None:  # reading whole strategies takes time
+        what = {**what, "strategies": [side.fingerprint() for side in sides]}
+    with closing(_Kept(effort.keep, what, units.fields)) as kept, _interrupted() as stopped:
+        done = 0
+        for unit, numbers in kept.read():
+            if unit < count:
+                found[unit], done = numbers, done + 1
+        left = [unit for unit in range(count) if unit not in kept.units]
+        try:
+            for unit, numbers in _played(units, left, effort.workers):
+                found[unit], done = numbers, done + 1
+                kept.write(unit, numbers)
+                if progress is not None:
+                    progress(done, count)
+        except KeyboardInterrupt:
+            by = f" by signal {stopped[0]}" if stopped else ""
+            again = f"the same command goes on from {effort.keep}" if effort.keep else "give --keep FILE to go on later"
+            raise StoppedError(f"stopped{by} after {done:,} of {count:,} units; {again}") from None
+    return found
+
+
+def units_in(units: Units, seconds: float, workers: int, *, least: int, most: int | None = None) -> int:
+    """How many units so many seconds allow, by the time that a second unit takes (a first one compiles kernels).
+
+    least, most  bounds of the answer; an even number is given wherever these allow it
+    """
+    units.play(0)
+    began = working_seconds()
+    units.play(1)
+    took = max(working_seconds() - began, 1e-6)
+    count = max(least, int(seconds * max(workers, 1) / took) // 2 * 2)
+    return count if most is None else min(count, most)
+
+
+def _played(units: Units, left: list[int], workers: int) -> Iterator[tuple[int, npt.NDArray[np.float64]]]:
+    """Play what is left, in this process or in `workers` others."""
+    alone = min(workers, len(left)) <= 1 or "fork" not in multiprocessing.get_all_start_methods()
+    if not alone:  # kernels are compiled here, once, and not in every worker
+        yield left[0], units.play(left[0])
+        left = left[1:]
+    with nullcontext() if alone else _pool(units, workers) as pool:
+        if pool is None:
+            for unit in left:
+                yield unit, units.play(unit)
+            return
+        waiting: dict[Future[npt.NDArray[np.float64]], int] = {}
+        following = iter(left)
+        while True:
+            for unit in following:
+                waiting[pool.submit(_play, unit)] = unit
+                if len(waiting) >= 2 * workers:
+                    break
+            if not waiting:
+                return
+            for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+                try:
+                    yield waiting.pop(future), future.result()
+                except BrokenProcessPool:
+                    raise RuntimeError("a worker process died, killed from outside or out of memory") from None
+
+
+_OWN: list[Units] = []
+"""In a worker: what it plays units of."""
+
+
+def _play(unit: int) -> npt.NDArray[np.float64]:
+    return _OWN[0].play(unit)
+
+
+def _begin_work(units: Units, parent: int) -> None:
+    """In a worker: take over the units, which a fork has brought along, and end with the process that made it."""
+    _OWN[:] = [units]
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to all; the first process decides
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_WATCH_SECONDS)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+@contextmanager
+def _pool(units: Units, workers: int) -> Iterator[ProcessPoolExecutor]:
+    """Workers that share this process's memory as it is now: strategies are not copied or read again."""
+    context = multiprocessing.get_context("fork")
+    pool = ProcessPoolExecutor(workers, context, _begin_work, (units, os.getpid()))
+    try:
+        yield pool
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextmanager
+def _interrupted() -> Iterator[list[int]]:
+    """SIGINT and SIGTERM raise `KeyboardInterrupt` inside, in the main thread; the list names the signal."""
+    seen: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield seen
+        return
+
+    def note(number: int, _: FrameType | None) -> None:
+        seen.append(number)
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield seen
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class _Kept:
+    """A file of finished units: a line that says of what, then (number, numbers, CRC-32) each."""
+
+    def __init__(self, path: Path | None, what: Mapping[str, Any], fields: int) -> None:
+        self.path, self.units = path, set[int]()
+        self._file: BinaryIO | None = None
+        self._record = struct.Struct(f"<q{fields}d")
+        self._head = _MAGIC + json.dumps({**what, "fields": fields}, sort_keys=True).encode() + b"\n"
+        self._synced = time.monotonic()
+
+    def read(self) -> Iterator[tuple[int, npt.NDArray[np.float64]]]:
+        """The units that are there; the file is open for more from then on.
+
+        A record cut off at the end, as a kill leaves it, is dropped.  Raises as `play_units`.
+        """
+        if self.path is None:
+            return
+        size, place = self._record.size + 4, len(self._head)
+        self._file = self.path.open("a+b")
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ValueError(f"{self.path} is in use by another evaluation: give another file to --keep") from None
+        held = self.path.read_bytes()
+        if held and not held.startswith(self._head):
+            if self._head.startswith(held):
+                held = b""  # cut off while the head was written
+            else:
+                raise ValueError(f"{self.path} {_other(held)}: give another file to --keep, or remove it")
+        while len(held) - place >= size:
+            record = held[place : place + size - 4]
+            if zlib.crc32(record) != int.from_bytes(held[place + size - 4 : place + size], "little"):
+                raise OSError(f"{self.path} is damaged at byte {place:,}: remove it, and the evaluation begins again")
+            unit, *numbers = self._record.unpack(record)
+            self.units.add(unit)
+            yield unit, np.array(numbers)
+            place += size
+        if held:
+            self._file.truncate(place)
+        else:
+            self._file.truncate(0)
+            self._file.write(self._head)
+
+    def write(self, unit: int, numbers: npt.NDArray[np.float64]) -> None:
+        """Keep a unit; on the disk within a second."""
+        if self._file is None:
+            return
+        record = self._record.pack(unit, *numbers.tolist())
+        self._file.write(record + zlib.crc32(record).to_bytes(4, "little"))
+        self._file.flush()
+        if time.monotonic() - self._synced >= _SYNC_SECONDS:
+            os.fsync(self._file.fileno())
+            self._synced = time.monotonic()
+
+    def close(self) -> None:
+        """Bring what was written to the disk."""
+        if self._file is not None:
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+
+
+def _other(held: bytes) -> str:
+    """What a file is, if it is not of this evaluation."""
+    return "holds units of another evaluation" if held.startswith(_MAGIC) else "holds something else than units"

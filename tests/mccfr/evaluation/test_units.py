@@ -1,0 +1,146 @@
+"""Units of an evaluation: the same whoever plays them, kept through stops and kills, refused elsewhere."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mccfr.evaluation.units import Effort, StoppedError, Units, play_units, units_in
+
+WHAT = {"method": "toy", "seed": 3}
+
+
+class Toy(Units):
+    """Two numbers a unit, and a note of who has been played."""
+
+    fields = 2
+
+    def __init__(self, seconds=0.0, ends_at=None, act=None):
+        self.played, self.seconds, self.ends_at, self.act = [], seconds, ends_at, act
+
+    def play(self, unit):
+        if unit == self.ends_at:
+            self.act()
+        self.played.append(unit)
+        time.sleep(self.seconds)
+        return np.array([np.sin(unit), os.getpid() * 0 + unit**2])
+
+
+EXPECTED = np.array([[np.sin(unit), unit**2] for unit in range(40)])
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_results_do_not_depend_on_who_plays(workers):
+    seen = []
+    found = play_units(Toy(), 40, Effort(workers), what=WHAT, progress=lambda done, total: seen.append((done, total)))
+    assert np.array_equal(found, EXPECTED)
+    assert seen == [(done, 40) for done in range(1, 41)]
+
+
+def test_others_play_where_there_are_workers():
+    toy = Toy()
+    play_units(toy, 10, Effort(2), what=WHAT)
+    assert toy.played == [0], "all but the first are played in other processes"
+
+
+def test_kept_units_are_not_played_again(tmp_path):
+    effort = Effort(keep=tmp_path / "units")
+    play_units(Toy(), 15, effort, what=WHAT)
+    toy = Toy()
+    assert np.array_equal(play_units(toy, 40, effort, what=WHAT), EXPECTED)
+    assert toy.played == list(range(15, 40))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_signal_stops_it_and_what_was_finished_stays(tmp_path, number, workers):
+    effort = Effort(workers, keep=tmp_path / "units")
+    before = signal.getsignal(number)
+    threading.Timer(0.4, os.kill, (os.getpid(), number)).start()
+    with pytest.raises(StoppedError, match=rf"stopped by signal {int(number)} after \d+ of 1,000 units") as caught:
+        play_units(Toy(0.01), 1000, effort, what=WHAT)
+    assert caught.value.exit_status == 75
+    assert signal.getsignal(number) is before
+    toy = Toy()
+    assert np.array_equal(play_units(toy, 40, effort, what=WHAT), EXPECTED)
+    assert 0 not in toy.played
+
+
+def test_after_a_kill_only_a_record_cut_off_is_lost(tmp_path):
+    path = tmp_path / "units"
+    script = (
+        "import sys, os, signal; sys.path[:0] = sys.argv[2:]\n"
+        "from pathlib import Path; from test_units import Effort, Toy, WHAT, play_units\n"
+        "toy = Toy(ends_at=7, act=lambda: os.kill(os.getpid(), signal.SIGKILL))\n"
+        "play_units(toy, 40, Effort(keep=Path(sys.argv[1])), what=WHAT)\n"
+    )
+    here = str(Path(__file__).parent)
+    done = subprocess.run([sys.executable, "-c", script, str(path), here], timeout=120, check=False)
+    assert done.returncode == -signal.SIGKILL
+    for cut in range(1, 28, 7):
+        held = path.read_bytes()
+        path.write_bytes(held[:-cut])
+        toy = Toy()
+        assert np.array_equal(play_units(toy, 40, Effort(keep=path), what=WHAT), EXPECTED)
+        assert toy.played[0] == (6 if cut == 1 else 39)
+
+
+@pytest.mark.parametrize("at", range(0, 120, 11))
+def test_a_flipped_bit_is_found(tmp_path, at):
+    path = tmp_path / "units"
+    play_units(Toy(), 5, Effort(keep=path), what=WHAT)
+    held = bytearray(path.read_bytes())
+    held[at % len(held)] ^= 16
+    path.write_bytes(held)
+    with pytest.raises((ValueError, OSError), match=r"remove it"):
+        play_units(Toy(), 5, Effort(keep=path), what=WHAT)
+
+
+def test_units_of_something_else_are_refused(tmp_path):
+    path = tmp_path / "units"
+    play_units(Toy(), 5, Effort(keep=path), what=WHAT)
+    with pytest.raises(ValueError, match="holds units of another evaluation: give another file to --keep"):
+        play_units(Toy(), 5, Effort(keep=path), what=WHAT | {"seed": 4})
+    path.write_text("my notes")
+    with pytest.raises(ValueError, match="holds something else than units"):
+        play_units(Toy(), 5, Effort(keep=path), what=WHAT)
+    assert path.read_text() == "my notes"
+
+
+def test_two_evaluations_do_not_share_a_file(tmp_path):
+    path = tmp_path / "units"
+
+    def again():
+        with pytest.raises(ValueError, match="in use by another evaluation"):
+            play_units(Toy(), 5, Effort(keep=path), what=WHAT)
+
+    play_units(Toy(ends_at=2, act=again), 5, Effort(keep=path), what=WHAT)
+
+
+def fail():
+    raise ValueError("a row is damaged")
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_error_of_a_unit_is_the_evaluations(workers):
+    with pytest.raises(ValueError, match="a row is damaged"):
+        play_units(Toy(ends_at=5, act=fail), 20, Effort(workers), what=WHAT)
+
+
+def test_a_dead_worker_is_said():
+    toy = Toy(ends_at=5, act=lambda: os.kill(os.getpid(), signal.SIGKILL))
+    with pytest.raises(RuntimeError, match="a worker process died"):
+        play_units(toy, 20, Effort(2), what=WHAT)
+
+
+def test_time_makes_a_number_of_units():
+    assert 30 <= units_in(Toy(0.01), 0.5, 1, least=2) <= 50
+    assert 60 <= units_in(Toy(0.01), 0.5, 2, least=2) <= 100
+    assert units_in(Toy(0.01), 0.5, 1, least=2, most=7) == 7
+    assert units_in(Toy(0.01), 0.0, 1, least=2) == 2
