@@ -91,11 +91,12 @@ def fit(
     """
     gradient, first, second = np.zeros((3, network.size), np.float32)
     mean = float(memory.weight[:held].sum(dtype=np.float64)) / held
+    drawn = np.zeros(descent.batch or 0, np.int64)
     found = 0 if descent.batch is not None else merge(memory, held, merged)[0]
-    count = held if descent.batch is None else descent.batch
+    count = descent.batch or held
     for step in range(descent.steps):
         if descent.batch is not None:
-            found = draw(memory, held, count, state, merged)
+            found = draw(memory, held, drawn, state, merged)
         rows = merged.row[:found]
         given = inputs.take(rows)
         layers = network.forward(parameters, given)

@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import njit, part_njit
+from abstraction.jit import inline_njit, njit
+from abstraction.prefetch import prefetch_to_read
 from mccfr.rng import RESERVOIR, below, new_stream, random_at
 from mccfr.solvers.deep.traversals import Samples
 
@@ -102,7 +103,7 @@ def insert(
     return int(_insert(memory, samples, count, first, weight, seen, word))
 
 
-@part_njit
+@inline_njit
 def _add_sample(memory, sample, merged, found):
     """Add a sample to what is merged, in place; returns the number of infosets found."""
     infoset = np.int64(memory.infoset[sample])
@@ -139,14 +140,20 @@ def merge(memory, held, merged):
 
 
 @njit
-def draw(memory, held, count, state, merged):
-    """Draw `count` of the first `held` samples with replacement and merge them into `merged`, in place.
+def draw(memory, held, drawn, state, merged):
+    """Draw as many of the first `held` samples as `drawn` [K] int64 has cells, with replacement, and merge them.
 
-    state [4] uint64 is advanced.  Returns the number of infosets found.
+    `drawn` is filled with their numbers and `merged` with them, in place; state [4] uint64 is advanced.  Memories are
+    far larger than caches, so all samples are asked for before the first is read.  Returns the number of infosets.
     """
-    found = 0
-    for _ in range(count):
-        found = _add_sample(memory, below(state, held), merged, found)
+    found, width = 0, memory.value.shape[1]
+    for k in range(len(drawn)):
+        drawn[k] = below(state, held)
+        prefetch_to_read(memory.infoset, drawn[k])
+        prefetch_to_read(memory.weight, drawn[k])
+        prefetch_to_read(memory.value, drawn[k] * width)
+    for k in range(len(drawn)):
+        found = _add_sample(memory, drawn[k], merged, found)
     for at in range(found):
         merged.place[merged.row[at]] = -1
     return found

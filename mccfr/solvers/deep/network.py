@@ -30,6 +30,7 @@ class Dense(NamedTuple):
     source     place of the layer it takes; -1: the network's input, which may be rows of a one-hot matrix as numbers
     rectified  max(·, 0) of the result
     skip       the source is added before that
+    biased     False: there is no b, and nothing is rectified
     """
 
     source: int
@@ -123,12 +124,10 @@ class Network:
                 source = given if layer.source < 0 else found[layer.source]
                 weight, bias = _weights(layer, parameters)
                 made = weight[source] if source.ndim == 1 else source @ weight
-                if layer.biased:
-                    made += bias
                 if layer.skip:
                     made += source
-                if layer.rectified:
-                    np.maximum(made, 0, out=made)
+                if layer.biased:
+                    _finish(made, bias, layer.rectified)
             elif isinstance(layer, Columns):
                 made = given[:, layer.first : layer.stop]
             elif isinstance(layer, Join):
@@ -142,7 +141,7 @@ class Network:
     def backward(
         self, parameters: Array, given: Array | npt.NDArray[np.int64], found: list[Array], slope: Array, gradient: Array
     ) -> None:
-        """Fill `gradient` [P], in place, from the slope [n, A] of a loss at the output.
+        """Fill `gradient` [P], in place, from the slope [n, A] of a loss at the output, which is used up.
 
         found  of `forward` on the same input, whose rows are all different where they are numbers
         """
@@ -153,25 +152,23 @@ class Network:
             if here is None or isinstance(layer, Columns):
                 continue
             if isinstance(layer, Dense):
-                if layer.rectified:
-                    here = here * (found[place] > 0)
                 weight, _ = _weights(layer, parameters)
                 steps, bias_steps = _weights(layer, gradient)
+                if layer.biased:
+                    _cut(here, found[place], layer.rectified, bias_steps)
                 source = given if layer.source < 0 else found[layer.source]
                 if source.ndim == 1:
                     steps[:] = 0
                     steps[source] = here
                 else:
                     np.matmul(source.T, here, out=steps)
-                if layer.biased:
-                    here.sum(axis=0, out=bias_steps)
                 if layer.source >= 0:
                     _add(slopes, layer.source, here @ weight.T + here if layer.skip else here @ weight.T)
             elif isinstance(layer, Join):
                 at = 0
                 for joined in layer.sources:
                     width = found[joined].shape[1]
-                    _add(slopes, joined, here[:, at : at + width])
+                    _add(slopes, joined, np.ascontiguousarray(here[:, at : at + width]))
                     at += width
             else:
                 made, before = found[place], found[layer.source]
@@ -198,6 +195,27 @@ def _weights(layer: Dense, flat: Array) -> tuple[Array, Array]:
     """W [inputs, outputs] and b [outputs] of a layer, as views of a flat array [P]."""
     middle = layer.at + layer.inputs * layer.outputs
     return flat[layer.at : middle].reshape(layer.inputs, layer.outputs), flat[middle : _span(layer).stop]
+
+
+@njit
+def _finish(made, bias, rectified):
+    """Add a bias [outputs] to every row of made [n, outputs], and cut below 0 where it is rectified, in place."""
+    for row in range(made.shape[0]):
+        for k in range(made.shape[1]):
+            number = made[row, k] + bias[k]
+            made[row, k] = max(number, number * 0) if rectified else number
+
+
+@njit
+def _cut(slope, made, rectified, steps):
+    """Set slope [n, outputs] to 0 where a rectified layer made 0, and `steps` [outputs] to its sums, in place."""
+    for k in range(steps.shape[0]):
+        steps[k] = 0
+    for row in range(slope.shape[0]):
+        for k in range(slope.shape[1]):
+            kept = slope[row, k] if made[row, k] > 0 or not rectified else slope[row, k] * 0
+            slope[row, k] = kept
+            steps[k] += kept
 
 
 @njit

@@ -75,8 +75,9 @@ def test_minibatches_are_drawn_from_what_is_held():
     held = empty(50)
     memory.insert(held, offered(30), 30, 0, 2.0, 0, 0, 0)
     merged, state, counts = memory.new_merged(50, WIDTH), new_stream(0, 0), np.zeros(50)
+    drawn = np.zeros(64, np.int64)
     for _ in range(300):
-        found = memory.draw(held, 30, 64, state, merged)
+        found = memory.draw(held, 30, drawn, state, merged)
         assert merged.weight[:found].sum() == 128
         assert (merged.place == -1).all()
         counts[merged.row[:found]] += merged.weight[:found] / 2

@@ -1,10 +1,12 @@
 """Networks: gradients against differences in float64, what the loss is, Adam, and what networks see."""
 
+import re
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from mutants import mutant
+from places import ROOT
 
 from mccfr.config.tables import DeepCfrConfig, GoofspielGame, KuhnGame, LeducGame
 from mccfr.games.catalogue import build_game
@@ -139,6 +141,16 @@ def test_games_without_cards_are_seen_by_number():
     assert np.abs(by_number - by_product).max() < 1e-6
     with pytest.raises(ValueError, match="use 'plain'"):
         make_network(game, infosets, 0, DeepCfrConfig(network="branches"))
+
+
+def test_the_reader_of_the_documents_reads_a_network():
+    text = (ROOT / "docs" / "deep.md").read_text(encoding="utf-8")
+    names = {}
+    exec(re.search(r"```python\n(.*?)```", text, re.S)[1], names)
+    net, given = networks()["plain"]
+    parameters = net.initial(new_stream(2, 0)).astype(np.float64)
+    found = names["advantages"](parameters, given, ACTIONS, units=6)
+    assert np.abs(found - net.forward(parameters, given)[-1]).max() < 1e-12
 
 
 def test_layers_lie_side_by_side_in_the_parameters():
