@@ -9,6 +9,8 @@ Nothing is declared to numba, and numba is not imported, before a kernel is firs
 all kernels takes as long as many a command, and most processes call none or a few.
 """
 
+import contextlib
+import fcntl
 import hashlib
 import os
 import re
@@ -16,6 +18,7 @@ import shutil
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from functools import cache, cached_property, partial
 from importlib import import_module
@@ -26,6 +29,9 @@ _PACKAGES = ("abstraction", "mccfr", "storage")
 _IMPORT = re.compile(r"\n(?:from|import) +((?:abstraction|mccfr|storage)[\w.]*)(?: +import +([^\n#]+))?")
 _VERSION = re.compile(r"[0-9a-f]{16}")  # what `kernel_source_hash` gives
 _KEEP = 4  # directories of other versions left beside ours, newest first
+_LOCKS = "locks"  # folder in the cache's directory
+_PATIENCE_SECONDS = 60.0  # no kernel takes as long: who compiles it is stopped, or was forked
+_LOOK_SECONDS = 0.02
 
 
 def _sources(root: Path) -> dict[str, str]:
@@ -176,10 +182,14 @@ class _Cache:
 
     numba by itself declares all that it can compile before it looks into a cache, which takes longer than loading the
     kernels of a run; and its compiler does so again.
+
+    Processes that need a kernel at the same time compile it once: the others wait for what the first one keeps.
+    Nobody waits in a circle, since while a kernel's turn is held only those that it calls are waited for.  By itself
+    numba lets all of them compile it, and of two that keep something at the same time, one may be forgotten.
     """
 
     def __init__(self, kernel: "Kernel", on_disk: bool) -> None:
-        self._kernel, self._on_disk = kernel, on_disk
+        self._kernel, self._on_disk, self._turn = kernel, on_disk, -1
 
     @cached_property
     def _files(self) -> Any:
@@ -190,6 +200,9 @@ class _Cache:
         if self._kernel.targetoptions.get("_nrt", True):  # references are counted
             import_module("numba.core.runtime").rtsys.initialize(target)
         found = self._files._load_overload(signature, target) if self._on_disk else None
+        if found is None and self._on_disk:
+            self._take_turn()
+            found = self._files._load_overload(signature, target)
         if found is None:
             for each in _intrinsics:
                 each.declared  # noqa: B018 - which makes it
@@ -199,6 +212,36 @@ class _Cache:
         """Keep what was compiled for a signature."""
         if self._on_disk:
             self._files.save_overload(signature, compiled)
+
+    def _take_turn(self) -> None:
+        """Wait until no other process compiles this kernel."""
+        folder = Path(_numba().config.CACHE_DIR, _LOCKS)
+        until = time.monotonic() + _PATIENCE_SECONDS
+        with contextlib.suppress(OSError):  # a disk without room or locks: who compiles twice loses time alone
+            folder.mkdir(exist_ok=True)
+            name = f"{self._kernel.__module__}.{self._kernel.__name__}"
+            self._turn = os.open(folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            while time.monotonic() < until:
+                try:
+                    fcntl.flock(self._turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    time.sleep(_LOOK_SECONDS)
+
+    def end_turn(self) -> None:
+        """Let other processes compile it, or find what was kept."""
+        if self._turn >= 0:
+            os.close(self._turn)
+            self._turn = -1
+
+
+def _compile_in_turn(compile_now: Callable[[Any], Any], cached: _Cache, signature: Any) -> Any:
+    """numba's `compile`; whatever comes of it, a turn that the cache took ends with it."""
+    with import_module("numba.core.compiler_lock").global_compiler_lock:  # other threads' turns do not end with it
+        try:
+            return compile_now(signature)
+        finally:
+            cached.end_turn()
 
 
 class Kernel:
@@ -224,6 +267,7 @@ class Kernel:
             if "dispatcher" not in self.__dict__:  # else another thread has been here meanwhile
                 made = _numba().njit(**self.targetoptions)(self.py_func)
                 made._cache = _Cache(self, self._cached)
+                made.compile = partial(_compile_in_turn, made.compile, made._cache)
                 self.__dict__["dispatcher"] = made
             return self.__dict__["dispatcher"]
 

@@ -8,18 +8,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mccfr.api import (
-        Evaluation,
-        Progress,
-        Run,
-        Solver,
-        evaluate,
-        game,
-        load_policy,
-        resume,
-        solve,
-        solver,
-    )
+    from mccfr.api.outcomes import evaluate, load_policy
+    from mccfr.api.records import Evaluation, Progress
+    from mccfr.api.running import Run, resume, solve
+    from mccfr.api.solving import Solver, game, solver
     from mccfr.games.game import Game
     from mccfr.policy.read import Policy
     from mccfr.solvers.rules import regret_rule
@@ -49,19 +41,29 @@ __all__ = [
     "solver",
 ]
 
-_ELSEWHERE = {
+_WHERE = {
+    "Evaluation": "mccfr.api.records",
     "Game": "mccfr.games.game",
     "Policy": "mccfr.policy.read",
+    "Progress": "mccfr.api.records",
+    "Run": "mccfr.api.running",
+    "Solver": "mccfr.api.solving",
     "Variant": "mccfr.solvers.variants",
+    "evaluate": "mccfr.api.outcomes",
+    "game": "mccfr.api.solving",
+    "load_policy": "mccfr.api.outcomes",
     "regret_rule": "mccfr.solvers.rules",
+    "resume": "mccfr.api.running",
+    "solve": "mccfr.api.running",
+    "solver": "mccfr.api.solving",
 }
 
 
 def __getattr__(name: str) -> Any:
     """A name of the interface, from the module that has it (PEP 562)."""
-    if name not in __all__:
+    if name not in _WHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it offers {', '.join(__all__)}")
-    found = globals()[name] = getattr(import_module(_ELSEWHERE.get(name, "mccfr.api")), name)
+    found = globals()[name] = getattr(import_module(_WHERE[name]), name)
     return found
 
 

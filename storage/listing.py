@@ -72,4 +72,5 @@ def file_problems(root: Path, files: Mapping[str, Listed], unread: Iterable[str]
     def problem(item: tuple[str, Listed]) -> str | None:
         return file_problem(root, *item, content=item[0] not in skipped)
 
-    return [found for found in ordered(problem, files.items()) if found]
+    size_bytes = sum(stated.length_bytes for stated in files.values())
+    return [found for found in ordered(problem, files.items(), size_bytes=size_bytes) if found]

@@ -52,6 +52,7 @@ class Snapshot:
             source, target = arrays[name].reshape(-1), copy.reshape(-1)
             step = max(1, _PIECE_BYTES // source.itemsize)
             pieces += [(target[at : at + step], source[at : at + step]) for at in range(0, source.size, step)]
+        size_bytes = sum(copy.nbytes for copy in self.arrays.values())
         self._blocks.clear()  # the arrays hold what they need
-        for _ in ordered(lambda piece: np.copyto(*piece), pieces):
+        for _ in ordered(lambda piece: np.copyto(*piece), pieces, size_bytes=size_bytes):
             pass

@@ -1,5 +1,11 @@
 """The door to numba: where compiled kernels are kept, and that parts of kernels are no functions of Python's."""
 
+import fcntl
+import os
+import subprocess
+import sys
+import time
+
 import pytest
 
 from abstraction import jit
@@ -33,3 +39,81 @@ def test_processes_that_a_process_starts_find_what_it_has_compiled(tmp_path, mon
     assert jit._choose_cache() == chosen
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / ("0" * 16)))  # another version's
     assert jit._choose_cache() == chosen
+
+
+PROGRAM = """
+import sys
+from abstraction.jit import event, njit, part_njit
+
+class Heard(event.Listener):
+    def on_start(self, started):
+        print(started.data["dispatcher"].py_func.__name__, started.data["args"][0], flush=True)
+
+    def on_end(self, _):
+        pass
+
+event.register("numba:compile", Heard())
+
+@part_njit
+def below(x):
+    return x + 1
+
+@njit
+def above(x):
+    return below(x)
+
+print("ready", flush=True)
+sys.stdin.readline()
+for number in map(eval, sys.argv[1:]):
+    assert above(number) == number + 1
+"""
+
+
+def started(path, home, numbers):
+    """A process that calls a kernel with numbers, written to a module of its own, when it is told to."""
+    path.write_text(PROGRAM)
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(home)}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    process = subprocess.Popen([sys.executable, path, *numbers], env=environment, **pipes)
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def test_processes_compile_a_kernel_once_between_them(tmp_path):
+    """Two begin at the same time, with two types each, of which they have one in common; a third finds all of them."""
+    home, path = tmp_path / "home", tmp_path / "program.py"
+    pair = [started(path, home, numbers) for numbers in (["1", "1.5"], ["1.5", "1j"])]
+    for process in pair:
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    said = [process.communicate(timeout=60)[0].split("\n") for process in pair]
+    assert [process.returncode for process in pair] == [0, 0]
+    compiled = sorted(line for lines in said for line in lines if line)
+    assert compiled == [f"{name} {kind}" for name in ("above", "below") for kind in ("complex128", "float64", "int64")]
+    assert started(path, home, ["1", "1.5", "1j"]).communicate("go\n", timeout=60)[0] == ""
+
+
+def test_a_turn_that_nobody_gives_back_is_waited_for_no_longer_than_need_be(tmp_path, monkeypatch):
+    """As where the process that compiles a kernel was stopped by the terminal; and a failure gives the turn back."""
+    monkeypatch.setattr(jit, "_PATIENCE_SECONDS", 0.1)
+
+    @njit
+    def twice(number):
+        return 2 * number
+
+    @njit
+    def wrong(number):
+        return number.nothing
+
+    monkeypatch.setattr(jit._numba().config, "CACHE_DIR", str(tmp_path))
+    folder = tmp_path / jit._LOCKS
+    folder.mkdir()
+    with (folder / f"{__name__}.twice").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        began = time.monotonic()
+        assert twice(2) == 4
+        assert time.monotonic() - began >= 0.1
+    with pytest.raises(jit.errors.TypingError):
+        wrong(1)
+    with (folder / f"{__name__}.wrong").open() as free:
+        fcntl.flock(free, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -35,9 +35,10 @@ def installed(distributions, tmp_path_factory):
     """Runs a command of a fresh environment that holds the wheel, and the packages of this one that it needs."""
     home = tmp_path_factory.mktemp("environment")
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    environment["NUMBA_OPT"] = "0"  # kernels are compiled for this installation, and hardly run
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", home], check=True)
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", home / "bin" / "python"]
-    install = [*pip, "install", "--quiet", "--no-index", "--no-deps", distributions[1]]
+    install = [*pip, "install", "--quiet", "--no-index", "--no-deps", "--no-compile", distributions[1]]
     subprocess.run(install, check=True, capture_output=True, text=True, env=environment)
     site = next((home / "lib").glob("python*")) / "site-packages"
     # Paths of .pth files come after the environment's own, and .pth files in them mean nothing: no editable mccfr.

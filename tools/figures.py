@@ -13,7 +13,7 @@ from figures_example import make_example
 from figures_twin import make_twin
 
 from mccfr.cli.progress import reporter
-from mccfr.experiments import Curve, Experiment, conduct, experiment_from, publish
+from mccfr.experiments import Curve, Experiment, experiment_from, publish, run_experiment
 from mccfr.experiments.definition import MEASURES, directory_name
 from mccfr.experiments.plot import ABSENT, Panel, can_plot, draw
 from storage import durable
@@ -81,7 +81,7 @@ def make(name: str, request: Request, out: Path) -> None:
         if stopped is None:
             with reporter() as report:
                 report.message(f"{name}: {part}, {len(experiment.variants)} variants")
-                stopped = conduct(experiment, folder, report)
+                stopped = run_experiment(experiment, folder, report)
         curves[part] = publish(experiment, folder) if folder.is_dir() else []
     for line in compare_curves(figure, curves, out):
         click.echo(line)

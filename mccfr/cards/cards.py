@@ -5,7 +5,7 @@ is in a list: small games, endgames) and `mccfr.cards.deck` (whole hold'em, whos
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -20,6 +20,8 @@ BucketPairs = Iterator[tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]]
 """Buckets of hands on a street, and of the same hands on the street before."""
 Difference = tuple[str, Any, Any]
 """What differs between two games, and what it is in either."""
+Narrow = Callable[[int], np.dtype[Any]]
+"""The dtype of a table of so many buckets; its largest number is none of them, and marks impossible hands."""
 
 
 class Dealer(Protocol):
@@ -56,6 +58,8 @@ class Cards(ABC):
     """False where nothing is dealt beside the tree."""
     source: ClassVar[str]
     """What cards are dealt from, in words."""
+    stem: ClassVar[str] = ""
+    """How the names of what a policy stores of them begin."""
     buckets: npt.NDArray[np.int64]
     """[S, 2] number of buckets of each street and player."""
 
@@ -114,6 +118,14 @@ class Cards(ABC):
     def listed(self) -> "ListedCards":
         """The same cards with every hand and board in a list; `ValueError` where there are none, or too many."""
 
+    @abstractmethod
+    def after(self, street: int, board: Any) -> "ListedCards":
+        """The cards once a board of a street lies: that one and those it was dealt on, and all that may follow.
+
+        board  number of a listed board of the street, or cards of the deck in order of dealing
+        Hands that the board leaves are reached as before, others not.  Raises `ValueError` for what is no such board.
+        """
+
     @property
     def shared_bytes(self) -> int:
         """Memory of tables that all processes of a run share (`in_memory`)."""
@@ -140,6 +152,36 @@ class Cards(ABC):
     @abstractmethod
     def bucket_texts(self, street: int, player: int) -> list[tuple[int, str, str]]:
         """(bucket, hand, board) of every bucket that can occur, ascending; of several hands the first."""
+
+    @property
+    def card_texts(self) -> dict[int, str]:
+        """Text of every card that a hand may hold, by its number; empty where hands have none."""
+        return {}
+
+    # --- what a policy stores ---
+
+    @property
+    def drawn(self) -> Sequence[int] | None:
+        """Cards dealt to the board on each street, where boards are drawn from the deck; None where they are listed."""
+        return None
+
+    def bucket_table(self, street: int) -> str | None:
+        """Name of a street's table in `arrays`; None where hands have no buckets."""
+        return None
+
+    def arrays(self, narrow: Narrow) -> Iterator[tuple[str, npt.NDArray[Any]]]:
+        """All arrays by name, one large one made at a time; tables of buckets in the dtype that `narrow` gives them."""
+        yield from ()
+
+    def texts(self) -> dict[str, list[str]]:
+        """All lists of text by name."""
+        return {}
+
+    def same_tables(self, other: "Cards") -> bool:
+        """Whether tables of buckets of one abstraction serve both; small ones are never shared."""
+        return False
+
+    # --- what differs ---
 
     def differences(self, other: "Cards") -> Iterator[Difference]:
         """What two players of one game would see that is not the same, buckets apart."""

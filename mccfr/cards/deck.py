@@ -15,11 +15,19 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.boards import PREFLOP_CLASSES, canonical_boards, check_board
+from abstraction.boards import (
+    PREFLOP_CLASSES,
+    board_classes,
+    canonical_boards,
+    check_board,
+    hole_permutations,
+    used_slots,
+)
 from abstraction.buckets import bucket_dtype
 from abstraction.cards import (
     CARD_COUNT,
     COMBO_COUNT,
+    card_text,
     cards_text,
     combo_masks,
     combo_text,
@@ -30,13 +38,14 @@ from abstraction.cards import (
 from abstraction.evaluator import board_strengths
 from abstraction.lookup import NO_BUCKET, BucketLayout, BucketTables, board_row, board_rows, bucket_tables
 from abstraction.ranges import parse_range
-from mccfr.cards.cards import BoardHands, BucketPairs, Cards, Dealer, Difference, unequal
+from mccfr.cards.cards import BoardHands, BucketPairs, Cards, Dealer, Difference, Narrow, unequal
 from mccfr.cards.deals import card_masks
 from mccfr.cards.deck_deals import DeckDealer
 from mccfr.cards.listed import ListedCards
 
 MOST_LISTED_CARDS = 3
 _MOST_BOARDS = 512  # of canonical ones that are looked up at a time
+_MARKED_BOARDS = 256  # whose used slots are found at a time
 LISTED_BYTES = 6_500_000_000
 """Memory of an exact evaluation with all flops listed, at most: a quarter where alike boards are walked once."""
 STREET_NAMES = {0: "preflop", 3: "flop", 4: "turn", 5: "river"}
@@ -56,6 +65,7 @@ class WholeDeck(Cards):
     """
 
     source: ClassVar[str] = "the whole deck"
+    stem: ClassVar[str] = "deck_"
 
     board_cards: tuple[int, ...]
     buckets: npt.NDArray[np.int64]
@@ -133,17 +143,53 @@ class WholeDeck(Cards):
             for street in range(self.streets)
         ]
         rows = [board_rows(self.lookup, known) for known in boards]
-        hands = self.hand_cards().astype(np.int16)
+        parents = [np.zeros(len(known), np.int32) for known in boards]
+        return self._lists(np.ones(COMBO_COUNT), boards, parents, rows)
+
+    def _lists(
+        self,
+        reach: npt.NDArray[np.float64],
+        boards: Sequence[npt.NDArray[np.int16]],
+        parents: Sequence[npt.NDArray[np.int32]],
+        rows: Sequence[npt.NDArray[np.int32]],
+    ) -> ListedCards:
+        """Lists of some boards of each street, with both players' buckets [boards, 1326] there."""
+        strength: dict[tuple[int, ...], list[int]] = {}  # of boards as they lie, in whatever order they were dealt
+        for board in boards[-1].tolist():
+            strength.setdefault(tuple(sorted(board)), board)
+        found = {key: board_strengths(board) for key, board in strength.items()}
         return ListedCards(
-            hands,
+            self.hand_cards().astype(np.int16),
             [combo_text(combo) for combo in range(COMBO_COUNT)],
-            np.ones((2, COMBO_COUNT)),
+            np.stack([reach, reach]),
             boards,
-            [np.zeros(len(known), np.int32) for known in boards],
-            np.array([board_strengths(board.tolist()) for board in boards[-1]], np.int32),
+            parents,
+            np.array([found[tuple(sorted(board))] for board in boards[-1].tolist()], np.int32),
             [np.stack([row, row]) for row in rows],
             self.buckets,
         )
+
+    def after(self, street: int, board: Any) -> ListedCards:
+        """As `Cards.after`, by the cards of the board; 48 rivers may follow a turn, 2,352 turns and rivers a flop."""
+        cards = [int(card) for card in board]
+        check_board(cards, (self.cards_on(street),))
+        boards = [np.array([cards[: self.cards_on(here)]], np.int16) for here in range(street + 1)]
+        parents = [np.zeros(1, np.int32) for _ in boards]
+        for here in range(street + 1, self.streets):
+            dealt, above = [], []
+            for number, known in enumerate(boards[-1].tolist()):
+                left = [card for card in range(CARD_COUNT) if card not in known]
+                more = list(combinations(left, self.board_cards[here]))
+                dealt += [known + list(new) for new in more]
+                above += [number] * len(more)
+            boards.append(np.array(dealt, np.int16))
+            parents.append(np.array(above, np.int32))
+        rows = [
+            np.array([self.street_buckets(here, known) for known in some.tolist()], np.int32)
+            for here, some in enumerate(boards)
+        ]
+        hit = (self.hand_masks() & card_masks(np.array([cards], np.int16))) != 0
+        return self._lists(np.where(hit, 0.0, 1.0), boards, parents, rows)
 
     def hand_masks(self) -> npt.NDArray[np.uint64]:
         """[1326] uint64: one bit for each card of a combination."""
@@ -247,12 +293,50 @@ class WholeDeck(Cards):
             return [(bucket, f"bucket {bucket}", "") for bucket in range(count)]
         return sorted((bucket, hand, "") for hand, bucket in self.hand_buckets(street, player, None).items())
 
+    @property
+    def card_texts(self) -> dict[int, str]:
+        """As `Cards.card_texts`."""
+        return {card: card_text(card) for card in range(CARD_COUNT)}
+
+    @property
+    def drawn(self) -> Sequence[int] | None:
+        """As `Cards.drawn`."""
+        return self.board_cards
+
+    def bucket_table(self, street: int) -> str | None:
+        """As `Cards.bucket_table`."""
+        return f"{self.stem}buckets_street{street}"
+
+    def arrays(self, narrow: Narrow) -> Iterator[tuple[str, npt.NDArray[Any]]]:
+        """As `Cards.arrays`: bucket tables of every street, and what finds a hand in them."""
+        for street, table in enumerate(self.load()):
+            cards, dtype = self.cards_on(street), narrow(int(self.buckets[street].max()))
+            yield f"{self.stem}buckets_street{street}", _marked(table, cards, dtype)
+            if cards:
+                yield f"{self.stem}location_{cards}", board_classes(cards).location
+        yield f"{self.stem}hole_permutation", hole_permutations()
+
+    def same_tables(self, other: Cards) -> bool:
+        """As `Cards.same_tables`: where both deal alike."""
+        return self.drawn == other.drawn
+
     def differences(self, other: Cards) -> Iterator[Difference]:
         """As `Cards.differences`."""
         if isinstance(other, WholeDeck):
             yield from unequal("the number of board cards by street", self.board_cards, other.board_cards)
         else:
             yield from super().differences(other)
+
+
+def _marked(table: npt.NDArray[Any], cards: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """[boards, 1326] buckets as `dtype`, its largest number where a combination holds a card of the board."""
+    if not cards:
+        return table.astype(dtype)
+    boards, out = canonical_boards(cards), np.full(table.shape, np.iinfo(dtype).max, dtype)
+    for first in range(0, len(boards), _MARKED_BOARDS):
+        piece = slice(first, first + _MARKED_BOARDS)
+        np.copyto(out[piece], table[piece], casting="unsafe", where=used_slots(boards[piece]))
+    return out
 
 
 def class_text(combo: int) -> str:

@@ -6,15 +6,15 @@ mean is one infoset.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import permutations, product
+from dataclasses import dataclass, replace
+from itertools import pairwise, permutations, product
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from abstraction.cards import plain_text
-from mccfr.cards.cards import BoardHands, BucketPairs, Cards, Dealer, Difference, unequal, unlike
+from mccfr.cards.cards import BoardHands, BucketPairs, Cards, Dealer, Difference, Narrow, unequal, unlike
 from mccfr.cards.deals import NO_BUCKET, DealArrays, ListedDealer, alias_table, card_masks
 
 _SHOWN = 8  # examples in a message
@@ -35,6 +35,7 @@ class ListedCards(Cards):
     """
 
     source: ClassVar[str] = "a list of boards"
+    stem: ClassVar[str] = "cards_"
 
     hand_cards: npt.NDArray[np.int16]
     hand_names: Sequence[str]
@@ -71,6 +72,32 @@ class ListedCards(Cards):
     def listed(self) -> "ListedCards":
         """These."""
         return self
+
+    def after(self, street: int, board: Any) -> "ListedCards":
+        """As `Cards.after`."""
+        if not 0 <= board < len(self.board_cards[street]):
+            raise ValueError(
+                f"board {board} of street {street}: it must be from 0 to {len(self.board_cards[street]) - 1}"
+            )
+        kept = [np.array([board])]
+        for here in range(street, 0, -1):
+            kept.insert(0, self.board_parent[here][kept[0]])
+        for here in range(street + 1, self.streets):
+            kept.append(np.flatnonzero(np.isin(self.board_parent[here], kept[-1])))
+        parent = [np.zeros(1, np.int32)]
+        parent += [
+            np.searchsorted(above, self.board_parent[here][boards]).astype(np.int32)
+            for here, (above, boards) in enumerate(pairwise(kept), 1)
+        ]
+        hit = (self.hand_masks() & card_masks(self.board_cards[street][[board]])) != 0
+        return replace(
+            self,
+            reach=np.where(hit, 0, self.reach),
+            board_cards=[cards[boards] for cards, boards in zip(self.board_cards, kept, strict=True)],
+            board_parent=parent,
+            strength=self.strength[kept[-1]],
+            bucket=[bucket[:, boards] for bucket, boards in zip(self.bucket, kept, strict=True)],
+        )
 
     def dealer(self, seed: int, worker: int) -> Dealer:
         """As `Cards.dealer`."""
@@ -146,6 +173,30 @@ class ListedCards(Cards):
             for number, (board, hand) in zip(found.tolist(), places, strict=True)
             if number != NO_BUCKET
         ]
+
+    @property
+    def card_texts(self) -> dict[int, str]:
+        """As `Cards.card_texts`."""
+        return card_names(self)
+
+    def bucket_table(self, street: int) -> str | None:
+        """As `Cards.bucket_table`."""
+        return f"{self.stem}bucket_street{street}"
+
+    def arrays(self, narrow: Narrow) -> Iterator[tuple[str, npt.NDArray[Any]]]:
+        """As `Cards.arrays`."""
+        for name in ("hand_cards", "reach", "strength", "buckets"):
+            yield f"{self.stem}{name}", getattr(self, name)
+        for street, bucket in enumerate(self.bucket):
+            yield f"{self.stem}board_cards_street{street}", self.board_cards[street]
+            yield f"{self.stem}board_parent_street{street}", self.board_parent[street]
+            marked = bucket.astype(narrow(int(self.buckets[street].max())))
+            marked[bucket == NO_BUCKET] = np.iinfo(marked.dtype).max
+            yield f"{self.stem}bucket_street{street}", marked
+
+    def texts(self) -> dict[str, list[str]]:
+        """As `Cards.texts`."""
+        return {f"{self.stem}hand_names": list(self.hand_names)}
 
     def differences(self, other: Cards) -> Iterator[Difference]:
         """As `Cards.differences`: hands, ranges, boards and strengths."""

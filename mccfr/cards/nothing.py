@@ -61,6 +61,10 @@ class NoCards(Cards):
         """There are none."""
         raise ValueError("the game keeps its chance in the tree: this needs cards beside it")
 
+    def after(self, street: int, board: Any) -> ListedCards:
+        """There are none."""
+        raise ValueError("the game keeps its chance in the tree: boards need cards beside it")
+
     def hand_bucket(self, street: int, player: int, hand: str, board: str | None) -> int:
         """As `Cards.hand_bucket`."""
         raise ValueError("the game has no cards: leave hand and board out")

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from mccfr.cli.options import bytes_text, force_option, own_file, path_type
+from mccfr.cli.options import abstraction_option, bytes_text, force_option, own_file, path_type
 from mccfr.cli.progress import reporter
 
 if TYPE_CHECKING:
@@ -32,14 +32,14 @@ def compare(experiment: Path, out: Path, overrides: tuple[str, ...], force: bool
     """
     from mccfr.cli.building import stage_reporter
     from mccfr.config.examples import EXPERIMENTS
-    from mccfr.experiments import conduct, load_experiment, publish
+    from mccfr.experiments import load_experiment, publish, run_experiment
     from mccfr.experiments.plot import ABSENT, PLOT, can_plot, draw, panels_of
 
     described = load_experiment(own_file(experiment, EXPERIMENTS), overrides)
     with reporter() as report:
         if not can_plot():
             report.message(ABSENT)
-        stopped = conduct(described, out, report, force=force, stages=stage_reporter)
+        stopped = run_experiment(described, out, report, force=force, stages=stage_reporter)
     found = publish(described, out)
     if found and can_plot():
         draw(panels_of(described, found), out / PLOT)
@@ -67,9 +67,8 @@ def _summary_text(found: "Sequence[Curve]") -> str:
 @click.option("--board", "boards", multiple=True, help="A board to show: Qs7h2d; as often as wanted.")
 @click.option("--boards", "board_count", default=6, show_default=True, type=click.IntRange(min=1), help="Of a street.")
 @click.option("--megabytes", default=6.0, show_default=True, type=click.FloatRange(min=0.01), help="Largest size.")
-def report(
-    directory: Path, out: Path, checkpoint: int | None, boards: tuple[str, ...], board_count: int, megabytes: float
-) -> None:
+@abstraction_option
+def report(directory: Path, out: Path, boards: tuple[str, ...], megabytes: float, **options: Any) -> None:
     """Write the strategy of the run in DIR as one HTML file that works offline.
 
     Ranges are shown as a 13x13 grid (hand by hand in small games), decision by decision along the betting, with the
@@ -81,9 +80,7 @@ def report(
     """
     from mccfr.report import write_report
 
-    counts = write_report(
-        directory, out, checkpoint=checkpoint, boards=boards, board_count=board_count, limit_bytes=int(megabytes * 1e6)
-    )
+    counts = write_report(directory, out, boards=boards, limit_bytes=int(megabytes * 1e6), **options)
     rest = "" if counts["complete"] else " (the most played; --megabytes makes room for more)"
     click.echo(f"wrote {out}: {counts['decisions']:,} decisions{rest}, {bytes_text(counts['bytes'])}", err=True)
 

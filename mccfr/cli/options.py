@@ -70,9 +70,12 @@ class Count(click.ParamType[int]):
         return int(number)
 
 
-force_option = click.option("--force", is_flag=True, help="Run although memory or disk are too small for it.")
-json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
 path_type = click.Path(path_type=Path)
+force_option = click.option("--force", is_flag=True, help="Run although memory or disk are too small for it.")
+abstraction_option = click.option(
+    "--abstraction", metavar="DIR", type=path_type, help="Where the run's card abstraction lies, if it was moved."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
 
 
 def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import rich_click as click
 
-from mccfr.cli.options import Duration, Method, bytes_text, json_option, path_type, print_json
+from mccfr.cli.options import Duration, Method, abstraction_option, bytes_text, json_option, path_type, print_json
 from mccfr.cli.progress import evaluation_text, reporter
 
 
@@ -16,7 +16,9 @@ from mccfr.cli.progress import evaluation_text, reporter
     default="auto",
     show_default=True,
     type=Method(),
-    help="exact: exploitability; head-to-head: against another strategy; auto: what the game allows; or module:Class.",
+    help="exact: exploitability; abstract: the same by buckets; sampled-br: what a best response that knows its real "
+    "cards wins, on sampled boards; head-to-head: against another strategy; auto: exact or else head-to-head; or "
+    "module:Class.",
 )
 @click.option("--checkpoint", type=click.IntRange(min=0), help="Number of the checkpoint; default: the newest.")
 @click.option(
@@ -27,9 +29,10 @@ from mccfr.cli.progress import evaluation_text, reporter
     help="head-to-head: a policy, a run, uniform or always-call; its card abstraction may be another.",
 )
 @click.option("--against-checkpoint", type=click.IntRange(min=0), help="Checkpoint of the run in --against.")
-@click.option("--abstraction", type=path_type, help="Where the run's card abstraction lies, if it was moved.")
+@abstraction_option
 @click.option("--against-abstraction", type=path_type, help="The same of the run in --against.")
-@click.option("--boards", type=click.IntRange(min=2), help="head-to-head: boards, 1000 by default.")
+@click.option("--from", "from_street", metavar="STREET", help="sampled-br: street from which it responds; the last.")
+@click.option("--boards", type=click.IntRange(min=2), help="Boards that are sampled; head-to-head: 1000.")
 @click.option("--seed", type=click.IntRange(min=0), help="Of what is sampled; 0 by default.")
 @click.option("--workers", type=click.IntRange(1, 1024), help="Processes that share a sampled evaluation.")
 @click.option("--budget", type=Duration(), help="As many units as this time allows, instead of a number: 90s, 3m.")
@@ -59,6 +62,7 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
             against=options["against"],
             against_number=options["against_checkpoint"],
             against_abstraction=options["against_abstraction"],
+            from_street=options["from_street"],
             boards=options["boards"],
             seed=options["seed"],
             effort=effort,
@@ -86,7 +90,7 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
 )
 @click.option("--checkpoint", type=click.IntRange(min=0), help="Number of the checkpoint; default: the newest.")
 @click.option("--quantise", default="uint16", show_default=True, type=click.Choice(["uint8", "uint16"]))
-@click.option("--abstraction", type=path_type, help="Where the run's card abstraction lies, if it was moved.")
+@abstraction_option
 def export(
     directory: Path, out: Path, format_name: str, checkpoint: int | None, quantise: str, abstraction: Path | None
 ) -> None:
@@ -123,8 +127,9 @@ _NEXT = {
 @click.option("--hand", help="The actor's cards: AsKh, K. Without it: the probabilities of every hand.")
 @click.option("--board", help="Board cards: Qs7h2d, or 'Qs 7h 2d'.")
 @click.option("--checkpoint", type=click.IntRange(min=0), help="Of the run in DIR; default: the newest.")
+@abstraction_option
 @json_option
-def query(policy: Path, line: str, hand: str | None, board: str | None, checkpoint: int | None, as_json: bool) -> None:
+def query(policy: Path, line: str, hand: str | None, board: str | None, as_json: bool, **place: Any) -> None:
     """What a policy, or the run in DIR, does after the betting LINE (ACPC: c, f, rN, / between streets; "" is the
     first decision).
 
@@ -133,7 +138,7 @@ def query(policy: Path, line: str, hand: str | None, board: str | None, checkpoi
     from mccfr.policy.query import query as look_up
     from mccfr.runs.results import open_source
 
-    found = look_up(open_source(policy, checkpoint), line, hand, board)
+    found = look_up(open_source(policy, place["checkpoint"], place["abstraction"]), line, hand, board)
     if as_json:
         print_json(found)
     else:

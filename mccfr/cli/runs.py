@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from mccfr.cli.options import (
+    abstraction_option,
     bytes_text,
     force_option,
     limit_options,
@@ -61,8 +62,9 @@ def solve(config: Path, directory: Path | None, overrides: tuple[str, ...], forc
 @click.command()
 @click.argument("directory", metavar="DIR", type=path_type)
 @limit_options
+@abstraction_option
 @force_option
-def resume(directory: Path, force: bool, **limits: Any) -> None:
+def resume(directory: Path, abstraction: Path | None, force: bool, **limits: Any) -> None:
     """Continue the run in DIR from its newest checkpoint.
 
     Limits are totals of the run, except --time; without any, those of the run's own config hold. Refused, as by solve,
@@ -74,7 +76,7 @@ def resume(directory: Path, force: bool, **limits: Any) -> None:
     from mccfr.runs.rundir import open_run, with_settings
     from mccfr.runs.start import prepare_run
 
-    run = open_run(directory)
+    run = open_run(directory, abstraction)
     run = with_settings(run, run=limited(run.config.run, limits))
     with reporter() as report:
         _train(run, prepare_run(run, report, force=force), report, force=force)

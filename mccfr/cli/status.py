@@ -9,15 +9,25 @@ from typing import Any, Protocol
 
 import rich_click as click
 
-from mccfr.cli.options import Duration, bytes_text, duration_text, json_option, path_type, print_json, workers_text
+from mccfr.cli.options import (
+    Duration,
+    abstraction_option,
+    bytes_text,
+    duration_text,
+    json_option,
+    path_type,
+    print_json,
+    workers_text,
+)
 
 
 @click.command()
 @click.argument("directory", metavar="DIR", type=path_type)
 @click.option("--watch", is_flag=True, help="Follow until no process works on it any more; Ctrl-C ends that.")
 @click.option("--every", default="2s", show_default=True, type=Duration(), help="How often --watch looks.")
+@abstraction_option
 @json_option
-def status(directory: Path, watch: bool, every: float, as_json: bool) -> None:
+def status(directory: Path, watch: bool, every: float, abstraction: Path | None, as_json: bool) -> None:
     """How far the run in DIR is, and whether it is running; or, for a folder of runs, a line for each of them.
 
     State: running, stopped (by a signal), finished (a limit was reached), interrupted (it died: resume it).
@@ -26,7 +36,7 @@ def status(directory: Path, watch: bool, every: float, as_json: bool) -> None:
     """
     with _shown(watch and not as_json) as show:
         while True:
-            found = _look(directory)
+            found = _look(directory, abstraction)
             if as_json:
                 print_json(found)
             else:
@@ -68,14 +78,16 @@ def tensorboard(directory: Path, out: Path, watch: bool, every: float) -> None:
     click.echo(f"wrote {out}: {count}; next: tensorboard --logdir {out}", err=True)
 
 
-def _look(directory: Path) -> dict[str, Any] | list[dict[str, Any]]:
+def _look(directory: Path, abstraction: Path | None) -> dict[str, Any] | list[dict[str, Any]]:
     """The status of a run, or of every run in a folder; `ValueError` where it is neither."""
     from mccfr.runs.rundir import is_run, open_run
     from mccfr.runs.status import run_list, run_status
 
     if not is_run(directory) and directory.is_dir() and (rows := run_list(directory)):
+        if abstraction is not None:
+            raise ValueError(f"{directory} is a folder of runs: --abstraction is for one of them")
         return rows
-    return run_status(open_run(directory))
+    return run_status(open_run(directory, abstraction))
 
 
 class _Show(Protocol):

@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from importlib import import_module
 from importlib.machinery import ModuleSpec, PathFinder
@@ -173,7 +174,23 @@ def installed(group: str) -> list[str]:
 
 
 def _points(group: str) -> Iterable[EntryPoint]:
-    return entry_points(group=group)
+    """The entry points of a group; looked for again once a place where modules are found is another, or has changed."""
+    return _points_in(group, tuple(map(_state, sys.path)))
+
+
+@cache
+def _points_in(group: str, _: tuple[tuple[str, int, int], ...]) -> tuple[EntryPoint, ...]:
+    """Of packages as they are now: the file of each is read for it, which takes longer than all else about a config."""
+    return tuple(entry_points(group=group))
+
+
+def _state(place: str) -> tuple[str, int, int]:
+    """A place on the path, the number of its folder and when that was changed last."""
+    try:
+        status = Path(place).stat()
+    except OSError:
+        return place, 0, 0
+    return place, status.st_ino, status.st_mtime_ns
 
 
 def _package(point: EntryPoint) -> str:

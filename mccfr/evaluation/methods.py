@@ -144,6 +144,49 @@ class Exact(Method):
         )
 
 
+class Abstract(Method):
+    """Value and exploitability within the abstracted game: the responder knows his cards by their buckets alone."""
+
+    takes: ClassVar[Mapping[str, Any]] = {}
+    name: ClassVar[str] = "abstract"
+    bound: ClassVar[str] = "exact"
+    line: ClassVar[type[EvaluationLine]] = ExactLine
+
+    def problem(self, game: "Game") -> str | None:
+        """As `Method.problem`."""
+        from mccfr.evaluation.abstract import abstract_problem
+
+        return abstract_problem(game)
+
+    def listing_bytes(self, game: "Game") -> int:
+        """As `Method.listing_bytes`."""
+        return game.cards.listing_bytes
+
+    def find(self, side: "Side", against: "Side | None", *none: Any, **options: Any) -> dict[str, Any]:
+        """As `Method.find`."""
+        from mccfr.evaluation.abstract import evaluate_abstract
+        from mccfr.tables.strategy import Strategy
+
+        assert isinstance(side.strategy, Strategy)
+        found = evaluate_abstract(side.game, side.strategy)
+        return {
+            "value_chips": found.value_chips,
+            "exploitability_chips": found.exploitability_chips,
+            "exploitability_mbb": in_mbb(side.game, found.exploitability_chips),
+            "best_response_chips": list(found.best_response_chips),
+        }
+
+    def told(self, record: Record, took: str) -> str:
+        """As `Method.told`."""
+        mbb = record["exploitability_mbb"]
+        size = f"{record['exploitability_chips']:.6g} chips" + ("" if mbb is None else f" = {mbb:.6g} mbb/g")
+        return f"exploitability by buckets, within the abstracted game, {size} (exact there, {took})"
+
+    def short(self, record: Record) -> str:
+        """As `Method.short`."""
+        return f"exploitability by buckets {record['exploitability_chips']:.4g} chips"
+
+
 class HeadToHeadLine(EvaluationLine):
     """A line of the method head-to-head."""
 
@@ -197,7 +240,88 @@ class HeadToHead(Method):
         return f"{record['value_chips']:+.4g} chips against {record['against']}"
 
 
-_METHODS: dict[str, Method] = {method.name: method for method in (Exact(), HeadToHead())}
+class LowerBoundLine(EvaluationLine):
+    """A line of a method whose figure is a lower bound on exploitability, in expectation."""
+
+    ci95_chips: tuple[float, float]
+    exploitability_chips: float
+    exploitability_mbb: float | None
+    ci95_mbb: tuple[float, float] | None
+    best_response_chips: tuple[float, float]
+    units: _Count
+
+
+def lower_bound_told(record: Record, took: str, what: str) -> str:
+    """A record of such a method as one line for people; `what` names what wins so much."""
+    (low, high), unit = (record["ci95_mbb"], "mbb/g") if record["ci95_mbb"] else (record["ci95_chips"], "chips")
+    value = record["exploitability_mbb"] if record["ci95_mbb"] else record["exploitability_chips"]
+    error = f" (95 %: {low:.5g} to {high:.5g}; " if low < high else " ("
+    return f"exploitability at least {value:.5g} {unit}: what {what} wins{error}{took})"
+
+
+def in_mbb(game: "Game", chips: float) -> float | None:
+    """Thousandths of a big blind a game; None for games without one."""
+    return None if game.big_blind_chips is None else 1000 * chips / game.big_blind_chips
+
+
+class SampledBestResponse(Method):
+    """What a player who knows his real cards wins from some street on, on sampled boards."""
+
+    name: ClassVar[str] = "sampled-br"
+    bound: ClassVar[str] = "lower"
+    reads_rows: ClassVar[bool] = True
+    line: ClassVar[type[EvaluationLine]] = LowerBoundLine
+    takes: ClassVar[Mapping[str, Any]] = {"from_street": None, "boards": None, "seed": 0, "effort": Effort()}
+
+    def problem(self, game: "Game") -> str | None:
+        """As `Method.problem`."""
+        return None if game.cards.dealt else f"{game.name} deals no cards beside its tree: use the method exact"
+
+    def find(
+        self,
+        side: "Side",
+        against: "Side | None",
+        *none: Any,
+        from_street: str | None,
+        boards: int | None,
+        seed: int,
+        effort: Effort,
+    ) -> dict[str, Any]:
+        """As `Method.find`; `from_street` None: the last one."""
+        from mccfr.evaluation.sampled_best_response import sampled_best_response, street_number
+
+        game = side.game
+        street = game.tree.streets - 1 if from_street is None else street_number(game, from_street)
+        found = sampled_best_response(side, street, boards, seed, effort, partial(tell_step, "board"))
+        low, high = found.ci95_chips
+        return {
+            "value_chips": found.value_chips,
+            "ci95_chips": [low, high],
+            "exploitability_chips": found.value_chips,
+            "exploitability_mbb": in_mbb(game, found.value_chips),
+            "ci95_mbb": None if game.big_blind_chips is None else [in_mbb(game, low), in_mbb(game, high)],
+            "best_response_chips": list(found.best_response_chips),
+            "from": game.street_name(street),
+            "boards": found.boards,
+            "units": found.boards,
+            "seed": seed,
+        }
+
+    def told(self, record: Record, took: str) -> str:
+        """As `Method.told`."""
+        what = f"a best response from street {record['from']} on"
+        return lower_bound_told(record, f"{record['boards']:,} boards, {took}", what)
+
+    def short(self, record: Record) -> str:
+        """As `Method.short`."""
+        mbb = record["exploitability_mbb"]
+        size = f"{record['exploitability_chips']:.4g} chips" if mbb is None else f"{mbb:.4g} mbb/g"
+        return f"exploitability at least {size} (sampled-br from {record['from']})"
+
+
+_METHODS: dict[str, Method] = {
+    method.name: method for method in (Exact(), HeadToHead(), SampledBestResponse(), Abstract())
+}
 _NOTHING = dict.fromkeys(
     (
         "value_chips",

@@ -1,17 +1,17 @@
 """Experiments: several variants and seeds of one run, as one table and one plot."""
 
 from mccfr.experiments.definition import Experiment, Variant, experiment_from, load_experiment
-from mccfr.experiments.running import conduct
+from mccfr.experiments.running import run_experiment
 from mccfr.experiments.table import Curve, curves, publish, read_rows
 
 __all__ = [
     "Curve",
     "Experiment",
     "Variant",
-    "conduct",
     "curves",
     "experiment_from",
     "load_experiment",
     "publish",
     "read_rows",
+    "run_experiment",
 ]

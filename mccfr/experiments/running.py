@@ -85,7 +85,7 @@ def check_out(out: Path) -> None:
         raise FileExistsError(f"{out} holds something else than an experiment: choose another name, or empty it")
 
 
-def conduct(
+def run_experiment(
     experiment: Experiment,
     out: Path,
     reporter: Reporter,

@@ -21,9 +21,9 @@ def bucketed(game: Game, abstraction: Abstraction) -> Game:
     that its owner may hold are left out, so numbers here are not those of the abstraction.  Raises `ValueError` for a
     game without 52 cards and two hole cards.
     """
-    if not isinstance(game.cards, ListedCards) or not game.is_holdem:
+    if game.cards.drawn is not None or not game.is_holdem:
         raise ValueError(f"[abstraction] is for hold'em games, and game.name = {game.name!r}: leave the table out")
-    cards = game.cards
+    cards = game.cards.listed()
     bucket, counts = [], []
     for boards, lossless in zip(cards.board_cards, cards.bucket, strict=True):
         shared = _labels(boards, abstraction)

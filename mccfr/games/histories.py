@@ -18,12 +18,15 @@ def count_histories(game: Game) -> int | None:
     """
     if not game.cards.dealt:
         return len(game.tree.arrays.kind)
-    if not isinstance(game.cards, ListedCards) or (deck := _whole_deck(game.cards)) is None:
+    if game.cards.drawn is not None:  # far too many
+        return None
+    cards = game.cards.listed()
+    if (deck := _whole_deck(cards)) is None:
         return None
     arrays, parent = game.tree.arrays, game.tree.parent
     street = np.where(arrays.kind == TERMINAL, arrays.block[parent] // 2, arrays.block // 2)
     street[(arrays.kind == TERMINAL) & (arrays.showdown != 0)] = game.tree.streets - 1  # the board is dealt out
-    dealt = [2 * _hole_cards(game.cards) + board.shape[1] for board in game.cards.board_cards]
+    dealt = [2 * _hole_cards(cards) + board.shape[1] for board in cards.board_cards]
     total = sum(perm(deck, k) for k in range(dealt[0]))
     for node, here in enumerate(street.tolist()):
         total += perm(deck, dealt[here])

@@ -330,7 +330,7 @@ def check_deck_buckets(
                 return f"has a bucket above {buckets - 1}, or one of an impossible hand, on a board from {start} on"
         return None
 
-    for found in ordered(problem, range(0, len(table), _BOARDS_AT_ONCE)):
+    for found in ordered(problem, range(0, len(table), _BOARDS_AT_ONCE), size_bytes=table.nbytes):
         _require(found is None, file, found or "")
 
 
@@ -364,8 +364,8 @@ def row_problem(
     def bad(first: int) -> tuple[int, int]:
         return _first_bad_row(shares[first : first + step], weight[first : first + step], starts, total)
 
-    firsts = range(0, len(shares), step)
-    for first, (bucket, row) in zip(firsts, ordered(bad, firsts), strict=True):
+    firsts, size_bytes = range(0, len(shares), step), shares.nbytes + weight.nbytes
+    for first, (bucket, row) in zip(firsts, ordered(bad, firsts, size_bytes=size_bytes), strict=True):
         if row >= 0:
             found = int(shares[first + bucket, starts[row] : starts[row + 1]].sum(dtype=np.int64))
             if found != total:

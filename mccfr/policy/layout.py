@@ -36,16 +36,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.boards import board_classes, canonical_boards, hole_permutations, used_slots
-from abstraction.cards import CARD_COUNT, card_text
-from mccfr.cards.deals import NO_BUCKET
 from mccfr.cards.deck import WholeDeck
-from mccfr.cards.listed import ListedCards, card_names
 from mccfr.games.game import Game
 from mccfr.trees.compiled import TreeArrays
 from mccfr.trees.lines import all_lines
 
-DECK = "deck_"
+DECK = WholeDeck.stem
 """How the files of a whole deck's buckets begin: too large to be read at once, they are mapped; policies share them."""
 FORMAT = "policy"
 FORMAT_VERSION = 2
@@ -55,8 +51,6 @@ LINES = "tree_line"
 """Texts for other programs: this one makes them from the labels."""
 Arrays = dict[str, npt.NDArray[Any]]
 Texts = dict[str, list[str]]
-
-_PIECE_BOARDS = 256  # whose used slots are found at a time
 
 
 def block_file(kind: str, block: int) -> str:
@@ -74,60 +68,22 @@ def impossible(dtype: np.dtype[Any]) -> int:
     return int(np.iinfo(dtype).max)
 
 
-def bucket_file(cards: ListedCards | WholeDeck, street: int) -> str:
-    """Name of a street's bucket table."""
-    return f"{DECK}buckets_street{street}.npy" if isinstance(cards, WholeDeck) else f"cards_bucket_street{street}.npy"
-
-
 def game_arrays(game: Game) -> Iterator[tuple[str, npt.NDArray[Any]]]:
     """The game's arrays with the name of their file, without its ending; one large one is made at a time."""
-    tree, cards = game.tree, game.cards
+    tree = game.tree
     for name in TreeArrays._fields:
         yield f"tree_{name}", getattr(tree.arrays, name)
     yield "tree_parent", tree.parent
     yield "tree_street", tree.street
     if tree.put_in is not None:
         yield "tree_put_in", tree.put_in
-    if isinstance(cards, WholeDeck):
-        yield from _deck_arrays(cards)
-    elif isinstance(cards, ListedCards):
-        for name in ("hand_cards", "reach", "strength", "buckets"):
-            yield f"cards_{name}", getattr(cards, name)
-        for street in range(cards.streets):
-            yield f"cards_board_cards_street{street}", cards.board_cards[street]
-            yield f"cards_board_parent_street{street}", cards.board_parent[street]
-            bucket, dtype = cards.bucket[street], bucket_dtype(int(cards.buckets[street].max()))
-            marked = bucket.astype(dtype)
-            marked[bucket == NO_BUCKET] = impossible(dtype)
-            yield f"cards_bucket_street{street}", marked
-
-
-def _deck_arrays(deck: WholeDeck) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-    """Bucket tables of every street and what finds a hand in them."""
-    for street, table in enumerate(deck.load()):
-        cards, dtype = deck.cards_on(street), bucket_dtype(int(deck.buckets[street].max()))
-        yield f"{DECK}buckets_street{street}", _marked(table, cards, dtype)
-        if cards:
-            yield f"{DECK}location_{cards}", board_classes(cards).location
-    yield f"{DECK}hole_permutation", hole_permutations()
-
-
-def _marked(table: npt.NDArray[Any], cards: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    """[boards, 1326] buckets as `dtype`, with its mark where a combination holds a card of the board."""
-    if not cards:
-        return table.astype(dtype)
-    boards, out = canonical_boards(cards), np.full(table.shape, impossible(dtype), dtype)
-    for first in range(0, len(boards), _PIECE_BOARDS):
-        piece = slice(first, first + _PIECE_BOARDS)
-        np.copyto(out[piece], table[piece], casting="unsafe", where=used_slots(boards[piece]))
-    return out
+    yield from game.cards.arrays(bucket_dtype)
 
 
 def game_texts(game: Game) -> Texts:
     """The game's lists of text by the name of their file, without its ending."""
     texts = {"tree_label": list(game.tree.label), LINES: all_lines(game.tree)}
-    if isinstance(game.cards, ListedCards):
-        texts["cards_hand_names"] = list(game.cards.hand_names)
+    texts |= game.cards.texts()
     if game.tree.infoset_names is not None:
         for player in range(2):
             texts[f"infosets_player{player}"] = list(game.tree.infoset_names[player])
@@ -144,7 +100,7 @@ def game_fields(game: Game) -> dict[str, Any]:
         "offset_chips": game.offset_chips,
         "counts": game.counts(),
         "streets": tree.streets,
-        "board_cards": list(game.cards.board_cards) if isinstance(game.cards, WholeDeck) else None,
+        "board_cards": None if game.cards.drawn is None else list(game.cards.drawn),
         "card_numbering": _card_numbering(game),
         "bucket_tables": _bucket_tables(game),
         "blocks": [_block_fields(game, block) for block in range(2 * tree.streets)],
@@ -153,13 +109,9 @@ def game_fields(game: Game) -> dict[str, Any]:
 
 def _bucket_tables(game: Game) -> list[dict[str, Any]]:
     """Of each street: its file, dtype, and what stands where a hand is impossible; none without cards."""
-    if not isinstance(game.cards, ListedCards | WholeDeck):
-        return []
-    dtypes = [bucket_dtype(int(counts.max())) for counts in game.cards.buckets]
-    return [
-        {"file": bucket_file(game.cards, street), "dtype": dtype.name, "impossible": impossible(dtype)}
-        for street, dtype in enumerate(dtypes)
-    ]
+    tables = [(game.cards.bucket_table(street), counts) for street, counts in enumerate(game.cards.buckets)]
+    dtypes = [(name, bucket_dtype(int(counts.max()))) for name, counts in tables if name is not None]
+    return [{"file": f"{name}.npy", "dtype": dtype.name, "impossible": impossible(dtype)} for name, dtype in dtypes]
 
 
 def _block_fields(game: Game, block: int) -> dict[str, Any]:
@@ -177,10 +129,7 @@ def _block_fields(game: Game, block: int) -> dict[str, Any]:
 
 def _card_numbering(game: Game) -> dict[str, Any] | None:
     """Text of every card, by number, and how hands are numbered; None where hands have no cards."""
-    names: dict[int, str]
-    if isinstance(game.cards, WholeDeck):
-        names = {card: card_text(card) for card in range(CARD_COUNT)}
-    elif not isinstance(game.cards, ListedCards) or not (names := card_names(game.cards)):
+    if not (names := game.cards.card_texts):
         return None
     return {
         "card": "rank times the number of suits, plus suit",

@@ -71,7 +71,7 @@ def piece_checksums(table: npt.NDArray[Any], pieces: Pieces) -> npt.NDArray[np.u
         return [crc32c.crc32c(table[start : start + pieces.rows]) for start in starts]
 
     step = _AT_ONCE * pieces.rows
-    parts = ordered(some, range(0, len(table), step)) if table.size else ()
+    parts = ordered(some, range(0, len(table), step), size_bytes=table.nbytes) if table.size else ()
     return np.array([checksum for part in parts for checksum in part], np.uint32)
 
 

@@ -47,10 +47,16 @@ class StrategySource:
 
     def probabilities(self, node: int, bucket: int) -> npt.NDArray[np.float64]:
         """[A] probability of each action; `ValueError` for a node that is no decision or an unknown bucket."""
-        block, _, slot, count = place(self.game, node, bucket)
-        return self.strategy.probability[block][bucket, slot : slot + count].copy()
+        return self.rows(node, np.array([bucket]))[0][0].copy()
 
     def weight(self, node: int, bucket: int) -> float:
         """Weight behind the row; `ValueError` as in `probabilities`."""
-        block, row, _, _ = place(self.game, node, bucket)
-        return float(self.strategy.weight[block][bucket, row])
+        return float(self.rows(node, np.array([bucket]))[1][0])
+
+    def rows(
+        self, node: int, buckets: npt.NDArray[np.integer]
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """[n, A] probabilities and [n] weights of several buckets; `ValueError` as in `probabilities`."""
+        for bucket in (int(buckets.min(initial=0)), int(buckets.max(initial=0))):
+            block, row, slot, count = place(self.game, node, bucket)
+        return self.strategy.read(block, row, slice(slot, slot + count), buckets)

@@ -17,7 +17,8 @@ from mccfr.report.curve import curve_svg
 from mccfr.report.decisions import SCALE, decision_views, hand_lists
 from mccfr.report.grid import make_grid
 from mccfr.report.page import SCRIPT, STYLE
-from mccfr.runs.results import checkpoint_strategy, find_checkpoint
+from mccfr.runs.averages import stored_average
+from mccfr.runs.results import find_checkpoint
 from mccfr.runs.rundir import CONFIG, EVALUATIONS, Run, open_run
 from storage import durable
 from storage.checkpoint import Checkpoint
@@ -39,22 +40,24 @@ def write_report(
     boards: Sequence[str] = (),
     board_count: int = BOARDS,
     limit_bytes: int = LIMIT_BYTES,
+    abstraction: Path | None = None,
 ) -> dict[str, int]:
     """Write the report of the run in `directory` to the file `out`, in one step; returns counts of what is in it.
 
     checkpoint   its number; None: the newest
     boards       boards as text; none: on each later street up to `board_count`, spread evenly (whole hold'em: none)
     limit_bytes  about how much the decisions may take; the first one is always there
+    abstraction  where the run's card abstraction lies, if it was moved
 
     Returns `decisions`, `boards`, `boards_left_out`, `complete` (1 unless decisions on these boards were left out) and
     `bytes`.  Raises `ValueError` for a directory that is no run, a run without a checkpoint, a game without cards and a
     board that is none; `FileExistsError` where `out` is something else than an earlier report.
     """
     check_output(out, _is_report)
-    run = open_run(directory)
+    run = open_run(directory, abstraction)
     found, game = find_checkpoint(run, checkpoint), run.build_game()
     cards = shown_cards(game, boards, board_count)
-    views, cut = decision_views(game, checkpoint_strategy(run, game, found), cards, limit_bytes)
+    views, cut = decision_views(game, stored_average(game, run.config, found), cards, limit_bytes)
     data = _data(game, cards, views)
     left_out = "Some of the decisions are left out for the sake of the file's size. " if cut else ""
     if cards.left_out:

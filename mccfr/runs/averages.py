@@ -21,7 +21,15 @@ from mccfr.runs.snapshot_mean import SnapshotMean
 from mccfr.solvers.registry import algorithm_of
 from mccfr.tables.discount import Discount, Schedule
 from mccfr.tables.layout import TableSet
-from mccfr.tables.strategy import Rows, StoredStrategy, Strategy, average_block, average_strategy, check_sums
+from mccfr.tables.strategy import (
+    Rows,
+    StoredStrategy,
+    Strategy,
+    average_block,
+    average_strategy,
+    check_sums,
+    forward_factors,
+)
 from storage.checkpoint import Checkpoint, checkpoint_path, open_checkpoint
 from storage.schema import ArraySpec
 from storage.spill import spilled
@@ -69,10 +77,16 @@ def sums_average(game: Game, tables: TableSet, discount: Discount) -> Strategy:
             sums = np.zeros((buckets, 0), np.float32)
         check_sums(sums, block)
         rows.append(Rows(sums, sums=True))
+
+    def forward(block: int, row: int, buckets: npt.NDArray[np.integer]) -> npt.NDArray[np.float64] | float:
+        stamps = tables.rows("strategy_sum_stamp", block)
+        return 1.0 if stamps is None else forward_factors(stamps[buckets, row], discount)
+
     return StoredStrategy(
         rows,
         lambda block: average_block(game, block, tables, discount)[0],
         lambda block: average_block(game, block, tables, discount)[1],
+        forward,
     )
 
 

@@ -218,6 +218,8 @@ class ProcessPool:
         assignment = live.directory / "assignment.json"
         document = {
             "run": str(run.directory.resolve()),
+            "abstraction": None if run.abstraction_path is None else str(run.abstraction_path.resolve()),
+            "workers": run.config.run.workers,  # of this session: the run's own config may say another number
             "regions": regions_to_json(live.regions),
             "cells": str(live.directory / "control"),
             "shape": shape,

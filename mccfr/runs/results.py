@@ -5,14 +5,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mccfr.cards.deck import WholeDeck
 from mccfr.config.file import to_document
 from mccfr.evaluation.methods import check_method, load_method, measure
 from mccfr.evaluation.side import Side
 from mccfr.games.game import Game
 from mccfr.policy import Policy, PolicySource, StrategySource, is_policy
 from mccfr.policy.export import export
-from mccfr.runs.averages import checkpoint_average, stored_average
+from mccfr.runs.averages import stored_average
 from mccfr.runs.phases import naming_phases, naming_steps
 from mccfr.runs.report import EVALUATING, Reporter, Silent
 from mccfr.runs.rundir import CHECKPOINTS, Run, is_run, open_run
@@ -46,11 +45,6 @@ def read_tables(checkpoint: Checkpoint, kind: str = "") -> TableSet:
     return TableSet({spec.name: checkpoint.read(spec.name) for spec in specs}, specs)
 
 
-def checkpoint_strategy(run: Run, game: Game, checkpoint: Checkpoint) -> Strategy:
-    """The average strategy of a run's checkpoint."""
-    return checkpoint_average(game, run.config, checkpoint)
-
-
 @dataclass(frozen=True)
 class Target:
     """Something that can be evaluated: a strategy in its game, and the counts behind it.
@@ -78,8 +72,7 @@ def open_target(target: Path, number: int | None = None, abstraction: Path | Non
         hashes = None if origin is None else origin.content_hashes()
         return Target(game, stored_average(game, run.config, checkpoint), counts, hashes)
     if is_policy(target):
-        if abstraction is not None:
-            raise ValueError(f"{target} is a policy, which holds its own bucket tables: leave --abstraction out")
+        _check_no_abstraction(target, abstraction)
         policy = Policy.open(target)
         origin = policy.meta["provenance"]
         counts = {key: origin.get(key) for key in ("nodes_touched", "iterations", "checkpoint")}
@@ -89,16 +82,23 @@ def open_target(target: Path, number: int | None = None, abstraction: Path | Non
     raise ValueError(f"{target} is neither a run directory nor an exported policy")
 
 
-def open_source(target: Path, number: int | None = None) -> PolicySource:
+def _check_no_abstraction(target: Path, abstraction: Path | None) -> None:
+    if abstraction is not None:
+        raise ValueError(f"{target} is a policy, which holds its own bucket tables: leave --abstraction out")
+
+
+def open_source(target: Path, number: int | None = None, abstraction: Path | None = None) -> PolicySource:
     """A policy, or the average strategy of a run's checkpoint (the newest without a number), to be asked for infosets.
 
+    abstraction  where a run's abstraction lies, if not where it was when the run was made
     Raises as `open_target`, and `ValueError` for a number beside a policy.
     """
     if is_policy(target):
         if number is not None:
             raise ValueError(f"{target} is a policy, which is of one checkpoint: leave --checkpoint out")
+        _check_no_abstraction(target, abstraction)
         return Policy.open(target)
-    found = open_target(target, number)
+    found = open_target(target, number, abstraction)
     return StrategySource(found.game, found.strategy)
 
 
@@ -178,14 +178,8 @@ def opponent(found: Target, name: str, number: int | None = None, abstraction: P
 
 def _shares_tables(one: Target, other: Target) -> bool:
     """Whether the bucket tables of two runs are the same, for games that deal the same boards."""
-    decks = one.game.cards, other.game.cards
-    return (
-        isinstance(decks[0], WholeDeck)
-        and isinstance(decks[1], WholeDeck)
-        and one.abstraction is not None
-        and one.abstraction == other.abstraction
-        and decks[0].board_cards == decks[1].board_cards
-    )
+    same = one.abstraction is not None and one.abstraction == other.abstraction
+    return same and one.game.cards.same_tables(other.game.cards)
 
 
 def export_run(
@@ -201,10 +195,8 @@ def export_run(
     told = reporter or Silent()
     checkpoint, abstraction = find_checkpoint(run, number), run.abstraction()
     told.phase(f"reading checkpoint {checkpoint.number}")
-    raw = form in ("zarr", "hdf5")
-    by_cell = not raw and form != "policy"  # goes through the strategy in an order that no table has
-    strategy = (checkpoint_average if by_cell else stored_average)(game, run.config, checkpoint)
-    tables = read_tables(checkpoint) if raw else TableSet({})
+    strategy = stored_average(game, run.config, checkpoint)
+    tables = read_tables(checkpoint) if form in ("zarr", "hdf5") else TableSet({})
     provenance = {
         "run_identity": run.manifest["identity"],
         "checkpoint": checkpoint.number,

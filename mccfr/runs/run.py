@@ -27,7 +27,7 @@ from mccfr.runs.phases import naming_phases
 from mccfr.runs.pool import Pool, open_pool
 from mccfr.runs.report import TRAINING, Progress, Reporter
 from mccfr.runs.rundir import CHECKPOINTS, EVALUATIONS, JOURNAL, LIVE, Run, lock
-from mccfr.runs.saving import Look, Moment, Saver
+from mccfr.runs.saving import RunState, Saver, Stop
 from mccfr.runs.signals import Signals
 from mccfr.runs.state import state_problem
 from mccfr.solvers.solver import WorkerState
@@ -161,14 +161,14 @@ class Session:
             keep = point and self._points.keep
             commit = keep or self._checkpoint_called() or self._events.checkpoint_between(seen, totals) or done
             commit = commit and (self._saver.committed is None or self._saver.committed[1] != totals)
-            look = (
+            evaluate = (
                 point
                 or (commit and self._points.every_checkpoint)
                 or (done and self._points.at_end and not self._evaluated(totals))
             )
             seen = totals
-            if commit or look:
-                self._look(pool, Look(commit, look, keep, done), room)
+            if commit or evaluate:
+                self._save_at(pool, Stop(commit, evaluate, keep, done), room)
             if done:
                 return self._end(pool, totals)
 
@@ -288,11 +288,11 @@ class Session:
         except OSError:  # the system does not let a process ask for more than it has
             return None
 
-    def _look(self, pool: Pool, look: Look, room: Snapshot | None) -> None:
+    def _save_at(self, pool: Pool, stop: Stop, room: Snapshot | None) -> None:
         """Checkpoint and evaluate what the resting workers have left; they go on meanwhile if a copy fits."""
         began = self._paused_at or time.monotonic()
-        names = [name for name in pool.tables if look.commit or self._run.algorithm.is_averaged(name)]
-        if look.done:
+        names = [name for name in pool.tables if stop.commit or self._run.algorithm.is_averaged(name)]
+        if stop.done:
             room = None
         elif room is None:
             room = self._room(pool.tables, names)
@@ -301,25 +301,25 @@ class Session:
         weight = None if self._weight_before is None else self._weight_before + pool.iterations_weight()
         seconds = self._meter.trained_before + pool.busy_seconds()
         pause = time.monotonic() - began
-        moment = Moment(Totals(*pool.totals()), pool.states(), seconds, weight, pause)
+        now = RunState(Totals(*pool.totals()), pool.states(), seconds, weight, pause)
         arrays = {name: pool.tables[name] for name in names}
         if room is not None:
             self._release(pool)
             arrays = room.arrays
-        record = self._save(pool, arrays, moment, look)
+        record = self._save(pool, arrays, now, stop)
         if record is not None:
             self._evaluation, self._evaluated_now = record, True
             self._reporter.evaluation(record)
 
     def _save(
-        self, pool: Pool, arrays: dict[str, npt.NDArray[Any]], moment: Moment, look: Look
+        self, pool: Pool, arrays: dict[str, npt.NDArray[Any]], now: RunState, stop: Stop
     ) -> dict[str, Any] | None:
         """Save tables in another thread; while workers train, signals and the clock are heeded as ever.
 
         The thread is one that a second signal does not wait for.
         """
         background = self._training
-        job = Job(lambda: self._saver.save(arrays, moment, look, background=background))
+        job = Job(lambda: self._saver.save(arrays, now, stop, background=background))
         while True:
             rests = pool.resting()
             if rests:
@@ -338,7 +338,7 @@ class Session:
         return job.result()
 
     def _tick(self, pool: Pool) -> None:
-        """Look after the workers, and tell where the run stands."""
+        """Stop after the workers, and tell where the run stands."""
         self._watch(pool)
         self._meter.tell(self._progress(pool))
 

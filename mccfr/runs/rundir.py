@@ -78,8 +78,13 @@ class Run:
 
     def abstraction(self) -> Abstraction | None:
         """The card abstraction that the run is played on, if there is one."""
+        return None if self.abstraction_path is None else Abstraction(self.abstraction_path)
+
+    @property
+    def abstraction_path(self) -> Path | None:
+        """Where that lies."""
         wanted = self.config.abstraction
-        return None if wanted is None else Abstraction(self.directory / wanted.path)
+        return None if wanted is None else self.directory / wanted.path
 
     def build_game(self) -> Game:
         """Compile the run's game."""
@@ -255,7 +260,7 @@ def _with_abstraction(directory: Path, config: Config, hashes: Any, given: Path 
     if not is_abstraction(path):
         raise ValueError(
             f"{path} is not an abstraction: {directory} was trained on {content_hash(hashes)[:12]}; name its "
-            "directory with --abstraction, which evaluate and export have, or put it there"
+            "directory with --abstraction, or put it there"
         )
     found = Abstraction(path).content_hashes()
     if found != hashes:

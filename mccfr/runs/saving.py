@@ -39,7 +39,7 @@ Arrays = Mapping[str, npt.NDArray[np.generic]]
 
 
 @dataclass(frozen=True)
-class Moment:
+class RunState:
     """A consistent state of a run, taken while its workers rest."""
 
     totals: Totals
@@ -50,7 +50,7 @@ class Moment:
 
 
 @dataclass(frozen=True)
-class Look:
+class Stop:
     """What is done with the tables at a stop."""
 
     commit: bool
@@ -87,9 +87,9 @@ class Saver:
             self._snapshots = snapshots_behind(restored.state, restored.number)
 
     def save(
-        self, arrays: dict[str, npt.NDArray[Any]], moment: Moment, look: Look, *, background: bool
+        self, arrays: dict[str, npt.NDArray[Any]], now: RunState, stop: Stop, *, background: bool
     ) -> dict[str, Any] | None:
-        """Commit and evaluate as the look says; returns the evaluation record, if there is one.
+        """Commit and evaluate as the stop says; returns the evaluation record, if there is one.
 
         arrays      tables by name; those that an evaluation does not need are dropped from it after the commit
         background  workers train meanwhile: give way to them
@@ -97,50 +97,50 @@ class Saver:
         Raises `RuntimeError` where a cell is NaN or infinite, naming its row: nothing is committed or evaluated then.
         """
         try:
-            return self._save(arrays, moment, look, background)
+            return self._save(arrays, now, stop, background)
         except NotFiniteError as error:
             number = self.committed[0] if self.committed else None
             raise RuntimeError(not_finite_text(self._game, self._layout, error, number)) from error
 
     def _save(
-        self, arrays: dict[str, npt.NDArray[Any]], moment: Moment, look: Look, background: bool
+        self, arrays: dict[str, npt.NDArray[Any]], now: RunState, stop: Stop, background: bool
     ) -> dict[str, Any] | None:
-        if not look.commit:  # a commit looks for itself, chunk by chunk
+        if not stop.commit:  # a commit looks for itself, chunk by chunk
             for spec in self._layout.specs:
                 if spec.name in arrays:
                     check_finite(spec, arrays[spec.name], [0] * len(spec.shape))
-        if look.commit:
+        if stop.commit:
             began = time.monotonic()
-            number = self._persevere(arrays, moment, look, background)
+            number = self._persevere(arrays, now, stop, background)
             if number is not None:
-                self._note_trends(number, arrays, moment, time.monotonic() - began)
+                self._note_trends(number, arrays, now, time.monotonic() - began)
         for name in [name for name in arrays if not self._run.algorithm.is_averaged(name)]:
             del arrays[name]
-        return self._evaluate(arrays, moment, look) if look.evaluate else None
+        return self._evaluate(arrays, now, stop) if stop.evaluate else None
 
-    def _persevere(self, arrays: Arrays, moment: Moment, look: Look, background: bool) -> int | None:
+    def _persevere(self, arrays: Arrays, now: RunState, stop: Stop, background: bool) -> int | None:
         """Commit; where the disk does not take it, tell, and try again: at once if it is the last one, else later."""
-        for wait in (*(FINAL_WAITS_SECONDS if look.done else ()), None):
+        for wait in (*(FINAL_WAITS_SECONDS if stop.done else ()), None):
             began = time.monotonic()
             try:
-                number = self._commit(arrays, moment, look.keep, background)
+                number = self._commit(arrays, now, stop.keep, background)
             except OSError as error:
-                if (whole := self._whole_all_the_same(moment, look.keep, error)) is not None:
+                if (whole := self._whole_all_the_same(now, stop.keep, error)) is not None:
                     return whole
                 taken = time.monotonic() - began
                 every = self._run.config.run.checkpoint_seconds
                 later = min(every, max(RETRY_SECONDS, _RETRY_SHARE * taken)) if wait is None else wait
                 self._due = time.monotonic() + later
                 self.failure = disk_problem(error, self._run.path(CHECKPOINTS), *self._needed_bytes())
-                end = "" if look.done and wait is None else f"; trying again in {later:.0f} s"
-                self._reporter.message(f"no checkpoint at {moment.totals.nodes:,} nodes: {self.failure}{end}")
+                end = "" if stop.done and wait is None else f"; trying again in {later:.0f} s"
+                self._reporter.message(f"no checkpoint at {now.totals.nodes:,} nodes: {self.failure}{end}")
                 if wait is not None:
                     time.sleep(wait)
             else:
                 return number
         return None
 
-    def _whole_all_the_same(self, moment: Moment, kept: bool, error: OSError) -> int | None:
+    def _whole_all_the_same(self, now: RunState, kept: bool, error: OSError) -> int | None:
         """The number of a checkpoint whose commit has failed, if only what follows it did: journal and retention."""
         root = self._run.path(CHECKPOINTS)
         number = max(checkpoints.list_checkpoints(root), default=0)
@@ -151,7 +151,7 @@ class Saver:
             found = checkpoints.open_checkpoint(checkpoints.checkpoint_path(root, number))
         except (OSError, ValueError):
             return None
-        if Totals(found.state["nodes_touched"], found.state["iterations"]) != moment.totals:
+        if Totals(found.state["nodes_touched"], found.state["iterations"]) != now.totals:
             return None
         noted = next((record for record in self._run.backwards(JOURNAL) if "manifest" in record), {})
         if noted.get("checkpoint") != number:
@@ -159,7 +159,7 @@ class Saver:
             self._journals.append(JOURNAL, line)
         problem = disk_problem(error, root, *self._needed_bytes())
         self._reporter.message(f"checkpoint {number} is whole, and what follows it was not done: {problem}")
-        self._note_commit(number, moment.totals, kept, found.state)
+        self._note_commit(number, now.totals, kept, found.state)
         return number
 
     def _needed_bytes(self) -> tuple[int, str]:
@@ -170,18 +170,18 @@ class Saver:
                 return sum(length for length, _ in checkpoints.open_checkpoint(path).files.values()), "about "
         return self._layout.nbytes, "at most "
 
-    def _commit(self, arrays: Arrays, moment: Moment, kept: bool, background: bool) -> int:
-        run, root, totals = self._run, self._run.path(CHECKPOINTS), moment.totals
+    def _commit(self, arrays: Arrays, now: RunState, kept: bool, background: bool) -> int:
+        run, root, totals = self._run, self._run.path(CHECKPOINTS), now.totals
         number = max(1, checkpoints.next_number(root))
         self._reporter.phase(f"writing checkpoint {number}")
         state: dict[str, Any] = {
             "nodes_touched": totals.nodes,
             "iterations": totals.iterations,
-            "iterations_weight": moment.iterations_weight,
+            "iterations_weight": now.iterations_weight,
             "period": self._schedule.period(totals.nodes),
-            "training_seconds": moment.training_seconds,
+            "training_seconds": now.training_seconds,
             "kept": kept,
-            "workers": [{"iterations": s.iterations, "nodes": s.nodes, "rng": s.rng} for s in moment.states],
+            "workers": [{"iterations": s.iterations, "nodes": s.nodes, "rng": s.rng} for s in now.states],
         }
         if run.config.tables.strategy_sums == "preflop":
             state |= {"snapshot": self._snapshot_due(totals), "snapshots": self._snapshots}
@@ -216,21 +216,21 @@ class Saver:
         last = self._snapshots[-1]["nodes_touched"] if self._snapshots else 0
         return every is not None and last // every < totals.nodes // every
 
-    def _note_trends(self, number: int, arrays: Arrays, moment: Moment, commit_seconds: float) -> None:
-        weight = self._schedule.weight(moment.totals.nodes)
+    def _note_trends(self, number: int, arrays: Arrays, now: RunState, commit_seconds: float) -> None:
+        weight = self._schedule.weight(now.totals.nodes)
         record = {
             "checkpoint": number,
-            "nodes_touched": moment.totals.nodes,
-            "iterations": moment.totals.iterations,
-            **self._trends.measure(TableSet(arrays, self._layout.specs), moment.iterations_weight, weight),
-            "pause_seconds": round(moment.pause_seconds, 4),
+            "nodes_touched": now.totals.nodes,
+            "iterations": now.totals.iterations,
+            **self._trends.measure(TableSet(arrays, self._layout.specs), now.iterations_weight, weight),
+            "pause_seconds": round(now.pause_seconds, 4),
             "commit_seconds": round(commit_seconds, 4),
             "unix_seconds": round(time.time(), 3),
         }
         self._journals.append(TRENDS, record)
 
-    def _evaluate(self, arrays: Arrays, moment: Moment, look: Look) -> dict[str, Any] | None:
-        totals = moment.totals
+    def _evaluate(self, arrays: Arrays, now: RunState, stop: Stop) -> dict[str, Any] | None:
+        totals = now.totals
         self._reporter.phase(EVALUATING)
         needed = evaluation_bytes(self._run.config, self._game, self._layout)
         available = available_memory_bytes()
@@ -240,7 +240,7 @@ class Saver:
                 "memory are available; evaluate the checkpoint on a larger machine, or less often"
             )
             return None
-        if look.commit and self.failure is not None and self._run.config.tables.strategy_sums == "preflop":
+        if stop.commit and self.failure is not None and self._run.config.tables.strategy_sums == "preflop":
             self._reporter.message(f"no evaluation at {totals.nodes:,} nodes: it needs the checkpoint")
             return None
         number = self.committed[0] if self.committed and self.committed[1] == totals else None

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from abstraction.jit import nogil_allocating_njit
 from mccfr.games.game import Game
+from mccfr.games.recall import parent_buckets
 from mccfr.runs.trends import own_actions
 from mccfr.tables.layout import table_name
 from mccfr.tables.strategy import Strategy, row_starts
@@ -114,23 +115,6 @@ def _lines_into(
     """Own last actions, on streets before `street`, of decisions on it and later ones; first of all: none."""
     found = {slots[node] for node in own if block[node] // 2 >= street and slots[node][0] // 2 < street}
     return [(_NO_BLOCK, 0), *sorted(found - {(_NO_BLOCK, 0)})]
-
-
-def parent_buckets(game: Game, block: int) -> npt.NDArray[np.int64] | None:
-    """[K] the bucket that all hands of each bucket had on the street before; None where hands of a bucket differ in it.
-
-    Decided on every board and hand that can occur.  None on the first street.
-    """
-    street, player = divmod(block, 2)
-    if street == 0:
-        return None
-    parent = np.full(int(game.buckets[block]), -1, np.int64)
-    for bucket, before in game.cards.bucket_pairs(street, player):
-        new = parent[bucket] < 0
-        parent[bucket[new]] = before[new]
-        if (parent[bucket] != before).any():
-            return None
-    return np.maximum(parent, 0)  # a bucket that no hand has is never dealt
 
 
 class SnapshotMean:

@@ -88,11 +88,12 @@ def main(assignment: str, worker: int) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
         signal.signal(number, signal.SIG_IGN)  # the coordinator takes them and tells us
     document = json.loads(Path(assignment).read_text())
-    run = open_run(Path(document["run"]))
+    abstraction = document["abstraction"]
+    run = open_run(Path(document["run"]), None if abstraction is None else Path(abstraction))
     game, _buckets = map_buckets(run.build_game(), Path(assignment).parent)
     tables = map_tables(run.layout(game), regions_from_json(document["regions"]))
     block = map_cells(Path(document["cells"]), document["shape"])
-    share = Share(worker, max(1, run.config.run.workers), read_state(block.cells[1 + worker]))
+    share = Share(worker, document["workers"], read_state(block.cells[1 + worker]))
     solver = run.algorithm.solver(game, tables, share)
     solver.warm_up()
     publish(block.cells[1 + worker], solver.state)

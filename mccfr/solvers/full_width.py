@@ -142,9 +142,14 @@ class FullWidth(Algorithm):
     def completed(self, game: Game) -> Config:
         """With the horizon of a schedule: the iterations that are planned, unless the configuration has another one.
 
-        `ValueError` where a schedule has neither; and a rule of the user's own is compiled, to say at once what is
-        wrong with it.
+        `ValueError` where a schedule has neither, and for a game of more boards than can be gone over; and a rule of
+        the user's own is compiled, to say at once what is wrong with it.
         """
+        if game.cards.dealt and not game.cards.can_list:
+            raise ValueError(
+                f"solver.algorithm = 'cfr' goes over every board, and {game.name} has too many: take "
+                "'external-sampling', 'outcome-sampling' or 'public-chance-sampling', which draw them"
+            )
         made, config = variant_of(self._solver), super().completed(game)
         _ = made.rule
         if self._solver.horizon is not None or not made.scheduled:

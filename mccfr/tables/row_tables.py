@@ -136,6 +136,15 @@ def _gather_block(tables, rows, buckets, out):
     gather_rows(tables, 0, rows, buckets, out)
 
 
+def some_rows(
+    rows: Rows, starts: npt.NDArray[np.int64], buckets: npt.NDArray[np.int32], count: int
+) -> npt.NDArray[np.float64]:
+    """[slots, n] probabilities of the buckets [n] at every row of a block; `starts` and `count` as in `near_rows`."""
+    out = np.empty((int(starts[-1]), len(buckets)))
+    _gather_block(row_tables([rows], [starts], count), (0, len(starts) - 1), buckets, out)
+    return out
+
+
 def near_rows(rows: Rows, starts: npt.NDArray[np.int64], count: int) -> Rows:
     """The same rows as probabilities, slot first, where they take little memory: what boards need again and again.
 
@@ -145,9 +154,7 @@ def near_rows(rows: Rows, starts: npt.NDArray[np.int64], count: int) -> Rows:
     buckets = len(rows.cells)
     if buckets * int(starts[-1]) * 8 > NEAR_BYTES or len(starts) < 2:
         return rows
-    out = np.empty((int(starts[-1]), buckets))
-    _gather_block(row_tables([rows], [starts], count), (0, len(starts) - 1), np.arange(buckets, dtype=np.int32), out)
-    return Rows(out.T)
+    return Rows(some_rows(rows, starts, np.arange(buckets, dtype=np.int32), count).T)
 
 
 def row_tables(blocks: Sequence[Rows], starts: Sequence[npt.NDArray[np.int64]], count: int) -> RowTables:

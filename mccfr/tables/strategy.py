@@ -26,6 +26,29 @@ class Rows(NamedTuple):
     weight: npt.NDArray[np.float32] | None = None
     sums: bool = False
 
+    def read(
+        self, row: int, slots: slice, buckets: npt.NDArray[np.integer]
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Probabilities [n, A] and weights [n] of one row for the given buckets; nothing else is read.
+
+        The same to the last bit as in the dense form of the block.  Probabilities know no weights, which are then 1.
+        """
+        found = self.cells[buckets, slots].astype(np.float64)
+        if self.sums:
+            weight = np.zeros(len(found))
+            for cells in found.T:  # added in order, as everywhere
+                weight += cells
+            dead = weight == 0
+            found /= np.where(dead, 1.0, weight)[:, None]
+        elif self.weight is None:
+            return found, np.ones(len(found))
+        else:
+            weight = self.weight[buckets, row].astype(np.float64)
+            dead = weight == 0
+            found /= np.iinfo(self.cells.dtype).max
+        found[dead] = 1.0 / found.shape[1]
+        return found, weight
+
 
 class RowSource(Protocol):
     """What can be asked for rows, block by block, without the whole strategy in memory."""
@@ -58,6 +81,12 @@ class Strategy:
         """As `RowSource.rows`."""
         return Rows(self.probability[block])
 
+    def read(
+        self, block: int, row: int, slots: slice, buckets: npt.NDArray[np.integer]
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Probabilities [n, A] and weights [n] of one row of a block, its cells at `slots`, for the given buckets."""
+        return self.probability[block][buckets, slots], self.weight[block][buckets, row]
+
 
 class StoredStrategy(Strategy):
     """A strategy whose tables lie in files: its arrays are made when they are asked for, one block at a time."""
@@ -67,15 +96,28 @@ class StoredStrategy(Strategy):
         stored: Sequence[Rows],
         probability: Callable[[int], npt.NDArray[np.float64]],
         weight: Callable[[int], npt.NDArray[np.float64]],
+        forward: Callable[[int, int, npt.NDArray[np.integer]], npt.NDArray[np.float64] | float] | None = None,
     ) -> None:
-        """`stored` holds the rows of every block; the functions make a block's arrays of them."""
+        """`stored` holds the rows of every block; the functions make a block's arrays of them.
+
+        forward  of (block, row, buckets): what stored weights are multiplied with; None: 1
+        """
         super().__init__(_Blocks(len(stored), probability), _Blocks(len(stored), weight))
         self._stored: Sequence[Rows]
+        self._forward: Callable[[int, int, npt.NDArray[np.integer]], npt.NDArray[np.float64] | float] | None
         object.__setattr__(self, "_stored", stored)  # dataclasses that are frozen take no other
+        object.__setattr__(self, "_forward", forward)
 
     def rows(self, block: int) -> Rows:
         """As `RowSource.rows`: the mapped tables themselves."""
         return self._stored[block]
+
+    def read(
+        self, block: int, row: int, slots: slice, buckets: npt.NDArray[np.integer]
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """As `Strategy.read`, from what is stored: nothing is made dense."""
+        probability, weight = self._stored[block].read(row, slots, buckets)
+        return probability, weight if self._forward is None else weight * self._forward(block, row, buckets)
 
 
 class _Blocks(Sequence[npt.NDArray[np.float64]]):
@@ -136,8 +178,13 @@ def average_block(
         _normalise(np.ascontiguousarray(sums), starts, probability, weight)
         stamps = tables.rows("strategy_sum_stamp", block)
         if stamps is not None and discount is not None:
-            weight *= np.exp(discount.sum_factors[1, discount.ends] - discount.sum_factors[1, stamps.astype(np.int64)])
+            weight *= forward_factors(stamps, discount)
     return probability, weight
+
+
+def forward_factors(stamps: npt.NDArray[np.integer], discount: Discount) -> npt.NDArray[np.float64]:
+    """What weights that were last touched at `stamps` are multiplied with, to stand at the discount's period."""
+    return np.exp(discount.sum_factors[1, discount.ends] - discount.sum_factors[1, stamps.astype(np.int64)])
 
 
 def check_sums(sums: npt.NDArray[Any], block: int) -> None:

@@ -63,6 +63,14 @@ def test_results_come_in_order_and_from_several_threads(monkeypatch):
     assert 1 < len(seen) <= 4 and threading.get_ident() not in seen
 
 
+def test_little_is_worked_on_in_this_thread_and_what_counts_is_its_size():
+    def who(_):
+        return threading.get_ident()
+
+    assert set(threads.ordered(who, range(50), size_bytes=(1 << 20) - 1)) == {threading.get_ident()}
+    assert threading.get_ident() not in set(threads.ordered(who, range(50), size_bytes=1 << 20))
+
+
 def test_few_items_are_taken_ahead(monkeypatch):
     monkeypatch.setattr(threads, "available_threads", lambda: 2)
     taken = []

@@ -8,19 +8,22 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from mccfr.policy.source import PolicySource
+import numpy as np
+
+from mccfr.policy.source import StrategySource
 from mccfr.trees.lines import line_text
 from storage import durable
 from storage.outputs import output
 
 COLUMNS = ("line", "street", "player", "hand", "board", "action", "probability", "weight", "infoset")
 _ROWS_AT_ONCE = 1 << 16
+_BUCKETS_AT_ONCE = 1 << 12
 _PARQUET_MAGIC = b"PAR1"
 
 Row = tuple[str, int, int, str, str, str, float, float, str]
 
 
-def strategy_rows(source: PolicySource) -> Iterator[Row]:
+def strategy_rows(source: StrategySource) -> Iterator[Row]:
     """One row for each infoset that can occur and each of its actions, columns as in COLUMNS, node by node.
 
     Where an infoset holds several hands (suits merged), hand and board are the first of them; in whole hold'em `hand`
@@ -40,13 +43,15 @@ def strategy_rows(source: PolicySource) -> Iterator[Row]:
         street, player = divmod(block, 2)
         line, labels = line_text(tree, node), [tree.label[child] for child in tree.children(node)]
         name = tree.infoset_names[player][row] if tree.infoset_names is not None and not cards.dealt else ""
-        for bucket, hand, board in texts[block]:
-            weight = source.weight(node, bucket)
-            for label, probability in zip(labels, source.probabilities(node, bucket).tolist(), strict=True):
-                yield line, street, player, hand, board, label, probability, weight, name
+        for first in range(0, len(texts[block]), _BUCKETS_AT_ONCE):
+            here = texts[block][first : first + _BUCKETS_AT_ONCE]
+            shares, weights = source.rows(node, np.array([bucket for bucket, _, _ in here]))
+            for (_, hand, board), played, weight in zip(here, shares.tolist(), weights.tolist(), strict=True):
+                for label, probability in zip(labels, played, strict=True):
+                    yield line, street, player, hand, board, label, probability, weight, name
 
 
-def write_csv(out: Path, source: PolicySource) -> None:
+def write_csv(out: Path, source: StrategySource) -> None:
     """Write `strategy_rows` as CSV (UTF-8, a header line), streamed.  `FileExistsError` where `out` is another file."""
     header = ",".join(COLUMNS) + "\n"
 
@@ -68,7 +73,7 @@ def write_csv(out: Path, source: PolicySource) -> None:
         durable.write_file(temporary, pieces())
 
 
-def write_parquet(out: Path, source: PolicySource) -> None:
+def write_parquet(out: Path, source: StrategySource) -> None:
     """Write `strategy_rows` as Parquet; `ValueError` without pyarrow, `FileExistsError` where `out` is another file."""
     try:
         arrow, parquet = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")

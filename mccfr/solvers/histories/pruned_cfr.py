@@ -51,9 +51,9 @@ def pruned_tables(game: Game, variant: Variant) -> tuple[ArraySpec, ...]:
 
 def check_variant(variant: Variant) -> None:
     """`ValueError` unless the variant is CFR or CFR+, with any averaging power and either order of updates."""
-    floored = variant.regret_minimiser == "regret-matching-plus"
+    plus = variant.regret_minimiser == "regret-matching-plus"
     plain = variant.regret_minimiser == "regret-matching" and variant.beta == inf
-    if not (floored or plain) or variant.optimistic or variant.alpha != inf:
+    if not (plus or plain) or variant.optimistic or variant.alpha != inf:
         raise ValueError(
             "pruning = 'regret-based' is for regret-matching without discounts and for regret-matching-plus (variants "
             f"cfr and cfr+), and the variant has regret_minimiser = {variant.regret_minimiser!r}, optimistic = "

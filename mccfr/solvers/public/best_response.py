@@ -15,6 +15,34 @@ from mccfr.solvers.public.street_walk import FOLLOW, RESPOND, Views, new_scratch
 from mccfr.tables.strategy import Strategy
 
 
+class Walk:
+    """A public tree with a strategy on it, to be valued for either player."""
+
+    def __init__(self, public: PublicTree, tables: Sequence[npt.NDArray[np.float64]]) -> None:
+        """`tables` are those of all blocks, [slots, buckets] each."""
+        # Read-only or foreign layouts would have the kernels compiled once more.
+        own = [np.require(table, np.float64, ["C", "W"]) for table in tables]
+        self._public = public
+        self._views = tuple(Views(None, street_tables(own, player), None) for player in range(2))
+        self.root, self._scratch = (
+            new_scratch(public, streets, np.float64, 2) for streets in (range(1), range(1, public.streets))
+        )
+
+    def values(self, player: int, respond_from: int = 0) -> npt.NDArray[np.float64]:
+        """[2] counterfactual values of a player's hands, weighed by his own deal weights and summed.
+
+        `FOLLOW` where he follows his strategy, `RESPOND` where he plays a best response from a street on.  Divided by
+        `joint_weight` they are chips a deal.  `root` keeps what was found on the first street.
+        """
+        public, root = self._public, self.root
+        (first, stop), parts = public.root_boards.tolist(), len(public.tasks) + 2
+        root.hand_value.fill(0)
+        scope = Scope(player, player, first, stop, 0, parts, respond_from)
+        value(public, self._views, scope, root, self._scratch)
+        found: npt.NDArray[np.float64] = root.hand_value[0] @ public.reach[player]
+        return found
+
+
 def values(
     game: Game, strategy: Strategy, players: Sequence[int] = (0, 1), public: PublicTree | None = None
 ) -> npt.NDArray[np.float64]:
@@ -25,19 +53,8 @@ def values(
     the game tells them apart.  `ValueError` for a game without listed cards.
     """
     public = public or public_tree(game, strategy.probability)
-    # Slots first, as in training; read-only or foreign layouts would have the kernels compiled once more.
-    tables = [np.require(table.T, np.float64, ["C", "W"]) for table in strategy.probability]
-    sides = [street_tables(tables, player) for player in range(2)]
-    views = tuple(Views(None, side, None) for side in sides)
-    root, scratch = (new_scratch(public, streets, np.float64, 2) for streets in (range(1), range(1, public.streets)))
-    (first, stop), parts = public.root_boards.tolist(), len(public.tasks) + 2
-    found = np.zeros((len(players), 2))
-    for row, player in enumerate(players):
-        root.hand_value.fill(0)
-        scope = Scope(player, player, first, stop, 0, parts)
-        value(public, views, scope, root, scratch)
-        found[row] = root.hand_value[0] @ public.reach[player] / public.joint_weight
-    return found
+    walk = Walk(public, [table.T for table in strategy.probability])  # slots first, as in training
+    return np.array([walk.values(player) for player in players]) / public.joint_weight
 
 
 def expected_value(game: Game, strategy: Strategy, public: PublicTree | None = None) -> float:

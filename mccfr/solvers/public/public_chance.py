@@ -36,19 +36,20 @@ _ROUND_BOARDS = 48  # what counts as a round where boards are not listed
 class PublicChanceOptions:
     """How updates are weighted.
 
-    schedule    periods and discount; its `gamma` is also the power of a floored run's averaging
-    floored     regrets below 0 are set to 0, strategy sums weighted by n^gamma; the schedule's kind must be "none"
+    schedule    periods and discount; its `gamma` is also the power of the averaging of regret matching plus
+    plus        regret matching plus: regrets below 0 are set to 0, and strategy sums weighted by n^gamma; the
+                schedule's kind must be "none"
     skip_below  lines that the opponent reaches with less than this share of his range are followed with a chance in
                 proportion, and then count for more; 0: all lines are followed
     """
 
     schedule: Schedule = field(default_factory=Schedule)
-    floored: bool = True
+    plus: bool = True
     skip_below: float = 0.0
 
     def weights(self, nodes: int) -> tuple[float, float]:
         """Factors of new regrets and of new strategy sums after so many nodes."""
-        if self.floored:
+        if self.plus:
             return 1.0, float(self.schedule.effective_period(nodes)) ** self.schedule.gamma
         weight = self.schedule.weight(nodes)
         return weight, weight
@@ -154,7 +155,7 @@ class PublicChanceSampling:
         return done, nodes
 
     def _traverse(self, board: SampledBoard, regret_weight: float, sum_weight: float) -> int:
-        floored, skip_below, nodes = int(self.options.floored), float(self.options.skip_below), 0
+        floored, skip_below, nodes = int(self.options.plus), float(self.options.skip_below), 0
         word = np.uint64(second_word(self._rng))
         for traverser in range(2):
             task = Task(traverser, regret_weight, sum_weight, floored, skip_below, word)
@@ -181,7 +182,7 @@ class PublicChanceSampling:
 
 
 def _check_options(options: PublicChanceOptions) -> None:
-    if options.floored and options.schedule.kind != "none":
+    if options.plus and options.schedule.kind != "none":
         raise ValueError(
             f"discount = {options.schedule.kind!r} with floored regrets: floored runs weight their sums by period "
             "already; use discount = 'none', or leave regrets unfloored"

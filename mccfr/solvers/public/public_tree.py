@@ -131,10 +131,11 @@ def _board_weights(cards: ListedCards) -> npt.NDArray[np.float64]:
         raise ValueError(f"hands hold {held.tolist()} cards: all hands of a game must hold equally many")
     deck = len(np.unique(cards.hand_cards[cards.hand_cards >= 0]))
     known, weight = 0, np.ones(cards.streets)
+    given = True
     for street, boards in enumerate(cards.board_cards):
         dealt = boards.shape[1] - known
         parents = 1 if street == 0 else len(cards.board_cards[street - 1])
-        given = street == 0 and len(boards) == 1  # a subgame's board is not chance
+        given = given and len(boards) == 1  # a subgame's board, or one that lies already (`Cards.after`), is not chance
         if not given and dealt:
             below = np.bincount(cards.board_parent[street], minlength=parents)
             if np.any(below != comb(deck - known, dealt)):

@@ -30,7 +30,10 @@ _NOT_BEGUN = -2  # instead of a member: the way down is still to come
 
 
 class Scope(NamedTuple):
-    """What a call of `traverse` does; see there."""
+    """What a call of `traverse` does; see there.
+
+    respond_from  street from which best responses are taken; before it RESPOND follows the strategy
+    """
 
     first_player: int
     last_player: int
@@ -38,6 +41,7 @@ class Scope(NamedTuple):
     stop_board: int
     first_part: int
     stop_part: int
+    respond_from: int = 0
 
 
 @part_njit
@@ -200,7 +204,7 @@ def _traverse(public, views, in_place, step, scope, root, scratch):
     """A traversal of each player in the scope, or part of one; see `train`."""
     first_street = np.int64(0)
     for player in range(scope.first_player, scope.last_player + 1):
-        traversal = Traversal(player, in_place, views[player], views[1 - player].basis)
+        traversal = Traversal(player, in_place, views[player], views[1 - player].basis, scope.respond_from)
         for board in range(scope.first_board, scope.stop_board):
             if not is_walked(public.copies, first_street, board):
                 continue

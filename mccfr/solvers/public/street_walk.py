@@ -71,12 +71,13 @@ def street_tables(tables: Sequence[npt.NDArray[Any]], player: int) -> tuple[npt.
 
 
 class Traversal(NamedTuple):
-    """Who traverses, whether rows are updated in place, his tables and the opponent's basis."""
+    """Who traverses, whether rows are updated in place, his tables, the opponent's basis; `Scope.respond_from`."""
 
     player: int
     in_place: bool
     views: Views
     opponent: tuple[npt.NDArray[np.floating], ...]
+    respond_from: int = 0
 
 
 class Scratch(NamedTuple):
@@ -341,7 +342,7 @@ def _decision(public, traversal, step, street, tree, board, member, scratch):
         values, value = scratch.value[kind], scratch.value[kind, top + member]
         if not own:
             _add_up(values, child, actions, count, value)
-        elif kind == FOLLOW:
+        elif kind == FOLLOW or street < traversal.respond_from:
             _take_mean(values, child, actions, count, scratch.sigma, place, value)
         elif step is None:
             _take_best(values, child, actions, count, value)

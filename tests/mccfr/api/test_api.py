@@ -23,6 +23,7 @@ def test_importing_it_imports_nothing_else():
         "assert set(mccfr.__all__) <= set(dir(mccfr))"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+    assert all(getattr(mccfr, name) is not None for name in mccfr.__all__)
     with pytest.raises(AttributeError, match=r"has no attribute 'slove'; it offers Evaluation, "):
         _ = mccfr.slove
 
@@ -144,14 +145,14 @@ def test_errors_are_one_sentence(call, told):
 
 
 def test_tables_that_find_no_room_are_refused(monkeypatch):
-    monkeypatch.setattr("mccfr.api.available_memory_bytes", lambda: 1000)
+    monkeypatch.setattr("mccfr.api.solving.available_memory_bytes", lambda: 1000)
     with pytest.raises(ValueError, match="more than 80% of the 1,000 bytes of memory"):
         mccfr.solver(mccfr.game("leduc"), "cfr")
 
 
 def test_a_signal_ends_the_call_with_a_checkpoint(tmp_path, monkeypatch):
     """The second progress line of a run that would go on for ever sends Ctrl-C."""
-    monkeypatch.setattr("mccfr.api._Teller._SECONDS", 0.0)
+    monkeypatch.setattr("mccfr.api.running._Teller._SECONDS", 0.0)
     sent = []
 
     def interrupt(told):

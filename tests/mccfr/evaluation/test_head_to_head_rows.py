@@ -21,7 +21,8 @@ from mccfr.games.betting import BettingRules, build_tree
 from mccfr.games.game import Game
 from mccfr.policy.quantise import dequantise, quantise
 from mccfr.runs import averages
-from mccfr.runs.results import checkpoint_strategy, find_checkpoint, open_target
+from mccfr.runs.averages import checkpoint_average
+from mccfr.runs.results import find_checkpoint, open_target
 from mccfr.tables import row_tables as module
 from mccfr.tables.layout import TableSet, table_name
 from mccfr.tables.row_tables import _gather_block, near_rows, row_tables
@@ -65,6 +66,23 @@ def stored(game, form, seed):
         dense.append((probability, weight))
     whole = Strategy(tuple(p for p, _ in dense), tuple(w for _, w in dense))
     return StoredStrategy(rows, whole.probability.__getitem__, whole.weight.__getitem__), whole
+
+
+def assert_rows_alike(game, one, other):
+    """Every row of two strategies, as far as buckets in no order ask for it, to the last bit."""
+    arrays, dice = game.tree.arrays, np.random.default_rng(1)
+    for node in game.tree.decisions.tolist():
+        block, row, slot, count = (int(field[node]) for field in (arrays.block, arrays.row, arrays.slot, arrays.count))
+        buckets = dice.integers(0, int(game.buckets[block]), 9)
+        reads = [strategy.read(block, row, slice(slot, slot + count), buckets) for strategy in (one, other)]
+        assert reads[0][0].shape == (9, count) and np.array_equal(reads[0][0], reads[1][0])
+        assert np.array_equal(reads[0][1], reads[1][1])
+
+
+@pytest.mark.parametrize("form", FORMS[1:])
+def test_rows_in_any_form_are_read_as_dense_ones(form):
+    for game in (game_of("leduc, suits merged"), game_of("turn")):
+        assert_rows_alike(game, *stored(game, form, 1))
 
 
 @pytest.mark.parametrize("near", [True, False], ids=["near", "where they lie"])
@@ -166,12 +184,13 @@ def test_a_run_is_evaluated_from_its_sums_as_from_its_dense_average(tmp_path, mo
     if in_file:
         monkeypatch.setattr(averages, "_IN_MEMORY_BYTES", 0)
     target, game = open_target(run.directory), run.build_game()
-    dense = checkpoint_strategy(run, game, find_checkpoint(run, None))
+    dense = checkpoint_average(game, run.config, find_checkpoint(run, None))
     for block in range(target.strategy.blocks):
         cells = target.strategy.rows(block).cells
         assert target.strategy.rows(block).sums and in_file == isinstance(_owner(cells), mmap.mmap)
         assert np.array_equal(target.strategy.probability[block], dense.probability[block])
         assert np.array_equal(target.strategy.weight[block], dense.weight[block])
+    assert_rows_alike(game, target.strategy, dense)
     uniform = Side(game, uniform_strategy(game))
     assert head_to_head(Side(target.game, target.strategy), uniform) == head_to_head(Side(game, dense), uniform)
 

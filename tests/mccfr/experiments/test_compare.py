@@ -12,7 +12,7 @@ from commands import call
 from places import ROOT, RUNS
 
 from mccfr.config.file import parse_override
-from mccfr.experiments import conduct, curves, experiment_from, load_experiment, publish, read_rows
+from mccfr.experiments import curves, experiment_from, load_experiment, publish, read_rows, run_experiment
 from mccfr.experiments.definition import directory_name, merged
 from mccfr.experiments.running import run_path, trained_seconds
 from mccfr.experiments.table import geometric_mean
@@ -74,7 +74,7 @@ def finished(tmp_path_factory):
     """The experiment of KUHN, run to its end."""
     out = tmp_path_factory.mktemp("experiment")
     experiment = made(KUHN)
-    assert conduct(experiment, out, Silent()) is None
+    assert run_experiment(experiment, out, Silent()) is None
     publish(experiment, out)
     return experiment, out
 
@@ -153,12 +153,12 @@ class Stopper(Silent):
 @pytest.mark.parametrize("early", [False, True])
 def test_a_stopped_experiment_goes_on_and_finished_runs_are_left_alone(finished, tmp_path, early):
     experiment = made(KUHN)
-    assert conduct(experiment, tmp_path / "out", stopper := Stopper(early=early)) == signal.SIGTERM
+    assert run_experiment(experiment, tmp_path / "out", stopper := Stopper(early=early)) == signal.SIGTERM
     assert stopper.runs == ["1 of 4", "2 of 4"]
     first = run_path(tmp_path / "out", experiment.variants[0], 3)
     before = {path: path.stat().st_mtime_ns for path in first.rglob("*")}
     again = Stopper(stop_at=None)
-    assert conduct(experiment, tmp_path / "out", again) is None
+    assert run_experiment(experiment, tmp_path / "out", again) is None
     assert again.runs == ["2 of 4", "3 of 4", "4 of 4"]
     assert {path: path.stat().st_mtime_ns for path in first.rglob("*")} == before
     keys = ("variant", "seed", "point", "iterations", "nodes_touched", "exploitability_chips")
@@ -168,8 +168,8 @@ def test_a_stopped_experiment_goes_on_and_finished_runs_are_left_alone(finished,
 
 def test_a_longer_experiment_goes_on_with_the_same_runs(finished, tmp_path):
     short = made(changed(last=54, points=3, seeds=[3]))
-    assert conduct(short, tmp_path, Silent()) is None
-    assert conduct(made(changed(seeds=[3])), tmp_path, Silent()) is None
+    assert run_experiment(short, tmp_path, Silent()) is None
+    assert run_experiment(made(changed(seeds=[3])), tmp_path, Silent()) is None
     whole = [row["exploitability_chips"] for row in read_rows(*finished) if row["seed"] == 3]
     assert [row["exploitability_chips"] for row in read_rows(made(changed(seeds=[3])), tmp_path)] == whole
 
@@ -178,24 +178,24 @@ def test_another_experiment_in_the_same_place_is_refused(finished):
     _, out = finished
     other = changed(variant=[{"name": "DCFR", "set": ["solver.discount=linear"]}])
     with pytest.raises(ValueError, match=r"holds another run: solver\.discount = 'dcfr' there .*another output"):
-        conduct(made(other), out, Silent())
+        run_experiment(made(other), out, Silent())
 
 
 def test_points_in_nodes_and_in_seconds(tmp_path):
     nodes = made(changed(x="nodes", first=100, last=1000, points=2, seeds=[0], variant=[]))
-    assert conduct(nodes, tmp_path / "nodes", Silent()) is None
+    assert run_experiment(nodes, tmp_path / "nodes", Silent()) is None
     rows = read_rows(nodes, tmp_path / "nodes")
     assert [row["point"] for row in rows] == [100, 1000]
     assert all(row["point"] <= row["nodes_touched"] < row["point"] + 30 for row in rows)
     assert curves(nodes, rows)[0].axes["nodes_touched"] == pytest.approx([row["nodes_touched"] for row in rows])
     seconds = made(changed(x="seconds", at=[0.1, 0.3], last=None, points=1, seeds=[0], variant=[]))
-    assert conduct(seconds, tmp_path / "seconds", Silent()) is None
+    assert run_experiment(seconds, tmp_path / "seconds", Silent()) is None
     rows = read_rows(seconds, tmp_path / "seconds")
     assert [row["point"] for row in rows] == [0.1, 0.3]
     assert 0.1 < rows[1]["training_seconds"] < 0.6 and rows[0]["training_seconds"] < rows[1]["training_seconds"]
     run = rundir.open_run(run_path(tmp_path / "seconds", seconds.variants[0], 0))
     before = trained_seconds(run)
-    assert conduct(seconds, tmp_path / "seconds", Silent()) is None and trained_seconds(run) == before
+    assert run_experiment(seconds, tmp_path / "seconds", Silent()) is None and trained_seconds(run) == before
 
 
 def test_full_width_runs_have_one_seed_and_base_configs_are_merged(tmp_path):
@@ -254,7 +254,7 @@ def test_bad_experiments_are_refused_in_one_sentence(document, said):
 )
 def test_what_cannot_be_run_or_measured_is_refused_before_anything_is_written(tmp_path, document, said):
     with pytest.raises(ValueError, match=said):
-        conduct(made(document), tmp_path / "out", Silent())
+        run_experiment(made(document), tmp_path / "out", Silent())
     assert not (tmp_path / "out").exists()
 
 

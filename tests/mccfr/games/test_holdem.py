@@ -104,18 +104,25 @@ def test_the_policy_says_what_made_its_buckets(trained, slot_abstractions):
     assert origin["streets"]["river"]["buckets"] == 10 and origin["streets"]["river"]["recipe"] == {"features": "slot"}
 
 
-def test_a_run_without_its_abstraction_is_exported_and_evaluated_on_a_copy(
-    flop_trained, slot_abstractions, tmp_path, capsys
-):
+def test_a_run_without_its_abstraction_is_worked_with_on_a_copy(flop_trained, slot_abstractions, tmp_path, capsys):
     """As on another machine; another abstraction is refused with both hashes."""
     moved, ours, another = tmp_path / "run", tmp_path / "buckets", slot_abstractions[1]
     shutil.copytree(flop_trained / "run", moved)
     config = (moved / "config.toml").read_text()
-    (moved / "config.toml").write_text(config.replace(str(slot_abstractions[0]), str(tmp_path / "gone")))
+    config = config.replace(str(slot_abstractions[0]), str(tmp_path / "gone"))
+    (moved / "config.toml").write_text(config.replace(str(flop_trained / "policy"), str(tmp_path / "at-end")))
     shutil.copytree(slot_abstractions[0], ours, copy_function=os.link)
     hashes = [content_hash(Abstraction(path).content_hashes())[:12] for path in (ours, another)]
     capsys.readouterr()
-    for verb in (("export", moved, tmp_path / "out"), ("evaluate", moved, "--method", "head-to-head", "--boards", 2)):
+    nodes = open_run(flop_trained / "run").read("metrics.jsonl")[-1]["nodes_touched"]
+    for verb in (
+        ("status", moved),
+        ("export", moved, tmp_path / "out"),
+        ("evaluate", moved, "--method", "head-to-head", "--boards", 2),
+        ("query", moved, "", "--hand", "AsKd"),
+        ("report", moved, tmp_path / "out.html"),
+        ("resume", moved, "--nodes", nodes + 1, "--workers", 1),  # the worker has to find it too
+    ):
         assert command(*verb) == 2
         told = capsys.readouterr().err
         assert f"{tmp_path / 'gone'} is not an abstraction" in told and hashes[0] in told and "--abstraction" in told
@@ -130,8 +137,14 @@ def test_a_run_without_its_abstraction_is_exported_and_evaluated_on_a_copy(
     meet = ("--method", "head-to-head", "--boards", 2, "--against", moved, "--against-abstraction", ours, "--json")
     assert command("evaluate", flop_trained / "policy", *meet) == 0
     assert json.loads(capsys.readouterr().out)["value_chips"] == pytest.approx(0, abs=0.1)
-    assert command("evaluate", flop_trained / "policy", "--abstraction", ours, "--method", "head-to-head") == 2
-    assert "holds its own bucket tables" in capsys.readouterr().err
+    for verb in (
+        ("evaluate", flop_trained / "policy", "--method", "head-to-head"),
+        ("query", flop_trained / "policy", ""),
+    ):
+        assert command(*verb, "--abstraction", ours) == 2
+        assert "holds its own bucket tables" in capsys.readouterr().err
+    assert command("status", tmp_path, "--abstraction", ours) == 2
+    assert "is a folder of runs" in capsys.readouterr().err
 
 
 def test_evaluations_are_played_against_the_first_checkpoint_that_is_kept(trained):

@@ -11,6 +11,8 @@ import zarr
 from open_spiel.python.algorithms import exploitability
 from places import ROOT, RUNS
 from policies import document
+from pyarrow import parquet
+from sessions import OUTCOME, go, make
 from small_games import BLINDS
 from strategies import random_strategy
 
@@ -29,6 +31,10 @@ from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.catalogue import build_game
 from mccfr.policy.export import FORMATS, export
 from mccfr.policy.export.openspiel import load_policy
+from mccfr.report.boards import shown_cards
+from mccfr.report.decisions import decision_views
+from mccfr.runs import averages
+from mccfr.runs.averages import checkpoint_average
 from mccfr.runs.report import Silent
 from mccfr.runs.results import export_run, find_checkpoint, read_tables
 from mccfr.runs.run import train
@@ -314,3 +320,25 @@ def test_nothing_of_others_is_overwritten(tmp_path, kind):
 def test_unknown_format_is_refused(tmp_path):
     with pytest.raises(ValueError, match="'xlsx' is not one of policy, zarr, hdf5, csv, openspiel, parquet"):
         write(tmp_path / "p", KuhnGame(), kind="xlsx")
+
+
+@pytest.mark.parametrize("solver", [OUTCOME, {"algorithm": "public-chance-sampling"}], ids=["lazy", "slot first"])
+def test_exports_and_reports_read_rows_and_make_nothing_dense(tmp_path, monkeypatch, solver):
+    """Byte for byte what is written from the dense average."""
+    run = make(tmp_path / "run", solver)
+    go(run, iterations=300)
+    game, checkpoint = run.build_game(), find_checkpoint(run, None)
+    dense, table = checkpoint_average(game, run.config, checkpoint), document(run.config.game)
+    for kind in ("csv", "parquet", "openspiel"):
+        export(game, table, dense, TableSet({}), tmp_path / f"dense.{kind}", kind, "uint16", {})
+    views = decision_views(game, dense, shown_cards(game, (), 6), 10**6)
+    monkeypatch.setattr(averages, "average_block", lambda *_: pytest.fail("a block was made dense"))
+    for kind in ("csv", "parquet", "openspiel"):
+        export_run(run, game, tmp_path / f"rows.{kind}", kind, "uint16", None)
+    assert (tmp_path / "rows.csv").read_bytes() == (tmp_path / "dense.csv").read_bytes()
+    one, other = (parquet.read_table(tmp_path / f"{name}.parquet") for name in ("rows", "dense"))
+    assert one.equals(other)
+    one, other = (json.loads((tmp_path / f"{name}.openspiel").read_text()) for name in ("rows", "dense"))
+    assert one["policy"] == other["policy"]
+    stored = averages.stored_average(game, run.config, checkpoint)
+    assert decision_views(game, stored, shown_cards(game, (), 6), 10**6) == views

@@ -22,9 +22,10 @@ from mccfr.report.curve import curve_svg
 from mccfr.report.decisions import SCALE, decision_views, hand_lists, places
 from mccfr.report.document import script_json
 from mccfr.report.grid import make_grid
+from mccfr.runs.averages import checkpoint_average
 from mccfr.runs.plan import planned_layout
 from mccfr.runs.report import Silent
-from mccfr.runs.results import checkpoint_strategy, find_checkpoint
+from mccfr.runs.results import find_checkpoint
 from mccfr.runs.run import train
 from mccfr.runs.rundir import EVALUATIONS, create_run
 
@@ -110,7 +111,7 @@ def test_page_of_a_river_endgame_has_the_query_s_numbers(river, tmp_path):
     game = river.build_game()
     assert counts["decisions"] == len(data["views"]) == game.counts()["decision_nodes"] and counts["complete"]
     assert counts["bytes"] == out.stat().st_size < 2_000_000
-    strategy = checkpoint_strategy(river, game, find_checkpoint(river, None))
+    strategy = checkpoint_average(game, river.config, find_checkpoint(river, None))
     check_against_query(data, StrategySource(game, strategy))
     assert data["boards"] == [{"name": "KdJh8s5c2h", "street": "river", "parent": -1}] and data["first"] == "0.0"
     assert set(data["above"]) == set(data["views"]) - {"0.0"}

@@ -65,7 +65,7 @@ def test_an_evaluation_between_checkpoints_looks_too(tmp_path):
     arrays = {spec.name: np.zeros(spec.shape, spec.dtype) for spec in layout.specs}
     arrays["strategy_sum/street0/player1"][0, 1] = np.nan
     with pytest.raises(RuntimeError, match="'strategy_sum/street0/player1' holds nan at bucket 0, slot 1"):
-        saver.save(arrays, None, saving_module.Look(False, True, False, False), background=False)
+        saver.save(arrays, None, saving_module.Stop(False, True, False, False), background=False)
 
 
 def test_a_checkpoint_of_infinities_is_not_sound_and_passed_over(tmp_path, monkeypatch):

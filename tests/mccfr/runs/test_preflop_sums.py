@@ -23,10 +23,10 @@ from mccfr.games.poker import poker
 from mccfr.policy import Policy, StrategySource
 from mccfr.policy.query import query
 from mccfr.runs import averages, snapshot_mean
-from mccfr.runs.averages import stretch_weight
+from mccfr.runs.averages import checkpoint_average, stretch_weight
 from mccfr.runs.events import Totals
 from mccfr.runs.plan import make_plan
-from mccfr.runs.results import checkpoint_strategy, evaluate_target, export_run, find_checkpoint, read_tables
+from mccfr.runs.results import evaluate_target, export_run, find_checkpoint, read_tables
 from mccfr.runs.rundir import EVALUATIONS, open_run
 from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import NO_SUMS, TableSet, make_layout, private_tables, sum_forms, table_name
@@ -219,7 +219,7 @@ def make(path, solver, *, preflop=True, every=20_000, evaluation=None, form="zar
 
 
 def average(run, number=None):
-    return checkpoint_strategy(run, run.build_game(), find_checkpoint(run, number))
+    return checkpoint_average(run.build_game(), run.config, find_checkpoint(run, number))
 
 
 @pytest.mark.parametrize("solver", [LINEAR, DCFR], ids=["external-linear", "outcome-dcfr"])

@@ -146,18 +146,22 @@ class Reader(Silent):
 
     def __init__(self, run):
         self.directory, self.form, self.live, self.links = run.directory / "live", run.config.tables.format, {}, []
+        self.workers = None
 
     def evaluation(self, record):
         self.links = [str(path.readlink()) for path in self.directory.rglob("*") if path.is_symlink()]
         self.live = read_plain(self.directory, self.form)
+        self.workers = json.loads((self.directory / "assignment.json").read_text())["workers"]
 
 
 @pytest.fixture(scope="module")
 def two_workers(tmp_path_factory):
-    """A run of two workers, what became of it, and what its live tables held at its end."""
-    run = make(tmp_path_factory.mktemp("two") / "run", workers=2, evaluation={"at_end": True})
+    """A run of two workers, though made for one; what became of it, and what its live tables held at its end."""
+    run = make(tmp_path_factory.mktemp("two") / "run", workers=1, evaluation={"at_end": True})
     reader = Reader(run)
-    return run, go(run, reader, nodes=2_000_000), reader.live
+    outcome = go(run, reader, workers=2, nodes=2_000_000)
+    assert reader.workers == 2  # else batches are those of one
+    return run, outcome, reader.live
 
 
 def test_two_workers_end_close_to_the_limit_and_count_everything(tmp_path, two_workers):

@@ -38,7 +38,7 @@ from mccfr.trees.streets import street_trees
 SUBGAME_3 = ENDGAMES / "subgame3.txt"
 RIVER, TURN = RUNS / "games/river.txt", RUNS / "games/turn.txt"
 KUHN, LEDUC = kuhn(KuhnGame()), leduc(LeducGame())
-PLAIN = PublicChanceOptions(Schedule(), floored=False)
+PLAIN = PublicChanceOptions(Schedule(), plus=False)
 
 
 @cache
@@ -370,7 +370,7 @@ def test_kuhn_is_solved(options):
 
 @pytest.mark.parametrize("game", [LEDUC, leduc(LeducGame(merge_suits=True))], ids=["lossless", "suits merged"])
 def test_leduc_is_solved(game):
-    run = solver(game, PublicChanceOptions(Schedule("linear", period_nodes=2 * game.tree.nodes), floored=False))
+    run = solver(game, PublicChanceOptions(Schedule("linear", period_nodes=2 * game.tree.nodes), plus=False))
     run.run(6000)
     found = evaluate_exact(game, run.average_strategy())
     assert found.value_chips == pytest.approx(-0.0856064, abs=4e-3)
@@ -390,7 +390,7 @@ def test_every_way_to_weight_updates_solves_leduc_and_none_is_another():
     found = {}
     for kind in ("none", "linear", "initial", "dcfr"):
         schedule = Schedule(kind, period_nodes=round_nodes(LEDUC))
-        found[kind] = solver(LEDUC, PublicChanceOptions(schedule, floored=False))
+        found[kind] = solver(LEDUC, PublicChanceOptions(schedule, plus=False))
     found["floored"] = solver(LEDUC, floored(LEDUC, 6))
     chips = {}
     for kind, run in found.items():
@@ -401,7 +401,7 @@ def test_every_way_to_weight_updates_solves_leduc_and_none_is_another():
 
 def test_dcfr_sweeps_once_at_each_end_of_a_period():
     schedule = Schedule("dcfr", period_nodes=2000)
-    run, plain = solver(LEDUC, PublicChanceOptions(schedule, floored=False)), solver(LEDUC)
+    run, plain = solver(LEDUC, PublicChanceOptions(schedule, plus=False)), solver(LEDUC)
     ends = 0
     for _ in range(100):
         while ends < plain.nodes_touched // 2000:

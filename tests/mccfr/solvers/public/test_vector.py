@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pyspiel
 import pytest
+from naive_value import naive_value
 from places import RUNS
 from strategies import random_strategy
 
@@ -24,69 +25,17 @@ from mccfr.solvers.public.range_lanes import fill_lanes, lane_rows, load_lanes, 
 from mccfr.solvers.public.range_sums import new_sums, range_fold_values, range_showdown_values, run_totals, sum_range
 from mccfr.solvers.public.sampled_board import from_cards
 from mccfr.tables.strategy import Strategy, tabulate, uniform_strategy
-from mccfr.trees.compiled import DECISION
 
 # --- the twin: one hand of the responder at a time against a vector over the other's, every board by its cards ---
 
 
-def naive_value(game: Game, strategy: Strategy, player: int, respond: bool) -> float:
-    """Value to `player` in chips: he follows his strategy or responds best, from the definition."""
-    cards, arrays = game.cards, game.tree.arrays
-    masks = cards.hand_masks()
-    boards = [card_masks(street) for street in cards.board_cards]
-    sign = 1 - 2 * player
-
-    def below(street: int, board: int) -> list[int]:
-        if street == 0:
-            return list(range(len(boards[0])))
-        return [b for b in range(len(boards[street])) if cards.board_parent[street][b] == board]
-
-    def deal(node: int, street: int, board: int, i: int, weight: np.ndarray) -> float:
-        """Mean over the boards of `street` that hit neither hand."""
-        mine = [b for b in below(street, board) if not boards[street][b] & masks[i]]
-        fits = np.array([(boards[street][b] & masks) == 0 for b in mine])
-        ways = np.maximum(fits.sum(axis=0), 1)
-        return sum(value(node, street, b, i, weight * fit / ways) for b, fit in zip(mine, fits, strict=True))
-
-    def value(node: int, street: int, board: int, i: int, weight: np.ndarray) -> float:
-        if not weight.any():
-            return 0.0
-        if arrays.kind[node] != DECISION:
-            if arrays.showdown[node] == 0:
-                return sign * arrays.fixed[node] * weight.sum()
-            if street + 1 < game.tree.streets:
-                return deal(node, street + 1, board, i, weight)
-            strength = cards.strength[board]
-            return arrays.showdown[node] * float(weight @ np.sign(strength[i] - strength))
-        block, slot = int(arrays.block[node]), int(arrays.slot[node])
-        if block // 2 > street:
-            return deal(node, street + 1, board, i, weight)
-        table, bucket = strategy.probability[block], cards.bucket[street][block % 2, board]
-        values = []
-        for action, child in enumerate(game.tree.children(node)):
-            if block % 2 == player:
-                sigma = 1.0 if respond else table[bucket[i], slot + action]
-                values.append(sigma * value(child, street, board, i, weight))
-            else:
-                sigma = np.where(weight > 0, table[bucket, slot + action], 0)
-                values.append(value(child, street, board, i, weight * sigma))
-        return max(values) if block % 2 == player and respond else sum(values)
-
-    total, joint = 0.0, 0.0
-    for i in np.flatnonzero(cards.reach[player]):
-        weight = cards.reach[1 - player] * ((masks & masks[i]) == 0)
-        joint += cards.reach[player][i] * weight.sum()
-        total += cards.reach[player][i] * deal(0, 0, 0, i, weight)
-    return total / joint
-
-
 def assert_equals_twin(game: Game, strategy: Strategy, tolerance: float = 1e-10) -> None:
     public = public_tree(game)
-    assert expected_value(game, strategy, public) == pytest.approx(naive_value(game, strategy, 0, False), abs=tolerance)
-    assert expected_value(game, strategy) == pytest.approx(-naive_value(game, strategy, 1, False), abs=tolerance)
+    assert expected_value(game, strategy, public) == pytest.approx(naive_value(game, strategy, 0, None), abs=tolerance)
+    assert expected_value(game, strategy) == pytest.approx(-naive_value(game, strategy, 1, None), abs=tolerance)
     for player in range(2):
         best = best_response_value(game, strategy, player, public)
-        assert best == pytest.approx(naive_value(game, strategy, player, True), abs=tolerance)
+        assert best == pytest.approx(naive_value(game, strategy, player, 0), abs=tolerance)
 
 
 def always_call(game: Game) -> Strategy:

@@ -1,0 +1,77 @@
+"""What comes of solvers and runs: evaluations and policies."""
+
+import os
+from pathlib import Path
+
+from mccfr.api.records import Evaluation, Pathlike, evaluation_of
+from mccfr.api.running import Run, path_of, place_of
+from mccfr.api.solving import Solver
+from mccfr.config.tables import AUTO
+from mccfr.evaluation.methods import load_method
+from mccfr.evaluation.side import Side
+from mccfr.policy import Policy
+from mccfr.runs.results import Target, evaluate_found, open_target, opponent
+
+Strategic = Solver | Run | Policy | str | os.PathLike[str]
+
+
+def evaluate(
+    target: Strategic,
+    method: str = AUTO,
+    *,
+    against: Strategic = "uniform",
+    boards: int = 1000,
+    seed: int = 0,
+    checkpoint: int | None = None,
+) -> Evaluation:
+    """What a strategy is worth: of a solver so far, of a run's checkpoint, or of a policy.
+
+    target        a `Solver`, a `Run`, a `Policy`, or the path of one of the last two
+    method        "exact", "head-to-head", "auto" (the first of them that suits the game), `module:Class` or the name of
+                  an entry point
+    against       whom it meets, where the method plays: "uniform", "always-call", or as `target`
+    boards, seed  sampled where the method samples
+    checkpoint    of a run; None: the newest
+
+    Raises `ValueError` of one sentence where the method is unknown or does not suit the game.
+    """
+    load_method(method)
+    found = _target(target, checkpoint)
+
+    def other() -> tuple[Side, str]:
+        if not isinstance(against, Solver | Policy):
+            return opponent(found, str(path_of(against)), abstraction=place_of(against)), _name(against)
+        meets = _target(against)
+        return Side(meets.game, meets.strategy), _name(against)
+
+    return evaluation_of(evaluate_found(found, method, other, boards=boards, seed=seed))
+
+
+def _target(given: Strategic, checkpoint: int | None = None) -> Target:
+    if isinstance(given, Solver):
+        counts = {"nodes_touched": given.nodes_touched, "iterations": given.iterations, "checkpoint": None}
+        return Target(given.game, given.strategy(), counts)
+    if isinstance(given, Policy):
+        origin = given.meta["provenance"]
+        counts = {key: origin.get(key) for key in ("nodes_touched", "iterations", "checkpoint")}
+        return Target(given.game, given.strategy(), counts)
+    return open_target(path_of(given), checkpoint, place_of(given))
+
+
+def _name(given: Strategic) -> str:
+    """A strategy's name in a record."""
+    if isinstance(given, Solver):
+        return f"a solver of {given.iterations:,} iterations"
+    return str(given.path if isinstance(given, Policy) else path_of(given))
+
+
+def load_policy(path: Pathlike, *, check: bool = True) -> Policy:
+    """Open a policy directory.
+
+    check  True: length and checksum of every file, and the sum of every row, are compared first; False: only what a
+           look-up touches is, when it does, so that opening a large policy is quick
+
+    A policy holds its game as arrays, so that the code of a user's own game is not needed, nor imported.  Raises
+    `FileNotFoundError`, `OSError` or `ValueError` of one sentence where there is no policy, or a damaged one.
+    """
+    return Policy.open(Path(path), check=check)

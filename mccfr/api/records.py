@@ -1,0 +1,84 @@
+"""What the interface hands back and what all of it takes."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from mccfr.evaluation.methods import told
+
+Pathlike = str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a solver is; its text says so in a line.
+
+    iterations, nodes_touched, seconds  of the solver so far; seconds are those of training
+    share_done                          of what `run` was asked for, 0 to 1
+    """
+
+    iterations: int
+    nodes_touched: int
+    seconds: float
+    share_done: float
+
+    def __str__(self) -> str:
+        speed = self.nodes_touched / self.seconds if self.seconds else 0.0
+        return (
+            f"{self.iterations:,} iterations, {self.nodes_touched:,} nodes, {speed / 1e6:.1f} M nodes/s, "
+            f"{self.share_done:.0%}"
+        )
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What a strategy is worth.  Fields are those of `mccfr evaluate --json`; None where a method has none of it.
+
+    method, bound         which method, and what it gives: "exact", "lower", "upper" or "estimate"
+    value_chips           what player 0 wins on average; played against another strategy: what the one measured wins
+    exploitability_chips  mean over both players of what a best response gains
+    exploitability_mbb    the same in thousandths of a big blind
+    best_response_chips   what each player gets by a best response
+    ci95_chips            95 % interval of `value_chips`
+    against, boards, seed the opponent, the boards sampled and their seed
+    seconds               wall time, without that of compiling
+    iterations, nodes_touched, checkpoint   of what was evaluated
+    record                all fields, those of a user's method included
+    """
+
+    method: str
+    bound: str
+    value_chips: float
+    exploitability_chips: float | None
+    exploitability_mbb: float | None
+    best_response_chips: tuple[float, float] | None
+    ci95_chips: tuple[float, float] | None
+    against: str | None
+    boards: int | None
+    seed: int | None
+    seconds: float
+    iterations: int | None
+    nodes_touched: int | None
+    checkpoint: int | None
+    record: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        return told(self.record, f"{self.seconds:.3g} s")
+
+
+def evaluation_of(record: Mapping[str, Any]) -> Evaluation:
+    """A line of evaluations.jsonl as an `Evaluation`."""
+    found: dict[str, Any] = {field.name: record.get(field.name) for field in fields(Evaluation)}
+    for key in ("best_response_chips", "ci95_chips"):
+        found[key] = None if found[key] is None else tuple(found[key])
+    return Evaluation(**{**found, "record": dict(record)})
+
+
+def plain(value: Any) -> Any:
+    """Keys as TOML would have them: paths as text."""
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return os.fspath(value) if isinstance(value, os.PathLike) else value

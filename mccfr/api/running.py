@@ -1,0 +1,201 @@
+"""Runs in directories: what `mccfr solve` and `mccfr resume` do, and what can be asked of a run."""
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mccfr.api.records import Evaluation, Pathlike, Progress, evaluation_of, plain
+from mccfr.config.examples import find_file, own_copy
+from mccfr.config.file import config_from, ignored_keys, load_document, override
+from mccfr.games.game import Game
+from mccfr.runs import report, rundir
+from mccfr.runs.conclude import limited, train_and_export
+from mccfr.runs.results import export_run
+from mccfr.runs.start import prepare_run, start_run
+from mccfr.runs.status import run_status
+
+_LIMITS = ("nodes", "iterations", "seconds", "workers")
+
+
+class Run:
+    """A run directory, as `mccfr solve` makes it; opened by its path."""
+
+    def __init__(self, directory: Pathlike, *, abstraction: Pathlike | None = None) -> None:
+        """`abstraction`: where the run's card abstraction lies, if it was moved.
+
+        Raises `ValueError` or `OSError` of one sentence where there is no run, or a damaged one.
+        """
+        self.directory = Path(directory)
+        self.abstraction = None if abstraction is None else Path(abstraction)
+        self._open()
+
+    def _open(self) -> rundir.Run:
+        return rundir.open_run(self.directory, self.abstraction)
+
+    def __repr__(self) -> str:
+        return f"mccfr.Run({str(self.directory)!r})"
+
+    def status(self) -> dict[str, Any]:
+        """How far it is: the fields of `mccfr status --json`."""
+        return run_status(self._open())
+
+    def evaluations(self) -> list[Evaluation]:
+        """Every evaluation of the run, in order."""
+        return [evaluation_of(record) for record in self._open().read(rundir.EVALUATIONS)]
+
+    def export(
+        self,
+        out: Pathlike,
+        *,
+        format: str = "policy",  # noqa: A002 - the name of the command's option
+        quantise: str = "uint16",
+        checkpoint: int | None = None,
+    ) -> Path:
+        """Write the average strategy of a checkpoint (None: the newest), or its tables, as `mccfr export` does."""
+        opened = self._open()
+        return export_run(opened, opened.build_game(), Path(out), format, quantise, checkpoint)
+
+
+def solve(
+    config: Pathlike | Mapping[str, Any],
+    run: Pathlike | None = None,
+    *,
+    nodes: int | None = None,
+    iterations: int | None = None,
+    seconds: float | None = None,
+    workers: int | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    force: bool = False,
+    progress: Callable[[object], object] | None = None,
+) -> Run:
+    """Start the run that a configuration describes, or continue it where it stands, as `mccfr solve` does.
+
+    config                      a TOML file, the name of an example (which is copied to runs/ first), or tables as a
+                                dictionary (files that they name are then relative to the current directory)
+    run                         run directory; None: runs/NAME for NAME.toml
+    nodes, iterations, seconds  limits as on the command line: totals of the run, but for the seconds of training
+    workers                     processes; 0: in this one
+    overrides                   keys to change: `{"solver.seed": 3}`
+    force                       although memory or disk are too small
+    progress                    told what there is to tell, a text at a time; `print` will do
+
+    Returns when a limit is reached.  Ctrl-C stops it with a checkpoint and then raises `KeyboardInterrupt`, SIGTERM and
+    SIGUSR1 `SystemExit(75)`; `mccfr.resume` goes on.  Raises as the commands do: `ValueError` and `OSError` of one
+    sentence, `RuntimeError` where a worker died.
+    """
+    _require_main_thread()
+    if isinstance(config, Mapping):
+        if run is None:
+            raise ValueError("mccfr.solve: tables in a dictionary have no name: say where the run is to be, run=...")
+        document, source, base = plain(config), "mccfr.solve", Path()
+    else:
+        path, _ = own_copy(find_file(Path(config)))
+        document, source, base = load_document(path), str(path), path.parent
+        run = Path("runs") / path.stem if run is None else run
+    for key, value in (overrides or {}).items():
+        if "." not in key:
+            raise ValueError(f"mccfr.solve: overrides = {key!r}: table.key is needed, such as 'solver.seed'")
+        override(document, key, plain(value), f"overrides = {key!r}")
+    settings = config_from(document, source, (base,))
+    limits = dict(zip(_LIMITS, (nodes, iterations, seconds, workers), strict=True))
+    settings = msgspec.structs.replace(settings, run=limited(settings.run, limits))
+    teller = _Teller(progress)
+    opened, made = start_run(
+        settings, base, Path(run), teller, force=force, stages=teller.stages, ignored=ignored_keys(document)
+    )
+    return _trained(opened, made, teller, force)
+
+
+def resume(
+    run: "Pathlike | Run",
+    *,
+    nodes: int | None = None,
+    iterations: int | None = None,
+    seconds: float | None = None,
+    workers: int | None = None,
+    abstraction: Pathlike | None = None,
+    force: bool = False,
+    progress: Callable[[object], object] | None = None,
+) -> Run:
+    """Continue a run from its newest sound checkpoint, as `mccfr resume` does; arguments and errors as of `solve`.
+
+    abstraction  where the run's card abstraction lies, if it was moved; of a `Run`, it is known
+    """
+    _require_main_thread()
+    opened = rundir.open_run(path_of(run), place_of(run) if abstraction is None else Path(abstraction))
+    limits = dict(zip(_LIMITS, (nodes, iterations, seconds, workers), strict=True))
+    opened = rundir.with_settings(opened, run=limited(opened.config.run, limits))
+    teller = _Teller(progress)
+    return _trained(opened, prepare_run(opened, teller, force=force), teller, force)
+
+
+def path_of(run: "Pathlike | Run") -> Path:
+    """The directory of a run, or of what is given by its path."""
+    return run.directory if isinstance(run, Run) else Path(run)
+
+
+def place_of(run: object) -> Path | None:
+    """Where the card abstraction of a run that was moved lies; None: where it was."""
+    return run.abstraction if isinstance(run, Run) else None
+
+
+def _require_main_thread() -> None:
+    if threading.current_thread() is not threading.main_thread():
+        raise ValueError("a run heeds signals, which Python gives to the main thread alone: start it from there")
+
+
+def _trained(opened: rundir.Run, made: Game, teller: "_Teller", force: bool) -> Run:
+    outcome, exported = train_and_export(opened, made, teller, force=force)
+    if exported is not None:
+        teller.message(f"exported to {exported}")
+    if outcome.signal == signal.SIGINT:
+        raise KeyboardInterrupt(f"{opened.directory} has stopped with a checkpoint: mccfr.resume goes on")
+    if outcome.signal is not None:
+        raise SystemExit(75)
+    return Run(opened.directory, abstraction=opened.abstraction_path)
+
+
+class _Teller:
+    """What a run has to tell, as texts for a function; counters once every ten seconds."""
+
+    _SECONDS = 10.0
+
+    def __init__(self, tell: Callable[[object], object] | None) -> None:
+        self._tell = tell or (lambda text: None)
+        self._at = time.monotonic()
+
+    def message(self, text: str) -> None:
+        """Pass it on."""
+        self._tell(text)
+
+    def phase(self, text: str, share: float | None = None) -> None:
+        """Leave it out: what takes long is told of by counters."""
+
+    def progress(self, progress: report.Progress) -> None:
+        """Pass it on if the last one is long enough ago."""
+        if time.monotonic() - self._at >= self._SECONDS:
+            self._at = time.monotonic()
+            share = 0.0 if progress.share_done is None else progress.share_done
+            self._tell(Progress(progress.iterations, progress.nodes, progress.training_seconds, share))
+
+    def evaluation(self, record: Mapping[str, Any]) -> None:
+        """Pass it on."""
+        self._tell(evaluation_of(record))
+
+    @contextmanager
+    def stages(self) -> Iterator[Callable[[str, float], None]]:
+        """While an abstraction is built: each stage is told of once."""
+        seen: set[str] = set()
+
+        def told(stage: str, share: float) -> None:
+            if stage not in seen:
+                seen.add(stage)
+                self._tell(f"building the abstraction: {stage}")
+
+        yield told

@@ -1,0 +1,236 @@
+"""Games, and solvers that work on them in this process."""
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.api.records import Pathlike, Progress, plain
+from mccfr.config.file import config_from, ignored_keys, to_document
+from mccfr.config.tables import AbstractionConfig, Config, GameConfig
+from mccfr.games.game import Game
+from mccfr.policy import Policy, StrategySource, write_policy
+from mccfr.policy.query import query
+from mccfr.solvers.configured import configured_game, form_for
+from mccfr.solvers.registry import algorithm_of
+from mccfr.solvers.solver import Share
+from mccfr.tables.layout import private_tables
+from mccfr.tables.strategy import Strategy
+from storage.space import available_memory_bytes
+
+_TOLD_SECONDS = 1.0
+_MEMORY_SHARE = 0.8
+_MOST = 2**62
+
+
+@dataclass(frozen=True)
+class ConfiguredGame(Game):
+    """A game and what it was made from: its `[game]` table, and what made its buckets."""
+
+    table: GameConfig | None = None
+    origin: Mapping[str, Any] | None = None
+
+
+def game(name: str | Callable[..., Game], *, abstraction: Pathlike | None = None, **keys: Any) -> Game:
+    """Any game of a configuration: `name` and `keys` are those of its `[game]` table.
+
+    name         of a game, `module:function`, or a function that makes one; its parameters are then the keys
+    abstraction  directory of the card buckets it is played on
+    keys         tables in it are dictionaries: `menu={"first": ["1p"], "flop": {"max_bets": 2}}`; files are relative to
+                 the current directory
+
+    Raises `ValueError` of one sentence for a name, key or value that is not allowed.
+    """
+    if not isinstance(name, str):
+        name = f"{name.__module__}:{name.__qualname__}"
+    document: dict[str, Any] = {"game": {"name": name, **plain(keys)}}
+    if abstraction is not None:
+        document["abstraction"] = {"path": os.fspath(abstraction)}
+    config = config_from(document, "mccfr.game")
+    made = configured_game(config, Path())
+    parts = {field.name: getattr(made, field.name) for field in fields(Game)}
+    return ConfiguredGame(**parts, table=config.game, origin=_origin(config.abstraction))
+
+
+def _origin(buckets: AbstractionConfig | None) -> Mapping[str, Any] | None:
+    if buckets is None:
+        return None
+    from abstraction.buckets import Abstraction
+
+    return Abstraction(Path(buckets.path)).origin()
+
+
+def solver(
+    game: Game,
+    algorithm: str = "external-sampling",
+    *,
+    threads: int = 1,
+    regret_dtype: str = "float32",
+    sum_dtype: str = "auto",
+    **options: Any,
+) -> "Solver":
+    """Any algorithm on a game, in this process and in its memory.
+
+    algorithm                "external-sampling", "outcome-sampling", "public-chance-sampling", "cfr", `module:Class` or
+                             the name of an entry point
+    threads                  of an iteration, for full-width algorithms
+    regret_dtype, sum_dtype  as in `[tables]`: of the sampling algorithms
+    options                  the keys of its `[solver]` table: `seed=3`, `discount="dcfr"`, `variant="dcfr"`
+
+    Raises `ValueError` of one sentence for an option that is not allowed, for a game that the algorithm does not suit,
+    and for tables that need more memory than there is.
+    """
+    document = {
+        "game": {"name": "kuhn"},  # whatever game it is, the options are the same
+        "solver": {"algorithm": algorithm, **plain(options)},
+        "tables": {"regret_dtype": regret_dtype, "sum_dtype": sum_dtype},
+    }
+    config = config_from(document, "mccfr.solver")
+    if ignored := ignored_keys(document):
+        raise ValueError(f"mccfr.solver: {ignored[0]!r} says nothing to the algorithm {algorithm!r}: leave it out")
+    if threads < 1:
+        raise ValueError(f"mccfr.solver: threads = {threads} is not allowed: it must be at least 1")
+    if threads > 1 and algorithm_of(config).processes(2) != 1:
+        raise ValueError(
+            f"mccfr.solver: threads = {threads}, and {algorithm!r} shares its work among processes: give mccfr.solve "
+            "so many workers"
+        )
+    table = game.table if isinstance(game, ConfiguredGame) else None
+    return Solver(game, msgspec.structs.replace(config, game=table or GameConfig()), threads)
+
+
+class Solver:
+    """An algorithm at work on a game; `mccfr.solver` makes one.
+
+    game  the game as it is solved: with its cards in the tree, where the algorithm goes over histories
+    """
+
+    def __init__(self, game: Game, config: Config, threads: int = 1) -> None:
+        """`config` is made and checked by `mccfr.solver`."""
+        self.game = form_for(game, config)
+        self._origin = game.origin if isinstance(game, ConfiguredGame) else None
+        self._config = algorithm_of(config).completed(self.game)
+        self._algorithm = algorithm_of(self._config)
+        layout = self._algorithm.layout(self.game)
+        available = available_memory_bytes()
+        if layout.nbytes > _MEMORY_SHARE * available:
+            raise ValueError(
+                f"the tables need {layout.nbytes:,} bytes, more than {_MEMORY_SHARE:.0%} of the {available:,} bytes of "
+                "memory that are available: make the game or its abstraction smaller"
+            )
+        self._tables = private_tables(layout)
+        self._solver = self._algorithm.solver(self.game, self._tables, Share(workers=threads))
+
+    @property
+    def tables(self) -> Mapping[str, npt.NDArray[np.generic]]:
+        """The tables by name, as docs/interface.md says; they change while it runs."""
+        return self._tables
+
+    @property
+    def iterations(self) -> int:
+        """Iterations so far."""
+        return self._solver.state.iterations
+
+    @property
+    def nodes_touched(self) -> int:
+        """Nodes touched so far."""
+        return self._solver.state.nodes
+
+    @property
+    def seconds(self) -> float:
+        """Training time so far."""
+        return self._solver.busy_seconds
+
+    def run(
+        self,
+        *,
+        iterations: int | None = None,
+        nodes: int | None = None,
+        seconds: float | None = None,
+        progress: Callable[[Progress], object] | None = None,
+    ) -> None:
+        """Go on for so many more iterations, nodes or seconds of training, whichever is over first.
+
+        progress  called about once a second and at the end, with a `Progress`; `print` will do
+
+        What is learnt does not depend on how a run is cut into steps.  Raises `ValueError` where no limit is given.
+        """
+        limits = {"iterations": iterations, "nodes": nodes, "seconds": seconds}
+        if all(limit is None for limit in limits.values()):
+            raise ValueError("Solver.run needs a limit: iterations, nodes or seconds")
+        for key, limit in limits.items():
+            if limit is not None and not 0 <= limit < float("inf"):
+                raise ValueError(f"{key} = {limit} is not allowed: it must be at least 0 and finite")
+        start, told_at = self._counts(), time.monotonic()
+        self._solver.warm_up()
+        while (share := self._share(start, limits)) < 1:
+            if progress is not None and time.monotonic() - told_at >= _TOLD_SECONDS:
+                told_at = time.monotonic()
+                progress(Progress(*self._counts(), share))
+            left = [
+                _MOST if limits[key] is None else int(limits[key] or 0) - (now - before)
+                for key, now, before in zip(("iterations", "nodes"), self._counts(), start, strict=False)
+            ]
+            self._solver.run(self.nodes_touched, int(left[1]), int(left[0]))
+        if progress is not None:
+            progress(Progress(*self._counts(), 1.0))
+
+    def _counts(self) -> tuple[int, int, float]:
+        return self.iterations, self.nodes_touched, self.seconds
+
+    def _share(self, start: tuple[int, int, float], limits: Mapping[str, float | None]) -> float:
+        """How much is done of the nearest limit."""
+        done = [now - before for now, before in zip(self._counts(), start, strict=True)]
+        shares = [
+            1.0 if limit == 0 else part / limit
+            for part, limit in zip(done, limits.values(), strict=True)
+            if limit is not None
+        ]
+        return max(shares)
+
+    def strategy(self) -> Strategy:
+        """The average strategy so far, as arrays."""
+        return self._algorithm.average(self.game, self._tables, self.nodes_touched, self.iterations)
+
+    def query(self, line: str, hand: str | None = None, board: str | None = None) -> dict[str, Any]:
+        """The average strategy at one decision, as `mccfr query --json` gives it."""
+        return query(StrategySource(self.game, self.strategy()), line, hand, board)
+
+    def save(self, out: Pathlike, *, quantise: str = "uint16") -> Policy:
+        """Write the average strategy as a policy directory, which replaces an earlier one at `out`, and open it.
+
+        Raises `FileExistsError` where something else is at `out`, `OSError` where the disk fails.
+        """
+        table, path = self._config.game, Path(out)
+        named = {"name": self.game.name} if type(table) is GameConfig else to_document(self._config)["game"]
+        provenance = {
+            "run_identity": None,
+            "checkpoint": None,
+            "solver": _finite(to_document(self._config)["solver"]),
+            "nodes_touched": self.nodes_touched,
+            "iterations": self.iterations,
+        }
+        write_policy(
+            path,
+            self.game,
+            named,
+            self.strategy(),
+            quantise=quantise,
+            provenance=provenance,
+            abstraction=self._origin,
+        )
+        return Policy.open(path)
+
+
+def _finite(table: Mapping[str, Any]) -> dict[str, Any]:
+    """A table as JSON can say it: infinities as text."""
+    return {
+        key: str(value) if isinstance(value, float) and abs(value) == float("inf") else value
+        for key, value in table.items()
+    }

@@ -1,0 +1,107 @@
+"""Exploitability within the abstracted game: the responder too knows his cards by their buckets alone.
+
+What training drives to 0, where `exact` measures the real game: the difference is what the abstraction costs.  With
+perfect recall a best response is found by policy iteration: one traversal of the public tree gives, for every bucket
+at every decision of the responder, what each action is worth while he plays as before; he takes the best everywhere,
+and plays on.  The deepest decisions are right after one round, those above them after two, and so on, so that as many
+rounds as he has decisions in a row are enough.  Values are counterfactual - his own reach is left out - and add up over
+the hands and boards of a bucket, each with its weight (Zinkevich et al. 2007, "Regret minimization in games with
+incomplete information", section 3.1).  With imperfect recall no such order exists.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.games.game import Game
+from mccfr.games.recall import forgotten_street
+from mccfr.solvers.minimisers import NOTHING, REGRET_MATCHING, Step
+from mccfr.solvers.public.public_tree import PublicTree, public_tree
+from mccfr.solvers.public.public_walk import Scope, train
+from mccfr.solvers.public.street_walk import FOLLOW, Views, new_scratch, street_tables
+from mccfr.tables.strategy import Strategy, row_starts
+from mccfr.trees.compiled import NO_PARENT
+
+_STEP = Step(REGRET_MATCHING, NOTHING, 1.0, 1.0, 1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class AbstractEvaluation:
+    """What a strategy is worth among players who know buckets.
+
+    value_chips           to player 0 when both follow it, the game's `offset_chips` included
+    best_response_chips   to each player when he responds best by buckets; offsets as in `Evaluation`
+    exploitability_chips  mean over players of what that gains
+    """
+
+    value_chips: float
+    best_response_chips: tuple[float, float]
+    exploitability_chips: float
+
+
+def abstract_problem(game: Game) -> str | None:
+    """Why a game has no abstract exploitability that can be computed; None where it has."""
+    if not game.cards.dealt:
+        return f"{game.name} deals no cards beside its tree, so that nothing is abstracted: use the method exact"
+    if not game.cards.can_list:
+        return (
+            f"{game.name} has too many boards to list them: use the method sampled-br, whose responder knows his cards"
+        )
+    street = forgotten_street(game)
+    if street is None:
+        return None
+    return (
+        f"{game.name} has imperfect recall: buckets on street {game.street_name(street)} do not say which bucket a "
+        "hand had before, so a best response by buckets has no order to be found in; use the method exact or "
+        "sampled-br, whose responder knows his cards"
+    )
+
+
+def evaluate_abstract(game: Game, strategy: Strategy) -> AbstractEvaluation:
+    """Evaluate a strategy within its own abstracted game; `ValueError` as `abstract_problem` says."""
+    if (problem := abstract_problem(game)) is not None:
+        raise ValueError(problem)
+    public = public_tree(game)
+    value, first = _respond(game, public, strategy, 0)
+    _, second = _respond(game, public, strategy, 1)
+    offset = game.offset_chips
+    return AbstractEvaluation(value + offset, (first + offset, second - offset), (first + second) / 2)
+
+
+def _respond(game: Game, public: PublicTree, strategy: Strategy, player: int) -> tuple[float, float]:
+    """What a player gets when he follows the strategy, and when he responds best by his buckets."""
+    basis = [np.array(table.T, np.float64, order="C") for table in strategy.probability]
+    worth = [np.zeros_like(table) for table in basis]
+    sums = [np.zeros_like(table) for table in basis]
+    views = tuple(Views(*(street_tables(tables, side) for tables in (worth, basis, sums))) for side in range(2))
+    root, scratch = (new_scratch(public, streets, np.float64) for streets in (range(1), range(1, public.streets)))
+    (first, stop), parts = public.root_boards.tolist(), len(public.tasks) + 2
+    scope = Scope(player, player, first, stop, 0, parts)
+    starts = [row_starts(game, block) for block in range(2 * game.tree.streets)]
+    found: list[float] = []
+    for _ in range(_longest(game, player) + 1):
+        for block in range(player, len(worth), 2):
+            worth[block].fill(0)
+        root.hand_value.fill(0)
+        train(public, views, False, np.array([_STEP], np.float64), scope, root, scratch)
+        found.append(float(root.hand_value[0, FOLLOW] @ public.reach[player]) / public.joint_weight)
+        for block in range(player, len(worth), 2):
+            _take_best(starts[block], worth[block], basis[block])
+    return found[0], found[-1]
+
+
+def _take_best(starts: npt.NDArray[np.int64], worth: npt.NDArray[np.float64], basis: npt.NDArray[np.float64]) -> None:
+    """The best action of every row and bucket, from worth [slots, buckets], into basis, in place."""
+    for slot, stop in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+        best = worth[slot:stop].argmax(axis=0)
+        basis[slot:stop] = np.arange(stop - slot)[:, None] == best
+
+
+def _longest(game: Game, player: int) -> int:
+    """Most decisions that a player has in a row on any line."""
+    arrays = game.tree.arrays
+    count = np.zeros(len(arrays.kind), np.int64)
+    for node, above in enumerate(game.tree.parent.tolist()):  # parents come first
+        count[node] = (0 if above == NO_PARENT else count[above]) + int(arrays.player[node] == player)
+    return int(count.max())

@@ -1,0 +1,261 @@
+"""Sampled best response: what a player who knows his real cards wins from a strategy, a lower bound on exploitability.
+
+Before a street the responder plays the strategy that he is up against; from that street on he knows his own cards, not
+their bucket, and the other player's strategy, and best-responds with the bets of the tree.  (Real-game best responses:
+Johanson, Waugh, Bowling & Zinkevich 2011, "Accelerating best response calculation in large extensive games"; here
+chance is sampled up to the street.)
+
+* **Boards are sampled up to the street and enumerated below it.**  A maximum is taken at the responder's decisions
+  only, over what he knows there: on the board that lies, against the whole range that the other player may hold, over
+  every card that may still come.  So each board's value is that of a strategy which he could play, their mean is one
+  too, and in expectation it is not above what a best response wins.
+* **Boards are drawn in strata** (`mccfr.evaluation.strata`), two or more in each.  Where all boards of the street are
+  listed and asked for, nothing is sampled, and the value is that of the responder to the last digits.
+* **From the first street** the responder decides before any board lies.  A maximum over what some flops happen to give
+  would see them early, so what he does there is chosen by one half of the boards, for each class of hole cards, and
+  scored on the other half; both ways, four boards in a stratum.  With all boards there is no split.
+
+A board that lies, with all that may follow, is a small game of its own, walked by the kernel of exact evaluation;
+boards to come that are alike but for suits are walked once.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.boards import preflop_classes
+from mccfr.cards.cards import Cards
+from mccfr.cards.deals import NO_BUCKET
+from mccfr.evaluation.side import Side
+from mccfr.evaluation.strata import Strata, drawn_boards, stratified95, units_each
+from mccfr.evaluation.units import Effort, Units, play_units, units_in
+from mccfr.games.game import Game
+from mccfr.solvers.public.best_response import Walk
+from mccfr.solvers.public.public_tree import PublicTree, public_tree
+from mccfr.solvers.public.street_walk import RESPOND
+from mccfr.tables.row_tables import some_rows
+from mccfr.tables.strategy import RowSource, row_starts
+from mccfr.trees.streets import AT_DECISION, StreetTrees, street_trees
+
+_BLOCKS = 8  # kernels are compiled anew for each number of tables
+_LEAST, _LEAST_SPLIT = 5, 8
+_EACH_SPLIT = 4
+_DEFAULT_BOARDS = {5: 600, 4: 120, 3: 8, 0: 8}
+"""Boards of whole hold'em by the cards that lie: some minutes of a small tree."""
+
+
+@dataclass(frozen=True)
+class SampledBestResponse:
+    """What the responder wins.
+
+    value_chips          chips a hand, the mean over both seats: a lower bound on exploitability, in expectation
+    ci95_chips           95 % interval for it by Student's t, from how boards differ within strata; without width where
+                         every board was played
+    best_response_chips  to each player, player 0's with the game's `offset_chips`, player 1's less it
+    boards               boards played, each from both seats
+    exact                whether these were all boards
+    """
+
+    value_chips: float
+    ci95_chips: tuple[float, float]
+    best_response_chips: tuple[float, float]
+    boards: int
+    exact: bool
+
+
+def street_number(game: Game, name: str | int) -> int:
+    """A street by its name in hold'em, by its number elsewhere; `ValueError` naming those there are."""
+    names = [str(game.street_name(street)) for street in range(game.tree.streets)]
+    if str(name) not in names:
+        raise ValueError(f"{game.name} has no street {str(name)!r}: it has {', '.join(names)}")
+    return names.index(str(name))
+
+
+def sampled_best_response(
+    side: Side,
+    street: int,
+    boards: int | None = None,
+    seed: int = 0,
+    effort: Effort = Effort(),  # noqa: B008  (frozen)
+    progress: Callable[[int, int], None] | None = None,
+) -> SampledBestResponse:
+    """What a best response from a street on wins from a strategy.
+
+    street    from which the responder knows his cards; before it he plays the strategy
+    boards    how many are played; where boards are listed never more than there are, which is what None means
+    progress  called after each board with the boards played and their number
+
+    Raises `ValueError` for a game without cards beside its tree, and too few boards for an interval; and as
+    `play_units`.
+    """
+    game = side.game
+    if not game.cards.dealt:
+        raise ValueError(f"{game.name} deals no cards beside its tree: use the method exact")
+    sample = _Sample(side, street)
+    listed = sample.listed
+    if boards is None:
+        boards = _DEFAULT_BOARDS[game.cards.cards_on(street)] if listed is None else listed
+    if effort.seconds is not None:
+        sample.draw(_LEAST_SPLIT if listed is None else min(_LEAST_SPLIT, listed), seed)  # for two boards to time
+        boards = units_in(sample, effort.seconds, effort.workers, least=sample.least, most=listed)
+    played = boards if listed is None else min(boards, listed)
+    if played != listed and played < sample.least:
+        raise ValueError(f"boards = {boards}: at least {sample.least} are needed, for an interval")
+    sample.draw(played, seed)
+    what = {"method": "sampled-br", "street": street, "boards": played, "seed": seed}
+    found = play_units(sample, played, effort, what=what, sides=(side,), progress=progress)
+    return sample.result(found)
+
+
+class _Sample(Units):
+    """Boards of a street: what a responder wins on each.
+
+    A unit is (what he wins as player 0, as player 1, the board's weight); where he decides before the board lies, it is
+    what each way out of the first street is worth to each class of his hands instead of what he wins.
+    """
+
+    def __init__(self, side: Side, street: int) -> None:
+        cards = side.game.cards
+        self._game, self._strategy, self._street = side.game, side.strategy, street
+        # Before any board lies there is nothing to sample: boards of the next street are, and the rest is chosen.
+        early = cards.cards_on(street) == 0 and _boards(cards, street) == 1 and street + 1 < cards.streets
+        self._lies = street + 1 if early else street
+        self.listed = _boards(cards, self._lies)
+        self._first = _FirstStreet(side.game) if early and street == 0 and self.listed != 1 else None
+        if early and self._first is None:
+            self._lies, self.listed = street, 1
+        self.least = _LEAST if self._first is None else _LEAST_SPLIT
+        self.fields = 3 if self._first is None else self._first.fields
+        self._strata = Strata.of(1, 1, 1)
+        self._drawn: list[int] | list[list[int]] = []
+
+    def draw(self, units: int, seed: int) -> None:
+        """Draw the boards of so many units."""
+        each = 1 if units == self.listed else units_each(units) if self._first is None else _EACH_SPLIT
+        self._strata = Strata.of(units, each, self.listed)
+        self._drawn = drawn_boards(self._game.cards, self._lies, self._strata, seed)
+
+    def play(self, unit: int) -> npt.NDArray[np.float64]:
+        """As `Units.play`."""
+        public, tables = _board_game(self._game, self._strategy, self._lies, self._drawn[unit])
+        walk = Walk(public, tables)
+        if self._first is None:
+            won = [walk.values(player, self._street)[RESPOND] for player in range(2)]
+            return np.array([*won, public.joint_weight])
+        return self._first.found(public, walk, self._lies)
+
+    def result(self, found: npt.NDArray[np.float64]) -> SampledBestResponse:
+        """What the units [n, fields] come to."""
+        strata, exact = self._strata, len(found) == self.listed
+        if self._first is not None:
+            found, strata = self._first.scored(found, strata, split=not exact)
+        weight, offset = found[:, 2], self._game.offset_chips
+        value, interval = stratified95(found[:, :2].sum(axis=1) / 2, weight, strata)
+        best = [stratified95(found[:, player], weight, strata)[0] for player in range(2)]
+        return SampledBestResponse(value, interval, (best[0] + offset, best[1] - offset), len(found), exact)
+
+
+def _boards(cards: Cards, street: int) -> int | None:
+    """How many boards a street has; None where they are not listed."""
+    if cards.boards is not None:
+        return len(cards.listed().board_cards[street])
+    return None if cards.cards_on(street) else 1
+
+
+def _board_game(
+    game: Game, strategy: RowSource, street: int, board: int | list[int]
+) -> tuple[PublicTree, list[npt.NDArray[np.float64]]]:
+    """The public tree below a board, and the strategy's tables [slots, buckets] there, of the buckets it has there."""
+    cards = game.cards.after(street, board)
+    tables, buckets = [], []
+    for here in range(cards.streets):
+        numbered = np.empty_like(cards.bucket[here])
+        for player in range(2):
+            held, block = cards.bucket[here][player], 2 * here + player
+            known = np.unique(held[held != NO_BUCKET]).astype(np.int32)
+            numbered[player] = np.where(held == NO_BUCKET, NO_BUCKET, np.searchsorted(known, held))
+            tables.append(some_rows(strategy.rows(block), row_starts(game, block), known, _BLOCKS))
+        buckets.append(numbered)
+    cards = replace(cards, bucket=buckets)
+    return public_tree(replace(game, cards=cards), [table.T for table in tables]), tables
+
+
+class _FirstStreet:
+    """The responder's decisions before a board lies: chosen for each class of his hands.
+
+    C classes, E ways out of the first street: folds, showdowns and exits; a unit is [2, E, C] and the board's weight.
+    """
+
+    def __init__(self, game: Game) -> None:
+        self._trees: StreetTrees = street_trees(game.tree)
+        self._class = _hand_classes(game.cards)
+        self._members = int(self._trees.first[1])
+        self._out = np.flatnonzero(self._trees.kind[: self._members] != AT_DECISION)
+        self._shape = (2, len(self._out), int(self._class.max()) + 1)
+        self.fields = int(np.prod(self._shape)) + 1
+
+    def found(self, public: PublicTree, walk: Walk, lies: int) -> npt.NDArray[np.float64]:
+        """[fields] what a board's walks found, best responses being taken from street `lies` on."""
+        worth = np.zeros(self._shape)
+        for player in range(2):
+            walk.values(player, lies)
+            first, stop = public.ranges.first[player, :2]
+            hand = public.ranges.hand[first:stop]
+            own = public.reach[player, hand]
+            for place, member in enumerate(self._out.tolist()):
+                value = walk.root.value[RESPOND, walk.root.member_first[0] + member, : stop - first]
+                worth[player, place] = np.bincount(self._class[hand], own * value, self._shape[2])
+        return np.append(worth.ravel(), public.joint_weight)
+
+    def scored(
+        self, found: npt.NDArray[np.float64], strata: Strata, *, split: bool
+    ) -> tuple[npt.NDArray[np.float64], Strata]:
+        """[n, 3] units as they are without a first street to decide on, and their strata.
+
+        split  what is done on the first street is chosen by every other two units, and scored on those between
+        """
+        worth, weight = found[:, :-1].reshape(len(found), *self._shape), found[:, -1]
+        number = np.arange(len(found)) - np.searchsorted(strata.stratum, strata.stratum)  # within the stratum
+        half = (number // 2 % 2).astype(bool) if split else np.zeros(len(found), bool)
+        share = (strata.size / np.bincount(strata.stratum))[strata.stratum]
+        won = np.zeros((len(found), 2))
+        for scored in (half, ~half) if split else (~half,):
+            chosen_by = ~scored if split else scored
+            for player in range(2):
+                whole = np.einsum("n,nec->ec", share[chosen_by], worth[chosen_by, player])
+                choice = self._walk(player, whole, None)[1]
+                won[scored, player] = self._walk(player, worth[scored, player], choice)[0].sum(axis=-1)
+        # Two units of a stratum scored by one choice belong together; the two halves' choices differ.
+        parts = Strata(2 * strata.stratum + half, np.repeat(strata.size / 2, 2), strata.listed) if split else strata
+        return np.column_stack([won, weight]), parts
+
+    def _walk(
+        self, player: int, worth: npt.NDArray[np.float64], choice: dict[int, npt.NDArray[np.int64]] | None
+    ) -> tuple[npt.NDArray[np.float64], dict[int, npt.NDArray[np.int64]]]:
+        """[..., C] value of the root from those of the ways out [..., E, C], and what was done [C] at each decision.
+
+        choice  what the player does; None: what is best for each class
+        """
+        trees, done = self._trees, dict[int, npt.NDArray[np.int64]]()
+        value = {member: worth[..., place, :] for place, member in enumerate(self._out.tolist())}
+        for member in range(self._members - 1, -1, -1):
+            if trees.kind[member] != AT_DECISION:
+                continue
+            child = int(trees.child[member])
+            below = np.stack([value[child + action] for action in range(int(trees.actions[member]))])
+            if trees.player[member] != player:
+                value[member] = below.sum(axis=0)
+                continue
+            best = below.argmax(axis=0) if choice is None else choice[member]
+            done[member] = best
+            value[member] = np.take_along_axis(below, np.broadcast_to(best, (1, *below.shape[1:])), axis=0)[0]
+        return value[0], done
+
+
+def _hand_classes(cards: Cards) -> npt.NDArray[np.int64]:
+    """[H] class of each hand before a board lies: of hole cards in hold'em; elsewhere every hand is one."""
+    if cards.boards is None:
+        return preflop_classes().astype(np.int64)
+    return np.arange(len(cards.listed().hand_cards))

@@ -1,0 +1,117 @@
+"""Boards drawn in strata: parts of all boards that are alike, two or more units in each, so that only what differs
+within a part is left to chance (Cochran 1977, "Sampling techniques", chapter 5)."""
+
+from dataclasses import dataclass
+from itertools import combinations
+from math import sqrt
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.cards import CARD_COUNT
+from mccfr.cards.cards import Cards
+from mccfr.intervals import student95
+from mccfr.rng import EVALUATION
+
+_STRATIFIED_CARDS = 3
+_FEW = 40
+
+
+@dataclass(frozen=True)
+class Strata:
+    """What is drawn: n units in L strata.
+
+    stratum  [n] stratum of each unit, ascending
+    size     [L] boards of each stratum; where boards cannot be listed, parts of equal chance, drawn from without end
+    listed   whether they are listed, and drawn without repetition
+    """
+
+    stratum: npt.NDArray[np.int64]
+    size: npt.NDArray[np.float64]
+    listed: bool
+
+    @classmethod
+    def of(cls, units: int, each: int, boards: int | None) -> "Strata":
+        """`units` in strata of `each`, the last one of up to twice as many less one; `boards` there are, if listed."""
+        strata = max(1, units // each)
+        stratum = np.minimum(np.arange(units) // each, strata - 1)
+        if boards is None:
+            return cls(stratum, np.ones(strata), False)
+        return cls(stratum, np.diff(_cuts(strata, boards)).astype(np.float64), True)
+
+    def half(self, chosen: npt.NDArray[np.bool_]) -> "Strata":
+        """Some of the units [n], drawn as they were: from every stratum as many, or nearly."""
+        return Strata(self.stratum[chosen], self.size, self.listed)
+
+
+def units_each(units: int) -> int:
+    """Units in a stratum: two; four where there are few, for intervals from a few differences do not cover."""
+    return 2 if units >= _FEW else 4
+
+
+def _cuts(strata: int, boards: int) -> npt.NDArray[np.int64]:
+    """[L+1] where each stratum of listed boards begins, and the end of the last."""
+    return np.arange(strata + 1) * boards // strata
+
+
+def drawn_boards(cards: Cards, street: int, strata: Strata, seed: int) -> list[int] | list[list[int]]:
+    """[n] the board of each unit on a street: numbers of listed ones, or cards of the deck in order of dealing.
+
+    A board of the deck depends on the seed, the unit's number and the number of strata alone.  Flops are in strata,
+    turn and river cards are not.
+    """
+    count = len(strata.size)
+    if strata.listed:
+        cuts, random = _cuts(count, int(strata.size.sum())), np.random.default_rng((EVALUATION, seed))
+        units = np.bincount(strata.stratum, minlength=count)
+        return [
+            board
+            for number in range(count)
+            for board in random.permutation(np.arange(cuts[number], cuts[number + 1]))[: units[number]].tolist()
+        ]
+    flops, dealt = flops_in_order(), []
+    for unit, stratum in enumerate(strata.stratum.tolist()):
+        random = np.random.default_rng((EVALUATION, seed, unit))
+        share = (stratum + random.random()) / count
+        flop = flops[min(int(share * len(flops)), len(flops) - 1)]
+        left = random.permutation(np.setdiff1d(np.arange(CARD_COUNT), flop))
+        dealt.append([*flop.tolist(), *left[: cards.cards_on(street) - _STRATIFIED_CARDS].tolist()])
+    return dealt
+
+
+def flops_in_order() -> npt.NDArray[np.int64]:
+    """[22100, 3] all flops, pairs and suits first, then high cards: those that play alike are near each other."""
+    flops = np.array(list(combinations(range(CARD_COUNT), _STRATIFIED_CARDS)))
+    ranks = np.sort(flops // 4, axis=1)
+    suits = np.sort(flops % 4, axis=1)
+    paired = (np.diff(ranks, axis=1) == 0).sum(axis=1)
+    suited = (np.diff(suits, axis=1) == 0).sum(axis=1)
+    return flops[np.lexsort((ranks[:, 0], ranks[:, 1], ranks[:, 2], suited, paired))]
+
+
+def stratified95(
+    value: npt.NDArray[np.float64], weight: npt.NDArray[np.float64], strata: Strata
+) -> tuple[float, tuple[float, float]]:
+    """Ratio of the sums of value [n] and weight [n] over all boards, from units in strata, and its 95 % interval.
+
+    The combined ratio estimate (Cochran 1977, section 6.11); Student's t for units less strata degrees of freedom.
+    Where every board was drawn the ratio is exact and the interval has no width.
+
+    Raises `ValueError` for a stratum of one unit of several boards: it says nothing of how they differ.
+    """
+    number, size = strata.stratum, strata.size
+    units = np.bincount(number, minlength=len(size))
+    share = size / units
+    total = float((share[number] * weight).sum())
+    ratio = float((share[number] * value).sum()) / total
+    undrawn = 1 - units / size if strata.listed else np.ones(len(size))
+    if not undrawn.any():
+        return ratio, (ratio, ratio)
+    if np.any((units < 2) & (undrawn > 0)):
+        raise ValueError("a stratum has one unit of several boards: two at least are needed")
+    rest = value - ratio * weight
+    mean = np.bincount(number, rest) / units
+    spread = np.bincount(number, (rest - mean[number]) ** 2) / np.maximum(units - 1, 1)
+    error = sqrt(float((size**2 * undrawn * spread / units).sum())) / total
+    width = student95(int((units - 1)[undrawn > 0].sum())) * error
+    return ratio, (ratio - width, ratio + width)

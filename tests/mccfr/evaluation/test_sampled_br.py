@@ -1,0 +1,297 @@
+"""Sampled best response against exact answers: all boards equal enumeration, samples stay below it, intervals cover."""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from naive_value import naive_value
+from random_policy import policy
+from small_games import GAMES, game_of
+from strategies import random_strategy
+
+from mccfr.config.tables import PokerGame
+from mccfr.evaluation.exact import evaluate_exact
+from mccfr.evaluation.head_to_head import Table
+from mccfr.evaluation.methods import measure
+from mccfr.evaluation.sampled_best_response import _board_game, _Sample, sampled_best_response, street_number
+from mccfr.evaluation.side import Side
+from mccfr.evaluation.strata import Strata, drawn_boards, flops_in_order, stratified95, units_each
+from mccfr.evaluation.units import Effort
+from mccfr.games.catalogue import build_game
+from mccfr.solvers.public.best_response import Walk
+from mccfr.solvers.public.sampled_board import from_cards
+from mccfr.solvers.public.street_walk import FOLLOW, RESPOND
+from mccfr.tables.strategy import tabulate, uniform_strategy
+from mccfr.trees.streets import AT_DECISION
+
+MERGED = PokerGame(ranks=3, suits=2, board_cards=[0, 1, 1], antes=[1, 1], stack=3, merge_suits=True)
+PAIRS = PokerGame(ranks=3, suits=2, hole_cards=2, board_cards=[0, 1], antes=[1, 1], stack=3)
+MADE = {"merged": MERGED, "pairs": PAIRS}
+NAMES = ["leduc", "pairs", "merged"]
+
+
+@cache
+def game(name):
+    return build_game(MADE[name], None) if name in MADE else game_of(name)
+
+
+def both(name, strategy, street):
+    return [naive_value(game(name), strategy, player, street) for player in range(2)]
+
+
+# --- against the definition ---
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_over_all_boards_it_equals_enumeration_from_each_street(name, seed):
+    strategy = random_strategy(game(name), seed)
+    for street in range(game(name).tree.streets):
+        found = sampled_best_response(Side(game(name), strategy), street)
+        expected = both(name, strategy, street)
+        assert found.exact and found.ci95_chips == (found.value_chips, found.value_chips)
+        assert found.best_response_chips == pytest.approx(expected, abs=1e-9)
+        assert found.value_chips == pytest.approx(sum(expected) / 2, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_earlier_he_responds_the_more_he_wins(name):
+    for seed in range(5):
+        strategy = random_strategy(game(name), seed)
+        side = Side(game(name), strategy)
+        values = [sampled_best_response(side, street).value_chips for street in range(game(name).tree.streets)]
+        assert values == sorted(values, reverse=True)
+        assert values[0] == pytest.approx(evaluate_exact(game(name), strategy).exploitability_chips, abs=1e-9)
+
+
+def test_what_is_chosen_by_one_half_is_scored_on_the_other():
+    name, seed = "leduc", 3
+    strategy = random_strategy(game(name), 5)
+    sample = _Sample(Side(game(name), strategy), 0)
+    assert sample.listed == 6
+    sample.draw(5, seed)
+    strata, boards = sample._strata, sample._drawn
+    found = np.array([sample.play(unit) for unit in range(5)])
+    scored, _ = sample._first.scored(found, strata, split=True)
+    half = np.array([False, False, True, True, False])
+    worth = found[:, :-1].reshape(5, *sample._first._shape)
+    for player in range(2):
+        for chosen_by, on in ((half, ~half), (~half, half)):
+            choice = sample._first._walk(player, worth[chosen_by, player].sum(0), None)[1]
+            assert choice, "he decides on the first street"
+            trees = sample._first._trees
+            members = np.flatnonzero(trees.kind[: trees.first[1]] == AT_DECISION).tolist()
+            nodes = [node for node in game(name).tree.decisions.tolist() if game(name).tree.street[node] == 0]
+            node_of = dict(zip(members, nodes, strict=True))
+            action = {node_of[member]: best for member, best in choice.items()}
+
+            def act(node, hand, action=action):
+                return action[node][hand]
+
+            for unit in np.flatnonzero(on).tolist():
+                below = replace(game(name), cards=game(name).cards.after(1, boards[unit]))
+                expected = naive_value(below, strategy, player, 1, act, whole=True)
+                assert scored[unit, player] == pytest.approx(expected, abs=1e-9)
+
+
+def test_cross_fitted_values_are_below_the_exact_one_in_expectation():
+    """Planted: chosen and scored on the same boards, it is above - a maximum above sampled chance."""
+    name = "leduc"
+    strategy = random_strategy(game(name), 2)
+    exact = evaluate_exact(game(name), strategy).exploitability_chips
+    sample = _Sample(Side(game(name), strategy), 0)
+    sample.draw(6, 0)
+    units = np.array([sample.play(unit) for unit in range(6)])
+    order = np.argsort(sample._drawn)
+    fitted, planted = [], []
+    for seed in range(300):
+        sample.draw(4, seed)
+        found, strata = units[order[sample._drawn]], sample._strata
+        for split, into in ((True, fitted), (False, planted)):
+            scored, parts = sample._first.scored(found, strata, split=split)
+            into.append(stratified95(scored[:, :2].sum(axis=1) / 2, scored[:, 2], parts)[0])
+    error = np.std(fitted) / np.sqrt(len(fitted))
+    assert np.mean(fitted) < exact + 2 * error
+    assert np.mean(planted) > exact + 4 * error
+
+
+def test_planted_a_responder_who_sees_the_river_early_wins_more():
+    name = "merged"
+    strategy = random_strategy(game(name), 0)
+    cards = game(name).cards
+    won, weight = np.zeros(2), 0.0
+    for river in range(len(cards.board_cards[2])):
+        public, tables = _board_game(game(name), strategy, 2, river)
+        walk = Walk(public, tables)
+        won += [walk.values(player, 1)[RESPOND] for player in range(2)]
+        weight += public.joint_weight
+    assert (won / weight).sum() / 2 > sum(both(name, strategy, 1)) / 2 + 1e-3
+
+
+def test_planted_a_responder_who_sees_the_other_hand_wins_more():
+    name = "leduc"
+    strategy, cards = random_strategy(game(name), 0), game(name).cards
+    seen, weight = 0.0, 0.0
+    for other in np.flatnonzero(cards.reach[1]).tolist():
+        reach = cards.reach.copy()
+        reach[1, np.arange(len(reach[1])) != other] = 0
+        one = replace(game(name), cards=replace(cards, reach=reach))
+        sample = _Sample(Side(one, strategy), 1)
+        sample.draw(sample.listed, 0)
+        found = np.array([sample.play(unit) for unit in range(sample.listed)])
+        seen, weight = seen + found[:, 0].sum(), weight + found[:, 2].sum()
+    assert seen / weight > naive_value(game(name), strategy, 0, 1) + 1e-3
+
+
+def test_each_player_keeps_his_own_buckets():
+    """Planted by hand: one bucket map for both players changes the value."""
+    own = game("leduc")
+    cards = own.cards
+    turned = [bucket.copy() for bucket in cards.bucket]
+    for street, bucket in enumerate(turned):
+        held = bucket[1] >= 0
+        bucket[1][held] = int(cards.buckets[street, 1]) - 1 - bucket[1][held]
+    other = replace(own, cards=replace(cards, bucket=turned))
+    strategy = random_strategy(other, 4)
+    for street in range(2):
+        expected = [naive_value(other, strategy, player, street) for player in range(2)]
+        found = sampled_best_response(Side(other, strategy), street).best_response_chips
+        assert found == pytest.approx(expected, abs=1e-9)
+    assert sampled_best_response(Side(own, strategy), 1).best_response_chips != pytest.approx(expected, abs=1e-3)
+
+
+# --- whole hold'em ---
+
+
+def holdem():
+    found = policy()
+    return found.game, tabulate(found.game, found.probabilities)
+
+
+def test_a_board_of_the_deck_is_a_game_of_its_own():
+    own, strategy = holdem()
+    deck = own.cards.after(2, [0, 17, 30, 51])
+    assert [len(boards) for boards in deck.board_cards] == [1, 1, 1, 48]
+    assert (deck.reach > 0).sum() == 2 * 1128
+    public, tables = _board_game(own, strategy, 3, [0, 17, 30, 51, 8])
+    walk = Walk(public, tables)
+    follow = [walk.values(player, 3) for player in range(2)]
+    assert follow[0][0] == pytest.approx(-follow[1][0], rel=1e-9)
+    assert all(found[1] > found[0] for found in follow)
+
+
+def test_a_board_is_worth_what_the_other_walk_makes_of_it():
+    """Both following the strategy: what head-to-head's walk finds on the same board."""
+    own, strategy = holdem()
+    cards = [0, 17, 30, 51, 8]
+    public, tables = _board_game(own, strategy, 3, cards)
+    rows = [strategy.rows(block) for block in range(strategy.blocks)]
+    expected = Table(own, rows, rows).play(from_cards(own.cards, cards), 0)
+    assert Walk(public, tables).values(0, 3)[FOLLOW] == pytest.approx(expected, rel=1e-9)
+
+
+def test_boards_of_the_deck_follow_from_seed_unit_and_strata():
+    cards = policy().game.cards
+    boards = drawn_boards(cards, 3, Strata.of(40, 2, None), 7)
+    assert boards == drawn_boards(cards, 3, Strata.of(40, 2, None), 7)
+    assert boards != drawn_boards(cards, 3, Strata.of(40, 2, None), 8)
+    assert all(len(set(board)) == 5 for board in boards)
+    place = {tuple(flop): number for number, flop in enumerate(flops_in_order().tolist())}
+    assert [place[tuple(board[:3])] * 20 // 22_100 for board in boards] == np.repeat(np.arange(20), 2).tolist()
+
+
+def test_every_flop_is_as_likely_as_the_next():
+    cards, seen = policy().game.cards, np.zeros(52)
+    for seed in range(60):
+        for board in drawn_boards(cards, 2, Strata.of(50, 2, None), seed):
+            seen[board] += 1
+    expected = seen.sum() / 52
+    assert ((seen - expected) ** 2 / expected).sum() < 100, "chi-square with 51 degrees of freedom"
+
+
+# --- strata and intervals ---
+
+
+@pytest.mark.parametrize("units", [5, 6, 11, 20])
+@pytest.mark.parametrize("boards", [None, 60])
+def test_intervals_cover(units, boards):
+    """Boards of unequal weight, values that depend on where they lie: 92 to 98 % of 500 replications on each of 4."""
+    size, covered = boards or 22_100, 0
+    place = np.linspace(0, 1, size)
+    weight = 1 + place
+    strata = Strata.of(units, units_each(units), boards)
+    for population in range(4):
+        value = weight * (3 * place + np.random.default_rng([units, population]).gamma(4, 0.25, size))
+        truth = value.sum() / weight.sum()
+        for seed in range(500 * population, 500 * population + 500):
+            if boards:
+                drawn = np.array(drawn_boards(None, 0, strata, seed))
+            else:
+                share = (strata.stratum + np.random.default_rng([seed, units]).random(units)) / len(strata.size)
+                drawn = (share * size).astype(int)
+            _, (low, high) = stratified95(value[drawn], weight[drawn], strata)
+            covered += low <= truth <= high
+    assert 0.92 <= covered / 2000 <= 0.98
+
+
+def test_planted_strata_of_unequal_size_need_their_weights():
+    """Seven boards in strata of three and four: forgetting how many boards a unit stands for is off for good."""
+    value, weight = np.array([0, 0, 0, 7.0, 7, 7, 7]), np.ones(7)
+    found, forgotten = [], []
+    for seed in range(200):
+        strata = Strata.of(4, 2, 7)
+        drawn = np.array(drawn_boards(None, 0, strata, seed))
+        found.append(stratified95(value[drawn], weight[drawn], strata)[0])
+        forgotten.append(value[drawn].mean())
+    assert np.mean(found) == pytest.approx(4) and abs(np.mean(forgotten) - 4) > 0.4
+
+
+def test_all_boards_leave_no_width():
+    value, weight = np.arange(6.0), np.ones(6)
+    assert stratified95(value, weight, Strata.of(6, 1, 6)) == (2.5, (2.5, 2.5))
+    with pytest.raises(ValueError, match="a stratum has one unit of several boards"):
+        stratified95(value[:3], weight[:3], Strata.of(3, 1, 6))
+
+
+# --- as a method ---
+
+
+def test_the_record_says_what_it_is():
+    own = game_of("leduc")
+    record = measure("sampled-br", Side(own, random_strategy(own, 7)), from_street="1", boards=5, seed=2)
+    assert (record["method"], record["bound"], record["from"], record["boards"]) == ("sampled-br", "lower", 1, 5)
+    low, high = record["ci95_chips"]
+    assert low < record["value_chips"] == record["exploitability_chips"] < high
+    assert sum(record["best_response_chips"]) / 2 == pytest.approx(record["value_chips"])
+
+
+def test_workers_and_budget_change_nothing_else():
+    own = game("merged")
+    side = Side(own, random_strategy(own, 1))
+    one = sampled_best_response(side, 2, 20, 3)
+    assert one == sampled_best_response(side, 2, 20, 3, Effort(2))
+    timed = sampled_best_response(side, 2, seed=3, effort=Effort(seconds=0.2))
+    assert timed == sampled_best_response(side, 2, timed.boards, 3)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"from_street": "river"}, "leduc has no street 'river': it has 0, 1"),
+        ({"boards": 3}, "boards = 3: at least 5 are needed, for an interval"),
+        ({"from_street": "0", "boards": 5}, "boards = 5: at least 8 are needed"),
+    ],
+)
+def test_bad_input_is_one_sentence(options, message):
+    own = game_of("leduc")
+    with pytest.raises(ValueError, match=message):
+        measure("sampled-br", Side(own, uniform_strategy(own)), **options)
+
+
+def test_games_without_cards_and_options_of_others_are_refused():
+    own = game_of("leduc")
+    with pytest.raises(ValueError, match="the method exact has no --from; what it takes: none"):
+        measure("exact", Side(own, uniform_strategy(own)), from_street="1")
+    assert street_number(policy().game, "turn") == 2
+    assert "leduc" in GAMES

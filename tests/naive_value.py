@@ -1,0 +1,65 @@
+"""The naive twin of every walk of whole ranges: values hand by hand, board by board, from the definition."""
+
+import numpy as np
+
+from mccfr.cards.deals import card_masks
+from mccfr.trees.compiled import DECISION
+
+
+def naive_value(game, strategy, player, respond_from, act=None, *, whole=False):
+    """Value to `player` in chips, from the definition: he responds best from a street on, before it he follows.
+
+    respond_from  the street; None: he follows on all
+    act           on earlier streets: (node, hand) to the number of an action, instead of his strategy
+    whole         weighed by deals instead of a deal's mean
+    """
+    cards, arrays = game.cards, game.tree.arrays
+    masks = cards.hand_masks()
+    boards = [card_masks(street) for street in cards.board_cards]
+    sign = 1 - 2 * player
+
+    def below(street, board):
+        if street == 0:
+            return list(range(len(boards[0])))
+        return [b for b in range(len(boards[street])) if cards.board_parent[street][b] == board]
+
+    def deal(node, street, board, i, weight):
+        """Mean over the boards of `street` that hit neither hand."""
+        mine = [b for b in below(street, board) if not boards[street][b] & masks[i]]
+        fits = np.array([(boards[street][b] & masks) == 0 for b in mine])
+        ways = np.maximum(fits.sum(axis=0), 1)
+        return sum(value(node, street, b, i, weight * fit / ways) for b, fit in zip(mine, fits, strict=True))
+
+    def value(node, street, board, i, weight):
+        if not weight.any():
+            return 0.0
+        if arrays.kind[node] != DECISION:
+            if arrays.showdown[node] == 0:
+                return sign * arrays.fixed[node] * weight.sum()
+            if street + 1 < game.tree.streets:
+                return deal(node, street + 1, board, i, weight)
+            strength = cards.strength[board]
+            return arrays.showdown[node] * float(weight @ np.sign(strength[i] - strength))
+        block, slot = int(arrays.block[node]), int(arrays.slot[node])
+        if block // 2 > street:
+            return deal(node, street + 1, board, i, weight)
+        table, bucket = strategy.probability[block], cards.bucket[street][block % 2, board]
+        responds = respond_from is not None and street >= respond_from
+        values = []
+        for action, child in enumerate(game.tree.children(node)):
+            if block % 2 == player:
+                sigma = 1.0
+                if not responds:
+                    sigma = table[bucket[i], slot + action] if act is None else float(act(node, i) == action)
+                values.append(sigma * value(child, street, board, i, weight))
+            else:
+                sigma = np.where(weight > 0, table[bucket, slot + action], 0)
+                values.append(value(child, street, board, i, weight * sigma))
+        return max(values) if block % 2 == player and responds else sum(values)
+
+    total, joint = 0.0, 0.0
+    for i in np.flatnonzero(cards.reach[player]):
+        weight = cards.reach[1 - player] * ((masks & masks[i]) == 0)
+        joint += cards.reach[player][i] * weight.sum()
+        total += cards.reach[player][i] * deal(0, 0, 0, i, weight)
+    return total if whole else total / joint
