@@ -85,7 +85,7 @@ def _measure(case: _Case, iterations: int, steps: int) -> None:
 
 @click.command()
 @click.option("--iterations", default=60, help="Iterations that fill memories before anything is measured.")
-@click.option("--steps", default=100, help="Steps of a fit that is measured.")
+@click.option("--steps", default=20, help="Steps of a fit that is measured.")
 def deep(iterations: int, steps: int) -> None:
     """Deep CFR on Leduc and on Leduc with 12 ranks, beside the machine's own matrix product."""
     click.echo(f"numpy {np.__version__}, Python {sys.version.split()[0]}, matrix product {_product():.0f} GFLOP/s")

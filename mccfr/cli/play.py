@@ -90,9 +90,16 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
 )
 @click.option("--checkpoint", type=click.IntRange(min=0), help="Number of the checkpoint; default: the newest.")
 @click.option("--quantise", default="uint16", show_default=True, type=click.Choice(["uint8", "uint16"]))
+@click.option("--average", help="Of a run of deep-cfr: sd or network; default: the first of its solver.averages.")
 @abstraction_option
 def export(
-    directory: Path, out: Path, format_name: str, checkpoint: int | None, quantise: str, abstraction: Path | None
+    directory: Path,
+    out: Path,
+    format_name: str,
+    checkpoint: int | None,
+    quantise: str,
+    average: str | None,
+    abstraction: Path | None,
 ) -> None:
     """Write the average strategy of the run in DIR to OUT.
 
@@ -106,7 +113,7 @@ def export(
 
     run = open_run(directory, abstraction)
     with reporter() as report:
-        written = export_run(run, run.build_game(), out, format_name, quantise, checkpoint, report)
+        written = export_run(run, run.build_game(), out, format_name, quantise, checkpoint, report, average)
     click.echo(
         f"wrote {written}, {bytes_text(tree_bytes(written))}{_NEXT.get(format_name, '').format(written)}", err=True
     )

@@ -77,6 +77,14 @@ def test_every_verb(tmp_path, capsys):
     assert command("verify", run) == 0
     assert command("export", run, policy) == 0
     assert command("query", policy, "r3", "--hand", "K") == 0
+    network = line["other_averages"]["network"]["exploitability_chips"]
+    assert command("export", run, tmp_path / "network", "--average", "network") == 0
+    capsys.readouterr()
+    found = json.loads(call(capsys, "evaluate", tmp_path / "network", "--json").out)
+    assert found["exploitability_chips"] == pytest.approx(network, abs=1e-3)
+    ended = call(capsys, "export", run, tmp_path / "none", "--average", "median")
+    assert ended.status == 2
+    assert "sd, network" in ended.err
     assert command("export", run, tmp_path / "raw", "--format", "zarr") == 0
     assert command("report", run, tmp_path / "page.html") == 0
     experiment = tmp_path / "experiment.toml"
