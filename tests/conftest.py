@@ -9,7 +9,7 @@ import pytest
 from places import RUNS
 from processor_time import ProcessorTime
 
-from abstraction.boards import BOARD_COUNTS, STREET_CARDS, canonical_boards, used_slots
+from abstraction.boards import STREET_CARDS, canonical_boards, used_slots
 from abstraction.build import Builder
 from abstraction.recipe import load_recipe
 from storage.checkpoint import commit
@@ -24,10 +24,9 @@ def write_slot_abstraction(root, count):
     """An abstraction directory with `count` buckets a street, dealt out by slot: hands of suits that a renaming
     exchanges may differ, which nothing but a builder cares about; preflop is by slot as well."""
     for street, cards in STREET_CARDS.items():
-        boards = BOARD_COUNTS.get(cards, 1)
-        bucket = np.broadcast_to((np.arange(1326) * count // 1326).astype(np.uint16), (boards, 1326)).copy()
-        if cards:
-            bucket[~used_slots(canonical_boards(cards))] = 0xFFFF
+        row = (np.arange(1326) * count // 1326).astype(np.uint16)
+        used = used_slots(canonical_boards(cards)) if cards else np.ones((1, 1326), bool)
+        bucket = np.where(used, row, np.uint16(0xFFFF))
         specs = [ArraySpec("bucket", bucket.shape, "uint16", ("board", "hole cards"))]
         identity = {"stage": f"{count}", "recipe": {"features": "slot"}}
         commit(root / street, 0, specs, {"bucket": bucket}, {"buckets": count}, identity, format="zarr", keep=1)

@@ -17,6 +17,7 @@ import rich_click as click
 from bench_abstraction import abstraction
 from bench_checkpoint import checkpoint, lost_updates
 from bench_deep import deep
+from bench_evaluation import evaluation
 from bench_kernel import kernel
 from bench_public_chance import public_chance
 from bench_settings import settings
@@ -194,7 +195,19 @@ def formats(game: Path, rounds: int, seconds: float) -> None:
     _report(f"{game.name}, table formats", hdf5, zarr, "nodes/s", ("HDF5", "Zarr"))
 
 
-for command in (abstraction, kernel, vector, deep, public_chance, checkpoint, lost_updates, settings, start, compiling):
+for command in (
+    abstraction,
+    kernel,
+    vector,
+    deep,
+    public_chance,
+    checkpoint,
+    lost_updates,
+    settings,
+    start,
+    compiling,
+    evaluation,
+):
     bench.add_command(command)
 
 

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 from mccfr.api.records import Evaluation, Pathlike, evaluation_of
 from mccfr.api.running import Run, path_of, place_of
@@ -20,20 +21,22 @@ def evaluate(
     method: str = AUTO,
     *,
     against: Strategic = "uniform",
-    boards: int = 1000,
-    seed: int = 0,
+    boards: int | None = None,
+    seed: int | None = None,
     checkpoint: int | None = None,
+    **options: Any,
 ) -> Evaluation:
     """What a strategy is worth: of a solver so far, of a run's checkpoint, or of a policy.
 
     target        a `Solver`, a `Run`, a `Policy`, or the path of one of the last two
-    method        "exact", "head-to-head", "auto" (the first of them that suits the game), `module:Class` or the name of
-                  an entry point
+    method        one of `mccfr evaluate`, "auto" (the first that suits the game), `module:Class` or the name of an
+                  entry point
     against       whom it meets, where the method plays: "uniform", "always-call", or as `target`
-    boards, seed  sampled where the method samples
+    boards, seed  sampled where the method samples; None: what it takes by itself
     checkpoint    of a run; None: the newest
+    options       of the method, as `mccfr evaluate` has them: `setting` and `hands` of lbr
 
-    Raises `ValueError` of one sentence where the method is unknown or does not suit the game.
+    Raises `ValueError` of one sentence where the method is unknown, does not suit the game or has no such option.
     """
     load_method(method)
     found = _target(target, checkpoint)
@@ -44,7 +47,7 @@ def evaluate(
         meets = _target(against)
         return Side(meets.game, meets.strategy), _name(against)
 
-    return evaluation_of(evaluate_found(found, method, other, boards=boards, seed=seed))
+    return evaluation_of(evaluate_found(found, method, other, boards=boards, seed=seed, **options))
 
 
 def _target(given: Strategic, checkpoint: int | None = None) -> Target:

@@ -17,8 +17,8 @@ from mccfr.cli.progress import evaluation_text, reporter
     show_default=True,
     type=Method(),
     help="exact: exploitability; abstract: the same by buckets; sampled-br: what a best response that knows its real "
-    "cards wins, on sampled boards; head-to-head: against another strategy; auto: exact or else head-to-head; or "
-    "module:Class.",
+    "cards wins, on sampled boards; lbr: what local best response wins; head-to-head: against another strategy; auto: "
+    "exact or else head-to-head; or module:Class.",
 )
 @click.option("--checkpoint", type=click.IntRange(min=0), help="Number of the checkpoint; default: the newest.")
 @click.option(
@@ -26,13 +26,18 @@ from mccfr.cli.progress import evaluation_text, reporter
     default="uniform",
     show_default=True,
     metavar="POLICY",
-    help="head-to-head: a policy, a run, uniform or always-call; its card abstraction may be another.",
+    help="head-to-head: a policy, a run, uniform or always-call; its card abstraction and menu may be others.",
 )
 @click.option("--against-checkpoint", type=click.IntRange(min=0), help="Checkpoint of the run in --against.")
 @abstraction_option
 @click.option("--against-abstraction", type=path_type, help="The same of the run in --against.")
 @click.option("--from", "from_street", metavar="STREET", help="sampled-br: street from which it responds; the last.")
 @click.option("--boards", type=click.IntRange(min=2), help="Boards that are sampled; head-to-head: 1000.")
+@click.option("--setting", metavar="1|2|3|4|fcpa", help="lbr: what the responder may do; 2 by default.")
+@click.option("--hands", type=click.IntRange(min=0), help="lbr: deals, each played from both seats; 10000 by default.")
+@click.option(
+    "--strategy", metavar="NAME", help="Measure uniform, always-call or always-fold in the same game instead."
+)
 @click.option("--seed", type=click.IntRange(min=0), help="Of what is sampled; 0 by default.")
 @click.option("--workers", type=click.IntRange(1, 1024), help="Processes that share a sampled evaluation.")
 @click.option("--budget", type=Duration(), help="As many units as this time allows, instead of a number: 90s, 3m.")
@@ -44,7 +49,10 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
     Exploitability is the mean over both players of what a best response gains, in chips and in mbb/g. Whole hold'em is
     too large for it: there, head-to-head plays two strategies against each other on sampled boards, exactly in the
     private cards, and gives what DIR-or-POLICY wins a hand with a 95 % interval. Each side plays on its own card
-    buckets; in all else their games must be the same.
+    buckets and its own bets, reading the other's as at a table; in all else their games must be the same.
+
+    Local best response knows the policy's strategy, keeps its range, and in each hand does what is best if there is no
+    more betting: what it wins is a lower bound of what the best response would.
 
     Example: mccfr evaluate runs/hunl-quick --method head-to-head --against always-call
     """
@@ -62,11 +70,10 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
             against=options["against"],
             against_number=options["against_checkpoint"],
             against_abstraction=options["against_abstraction"],
-            from_street=options["from_street"],
-            boards=options["boards"],
-            seed=options["seed"],
+            strategy=options["strategy"],
             effort=effort,
             reporter=report,
+            **{name: options[name] for name in ("from_street", "boards", "setting", "hands", "seed")},
         )
     if as_json:
         print_json(record)
@@ -74,7 +81,8 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
     click.echo(evaluation_text(record))
     best = record["best_response_chips"]
     if best is not None:
-        click.echo(f"a best response gets {best[0]:.6g} chips as player 0 and {best[1]:.6g} as player 1")
+        who = "a best response" if record["bound"] == "exact" else "the responder"
+        click.echo(f"{who} gets {best[0]:.6g} chips as player 0 and {best[1]:.6g} as player 1")
 
 
 @click.command()

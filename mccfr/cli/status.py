@@ -173,9 +173,30 @@ def _run_text(found: dict[str, Any]) -> str:
         ),
         *_trend_lines(found),
     ]
-    if found["last_evaluation"]:
-        lines.append(f"evaluation   {evaluation_text(found['last_evaluation'])}")
+    lines += _bound_lines(found["bounds"])
+    last = found["last_evaluation"]
+    if last and last["exploitability_chips"] is None:
+        lines.append(f"evaluation   {evaluation_text(last)}")
     return "\n".join(lines)
+
+
+def _bound_lines(bounds: list[dict[str, Any]]) -> list[str]:
+    """What bounds exploitability, before anything else that was measured; where it has risen, that is said."""
+    from mccfr.cli.progress import evaluation_text
+
+    lines = []
+    for pair in bounds:
+        now, before = pair["now"], pair["before"]
+        lines.append(f"evaluation   {evaluation_text(now)}")
+        if before is not None and now["exploitability_chips"] > before["exploitability_chips"]:
+            least = (now.get("ci95_chips") or [now["exploitability_chips"]])[0]
+            most = (before.get("ci95_chips") or [before["exploitability_chips"]])[-1]
+            sure = "" if least > most else ", within the intervals"
+            lines.append(
+                f"             risen from {before['exploitability_chips']:.4g} chips at {before['nodes_touched']:,} "
+                f"nodes{sure}"
+            )
+    return lines
 
 
 def _speeds_text(found: dict[str, Any]) -> str:

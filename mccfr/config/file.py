@@ -14,7 +14,7 @@ from mccfr.config import outside
 from mccfr.config.limits import limit_problems, shown
 from mccfr.config.made import loaded_options, made_options
 from mccfr.config.suggest import did_you_mean
-from mccfr.config.tables import GAMES, METHODS, OPTIONS, Config, SampledConfig, SolverConfig
+from mccfr.config.tables import AUTO, GAMES, METHODS, OPTIONS, Config, SampledConfig, SolverConfig
 
 DEFAULT_ALGORITHM = "external-sampling"
 """Of a `[solver]` table that names none."""
@@ -268,7 +268,25 @@ def _problems(config: Config) -> list[str]:
             f"one of {', '.join(map(repr, _methods()))}, or module:object"
             f"{did_you_mean(config.evaluation.method, _methods())}",
         ),
-        (config.evaluation.boards >= 2, "evaluation.boards", config.evaluation.boards, "at least 2"),
+        (
+            not config.evaluation.methods
+            or (set(config.evaluation.methods) <= set(METHODS) and config.evaluation.method == AUTO),
+            "evaluation.methods",
+            config.evaluation.methods,
+            f"some of {', '.join(map(repr, METHODS))}, with evaluation.method left out",
+        ),
+        (
+            config.evaluation.boards is None or config.evaluation.boards >= 2,
+            "evaluation.boards",
+            config.evaluation.boards,
+            "at least 2",
+        ),
+        (
+            config.evaluation.budget_seconds is None or 0 < config.evaluation.budget_seconds < float("inf"),
+            "evaluation.budget_seconds",
+            config.evaluation.budget_seconds,
+            "above 0",
+        ),
         (0 <= config.evaluation.seed < 2**63, "evaluation.seed", config.evaluation.seed, "0 to 2**63 - 1"),
         (bool(tables.live_dir), "tables.live_dir", tables.live_dir, '"auto" or a directory'),
         (

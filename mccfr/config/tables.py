@@ -369,7 +369,7 @@ class RunSettings(_Table, frozen=True):
 
 
 AUTO = "auto"
-METHODS = (AUTO, "exact", "head-to-head", "sampled-br", "abstract")
+METHODS = (AUTO, "exact", "head-to-head", "sampled-br", "lbr", "abstract")
 """Of `[evaluation]`, besides those of users.  `auto` is the first that suits the game."""
 
 
@@ -378,17 +378,25 @@ class EvaluationConfig(_Table, frozen=True):
 
     `exact` computes exploitability, which whole hold'em is too large for; `head-to-head` plays it against the strategy
     of the first checkpoint kept by `keep` (until there is one: against uniform play); `auto` is the first of them that
-    suits the game.
+    suits the game.  Several `methods` in place of one are used at each point, in their order.
     """
 
     method: str = AUTO  # one of METHODS, or a user's
+    methods: Sequence[str] = ()  # instead of it: some of METHODS
     at_nodes: Sequence[int] = ()
     at_iterations: Sequence[int] = ()
     every_checkpoint: bool = True
     at_end: bool = True
     keep: bool = False  # checkpoint at at_nodes and at_iterations, and never drop those checkpoints
-    boards: int = 1000  # head-to-head: boards that are sampled
-    seed: int = 0  # of those boards
+    boards: int | None = None  # that are sampled; None: as many as the method takes by itself, head-to-head 1000
+    from_street: str | None = msgspec.field(default=None, name="from")  # sampled-br: street from which it responds
+    budget_seconds: float | None = None  # at each point, for all that is sampled, instead of numbers of boards
+    seed: int = 0  # of what is sampled
+
+    @property
+    def chosen(self) -> Sequence[str]:
+        """The names of the methods."""
+        return self.methods or (self.method,)
 
 
 class ExportConfig(_Table, frozen=True):

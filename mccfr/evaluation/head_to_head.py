@@ -1,7 +1,9 @@
 """Head-to-head: what one strategy wins from another in the same game, on seeded boards, exact in the private cards.
 
-Each side remembers its cards in its own buckets, so that strategies on different abstractions may meet; in all else
-their games must be the same.
+Each side remembers its cards in its own buckets and knows its own bets, so that strategies on different abstractions
+may meet; in all else their games must be the same.  Where betting trees differ, what a side takes the other's bets for
+is drawn at a table (`mccfr.games.translation`); here all of it is expanded, with its probabilities
+(`mccfr.evaluation.meeting`), and what is won are real chips.
 
 On each full board both ranges are carried down the betting tree as vectors, in both seatings, and every pair of hands
 meets at every terminal; only the boards are sampled.  (Range against range on sampled public cards, as Johanson, Waugh,
@@ -22,22 +24,20 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.evaluation.same_game import check_same_game
+from mccfr.evaluation.meeting import Meeting, meeting_tree, shared_tree
+from mccfr.evaluation.same_game import check_same_game, same_tree
 from mccfr.evaluation.side import Side
 from mccfr.evaluation.units import Effort, Units, play_units, units_in
-from mccfr.games.game import Game
 from mccfr.intervals import ratio95
 from mccfr.rng import EVALUATION
-from mccfr.solvers.public.range_lanes import joint_reach
-from mccfr.solvers.public.sampled_board import BoardSource, SampledBoard, seated
-from mccfr.solvers.public.sampled_traversal import PlayedRows, Task, new_scratch, sampled_traversal
+from mccfr.solvers.public.played_walk import PlayedRows, new_play_scratch, played_walk
+from mccfr.solvers.public.sampled_board import BoardSource, SampledBoard, by_strength, seated
 from mccfr.tables.row_tables import near_rows, row_tables
 from mccfr.tables.strategy import Rows, row_starts
-from mccfr.trees.streets import AT_DECISION, StreetTrees, street_trees
+from mccfr.trees.streets import AT_DECISION, StreetTrees, street_members, street_trees
 
 _BLOCKS = 8  # kernels are compiled anew for each number of tables: nearly all games get this many
 _SEATINGS = 2
-_FIRST_PLAYER = Task(0, 0.0, 0.0, 0, 0.0, np.uint64(0))
 _Spans = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
 
 
@@ -71,17 +71,19 @@ def head_to_head(
     progress  called after each board with the boards played and their number
 
     Raises `ValueError` for a game without cards beside its tree, fewer than two boards, a strategy that is none of its
-    side's game, or sides whose games differ in more than their buckets; and as `play_units`.
+    side's game, sides whose games differ in more than their buckets and the bets of their menus, and betting trees
+    that meet at too many places; and as `play_units`.
     """
     if boards < 2:
         raise ValueError(f"boards = {boards}: at least 2 are needed, for an interval")
     check_same_game(one.game, other.game)
-    sources = [BoardSource(side.game, np.float64, seed, purpose=EVALUATION) for side in (one, other)]
+    sources = [
+        BoardSource(side.game, np.float64, seed, purpose=EVALUATION, arrange=by_strength) for side in (one, other)
+    ]
     for side in (one, other):
         _check_strategy(side)
     listed = sources[0].listed
-    table = Table(one.game, _near_rows(one), _near_rows(other))
-    meetings = _Meetings(table, sources, same=one.game is other.game)
+    meetings = _Meetings(Table(one, other), sources, same=one.game is other.game)
     played = boards if listed is None else min(boards, listed)
     if effort.seconds is not None:
         played = units_in(meetings, effort.seconds, effort.workers, least=2, most=listed)
@@ -102,8 +104,8 @@ class _Meetings(Units):
     def play(self, unit: int) -> npt.NDArray[np.float64]:
         """As `Units.play`."""
         dealt = _seated_boards(self._sources, unit, same=self._same)
-        as_first, as_second = (self._table.play(board, seating) for seating, board in enumerate(dealt))
-        return np.array([(as_first - as_second) / _SEATINGS, self._table.weight(dealt[0])])
+        (as_first, weight), (as_second, _) = (self._table.play(board, seating) for seating, board in enumerate(dealt))
+        return np.array([(as_first - as_second) / _SEATINGS, weight])
 
 
 def _check_strategy(side: Side) -> None:
@@ -140,47 +142,84 @@ def _near_rows(side: Side) -> list[Rows]:
 class Table:
     """Two sides' policies, played against each other on one board after the other, in both seatings."""
 
-    def __init__(self, game: Game, one: Sequence[Rows], other: Sequence[Rows]) -> None:
-        """`one` and `other` are the rows of each block of the two sides, on their own buckets."""
-        self._trees = street_trees(game.tree)
-        most, cards = game.cards.most_hands, game.cards.deck_size
-        self._scratch = new_scratch(self._trees, most, cards, np.float64)
-        spans, width = _row_spans(game, self._trees)
-        starts = [row_starts(game, block) for block in range(len(one))]
-        sigma = np.zeros((width, most))
+    def __init__(self, one: Side, other: Side) -> None:
+        """Raises `ValueError` where the sides' betting trees differ and meet at too many places (`meeting_tree`)."""
+        seats = (one, other), (other, one)
+        if same_tree(one.game, other.game):
+            shared = shared_tree(one.game.tree)
+            meetings = [shared, shared]
+        else:
+            meetings = [meeting_tree([side.game for side in seated_sides]) for seated_sides in seats]
+        near = {id(side): _near_rows(side) for side in (one, other)}
         self._seatings = [
-            PlayedRows(
-                row_tables([seats[block % 2][block] for block in range(len(one))], starts, _BLOCKS), *spans, sigma
-            )
-            for seats in ((one, other), (other, one))
+            _Seating(meeting, sides, [near[id(side)] for side in sides])
+            for meeting, sides in zip(meetings, seats, strict=True)
         ]
-        self._rng = np.zeros(4, np.uint64)
 
-    def play(self, board: SampledBoard, seating: int) -> float:
-        """Chips that player 0 gets on a board, summed over pairs of hands with their weights; side `seating` is he."""
-        played, scratch = self._seatings[seating], self._scratch
-        sampled_traversal(self._trees, None, played, board, _FIRST_PLAYER, scratch, self._rng)
-        hands = int(board.count[0])
-        return float(board.weight[0, :hands] @ scratch.value[0, :hands])
+    def play(self, board: SampledBoard, seating: int) -> tuple[float, float]:
+        """Sums over pairs of hands on a board: chips that player 0 gets, and weights; side `seating` is player 0.
 
-    def weight(self, board: SampledBoard) -> float:
-        """Sum of both players' weights over the pairs of hands that may meet on a board."""
-        return float(joint_reach(board, self._scratch.lane_reach, self._scratch.lanes))
+        board  in order of strength (`by_strength`)
+        """
+        return self._seatings[seating].play(board)
 
 
-def _row_spans(game: Game, trees: StreetTrees) -> tuple[_Spans, int]:
-    """The rows of each street tree (first, stop, first slot, [2, U] each), and the most slots a player has in one."""
+class _Seating:
+    """Who sits where: player 0's side first."""
+
+    def __init__(self, meeting: Meeting, sides: Sequence[Side], rows: Sequence[Sequence[Rows]]) -> None:
+        """`rows` are those of each block of the two sides, on their own buckets."""
+        cards, blocks = sides[0].game.cards, range(len(rows[0]))
+        self._trees = street_trees(meeting.tree)
+        starts = [row_starts(sides[block % 2].game, block) for block in blocks]
+        (first, stop, slots), width = _row_spans(self._trees, starts)
+        self._played = PlayedRows(
+            row_tables([rows[block % 2][block] for block in blocks], starts, _BLOCKS),
+            first,
+            stop,
+            *_ways_in(meeting, self._trees, slots),
+            np.zeros((2, width, cards.most_hands)),
+        )
+        self._scratch = new_play_scratch(self._trees, cards.most_hands, cards.deck_size)
+
+    def play(self, board: SampledBoard) -> tuple[float, float]:
+        """As `Table.play`."""
+        won, weight = played_walk(self._trees, self._played, board, self._scratch)
+        return float(won), float(weight)
+
+
+def _row_spans(trees: StreetTrees, starts: Sequence[npt.NDArray[np.int64]]) -> tuple[_Spans, int]:
+    """The rows of each street tree (first, stop, first slot, [2, U] each), and the most slots a player has in one.
+
+    starts  of each block, the first slot of its rows, and the end of the last
+    """
     count = len(trees.first) - 1
     first, stop = np.full((2, count), np.iinfo(np.int64).max), np.zeros((2, count), np.int64)
     slots, width = np.zeros((2, count), np.int64), 1
     tree_of, decides = np.repeat(np.arange(count), np.diff(trees.first)), trees.kind == AT_DECISION
-    for block in range(2 * game.tree.streets):
-        player, starts = block % 2, row_starts(game, block)
-        own = decides & (trees.block == block)
-        row = np.searchsorted(starts, trees.slot[own])
+    for block, start in enumerate(starts):
+        player, own = block % 2, decides & (trees.block == block)
+        row = np.searchsorted(start, trees.slot[own])
         np.minimum.at(first[player], tree_of[own], row)
         np.maximum.at(stop[player], tree_of[own], row + 1)
         known = np.unique(tree_of[own])
-        slots[player, known] = starts[first[player, known]]
-        width = max(width, int((starts[stop[player, known]] - slots[player, known]).max(initial=0)))
+        slots[player, known] = start[first[player, known]]
+        width = max(width, int((start[stop[player, known]] - slots[player, known]).max(initial=0)))
     return (np.minimum(first, stop), stop, slots), width
+
+
+def _ways_in(
+    meeting: Meeting, trees: StreetTrees, slots: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """`at` and `factor` of `PlayedRows`; `slots` [2, U] are the first ones of each player in each street tree."""
+    tree_of = np.repeat(np.arange(len(trees.first) - 1), np.diff(trees.first))
+    at, factor = np.zeros(len(tree_of), np.int64), np.ones(len(tree_of))
+    decisions = np.flatnonzero(trees.kind == AT_DECISION)
+    actions = trees.actions[decisions]
+    parent = np.repeat(decisions, actions)
+    sibling = np.arange(len(parent)) - np.repeat(np.cumsum(actions) - actions, actions)
+    child = trees.first[tree_of[parent]] + trees.child[parent] + sibling
+    node = street_members(meeting.tree)[child]
+    at[child] = trees.slot[parent] - slots[trees.player[parent], tree_of[parent]] + meeting.action[node]
+    factor[child] = meeting.factor[node]
+    return at, factor

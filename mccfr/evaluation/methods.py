@@ -50,6 +50,7 @@ class Method(ABC):
     bound: ClassVar[str] = "estimate"
     meets: ClassVar[bool] = False
     reads_rows: ClassVar[bool] = False
+    pairs: ClassVar[bool] = False
     line: ClassVar[type[EvaluationLine]] = EvaluationLine
     takes: ClassVar[Mapping[str, Any]] = {"boards": 1000, "seed": 0}
 
@@ -72,6 +73,13 @@ class Method(ABC):
         side     `game` and `strategy` (`mccfr.tables.strategy.Strategy`); `value_chips` must be among what is found
         options  by keyword, each of those that it `takes`
         """
+
+    def gained(self, side: "Side", units: Any, before: Any) -> dict[str, Any]:
+        """What a strategy has gained over another one, by the fields of a record, for methods that tell it (`pairs`).
+
+        units, before  [U, fields] what the units of both found (`Effort.note`), on the same units
+        """
+        return {}
 
     def told(self, record: Record, took: str) -> str:
         """A record as one line for people; `took` is the time."""
@@ -195,6 +203,9 @@ class HeadToHeadLine(EvaluationLine):
     boards: _Count
     exploitability_chips: None
     exploitability_mbb: None
+    gain_chips: float | None = None
+    gain_ci95_chips: tuple[float, float] | None = None
+    gain_from_nodes: _Count | None = None
 
 
 class HeadToHead(Method):
@@ -204,6 +215,7 @@ class HeadToHead(Method):
     bound: ClassVar[str] = "estimate"
     meets: ClassVar[bool] = True
     reads_rows: ClassVar[bool] = True
+    pairs: ClassVar[bool] = True
     line: ClassVar[type[EvaluationLine]] = HeadToHeadLine
     takes: ClassVar[Mapping[str, Any]] = {"boards": 1000, "seed": 0, "effort": Effort()}
 
@@ -227,12 +239,26 @@ class HeadToHead(Method):
             "seed": seed,
         }
 
+    def gained(self, side: "Side", units: Any, before: Any) -> dict[str, Any]:
+        """As `Method.gained`: units are boards, (what the strategy wins, the board's weight)."""
+        from mccfr.intervals import ratio95
+
+        mean, interval = ratio95(units[:, 0] - before[:, 0], units[:, 1], side.game.cards.boards)
+        return {"gain_chips": mean, "gain_ci95_chips": list(interval)}
+
     def told(self, record: Record, took: str) -> str:
         """As `Method.told`."""
         low, high = record["ci95_chips"]
-        return (
+        text = (
             f"{record['value_chips']:+.4g} chips a hand against {record['against']} (95 %: {low:+.4g} to "
             f"{high:+.4g}; {record['boards']:,} boards, {took})"
+        )
+        if record.get("gain_chips") is None:
+            return text
+        low, high = record["gain_ci95_chips"]
+        return (
+            f"{text}; {record['gain_chips']:+.4g} since {record['gain_from_nodes']:,} nodes, on the same boards "
+            f"(95 %: {low:+.4g} to {high:+.4g})"
         )
 
     def short(self, record: Record) -> str:
@@ -257,6 +283,14 @@ def lower_bound_told(record: Record, took: str, what: str) -> str:
     value = record["exploitability_mbb"] if record["ci95_mbb"] else record["exploitability_chips"]
     error = f" (95 %: {low:.5g} to {high:.5g}; " if low < high else " ("
     return f"exploitability at least {value:.5g} {unit}: what {what} wins{error}{took})"
+
+
+def street_number(game: "Game", name: str | int) -> int:
+    """A street by its name in hold'em, by its number elsewhere; `ValueError` naming those there are."""
+    names = [str(game.street_name(street)) for street in range(game.tree.streets)]
+    if str(name) not in names:
+        raise ValueError(f"{game.name} has no street {str(name)!r}: it has {', '.join(names)}")
+    return names.index(str(name))
 
 
 def in_mbb(game: "Game", chips: float) -> float | None:
@@ -288,7 +322,7 @@ class SampledBestResponse(Method):
         effort: Effort,
     ) -> dict[str, Any]:
         """As `Method.find`; `from_street` None: the last one."""
-        from mccfr.evaluation.sampled_best_response import sampled_best_response, street_number
+        from mccfr.evaluation.sampled_best_response import sampled_best_response
 
         game = side.game
         street = game.tree.streets - 1 if from_street is None else street_number(game, from_street)
@@ -319,9 +353,70 @@ class SampledBestResponse(Method):
         return f"exploitability at least {size} (sampled-br from {record['from']})"
 
 
-_METHODS: dict[str, Method] = {
-    method.name: method for method in (Exact(), HeadToHead(), SampledBestResponse(), Abstract())
-}
+class LocalBestResponseLine(LowerBoundLine):
+    """A line of the method lbr."""
+
+    setting: str
+    hands: _Count | None
+
+
+class LocalBestResponse(Method):
+    """Chips a hand that local best response wins, a lower bound of exploitability in expectation."""
+
+    name: ClassVar[str] = "lbr"
+    bound: ClassVar[str] = "lower"
+    reads_rows: ClassVar[bool] = True
+    line: ClassVar[type[EvaluationLine]] = LocalBestResponseLine
+    takes: ClassVar[Mapping[str, Any]] = {"setting": "2", "hands": None, "seed": 0, "effort": Effort()}
+
+    def problem(self, game: "Game") -> str | None:
+        """As `Method.problem`."""
+        return None if game.cards.dealt else f"{game.name} deals no cards beside its tree: use the method exact"
+
+    def find(
+        self,
+        side: "Side",
+        against: "Side | None",
+        *none: Any,
+        setting: str,
+        hands: int | None,
+        seed: int,
+        effort: Effort,
+    ) -> dict[str, Any]:
+        """As `Method.find`."""
+        from mccfr.evaluation.local_best_response import local_best_response
+
+        game = side.game
+        found = local_best_response(side, setting, hands, seed, partial(tell_step, "hand"), effort)
+        low, high = found.ci95_chips
+        first, second = found.seat_chips
+        return {
+            "value_chips": found.mean_chips,
+            "ci95_chips": [low, high],
+            "exploitability_chips": found.mean_chips,
+            "exploitability_mbb": in_mbb(game, found.mean_chips),
+            "ci95_mbb": None if game.big_blind_chips is None else [in_mbb(game, low), in_mbb(game, high)],
+            "best_response_chips": [first + game.offset_chips, second - game.offset_chips],
+            "setting": setting,
+            "hands": found.hands,
+            "units": found.units,
+            "seed": seed,
+        }
+
+    def told(self, record: Record, took: str) -> str:
+        """As `Method.told`."""
+        deals = "every deal" if record["hands"] is None else f"{record['hands']:,} deals from both seats"
+        return lower_bound_told(record, f"{deals}, {took}", f"local best response in setting {record['setting']}")
+
+    def short(self, record: Record) -> str:
+        """As `Method.short`."""
+        mbb = record["exploitability_mbb"]
+        size = f"{record['exploitability_chips']:.4g} chips" if mbb is None else f"{mbb:.4g} mbb/g"
+        return f"exploitability at least {size} (lbr in setting {record['setting']})"
+
+
+_LISTED = (Exact(), HeadToHead(), SampledBestResponse(), LocalBestResponse(), Abstract())
+_METHODS: dict[str, Method] = {method.name: method for method in _LISTED}
 _NOTHING = dict.fromkeys(
     (
         "value_chips",
@@ -337,6 +432,9 @@ _NOTHING = dict.fromkeys(
         "hands",
         "units",
         "seed",
+        "gain_chips",
+        "gain_ci95_chips",
+        "gain_from_nodes",
     )
 )
 

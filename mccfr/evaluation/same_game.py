@@ -1,28 +1,39 @@
-"""Whether two games are one and the same but for card buckets, so that strategies for them may meet.
+"""Whether two games are one and the same but for card buckets and menus, so that strategies for them may meet.
 
-How players remember their cards is theirs alone; everything they play for must agree to the last bit: betting, payoffs,
+How players remember their cards is theirs alone, and so is which bets their trees know, where a game says what is
+really legal; everything they play for must agree to the last bit: stacks and blinds, or else all betting and payoffs,
 hands, ranges, boards, strengths.
 """
 
 from collections.abc import Iterator
 
 from mccfr.cards.cards import Difference, unequal, unlike
+from mccfr.games.betting import BettingRules
 from mccfr.games.game import Game
 from mccfr.trees.compiled import CompiledTree
 from mccfr.trees.lines import line_text
 
 
 def check_same_game(first: Game, second: Game) -> None:
-    """Raise `ValueError`, naming what differs and both values, unless two games differ in their card buckets alone."""
+    """Raise `ValueError`, naming what differs and both values, unless two games differ only in what players know.
+
+    That is their card buckets and, where both games say which bets there really are, the bets in their trees.
+    """
     if first is second:
         return
     found = next(_differences(first, second), None)
     if found is not None:
         what, one, other = found
+        apart = "card buckets" if first.real_rules is None or second.real_rules is None else "card buckets and menus"
         raise ValueError(
-            f"two strategies can meet only in the same game, card buckets apart: {what} is {one} for the first and "
+            f"two strategies can meet only in the same game, {apart} apart: {what} is {one} for the first and "
             f"{other} for the second"
         )
+
+
+def same_tree(first: Game, second: Game) -> bool:
+    """Whether two games have the same betting tree."""
+    return first.tree is second.tree or next(_tree_differences(first.tree, second.tree), None) is None
 
 
 def _differences(first: Game, second: Game) -> Iterator[Difference]:
@@ -31,8 +42,22 @@ def _differences(first: Game, second: Game) -> Iterator[Difference]:
     yield from unequal("the pot to begin with, in chips,", first.pot_chips, second.pot_chips)
     yield from unequal("what player 0 gets beside the game, in chips,", first.offset_chips, second.offset_chips)
     yield from unequal("the number of streets", first.tree.streets, second.tree.streets)
-    yield from _tree_differences(first.tree, second.tree)
+    if first.real_rules is not None and second.real_rules is not None:
+        yield from _rule_differences(first.real_rules, second.real_rules)
+    else:
+        yield from _tree_differences(first.tree, second.tree)
     yield from first.cards.differences(second.cards)
+
+
+def _rule_differences(first: BettingRules, second: BettingRules) -> Iterator[Difference]:
+    for what, one, other in (
+        ("a player's stack in chips", first.stack, second.stack),
+        ("what the players have put in to begin with, in chips,", list(first.put_in), list(second.put_in)),
+        ("the ante in chips", first.put_in_before, second.put_in_before),
+        ("the least bet in chips", first.minimum_bet, second.minimum_bet),
+        ("who acts first on each street", list(first.first_player), list(second.first_player)),
+    ):
+        yield from unequal(what, one, other)
 
 
 def _tree_differences(first: CompiledTree, second: CompiledTree) -> Iterator[Difference]:

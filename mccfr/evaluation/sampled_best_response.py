@@ -65,14 +65,6 @@ class SampledBestResponse:
     exact: bool
 
 
-def street_number(game: Game, name: str | int) -> int:
-    """A street by its name in hold'em, by its number elsewhere; `ValueError` naming those there are."""
-    names = [str(game.street_name(street)) for street in range(game.tree.streets)]
-    if str(name) not in names:
-        raise ValueError(f"{game.name} has no street {str(name)!r}: it has {', '.join(names)}")
-    return names.index(str(name))
-
-
 def sampled_best_response(
     side: Side,
     street: int,

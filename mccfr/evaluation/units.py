@@ -33,6 +33,7 @@ from mccfr.evaluation.side import Side
 _MAGIC = b"mccfr units 1\n"
 _SYNC_SECONDS = 1.0
 _WATCH_SECONDS = 1.0
+_TRIED_SECONDS = 3.0
 Progress = Callable[[int, int], None]
 
 
@@ -62,11 +63,13 @@ class Effort:
     workers  processes that share the units; results do not depend on it
     seconds  instead of a number of units: as many as these seconds allow, by the time that the first ones take
     keep     file that finished units are kept in: the same evaluation goes on from it
+    note     called with what all units have found, [count, fields], once they have
     """
 
     workers: int = 1
     seconds: float | None = None
     keep: Path | None = None
+    note: Callable[[npt.NDArray[np.float64]], object] | None = None
 
 
 def play_units(
@@ -106,19 +109,25 @@ def play_units(
             by = f" by signal {stopped[0]}" if stopped else ""
             again = f"the same command goes on from {effort.keep}" if effort.keep else "give --keep FILE to go on later"
             raise StoppedError(f"stopped{by} after {done:,} of {count:,} units; {again}") from None
+    if effort.note is not None:
+        effort.note(found)
     return found
 
 
 def units_in(units: Units, seconds: float, workers: int, *, least: int, most: int | None = None) -> int:
-    """How many units so many seconds allow, by the time that a second unit takes (a first one compiles kernels).
+    """How many units so many seconds allow, by the time that those after the first take, which compiles kernels.
 
+    As many are tried as a twentieth of the time allows, but one at the least: short units differ.
     least, most  bounds of the answer; an even number is given wherever these allow it
     """
     units.play(0)
     began = working_seconds()
-    units.play(1)
-    took = max(working_seconds() - began, 1e-6)
-    count = max(least, int(seconds * max(workers, 1) / took) // 2 * 2)
+    played, took = 0, 0.0
+    while played == 0 or took < min(seconds / 20, _TRIED_SECONDS):
+        played += 1
+        units.play(played)
+        took = working_seconds() - began
+    count = max(least, int(seconds * max(workers, 1) * played / max(took, 1e-6)) // 2 * 2)
     return count if most is None else min(count, most)
 
 

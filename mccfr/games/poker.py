@@ -5,6 +5,7 @@ Ankenman & Chen 2006, "The Mathematics of Poker" (half-street AKQ and clairvoyan
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import isfinite
 
 import numpy as np
@@ -15,6 +16,7 @@ from mccfr.config.tables import AkqGame, ClairvoyanceGame, KuhnGame, LeducGame, 
 from mccfr.games.betting import MAX_STREETS, BettingRules, BettingState, build_tree
 from mccfr.games.game import Game
 from mccfr.games.menu import PLAYER_NAMES, STREET_NAMES, MenuGame, check_opening, menu_targets
+from mccfr.games.small_betting import small_rules
 
 Targets = Callable[[BettingState], Sequence[float]]
 
@@ -44,42 +46,23 @@ def leduc(config: LeducGame) -> Game:
 
 def poker(config: PokerGame) -> Game:
     """Limit or no-limit poker on a small deck, by the rules of the ACPC dealer.  `ValueError` for bad parameters."""
-    streets, menu = len(config.board_cards), config.menu
-    if bool(config.blinds) == bool(config.antes):
-        raise ValueError("game: give either blinds or antes, each a list of two amounts by seat")
-    posted = tuple(config.blinds or config.antes)
-    if len(posted) != 2 or min(posted) < 0 or max(posted) <= 0:
-        raise ValueError(f"game.blinds or game.antes = {list(posted)}: expected two amounts of at least 0, by seat")
-    if not streets or min(config.board_cards) < 0:
-        raise ValueError(
-            f"game.board_cards = {list(config.board_cards)}: expected a count of at least 0 for each street"
-        )
-    if max(posted) >= config.stack:
-        raise ValueError(f"game.stack = {config.stack}: it must be above what is posted, {max(posted)}")
-    first = config.first_player or [1] * streets
-    if len(first) != streets or any(seat not in (1, 2) for seat in first):
-        raise ValueError(f"game.first_player = {list(first)}: expected 1 or 2 for each of {streets} streets")
+    rules, menu, streets = small_rules(config), config.menu, len(config.board_cards)
     if menu is not None:
-        targets = _menu_targets(config, menu, streets)
+        rules = replace(rules, raise_targets=_menu_targets(config, menu, streets), limp=menu.limp)
+        _check_limp(menu, rules)
     else:
         targets = _limit_targets(config, streets) if config.limit else _no_limit_targets(config, streets)
-    # The dealer's smallest bet is the larger blind; where nothing is posted it would be one chip.
-    rules = BettingRules(
-        (posted[0], posted[1]),
-        [seat - 1 for seat in first],
-        targets,
-        stack=config.stack,
-        minimum_bet=max(posted),
-        board_cards=tuple(config.board_cards),
-        put_in_before=min(config.antes, default=0),  # of the sizes of a menu: an ante is no bet
-        limp=menu is None or menu.limp,
-    )
-    if menu is not None:
-        _check_limp(menu, rules)
+        rules = replace(rules, raise_targets=targets)
     cards = small_deck(
         config.ranks, config.suits, config.hole_cards, config.board_cards, merge_suits=config.merge_suits
     )
-    return Game("poker", build_tree(rules), cards, pot_chips=sum(posted))
+    return Game(
+        "poker",
+        build_tree(rules),
+        cards,
+        pot_chips=sum(rules.put_in),
+        real_rules=None if menu is None else small_rules(config),
+    )
 
 
 def _menu_targets(config: PokerGame, menu: Menu, streets: int) -> Targets:

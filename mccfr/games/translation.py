@@ -178,7 +178,7 @@ class Translation:
         node = reading.node
         if action == "c" and reading.closed != NOWHERE:
             return [Reading(reading.closed, 1.0)]
-        if node == NOWHERE or not self._decides[node]:
+        if not self.decides(reading):
             return [reading._replace(probability=1.0)]
         if action == "f":
             return [Reading(self._child(node, "f"), 1.0)]
@@ -243,13 +243,23 @@ class Translation:
         Several may be one: sizes below the least raise.
         """
         node = reading.node
-        if node == NOWHERE or not self._decides[node]:
+        if not self.decides(reading):
             return ["c"]
         return [self.real_action(node, number, state) for number in range(self._count[node])]
 
     def child(self, node: int, number: int) -> int:
         """The child that action `number` of a decision leads to."""
         return self._first[node] + number
+
+    def decides(self, reading: Reading) -> bool:
+        """Whether the tree has a decision at a reading; elsewhere whoever is to act calls."""
+        return reading.node != NOWHERE and self._decides[reading.node]
+
+    def done(self, reading: Reading, number: int, action: str) -> Reading:
+        """Where who plays by the tree is after its action `number`, done as the real `action`: there for certain."""
+        if action == "c" and reading.closed != NOWHERE:
+            return Reading(reading.closed, 1.0)
+        return Reading(self.child(reading.node, number), 1.0)
 
     def real_action(self, node: int, number: int, state: BettingState) -> str:
         """The real action of the tree's action `number` at a decision; see `real_actions`."""

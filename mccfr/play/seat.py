@@ -12,10 +12,9 @@ import numpy.typing as npt
 
 from mccfr.cards.deck import WholeDeck
 from mccfr.games.betting import BettingState
-from mccfr.games.reading import NOWHERE, Reading
+from mccfr.games.reading import Reading
 from mccfr.games.translation import Translation, actions_of
 from mccfr.policy import Policy
-from mccfr.trees.compiled import DECISION
 
 
 class Seat:
@@ -44,7 +43,6 @@ class Seat:
         if policy.game.real_rules is None:
             raise ValueError(f"{policy.game.name} has no other bets than its tree: this is for whole no-limit hold'em")
         self.translation = Translation(policy.game.tree, policy.game.real_rules)
-        self._decides = (policy.game.tree.arrays.kind == DECISION).tolist()
         self._seed, self._hands = seed, 0
         self.position, self._hand, self._board = 0, "", ""
         self._begin()
@@ -137,22 +135,16 @@ class Seat:
         if not isinstance(state, BettingState) or state.player != self.position:
             raise ValueError(f"after {self.line!r} it is not the turn of position {self.position}")
         node = self.reading.node
-        if node == NOWHERE or not self._decides[node]:
+        if not self.translation.decides(self.reading):
             action = "c"
             after = self.translation.outcomes(self.reading, state, "c")[0]
         else:
             chosen = self._sampled(self.strategy(), self._random if seed is None else Random(seed))
             action = self.translation.real_action(node, chosen, state)
-            after = self._done(node, chosen, action)
+            after = self.translation.done(self.reading, chosen, action)
         self._note(action, self.translation.apply(state, action))
         self.reading = after
         return action
-
-    def _done(self, node: int, chosen: int, action: str) -> Reading:
-        """Where the tree is after the chosen action: there, and nowhere else."""
-        if action == "c" and self.reading.closed != NOWHERE:
-            return Reading(self.reading.closed, 1.0)
-        return Reading(self.translation.child(node, chosen), 1.0)
 
     def strategy(self) -> npt.NDArray[np.float64]:
         """[A] what the seat plays with its hand at `reading.node`, in the order of the node's children."""

@@ -194,6 +194,8 @@ def _evaluations(records: Sequence[Mapping[str, Any]]) -> str:
         "won (chips a hand)": lambda record: _number(record["value_chips"]) if record.get("against") else "",
         "95 %": lambda record: " to ".join(_number(end) for end in record.get("ci95_chips") or ()),
         "against": lambda record: record.get("against") or "",
+        "gained on the same boards": lambda record: _number(record.get("gain_chips")),
+        "95 % of that": lambda record: " to ".join(_number(end) for end in record.get("gain_ci95_chips") or ()),
     }
     cells = {name: [text(record) for record in records] for name, text in columns.items()}
     shown = {name: texts for name, texts in cells.items() if any(texts)}

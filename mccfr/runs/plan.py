@@ -43,12 +43,13 @@ def evaluation_bytes(config: Config, game: Game, layout: TableLayout) -> int:
 
     Strategies that are read row by row out of strategy sums take what is kept of small blocks; others are made whole.
     """
-    method, algorithm = method_for(game, config.evaluation.method), algorithm_of(config)
-    whole = 8 * game.buckets * (game.tree.row_slots + game.tree.row_count)
-    if method.reads_rows and algorithm.averages_sums and config.tables.strategy_sums == "all":
-        whole = np.minimum(whole, NEAR_BYTES)
-    largest = max((spec.nbytes for spec in layout.specs), default=0) if config.tables.snapshot_nodes else 0
-    return int(whole.sum()) * (1 + method.meets) + method.listing_bytes(game) + largest
+    algorithm, needed = algorithm_of(config), []
+    for method in [method_for(game, name) for name in config.evaluation.chosen]:
+        whole = 8 * game.buckets * (game.tree.row_slots + game.tree.row_count)
+        if method.reads_rows and algorithm.averages_sums and config.tables.strategy_sums == "all":
+            whole = np.minimum(whole, NEAR_BYTES)
+        needed.append(int(whole.sum()) * (1 + method.meets) + method.listing_bytes(game))
+    return max(needed) + max((spec.nbytes for spec in layout.specs), default=0) * bool(config.tables.snapshot_nodes)
 
 
 def make_plan(config: Config, base: Path) -> dict[str, Any]:

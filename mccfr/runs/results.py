@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,13 @@ from mccfr.runs.state import state_problem
 from mccfr.tables.layout import TableSet
 from mccfr.tables.strategy import Strategy, pure_strategy, uniform_strategy
 from storage.checkpoint import Checkpoint, checkpoint_path, is_checkpoint, list_checkpoints, open_checkpoint
+
+PLAIN_STRATEGIES: Mapping[str, Callable[[Game], Strategy]] = {
+    "uniform": uniform_strategy,
+    "always-call": partial(pure_strategy, action="c"),
+    "always-fold": partial(pure_strategy, action="f"),
+}
+"""Strategies that are known by name and the same in every game."""
 
 
 def find_checkpoint(run: Run, number: int | None) -> Checkpoint:
@@ -111,6 +119,7 @@ def evaluate_target(
     against: str = "uniform",
     against_number: int | None = None,
     against_abstraction: Path | None = None,
+    strategy: str | None = None,
     reporter: Reporter | None = None,
     **options: Any,
 ) -> dict[str, Any]:
@@ -119,6 +128,7 @@ def evaluate_target(
     abstraction              where a run's abstraction lies now
     against, against_number  head-to-head: a policy, a run (and checkpoint), "uniform" or "always-call"
     against_abstraction      as `abstraction`, of the other run
+    strategy                 one of PLAIN_STRATEGIES, which is measured instead in the same game; the record names it
     reporter                 told of phases
     options                  of the method (`mccfr.evaluation.methods.measure`)
     Raises `ValueError` where a target is neither run nor policy, the method is unknown or does not suit the game, or
@@ -128,13 +138,23 @@ def evaluate_target(
     with naming_phases(reporter or Silent()) as told:
         told.phase(f"reading {target}")
         found = open_target(target, number, abstraction)
+        named = {}
+        if strategy is not None:
+            found, named = _plain_target(found, strategy), {"strategy": strategy}
         load_method(method, (Path(),))
 
         def other() -> tuple[Side, str]:
             told.phase(f"reading {against}")
             return opponent(found, against, against_number, against_abstraction), against
 
-        return evaluate_found(found, method, other, reporter=told, **options)
+        return evaluate_found(found, method, other, reporter=told, **options) | named
+
+
+def _plain_target(found: Target, name: str) -> Target:
+    """A plain strategy in the game of something open; `ValueError` for a name of none."""
+    if name not in PLAIN_STRATEGIES:
+        raise ValueError(f"strategy = {name!r} is not allowed: it must be one of {', '.join(PLAIN_STRATEGIES)}")
+    return replace(found, strategy=PLAIN_STRATEGIES[name](found.game), counts=dict.fromkeys(found.counts))
 
 
 def evaluate_found(
@@ -160,16 +180,14 @@ def evaluate_found(
 
 
 def opponent(found: Target, name: str, number: int | None = None, abstraction: Path | None = None) -> Side:
-    """A strategy for the game of `found` by name ("uniform", "always-call"), or that of a run or policy in its own.
+    """A strategy for the game of `found` by name (PLAIN_STRATEGIES), or that of a run or policy in its own.
 
     Two runs on one abstraction look their buckets up in one copy of its tables.  Raises `ValueError` where the name is
     neither; whether both games are the same is for head-to-head to check.
     """
     game = found.game
-    if name == "uniform":
-        return Side(game, uniform_strategy(game))
-    if name == "always-call":
-        return Side(game, pure_strategy(game, "c"))
+    if name in PLAIN_STRATEGIES:
+        return Side(game, PLAIN_STRATEGIES[name](game))
     other = open_target(Path(name), number, abstraction)
     if _shares_tables(found, other):
         return Side(replace(other.game, cards=game.cards), other.strategy)

@@ -306,14 +306,11 @@ class Session:
         if room is not None:
             self._release(pool)
             arrays = room.arrays
-        record = self._save(pool, arrays, now, stop)
-        if record is not None:
+        for record in self._save(pool, arrays, now, stop):
             self._evaluation, self._evaluated_now = record, True
             self._reporter.evaluation(record)
 
-    def _save(
-        self, pool: Pool, arrays: dict[str, npt.NDArray[Any]], now: RunState, stop: Stop
-    ) -> dict[str, Any] | None:
+    def _save(self, pool: Pool, arrays: dict[str, npt.NDArray[Any]], now: RunState, stop: Stop) -> list[dict[str, Any]]:
         """Save tables in another thread; while workers train, signals and the clock are heeded as ever.
 
         The thread is one that a second signal does not wait for.

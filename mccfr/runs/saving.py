@@ -88,8 +88,8 @@ class Saver:
 
     def save(
         self, arrays: dict[str, npt.NDArray[Any]], now: RunState, stop: Stop, *, background: bool
-    ) -> dict[str, Any] | None:
-        """Commit and evaluate as the stop says; returns the evaluation record, if there is one.
+    ) -> list[dict[str, Any]]:
+        """Commit and evaluate as the stop says; returns the evaluation records, if there are any.
 
         arrays      tables by name; those that an evaluation does not need are dropped from it after the commit
         background  workers train meanwhile: give way to them
@@ -104,7 +104,7 @@ class Saver:
 
     def _save(
         self, arrays: dict[str, npt.NDArray[Any]], now: RunState, stop: Stop, background: bool
-    ) -> dict[str, Any] | None:
+    ) -> list[dict[str, Any]]:
         if not stop.commit:  # a commit looks for itself, chunk by chunk
             for spec in self._layout.specs:
                 if spec.name in arrays:
@@ -116,7 +116,7 @@ class Saver:
                 self._note_trends(number, arrays, now, time.monotonic() - began)
         for name in [name for name in arrays if not self._run.algorithm.is_averaged(name)]:
             del arrays[name]
-        return self._evaluate(arrays, now, stop) if stop.evaluate else None
+        return self._evaluate(arrays, now, stop) if stop.evaluate else []
 
     def _persevere(self, arrays: Arrays, now: RunState, stop: Stop, background: bool) -> int | None:
         """Commit; where the disk does not take it, tell, and try again: at once if it is the last one, else later."""
@@ -229,7 +229,7 @@ class Saver:
         }
         self._journals.append(TRENDS, record)
 
-    def _evaluate(self, arrays: Arrays, now: RunState, stop: Stop) -> dict[str, Any] | None:
+    def _evaluate(self, arrays: Arrays, now: RunState, stop: Stop) -> list[dict[str, Any]]:
         totals = now.totals
         self._reporter.phase(EVALUATING)
         needed = evaluation_bytes(self._run.config, self._game, self._layout)
@@ -239,31 +239,36 @@ class Saver:
                 f"no evaluation at {totals.nodes:,} nodes: strategies take {needed:,} bytes and {available:,} bytes of "
                 "memory are available; evaluate the checkpoint on a larger machine, or less often"
             )
-            return None
+            return []
         if stop.commit and self.failure is not None and self._run.config.tables.strategy_sums == "preflop":
             self._reporter.message(f"no evaluation at {totals.nodes:,} nodes: it needs the checkpoint")
-            return None
+            return []
         number = self.committed[0] if self.committed and self.committed[1] == totals else None
         try:
             strategy = self._average(arrays, totals)
             with naming_steps(self._reporter):
-                record = self._evaluator.evaluate(strategy) | self._besides(arrays, totals)
+                records = self._evaluator.evaluate(strategy)
+                self._add_besides(records, arrays, totals)
         except OSError as error:  # a checkpoint that it needs is damaged or gone: training has no need of it
             self._reporter.message(f"no evaluation at {totals.nodes:,} nodes: {error}")
-            return None
-        record |= {"nodes_touched": totals.nodes, "iterations": totals.iterations, "checkpoint": number}
-        self._journals.append(EVALUATIONS, record)
-        return record
+            return []
+        for record in records:
+            record |= {"nodes_touched": totals.nodes, "iterations": totals.iterations, "checkpoint": number}
+            self._journals.append(EVALUATIONS, record)
+        return records
 
-    def _besides(self, arrays: Arrays, totals: Totals) -> dict[str, Any]:
-        """Which average an evaluation is of, what other averages come to, and the algorithm's own figures."""
+    def _add_besides(self, records: list[dict[str, Any]], arrays: Arrays, totals: Totals) -> None:
+        """Add to records which average they are of, what others come to, and the algorithm's own figures, in place."""
         algorithm, tables = self._run.algorithm, TableSet(arrays, self._layout.specs)
         others = {
-            name: self._evaluator.evaluate(algorithm.named_average(name, self._game, tables, totals.iterations))
+            name: self._evaluator.measure_other(algorithm.named_average(name, self._game, tables, totals.iterations))
             for name in algorithm.averages[1:]
         }
-        named = {"average": algorithm.averages[0], "other_averages": others} if algorithm.averages else {}
-        return named | algorithm.figures(tables)
+        for record in records:
+            record.update(algorithm.figures(tables))
+            if algorithm.averages:
+                found = {name: measured.get(record["method"]) for name, measured in others.items()}
+                record.update({"average": algorithm.averages[0], "other_averages": found})
 
     def _average(self, arrays: Arrays, totals: Totals) -> Strategy:
         """The average strategy of tables by name; where snapshots make it, of the checkpoint that holds the tables."""

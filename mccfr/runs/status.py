@@ -23,6 +23,7 @@ from storage.checkpoint import checkpoint_path, list_checkpoints, open_checkpoin
 
 RECENT_SECONDS = 600.0
 """Training time over which the recent speed is taken."""
+_RECENT_EVALUATIONS = 50
 _RECENT_LINES = 2000  # of metrics, at most, that are looked at for it: of 600 seconds and long evaluations between
 
 
@@ -99,7 +100,21 @@ def run_status(run: Run) -> dict[str, Any]:
         "preflop_change": trend.get("preflop_change"),
         "trend_checkpoint": trend.get("checkpoint"),
         "last_evaluation": next(run.backwards(EVALUATIONS), None),
+        "bounds": _bounds(run),
     }
+
+
+def _bounds(run: Run) -> list[dict[str, Any]]:
+    """The newest record of each method that bounds exploitability, and the one before it: `now`, `before` or None.
+
+    Exact figures first.  Only as many lines are read as a run's recent points have.
+    """
+    found: dict[str, list[dict[str, Any]]] = {}
+    for line in islice(run.backwards(EVALUATIONS), _RECENT_EVALUATIONS):
+        if line.get("exploitability_chips") is not None:
+            found.setdefault(line["method"], []).append(line)
+    newest = [{"now": lines[0], "before": lines[1] if len(lines) > 1 else None} for lines in found.values()]
+    return sorted(newest, key=lambda pair: pair["now"]["bound"] != "exact")
 
 
 def run_list(directory: Path) -> list[dict[str, Any]]:

@@ -17,7 +17,8 @@ from mccfr.tables.strategy import Rows
 
 PROBABILITIES, SHARES_8, SHARES_16, SUMS_32, SUMS_64 = range(5)
 """What the cells of a table are."""
-_AHEAD = 12  # buckets whose cells are asked for before they are read
+_AHEAD = 16  # buckets whose cells are asked for before they are read
+_TOGETHER = 8  # buckets whose shares are divided together: a vector, and a cache line of what comes out
 NEAR_BYTES = 8 << 20
 """Of a block's probabilities that are kept in memory for all boards: larger ones are read where they lie."""
 _FORMS = {
@@ -71,13 +72,22 @@ def _copy_cells(cells, starts, step, rows, buckets, out):
 
 @part_njit
 def _divide_shares(cells, weight, starts, step, rows, buckets, total, out):
-    """The same from whole shares of `total`."""
-    origin, row_count = starts[rows[0]], starts.shape[0] - 1
-    _copy_cells(cells, starts, step, rows, buckets, out)
-    for at in range(starts[rows[1]] - origin):
-        shares = out[at]
-        for k in range(buckets.shape[0]):
-            shares[k] /= total
+    """The same from whole shares of `total`; a few buckets at a time, so that lines of `out` are written whole."""
+    origin, count, row_count = starts[rows[0]], starts[rows[1]] - starts[rows[0]], starts.shape[0] - 1
+    whole = buckets.shape[0] - buckets.shape[0] % _TOGETHER
+    for first in range(0, whole, _TOGETHER):
+        for k in range(first + _AHEAD, min(first + _AHEAD + _TOGETHER, buckets.shape[0])):
+            coming = buckets[k] * step[0] + origin * step[1]
+            prefetch_to_read(cells, coming)
+            prefetch_to_read(cells, coming + (count - 1) * step[1])
+        for at in range(count):
+            own, base = out[at, first : first + _TOGETHER], (origin + at) * step[1]
+            for i in range(_TOGETHER):
+                own[i] = cells[base + buckets[first + i] * step[0]] / total
+    for at in range(count):
+        own, base = out[at], (origin + at) * step[1]
+        for k in range(whole, buckets.shape[0]):
+            own[k] = cells[base + buckets[k] * step[0]] / total
     for k in range(buckets.shape[0]):
         base = buckets[k] * row_count
         if k + _AHEAD < buckets.shape[0]:

@@ -56,6 +56,20 @@ def street_trees(tree: CompiledTree) -> StreetTrees:
 
     Raises `ValueError` for a tree with chance records, or a terminal that pays for a fold and a showdown at once.
     """
+    return _pack(tree, *_cut(tree))
+
+
+def street_members(tree: CompiledTree) -> npt.NDArray[np.int64]:
+    """[M] the node of each member of the street trees; the way into a street tree and its root are one node."""
+    return _cut(tree)[0]
+
+
+def _cut(
+    tree: CompiledTree,
+) -> tuple[
+    npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]
+]:
+    """Node and kind of each member; first member of each tree; member and street tree of each node."""
     arrays, parent = tree.arrays, tree.parent
     if not np.isin(arrays.kind, (DECISION, TERMINAL)).all():
         raise ValueError("the tree has chance nodes of its own: street trees hold decisions and terminals only")
@@ -82,7 +96,7 @@ def street_trees(tree: CompiledTree) -> StreetTrees:
     kind = np.where(arrays.showdown[node_of] != 0, AT_SHOWDOWN, AT_FOLD)
     kind[decides[node_of]] = AT_DECISION
     kind[starts[node_of] & inside] = AT_EXIT
-    return _pack(tree, node_of, kind, first, place, tree_of)
+    return node_of, kind, first, place, tree_of
 
 
 def _pack(

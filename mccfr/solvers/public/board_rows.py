@@ -141,13 +141,6 @@ def add_shares(values, sigma, out, count):
 
 
 @part_njit
-def add_row_shares(values, local, sigma, out, count):
-    """For hands that share rows: out[k] += sigma[local[k]] · values[k]."""
-    for k in range(count):
-        out[k] += sigma[local[k]] * values[k]
-
-
-@part_njit
 def weigh_gains(values, mean, weight, out, count):
     """out[k] = weight[k] · (values[k] - mean[k]) for the first `count` hands."""
     for k in range(count):

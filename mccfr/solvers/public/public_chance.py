@@ -159,7 +159,7 @@ class PublicChanceSampling:
         word = np.uint64(second_word(self._rng))
         for traverser in range(2):
             task = Task(traverser, regret_weight, sum_weight, floored, skip_below, word)
-            nodes += sampled_traversal(self._trees, self._kernel_tables, None, board, task, self._scratch, self._rng)
+            nodes += sampled_traversal(self._trees, self._kernel_tables, board, task, self._scratch, self._rng)
         return nodes
 
     def _sweep(self, nodes: int) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
 
-from abstraction.jit import allocating_njit, intrinsic, part_njit, types
+from abstraction.jit import intrinsic, part_njit, types
 from mccfr.solvers.regret import as_element
 
 LANES = 16
@@ -49,7 +49,7 @@ def lane_rows(rows: int, dtype: npt.DTypeLike = np.float64) -> npt.NDArray[Any]:
 # --- kernels ---
 
 
-def _lanes_of(context, builder, array_type, array, row):
+def lanes_of(context, builder, array_type, array, row):
     """Pointer to row `row` of an array [., LANES] as one vector."""
     data = context.make_array(array_type)(context, builder, array).data
     start = builder.mul(row, row.type(LANES))
@@ -64,9 +64,9 @@ def _combine(signs):
     """
 
     def codegen(context, builder, signature, arguments):
-        target = _lanes_of(context, builder, signature.args[0], arguments[0], arguments[1])
+        target = lanes_of(context, builder, signature.args[0], arguments[0], arguments[1])
         places = [target]
-        places += [_lanes_of(context, builder, signature.args[2], arguments[2], row) for row in arguments[3:]]
+        places += [lanes_of(context, builder, signature.args[2], arguments[2], row) for row in arguments[3:]]
         result = None
         for sign, place in zip(signs, places, strict=True):
             if sign:
@@ -105,7 +105,7 @@ def _add_rest(typing_context, out, k, total, whole, c, d):
 
 
 @part_njit
-def _move(total, none, card, source, j):
+def add_hand(total, none, card, source, j):
     """Add row j of `source`, whose cards are card[j], to the sums."""
     a, b = np.int64(card[j, 0]), np.int64(card[j, 1])
     _add_lanes(total, none + 1, source, j)
@@ -164,33 +164,22 @@ def fill_lanes(board, hero, showdown, reach, lanes):
         while k < count:
             here, stop = strength[k], k
             while j < other_count and other_strength[j] < here:
-                _move(total, none, other_card, reach, j)
+                add_hand(total, none, other_card, reach, j)
                 j += 1
             while stop < count and strength[stop] == here:
                 _set_rest(won, stop, total, none + 1, np.int64(card[stop, 0]), np.int64(card[stop, 1]))
                 stop += 1
             while j < other_count and other_strength[j] == here:
-                _move(total, none, other_card, reach, j)
+                add_hand(total, none, other_card, reach, j)
                 j += 1
             while k < stop:
                 _add_rest(won, k, total, none + 1, np.int64(card[k, 0]), np.int64(card[k, 1]))
                 k += 1
     while j < other_count:
-        _move(total, none, other_card, reach, j)
+        add_hand(total, none, other_card, reach, j)
         j += 1
     for k in range(count):
         _set_rest(met, k, total, none + 1, np.int64(card[k, 0]), np.int64(card[k, 1]))
         if showdown:
             _take_lanes(won, k, met, k)
         _add_lanes(met, k, reach, np.int64(same[k]))
-
-
-@allocating_njit
-def joint_reach(board, reach, lanes):
-    """Sum of both players' weights over the pairs of hands that may meet; reach [n+1, LANES] is scratch."""
-    load_lanes(board, 1, board.weight, np.ones(1, np.int64), reach)
-    fill_lanes(board, np.int64(0), False, reach, lanes)
-    found = 0.0
-    for k in range(board.count[0]):
-        found += np.float64(board.weight[0, board.order[0, k]]) * lanes.met[k, 0]
-    return found

@@ -7,6 +7,7 @@ Gibson & Bowling 2012, "Efficient Nash equilibrium approximation through Monte C
 minimization").
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -121,6 +122,24 @@ def seated(first: SampledBoard, second: SampledBoard) -> SampledBoard:
     return first._replace(**mixed)
 
 
+def by_strength(board: SampledBoard) -> SampledBoard:
+    """The same board with hands in order of strength, so that `order` counts up: vectors over them go to showdowns as
+    they are.  Where each hand has a bucket of its own, buckets have that order too (`direct` is 1).
+    """
+    parts = {name: getattr(board, name).copy() for name in ("hand", "weight", "bucket", "local", "direct", "order")}
+    for player in range(2):
+        count = int(board.count[player])
+        order = board.order[player, :count]
+        for name in ("hand", "weight"):
+            parts[name][player, :count] = getattr(board, name)[player, order]
+        for street in range(len(board.rows)):
+            name = "bucket" if board.direct[street, player] else "local"
+            parts[name][street, player, :count] = getattr(board, name)[street, player, order]
+        parts["order"][player, :count] = np.arange(count)
+    parts["direct"] = np.minimum(board.direct, 1)
+    return board._replace(**parts)
+
+
 class BoardSource:
     """Full boards drawn at random; which one an iteration gets follows from (seed, worker, purpose, iteration) alone.
 
@@ -129,10 +148,19 @@ class BoardSource:
     game ends with.
     """
 
-    def __init__(self, game: Game, dtype: npt.DTypeLike, seed: int, worker: int = 0, purpose: int = DEALS) -> None:
+    def __init__(
+        self,
+        game: Game,
+        dtype: npt.DTypeLike,
+        seed: int,
+        worker: int = 0,
+        purpose: int = DEALS,
+        arrange: Callable[[SampledBoard], SampledBoard] | None = None,
+    ) -> None:
+        """`arrange` makes of each board what is given out: `by_strength`."""
         if not game.cards.dealt:
             raise ValueError(f"the game {game.name} keeps its chance in the tree: sampled boards need cards beside it")
-        self._cards, self._dtype = game.cards, np.dtype(dtype)
+        self._cards, self._dtype, self._arrange = game.cards, np.dtype(dtype), arrange
         self._stream = np.uint64(seed), np.uint64(worker), np.uint64(purpose)
         self._state = np.zeros(4, np.uint64)
         self.listed = game.cards.boards
@@ -156,7 +184,7 @@ class BoardSource:
         number = self.number(iteration)
         found = self._kept.get(number)
         if found is None:
-            found = from_cards(self._cards, number, self._dtype)
+            found = self._made(number)
             if len(self._kept) < _KEPT_BOARDS:
                 self._kept[number] = found
         return found
@@ -166,7 +194,11 @@ class BoardSource:
         seed_stream(self._state, *self._stream, np.uint64(iteration))
         count = self._cards.cards_on(self._cards.streets - 1)
         _shuffle(self._state, deck, count)
-        return from_cards(self._cards, deck[:count].tolist(), self._dtype)
+        return self._made(deck[:count].tolist())
+
+    def _made(self, board: Any) -> SampledBoard:
+        made = from_cards(self._cards, board, self._dtype)
+        return made if self._arrange is None else self._arrange(made)
 
 
 @njit

@@ -1,8 +1,6 @@
-"""The walk of one full board: whole ranges as vectors, both players' hands at once; to train, or to play policies.
+"""The walk of one full board: whole ranges as vectors, both players' hands at once.
 
 The opponent's range goes down and his actions are enumerated; counterfactual values of the traverser's hands come up.
-To play, strategies are read from the rows of a policy for each player, and nothing is updated.  To train, they follow
-from regrets.
 At an opponent's node his strategy sums grow by weight times reach times strategy, and actions that none of his hands
 takes are dropped.  At the traverser's node regrets grow by weight times the hand's own deal weight times what the
 action gains, summed over the hands that share the row.  (Johanson, Bard, Lanctot, Gibson & Bowling 2012, "Efficient
@@ -21,7 +19,6 @@ from mccfr.noise import card_removal_share
 from mccfr.rng import random_at, uniform
 from mccfr.solvers.public.board_rows import (
     add_regrets,
-    add_row_shares,
     add_shares,
     add_sums,
     add_values,
@@ -35,7 +32,6 @@ from mccfr.solvers.public.board_rows import (
 )
 from mccfr.solvers.public.range_lanes import LANES, Lanes, fill_lanes, lane_rows, load_lanes, new_lanes, store_lanes
 from mccfr.solvers.regret import as_element
-from mccfr.tables.row_tables import RowTables, gather_rows
 from mccfr.trees.streets import AT_DECISION, AT_EXIT, AT_FOLD, AT_SHOWDOWN, StreetTrees
 
 NOWHERE = -1
@@ -49,24 +45,8 @@ class VectorTables(NamedTuple):
     strategy_sum: tuple[npt.NDArray[np.floating], ...]
 
 
-class PlayedRows(NamedTuple):
-    """Policies of both players, to be played.  U street trees, W slots of a player in one, n hands, B blocks.
-
-    tables       RowTables of all blocks: each player's are those of his policy
-    first, stop  [2, U] int64   rows first .. stop-1 of a player's block are those of a street tree
-    slots        [2, U] int64   first slot of them
-    sigma        [W, n] float64 scratch: rows of the street tree under way, by slot and bucket on the board
-    """
-
-    tables: RowTables
-    first: npt.NDArray[np.int64]
-    stop: npt.NDArray[np.int64]
-    slots: npt.NDArray[np.int64]
-    sigma: npt.NDArray[np.float64]
-
-
 class Task(NamedTuple):
-    """One traversal; to play, only `traverser` counts.
+    """One traversal.
 
     traverser      whose regrets are updated
     regret_weight  factor of new regrets
@@ -156,37 +136,6 @@ def new_scratch(trees: StreetTrees, hands: int, cards: int, dtype: npt.DTypeLike
 # --- a street tree ---
 
 
-@part_njit
-def _load_policy(trees, played, board, tree, player):
-    """Bring the rows that a player's policy has in a street tree into `played.sigma`, for the buckets on the board."""
-    street, span = trees.street[tree], (played.first[player, tree], played.stop[player, tree])
-    buckets = board.bucket[street, player, : board.rows[street, player]]
-    gather_rows(played.tables, 2 * street + player, span, buckets, played.sigma)
-
-
-@part_njit
-def _opponent_plays(trees, played, board, tree, member, scratch, here, child):
-    """The ranges behind an opponent's actions by his policy, from the range `here`."""
-    street, player, reach = trees.street[tree], trees.player[member], scratch.reach
-    at_slot = trees.slot[member] - played.slots[player, tree]
-    for a in range(trees.actions[member]):
-        alive = pass_reach(board, street, player, reach[here], played.sigma[at_slot + a], reach[child + a])
-        scratch.range_of[child + a] = child + a if alive else NOWHERE
-
-
-@part_njit
-def _own_plays(trees, played, board, tree, member, scratch, m, child):
-    """Value of a traverser's node from those of its actions, by his policy."""
-    street, player, value = trees.street[tree], trees.player[member], scratch.value
-    count, here, at_slot = board.count[player], value[m], trees.slot[member] - played.slots[player, tree]
-    here[:count] = as_element(value, 0.0)
-    for a in range(trees.actions[member]):
-        if board.direct[street, player]:
-            add_shares(value[child + a], played.sigma[at_slot + a], here, count)
-        else:
-            add_row_shares(value[child + a], board.local[street, player], played.sigma[at_slot + a], here, count)
-
-
 @inline_njit
 def _opponent_node(trees, tables, board, task, member, scratch, here, child, rng):
     """Strategy sums of an opponent's node with the range `here`, and the ranges behind his actions."""
@@ -228,7 +177,7 @@ def _kept(board, player, task, reach, rng):
 
 
 @part_njit
-def _descend(trees, tables, played, board, task, scratch, at, jobs, rng):
+def _descend(trees, tables, board, task, scratch, at, jobs, rng):
     """Walk a street tree down: strategy sums, ranges, and jobs at terminals behind those that are there already.
 
     at = (street tree, first row); the range of its root is there.  Returns (jobs, nodes touched).
@@ -236,8 +185,6 @@ def _descend(trees, tables, played, board, task, scratch, at, jobs, rng):
     tree, base = at
     first, range_of, source, ending = trees.first[tree], scratch.range_of, scratch.source, scratch.ending
     nodes, sign = 0, 1.0 - 2.0 * task.traverser
-    if played is not None:
-        _load_policy(trees, played, board, tree, 1 - task.traverser)
     for member in range(first, trees.first[tree + 1]):
         m = base + member - first
         kind, here = trees.kind[member], range_of[m]
@@ -246,11 +193,8 @@ def _descend(trees, tables, played, board, task, scratch, at, jobs, rng):
             if here == NOWHERE or trees.player[member] == task.traverser:
                 for a in range(trees.actions[member]):
                     range_of[child + a] = here
-            else:  # numba leaves out what asks for None: one of the two in each form of the kernel
-                if tables is not None:
-                    _opponent_node(trees, tables, board, task, member, scratch, here, child, rng)
-                if played is not None:
-                    _opponent_plays(trees, played, board, tree, member, scratch, here, child)
+            else:
+                _opponent_node(trees, tables, board, task, member, scratch, here, child, rng)
         if here == NOWHERE:
             continue
         nodes += trees.touched[member]
@@ -323,23 +267,18 @@ def _own_node(trees, tables, board, task, member, scratch, m, child):
 
 
 @part_njit
-def _ascend(trees, tables, played, board, task, scratch, at):
-    """Bring values up a street tree, those of terminals and exits being there already, and update regrets to train."""
+def _ascend(trees, tables, board, task, scratch, at):
+    """Bring values up a street tree, those of terminals and exits being there already, and update regrets."""
     tree, base = at
     first, value, range_of = trees.first[tree], scratch.value, scratch.range_of
     count = board.count[task.traverser]
-    if played is not None:
-        _load_policy(trees, played, board, tree, task.traverser)
     for member in range(trees.first[tree + 1] - 1, first - 1, -1):
         m = base + member - first
         if trees.kind[member] != AT_DECISION or range_of[m] == NOWHERE:
             continue
         child = base + trees.child[member]
         if trees.player[member] == task.traverser:
-            if tables is not None:
-                _own_node(trees, tables, board, task, member, scratch, m, child)
-            if played is not None:
-                _own_plays(trees, played, board, tree, member, scratch, m, child)
+            _own_node(trees, tables, board, task, member, scratch, m, child)
             continue
         here = value[m]
         here[:count] = as_element(value, 0.0)
@@ -349,7 +288,7 @@ def _ascend(trees, tables, played, board, task, scratch, at):
 
 
 @part_njit
-def _last_street(trees, tables, played, board, task, scratch, level, jobs, rng):
+def _last_street(trees, tables, board, task, scratch, level, jobs, rng):
     """Walk the next last-street trees below a tree, as many as there is room for; nodes touched.
 
     Terminals of all of them, and of the `jobs` that are waiting, are valued together.
@@ -364,24 +303,23 @@ def _last_street(trees, tables, played, board, task, scratch, level, jobs, rng):
             if base + size > range_of.shape[0]:
                 break
             range_of[base] = range_of[upper + member]
-            jobs, touched = _descend(trees, tables, played, board, task, scratch, (below, base), jobs, rng)
+            jobs, touched = _descend(trees, tables, board, task, scratch, (below, base), jobs, rng)
             group[0, count], group[1, count], group[2, count] = below, base, upper + member
             nodes, base, count = nodes + touched, base + size, count + 1
         member += 1
     scratch.exit[level] = member
     _terminals(board, task, scratch, jobs)
     for i in range(count):
-        _ascend(trees, tables, played, board, task, scratch, (group[0, i], group[1, i]))
+        _ascend(trees, tables, board, task, scratch, (group[0, i], group[1, i]))
         copy_values(scratch.value[group[1, i]], scratch.value[group[2, i]], scratch.value.shape[1])
     return nodes
 
 
 @njit
-def sampled_traversal(trees, tables, played, board, task, scratch, rng):
+def sampled_traversal(trees, tables, board, task, scratch, rng):
     """One traversal on a board; `tables`, `scratch` and `rng` [4] uint64 are changed in place.
 
-    tables   VectorTables to train on; None to play
-    played   PlayedRows; None to train
+    tables   VectorTables
     Returns the nodes touched.  The values of the traverser's hands [n], in chips times the opponent's reach, are left
     in scratch.value[0].
     """
@@ -394,7 +332,7 @@ def sampled_traversal(trees, tables, played, board, task, scratch, rng):
         first, stop = trees.first[tree[level]], trees.first[tree[level] + 1]
         if entering:
             at = (tree[level], member_first[level])
-            jobs, touched = _descend(trees, tables, played, board, task, scratch, at, jobs, rng)
+            jobs, touched = _descend(trees, tables, board, task, scratch, at, jobs, rng)
             nodes += touched
             left[level] = first
         base, member = member_first[level] - first, left[level]
@@ -402,7 +340,7 @@ def sampled_traversal(trees, tables, played, board, task, scratch, rng):
             member += 1
         left[level], entering = member, False
         if member < stop and level + 2 == tree.shape[0]:
-            nodes += _last_street(trees, tables, played, board, task, scratch, level, jobs, rng)
+            nodes += _last_street(trees, tables, board, task, scratch, level, jobs, rng)
             jobs = np.int64(0)
         elif member < stop:
             entering = True
@@ -412,7 +350,7 @@ def sampled_traversal(trees, tables, played, board, task, scratch, rng):
         else:
             _terminals(board, task, scratch, jobs)
             jobs = np.int64(0)
-            _ascend(trees, tables, played, board, task, scratch, (tree[level], member_first[level]))
+            _ascend(trees, tables, board, task, scratch, (tree[level], member_first[level]))
             if level == 0:
                 return nodes
             level -= 1

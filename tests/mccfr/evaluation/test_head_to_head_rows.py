@@ -122,7 +122,9 @@ def test_street_trees_have_their_rows_side_by_side(name):
     """Each row of a block belongs to one street tree; so what is gathered for it is no more than it needs."""
     game = game_of(name)
     trees = street_trees(game.tree)
-    (first, stop, _slots), width = _row_spans(game, trees)
+    (first, stop, _slots), width = _row_spans(
+        trees, [row_starts(game, block) for block in range(2 * game.tree.streets)]
+    )
     streets = [int(trees.block[first]) // 2 for first in trees.first[:-1]]
     for block in range(2 * game.tree.streets):
         own = [

@@ -13,14 +13,14 @@ from strategies import random_strategy
 from mccfr.config.tables import PokerGame
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.evaluation.head_to_head import Table
-from mccfr.evaluation.methods import measure
-from mccfr.evaluation.sampled_best_response import _board_game, _Sample, sampled_best_response, street_number
+from mccfr.evaluation.methods import measure, street_number
+from mccfr.evaluation.sampled_best_response import _board_game, _Sample, sampled_best_response
 from mccfr.evaluation.side import Side
 from mccfr.evaluation.strata import Strata, drawn_boards, flops_in_order, stratified95, units_each
 from mccfr.evaluation.units import Effort
 from mccfr.games.catalogue import build_game
 from mccfr.solvers.public.best_response import Walk
-from mccfr.solvers.public.sampled_board import from_cards
+from mccfr.solvers.public.sampled_board import by_strength, from_cards
 from mccfr.solvers.public.street_walk import FOLLOW, RESPOND
 from mccfr.tables.strategy import tabulate, uniform_strategy
 from mccfr.trees.streets import AT_DECISION
@@ -186,8 +186,8 @@ def test_a_board_is_worth_what_the_other_walk_makes_of_it():
     own, strategy = holdem()
     cards = [0, 17, 30, 51, 8]
     public, tables = _board_game(own, strategy, 3, cards)
-    rows = [strategy.rows(block) for block in range(strategy.blocks)]
-    expected = Table(own, rows, rows).play(from_cards(own.cards, cards), 0)
+    side = Side(own, strategy)
+    expected, _ = Table(side, side).play(by_strength(from_cards(own.cards, cards)), 0)
     assert Walk(public, tables).values(0, 3)[FOLLOW] == pytest.approx(expected, rel=1e-9)
 
 

@@ -87,7 +87,7 @@ def traverse(game, board, tables, traverser, weight=1.0, **options):
     scratch = new_scratch(trees, most, game.cards.deck_size, np.float64)
     task = Task(traverser, weight, weight, 0, options.get("skip_below", 0.0), np.uint64(0))
     rng = options.get("rng", np.ones(4, np.uint64))
-    nodes = sampled_traversal(trees, work, None, board, task, scratch, rng)
+    nodes = sampled_traversal(trees, work, board, task, scratch, rng)
     return {name: start[name] - tables[name] for name in start}, nodes
 
 

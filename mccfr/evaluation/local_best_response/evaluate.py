@@ -1,0 +1,184 @@
+"""What local best response wins from a policy: over every deal of a small game, else over drawn ones."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.cards.deck import WholeDeck
+from mccfr.evaluation.local_best_response.dealt import DeckHand, DeckTable, Floats, ListedTable, drawn
+from mccfr.evaluation.local_best_response.hand import PolicyRows, Responder, all_of_them
+from mccfr.evaluation.local_best_response.settings import Lines, check_setting, streets_that_look
+from mccfr.evaluation.side import Side
+from mccfr.evaluation.units import Effort, Units, play_units, units_in
+from mccfr.games.translation import real_betting
+from mccfr.intervals import ratio95
+from mccfr.rng import EVALUATION, new_stream, uniform
+
+DEFAULT_HANDS = 10_000
+LEAST_HANDS = 100
+"""Fewer have no interval that holds: few hands lose or win whole stacks."""
+MOST_ENUMERATED = 3_000
+"""Pairs of a hand and a board, of both seats, up to which every deal is looked at."""
+
+
+FOLLOWED = 2 / 3
+"""Of the first pot: with more at stake, every action of the policy is followed, and not one of several."""
+
+
+@dataclass(frozen=True)
+class LocalBestResponse:
+    """What the responder wins.
+
+    mean_chips  chips a hand, the mean over both seats
+    ci95_chips  95 % interval for it by Student's t, from how deals differ; of no width where it is exact
+    seat_chips  chips a hand in each seat
+    hands       deals that were drawn, each played from both seats; None where all were looked at
+    units       the same, or how many hands of the responder on boards there are
+    seed        of the deals
+    """
+
+    mean_chips: float
+    ci95_chips: tuple[float, float]
+    seat_chips: tuple[float, float]
+    hands: int | None
+    units: int
+    seed: int
+
+
+def local_best_response(
+    side: Side,
+    setting: str = "2",
+    hands: int | None = None,
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+    effort: Effort = Effort(),  # noqa: B008  (frozen)
+) -> LocalBestResponse:
+    """Chips a hand that local best response wins from a policy.
+
+    setting   which actions the responder may take, one of SETTINGS
+    hands     deals that are drawn, each played from both seats, at least LEAST_HANDS.  None: every deal where the game
+              is small, else as many as `effort` has time for, or DEFAULT_HANDS
+    progress  called after each deal with the deals played and their number
+
+    Raises `ValueError` for an unknown setting, too few hands, and a game that deals no cards beside its tree; and as
+    `play_units`.
+    """
+    check_setting(setting)
+    if hands is not None and hands < LEAST_HANDS:
+        raise ValueError(f"hands = {hands}: at least {LEAST_HANDS} are needed, for an interval")
+    lines = Lines(real_betting(side.game), setting)
+    rows = PolicyRows(side)
+    deals = listed_deals(side)
+    if hands is None and effort.seconds is None and 0 < deals <= MOST_ENUMERATED:
+        seats = enumerated(side, lines, rows)
+        mean = (seats[0] + seats[1]) / 2
+        return LocalBestResponse(mean, (mean, mean), seats, None, deals, seed)
+    kind = _DeckUnits if isinstance(side.game.cards, WholeDeck) else _ListedUnits
+    units = kind(side, lines, rows, seed)
+    count = DEFAULT_HANDS if hands is None else hands
+    if effort.seconds is not None:
+        count = units_in(units, effort.seconds, effort.workers, least=LEAST_HANDS, most=hands)
+    what = {"method": "lbr", "setting": setting, "seed": seed}
+    found = play_units(units, count, effort, what=what, sides=(side,), progress=progress)
+    chips = without_luck(found[:, :2], found[:, 2:])
+    mean, interval = ratio95(chips.mean(axis=1), np.ones(count))
+    by_seat = chips.mean(axis=0)
+    return LocalBestResponse(mean, interval, (float(by_seat[0]), float(by_seat[1])), count, count, seed)
+
+
+def without_luck(chips: Floats, luck: Floats) -> Floats:
+    """[n, 2] chips of each seat less what goes with luck [n, 2 or 0], whose mean is known to be 0 (a control variate).
+
+    How many chips go with it is fitted on every other unit and taken off the units between, both ways: what is fitted
+    on the units that it is taken off would move their mean.
+    """
+    found = chips.copy()
+    for half, other in ((slice(0, None, 2), slice(1, None, 2)), (slice(1, None, 2), slice(0, None, 2))):
+        for seat in range(luck.shape[1]):
+            there = luck[other, seat] - luck[other, seat].mean()
+            slope = there @ (chips[other, seat] - chips[other, seat].mean()) / (there @ there)
+            found[half, seat] -= slope * luck[half, seat]
+    return found
+
+
+def listed_deals(side: Side) -> int:
+    """Pairs of a hand and a full board, of both seats; 0 where boards are not listed."""
+    cards = side.game.cards
+    if isinstance(cards, WholeDeck):
+        return 0
+    listed = cards.listed()
+    return int((listed.reach > 0).sum()) * len(listed.board_cards[-1])
+
+
+def enumerated(side: Side, lines: Lines, rows: PolicyRows) -> tuple[float, float]:
+    """Chips that the responder wins in each seat, over every deal and all that the policy may do."""
+    table = ListedTable(side.game.cards.listed())
+    found = [0.0, 0.0]
+    for seat in range(2):
+        responder = Responder(lines, rows, seat, all_of_them)
+        weights = table.weights(seat)
+        for hand in np.flatnonzero(weights).tolist():
+            found[seat] += weights[hand] * sum(responder.play(*begun) for begun in table.begun(seat, hand))
+    return float(found[0]), float(found[1])
+
+
+def drawn_actions(state: npt.NDArray[np.uint64], large: float, stakes: Sequence[float]) -> list[tuple[int, float]]:
+    """Actions after which more than `large` chips are at stake; of the others one, drawn by them, stands for all."""
+    followed = [(number, 1.0) for number, stake in enumerate(stakes) if stake > large]
+    small = [(number, stake) for number, stake in enumerate(stakes) if stake <= large]
+    if not small:
+        return followed
+    total = sum(stake for _, stake in small)
+    draw, ends = float(uniform(state)) * total, np.cumsum([stake for _, stake in small])
+    number, stake = small[min(int(np.searchsorted(ends, draw, side="right")), len(small) - 1)]
+    return [*followed, (number, total / stake)]
+
+
+class _DeckUnits(Units):
+    """Deals of the whole deck: chips won in each seat, and the luck that each seat had."""
+
+    fields = 4
+
+    def __init__(self, side: Side, lines: Lines, rows: PolicyRows, seed: int) -> None:
+        assert isinstance(side.game.cards, WholeDeck)
+        self._lines, self._rows = lines, rows
+        looks = streets_that_look(lines.setting) if side.game.real_rules else set(range(side.game.tree.streets))
+        self._table, self._large = DeckTable(side.game.cards, seed, looks), FOLLOWED * side.game.pot_chips
+
+    def play(self, unit: int) -> Floats:
+        """As `Units.play`."""
+        board, hands, state = self._table.unit(unit)
+        found = np.zeros(4)
+        choose = partial(drawn_actions, state, self._large)
+        for seat, hand in enumerate(hands):
+            dealt = DeckHand(board, hand)
+            found[seat] = Responder(self._lines, self._rows, seat, choose).play(dealt, dealt.prior())
+            found[2 + seat] = board.luck(hand)
+        return found
+
+
+class _ListedUnits(Units):
+    """Deals of listed cards, the same; both seats draw boards by the same numbers."""
+
+    fields = 2
+
+    def __init__(self, side: Side, lines: Lines, rows: PolicyRows, seed: int) -> None:
+        self._lines, self._rows, self._seed = lines, rows, seed
+        self._table = ListedTable(side.game.cards.listed())
+        self._hands, self._large = np.cumsum(self._table.weights(0)), FOLLOWED * side.game.pot_chips
+
+    def play(self, unit: int) -> Floats:
+        """As `Units.play`."""
+        state, table = new_stream(self._seed, 0, EVALUATION, unit), self._table
+        first = int(np.searchsorted(self._hands, uniform(state) * self._hands[-1], side="right"))
+        beside = np.cumsum(table.prior(0, first))
+        second = int(np.searchsorted(beside, uniform(state) * beside[-1], side="right"))
+        draws = drawn(state, table.cards.streets)
+        found = np.zeros(2)
+        for seat, hand in enumerate((first, second)):
+            responder = Responder(self._lines, self._rows, seat, partial(drawn_actions, state, self._large))
+            found[seat] = sum(responder.play(*begun) for begun in table.begun(seat, hand, draws))
+        return found

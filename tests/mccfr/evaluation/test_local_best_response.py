@@ -1,0 +1,333 @@
+"""Local best response: equal to a literal twin, below the best response, and every planted error is caught."""
+
+from dataclasses import replace
+from functools import cache
+
+import local_response
+import numpy as np
+import pytest
+from harness import KUHN, LEDUC
+from places import RUNS
+from small_games import game_of
+from strategies import random_strategy
+
+import mccfr
+from mccfr.config.file import load_config
+from mccfr.config.tables import Menu, PokerGame
+from mccfr.evaluation.exact import evaluate_exact
+from mccfr.evaluation.local_best_response import LEAST_HANDS, local_best_response
+from mccfr.evaluation.local_best_response.dealt import ListedHand, ListedTable
+from mccfr.evaluation.local_best_response.evaluate import _ListedUnits, enumerated
+from mccfr.evaluation.local_best_response.hand import PolicyRows, Responder
+from mccfr.evaluation.local_best_response.settings import SETTINGS, Lines
+from mccfr.evaluation.side import Side
+from mccfr.evaluation.units import Effort
+from mccfr.games.betting import BettingRules, BettingState
+from mccfr.games.catalogue import build_game
+from mccfr.games.translation import real_betting
+from mccfr.intervals import ratio95
+from mccfr.tables.strategy import pure_strategy, tabulate, uniform_strategy
+
+REAL_RULES = BettingRules((1, 1), (0, 0), lambda state: (), stack=30, minimum_bet=1, board_cards=(0, 1))
+
+
+@cache
+def other_bets():
+    """Leduc's deck and no limit, in a tree of half the pot and twice the pot; the real game has every bet."""
+    menu = Menu(first=("0.5p", "2p"), later=("2p",), max_bets=2)
+    game = build_game(PokerGame(antes=(1, 1), stack=30, board_cards=[0, 1], menu=menu), None)
+    return replace(game, real_rules=REAL_RULES)
+
+
+def own_buckets(game):
+    """The same game; player 1's buckets are numbered backwards, so that each player has a map of his own."""
+    cards = game.cards
+    bucket = []
+    for both, counts in zip(cards.bucket, cards.buckets, strict=True):
+        backwards = np.where(both[1] >= 0, counts[1] - 1 - both[1], both[1])
+        bucket.append(np.stack([both[0], backwards]).astype(np.int32))
+    return replace(game, cards=replace(cards, bucket=bucket))
+
+
+def exact(game, strategy, setting="fcpa"):
+    return local_best_response(Side(game, strategy), setting)
+
+
+def twin(game, strategy):
+    rules = game.real_rules
+    actions = real_betting(game).actions if rules is None else local_response.pot_or_all_in(rules)
+    return local_response.value(game, strategy, actions)
+
+
+def difference(game, seed=0):
+    """Between the library and the twin, in the seat where they differ more."""
+    strategy = random_strategy(game, seed)
+    return np.abs(np.subtract(exact(game, strategy).seat_chips, twin(game, strategy))).max()
+
+
+# --- equal to the twin ---
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_leduc_equals_the_twin(seed):
+    assert difference(LEDUC, seed) < 1e-12
+
+
+@pytest.mark.parametrize("name", ["kuhn", "clairvoyance"])
+@pytest.mark.parametrize("seed", range(3))
+def test_other_games_equal_the_twin(name, seed):
+    assert difference(game_of(name), seed) < 1e-12
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_players_with_buckets_of_their_own_equal_the_twin(seed):
+    assert difference(own_buckets(LEDUC), seed) < 1e-12
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_bets_that_the_tree_has_not_equal_the_twin(seed):
+    assert difference(other_bets(), seed) < 1e-12
+
+
+def test_an_average_strategy_read_from_its_rows_is_the_same():
+    strategy = random_strategy(LEDUC, 5)
+    narrow = replace(strategy, probability=tuple(np.asfortranarray(table) for table in strategy.probability))
+    assert exact(LEDUC, narrow) == exact(LEDUC, strategy)
+
+
+# --- the reference ---
+
+
+def raising(game):
+    def choose(node, bucket):
+        labels = [game.tree.label[child] for child in game.tree.children(node)]
+        chosen = next((k for k, label in enumerate(labels) if label[0] == "r"), labels.index("c"))
+        return np.eye(len(labels))[chosen]
+
+    return tabulate(game, choose)
+
+
+REFERENCE = {"uniform": 2.178241, "always call": 1.466667, "always raise": 2.1, "always fold": 1.0}
+"""Chips by local best response on Leduc, made by an independent implementation."""
+
+
+@pytest.mark.parametrize("name", REFERENCE)
+def test_leduc_rows_of_the_reference(name):
+    made = {
+        "uniform": uniform_strategy,
+        "always call": lambda game: pure_strategy(game, "c"),
+        "always raise": raising,
+        "always fold": lambda game: pure_strategy(game, "f"),
+    }
+    assert exact(LEDUC, made[name](LEDUC)).mean_chips == pytest.approx(REFERENCE[name], abs=5e-7)
+
+
+def test_the_reference_after_16_iterations_of_cfr_plus():
+    """Weights in proportion to t, as the reference has it."""
+    solver = mccfr.solver(LEDUC, "cfr", variant="cfr+", averaging_power=1)
+    solver.run(iterations=16)
+    assert evaluate_exact(LEDUC, solver.strategy()).exploitability_chips == pytest.approx(0.276194, abs=5e-7)
+    assert exact(LEDUC, solver.strategy()).mean_chips == pytest.approx(0.198429, abs=5e-7)
+
+
+# --- below the best response ---
+
+
+def test_it_is_below_what_is_exact_where_deals_are_drawn():
+    """A small twin of no-limit hold'em, four streets."""
+    game = build_game(load_config(RUNS / "twin-20.toml").game, RUNS)
+    strategy = random_strategy(game)
+    best = evaluate_exact(game, strategy).exploitability_chips
+    found = local_best_response(Side(game, strategy), hands=200)
+    assert 0 < found.ci95_chips[0] < found.mean_chips < best
+
+
+@pytest.mark.parametrize("first", range(0, 200, 50))
+def test_it_is_below_the_exact_best_response(first):
+    """Two hundred random policies of Leduc, in either seat."""
+    for seed in range(first, first + 50):
+        strategy = random_strategy(LEDUC, seed)
+        found, best = exact(LEDUC, strategy), evaluate_exact(LEDUC, strategy)
+        for own, most in zip(found.seat_chips, best.best_response_chips, strict=True):
+            assert own <= most + 1e-9
+        assert found.mean_chips > 0.3 * best.exploitability_chips, "what is found is worth something"
+
+
+# --- planted errors ---
+
+
+def test_a_responder_who_sees_the_opponents_hand_is_caught(monkeypatch):
+    begun = ListedTable.begun
+
+    def seeing(table, seat, hand, draws=None):
+        for dealt, weight in begun(table, seat, hand, draws):
+            for other in np.flatnonzero(weight):
+                yield dealt, np.where(np.arange(len(weight)) == other, weight, 0)
+
+    monkeypatch.setattr(ListedTable, "begun", seeing)
+    assert difference(LEDUC) > 0.1
+    calling = pure_strategy(LEDUC, "c")
+    assert exact(LEDUC, calling).mean_chips > evaluate_exact(LEDUC, calling).exploitability_chips + 0.1
+
+
+def test_a_responder_who_sees_the_last_board_early_is_caught(monkeypatch):
+    begun = ListedTable.begun
+
+    def seeing(table, seat, hand, draws=None):
+        for dealt, weight in begun(table, seat, hand, draws):
+            for following, factor in dealt.following():
+                early = ListedHand(table, seat, hand, dealt.street, dealt._board, draws)
+                early.__dict__["_equity"] = following.equity()
+                early.__dict__["_following"] = [(following, (factor > 0).astype(float))]
+                yield early, weight * factor
+
+    monkeypatch.setattr(ListedTable, "begun", seeing)
+    assert difference(LEDUC) > 0.01
+
+
+def test_one_bucket_map_for_both_is_caught(monkeypatch):
+    def own(dealt):
+        return np.maximum(dealt._table.cards.bucket[dealt.street][dealt._seat, dealt._board], 0)
+
+    monkeypatch.setattr(ListedHand, "buckets", own)
+    assert difference(LEDUC) < 1e-12, "where both have one map, nothing is wrong"
+    assert difference(own_buckets(LEDUC)) > 0.01
+
+
+def test_a_reach_without_the_opponents_draws_is_caught(monkeypatch):
+    taken_for = Lines._taken_for
+
+    def likeliest(lines, place, state, action):
+        found = taken_for(lines, place, state, action)
+        return [(max(found, key=lambda drawn: drawn[1])[0], 1.0)]
+
+    monkeypatch.setattr(Lines, "_taken_for", likeliest)
+    assert difference(LEDUC) < 1e-12, "where every bet is in the tree, nothing is drawn"
+    assert difference(other_bets()) > 0.01
+
+
+def test_a_translation_redrawn_at_each_decision_is_caught(monkeypatch):
+    answered = Responder._answered
+
+    def redrawn(responder, state, ranges, dealt):
+        whole = sum(ranges.values())
+        if not whole.any():
+            return 0.0
+        shares = {place: weight.sum() / whole.sum() for place, weight in ranges.items()}
+        return answered(responder, state, {place: whole * share for place, share in shares.items()}, dealt)
+
+    monkeypatch.setattr(Responder, "_answered", redrawn)
+    assert difference(LEDUC) < 1e-12
+    assert difference(other_bets()) > 1e-4
+
+
+# --- sampled ---
+
+
+@pytest.mark.parametrize(("game", "seed"), [("leduc", 0), ("leduc", 1), ("two hole cards", 0)])
+def test_what_is_sampled_agrees_with_what_is_exact(game, seed):
+    built = game_of(game)
+    side = Side(built, random_strategy(built, seed))
+    lines, rows = Lines(real_betting(built), "2"), PolicyRows(side)
+    units = _ListedUnits(side, lines, rows, seed=3)
+    found = np.array([units.play(unit) for unit in range(1500)])
+    error = found.std(axis=0) / np.sqrt(len(found))
+    assert (np.abs(found.mean(axis=0) - enumerated(side, lines, rows)) < 4 * error).all()
+    assert (error < 0.1).all(), "or the comparison says nothing"
+
+
+def units_of(game, strategy, count):
+    """[count] what units of a game find."""
+    side = Side(game, strategy)
+    units = _ListedUnits(side, Lines(real_betting(game), "2"), PolicyRows(side), seed=0)
+    return np.array([units.play(unit).mean() for unit in range(count)])
+
+
+def coverage(replications, truth):
+    """Share of replications [n, hands] whose interval holds the truth."""
+    ends = [ratio95(some, np.ones(replications.shape[1]))[1] for some in replications]
+    return np.mean([low <= truth <= high for low, high in ends])
+
+
+def test_intervals_cover_what_they_should_of_drawn_units():
+    """500 replications of 100 deals, drawn from 3,000 of Leduc, whose mean is the truth then."""
+    found = units_of(LEDUC, random_strategy(LEDUC, 2), 3000)
+    drawn = np.random.default_rng(0).choice(found, (500, LEAST_HANDS))
+    assert 0.92 <= coverage(drawn, found.mean()) <= 0.98
+
+
+@pytest.mark.slow
+def test_intervals_cover_what_they_should():
+    """500 replications of 100 deals of their own."""
+    strategy = random_strategy(KUHN, 2)
+    found = units_of(KUHN, strategy, 500 * LEAST_HANDS).reshape(500, LEAST_HANDS)
+    assert 0.92 <= coverage(found, exact(KUHN, strategy).mean_chips) <= 0.98
+
+
+def test_workers_keeping_and_time_change_nothing(tmp_path):
+    side = Side(LEDUC, random_strategy(LEDUC))
+    alone = local_best_response(side, hands=150, seed=4)
+    assert alone == local_best_response(side, hands=150, seed=4, effort=Effort(2, keep=tmp_path / "kept"))
+    seen = []
+    again = Effort(keep=tmp_path / "kept")
+    assert alone == local_best_response(side, hands=150, seed=4, effort=again, progress=lambda *done: seen.append(done))
+    assert seen == []
+    assert alone != local_best_response(side, hands=150, seed=5)
+    short = local_best_response(side, effort=Effort(seconds=1e-3))
+    assert short.hands == LEAST_HANDS and short.ci95_chips[0] < short.mean_chips < short.ci95_chips[1]
+    with pytest.raises(ValueError, match="holds units of another evaluation"):
+        local_best_response(Side(LEDUC, uniform_strategy(LEDUC)), hands=150, seed=4, effort=again)
+
+
+# --- settings ---
+
+
+def test_settings_are_those_that_were_published():
+    rules = replace(REAL_RULES, first_player=(0,) * 4, board_cards=(0, 3, 1, 1), stack=20_000, put_in=(100, 100))
+    game = replace(other_bets(), real_rules=None)
+    betting = real_betting(game)
+    state = BettingState((100, 100), 0, last_raise=100)
+    facing = state._replace(put_in=(100, 300), last_raise=200, acted=True)
+
+    def actions(setting, street, state):
+        lines = Lines(betting, setting)
+        lines.betting = object.__new__(type(real_betting(other_bets())))
+        lines.betting.rules, lines.betting.whole_chips = rules, True
+        return lines._actions(state._replace(street=street))
+
+    pot = ["c", "r300", "r20000"]
+    assert [actions("1", street, facing) for street in range(4)] == [["f", "c"]] * 4
+    assert [actions("2", street, state) for street in range(4)] == [["c"], ["c"], pot, pot]
+    assert actions("2", 3, facing) == ["f", "c", "r900", "r20000"]
+    assert [actions("fcpa", street, state) for street in range(4)] == [pot] * 4
+    later = state._replace(put_in=(2000, 3000), last_raise=100)
+    assert [len(actions("3", street, later)) for street in range(4)] == [1, 1, 58, 58]
+    assert [len(actions("4", street, later)) for street in range(4)] == [1, 58, 2, 2]
+    sizes = [float(action[1:]) for action in actions("3", 2, later)[2:]]
+    assert sizes[0] == 3600 and sizes[-1] == 20_000, "from a tenth of the pot after the call to all-in"
+    assert np.diff(np.log(np.array(sizes) - 3000)) == pytest.approx(np.log(17_000 / 600) / 55, rel=0.02)
+    sizes = [float(action[1:]) for action in actions("3", 2, facing)[2:]]
+    assert sizes[0] == 500 and len(sizes) < 56, "sizes below the least raise are that raise"
+    assert set(SETTINGS) == {"1", "2", "3", "4", "fcpa"}
+
+
+def test_where_the_tree_holds_every_bet_setting_1_folds_and_calls_and_others_take_all():
+    strategy = random_strategy(LEDUC, 1)
+    whole = exact(LEDUC, strategy, "2")
+    assert all(exact(LEDUC, strategy, setting) == whole for setting in ("3", "4", "fcpa"))
+    found = local_response.value(
+        LEDUC, strategy, lambda state: [a for a in real_betting(LEDUC).actions(state) if a in ("f", "c")]
+    )
+    assert exact(LEDUC, strategy, "1").seat_chips == pytest.approx(found, abs=1e-12)
+    assert exact(LEDUC, strategy, "1").mean_chips < whole.mean_chips
+
+
+# --- refused ---
+
+
+def test_bad_input_is_refused():
+    side = Side(KUHN, uniform_strategy(KUHN))
+    with pytest.raises(ValueError, match="setting = '5' is not allowed: it must be one of 1, 2, 3, 4, fcpa"):
+        local_best_response(side, "5")
+    with pytest.raises(ValueError, match="hands = 99: at least 100 are needed"):
+        local_best_response(side, hands=99)

@@ -1,0 +1,226 @@
+"""Local best response in whole hold'em: what is drawn, what is averaged, and the command."""
+
+import json
+from functools import cache
+
+import numpy as np
+import pytest
+import random_policy
+from commands import call
+from policies import write_random
+
+from abstraction.cards import cards_text, combo_text, parse_cards
+from abstraction.evaluator import board_strengths
+from mccfr.config.tables import GoofspielGame, LeducGame
+from mccfr.evaluation.local_best_response import local_best_response
+from mccfr.evaluation.local_best_response.dealt import DeckBoard, DeckHand, DeckTable, combo
+from mccfr.evaluation.local_best_response.evaluate import _DeckUnits, without_luck
+from mccfr.evaluation.local_best_response.hand import PolicyRows, Responder, all_of_them
+from mccfr.evaluation.local_best_response.settings import Lines
+from mccfr.evaluation.side import Side
+from mccfr.games.betting import BettingState, fold_value
+from mccfr.games.translation import real_betting
+from mccfr.play.seat import Seat
+from mccfr.rng import new_stream
+from mccfr.tables.strategy import pure_strategy, tabulate
+
+GAME = random_policy.policy().game
+
+
+@cache
+def random_side():
+    return Side(GAME, tabulate(GAME, random_policy.policy().row))
+
+
+def table(looks=frozenset((0, 1, 2, 3))):
+    return DeckTable(GAME.cards, 0, set(looks))
+
+
+def hand(text):
+    return combo(*parse_cards(text))
+
+
+def on_board(board, own, street, looks=frozenset((0, 1, 2, 3)), seed=0):
+    return DeckHand(DeckBoard(table(looks), list(parse_cards(board)), new_stream(seed, 0)), hand(own), street)
+
+
+# --- what is known of plain strategies ---
+
+
+@pytest.mark.parametrize("setting", ["2", "3", "4", "fcpa"])
+def test_always_fold_loses_750(setting):
+    found = local_best_response(Side(GAME, pure_strategy(GAME, "f")), setting, hands=100)
+    assert found.seat_chips == pytest.approx((50, 100), abs=1e-9), "the small blind, and the big one after a bet"
+
+
+def test_always_fold_loses_250_where_nobody_bets():
+    found = local_best_response(Side(GAME, pure_strategy(GAME, "f")), "1", hands=150)
+    low, high = found.ci95_chips
+    assert low <= 25 <= high and high - low < 15
+    assert found.seat_chips[0] == pytest.approx(50, abs=1e-9)
+
+
+# --- what is drawn and averaged ---
+
+
+def test_units_are_deals_of_nine_cards():
+    for number in range(20):
+        board, hands, _ = table().unit(number)
+        cards = [*board.cards, *(card for pair in hands for card in parse_cards(combo_text(pair)))]
+        assert len(set(cards)) == 9
+        again, same, _ = table().unit(number)
+        assert again.cards == board.cards and same == hands
+
+
+def test_weights_are_probabilities_on_every_street():
+    """Where nothing has been played, the hands beside any board weigh 1 together, and each as much as it may."""
+    board, hands, _ = table().unit(3)
+    dealt = DeckHand(board, hands[0])
+    weight = dealt.prior()
+    for left in (1225, 1081, 1035, 990):
+        assert weight.sum() == pytest.approx(1, abs=1e-12)
+        assert (weight > 0).sum() == left
+        if left > 990:
+            ((dealt, factor),) = dealt.following()
+            weight = weight * factor
+
+
+@pytest.mark.parametrize(("board", "street"), [("Qs7h2d3c9h", 3), ("Qs7h2d3c9h", 2), ("Qs7h2d3c9h", 1)])
+def test_the_chances_are_those_over_all_boards_to_come(board, street):
+    dealt = on_board(board, "AsQd", street)
+    cards, own = list(parse_cards(board))[: street + 2], parse_cards("AsQd")
+    for text in ("KsKd", "7s7d", "AhJh"):
+        other = parse_cards(text)
+        left = [card for card in range(52) if card not in {*cards, *own, *other}]
+        to_come = [[]] if street == 3 else [[a] for a in left]
+        if street == 1:
+            to_come = [[a, b] for a in left for b in left if a < b]
+        orders = [board_strengths(cards + more)[[hand("AsQd"), hand(text)]] for more in to_come]
+        balance = np.mean([np.sign(int(one) - int(two)) for one, two in orders])
+        assert dealt.equity()[hand(text)] == pytest.approx(balance, abs=1e-12)
+
+
+def test_before_the_flop_the_chances_are_near():
+    dealt = on_board("Qs7h2d3c9h", "AcAd", 0)
+    assert dealt.equity()[hand("KsKh")] == pytest.approx(2 * 0.8236 - 1, abs=0.05)
+    assert dealt.equity()[hand("7s6s")] == pytest.approx(2 * 0.771 - 1, abs=0.06)
+
+
+@pytest.mark.parametrize("street", [0, 1])
+def test_what_settles_an_all_in_is_right_in_expectation(street):
+    """The mean over 300 draws of run-outs, for hands that run-outs hit as often as not."""
+    found = np.array([on_board("Qs7h2d3c9h", "AsQd", street, frozenset(), seed).settlement() for seed in range(300)])
+    truth = on_board("Qs7h2d3c9h", "AsQd", street).equity()
+    others = np.flatnonzero(on_board("Qs7h2d3c9h", "AsQd", street).prior())
+    if street == 1:
+        others = others[GAME.cards.street_buckets(1, list(parse_cards("Qs7h2d")))[others] >= 0]
+    error = found[:, others].std(axis=0) / np.sqrt(len(found))
+    slack = 0.03 if street == 0 else 1e-9  # of the chances before the flop, which are drawn themselves
+    assert (np.abs(found[:, others].mean(axis=0) - truth[others]) < 5 * error + slack).all()
+
+
+def test_luck_is_nothing_on_average_and_what_goes_with_it_is_taken_off():
+    luck = np.array([[board.luck(hand) for hand in hands] for board, hands, _ in map(table().unit, range(1500))])
+    assert (np.abs(luck.mean(axis=0)) < 4 * luck.std(axis=0) / np.sqrt(1500)).all()
+    chips = 100 * luck + np.random.default_rng(0).normal(5, 10, luck.shape)
+    rest = without_luck(chips, luck)
+    assert rest.std() < 10.5 and chips.std() > 50
+    assert rest.mean() == pytest.approx(5, abs=0.7)
+    first = without_luck(np.where(np.arange(1500)[:, None] % 2, 0, chips), luck)
+    assert np.array_equal(first[::2], chips[::2]), "what is taken off a unit is not fitted on it"
+
+
+def test_an_all_in_on_the_turn_is_settled_over_all_rivers():
+    dealt = on_board("Qs7h2d3c9h", "AsQd", 2, frozenset())
+    assert np.array_equal(dealt.settlement(), dealt.equity())
+
+
+def chances_depend_on_the_river():
+    before = [on_board(f"Qs7h2d3c{river}", "AsQd", street).equity() for river in ("9h", "As") for street in (1, 2)]
+    return not (np.array_equal(before[0], before[2]) and np.array_equal(before[1], before[3]))
+
+
+def test_a_responder_who_sees_the_river_early_is_caught(monkeypatch):
+    assert not chances_depend_on_the_river()
+    monkeypatch.setattr(DeckHand, "equity", lambda dealt: DeckHand(dealt._board, dealt._hand, 3)._equity)
+    assert chances_depend_on_the_river()
+
+
+# --- the estimator against hands that are played out ---
+
+
+def played_out(lines, rows, seat, unit, policy_seat):
+    """Chips of one hand in which the policy holds the other hand of the unit, and sits at the table itself."""
+    board, hands, _ = table().unit(unit)
+    responder, dealt = Responder(lines, rows, seat, all_of_them), DeckHand(board, hands[seat])
+    policy_seat.deal(1 - seat, combo_text(hands[1 - seat]), unit)
+    state, readings = lines.betting.start()
+    ranges = {(node, closed): dealt.prior() for node, _, closed in readings}
+    while True:
+        if state.player == seat:
+            action = responder.best_action(state, ranges, dealt)
+            ranges = responder.taken_for(ranges, state, action)
+            policy_seat.see(action)
+        else:
+            action = policy_seat.choose()
+            ranges = responder.answers(state, ranges, dealt)[action]
+        after = lines.apply(state, action)
+        if not isinstance(after, BettingState):
+            break
+        if after.street != state.street:
+            ((dealt, factor),) = dealt.following()
+            ranges = {place: weight * factor for place, weight in ranges.items()}
+            policy_seat.board(cards_text(board.cards[: 2 + after.street]))
+        state = after
+    if action == "f":
+        chips = fold_value(state)
+    else:
+        order = board_strengths(board.cards)[list(hands)].astype(int)
+        chips = state.to_call * np.sign(order[0] - order[1])
+    return chips if seat == 0 else -chips
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("setting", "hands"), [("2", 3000), ("fcpa", 800)])
+def test_it_is_what_hands_played_out_win(setting, hands):
+    """Nothing is averaged in the second: the policy has a hand, draws what it takes bets for, and sits at the table."""
+    side = random_side()
+    lines, rows = Lines(real_betting(GAME), setting), PolicyRows(side)
+    units, seat_of_policy = _DeckUnits(side, lines, rows, 0), Seat(random_policy.policy(), seed=9)
+    averaged = np.array([units.play(unit)[:2] for unit in range(hands)])
+    played = np.array(
+        [[played_out(lines, rows, seat, unit, seat_of_policy) for seat in range(2)] for unit in range(hands)]
+    )
+    for seat in range(2):
+        rest = averaged[:, seat] - played[:, seat]
+        assert abs(rest.mean()) < 3.5 * rest.std() / np.sqrt(len(rest))
+        assert averaged[:, seat].std() < 0.7 * played[:, seat].std(), "or nothing is won by averaging"
+
+
+# --- the command ---
+
+
+def test_the_command_and_what_it_refuses(tmp_path, capsys):
+    policy = write_random(tmp_path / "leduc", LeducGame())
+    found = json.loads(call(capsys, "evaluate", policy, "--method", "lbr", "--json").out)
+    assert found["method"] == "lbr" and found["bound"] == "lower" and found["setting"] == "2"
+    assert found["exploitability_chips"] == found["value_chips"] == np.mean(found["best_response_chips"])
+    assert found["ci95_chips"] == [found["value_chips"]] * 2 and found["hands"] is None
+    sampled = call(capsys, "evaluate", policy, "--method", "lbr", "--hands", 100, "--seed", 1, "--json")
+    record = json.loads(sampled.out)
+    assert (record["hands"], record["units"], record["seed"]) == (100, 100, 1)
+    assert record["ci95_chips"][0] < record["value_chips"] < record["ci95_chips"][1]
+    folds = call(capsys, "evaluate", policy, "--method", "lbr", "--strategy", "always-fold")
+    assert "exploitability at least 1 chips: what local best response in setting 2 wins (every deal" in folds.out
+    for options, said in [
+        (("--hands", 99), "at least 100 are needed"),
+        (("--setting", "5"), "must be one of 1, 2, 3, 4, fcpa"),
+        (("--strategy", "mine"), "must be one of uniform, always-call, always-fold"),
+    ]:
+        ended = call(capsys, "evaluate", policy, "--method", "lbr", *options)
+        assert ended.status == 2 and said in ended.err and ended.err.count("\n") == 1
+    cards = write_random(tmp_path / "goofspiel", GoofspielGame(cards=3))
+    ended = call(capsys, "evaluate", cards, "--method", "lbr")
+    assert ended.status == 2 and "deals no cards beside its tree: use the method exact" in ended.err
+    ended = call(capsys, "evaluate", policy, "--method", "exact", "--setting", "2")
+    assert ended.status == 2 and "the method exact has no --setting" in ended.err

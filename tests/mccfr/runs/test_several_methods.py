@@ -1,0 +1,92 @@
+"""Several methods at each evaluation point: a line each, what bounds exploitability told first, one time for all."""
+
+import pytest
+from sessions import go, make
+
+from mccfr.cli.status import _bound_lines
+from mccfr.config.file import config_from
+from mccfr.evaluation.methods import measure
+from mccfr.evaluation.side import Side
+from mccfr.runs.averages import checkpoint_average
+from mccfr.runs.evaluator import check_evaluation
+from mccfr.runs.results import find_checkpoint
+from mccfr.runs.rundir import EVALUATIONS
+from mccfr.runs.status import run_status
+
+POINTS = {
+    "methods": ["head-to-head", "sampled-br", "exact"],
+    "at_iterations": [100, 200],
+    "every_checkpoint": False,
+    "at_end": False,
+    "keep": True,
+    "boards": 6,
+    "seed": 3,
+    "from": "1",
+}
+
+
+def test_each_method_writes_its_line_at_every_point(tmp_path):
+    run = make(tmp_path / "run", evaluation=POINTS)
+    go(run, iterations=200)
+    records = run.read(EVALUATIONS)
+    assert [record["method"] for record in records] == POINTS["methods"] * 2
+    assert [record["iterations"] for record in records] == [100] * 3 + [200] * 3
+    game = run.build_game()
+    side = Side(game, checkpoint_average(game, run.config, find_checkpoint(run, records[-1]["checkpoint"])))
+    again = measure("sampled-br", side, from_street="1", boards=6, seed=3)
+    assert records[4]["value_chips"] == pytest.approx(again["value_chips"], rel=1e-12)
+    assert records[4]["value_chips"] <= records[5]["exploitability_chips"] + 1e-12
+    bounds = run_status(run)["bounds"]
+    assert [pair["now"]["method"] for pair in bounds] == ["exact", "sampled-br"]
+    assert [pair["before"]["iterations"] for pair in bounds] == [100, 100]
+
+
+def test_a_bound_that_has_risen_is_said_with_what_is_sure():
+    def record(value, ci95=None):
+        return {
+            "method": "sampled-br",
+            "exploitability_chips": value,
+            "exploitability_mbb": None,
+            "value_chips": value,
+            "ci95_chips": ci95,
+            "ci95_mbb": None,
+            "from": "river",
+            "boards": 10,
+            "seconds": 1.0,
+            "nodes_touched": 1000,
+        }
+
+    risen = {"now": record(3.0, [2.5, 3.5]), "before": record(2.0, [1.8, 2.2])}
+    assert _bound_lines([risen])[1].strip() == "risen from 2 chips at 1,000 nodes"
+    maybe = {"now": record(3.0, [1.5, 4.5]), "before": record(2.0, [1.8, 2.2])}
+    assert _bound_lines([maybe])[1].strip().endswith("within the intervals")
+    assert len(_bound_lines([{"now": record(1.0, [0.5, 1.5]), "before": record(2.0, [1.8, 2.2])}])) == 1
+
+
+def test_a_budget_is_a_time_for_all_methods_of_a_point(tmp_path):
+    points = POINTS | {"methods": ["sampled-br"], "budget_seconds": 0.2, "at_iterations": [100]}
+    points.pop("boards")
+    run = make(tmp_path / "run", evaluation=points)
+    go(run, iterations=100)
+    (record,) = run.read(EVALUATIONS)
+    assert record["boards"] == 6, "as many as there are"
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"methods": ["exact", "magic"]}, r"evaluation.methods = .* must be some of 'auto', 'exact'"),
+        ({"methods": ["exact"], "method": "head-to-head"}, "with evaluation.method left out"),
+        ({"budget_seconds": 0}, "evaluation.budget_seconds = 0"),
+        ({"boards": 1}, "evaluation.boards = 1 is not allowed"),
+    ],
+)
+def test_bad_tables_are_one_sentence(table, message):
+    with pytest.raises(ValueError, match=message):
+        config_from({"game": {"name": "leduc"}, "evaluation": table}, "here")
+
+
+def test_a_street_that_the_game_has_not_is_refused_before_training(tmp_path):
+    run = make(tmp_path / "run", evaluation=POINTS | {"from": "river"})
+    with pytest.raises(ValueError, match="leduc has no street 'river': it has 0, 1"):
+        check_evaluation(run.config.evaluation, run.build_game())

@@ -1,0 +1,75 @@
+"""`tools/bench evaluation`: what sampled evaluations cost, in hands a second of processor time."""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import rich_click as click
+
+from mccfr.cards.deck import WholeDeck
+from mccfr.config.tables import HoldemGame, Menu
+from mccfr.evaluation.local_best_response import SETTINGS, local_best_response
+from mccfr.evaluation.side import Side
+from mccfr.games.betting import build_tree
+from mccfr.games.game import Game
+from mccfr.games.holdem_betting import holdem_rules
+from mccfr.games.real_rules import real_rules
+from mccfr.policy import Policy
+from mccfr.tables.strategy import Strategy
+
+_BUCKETS = 200
+_MENU = Menu(first=("1p", "allin"), later=("1p", "allin"))
+
+
+class _RandomDeck(WholeDeck):
+    """Buckets of hands that are told apart by nothing but a hash of hand and board."""
+
+    def street_buckets(self, street: int, board: Sequence[int]) -> npt.NDArray[np.int32]:
+        return np.random.default_rng(sum(board)).integers(0, _BUCKETS, 1326, np.int32)
+
+
+def _random_side() -> Side:
+    """Whole hold'em with the menu of hunl-quick, 200 buckets a street, every row random."""
+    config = HoldemGame(menu=_MENU)
+    deck = _RandomDeck((0, 3, 1, 1), np.full((4, 2), _BUCKETS), lambda: [])
+    tree = build_tree(holdem_rules(config.stack, config.blinds, config.ante, _MENU))
+    game = Game("holdem", tree, deck, big_blind_chips=100, pot_chips=150, real_rules=real_rules(config))
+    rng, tables = np.random.default_rng(0), []
+    for block, slots in enumerate(tree.row_slots.tolist()):
+        table = rng.random((_BUCKETS, slots))
+        for node in tree.decisions[tree.arrays.block[tree.decisions] == block].tolist():
+            row = slice(int(tree.arrays.slot[node]), int(tree.arrays.slot[node] + tree.arrays.count[node]))
+            table[:, row] /= table[:, row].sum(axis=1, keepdims=True)
+        tables.append(table)
+    weights = [np.ones((_BUCKETS, int(rows))) for rows in tree.row_count]
+    return Side(game, Strategy(tuple(tables), tuple(weights)))
+
+
+@click.command()
+@click.option("--policy", type=click.Path(exists=True, path_type=Path), help="Of whole hold'em; default: a random one.")
+@click.option("--hands", default=1000, show_default=True, help="Deals of each setting, each played from both seats.")
+@click.option("--setting", multiple=True, default=tuple(SETTINGS), show_default=True, help="May be repeated.")
+def evaluation(policy: Path | None, hands: int, setting: tuple[str, ...]) -> None:
+    """Local best response, setting by setting: deals a second of processor time, and seconds to ±50 mbb/g.
+
+    A random policy is an easy victim, whose figures vary more than those of one that was trained.
+    """
+    if policy is None:
+        side = _random_side()
+    else:
+        opened = Policy.open(policy)
+        side = Side(opened.game, opened.strategy())
+    for name in setting:
+        local_best_response(side, name, 100)  # kernels are compiled, files are in memory
+        began = time.process_time()
+        found = local_best_response(side, name, hands)
+        spent = time.process_time() - began
+        mbb = 1000 / (side.game.big_blind_chips or 1)
+        low, high = (chips * mbb for chips in found.ci95_chips)
+        half = (high - low) / 2
+        click.echo(
+            f"lbr, setting {name}: {hands / spent:,.0f} deals/s of processor time, "
+            f"{found.mean_chips * mbb:,.0f} ± {half:,.0f} mbb/g; ± 50 in {spent * (half / 50) ** 2:,.0f} s"
+        )
