@@ -16,6 +16,7 @@ from typing import Any
 import rich_click as click
 from bench_abstraction import abstraction
 from bench_checkpoint import checkpoint, lost_updates
+from bench_deep import deep
 from bench_evaluation import evaluation
 from bench_kernel import kernel
 from bench_play import play
@@ -199,6 +200,7 @@ for command in (
     abstraction,
     kernel,
     vector,
+    deep,
     public_chance,
     checkpoint,
     lost_updates,

@@ -101,6 +101,7 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
 @click.option(
     "--best", metavar="METHOD", help="The checkpoint that this method (exact, sampled-br, lbr) found least exploitable."
 )
+@click.option("--average", help="Of a run of deep-cfr: sd or network; default: the first of its solver.averages.")
 @abstraction_option
 def export(
     directory: Path,
@@ -109,6 +110,7 @@ def export(
     checkpoint: int | None,
     quantise: str,
     best: str | None,
+    average: str | None,
     abstraction: Path | None,
 ) -> None:
     """Write the average strategy of the run in DIR to OUT.
@@ -128,7 +130,7 @@ def export(
         checkpoint = best_checkpoint(run, best)
         click.echo(f"checkpoint {checkpoint} is the best by {best}", err=True)
     with reporter() as report:
-        written = export_run(run, run.build_game(), out, format_name, quantise, checkpoint, report)
+        written = export_run(run, run.build_game(), out, format_name, quantise, checkpoint, report, average)
     click.echo(
         f"wrote {written}, {bytes_text(tree_bytes(written))}{_NEXT.get(format_name, '').format(written)}", err=True
     )

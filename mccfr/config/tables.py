@@ -289,9 +289,54 @@ class FullWidthConfig(SolverConfig, frozen=True, tag="cfr"):
         ]
 
 
+class DeepCfrConfig(SolverConfig, frozen=True, tag="deep-cfr"):
+    """Deep CFR and Single Deep CFR: alternating linear CFR, its regrets a network's; numbers are the paper's on Leduc.
+
+    What is fitted, and to what, is in `mccfr.solvers.deep`.
+    """
+
+    traversals: int = 1500  # of each player in an iteration
+    sampling: Literal["external", "outcome", "full"] = "external"  # full: every history, weighed by its reach
+    epsilon: float = 0.5  # outcome: the traverser's share of uniform exploration
+    fit: Literal["network", "table"] = "network"  # table: exact weighted means of the memory in the network's place
+    fallback: Literal["argmax", "uniform"] = "argmax"  # where no advantage is positive
+    network: Literal["plain", "branches"] = "plain"
+    layers: int = 3  # hidden ones of the plain network
+    units: int = 64
+    card_units: int = 192  # of the branch of cards
+    steps: int = 750  # minibatches of a fit
+    batch: int | Literal["all"] = 2048  # samples of a minibatch; all: the whole memory, merged by infosets
+    learning_rate: float = 1e-3
+    decay: Literal["none", "linear"] = "linear"  # of the learning rate within a fit, down to 0
+    gradient_norm: float = 1.0  # longer gradients are cut to it
+    start: Literal["last", "scratch"] = "last"  # what a fit begins with
+    memory: int = 1_000_000  # samples a player
+    averages: Sequence[Literal["sd", "network"]] = ("sd",)  # the first is the run's strategy
+    strategy_memory: int = 1_000_000
+    strategy_steps: int = 5000
+    sd_weights: Literal["exact", "paper"] = "exact"  # exact: a strategy weighs what it does in the strategy memory
+    keep_networks: int | Literal["all"] = "all"
+    horizon: int | None = None  # iterations whose networks find room; None: run.iterations when the run is made
+
+    def checks(self) -> list[Check]:
+        """As `SolverConfig.checks`."""
+        counted = ("traversals", "layers", "units", "card_units", "steps", "memory", "strategy_memory")
+        return [
+            *super().checks(),
+            *((key, getattr(self, key) >= 1, "at least 1") for key in (*counted, "strategy_steps")),
+            ("epsilon", 0 < self.epsilon <= 1, "above 0 and at most 1"),
+            ("batch", self.batch == "all" or int(self.batch) >= 1, "at least 1, or 'all'"),
+            ("learning_rate", self.learning_rate > 0, "above 0"),
+            ("gradient_norm", self.gradient_norm > 0, "above 0"),
+            ("averages", len(set(self.averages)) == len(self.averages) > 0, "'sd', 'network' or both, each once"),
+            ("keep_networks", self.keep_networks == "all" or int(self.keep_networks) >= 1, "at least 1, or 'all'"),
+            ("horizon", self.horizon is None or self.horizon >= 1, "at least 1"),
+        ]
+
+
 OPTIONS: dict[str, type[SolverConfig]] = {
     str(kind.__struct_config__.tag): kind
-    for kind in (ExternalSamplingConfig, OutcomeSamplingConfig, PublicChanceConfig, FullWidthConfig)
+    for kind in (ExternalSamplingConfig, OutcomeSamplingConfig, PublicChanceConfig, FullWidthConfig, DeepCfrConfig)
 }
 """The `[solver]` table of each algorithm of the package; `mccfr.config.made` has those of users'."""
 

@@ -50,6 +50,13 @@ def checkpoint_average(game: Game, config: Config, checkpoint: Checkpoint) -> St
     return algorithm.average(game, TableSet(tables, checkpoint.specs), state["nodes_touched"], state["iterations"])
 
 
+def named_average(game: Game, config: Config, checkpoint: Checkpoint, name: str) -> Strategy:
+    """One of the average strategies of a run's checkpoint; `ValueError` for one that its algorithm does not make."""
+    algorithm = algorithm_of(config)
+    tables = {spec.name: checkpoint.read(spec.name) for spec in checkpoint.specs if algorithm.is_averaged(spec.name)}
+    return algorithm.named_average(name, game, TableSet(tables, checkpoint.specs), checkpoint.state["iterations"])
+
+
 def stored_average(game: Game, config: Config, checkpoint: Checkpoint) -> Strategy:
     """`checkpoint_average`, as far as that goes with strategy sums that stay as they are, large ones in a file.
 

@@ -63,6 +63,14 @@ class Evaluator:
             self._met = self.kept[0]
         return records
 
+    def measure_other(self, strategy: Strategy) -> dict[str, dict[str, Any]]:
+        """The record of another average of the run by each method that meets no other strategy, by its name."""
+        found = {}
+        for method in self._methods:
+            if not method.meets:
+                found[method.name] = self._measured(method, strategy)
+        return found
+
     def _measured(self, method: Method, strategy: Strategy) -> dict[str, Any]:
         if method.name not in self._prepared:
             self._prepared[method.name] = method.prepared(self._game)

@@ -13,11 +13,13 @@ _ADDITIONS = 1e9
 
 
 def overflow_warning(game: Game, layout: TableLayout) -> str | None:
-    """A sentence where payoffs are so large that regrets may overflow; None where they are not."""
+    """A sentence where payoffs are so large that regrets may overflow; None where they are not, or are not kept."""
     arrays = game.tree.arrays
     ends = arrays.kind == TERMINAL
     largest = float((np.abs(arrays.fixed[ends]) + np.abs(arrays.showdown[ends])).max(initial=0.0))
-    dtype = next(spec.dtype for spec in layout.specs if spec.name.startswith("regret/"))
+    dtype = next((spec.dtype for spec in layout.specs if spec.name.startswith("regret/")), None)
+    if dtype is None:
+        return None
     limit = float(np.finfo(dtype).max)
     if 2 * largest <= limit / _ADDITIONS:
         return None
@@ -43,8 +45,10 @@ def not_finite_text(game: Game, layout: TableLayout, error: NotFiniteError, chec
 
 def _row_text(game: Game, error: NotFiniteError) -> str:
     """What people call the row of a cell: its line or infoset, and the action; nothing where it belongs to no row."""
-    place = dict(zip(error.axes, error.index, strict=True))
-    _, street, player = error.name.split("/")
+    place, parts = dict(zip(error.axes, error.index, strict=True)), error.name.split("/")
+    if len(parts) != 3 or not parts[1].startswith("street"):  # no table of a block
+        return ""
+    _, street, player = parts
     block = 2 * int(street.removeprefix("street")) + int(player.removeprefix("player"))
     arrays, decisions = game.tree.arrays, game.tree.decisions
     decisions = decisions[arrays.block[decisions] == block]

@@ -12,7 +12,7 @@ from mccfr.evaluation.side import Side
 from mccfr.games.game import Game
 from mccfr.policy import Policy, PolicySource, StrategySource, is_policy
 from mccfr.policy.export import export
-from mccfr.runs.averages import stored_average
+from mccfr.runs.averages import named_average, stored_average
 from mccfr.runs.phases import naming_phases, naming_steps
 from mccfr.runs.report import EVALUATING, Reporter, Silent
 from mccfr.runs.rundir import CHECKPOINTS, EVALUATIONS, Run, is_run, open_run
@@ -227,12 +227,19 @@ def export_run(
     quantise: str,
     number: int | None,
     reporter: Reporter | None = None,
+    average: str | None = None,
 ) -> Path:
-    """Export the average strategy of a run's checkpoint to `out`; returns what was written.  Tells of phases."""
+    """Export the average strategy of a run's checkpoint to `out`; returns what was written.  Tells of phases.
+
+    average  which one, of an algorithm that makes several
+    """
     told = reporter or Silent()
     checkpoint, abstraction = find_checkpoint(run, number), run.abstraction()
     told.phase(f"reading checkpoint {checkpoint.number}")
-    strategy = stored_average(game, run.config, checkpoint)
+    if average is None:
+        strategy = stored_average(game, run.config, checkpoint)
+    else:
+        strategy = named_average(game, run.config, checkpoint, average)
     tables = read_tables(checkpoint) if form in ("zarr", "hdf5") else TableSet({})
     provenance = {
         "run_identity": run.manifest["identity"],

@@ -248,6 +248,7 @@ class Saver:
             strategy = self._average(arrays, totals)
             with naming_steps(self._reporter):
                 records = self._evaluator.evaluate(strategy)
+                self._add_besides(records, arrays, totals)
         except OSError as error:  # a checkpoint that it needs is damaged or gone: training has no need of it
             self._reporter.message(f"no evaluation at {totals.nodes:,} nodes: {error}")
             return []
@@ -255,6 +256,19 @@ class Saver:
             record |= {"nodes_touched": totals.nodes, "iterations": totals.iterations, "checkpoint": number}
             self._journals.append(EVALUATIONS, record)
         return records
+
+    def _add_besides(self, records: list[dict[str, Any]], arrays: Arrays, totals: Totals) -> None:
+        """Add to records which average they are of, what others come to, and the algorithm's own figures, in place."""
+        algorithm, tables = self._run.algorithm, TableSet(arrays, self._layout.specs)
+        others = {
+            name: self._evaluator.measure_other(algorithm.named_average(name, self._game, tables, totals.iterations))
+            for name in algorithm.averages[1:]
+        }
+        for record in records:
+            record.update(algorithm.figures(tables))
+            if algorithm.averages:
+                found = {name: measured.get(record["method"]) for name, measured in others.items()}
+                record.update({"average": algorithm.averages[0], "other_averages": found})
 
     def _average(self, arrays: Arrays, totals: Totals) -> Strategy:
         """The average strategy of tables by name; where snapshots make it, of the checkpoint that holds the tables."""

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -142,6 +142,20 @@ class Algorithm(ABC):
         """The average strategy of tables with sums on all streets; `ValueError` for sums no run writes."""
         del iterations
         return average_strategy(game, tables, self.schedule.at(nodes))
+
+    @property
+    def averages(self) -> tuple[str, ...]:
+        """Names of a run's average strategies where there may be several kinds; the first is what `average` makes."""
+        return ()
+
+    def named_average(self, name: str, game: Game, tables: TableSet, iterations: int) -> Strategy:
+        """One of `averages`, from the tables that `is_averaged` names."""
+        raise ValueError(f"{self.name!r} has no average of the name {name!r}")
+
+    def figures(self, tables: TableSet) -> dict[str, Any]:
+        """What lines of evaluations.jsonl say besides, from the tables that `is_averaged` names."""
+        del tables
+        return {}
 
     def forecast(self, game: Game) -> Forecast | None:
         """What one iteration visits, as far as that can be said beforehand."""

@@ -8,6 +8,7 @@ seen.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -143,14 +144,19 @@ class TableSet(Mapping[str, npt.NDArray[np.generic]]):
 
 def kernel_arrays(
     layout: TableLayout, flat: Mapping[str, npt.NDArray[np.generic]], offsets: Mapping[str, int]
-) -> TableArrays:
-    """The kernels' form: `flat` holds one flat array for each dtype, `offsets` each table's first element in it."""
+) -> TableArrays | None:
+    """The kernels' form: `flat` holds one flat array for each dtype, `offsets` each table's first element in it.
+
+    None for an algorithm that keeps no regrets by bucket.
+    """
     blocks = len(layout.width)
+    dtype = next((spec.dtype for spec in layout.specs if spec.name.startswith("regret/")), None)
+    if dtype is None:
+        return None
 
     def base(kind: str) -> npt.NDArray[np.int64]:
         return np.array([offsets.get(table_name(kind, block), 0) for block in range(blocks)], np.int64)
 
-    dtype = next(spec.dtype for spec in layout.specs if spec.name.startswith("regret/"))
     return TableArrays(
         flat[dtype],  # type: ignore[arg-type]
         flat.get("float32", np.zeros(1, np.float32)),  # type: ignore[arg-type]
@@ -174,12 +180,10 @@ def private_tables(layout: TableLayout) -> TableSet:
         cells = 0
         for spec in (s for s in layout.specs if s.dtype == dtype):
             offsets[spec.name] = cells
-            cells += spec.shape[0] * spec.shape[1]
+            cells += prod(spec.shape)
         flat[dtype] = np.zeros(cells, dtype)
     views = {
-        spec.name: flat[spec.dtype][offsets[spec.name] : offsets[spec.name] + spec.shape[0] * spec.shape[1]].reshape(
-            spec.shape
-        )
+        spec.name: flat[spec.dtype][offsets[spec.name] : offsets[spec.name] + prod(spec.shape)].reshape(spec.shape)
         for spec in layout.specs
     }
     return TableSet(views, layout.specs, kernel_arrays(layout, flat, offsets))

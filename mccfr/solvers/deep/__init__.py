@@ -1,0 +1,1 @@
+"""Deep CFR and Single Deep CFR: what the algorithm `deep-cfr` iterates with."""

@@ -1,0 +1,116 @@
+"""The two averages of a run: Single Deep CFR's, of the strategies themselves, and Deep CFR's, fitted to samples."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.config.tables import DeepCfrConfig
+from mccfr.games.game import Game
+from mccfr.rng import MINIBATCH, PARAMETERS, new_stream
+from mccfr.solvers.deep.fitting import fit, softmax
+from mccfr.solvers.deep.learned import (
+    EXPLAINED,
+    LOSS,
+    NETWORKS,
+    SAMPLES,
+    STRATEGY_STREAM,
+    Learned,
+    Tables,
+    keeps_sums,
+)
+from mccfr.solvers.deep.memory import Memory, means, merge
+from mccfr.tables.layout import TableSet, table_name
+from mccfr.tables.strategy import Strategy, average_strategy
+
+_LEAST_WEIGHT = 1e-30  # of a row that a network has a strategy for and nothing was sampled at
+
+
+class Averages:
+    """Average strategies from the tables of a run after some iterations."""
+
+    def __init__(self, game: Game, config: DeepCfrConfig, tables: Tables, iterations: int) -> None:
+        self._learned, self._iterations = Learned(game, config, tables), iterations
+
+    def average(self, name: str) -> Strategy:
+        """ "sd" or "network"."""
+        if name == "network":
+            return self.network()
+        return self._kept_up() if keeps_sums(self._learned.config) else self.explicit()
+
+    def _kept_up(self) -> Strategy:
+        """The explicit average, of the sums that the run has kept."""
+        tables = self._learned.tables
+        return average_strategy(self._learned.game, TableSet({k: v for k, v in tables.items() if "strategy_sum" in k}))
+
+    def explicit(self) -> Strategy:
+        """The explicit average over the networks that are kept: each by its weight and its own reach of every infoset.
+
+        Steinberger 2019, equations 5 and 6.
+        """
+        learned = self._learned
+        game = learned.game
+        sums: list[npt.NDArray[np.float64] | None] = [
+            np.zeros((buckets, slots)) if slots else None
+            for buckets, slots in zip(game.buckets.tolist(), game.tree.row_slots.tolist(), strict=True)
+        ]
+        sigma = learned.infosets.uniform()
+        for player in range(2):
+            at = f"networks/player{player}"
+            weights = learned.tables[f"{at}/weight"]
+            for place in np.flatnonzero(weights).tolist():
+                parameters = learned.tables[f"{at}/parameters"][place]
+                learned.play(player, learned.outputs(player, parameters), sigma)
+                learned.averaging.add(player, sigma, float(weights[place]), sums)
+        return self._normalised(sums)
+
+    def _normalised(self, sums: Sequence[npt.NDArray[np.float64] | None]) -> Strategy:
+        named = {table_name("strategy_sum", block): table for block, table in enumerate(sums) if table is not None}
+        return average_strategy(self._learned.game, TableSet(named))
+
+    def network(self) -> Strategy:
+        """Deep CFR's: a network, or exact means in its place, of the strategy memories; fitted here, from scratch."""
+        learned = self._learned
+        infosets = learned.infosets
+        shares, weights = infosets.uniform(), np.zeros(len(infosets))
+        for player in range(2):
+            memory, held = learned.memory(player, "strategy_memory")
+            if not held:
+                continue
+            mine, merged = infosets.of(player), learned.merged[player]
+            if learned.config.fit == "network":  # it has a strategy where nothing was sampled
+                shares[mine], weights[mine] = self._fitted(player, memory, held), _LEAST_WEIGHT
+            else:
+                table = means(memory, held, merged)
+                shares[mine] = np.where(table.any(axis=1, keepdims=True), table, shares[mine])
+            found = merge(memory, held, merged)[0]
+            weights[mine][merged.row[:found]] = merged.weight[:found]
+        blocks = range(2 * learned.game.tree.streets)
+        return Strategy(
+            tuple(learned.averaging.rows(block, shares) for block in blocks),
+            tuple(learned.averaging.weights(block, weights) for block in blocks),
+        )
+
+    def _fitted(self, player: int, memory: Memory, held: int) -> npt.NDArray[np.float64]:
+        """[n, A] a player's average strategy by a network of his memory."""
+        learned, config = self._learned, self._learned.config
+        network, inputs = learned.networks[player]
+        stream = player + STRATEGY_STREAM
+        parameters = network.initial(new_stream(config.seed, stream, PARAMETERS, self._iterations))
+        state = new_stream(config.seed, stream, MINIBATCH, self._iterations)
+        descent, merged = learned.descent(config.strategy_steps), learned.merged[player]
+        fit(network, parameters, inputs, memory, held, descent, merged, state, shares=True)
+        return softmax(learned.outputs(player, parameters), inputs.legal).astype(np.float64)
+
+
+def fit_figures(tables: Tables) -> dict[str, Any]:
+    """Of a run's tables, by player: the newest fit's loss and share explained, samples offered, networks met."""
+    figures = [tables[f"figures/player{player}"] for player in range(2)]
+    counters = [tables[f"counters/player{player}"] for player in range(2)]
+    return {
+        "loss": [float(found[LOSS]) for found in figures],
+        "explained": [float(found[EXPLAINED]) for found in figures],
+        "samples": [int(found[SAMPLES]) for found in counters],
+        "networks": [int(found[NETWORKS]) for found in counters],
+    }

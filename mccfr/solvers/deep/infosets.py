@@ -1,0 +1,223 @@
+"""Every infoset of a game in one list, for strategies that are evaluated once an iteration and traversed as a table.
+
+Infosets of player 0 come first, street by street; within a block those of a bucket lie together.  An infoset has as
+many cells as the game's widest decision has actions: what a row does not have stays 0.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.jit import njit
+from mccfr.games.game import Game
+from mccfr.tables.strategy import row_starts
+from mccfr.trees.compiled import DECISION, NO_PARENT
+
+MOST_INFOSETS = 20_000_000
+"""That are listed: memory of a few hundred bytes each."""
+NO_CELL = -1
+"""In `Infosets.parent`: the player has not acted before."""
+
+
+class Numbering(NamedTuple):
+    """Where infosets are in the list, as kernels take it.  B blocks.
+
+    base     [B] int64  first infoset of a block
+    rows     [B] int64  rows of the block: infosets of a bucket
+    buckets  [B] int64  buckets of the block
+    first    [3] int64  first infoset of each player, and the number of all
+    """
+
+    base: npt.NDArray[np.int64]
+    rows: npt.NDArray[np.int64]
+    buckets: npt.NDArray[np.int64]
+    first: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Infosets:
+    """The list.  I infosets of both players, A actions at most.
+
+    actions  [I] int64      number of actions
+    parent   [I] int64      cell infoset·A + action of the player's own last action, NO_CELL where he has not acted
+    order    2 × [n] int64  a player's infosets, those of fewer own actions first
+    width    A
+    """
+
+    numbering: Numbering
+    actions: npt.NDArray[np.int64]
+    parent: npt.NDArray[np.int64]
+    order: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
+    width: int
+
+    def __len__(self) -> int:
+        return len(self.actions)
+
+    def of(self, player: int) -> slice:
+        """The part of the list that is a player's."""
+        return slice(int(self.numbering.first[player]), int(self.numbering.first[player + 1]))
+
+    def count(self, player: int) -> int:
+        """Number of a player's infosets."""
+        return int(self.numbering.first[player + 1] - self.numbering.first[player])
+
+    @property
+    def legal(self) -> npt.NDArray[np.bool_]:
+        """[I, A] whether there is such an action."""
+        return np.arange(self.width) < self.actions[:, None]
+
+    def uniform(self) -> npt.NDArray[np.float64]:
+        """[I, A] float64 uniform play."""
+        return self.legal / self.actions[:, None]
+
+
+def numbering(game: Game) -> Numbering:
+    """Where the infosets of a game are in its list; `ValueError` where they are too many, or cards are not listed."""
+    if game.cards.dealt and game.cards.boards is None:
+        raise ValueError(f"{game.name} deals its boards from the whole deck: its infosets cannot be listed")
+    if game.infosets.sum() > MOST_INFOSETS:
+        raise ValueError(
+            f"{game.name} has {int(game.infosets.sum()):,} infosets, and at most {MOST_INFOSETS:,} can be listed"
+        )
+    counts, base = game.infosets, np.zeros(len(game.infosets), np.int64)
+    first, at = [0], 0
+    for player in range(2):
+        for block in range(player, len(counts), 2):
+            base[block], at = at, at + int(counts[block])
+        first.append(at)
+    rows, buckets = game.tree.row_count.astype(np.int64), game.buckets.astype(np.int64)
+    return Numbering(base, rows, buckets, np.array(first, np.int64))
+
+
+def list_infosets(game: Game) -> Infosets:
+    """The infosets of a game.
+
+    Raises `ValueError` where they are too many, where cards are not listed, and where a player forgets what he held or
+    did: then no reach belongs to an infoset.
+    """
+    places, arrays = numbering(game), game.tree.arrays
+    width = int(arrays.count[game.tree.decisions].max())
+    actions, parent, depth = (np.zeros(int(places.first[2]), np.int64) for _ in range(3))
+    taken, before = _own_actions(game), _buckets_before(game)
+    seen = np.full(len(parent), False)
+    for node in game.tree.decisions.tolist():
+        block, row = int(arrays.block[node]), int(arrays.row[node])
+        here = places.base[block] + np.arange(game.buckets[block]) * places.rows[block] + row
+        over = np.full(len(here), NO_CELL)
+        own = 0
+        if (child := taken[node]) >= 0:
+            last = int(game.tree.parent[child])
+            street, action = int(arrays.block[last]) // 2, child - int(arrays.first[last])
+            bucket = np.arange(len(here))
+            for later in range(block // 2, street, -1):
+                bucket = before[later][block % 2][bucket]
+            block_before = 2 * street + block % 2
+            infoset = places.base[block_before] + bucket * places.rows[block_before] + int(arrays.row[last])
+            over, own = infoset * width + action, int(depth[infoset[0]]) + 1
+        if seen[here[0]] and (parent[here] != over).any():
+            raise ValueError(f"{game.name}: a player forgets his own actions: deep-cfr needs perfect recall")
+        seen[here] = True
+        actions[here], parent[here], depth[here] = arrays.count[node], over, own
+    spans = [slice(int(places.first[p]), int(places.first[p + 1])) for p in range(2)]
+    orders = [span.start + np.argsort(depth[span], kind="stable") for span in spans]
+    return Infosets(places, actions, parent, (orders[0], orders[1]), width)
+
+
+def _own_actions(game: Game) -> list[int]:
+    """[N] for each decision: the child that its player's last decision before it led into, -1 where he had none."""
+    arrays, parents = game.tree.arrays, game.tree.parent.tolist()
+    player, decision = arrays.player.tolist(), (arrays.kind == DECISION).tolist()
+    last = [[-1, -1] for _ in parents]
+    for node, over in enumerate(parents):
+        if over == NO_PARENT:
+            continue
+        last[node] = list(last[over])
+        if decision[over]:
+            last[node][player[over]] = node
+    return [last[node][player[node]] if decision[node] else -1 for node in range(len(parents))]
+
+
+def _buckets_before(game: Game) -> list[list[npt.NDArray[np.int64]]]:
+    """By street and player: [buckets] the bucket that a hand of each bucket had on the street before."""
+    found: list[list[npt.NDArray[np.int64]]] = [[]]
+    for street in range(1, game.tree.streets):
+        found.append([])
+        for player in range(2):
+            before = np.zeros(int(game.buckets[2 * street + player]), np.int64)
+            known = np.zeros(len(before), bool)
+            for now, earlier in game.cards.bucket_pairs(street, player):
+                forgets = known[now] & (before[now] != earlier)
+                before[now], known[now] = earlier, True
+                if forgets.any() or (before[now] != earlier).any():
+                    raise ValueError(
+                        f"{game.name}: hands of one bucket came from different ones: deep-cfr needs perfect recall; "
+                        "leave [abstraction] out"
+                    )
+            found[street].append(before)
+    return found
+
+
+@njit
+def own_reach(order, parent, sigma, reach):
+    """Fill reach [I] at a player's infosets `order` with his own probability of getting there, in place.
+
+    parent [I] and sigma [I, A] as in `Infosets`.
+    """
+    width = sigma.shape[1]
+    for infoset in order:
+        cell = parent[infoset]
+        if cell < 0:
+            reach[infoset] = 1.0
+        else:
+            over = cell // width
+            reach[infoset] = reach[over] * sigma[over, cell - over * width]
+
+
+@njit
+def _add_reached(base, rows, starts, sigma, reach, weight, sums):
+    """Add weight · reach · sigma of one block to its sums [buckets, slots], in place."""
+    for bucket in range(sums.shape[0]):
+        for row in range(rows):
+            infoset = base + bucket * rows + row
+            share = weight * reach[infoset]
+            for action in range(starts[row + 1] - starts[row]):
+                sums[bucket, starts[row] + action] += share * sigma[infoset, action]
+
+
+class Averaging:
+    """Adds strategies to sums [buckets, slots] by block, each row by the player's own reach."""
+
+    def __init__(self, game: Game, infosets: Infosets) -> None:
+        self._infosets = infosets
+        self._starts = [row_starts(game, block) for block in range(2 * game.tree.streets)]
+        self._reach = np.zeros(len(infosets))
+
+    def add(
+        self, player: int, sigma: npt.NDArray[np.float64], weight: float, sums: "list[npt.NDArray[np.float64] | None]"
+    ) -> None:
+        """Add weight · reach · sigma of a player's infosets to the sums of his blocks, in place.
+
+        sigma  [I, A]
+        sums   by block; None where nobody acts
+        """
+        infosets, places = self._infosets, self._infosets.numbering
+        own_reach(infosets.order[player], infosets.parent, sigma, self._reach)
+        for block in range(player, len(sums), 2):
+            table = sums[block]
+            if table is not None:
+                base, rows = int(places.base[block]), int(places.rows[block])
+                _add_reached(base, rows, self._starts[block], sigma, self._reach, weight, table)
+
+    def weights(self, block: int, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """[buckets, rows] of a block from values [I] by infoset."""
+        places = self._infosets.numbering
+        base, rows, buckets = int(places.base[block]), int(places.rows[block]), int(places.buckets[block])
+        return values[base : base + buckets * rows].reshape(buckets, rows)
+
+    def rows(self, block: int, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """[buckets, slots] of a block from values [I, A] by infoset."""
+        legal = np.arange(values.shape[1]) < np.diff(self._starts[block])[:, None]
+        cells = [self.weights(block, values[:, action]) for action in range(values.shape[1])]
+        return np.stack(cells, axis=2)[:, legal]

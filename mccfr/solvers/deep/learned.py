@@ -1,0 +1,189 @@
+"""What a run has learnt, as its tables hold it: memories, networks, and the strategies that follow from them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.jit import njit
+from mccfr.config.tables import DeepCfrConfig
+from mccfr.games.game import Game
+from mccfr.solvers.deep.blas import one_thread
+from mccfr.solvers.deep.features import features
+from mccfr.solvers.deep.fitting import Descent, Inputs
+from mccfr.solvers.deep.infosets import Averaging, Infosets, list_infosets, numbering
+from mccfr.solvers.deep.memory import Memory, means, new_merged
+from mccfr.solvers.deep.network import Network, branches, plain
+from mccfr.tables.layout import table_name
+from storage.schema import ArraySpec
+
+SAMPLES, STRATEGIES, NETWORKS = range(3)
+"""Cells of `counters`: what the memories of a player have been offered, and networks that were met."""
+LOSS, EXPLAINED = range(2)
+"""Cells of `figures`: of the newest fit, `memory.squared_error`."""
+ADVANTAGE_STREAM, STRATEGY_STREAM, NETWORK_STREAM = 0, 2, 4
+"""Numbers of random streams, to which the player's is added."""
+_ROWS = 1 << 16  # infosets that a network is evaluated on at a time
+
+Tables = Mapping[str, npt.NDArray[Any]]
+
+
+@njit
+def match_regrets(advantage, actions, first, uniform_fallback, sigma):
+    """Fill sigma [I, A] at a player's infosets, from `first` on, by regret matching on his advantages [n, A], in place.
+
+    actions [I].  Where none is positive: the largest, shared where several are; or all alike.
+    """
+    for row in range(advantage.shape[0]):
+        infoset, total, highest = first + row, 0.0, -np.inf
+        count = actions[infoset]
+        for k in range(count):
+            total += max(advantage[row, k], 0.0)
+            highest = max(highest, advantage[row, k])
+        best = 0
+        for k in range(count):
+            best += uniform_fallback or advantage[row, k] == highest
+        for k in range(count):
+            if total > 0.0:
+                sigma[infoset, k] = max(advantage[row, k], 0.0) / total
+            else:
+                sigma[infoset, k] = (1.0 if uniform_fallback or advantage[row, k] == highest else 0.0) / best
+
+
+def make_network(game: Game, infosets: Infosets, player: int, config: DeepCfrConfig) -> tuple[Network, Inputs]:
+    """A player's network and what it is shown; `ValueError` for branches in a game without cards that have names."""
+    found = features(game, infosets, player)
+    inputs = Inputs(found.values, infosets.legal[infosets.of(player)].astype(np.float32))
+    if config.network == "branches":
+        if found.values is None:
+            raise ValueError(
+                f"solver.network = 'branches' sees cards and bets, and {game.name} has none that are named: use 'plain'"
+            )
+        return branches(found.groups, found.bets, infosets.width, config.units, config.card_units), inputs
+    columns = infosets.count(player) if found.values is None else found.values.shape[1]
+    return plain(columns, infosets.width, config.layers, config.units), inputs
+
+
+def keeps_sums(config: DeepCfrConfig) -> bool:
+    """Whether the explicit average is kept up as the run goes: as long as every strategy counts in it."""
+    return "sd" in config.averages and (config.keep_networks == "all" or config.fit == "table")
+
+
+def kept_networks(config: DeepCfrConfig) -> int:
+    """For how many networks of a player there is room, uniform play among them."""
+    if config.keep_networks != "all":
+        return int(config.keep_networks)
+    assert config.horizon is not None
+    return config.horizon
+
+
+def table_specs(game: Game, config: DeepCfrConfig, dtype: str = "float32") -> tuple[ArraySpec, ...]:
+    """Names, shapes and dtypes of the tables; `dtype` is that of what memories hold.
+
+    Raises `ValueError` for games whose infosets cannot be listed.
+    """
+    places, infosets = numbering(game), list_infosets(game)
+    specs = []
+    for player in range(2):
+        specs += _memory_specs("memory", "regret", player, (config.memory, infosets.width), dtype)
+        if "network" in config.averages:
+            room = config.strategy_memory, infosets.width
+            specs += _memory_specs("strategy_memory", "probability", player, room, dtype)
+        if config.fit == "network":
+            size, kept = make_network(game, infosets, player, config)[0].size, kept_networks(config)
+            at = f"networks/player{player}"
+            specs += [
+                ArraySpec(f"network/player{player}", (size,), "float32", ("parameter",)),
+                ArraySpec(f"{at}/parameters", (kept, size), "float32", ("network", "parameter")),
+                ArraySpec(f"{at}/weight", (kept,), "float64", ("network",)),
+                ArraySpec(f"{at}/iteration", (kept,), "int64", ("network",)),
+            ]
+        specs += [
+            ArraySpec(f"counters/player{player}", (3,), "int64", ("counter",)),
+            ArraySpec(f"figures/player{player}", (2,), "float64", ("figure",)),
+        ]
+    if keeps_sums(config):
+        specs += [
+            ArraySpec(
+                table_name("strategy_sum", block),
+                (int(places.buckets[block]), int(game.tree.row_slots[block])),
+                "float64",
+                ("bucket", "slot"),
+            )
+            for block in np.flatnonzero(places.rows).tolist()
+        ]
+    return tuple(specs)
+
+
+def _memory_specs(kind: str, value: str, player: int, shape: tuple[int, int], dtype: str) -> list[ArraySpec]:
+    at = f"{kind}/player{player}"
+    return [
+        ArraySpec(f"{at}/infoset", shape[:1], "int32", ("sample",)),
+        ArraySpec(f"{at}/weight", shape[:1], dtype, ("sample",)),
+        ArraySpec(f"{at}/{value}", shape, dtype, ("sample", "action")),
+    ]
+
+
+class Learned:
+    """The tables of a run by what they mean.  I infosets of both players, n of one, A actions.
+
+    Attributes:
+        averaging: adds strategies to sums
+        merged:    scratch, by player
+        networks:  network and inputs by player; none where tables are fitted
+    """
+
+    def __init__(self, game: Game, config: DeepCfrConfig, tables: Tables) -> None:
+        one_thread()
+        self.game, self.config, self.tables = game, config, tables
+        self.infosets = list_infosets(game)
+        self.averaging = Averaging(game, self.infosets)
+        self.merged = [new_merged(self.infosets.count(player), self.infosets.width) for player in range(2)]
+        fits = range(2 if config.fit == "network" else 0)
+        self.networks = [make_network(game, self.infosets, player, config) for player in fits]
+        for player in range(2):
+            self._check(player)
+
+    def _check(self, player: int) -> None:
+        """Raise `ValueError` where a memory names an infoset that there is not, or a counter is none."""
+        if (self.tables[f"counters/player{player}"] < 0).any():
+            raise ValueError(f"counters/player{player} counts below 0: no run writes such a table")
+        for kind in ("memory", "strategy_memory"):
+            if f"{kind}/player{player}/infoset" in self.tables:
+                memory, held = self.memory(player, kind)
+                named = memory.infoset[:held]
+                if held and not 0 <= int(named.min()) <= int(named.max()) < self.infosets.count(player):
+                    raise ValueError(f"{kind}/player{player}/infoset names infosets that {self.game.name} has not")
+
+    def descent(self, steps: int) -> Descent:
+        """How networks are fitted, in so many steps."""
+        config = self.config
+        batch = None if config.batch == "all" else int(config.batch)
+        return Descent(steps, batch, config.learning_rate, config.decay == "linear", config.gradient_norm)
+
+    def memory(self, player: int, kind: str = "memory") -> tuple[Memory, int]:
+        """A player's "memory" or "strategy_memory", and how many samples it holds."""
+        at, value = f"{kind}/player{player}", "regret" if kind == "memory" else "probability"
+        memory = Memory(*(self.tables[f"{at}/{part}"] for part in ("infoset", "weight", value)))
+        counter = SAMPLES if kind == "memory" else STRATEGIES
+        return memory, min(int(self.tables[f"counters/player{player}"][counter]), len(memory.weight))
+
+    def advantages(self, player: int) -> npt.NDArray[np.float64]:
+        """[n, A] a player's advantages by now, at his infosets."""
+        if self.config.fit == "table":
+            return means(*self.memory(player), self.merged[player])
+        return self.outputs(player, self.tables[f"network/player{player}"])
+
+    def outputs(self, player: int, parameters: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+        """[n, A] what a network of a player says at his infosets; 0 for actions that are not there."""
+        network, inputs = self.networks[player]
+        rows = np.arange(self.infosets.count(player))
+        parts = [rows[at : at + _ROWS] for at in range(0, len(rows), _ROWS)]
+        found = np.concatenate([network.forward(parameters, inputs.take(part))[-1] for part in parts])
+        return (found * inputs.legal).astype(np.float64)
+
+    def play(self, player: int, advantages: npt.NDArray[np.float64], sigma: npt.NDArray[np.float64]) -> None:
+        """Fill sigma [I, A] at a player's infosets by what he plays on advantages [n, A], in place."""
+        first, fallback = self.infosets.of(player).start, self.config.fallback == "uniform"
+        match_regrets(advantages, self.infosets.actions, first, fallback, sigma)

@@ -1,0 +1,191 @@
+"""Deep CFR (Brown, Lerer, Gross & Sandholm 2019) and Single Deep CFR (Steinberger 2019), over listed infosets.
+
+An iteration t updates player 0, then player 1.  For each: K traversals against strategies that stay as they are leave
+regrets in his memory and the opponent's strategies in the opponent's; both weigh t.  Then his advantages are fitted,
+and his strategy follows by regret matching; where no advantage is positive, the largest is played (shared, where
+several are), or every action alike.  Before his first fit a player plays uniformly.
+
+Strategies are constant within an iteration, so they are evaluated once, at all infosets, and traversals read a table.
+
+*The average.*  A strategy weighs what it does in the strategy memory: the iteration in which the opponent's traversals
+met it.  Player 0's, fitted at t, is met in t; player 1's in t + 1, and his uniform play in 1.  So weights are noted
+when a strategy is met.  The paper's code weighs both by t, when they are fitted, and leaves uniform play out.  B^M
+keeps parameters and weights; uniform play has parameters of 0.  Averages weigh each strategy by its own reach of an
+infoset, computed over the list, so they are exact; as long as every network is kept they are kept up as the run goes.
+
+What is drawn at random is a function of seed, player, purpose and number: besides the tables there is no state.
+"""
+
+import numpy as np
+
+from abstraction.parallel import run_ranges
+from mccfr.cards.deals import new_deals
+from mccfr.config.tables import DeepCfrConfig
+from mccfr.games.game import Game
+from mccfr.rng import MINIBATCH, PARAMETERS, RESERVOIR, new_stream
+from mccfr.solvers.deep import traversals
+from mccfr.solvers.deep.every_deal import every_deal
+from mccfr.solvers.deep.fitting import fit
+from mccfr.solvers.deep.learned import (
+    ADVANTAGE_STREAM,
+    NETWORK_STREAM,
+    NETWORKS,
+    SAMPLES,
+    STRATEGIES,
+    STRATEGY_STREAM,
+    Learned,
+    Tables,
+    keeps_sums,
+)
+from mccfr.solvers.deep.memory import insert, reservoir_place, squared_error
+from mccfr.solvers.deep.traversals import Samples, new_samples, new_work
+from mccfr.tables.layout import table_name
+
+_PART = 256  # traversals that a thread makes at a time
+_SAMPLES_EACH = 16  # there is room for so many of each of them, and for one traversal of the whole tree
+
+
+class SingleDeepCfr:
+    """Iterations on tables, which are changed in place; with the number of iterations they are the whole state.
+
+    Attributes:
+        learned:    what the tables hold
+        sigma:      [I, A] float64 strategies of both players for what comes next
+        iteration:  done so far
+        nodes_touched: so far
+    """
+
+    def __init__(
+        self, game: Game, config: DeepCfrConfig, tables: Tables, iteration: int = 0, nodes: int = 0, threads: int = 1
+    ) -> None:
+        self.learned = Learned(game, config, tables)
+        self.iteration, self.nodes_touched = iteration, nodes
+        self._game, self._config, self._tables, self._threads = game, config, tables, max(1, threads)
+        self._sums = [tables.get(table_name("strategy_sum", block)) for block in range(2 * game.tree.streets)]
+        self._every = every_deal(game) if config.sampling == "full" else None
+        self._dealer = game.cards.dealer(config.seed, 0)
+        self._deals = new_deals(config.traversals, game.tree.streets)
+        self.sigma = self.learned.infosets.uniform()
+        if iteration:
+            for player in range(2):
+                self.learned.play(player, self.learned.advantages(player), self.sigma)
+
+    def iterate(self, count: int = 1) -> None:
+        """Run iterations."""
+        for _ in range(count):
+            t, exact = self.iteration + 1, self._config.sd_weights == "exact"
+            for player in range(2):
+                if exact:  # the opponent's strategy is met now: player 1's was fitted in the iteration before
+                    self._note_strategy(1 - player, t, t if player else t - 1)
+                self._traverse(player, t)
+                self._fit(player, t)
+                if not exact:
+                    self._note_strategy(player, t, t)
+            self.iteration = t
+
+    def warm_up(self) -> None:
+        """Compile (or load from the cache) the kernels of traversals without changing anything."""
+        if self._config.sampling != "full":
+            self._dealer.draw(0, 0, self._deals)
+            self._part(0, 0, 0, 0)
+
+    def _note_strategy(self, player: int, weight: int, fitted: int) -> None:
+        """Add a player's present strategy, fitted in iteration `fitted`, to his average and to B^M."""
+        if keeps_sums(self._config):
+            self.learned.averaging.add(player, self.sigma, float(weight), self._sums)
+        counters = self._tables[f"counters/player{player}"]
+        seen = int(counters[NETWORKS])
+        counters[NETWORKS] += 1
+        if self._config.fit == "table":
+            return
+        at = f"networks/player{player}"
+        place, room = seen, len(self._tables[f"{at}/weight"])
+        if seen >= room and self._config.keep_networks == "all":
+            raise ValueError(
+                f"iteration {self.iteration + 1:,} is beyond solver.horizon = {room:,}, for whose networks there is "
+                "room: start anew with a larger horizon"
+            )
+        if seen >= room:
+            place = int(reservoir_place(new_stream(self._config.seed, player + NETWORK_STREAM, RESERVOIR)[0], seen))
+        if place < room:
+            self._tables[f"{at}/parameters"][place] = self._tables[f"network/player{player}"]
+            self._tables[f"{at}/weight"][place] = weight
+            self._tables[f"{at}/iteration"][place] = fitted
+
+    def _traverse(self, player: int, t: int) -> None:
+        """A player's traversals of iteration t, into the memories."""
+        if self._config.sampling == "full":
+            self._traverse_all(player, t)
+            return
+        count = self._config.traversals
+        first = ((t - 1) * 2 + player) * count
+        self._dealer.draw(first, count, self._deals)
+        parts = run_ranges(lambda a, b: self._part(player, first, a, b), 0, count, _PART, self._threads)
+        for pieces in parts:
+            for samples, taken, plays, played, nodes in pieces:
+                self._remember(player, t, samples, taken)
+                self._remember_plays(1 - player, t, plays, played)
+                self.nodes_touched += nodes
+
+    def _part(self, player: int, number: int, first: int, stop: int) -> list[tuple[Samples, int, Samples, int, int]]:
+        """Traversals of deals first..stop-1 of the drawn ones, the first of which has the number `number` of all."""
+        tree, infosets, made = self._game.tree.arrays, self.learned.infosets, []
+        room, work = _SAMPLES_EACH * _PART + len(tree.kind), new_work(len(tree.kind))
+        while True:
+            samples, plays = new_samples(room, infosets.width), new_samples(room, infosets.width)
+            span = np.array([player, first, stop, self._config.seed, number + first], np.int64)
+            given = (tree, infosets.numbering, self.sigma.ravel(), self._deals, span, samples, plays, work)
+            if self._config.sampling == "external":
+                done, taken, played, touched = traversals.external(*given)
+            else:
+                done, taken, played, touched = traversals.outcome(*given, self._config.epsilon)
+            made.append((samples, taken, plays, played, touched))
+            first += done
+            if first >= stop:
+                return made
+
+    def _traverse_all(self, player: int, t: int) -> None:
+        """Every history, in a traversal's place."""
+        assert self._every is not None
+        (deals, weights), infosets, tree = self._every, self.learned.infosets, self._game.tree.arrays
+        mass, gain, flat = np.zeros(len(infosets)), np.zeros((len(infosets), infosets.width)), self.sigma.ravel()
+        places, work = infosets.numbering, new_work(len(tree.kind))
+        self.nodes_touched += traversals.full(tree, places, flat, deals, weights, player, mass, gain, work)
+        samples, mine, theirs = (
+            new_samples(infosets.count(player), infosets.width),
+            *map(infosets.of, (player, 1 - player)),
+        )
+        taken = traversals.settle(mine.start, mine.stop, flat, infosets.actions, mass, gain, samples)
+        self._remember(player, t, samples, taken)
+        met = theirs.start + np.flatnonzero(mass[theirs] > 0)
+        self._remember_plays(1 - player, t, Samples(met, mass[met], self.sigma[met]), len(met))
+
+    def _remember(self, player: int, t: int, samples: Samples, count: int) -> None:
+        """Offer regrets to a player's memory."""
+        self._insert(player, t, samples, count, "memory")
+
+    def _remember_plays(self, player: int, t: int, plays: Samples, count: int) -> None:
+        """Offer strategies to a player's memory, if he has one for them."""
+        if "network" in self._config.averages:
+            self._insert(player, t, plays, count, "strategy_memory")
+
+    def _insert(self, player: int, t: int, samples: Samples, count: int, kind: str) -> None:
+        counters = self._tables[f"counters/player{player}"]
+        counter, stream = (SAMPLES, ADVANTAGE_STREAM) if kind == "memory" else (STRATEGIES, STRATEGY_STREAM)
+        memory, _ = self.learned.memory(player, kind)
+        first, seen = self.learned.infosets.of(player).start, int(counters[counter])
+        counters[counter] = insert(memory, samples, count, first, float(t), seen, self._config.seed, player + stream)
+
+    def _fit(self, player: int, t: int) -> None:
+        """Fit a player's advantages to his memory, and make his strategy of them."""
+        learned, config = self.learned, self._config
+        memory, held = learned.memory(player)
+        if config.fit == "network":
+            (network, inputs), parameters = learned.networks[player], self._tables[f"network/player{player}"]
+            if t == 1 or config.start == "scratch":
+                parameters[:] = network.initial(new_stream(config.seed, player, PARAMETERS, t))
+            state, descent = new_stream(config.seed, player, MINIBATCH, t), learned.descent(config.steps)
+            fit(network, parameters, inputs, memory, held, descent, learned.merged[player], state)
+        advantages = learned.advantages(player)
+        self._tables[f"figures/player{player}"][:] = squared_error(memory, held, advantages, learned.merged[player])
+        learned.play(player, advantages, self.sigma)

@@ -1,0 +1,266 @@
+"""Traversals of sampled deals against strategies that stay as they are: what they leave is samples.
+
+*External sampling* (Lanctot et al. 2009; Brown, Lerer, Gross & Sandholm 2019, algorithm 1): all actions of the
+traverser are walked, one of the opponent and of chance is sampled.  At each of the traverser's infosets the sample is
+the regret of every action, at the opponent's the strategy that he plays.
+
+*Outcome sampling*: one path.  The traverser explores with probability epsilon; the value of the action that he takes is
+divided by its probability, that of others is 0.  He comes to an infoset as often as his own exploration leads there,
+so every sample weighs one over that: advantages and strategies stay unbiased.
+
+*Full*: every deal and history.  An infoset's sample is its exact regret, and weighs what others and chance reach it.
+
+Each traversal has a stream of random numbers of its own, so it does not matter who makes it, nor after which others.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.jit import nogil_njit, part_njit
+from mccfr.rng import ACTIONS, seed_stream, uniform
+from mccfr.trees.compiled import CHANCE, DECISION, TERMINAL
+
+TRAVERSER, START, STOP, SEED, NUMBER = range(5)
+"""Cells of a kernel's `span` [5] int64: the player, first deal and one past the last, seed, number of the first
+traversal of all."""
+
+
+class Samples(NamedTuple):
+    """Room for samples.  C of them, A actions.
+
+    infoset  [C] int64       in the list of both players
+    weight   [C] float64     beside the iteration's
+    value    [C, A] float64  regrets in chips, or probabilities; what is beyond the actions stays as it is
+    """
+
+    infoset: npt.NDArray[np.int64]
+    weight: npt.NDArray[np.float64]
+    value: npt.NDArray[np.float64]
+
+
+class Work(NamedTuple):
+    """Scratch of a traversal.  N nodes.
+
+    order  [N] int64    nodes in the order visited
+    child  [N] int64    of a node where one is sampled: which; outcome sampling: of the traverser's, too
+    value  [N] float64  chips for the traverser
+    reach  [N] float64  full: of chance and the opponent; outcome: the traverser's chance of having explored up to here
+    state  [4] uint64   random numbers
+    """
+
+    order: npt.NDArray[np.int64]
+    child: npt.NDArray[np.int64]
+    value: npt.NDArray[np.float64]
+    reach: npt.NDArray[np.float64]
+    state: npt.NDArray[np.uint64]
+
+
+def new_samples(count: int, width: int) -> Samples:
+    """Room for `count` samples."""
+    return Samples(np.zeros(count, np.int64), np.zeros(count), np.zeros((count, width)))
+
+
+def new_work(nodes: int) -> Work:
+    """Scratch for a tree."""
+    order, child = np.zeros((2, nodes), np.int64)
+    value, reach = np.zeros((2, nodes))
+    return Work(order, child, value, reach, np.zeros(4, np.uint64))
+
+
+@part_njit
+def _choose(probability, first, count, u):
+    """Which of `count` probabilities from `first` on the number u in [0, 1) falls to; never one of 0."""
+    last = 0
+    for k in range(count):
+        share = probability[first + k]
+        if share > 0.0:
+            last = k
+            if u < share:
+                return k
+            u -= share
+    return last
+
+
+@nogil_njit
+def external(tree, numbering, sigma, deals, span, samples, plays, work):
+    """External-sampling traversals of deals until `span` is done or `samples` or `plays` may be too short for another.
+
+    tree TreeArrays; numbering Numbering; sigma [I·A]; deals Deals; samples and plays Samples, filled from their
+    beginning, in place; work Work.  Returns (traversals made, samples, plays, nodes touched).
+    """
+    order, child, value, state = work.order, work.child, work.value, work.state
+    base, rows, width = numbering.base, numbering.rows, samples.value.shape[1]
+    traverser, sign = span[TRAVERSER], 1.0 - 2.0 * span[TRAVERSER]
+    taken, played, nodes, deal = 0, 0, 0, span[START]
+    room = min(len(samples.weight), len(plays.weight)) - len(order)
+    while deal < span[STOP] and max(taken, played) <= room:
+        number = span[NUMBER] + deal - span[START]
+        seed_stream(state, np.uint64(span[SEED]), np.uint64(traverser), np.uint64(ACTIONS), np.uint64(number))
+        order[0] = 0
+        tail, place = 1, 0
+        while place < tail:
+            node = order[place]
+            place += 1
+            nodes += tree.touched[node]
+            kind, first, count = tree.kind[node], tree.first[node], tree.count[node]
+            if kind == TERMINAL:
+                value[node] = sign * (tree.fixed[node] + tree.showdown[node] * deals.result[deal])
+            elif kind == CHANCE:
+                child[node] = first + _choose(tree.probability, first, count, uniform(state))
+                order[tail] = child[node]
+                tail += 1
+            elif tree.player[node] == traverser:
+                for k in range(count):
+                    order[tail] = first + k
+                    tail += 1
+            else:
+                block = tree.block[node]
+                infoset = base[block] + deals.bucket[deal, block] * rows[block] + tree.row[node]
+                plays.infoset[played], plays.weight[played] = infoset, 1.0
+                for k in range(count):
+                    plays.value[played, k] = sigma[infoset * width + k]
+                played += 1
+                child[node] = first + _choose(sigma, infoset * width, count, uniform(state))
+                order[tail] = child[node]
+                tail += 1
+        for place in range(tail - 1, -1, -1):
+            node = order[place]
+            if tree.kind[node] == TERMINAL:
+                continue
+            if tree.kind[node] == CHANCE or tree.player[node] != traverser:
+                value[node] = value[child[node]]
+                continue
+            block, first, count = tree.block[node], tree.first[node], tree.count[node]
+            infoset = base[block] + deals.bucket[deal, block] * rows[block] + tree.row[node]
+            mean = 0.0
+            for k in range(count):
+                mean += sigma[infoset * width + k] * value[first + k]
+            value[node] = mean
+            samples.infoset[taken], samples.weight[taken] = infoset, 1.0
+            for k in range(count):
+                samples.value[taken, k] = value[first + k] - mean
+            taken += 1
+        deal += 1
+    return deal - span[START], taken, played, nodes
+
+
+@nogil_njit
+def outcome(tree, numbering, sigma, deals, span, samples, plays, work, epsilon):
+    """Outcome-sampling traversals; arguments and results as `external`, epsilon the share of uniform exploration."""
+    order, child, state, reach = work.order, work.child, work.state, work.reach
+    base, rows, width = numbering.base, numbering.rows, samples.value.shape[1]
+    traverser, sign = span[TRAVERSER], 1.0 - 2.0 * span[TRAVERSER]
+    taken, played, nodes, deal = 0, 0, 0, span[START]
+    room = min(len(samples.weight), len(plays.weight)) - len(order)
+    while deal < span[STOP] and max(taken, played) <= room:
+        number = span[NUMBER] + deal - span[START]
+        seed_stream(state, np.uint64(span[SEED]), np.uint64(traverser), np.uint64(ACTIONS), np.uint64(number))
+        node, length, explored = np.int64(0), 0, 1.0
+        nodes += tree.touched[0]
+        while tree.kind[node] != TERMINAL:
+            first, count = np.int64(tree.first[node]), tree.count[node]
+            order[length], reach[length] = node, explored
+            length += 1
+            if tree.kind[node] == CHANCE:
+                chosen = _choose(tree.probability, first, count, uniform(state))
+            else:
+                block = tree.block[node]
+                infoset = base[block] + deals.bucket[deal, block] * rows[block] + tree.row[node]
+                if tree.player[node] == traverser:
+                    chosen = np.int64(uniform(state) * count)
+                    u = uniform(state)
+                    if uniform(state) >= epsilon:
+                        chosen = np.int64(_choose(sigma, infoset * width, count, u))
+                    explored *= epsilon / count + (1.0 - epsilon) * sigma[infoset * width + chosen]
+                else:
+                    plays.infoset[played], plays.weight[played] = infoset, 1.0 / explored
+                    for k in range(count):
+                        plays.value[played, k] = sigma[infoset * width + k]
+                    played += 1
+                    chosen = np.int64(_choose(sigma, infoset * width, count, uniform(state)))
+            child[node] = chosen
+            node = first + chosen
+            nodes += tree.touched[node]
+        value = sign * (tree.fixed[node] + tree.showdown[node] * deals.result[deal])
+        for place in range(length - 1, -1, -1):
+            node = order[place]
+            if tree.kind[node] != DECISION or tree.player[node] != traverser:
+                continue
+            block, count, chosen = tree.block[node], tree.count[node], child[node]
+            infoset = base[block] + deals.bucket[deal, block] * rows[block] + tree.row[node]
+            gained = value / (epsilon / count + (1.0 - epsilon) * sigma[infoset * width + chosen])
+            value = sigma[infoset * width + chosen] * gained
+            samples.infoset[taken], samples.weight[taken] = infoset, 1.0 / reach[place]
+            for k in range(count):
+                samples.value[taken, k] = -value
+            samples.value[taken, chosen] += gained
+            taken += 1
+        deal += 1
+    return deal - span[START], taken, played, nodes
+
+
+@nogil_njit
+def full(tree, numbering, sigma, deals, weights, traverser, mass, gain, work):
+    """Walk every history of every deal; mass [I] and gain [I, A] are added to, in place.
+
+    deals Deals with weights [K], which add up to 1.  mass is the reach of chance and the opponent, of the opponent's
+    infosets too; gain at the traverser's the same times the value of each action.  Returns the nodes touched.
+    """
+    value, reach, nodes = work.value, work.reach, 0
+    base, rows, width, sign = numbering.base, numbering.rows, gain.shape[1], 1.0 - 2.0 * traverser
+    for deal in range(len(weights)):
+        reach[0] = weights[deal]
+        for node in range(len(tree.kind)):  # a node comes before all that is below it
+            nodes += tree.touched[node]
+            kind, first, count = tree.kind[node], tree.first[node], tree.count[node]
+            if kind == TERMINAL:
+                value[node] = sign * (tree.fixed[node] + tree.showdown[node] * deals.result[deal])
+                continue
+            if kind == CHANCE:
+                for k in range(count):
+                    reach[first + k] = reach[node] * tree.probability[first + k]
+                continue
+            block = tree.block[node]
+            infoset = base[block] + deals.bucket[deal, block] * rows[block] + tree.row[node]
+            mass[infoset] += reach[node]
+            for k in range(count):
+                reach[first + k] = reach[node] * (1.0 if tree.player[node] == traverser else sigma[infoset * width + k])
+        for node in range(len(tree.kind) - 1, -1, -1):
+            kind, first, count = tree.kind[node], tree.first[node], tree.count[node]
+            if kind == TERMINAL:
+                continue
+            mean = 0.0
+            if kind == CHANCE:
+                for k in range(count):
+                    mean += tree.probability[first + k] * value[first + k]
+            else:
+                block = tree.block[node]
+                infoset = base[block] + deals.bucket[deal, block] * rows[block] + tree.row[node]
+                for k in range(count):
+                    mean += sigma[infoset * width + k] * value[first + k]
+                    if tree.player[node] == traverser:
+                        gain[infoset, k] += reach[node] * value[first + k]
+            value[node] = mean
+    return nodes
+
+
+@nogil_njit
+def settle(first, stop, sigma, actions, mass, gain, samples):
+    """Samples of a full traversal at infosets first..stop-1, those of no reach left out; returns how many.
+
+    gain [I, A] as `full` leaves it becomes regrets weighed by mass [I]; samples are filled in place.
+    """
+    taken, width = 0, gain.shape[1]
+    for infoset in range(first, stop):
+        if mass[infoset] <= 0.0:
+            continue
+        mean = 0.0
+        for k in range(actions[infoset]):
+            mean += sigma[infoset * width + k] * gain[infoset, k] / mass[infoset]
+        samples.infoset[taken], samples.weight[taken] = infoset, mass[infoset]
+        for k in range(actions[infoset]):
+            samples.value[taken, k] = gain[infoset, k] / mass[infoset] - mean
+        taken += 1
+    return taken

@@ -1,0 +1,125 @@
+"""Deep CFR and Single Deep CFR as a run sees them: their tables, what iterates, and their two averages."""
+
+import time
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.config.tables import Config, DeepCfrConfig
+from mccfr.games.game import Game
+from mccfr.solvers.deep.averages import Averages, fit_figures
+from mccfr.solvers.deep.learned import keeps_sums, table_specs
+from mccfr.solvers.deep.single_deep_cfr import SingleDeepCfr
+from mccfr.solvers.solver import Algorithm, Share
+from mccfr.tables.layout import TableLayout, TableSet
+from mccfr.tables.strategy import Strategy
+
+
+class DeepCfr(Algorithm):
+    """Deep CFR; traversals are shared by threads of one process, in which networks are fitted."""
+
+    options = DeepCfrConfig
+    axis = "iterations"
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        assert isinstance(config.solver, DeepCfrConfig)
+        self._solver = config.solver
+
+    def completed(self, game: Game) -> Config:
+        """With a horizon where all networks are kept: the iterations that are planned, unless another one is given.
+
+        `ValueError` where there is neither, and for iterations beyond the horizon.
+        """
+        solver, planned, completed = self._solver, self.config.run.iterations, super().completed(game)
+        if solver.fit == "table" or solver.keep_networks != "all":
+            return completed
+        horizon = solver.horizon or planned
+        if horizon is None:
+            raise ValueError(
+                "solver.keep_networks = 'all' needs the number of iterations that are planned: give run.iterations (or "
+                "--iterations), or solver.horizon"
+            )
+        if planned is not None and planned > horizon:
+            raise ValueError(
+                f"run.iterations = {planned:,} goes beyond solver.horizon = {horizon:,}, for whose networks the run "
+                "has room: start a new run with a larger horizon"
+            )
+        run = msgspec.structs.replace(completed.run, iterations=planned or horizon)
+        return msgspec.structs.replace(completed, solver=msgspec.structs.replace(solver, horizon=horizon), run=run)
+
+    def _options(self, game: Game) -> DeepCfrConfig:
+        """The `[solver]` table, completed."""
+        config = self.completed(game).solver
+        assert isinstance(config, DeepCfrConfig)
+        return config
+
+    def layout(self, game: Game, wide: npt.NDArray[np.uint8] | None = None) -> TableLayout:
+        """As `Algorithm.layout`: memories, networks and counters, nothing padded."""
+        nothing = np.zeros(2 * game.tree.streets, np.int64)
+        specs = table_specs(game, self._options(game), self.config.tables.regret_dtype)
+        return TableLayout(specs, nothing, nothing, nothing.astype(np.uint8))
+
+    def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> "DeepCfrSolver":
+        """As `Algorithm.solver`."""
+        return DeepCfrSolver(game, self._options(game), tables, share or Share())
+
+    def processes(self, workers: int) -> int:
+        """One: workers are threads in it."""
+        return min(workers, 1)
+
+    def is_averaged(self, name: str) -> bool:
+        """Sums where they are kept, memories and networks where averages are made of those; counters for records."""
+        kind = name.partition("/")[0]
+        wanted = {"counters", "figures", "strategy_sum", "strategy_memory"}
+        return kind in (wanted if keeps_sums(self._solver) else wanted | {"networks"})
+
+    @property
+    def averages_sums(self) -> bool:
+        """As `Algorithm.averages_sums`."""
+        return keeps_sums(self._solver) and self._solver.averages[0] == "sd"
+
+    @property
+    def averages(self) -> tuple[str, ...]:
+        """As `Algorithm.averages`."""
+        return tuple(self._solver.averages)
+
+    def average(self, game: Game, tables: TableSet, nodes: int, iterations: int) -> Strategy:
+        """As `Algorithm.average`."""
+        return self.named_average(self.averages[0], game, tables, iterations)
+
+    def named_average(self, name: str, game: Game, tables: TableSet, iterations: int) -> Strategy:
+        """As `Algorithm.named_average`; `ValueError` for an average that the run does not keep."""
+        if name not in self.averages:
+            raise ValueError(f"solver.averages of the run are {', '.join(self.averages)}: {name!r} is not among them")
+        return Averages(game, self._options(game), tables, iterations).average(name)
+
+    def figures(self, tables: TableSet) -> dict[str, Any]:
+        """As `Algorithm.figures`: of each player's newest fit, and what memories and B^M have been offered."""
+        return fit_figures(tables)
+
+
+class DeepCfrSolver:
+    """Runs iterations on tables, which are changed in place; its state is the number of iterations."""
+
+    def __init__(self, game: Game, config: DeepCfrConfig, tables: TableSet, share: Share) -> None:
+        self.state = share.state
+        self.state.rng = [0, 0, 0, 0]
+        self.busy_seconds = 0.0
+        self._cfr = SingleDeepCfr(game, config, tables, self.state.iterations, self.state.nodes, share.workers)
+
+    def warm_up(self) -> None:
+        """Compile (or load from the cache) the kernels without changing anything."""
+        self._cfr.warm_up()
+
+    def run(self, total_nodes: int, node_limit: int, iteration_limit: int) -> tuple[int, int]:
+        """Run an iteration and return its (iterations, nodes); see `Solver.run`."""
+        began, before = time.perf_counter(), self._cfr.nodes_touched
+        self._cfr.iterate(1)
+        touched = self._cfr.nodes_touched - before
+        self.state.iterations += 1
+        self.state.nodes += touched
+        self.busy_seconds += time.perf_counter() - began
+        return 1, touched

@@ -1,0 +1,141 @@
+"""Deep CFR as an ordinary run: resume, damage, every verb, workers, and what is refused."""
+
+import json
+
+import pytest
+from commands import call, command
+from sessions import assert_same, go, make
+
+from mccfr.runs.results import find_checkpoint
+from mccfr.runs.rundir import EVALUATIONS
+from mccfr.runs.verification import problems_of
+
+LEDUC = {"name": "leduc", "merge_suits": True}
+SMALL = {"algorithm": "deep-cfr", "traversals": 20, "memory": 3000, "strategy_memory": 3000, "units": 8, "layers": 2}
+NETWORK = {**SMALL, "steps": 5, "strategy_steps": 5, "batch": 64, "horizon": 20}
+SOLVERS = {
+    "network": NETWORK,
+    "branches, both averages": {**NETWORK, "network": "branches", "averages": ["sd", "network"], "card_units": 8},
+    "few networks": {**NETWORK, "keep_networks": 2},
+    "table": {**SMALL, "fit": "table"},
+    "full": {**SMALL, "fit": "table", "sampling": "full"},
+    "outcome": {**NETWORK, "sampling": "outcome", "start": "scratch", "batch": "all"},
+}
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_a_run_that_stops_anywhere_goes_on_bit_for_bit(tmp_path, name):
+    whole, parts = (make(tmp_path / which, SOLVERS[name], LEDUC, iterations=6) for which in ("whole", "parts"))
+    go(whole)
+    for last in (1, 2, 5, 6) if name == "network" else (2, 6):
+        go(parts, iterations=last)
+    assert_same(whole, parts)
+    assert problems_of(parts.directory) == []
+
+
+def test_workers_change_nothing(tmp_path):
+    runs = [make(tmp_path / str(n), {**NETWORK, "traversals": 600}, LEDUC, iterations=2, workers=n) for n in (0, 2)]
+    for run in runs:
+        go(run)
+    assert_same(*runs)
+
+
+def test_a_damaged_checkpoint_is_passed_over(tmp_path):
+    whole, damaged = (make(tmp_path / which, NETWORK, LEDUC, iterations=6) for which in ("whole", "damaged"))
+    go(whole)
+    go(damaged, iterations=3)
+    go(damaged, iterations=6)
+    path = max(find_checkpoint(damaged, None).path.rglob("c/*"), key=lambda p: p.stat().st_size if p.is_file() else 0)
+    path.write_bytes(path.read_bytes()[:-1] + b"\0")
+    assert problems_of(damaged.directory)
+    go(damaged)
+    assert_same(whole, damaged)
+
+
+def test_every_verb(tmp_path, capsys):
+    config, run, policy = tmp_path / "deep.toml", tmp_path / "run", tmp_path / "policy"
+    config.write_text(
+        '[game]\nname = "leduc"\nmerge_suits = true\n[solver]\nalgorithm = "deep-cfr"\ntraversals = 50\nmemory = 5000\n'
+        "strategy_memory = 5000\nunits = 8\nsteps = 10\nstrategy_steps = 10\n"
+        'batch = "all"\naverages = ["sd", "network"]\n'
+        "[run]\nworkers = 0\niterations = 4\n"
+    )
+    plan = json.loads(call(capsys, "plan", config, "--json").out)
+    assert plan["bytes_per_table"]["memory/player0/regret"] == 5000 * 3 * 4
+    assert plan["bytes_per_table"]["networks/player1/weight"] == 4 * 8
+    assert command("solve", config, "--run", run) == 0
+    status = json.loads(call(capsys, "status", run, "--json").out)
+    assert (status["state"], status["iterations"]) == ("finished", 4)
+    line = json.loads((run / EVALUATIONS).read_text().splitlines()[-1])
+    assert line["average"] == "sd"
+    assert line["networks"] == [4, 4]
+    assert min(line["samples"]) > 0
+    assert min(line["loss"]) > 0
+    assert line["other_averages"]["network"]["exploitability_chips"] > 0
+    found = json.loads(call(capsys, "evaluate", run, "--json").out)
+    assert found["exploitability_chips"] == pytest.approx(line["exploitability_chips"], rel=1e-12)
+    assert command("verify", run) == 0
+    assert command("export", run, policy) == 0
+    assert command("query", policy, "r3", "--hand", "K") == 0
+    network = line["other_averages"]["network"]["exploitability_chips"]
+    assert command("export", run, tmp_path / "network", "--average", "network") == 0
+    capsys.readouterr()
+    found = json.loads(call(capsys, "evaluate", tmp_path / "network", "--json").out)
+    assert found["exploitability_chips"] == pytest.approx(network, abs=1e-3)
+    ended = call(capsys, "export", run, tmp_path / "none", "--average", "median")
+    assert ended.status == 2
+    assert "sd, network" in ended.err
+    assert command("export", run, tmp_path / "raw", "--format", "zarr") == 0
+    assert command("report", run, tmp_path / "page.html") == 0
+    experiment = tmp_path / "experiment.toml"
+    experiment.write_text(
+        '[compare]\nbase = "deep.toml"\ny = "exploitability_chips"\nlast = 4\nat = []\npoints = 2\n'
+        '[[compare.variant]]\nname = "network"\nset = []\n'
+        '[[compare.variant]]\nname = "table"\nset = ["solver.fit=table"]\n'
+    )
+    assert command("compare", experiment, tmp_path / "compared") == 0
+
+
+REFUSED = [
+    ("steps = 0", "solver.steps = 0"),
+    ("traversals = 0", "solver.traversals = 0"),
+    ("units = 0", "solver.units = 0"),
+    ("keep_networks = 0", "solver.keep_networks = 0"),
+    ("keep_networks = 'some'", "solver.keep_networks"),
+    ("averages = []", "'sd', 'network' or both"),
+    ("averages = ['sd', 'sd']", "'sd', 'network' or both"),
+    ("batch = 0", "solver.batch = 0"),
+    ("learning_rate = 0.0", "solver.learning_rate = 0.0"),
+    ("horizon = 3", "run.iterations = 4 goes beyond solver.horizon = 3"),
+    ("memory = 9_000_000_000_000", "bytes"),
+]
+
+
+@pytest.mark.parametrize(("line", "told"), REFUSED)
+def test_bad_input_is_refused_in_one_sentence(tmp_path, capsys, line, told):
+    config = tmp_path / "deep.toml"
+    config.write_text(
+        f'[game]\nname = "kuhn"\n[solver]\nalgorithm = "deep-cfr"\n{line}\n[run]\nworkers = 0\niterations = 4\n'
+    )
+    ended = call(capsys, "solve", config, "--run", tmp_path / "run")
+    assert ended.status == 2
+    assert told in ended.err
+    assert len(ended.err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("game", "run", "told"),
+    [
+        ('name = "kuhn"', "seconds = 5", "give run.iterations"),
+        ('name = "flop-holdem"', "iterations = 4", "listed"),
+        ('name = "openspiel"\ngame = "kuhn_poker"', "iterations = 4", "'plain'"),
+    ],
+)
+def test_what_the_algorithm_does_not_suit_is_refused(tmp_path, capsys, game, run, told):
+    config = tmp_path / "deep.toml"
+    config.write_text(
+        f'[game]\n{game}\n[solver]\nalgorithm = "deep-cfr"\nnetwork = "branches"\n[run]\nworkers = 0\n{run}\n'
+    )
+    ended = call(capsys, "solve", config, "--run", tmp_path / "run")
+    assert ended.status == 2
+    assert told in ended.err

@@ -1,0 +1,343 @@
+"""Single Deep CFR with exact tables in the network's place, against plain algorithms, and what networks add to it."""
+
+from dataclasses import replace
+from functools import cache
+
+import deep
+import numpy as np
+import pytest
+from mutants import mutant
+
+import mccfr
+from mccfr.config.tables import DeepCfrConfig, GoofspielGame, KuhnGame, LeducGame
+from mccfr.evaluation.exact import evaluate_exact
+from mccfr.games.catalogue import build_game
+from mccfr.solvers.deep import infosets as listing
+from mccfr.solvers.deep import learned, single_deep_cfr, traversals
+from mccfr.solvers.deep.averages import Averages
+from mccfr.solvers.deep.infosets import list_infosets
+from mccfr.tables.layout import TableSet, table_name
+from mccfr.tables.strategy import average_strategy
+
+GAMES = {
+    "kuhn": KuhnGame(),
+    "leduc": LeducGame(merge_suits=True),
+    "goofspiel": GoofspielGame(cards=3),
+}
+MET = {"kuhn": 12, "leduc": 8, "goofspiel": 8}
+
+
+@cache
+def game_of(name):
+    return build_game(GAMES[name], None, None)
+
+
+@cache
+def recorded(name, **changed):
+    return deep.record(game_of(name), deep.options(fit="table", **changed), MET[name])
+
+
+def averages(found):
+    cfr = found.cfr
+    return Averages(cfr.learned.game, cfr.learned.config, cfr.learned.tables, cfr.iteration)
+
+
+def flat(infosets, strategy_rows):
+    """[I, A] probabilities by infoset of a strategy's blocks."""
+    made = np.zeros((len(infosets), infosets.width))
+    places = infosets.numbering
+    for block, rows in enumerate(strategy_rows):
+        count = int(places.rows[block] * places.buckets[block])
+        here = slice(int(places.base[block]), int(places.base[block]) + count)
+        if count:
+            made[here][infosets.legal[here]] = rows.ravel()
+    return made
+
+
+def worst_of_twin(found, name):
+    """Largest difference of the strategies met, and of the average in the strategy memories, from the twin's."""
+    infosets, config = found.cfr.learned.infosets, found.cfr.learned.config
+    met, sums = deep.twin(game_of(name), infosets, config, found.cfr.iteration)
+    assert [(m.player, m.iteration) for m in found.met] == [(m.player, m.iteration) for m in met]
+    strategies = max(np.abs(a.sigma - b.sigma).max() for a, b in zip(found.met, met, strict=True))
+    totals = sums.sum(axis=1, keepdims=True)
+    wanted = np.where(totals > 0, sums / np.where(totals > 0, totals, 1), infosets.uniform())
+    average = flat(infosets, averages(found).network().probability)
+    return strategies, np.abs(average - wanted).max()
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_a_table_in_the_networks_place_is_batched_linear_mccfr(name):
+    found = recorded(name)
+    assert max(worst_of_twin(found, name)) < 1e-9
+    assert found.cfr.learned.tables["counters/player0"][0] < found.cfr.learned.config.memory  # nothing was evicted
+
+
+def worst_of_average(found):
+    """Largest difference of `sd` from the mean of the strategies met, weighed by iteration and own reach."""
+    infosets, game = found.cfr.learned.infosets, found.cfr.learned.game
+    made = flat(infosets, averages(found).average("sd").probability)
+    worst = 0.0
+    for player in range(2):
+        for infoset, sequence in deep.own_sequences(game, infosets, player).items():
+            weights = [m.iteration * deep.reach_of(sequence, m.sigma) for m in found.met if m.player == player]
+            rows = [m.sigma[infoset] for m in found.met if m.player == player]
+            total = sum(weights)
+            wanted = np.average(rows, axis=0, weights=weights) if total else infosets.uniform()[infoset]
+            worst = max(worst, float(np.abs(wanted - made[infoset]).max()))
+    return worst
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_the_explicit_average_is_the_reach_weighted_mean_of_what_was_met(name):
+    assert worst_of_average(recorded(name)) < 1e-12
+
+
+@pytest.mark.parametrize("wrong", ["t + player", "t + 1 - player"])
+def test_a_weight_that_is_shifted_by_one_is_caught(wrong):
+    module = mutant(
+        single_deep_cfr, ("self._note_strategy(1 - player, t,", f"self._note_strategy(1 - player, {wrong},")
+    )
+    found = deep.record(game_of("leduc"), deep.options(fit="table"), 8, module.SingleDeepCfr)
+    assert worst_of_average(found) > 1e-3
+
+
+def test_an_average_without_reaches_is_caught(monkeypatch):
+    monkeypatch.setattr(listing, "own_reach", lambda order, parent, sigma, reach: reach.fill(1.0))
+    assert worst_of_average(deep.record(game_of("leduc"), deep.options(fit="table"), 8)) > 1e-2
+
+
+PLAYED = """                played += 1
+                child[node] = first + _choose(sigma, infoset * width, count, uniform(state))
+                order[tail]"""
+SAMPLED = """            value[node] = mean
+            samples.infoset[taken], samples.weight[taken] = infoset, 1.0
+"""
+BEFORE = """            if span[5] == 1:
+                for k in range(count):
+                    mean = max(mean, value[first + k])
+            if span[5] == 2:
+                plays.infoset[played], plays.weight[played] = infoset, 1.0
+                for k in range(count):
+                    plays.value[played, k] = sigma[infoset * width + k]
+                played += 1
+"""
+
+
+@cache
+def wrong_traversals():
+    """External sampling with two errors, one at a time: 1 passes the best value up for the mean, 2 stores strategies
+    at the traverser's nodes."""
+    edits = (PLAYED, PLAYED.replace("played += 1", "played += span[5] != 2")), (SAMPLED, BEFORE + SAMPLED)
+    return mutant(traversals, *edits)
+
+
+@pytest.mark.parametrize("error", [0, 1, 2])
+def test_the_best_value_for_the_mean_and_strategies_at_the_traversers_nodes_are_caught(error):
+    edits = [("self._config.seed, number + first]", f"self._config.seed, number + first, {error}]")]
+    if error == 2:
+        edits.append(("_plays(1 - player, t, plays, played)", "_plays(player, t, plays, played)"))
+    module = mutant(single_deep_cfr, *edits)
+    module.traversals = wrong_traversals()
+    strategies, average = worst_of_twin(
+        deep.record(game_of("leduc"), deep.options(fit="table"), 8, module.SingleDeepCfr), "leduc"
+    )
+    assert (strategies > 1e-2, average > 1e-2) == ((False, False), (True, True), (False, True))[error]
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_full_traversals_are_linear_cfr(name):
+    """Equal to `variant = "lcfr"`, which averages what each player played before his own update of an iteration."""
+    game, config, played = game_of(name), deep.options(fit="table", sampling="full", fallback="uniform"), []
+    cfr = single_deep_cfr.SingleDeepCfr(game, config, deep.new_tables(game, config))
+    for _ in range(12):
+        played.append(cfr.sigma.copy())
+        cfr.iterate()
+    sums = [
+        np.zeros((buckets, slots)) if slots else None
+        for buckets, slots in zip(game.buckets.tolist(), game.tree.row_slots.tolist(), strict=True)
+    ]
+    for t, sigma in enumerate(played, 1):
+        for player in range(2):
+            cfr.learned.averaging.add(player, sigma, float(t), sums)
+    made = average_strategy(
+        game, TableSet({table_name("strategy_sum", b): table for b, table in enumerate(sums) if table is not None})
+    )
+    full = mccfr.solver(game, "cfr", variant="lcfr")
+    full.run(iterations=12)
+    for one, other in zip(made.probability, full.strategy().probability, strict=True):
+        assert np.abs(one - other).max(initial=0) < 1e-9
+
+
+def test_outcome_sampling_finds_the_same_game():
+    """Kuhn, whose exploitability of uniform play is 0.458 chips."""
+    config = deep.options(fit="table", sampling="outcome", traversals=2000, memory=400_000, averages=("sd",))
+    cfr = deep.record(game_of("kuhn"), config, 60)
+    assert evaluate_exact(game_of("kuhn"), averages(cfr).average("sd")).exploitability_chips < 0.03
+
+
+def test_a_trajectory_with_one_network_a_hand_plays_the_explicit_average():
+    """Steinberger 2019, theorem 2, by enumeration: sequences are as likely under either."""
+    found = recorded("leduc")
+    infosets, game = found.cfr.learned.infosets, game_of("leduc")
+    average = flat(infosets, averages(found).average("sd").probability)
+    for player in range(2):
+        mine = [m for m in found.met if m.player == player]
+        total = sum(m.iteration for m in mine)
+        for infoset, sequence in deep.own_sequences(game, infosets, player).items():
+            for action in range(int(infosets.actions[infoset])):
+                line = [*sequence, (infoset, action)]
+                sampled = sum(m.iteration * deep.reach_of(line, m.sigma) for m in mine) / total
+                assert abs(sampled - deep.reach_of(line, average)) < 1e-12
+
+
+def small_networks(**changed):
+    small = {"units": 8, "layers": 2, "steps": 20, "strategy_steps": 20, "card_units": 8, "batch": 64}
+    return deep.options(**{**small, **changed})
+
+
+@pytest.mark.parametrize("changed", [{}, {"network": "branches"}, {"batch": "all", "start": "scratch"}])
+def test_the_average_over_kept_networks_is_the_one_that_is_kept_up(changed):
+    config = small_networks(**changed)
+    found = deep.record(game_of("leduc"), config, 5, dtype="float32")
+    made = averages(found)
+    for one, other in zip(made.average("sd").probability, made.explicit().probability, strict=True):
+        assert np.abs(one - other).max() < 1e-12
+    weights = [found.cfr.learned.tables[f"networks/player{player}/weight"][:6].tolist() for player in range(2)]
+    fitted = [found.cfr.learned.tables[f"networks/player{player}/iteration"][:6].tolist() for player in range(2)]
+    assert weights == [[1, 2, 3, 4, 5, 0]] * 2
+    assert fitted == [[1, 2, 3, 4, 5, 0], [0, 1, 2, 3, 4, 0]]
+
+
+def test_the_papers_weights_leave_uniform_play_out():
+    config = small_networks(sd_weights="paper")
+    tables = deep.record(game_of("kuhn"), config, 4, dtype="float32").cfr.learned.tables
+    for player in range(2):
+        assert tables[f"networks/player{player}/iteration"][:5].tolist() == [1, 2, 3, 4, 0]
+        assert tables[f"networks/player{player}/weight"][:5].tolist() == [1, 2, 3, 4, 0]
+
+
+def test_a_sample_of_networks_is_averaged():
+    config = small_networks(keep_networks=3, horizon=None)
+    found = deep.record(game_of("kuhn"), config, 12, dtype="float32")
+    tables = found.cfr.learned.tables
+    assert tables["counters/player1"][2] == 12
+    assert len(set(tables["networks/player0/iteration"].tolist())) == 3
+    for block in averages(found).average("sd").probability:
+        assert np.isfinite(block).all()
+
+
+@pytest.mark.parametrize("changed", [{}, {"fit": "table"}, {"sampling": "full"}, {"keep_networks": 2, "horizon": None}])
+def test_an_iteration_from_the_tables_alone_is_the_one_that_would_have_followed(changed):
+    assert cut_equals_whole(single_deep_cfr, {"memory": 300, **changed})
+
+
+def cut_equals_whole(module, changed):
+    """Whether runs of 6 iterations and of 2, 1 and 3 leave the same tables, to the last bit."""
+    game, config = game_of("leduc"), small_networks(**changed)
+    whole, cut = (deep.new_tables(game, config, "float32") for _ in range(2))
+    module.SingleDeepCfr(game, config, whole).iterate(6)
+    done = 0
+    for count in (2, 1, 3):
+        module.SingleDeepCfr(game, config, cut, done).iterate(count)
+        done += count
+    return all(whole[name].tobytes() == cut[name].tobytes() for name in whole)
+
+
+def test_weights_that_a_reload_changes_are_caught():
+    edit = (
+        "self.iteration, self.nodes_touched = iteration, nodes",
+        "self.iteration, self.nodes_touched = iteration + (iteration > 0), nodes",
+    )
+    assert not cut_equals_whole(mutant(single_deep_cfr, edit), {})
+
+
+def test_threads_change_nothing():
+    game, config = game_of("leduc"), small_networks(traversals=700)
+    found = []
+    for threads in (1, 2, 4):
+        tables = deep.new_tables(game, config, "float32")
+        single_deep_cfr.SingleDeepCfr(game, config, tables, threads=threads).iterate(3)
+        found.append({name: table.tobytes() for name, table in tables.items()})
+    assert found[0] == found[1] == found[2]
+
+
+def beyond_samples(module, fit):
+    """Whether nothing of an iteration depends on what a memory holds beyond its samples."""
+    game, config = game_of("leduc"), small_networks(fit=fit)
+    strategies = []
+    for poison in (0.0, np.nan):
+        tables = deep.new_tables(game, config, "float32")
+        for name, table in tables.items():
+            if name.startswith("memory") and not name.endswith("infoset"):
+                table[:] = poison
+        cfr = single_deep_cfr.SingleDeepCfr(game, config, tables)
+        cfr.learned = module.Learned(game, config, tables)
+        cfr.iterate(2)
+        strategies.append(cfr.sigma)
+    return bool((strategies[0] == strategies[1]).all())
+
+
+@pytest.mark.parametrize("fit", ["table", "network"])
+def test_fits_see_samples_only(fit):
+    assert beyond_samples(learned, fit)
+
+
+def test_training_on_unfilled_memory_is_caught():
+    edit = ('min(int(self.tables[f"counters/player{player}"][counter]), len(memory.weight))', "len(memory.weight)")
+    assert not beyond_samples(mutant(learned, edit), "table")
+
+
+def test_what_cannot_be_listed_is_refused():
+    game = game_of("leduc")
+    cards = replace(game.cards, bucket=[game.cards.bucket[0] * 0, *game.cards.bucket[1:]])
+    assert len(list_infosets(replace(game, cards=cards))) == len(list_infosets(game))  # a merged hand is still known
+    forgetting = replace(game.cards, bucket=[game.cards.bucket[0], game.cards.bucket[1] * 0])
+    with pytest.raises(ValueError, match="perfect recall"):
+        list_infosets(replace(game, cards=forgetting))
+
+
+def test_a_run_beyond_its_horizon_is_refused():
+    config = small_networks(horizon=2)
+    cfr = single_deep_cfr.SingleDeepCfr(game_of("kuhn"), config, deep.new_tables(game_of("kuhn"), config))
+    cfr.iterate(2)
+    with pytest.raises(ValueError, match="horizon = 2"):
+        cfr.iterate()
+
+
+@pytest.mark.parametrize(("name", "cell"), [("memory/player1/infoset", 144), ("counters/player0", -1)])
+def test_tables_that_no_run_writes_are_refused(name, cell):
+    config = deep.options(fit="table")
+    tables = deep.record(game_of("leduc"), config, 1).cfr.learned.tables
+    tables[name].flat[0] = cell
+    with pytest.raises(ValueError, match=name):
+        Averages(game_of("leduc"), config, tables, 1)
+
+
+def exploitability(config, iterations):
+    """[2] thousandths of an ante of both averages on Leduc; uniform play has 2,374."""
+    cfr = single_deep_cfr.SingleDeepCfr(game_of("leduc"), config, deep.new_tables(game_of("leduc"), config, "float32"))
+    cfr.iterate(iterations)
+    made = Averages(cfr.learned.game, config, cfr.learned.tables, iterations)
+    return [
+        1000 * evaluate_exact(game_of("leduc"), made.average(name)).exploitability_chips for name in config.averages
+    ]
+
+
+def papers(**changed):
+    """The numbers of the paper's Leduc runs."""
+    return DeepCfrConfig(**{"averages": ("sd", "network"), "horizon": 100, **changed})
+
+
+def test_leduc_is_nearly_solved_by_a_table_in_forty_iterations():
+    """Ten iterations later seeds 0 to 4 have 77 to 115."""
+    assert max(exploitability(papers(fit="table"), 40)) < 150
+
+
+@pytest.mark.slow
+def test_leduc_with_the_papers_numbers():
+    """Five seeds: tables 50 to 67, mean 59; networks fitted to whole memories 42 to 73, mean 63."""
+    tables = np.array([exploitability(papers(fit="table", seed=seed), 100) for seed in range(5)])
+    fitted = np.array([exploitability(papers(batch="all", steps=250, seed=seed), 100) for seed in range(5)])
+    assert tables.mean(axis=0).max() <= 65
+    assert fitted[:, 0].mean() <= 1.2 * tables[:, 0].mean()

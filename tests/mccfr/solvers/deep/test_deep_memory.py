@@ -1,0 +1,85 @@
+"""Memories: who stays in a reservoir, what is merged, and what minibatches are."""
+
+import numpy as np
+from mutants import mutant
+
+from mccfr.rng import new_stream
+from mccfr.solvers.deep import memory
+from mccfr.solvers.deep.traversals import Samples
+
+WIDTH = 2
+
+
+def empty(room, dtype=np.float64):
+    return memory.Memory(np.zeros(room, np.int32), np.zeros(room, dtype), np.zeros((room, WIDTH), dtype))
+
+
+def offered(count, first=0):
+    """Samples whose infoset is their number."""
+    number = np.arange(first, first + count)
+    return Samples(number, np.ones(count), np.stack([number, -number], axis=1).astype(np.float64))
+
+
+def inclusion(module, pieces, room=40, seeds=2000):
+    """[samples] in how many of the runs each sample stayed, and chi-square against equal chances."""
+    total = sum(pieces)
+    stayed = np.zeros(total)
+    for seed in range(seeds):
+        held, seen = empty(room), 0
+        for piece in pieces:
+            seen = module.insert(held, offered(piece, seen), piece, 0, 1.0, seen, seed, 0)
+        stayed[held.infoset] += 1
+    expected = seeds * room / total
+    variance = expected * (1 - room / total)
+    return stayed, float(((stayed - expected) ** 2 / variance).sum()) * (total - 1) / total
+
+
+def test_every_sample_stays_with_the_same_chance_also_across_a_resume():
+    """99 degrees of freedom: 160 is beyond one in 10,000."""
+    whole, square = inclusion(memory, [100])
+    cut, _ = inclusion(memory, [37, 12, 51])
+    assert (whole == cut).all()
+    assert 55 < square < 160
+
+
+def test_a_reservoir_that_takes_every_sample_is_caught():
+    wrong = mutant(memory, ("_UNIT * np.float64(seen + 1)", "_UNIT * 40.0"))
+    assert inclusion(wrong, [100])[1] > 1000
+
+
+def test_merged_samples_add_up():
+    random = np.random.default_rng(0)
+    held, count = empty(60), 50
+    held.infoset[:], held.weight[:] = random.integers(0, 7, 60), random.uniform(1, 2, 60)
+    held.value[:] = random.normal(size=(60, WIDTH))
+    merged = memory.new_merged(9, WIDTH)
+    found, weights, squares = memory.merge(held, count, merged)
+    table = memory.means(held, count, merged)
+    for infoset in range(9):
+        here = held.infoset[:count] == infoset
+        if here.any():
+            wanted = np.average(held.value[:count][here], axis=0, weights=held.weight[:count][here])
+            assert np.abs(table[infoset] - wanted).max() < 1e-12
+        else:
+            assert not table[infoset].any()
+    assert found == len(np.unique(held.infoset[:count]))
+    assert abs(weights - held.weight[:count].sum()) < 1e-12
+    output = random.normal(size=(9, WIDTH))
+    error, explained = memory.squared_error(held, count, output, merged)
+    left = held.weight[:count, None] * (held.value[:count] - output[held.infoset[:count]]) ** 2
+    assert abs(error - left.sum() / weights) < 1e-12
+    assert abs(explained - (1 - left.sum() / squares)) < 1e-12
+
+
+def test_minibatches_are_drawn_from_what_is_held():
+    held = empty(50)
+    memory.insert(held, offered(30), 30, 0, 2.0, 0, 0, 0)
+    merged, state, counts = memory.new_merged(50, WIDTH), new_stream(0, 0), np.zeros(50)
+    drawn = np.zeros(64, np.int64)
+    for _ in range(300):
+        found = memory.draw(held, 30, drawn, state, merged)
+        assert merged.weight[:found].sum() == 128
+        assert (merged.place == -1).all()
+        counts[merged.row[:found]] += merged.weight[:found] / 2
+    assert not counts[30:].any()
+    assert np.abs(counts[:30] - 640).max() < 5 * np.sqrt(640)

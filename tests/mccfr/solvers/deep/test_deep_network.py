@@ -1,0 +1,162 @@
+"""Networks: gradients against differences in float64, what the loss is, Adam, and what networks see."""
+
+import re
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from mutants import mutant
+from places import ROOT
+
+from mccfr.config.tables import DeepCfrConfig, GoofspielGame, KuhnGame, LeducGame
+from mccfr.games.catalogue import build_game
+from mccfr.rng import new_stream
+from mccfr.solvers.deep import fitting, network
+from mccfr.solvers.deep.features import features
+from mccfr.solvers.deep.infosets import list_infosets
+from mccfr.solvers.deep.learned import make_network, match_regrets
+
+LEDUC = build_game(LeducGame(), None, None)
+ACTIONS = 3
+
+
+def networks():
+    """By name: a network, and inputs [n, F] float64 or rows of a one-hot."""
+    values = np.random.default_rng(0)
+    return {
+        "plain": (network.plain(7, ACTIONS, 3, 6), values.normal(size=(5, 7))),
+        "one-hot": (network.plain(9, ACTIONS, 2, 6), np.array([3, 0, 8, 5, 1])),
+        "branches": (network.branches((4, 4), 5, ACTIONS, 6, 8), values.normal(size=(5, 13))),
+    }
+
+
+def naive_loss(output, targets, weights, legal, shares):
+    """Half the sum of weight · squared error over samples, one by one: (row of output, target) each."""
+    if shares:
+        powers = np.exp(output) * legal
+        output = powers / powers.sum(axis=1, keepdims=True)
+    total = 0.0
+    for row, (target, weight) in enumerate(zip(targets, weights, strict=True)):
+        for values, share in zip(target, weight, strict=True):
+            total += 0.5 * share * float((legal[row] * (output[row] - values) ** 2).sum())
+    return total
+
+
+def gradients(name, shares, module=fitting):
+    """The gradient of a loss over three samples of each of five infosets, and differences in its place."""
+    net, given = networks()[name]
+    random = np.random.default_rng(1)
+    legal = (np.arange(ACTIONS) < np.array([2, 3, 2, 3, 3])[:, None]).astype(np.float64)
+    targets = random.uniform(size=(5, 3, ACTIONS)) * legal[:, None]
+    weights = random.uniform(1, 3, size=(5, 3))
+    parameters = net.initial(new_stream(0, 0)).astype(np.float64)
+    found, gradient = net.forward(parameters, given), np.zeros(net.size)
+    total = (weights[:, :, None] * targets).sum(axis=1)
+    slope = module.loss_slope(found[-1], weights.sum(axis=1)[:, None], total, legal, shares=shares)
+    net.backward(parameters, given, found, slope, gradient)
+    differences = np.zeros(net.size)
+    for k in range(net.size):
+        losses = []
+        for step in (1e-6, -1e-6):
+            moved = parameters.copy()
+            moved[k] += step
+            losses.append(naive_loss(net.forward(moved, given)[-1], targets, weights, legal, shares))
+        differences[k] = (losses[0] - losses[1]) / 2e-6
+    return gradient, differences
+
+
+@pytest.mark.parametrize("shares", [False, True])
+@pytest.mark.parametrize("name", ["plain", "one-hot", "branches"])
+def test_gradients_are_those_of_the_loss_over_samples_one_by_one(name, shares):
+    gradient, differences = gradients(name, shares)
+    assert np.abs(differences).max() > 0.01
+    assert np.abs(gradient - differences).max() < 1e-7
+
+
+def test_illegal_actions_in_the_loss_are_caught():
+    edit = ("return (weight * output - total) * legal", "return weight * output - total")
+    gradient, differences = gradients("plain", False, mutant(fitting, edit))
+    assert np.abs(gradient - differences).max() > 1e-3
+
+
+def test_adam_is_its_formula():
+    random = np.random.default_rng(2)
+    parameters, first, second = (random.uniform(size=40).astype(np.float32) for _ in range(3))
+    gradient = random.normal(size=40).astype(np.float32)
+    length = float(np.sqrt((gradient.astype(np.float64) ** 2).sum()))
+    for norm in (0.5 * length, 2 * length):
+        moved = [a.copy() for a in (parameters, first, second)]
+        fitting.adam(moved[0], gradient, moved[1], moved[2], 7, 1e-2, norm)
+        cut = gradient.astype(np.float64) * min(1, norm / length)
+        mean, square = 0.9 * first + 0.1 * cut, 0.999 * second + 0.001 * cut**2
+        step = 1e-2 * (mean / (1 - 0.9**7)) / (np.sqrt(square / (1 - 0.999**7)) + 1e-8)
+        assert np.abs(moved[0] - (parameters - step)).max() < 1e-6
+
+
+def test_regret_matching_and_both_fallbacks():
+    advantages = np.array([[3.0, 1, -2], [-1, -1, -4], [-2, -3, 99]])
+    sigma = np.zeros((4, 3))
+    match_regrets(advantages, np.array([0, 3, 3, 2]), 1, False, sigma)
+    assert sigma[1:].tolist() == [[0.75, 0.25, 0], [0.5, 0.5, 0], [1, 0, 0]]
+    match_regrets(advantages, np.array([0, 3, 3, 2]), 1, True, sigma)
+    assert sigma[2:].tolist() == [[1 / 3, 1 / 3, 1 / 3], [0.5, 0.5, 0]]
+
+
+@pytest.mark.parametrize("game", [LeducGame(), LeducGame(merge_suits=True), LeducGame(ranks=5), KuhnGame()])
+def test_no_two_infosets_look_alike(game):
+    game = build_game(game, None, None)
+    infosets = list_infosets(game)
+    for player in range(2):
+        values = features(game, infosets, player).values
+        assert len(values) == infosets.count(player)
+        assert len(np.unique(values, axis=0)) == len(values)
+
+
+def test_the_features_of_one_infoset():
+    """Leduc, king of clubs against a bet of 2 after a check: two cards on no board, then check and bet of the pot."""
+    infosets = list_infosets(LEDUC)
+    found = features(LEDUC, infosets, 0)
+    tree = LEDUC.tree
+    node = next(n for n in tree.decisions.tolist() if [tree.label[k] for k in tree.path(n)[1:]] == ["c", "r3"])
+    bucket = LEDUC.cards.hand_bucket(0, 0, "Kc", None)
+    block = int(tree.arrays.block[node])
+    row = int(infosets.numbering.base[block] + bucket * infosets.numbering.rows[block] + tree.arrays.row[node])
+    cards, bets = np.split(found.values[row], [sum(found.groups)])
+    assert found.groups == (11, 11)
+    king, clubs, king_of_clubs = 1, 3, 5 + 4  # ranks in order of their letters: J, K, Q
+    assert np.flatnonzero(cards).tolist() == [king, clubs, king_of_clubs]
+    assert bets[:4].tolist() == [1, 0, 1, 1]
+    assert bets[-1] == pytest.approx(4 / tree.put_in[tree.decisions].sum(axis=1).max())
+
+
+def test_games_without_cards_are_seen_by_number():
+    game = build_game(GoofspielGame(cards=3), None, None)
+    infosets = list_infosets(game)
+    net, inputs = make_network(game, infosets, 0, DeepCfrConfig(units=4))
+    assert inputs.features is None
+    rows = np.array([2, 0])
+    one_hot = np.eye(infosets.count(0), dtype=np.float32)
+    parameters = net.initial(new_stream(1, 0))
+    by_number, by_product = (net.forward(parameters, given)[-1] for given in (inputs.take(rows), one_hot[rows]))
+    assert np.abs(by_number - by_product).max() < 1e-6
+    with pytest.raises(ValueError, match="use 'plain'"):
+        make_network(game, infosets, 0, DeepCfrConfig(network="branches"))
+
+
+def test_the_reader_of_the_documents_reads_a_network():
+    text = (ROOT / "docs" / "deep.md").read_text(encoding="utf-8")
+    names = {}
+    exec(re.search(r"```python\n(.*?)```", text, re.S)[1], names)
+    net, given = networks()["plain"]
+    parameters = net.initial(new_stream(2, 0)).astype(np.float64)
+    found = names["advantages"](parameters, given, ACTIONS, units=6)
+    assert np.abs(found - net.forward(parameters, given)[-1]).max() < 1e-12
+
+
+def test_layers_lie_side_by_side_in_the_parameters():
+    for net, _ in networks().values():
+        dense = [layer for layer in net.layers if isinstance(layer, network.Dense)]
+        ends = [layer.at + layer.inputs * layer.outputs + layer.outputs * layer.biased for layer in dense]
+        assert [0, *ends[:-1]] == [layer.at for layer in dense]
+        assert ends[-1] == net.size
+        assert all(a < b for a, b in pairwise(ends))
