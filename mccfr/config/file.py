@@ -282,6 +282,12 @@ def _problems(config: Config) -> list[str]:
             "at least 2",
         ),
         (
+            config.evaluation.hands is None or config.evaluation.hands >= 100,
+            "evaluation.hands",
+            config.evaluation.hands,
+            "at least 100",
+        ),
+        (
             config.evaluation.budget_seconds is None or 0 < config.evaluation.budget_seconds < float("inf"),
             "evaluation.budget_seconds",
             config.evaluation.budget_seconds,

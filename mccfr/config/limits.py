@@ -21,6 +21,7 @@ _MOST: dict[str, float] = {
     "solver.seed": _MOST_INTEGER,
     "evaluation.seed": _MOST_INTEGER,
     "evaluation.boards": 10**9,
+    "evaluation.hands": 10**9,
     "run.keep_checkpoints": 10**6,
     "game.max_histories": 10**8,
 }

@@ -390,6 +390,8 @@ class EvaluationConfig(_Table, frozen=True):
     keep: bool = False  # checkpoint at at_nodes and at_iterations, and never drop those checkpoints
     boards: int | None = None  # that are sampled; None: as many as the method takes by itself, head-to-head 1000
     from_street: str | None = msgspec.field(default=None, name="from")  # sampled-br: street from which it responds
+    setting: str | None = None  # lbr: what it may do, 1, 2, 3, 4 or fcpa
+    hands: int | None = None  # lbr: deals that are drawn
     budget_seconds: float | None = None  # at each point, for all that is sampled, instead of numbers of boards
     seed: int = 0  # of what is sampled
 

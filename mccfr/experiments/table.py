@@ -89,7 +89,10 @@ def _run_rows(experiment: Experiment, variant: Variant, seed: int, run: rundir.R
     nodes, seconds = ([record[key] for record in metrics] for key in ("nodes_touched", "training_seconds"))
     column, rows = AXES[experiment.axis], {}
     before = {"nodes_touched": 0, "iterations": 0}
-    for record in run.read(rundir.EVALUATIONS):
+    records = run.read(rundir.EVALUATIONS)
+    for record in records:
+        if record["method"] != records[0]["method"]:
+            continue  # of several methods the first is compared
         found: Row = {"variant": variant.name, "seed": seed} | {key: record[key] for key in _MEASURED}
         # Metrics are written at the end of every session and every five seconds: between them, in proportion.
         found["training_seconds"] = round(float(np.interp(record["nodes_touched"], nodes, seconds)), 6)

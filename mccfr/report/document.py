@@ -148,7 +148,7 @@ def _page(run: Run, game: Game, checkpoint: Checkpoint, data: Mapping[str, Any],
 <p class="quiet">Widths are probabilities of actions, strength of colour the square root of the cell's reach: the share
 of a hand's weight that comes to this decision, of the largest weight in the player's range. Actions at the side are
 means over the range. {escape(left_out)}</p>
-{_curve(records, axis)}
+{_curves(records, axis)}
 <details><summary>Evaluations</summary>{_evaluations(records)}</details>
 <h2>Run</h2>
 {_facts(run, game, checkpoint)}
@@ -163,12 +163,33 @@ means over the range. {escape(left_out)}</p>
 def _headline(run: Run, checkpoint: Checkpoint, records: Sequence[Mapping[str, Any]]) -> str:
     state = checkpoint.state
     text = f"{run.algorithm.name}, {state['iterations']:,} iterations, {state['nodes_touched']:,} nodes touched"
-    last = records[-1] if records else None
-    if last is None or last["exploitability_chips"] is None:
+    newest = [figures[-1] for figures in _by_figure(records) if figures[-1]["exploitability_chips"] is not None]
+    if not newest:
         return text
+    exact = [record for record in newest if record["bound"] == "exact"]
+    last = exact[0] if exact else max(newest, key=lambda record: float(record["exploitability_chips"]))
     mbb = last["exploitability_mbb"]
     size = f"{last['exploitability_chips']:.6g} chips" + ("" if mbb is None else f" = {mbb:.6g} mbb/g")
-    return f"{text}; exploitability {size} at {last['iterations']:,} iterations"
+    least = "" if exact else "at least "
+    return f"{text}; exploitability {least}{size} at {last['iterations']:,} iterations"
+
+
+def _by_figure(records: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
+    """Records by what was measured: exact figures first, then bounds, then what is won from others."""
+    found: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for record in records:
+        kind = record["method"], record.get("from"), record.get("setting")
+        found.setdefault(kind, []).append(record)
+    return sorted(found.values(), key=lambda some: ("exact", "lower").index(some[-1]["bound"]) if _bounds(some) else 2)
+
+
+def _bounds(records: Sequence[Mapping[str, Any]]) -> bool:
+    return records[-1].get("bound") in ("exact", "lower")
+
+
+def _curves(records: Sequence[Mapping[str, Any]], axis: str) -> str:
+    """A curve of each figure."""
+    return "\n".join(_curve(figures, axis) for figures in _by_figure(records)) or _curve([], axis)
 
 
 def _curve(records: Sequence[Mapping[str, Any]], axis: str) -> str:
@@ -176,11 +197,21 @@ def _curve(records: Sequence[Mapping[str, Any]], axis: str) -> str:
     drawn = curve_svg(records, axis) or '<p class="quiet">Nothing has been evaluated.</p>'
     opponent = records[-1].get("against") if records else None
     if opponent is None:
-        return f"<h2>Exploitability</h2>\n{drawn}"
+        return f"<h2>{escape(_figure_text(records))}</h2>\n{drawn}"
     return f"""<h2>Won from {escape(opponent)}</h2>
 {drawn}
 <p class="quiet">Chips a hand, from this one opponent. It measures neither exploitability nor convergence: a strategy
 that comes nearer to an equilibrium may win less from a weak opponent than one that happens to exploit it.</p>"""
+
+
+def _figure_text(records: Sequence[Mapping[str, Any]]) -> str:
+    """What a figure is called."""
+    last = records[-1] if records else {"bound": "exact", "method": "exact"}
+    if last.get("bound") != "lower":
+        return "Exploitability" if last["method"] == "exact" else f"Exploitability, {last['method']}"
+    where = f" from {last['from']}" if last.get("from") is not None else ""
+    where += f", setting {last['setting']}" if last.get("setting") is not None else ""
+    return f"Exploitability at the least: {last['method']}{where}"
 
 
 def _evaluations(records: Sequence[Mapping[str, Any]]) -> str:
@@ -190,6 +221,7 @@ def _evaluations(records: Sequence[Mapping[str, Any]]) -> str:
         "nodes touched": lambda record: f"{record['nodes_touched']:,}",
         "exploitability (chips)": lambda record: _number(record["exploitability_chips"]),
         "exploitability (mbb/g)": lambda record: _number(record["exploitability_mbb"]),
+        "by": lambda record: _figure_text([record]) if record.get("bound") == "lower" else "",
         "value (chips)": lambda record: "" if record.get("against") else _number(record["value_chips"]),
         "won (chips a hand)": lambda record: _number(record["value_chips"]) if record.get("against") else "",
         "95 %": lambda record: " to ".join(_number(end) for end in record.get("ci95_chips") or ()),

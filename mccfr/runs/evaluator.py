@@ -26,6 +26,10 @@ def check_evaluation(points: EvaluationConfig, game: Game) -> None:
             method = check_method(game, name)
             if points.from_street is not None and "from_street" in method.takes:
                 street_number(game, points.from_street)
+            if points.setting is not None and "setting" in method.takes:
+                from mccfr.evaluation.local_best_response import check_setting
+
+                check_setting(points.setting)
 
 
 class Evaluator:
@@ -94,8 +98,9 @@ class Evaluator:
         """What the configuration says to a method, of what it takes; the time is shared by those that sample."""
         points = self._points
         options: dict[str, Any] = {"boards": points.boards, "seed": points.seed}
-        if "from_street" in method.takes:
-            options["from_street"] = points.from_street
+        for name in ("from_street", "setting", "hands"):
+            if name in method.takes:
+                options[name] = getattr(points, name)
         if "effort" in method.takes:
             sampled = sum("effort" in each.takes for each in self._methods)
             seconds = None if points.budget_seconds is None else points.budget_seconds / sampled

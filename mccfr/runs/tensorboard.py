@@ -70,9 +70,10 @@ def _evaluations(records: Iterable[Mapping[str, Any]], metrics: list[dict[str, A
         place = bisect_left(nodes, record["nodes_touched"])
         if place == len(metrics):
             return
-        values = {tag: record.get(tag) for tag in ("exploitability_chips", "exploitability_mbb")}
+        under = "" if record["bound"] == "exact" and record["method"] == "exact" else f"{record['method']}/"
+        values = {under + tag: record.get(tag) for tag in ("exploitability_chips", "exploitability_mbb")}
         against = record.get("against")
-        values["value_chips" if against is None else f"won_chips/against {against}"] = record["value_chips"]
+        values[f"{under}value_chips" if against is None else f"won_chips/against {against}"] = record["value_chips"]
         known = {tag: value for tag, value in values.items() if value is not None}
         yield metrics[place].get("unix_seconds", 0.0), record["nodes_touched"], known
 

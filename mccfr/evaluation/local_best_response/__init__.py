@@ -40,6 +40,6 @@ from mccfr.evaluation.local_best_response.evaluate import (
     LocalBestResponse,
     local_best_response,
 )
-from mccfr.evaluation.local_best_response.settings import SETTINGS
+from mccfr.evaluation.local_best_response.settings import SETTINGS, check_setting
 
-__all__ = ["DEFAULT_HANDS", "LEAST_HANDS", "SETTINGS", "LocalBestResponse", "local_best_response"]
+__all__ = ["DEFAULT_HANDS", "LEAST_HANDS", "SETTINGS", "LocalBestResponse", "check_setting", "local_best_response"]

@@ -1,5 +1,7 @@
 """Several methods at each evaluation point: a line each, what bounds exploitability told first, one time for all."""
 
+import re
+
 import pytest
 from click.testing import CliRunner
 from sessions import go, make
@@ -10,6 +12,7 @@ from mccfr.config.file import config_from
 from mccfr.evaluation.methods import measure
 from mccfr.evaluation.side import Side
 from mccfr.policy import Policy
+from mccfr.report.document import _curves, _headline
 from mccfr.runs.averages import checkpoint_average
 from mccfr.runs.evaluator import check_evaluation
 from mccfr.runs.results import best_checkpoint, find_checkpoint
@@ -17,7 +20,7 @@ from mccfr.runs.rundir import EVALUATIONS
 from mccfr.runs.status import run_status
 
 POINTS = {
-    "methods": ["head-to-head", "sampled-br", "exact"],
+    "methods": ["head-to-head", "sampled-br", "lbr", "exact"],
     "at_iterations": [100, 200],
     "every_checkpoint": False,
     "at_end": False,
@@ -25,6 +28,8 @@ POINTS = {
     "boards": 6,
     "seed": 3,
     "from": "1",
+    "setting": "1",
+    "hands": 100,
 }
 
 
@@ -33,15 +38,26 @@ def test_each_method_writes_its_line_at_every_point(tmp_path):
     go(run, iterations=200)
     records = run.read(EVALUATIONS)
     assert [record["method"] for record in records] == POINTS["methods"] * 2
-    assert [record["iterations"] for record in records] == [100] * 3 + [200] * 3
+    assert [record["iterations"] for record in records] == [100] * 4 + [200] * 4
     game = run.build_game()
     side = Side(game, checkpoint_average(game, run.config, find_checkpoint(run, records[-1]["checkpoint"])))
     again = measure("sampled-br", side, from_street="1", boards=6, seed=3)
-    assert records[4]["value_chips"] == pytest.approx(again["value_chips"], rel=1e-12)
-    assert records[4]["value_chips"] <= records[5]["exploitability_chips"] + 1e-12
+    assert records[5]["value_chips"] == pytest.approx(again["value_chips"], rel=1e-12)
+    assert records[5]["value_chips"] <= records[7]["exploitability_chips"] + 1e-12
+    assert (records[6]["setting"], records[6]["hands"]) == ("1", 100)
+    headings = re.findall("<h2>(.*?)</h2>", _curves(records, "iterations"))
+    assert headings == [
+        "Exploitability",
+        "Exploitability at the least: sampled-br from 1",
+        "Exploitability at the least: lbr, setting 1",
+        "Won from checkpoint 1",
+    ]
+    assert "exploitability at least" not in _headline(run, find_checkpoint(run, None), records)
+    least = _headline(run, find_checkpoint(run, None), [record for record in records if record["bound"] != "exact"])
+    assert f"exploitability at least {max(r['value_chips'] for r in records[5:7]):.6g} chips" in least
     bounds = run_status(run)["bounds"]
-    assert [pair["now"]["method"] for pair in bounds] == ["exact", "sampled-br"]
-    assert [pair["before"]["iterations"] for pair in bounds] == [100, 100]
+    assert [pair["now"]["method"] for pair in bounds] == ["exact", "lbr", "sampled-br"]
+    assert [pair["before"]["iterations"] for pair in bounds] == [100, 100, 100]
 
 
 def test_the_best_checkpoint_is_the_one_that_a_method_found_least_exploitable(tmp_path):
@@ -103,6 +119,12 @@ def test_a_budget_is_a_time_for_all_methods_of_a_point(tmp_path):
 def test_bad_tables_are_one_sentence(table, message):
     with pytest.raises(ValueError, match=message):
         config_from({"game": {"name": "leduc"}, "evaluation": table}, "here")
+
+
+def test_a_setting_that_is_none_is_refused_before_training(tmp_path):
+    run = make(tmp_path / "run", evaluation=POINTS | {"setting": "5"})
+    with pytest.raises(ValueError, match="setting = '5' is not allowed"):
+        check_evaluation(run.config.evaluation, run.build_game())
 
 
 def test_a_street_that_the_game_has_not_is_refused_before_training(tmp_path):
