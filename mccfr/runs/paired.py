@@ -23,7 +23,10 @@ _SAME = ("method", "value_chips", "against", "units", "seed")
 
 
 class LastUnits:
-    """The units that a method's last line of evaluations.jsonl tells of; in a file for later sessions."""
+    """The units that a method's last line of evaluations.jsonl tells of; in a file for later sessions.
+
+    A unit is a function of its number, so evaluations of different length are compared by the units that both have.
+    """
 
     def __init__(self, run: Run) -> None:
         self._run, self._kept = run, dict[str, Any]()
@@ -35,14 +38,16 @@ class LastUnits:
         """
         lines = self._run.backwards(EVALUATIONS)
         last = next((line for line in lines if line["method"] == method.name), None)
-        before = None if last is None else self._units_of(last, units.shape)
+        before = None if last is None else self._units_of(last, units.shape[1])
         if last is not None and before is not None and all(last[name] == record[name] for name in ("against", "seed")):
-            record |= method.gained(side, units, before) | {"gain_from_nodes": last["nodes_touched"]}
+            both = min(len(units), len(before))
+            gained = method.gained(side, units[:both], before[:both])
+            record |= gained | {"gain_from_nodes": last["nodes_touched"]}
         self._kept = {name: record[name] for name in _SAME} | {"found": units.tolist()}
         with suppress(OSError):  # a session without it tells one difference less
             durable.replace_file(self._run.path(LAST_UNITS), json.dumps(self._kept).encode())
 
-    def _units_of(self, last: dict[str, Any], shape: tuple[int, ...]) -> npt.NDArray[np.float64] | None:
+    def _units_of(self, last: dict[str, Any], fields: int) -> npt.NDArray[np.float64] | None:
         """The units of the last line; None where others are kept, as after a kill, or none."""
         if not self._kept:
             with suppress(OSError, ValueError):
@@ -53,4 +58,4 @@ class LastUnits:
             found = np.array(self._kept.get("found"), np.float64)
         except (TypeError, ValueError):
             return None
-        return found if found.shape == shape and np.isfinite(found).all() else None
+        return found if found.shape == (last["units"], fields) and np.isfinite(found).all() else None

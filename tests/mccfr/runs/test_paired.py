@@ -3,6 +3,7 @@
 import json
 from itertools import pairwise
 
+import msgspec
 import numpy as np
 import pytest
 from sessions import go, make
@@ -16,7 +17,7 @@ from mccfr.report.document import _evaluations
 from mccfr.runs.averages import checkpoint_average
 from mccfr.runs.paired import LAST_UNITS
 from mccfr.runs.results import find_checkpoint
-from mccfr.runs.rundir import EVALUATIONS
+from mccfr.runs.rundir import EVALUATIONS, with_settings
 
 POINTS = {"method": "head-to-head", "at_iterations": [100, 200, 300, 400, 500], "keep": True, "boards": 4, "seed": 3}
 NO_MORE = {"every_checkpoint": False, "at_end": False}
@@ -75,3 +76,17 @@ def test_without_the_last_units_there_is_no_gain_and_no_error(run, damage):
         path.write_text(json.dumps(kept)[: -1 if damage == "no JSON" else None])
     go(run, iterations=500)
     assert [record["gain_chips"] is None for record in run.read(EVALUATIONS)] == [True, True, False, True, False]
+
+
+def test_beside_other_methods_and_with_other_numbers_of_boards_what_both_have_is_compared(tmp_path):
+    points = {name: value for name, value in POINTS.items() if name != "method"}
+    run = make(tmp_path / "run", evaluation=points | NO_MORE | {"methods": ["head-to-head", "exact"]})
+    go(run, iterations=200)
+    longer = msgspec.structs.replace(run.config.evaluation, boards=5)
+    go(with_settings(run, evaluation=longer), iterations=300)
+    records = [record for record in run.read(EVALUATIONS) if record["method"] == "head-to-head"]
+    assert [record["boards"] for record in records] == [4, 4, 5]
+    now, then = (boards_won(run, record["checkpoint"], 1) for record in records[1:][::-1])
+    mean, interval = ratio95(now[:, 0] - then[:, 0], now[:, 1], 6)
+    assert records[-1]["gain_chips"] == pytest.approx(mean, rel=1e-12)
+    assert records[-1]["gain_ci95_chips"] == pytest.approx(interval, rel=1e-12)
