@@ -13,7 +13,8 @@ from mccfr.evaluation.local_best_response.hand import PolicyRows, Responder, all
 from mccfr.evaluation.local_best_response.settings import Lines, check_setting, streets_that_look
 from mccfr.evaluation.side import Side
 from mccfr.evaluation.units import Effort, Units, play_units, units_in
-from mccfr.games.translation import real_betting
+from mccfr.games.in_tree import InTree
+from mccfr.games.translation import Translation, real_betting
 from mccfr.intervals import ratio95
 from mccfr.rng import EVALUATION, new_stream, uniform
 
@@ -55,6 +56,7 @@ def local_best_response(
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
     effort: Effort = Effort(),  # noqa: B008  (frozen)
+    betting: Translation | InTree | None = None,
 ) -> LocalBestResponse:
     """Chips a hand that local best response wins from a policy.
 
@@ -62,6 +64,8 @@ def local_best_response(
     hands     deals that are drawn, each played from both seats, at least LEAST_HANDS.  None: every deal where the game
               is small, else as many as `effort` has time for, or DEFAULT_HANDS
     progress  called after each deal with the deals played and their number
+    betting   that he plays; None: real bets in whole hold'em, and those of the tree where cards are listed, so that
+              there the figure is one of the game that exact exploitability is of
 
     Raises `ValueError` for an unknown setting, too few hands, and a game that deals no cards beside its tree; and as
     `play_units`.
@@ -69,7 +73,7 @@ def local_best_response(
     check_setting(setting)
     if hands is not None and hands < LEAST_HANDS:
         raise ValueError(f"hands = {hands}: at least {LEAST_HANDS} are needed, for an interval")
-    lines = Lines(real_betting(side.game), setting)
+    lines = Lines(betting or _betting(side), setting)
     rows = PolicyRows(side)
     deals = listed_deals(side)
     if hands is None and effort.seconds is None and 0 < deals <= MOST_ENUMERATED:
@@ -102,6 +106,12 @@ def without_luck(chips: Floats, luck: Floats) -> Floats:
             slope = there @ (chips[other, seat] - chips[other, seat].mean()) / (there @ there)
             found[half, seat] -= slope * luck[half, seat]
     return found
+
+
+def _betting(side: Side) -> Translation | InTree:
+    """What the responder bets by."""
+    real = real_betting(side.game)  # refuses games without cards
+    return real if isinstance(side.game.cards, WholeDeck) else InTree(side.game.tree)
 
 
 def listed_deals(side: Side) -> int:

@@ -50,7 +50,7 @@ def own_buckets(game):
 
 
 def exact(game, strategy, setting="fcpa"):
-    return local_best_response(Side(game, strategy), setting)
+    return local_best_response(Side(game, strategy), setting, betting=real_betting(game))
 
 
 def twin(game, strategy):
