@@ -70,7 +70,7 @@ def _evaluations(records: Iterable[Mapping[str, Any]], metrics: list[dict[str, A
         place = bisect_left(nodes, record["nodes_touched"])
         if place == len(metrics):
             return
-        under = "" if record["bound"] == "exact" and record["method"] == "exact" else f"{record['method']}/"
+        under = "" if record["method"] in ("exact", "head-to-head") else f"{record['method']}/"
         values = {under + tag: record.get(tag) for tag in ("exploitability_chips", "exploitability_mbb")}
         against = record.get("against")
         values[f"{under}value_chips" if against is None else f"won_chips/against {against}"] = record["value_chips"]

@@ -72,8 +72,8 @@ def test_the_best_checkpoint_is_the_one_that_a_method_found_least_exploitable(tm
             assert result.exit_code == 0
             assert Policy.open(tmp_path / "policy").meta["provenance"]["checkpoint"] == expected
     assert result.exit_code == 2
-    with pytest.raises(ValueError, match=r"no checkpoint that is still there .* measured by lbr"):
-        best_checkpoint(run, "lbr")
+    with pytest.raises(ValueError, match=r"no checkpoint that is still there .* measured by abstract"):
+        best_checkpoint(run, "abstract")
 
 
 def test_a_bound_that_has_risen_is_said_with_what_is_sure():
