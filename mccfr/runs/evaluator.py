@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.config.tables import EvaluationConfig
-from mccfr.evaluation.methods import Method, check_method, measure, method_for, street_number
+from mccfr.evaluation.kinds import street_number
+from mccfr.evaluation.methods import Method, check_method, measure, method_for
 from mccfr.evaluation.side import Side
 from mccfr.evaluation.units import Effort
 from mccfr.games.game import Game

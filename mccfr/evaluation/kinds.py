@@ -1,0 +1,342 @@
+"""The evaluation methods that come with the program; what each computes is in a file of its own."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from mccfr.evaluation.method import Count, EvaluationLine, Method, Record
+from mccfr.evaluation.telling import tell_step
+from mccfr.evaluation.units import Effort
+
+if TYPE_CHECKING:  # kernels are imported when something is measured
+    from mccfr.evaluation.side import Side
+    from mccfr.games.game import Game
+
+
+def street_number(game: "Game", name: str | int) -> int:
+    """A street by its name in hold'em, by its number elsewhere; `ValueError` naming those there are."""
+    names = [str(game.street_name(street)) for street in range(game.tree.streets)]
+    if str(name) not in names:
+        raise ValueError(f"{game.name} has no street {str(name)!r}: it has {', '.join(names)}")
+    return names.index(str(name))
+
+
+def in_mbb(game: "Game", chips: float) -> float | None:
+    """Thousandths of a big blind a game; None for games without one."""
+    return None if game.big_blind_chips is None else 1000 * chips / game.big_blind_chips
+
+
+class ExactLine(EvaluationLine):
+    """A line of the method exact."""
+
+    exploitability_chips: float
+    exploitability_mbb: float | None
+    best_response_chips: tuple[float, float]
+
+
+class Exact(Method):
+    """Value and exploitability, over all deals."""
+
+    takes: ClassVar[Mapping[str, Any]] = {}
+    name: ClassVar[str] = "exact"
+    bound: ClassVar[str] = "exact"
+    line: ClassVar[type[EvaluationLine]] = ExactLine
+
+    def problem(self, game: "Game") -> str | None:
+        """As `Method.problem`."""
+        if game.cards.dealt and not game.cards.can_list:
+            return f"{game.name} is too large for exact exploitability: use the method head-to-head"
+        return None
+
+    def listing_bytes(self, game: "Game") -> int:
+        """As `Method.listing_bytes`."""
+        return game.cards.listing_bytes
+
+    def prepared(self, game: "Game") -> Any:
+        """The public tree."""
+        from mccfr.evaluation.exact import prepared_tree
+
+        return prepared_tree(game)
+
+    def find(self, side: "Side", against: "Side | None", *none: Any, **options: Any) -> dict[str, Any]:
+        """As `Method.find`."""
+        from mccfr.evaluation.exact import evaluate_exact
+        from mccfr.tables.strategy import Strategy
+
+        assert isinstance(side.strategy, Strategy)
+        found = evaluate_exact(side.game, side.strategy, side.prepared)
+        return {
+            "value_chips": found.value_chips,
+            "exploitability_chips": found.exploitability_chips,
+            "exploitability_mbb": found.exploitability_mbb,
+            "best_response_chips": [float(chips) for chips in found.best_response_chips],
+        }
+
+    def told(self, record: Record, took: str) -> str:
+        """As `Method.told`."""
+        mbb = record["exploitability_mbb"]
+        size = f"{record['exploitability_chips']:.6g} chips" + ("" if mbb is None else f" = {mbb:.6g} mbb/g")
+        return f"exploitability {size}, value for player 0 {record['value_chips']:.6g} chips (exact, {took})"
+
+    def short(self, record: Record) -> str:
+        """As `Method.short`."""
+        mbb = record["exploitability_mbb"]
+        return (
+            f"exploitability {record['exploitability_chips']:.4g} chips"
+            if mbb is None
+            else (f"exploitability {mbb:.4g} mbb/g")
+        )
+
+
+class Abstract(Method):
+    """Value and exploitability within the abstracted game: the responder knows his cards by their buckets alone."""
+
+    takes: ClassVar[Mapping[str, Any]] = {}
+    name: ClassVar[str] = "abstract"
+    bound: ClassVar[str] = "exact"
+    line: ClassVar[type[EvaluationLine]] = ExactLine
+
+    def problem(self, game: "Game") -> str | None:
+        """As `Method.problem`."""
+        from mccfr.evaluation.abstract import abstract_problem
+
+        return abstract_problem(game)
+
+    def listing_bytes(self, game: "Game") -> int:
+        """As `Method.listing_bytes`."""
+        return game.cards.listing_bytes
+
+    def find(self, side: "Side", against: "Side | None", *none: Any, **options: Any) -> dict[str, Any]:
+        """As `Method.find`."""
+        from mccfr.evaluation.abstract import evaluate_abstract
+        from mccfr.tables.strategy import Strategy
+
+        assert isinstance(side.strategy, Strategy)
+        found = evaluate_abstract(side.game, side.strategy)
+        return {
+            "value_chips": found.value_chips,
+            "exploitability_chips": found.exploitability_chips,
+            "exploitability_mbb": in_mbb(side.game, found.exploitability_chips),
+            "best_response_chips": list(found.best_response_chips),
+        }
+
+    def told(self, record: Record, took: str) -> str:
+        """As `Method.told`."""
+        mbb = record["exploitability_mbb"]
+        size = f"{record['exploitability_chips']:.6g} chips" + ("" if mbb is None else f" = {mbb:.6g} mbb/g")
+        return f"exploitability by buckets, within the abstracted game, {size} (exact there, {took})"
+
+    def short(self, record: Record) -> str:
+        """As `Method.short`."""
+        return f"exploitability by buckets {record['exploitability_chips']:.4g} chips"
+
+
+class HeadToHeadLine(EvaluationLine):
+    """A line of the method head-to-head."""
+
+    ci95_chips: tuple[float, float] | None
+    against: str
+    boards: Count
+    exploitability_chips: None
+    exploitability_mbb: None
+    gain_chips: float | None = None
+    gain_ci95_chips: tuple[float, float] | None = None
+    gain_from_nodes: Count | None = None
+
+
+class HeadToHead(Method):
+    """Chips a hand won from another strategy, as the mean over both seats, on sampled boards."""
+
+    name: ClassVar[str] = "head-to-head"
+    bound: ClassVar[str] = "estimate"
+    meets: ClassVar[bool] = True
+    reads_rows: ClassVar[bool] = True
+    pairs: ClassVar[bool] = True
+    line: ClassVar[type[EvaluationLine]] = HeadToHeadLine
+    takes: ClassVar[Mapping[str, Any]] = {"boards": 1000, "seed": 0, "effort": Effort()}
+
+    def problem(self, game: "Game") -> str | None:
+        """As `Method.problem`."""
+        return None if game.cards.dealt else f"{game.name} deals no cards beside its tree: use the method exact"
+
+    def find(
+        self, side: "Side", against: "Side | None", *none: Any, boards: int, seed: int, effort: Effort
+    ) -> dict[str, Any]:
+        """As `Method.find`."""
+        from mccfr.evaluation.head_to_head import head_to_head
+
+        assert against is not None
+        found = head_to_head(side, against, boards, seed, partial(tell_step, "board"), effort)
+        return {
+            "value_chips": found.mean_chips,
+            "ci95_chips": list(found.ci95_chips),
+            "boards": found.boards,
+            "units": found.boards,
+            "seed": seed,
+        }
+
+    def gained(self, side: "Side", units: Any, before: Any) -> dict[str, Any]:
+        """As `Method.gained`: units are boards, (what the strategy wins, the board's weight)."""
+        from mccfr.intervals import ratio95
+
+        mean, interval = ratio95(units[:, 0] - before[:, 0], units[:, 1], side.game.cards.boards)
+        return {"gain_chips": mean, "gain_ci95_chips": list(interval)}
+
+    def told(self, record: Record, took: str) -> str:
+        """As `Method.told`."""
+        low, high = record["ci95_chips"]
+        text = (
+            f"{record['value_chips']:+.4g} chips a hand against {record['against']} (95 %: {low:+.4g} to "
+            f"{high:+.4g}; {record['boards']:,} boards, {took})"
+        )
+        if record.get("gain_chips") is None:
+            return text
+        low, high = record["gain_ci95_chips"]
+        return (
+            f"{text}; {record['gain_chips']:+.4g} since {record['gain_from_nodes']:,} nodes, on the same boards "
+            f"(95 %: {low:+.4g} to {high:+.4g})"
+        )
+
+    def short(self, record: Record) -> str:
+        """As `Method.short`."""
+        return f"{record['value_chips']:+.4g} chips against {record['against']}"
+
+
+class LowerBoundLine(EvaluationLine):
+    """A line of a method whose figure is a lower bound on exploitability, in expectation."""
+
+    ci95_chips: tuple[float, float]
+    exploitability_chips: float
+    exploitability_mbb: float | None
+    ci95_mbb: tuple[float, float] | None
+    best_response_chips: tuple[float, float]
+    units: Count
+
+
+def lower_bound_told(record: Record, took: str, what: str) -> str:
+    """A record of such a method as one line for people; `what` names what wins so much."""
+    (low, high), unit = (record["ci95_mbb"], "mbb/g") if record["ci95_mbb"] else (record["ci95_chips"], "chips")
+    value = record["exploitability_mbb"] if record["ci95_mbb"] else record["exploitability_chips"]
+    error = f" (95 %: {low:.5g} to {high:.5g}; " if low < high else " ("
+    return f"exploitability at least {value:.5g} {unit}: what {what} wins{error}{took})"
+
+
+class SampledBestResponse(Method):
+    """What a player who knows his real cards wins from some street on, on sampled boards."""
+
+    name: ClassVar[str] = "sampled-br"
+    bound: ClassVar[str] = "lower"
+    reads_rows: ClassVar[bool] = True
+    line: ClassVar[type[EvaluationLine]] = LowerBoundLine
+    takes: ClassVar[Mapping[str, Any]] = {"from_street": None, "boards": None, "seed": 0, "effort": Effort()}
+
+    def problem(self, game: "Game") -> str | None:
+        """As `Method.problem`."""
+        return None if game.cards.dealt else f"{game.name} deals no cards beside its tree: use the method exact"
+
+    def find(
+        self,
+        side: "Side",
+        against: "Side | None",
+        *none: Any,
+        from_street: str | None,
+        boards: int | None,
+        seed: int,
+        effort: Effort,
+    ) -> dict[str, Any]:
+        """As `Method.find`; `from_street` None: the last one."""
+        from mccfr.evaluation.sampled_best_response import sampled_best_response
+
+        game = side.game
+        street = game.tree.streets - 1 if from_street is None else street_number(game, from_street)
+        found = sampled_best_response(side, street, boards, seed, effort, partial(tell_step, "board"))
+        low, high = found.ci95_chips
+        return {
+            "value_chips": found.value_chips,
+            "ci95_chips": [low, high],
+            "exploitability_chips": found.value_chips,
+            "exploitability_mbb": in_mbb(game, found.value_chips),
+            "ci95_mbb": None if game.big_blind_chips is None else [in_mbb(game, low), in_mbb(game, high)],
+            "best_response_chips": list(found.best_response_chips),
+            "from": game.street_name(street),
+            "boards": found.boards,
+            "units": found.boards,
+            "seed": seed,
+        }
+
+    def told(self, record: Record, took: str) -> str:
+        """As `Method.told`."""
+        what = f"a best response from street {record['from']} on"
+        return lower_bound_told(record, f"{record['boards']:,} boards, {took}", what)
+
+    def short(self, record: Record) -> str:
+        """As `Method.short`."""
+        mbb = record["exploitability_mbb"]
+        size = f"{record['exploitability_chips']:.4g} chips" if mbb is None else f"{mbb:.4g} mbb/g"
+        return f"exploitability at least {size} (sampled-br from {record['from']})"
+
+
+class LocalBestResponseLine(LowerBoundLine):
+    """A line of the method lbr."""
+
+    setting: str
+    hands: Count | None
+
+
+class LocalBestResponse(Method):
+    """Chips a hand that local best response wins, a lower bound of exploitability in expectation."""
+
+    name: ClassVar[str] = "lbr"
+    bound: ClassVar[str] = "lower"
+    reads_rows: ClassVar[bool] = True
+    line: ClassVar[type[EvaluationLine]] = LocalBestResponseLine
+    takes: ClassVar[Mapping[str, Any]] = {"setting": "2", "hands": None, "seed": 0, "effort": Effort()}
+
+    def problem(self, game: "Game") -> str | None:
+        """As `Method.problem`."""
+        return None if game.cards.dealt else f"{game.name} deals no cards beside its tree: use the method exact"
+
+    def find(
+        self,
+        side: "Side",
+        against: "Side | None",
+        *none: Any,
+        setting: str,
+        hands: int | None,
+        seed: int,
+        effort: Effort,
+    ) -> dict[str, Any]:
+        """As `Method.find`."""
+        from mccfr.evaluation.local_best_response import local_best_response
+
+        game = side.game
+        found = local_best_response(side, setting, hands, seed, partial(tell_step, "hand"), effort)
+        low, high = found.ci95_chips
+        first, second = found.seat_chips
+        return {
+            "value_chips": found.mean_chips,
+            "ci95_chips": [low, high],
+            "exploitability_chips": found.mean_chips,
+            "exploitability_mbb": in_mbb(game, found.mean_chips),
+            "ci95_mbb": None if game.big_blind_chips is None else [in_mbb(game, low), in_mbb(game, high)],
+            "best_response_chips": [first + game.offset_chips, second - game.offset_chips],
+            "setting": setting,
+            "hands": found.hands,
+            "units": found.units,
+            "seed": seed,
+        }
+
+    def told(self, record: Record, took: str) -> str:
+        """As `Method.told`."""
+        deals = "every deal" if record["hands"] is None else f"{record['hands']:,} deals from both seats"
+        return lower_bound_told(record, f"{deals}, {took}", f"local best response in setting {record['setting']}")
+
+    def short(self, record: Record) -> str:
+        """As `Method.short`."""
+        mbb = record["exploitability_mbb"]
+        size = f"{record['exploitability_chips']:.4g} chips" if mbb is None else f"{mbb:.4g} mbb/g"
+        return f"exploitability at least {size} (lbr in setting {record['setting']})"
+
+
+KINDS = (Exact(), HeadToHead(), SampledBestResponse(), LocalBestResponse(), Abstract())
+"""In the order in which `auto` tries them."""
