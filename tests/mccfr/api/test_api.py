@@ -43,13 +43,16 @@ def test_the_example_of_the_issue(capsys):
 @pytest.mark.parametrize("algorithm", OPTIONS)
 def test_steps_change_nothing_for_any_algorithm(algorithm):
     """Cut into steps, looked at in between, and in one go: the same tables to the last bit."""
-    options = {} if algorithm == "cfr" else {"seed": 5, "period_nodes": 500}
+    options = {"cfr": {}, "deep-cfr": {"seed": 5, "fit": "table", "traversals": 5, "horizon": 30}}.get(
+        algorithm, {"seed": 5, "period_nodes": 500}
+    )
+    counts = (1, 9, 20) if algorithm == "deep-cfr" else (1, 99, 200)
     whole, cut = (mccfr.solver(mccfr.game("kuhn"), algorithm, **options) for _ in range(2))
-    whole.run(iterations=300)
-    for count in (1, 99, 200):
+    whole.run(iterations=sum(counts))
+    for count in counts:
         cut.run(iterations=count)
         cut.strategy()
-    assert (cut.iterations, cut.nodes_touched) == (300, whole.nodes_touched)
+    assert (cut.iterations, cut.nodes_touched) == (sum(counts), whole.nodes_touched)
     assert cut.tables.keys() == whole.tables.keys()
     for name, table in whole.tables.items():
         assert np.array_equal(table, cut.tables[name]), name
