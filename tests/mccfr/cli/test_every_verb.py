@@ -21,6 +21,12 @@ CARDLESS = ("histories", "one move")
 SLOW = ("outcome-sampling", "public-chance-sampling")
 EXPORTS = ("policy", "zarr", "hdf5", "csv", "parquet", "openspiel")
 METHODS = ("exact", "head-to-head")
+BOUNDS = {  # options for the whole deck, where they are not for small games
+    "sampled-br": ["--boards", 5],
+    "lbr": ["--hands", 100],
+    "abstract": [],
+}
+SOLVERS = {"deep-cfr": {"fit": "table", "traversals": 5, "horizon": 30}}
 
 
 class Command:
@@ -45,8 +51,9 @@ def command(capsys):
 
 
 def allowed(algorithm, game):
-    """Public chance sampling needs cards beside the tree, full width all boards in a list."""
-    return game not in {"public-chance-sampling": CARDLESS, "cfr": ("whole deck",)}.get(algorithm, ())
+    """Public chance sampling needs cards beside the tree, full width and deep CFR all boards in a list."""
+    listed = ("whole deck",)
+    return game not in {"public-chance-sampling": CARDLESS, "cfr": listed, "deep-cfr": listed}.get(algorithm, ())
 
 
 PAIRS = [  # the bucket tables of a whole deck are large: one algorithm that takes them, and one that refuses them
@@ -61,7 +68,7 @@ def test_every_command_works_or_is_refused(algorithm, game, tmp_path, command, s
     config, directory = tmp_path / "run.toml", tmp_path / "run"
     document = {
         "game": GAMES[game],
-        "solver": {"algorithm": algorithm},
+        "solver": {"algorithm": algorithm, **SOLVERS.get(algorithm, {})},
         "run": {"workers": 0, "iterations": 20},
         "evaluation": {"at_iterations": [10]},
     }
@@ -84,6 +91,12 @@ def test_every_command_works_or_is_refused(algorithm, game, tmp_path, command, s
         if status == 0:
             measured[method] = json.loads(said)
             assert measured[method]["iterations"] == 30
+    for method, options in BOUNDS.items():
+        more = options if game == "whole deck" else []
+        status, said = command("evaluate", directory, "--method", method, *more, "--json")
+        assert status == (2 if game in CARDLESS or (method, game) == ("abstract", "whole deck") else 0)
+        if status == 0 and game != "whole deck":
+            assert json.loads(said)["exploitability_chips"] <= measured["exact"]["exploitability_chips"] + 1e-9
     for form in EXPORTS:
         out = tmp_path / f"out.{form}"
         status = command("export", directory, out, "--format", form)[0]
@@ -102,7 +115,7 @@ def test_every_command_works_or_is_refused(algorithm, game, tmp_path, command, s
 def test_every_algorithm_is_compared(algorithm, tmp_path, command):
     document = {
         "game": {"name": "kuhn"},
-        "solver": {"algorithm": algorithm},
+        "solver": {"algorithm": algorithm, **SOLVERS.get(algorithm, {})},
         "run": {"workers": 0},
         "compare": {"last": 8, "points": 2, "variant": [{"name": "one"}]},
     }
