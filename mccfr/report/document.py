@@ -208,7 +208,7 @@ def _figure_text(records: Sequence[Mapping[str, Any]]) -> str:
     """What a figure is called."""
     last = records[-1] if records else {"bound": "exact", "method": "exact"}
     if last.get("bound") != "lower":
-        return "Exploitability" if last["method"] == "exact" else f"Exploitability, {last['method']}"
+        return f"Exploitability, {last['method']}" if last["method"] == "abstract" else "Exploitability"
     where = f" from {last['from']}" if last.get("from") is not None else ""
     where += f", setting {last['setting']}" if last.get("setting") is not None else ""
     return f"Exploitability at the least: {last['method']}{where}"

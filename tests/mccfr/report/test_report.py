@@ -271,7 +271,7 @@ def test_what_is_won_from_another_strategy_is_named_and_not_called_convergence()
     heads = re.findall("<th>(.*?)</th>", table)
     assert heads == ["iterations", "nodes touched", "won (chips a hand)", "95 %", "against"]
     assert re.findall("<td>(.*?)</td>", table)[:5] == ["7", "1,000", "2.5", "1 to 4", "uniform"]
-    exact = [evaluated(exploitability_chips=0.5)]
+    exact = [evaluated(method="exact", bound="exact", exploitability_chips=0.5)]
     assert document._curve(exact, "iterations").startswith("<h2>Exploitability</h2>")
     heads = re.findall("<th>(.*?)</th>", document._evaluations(exact))
     assert heads == ["iterations", "nodes touched", "exploitability (chips)", "value (chips)"]
