@@ -218,6 +218,8 @@ def lower_bound_told(record: Record, took: str, what: str) -> str:
     (low, high), unit = (record["ci95_mbb"], "mbb/g") if record["ci95_mbb"] else (record["ci95_chips"], "chips")
     value = record["exploitability_mbb"] if record["ci95_mbb"] else record["exploitability_chips"]
     error = f" (95 %: {low:.5g} to {high:.5g}; " if low < high else " ("
+    if value < 0:
+        return f"no bound on exploitability: {what} wins {value:.5g} {unit}{error}{took})"
     return f"exploitability at least {value:.5g} {unit}: what {what} wins{error}{took})"
 
 

@@ -7,6 +7,7 @@ from click.testing import CliRunner
 from sessions import go, make
 
 from mccfr.cli import cli
+from mccfr.cli.progress import evaluation_text
 from mccfr.cli.status import _bound_lines
 from mccfr.config.file import config_from
 from mccfr.evaluation.methods import measure
@@ -95,6 +96,8 @@ def test_a_bound_that_has_risen_is_said_with_what_is_sure():
     assert _bound_lines([risen])[1].strip() == "risen from 2 chips at 1,000 nodes"
     maybe = {"now": record(3.0, [1.5, 4.5]), "before": record(2.0, [1.8, 2.2])}
     assert _bound_lines([maybe])[1].strip().endswith("within the intervals")
+    lost = evaluation_text(record(-3.0, [-4.0, -2.0]))
+    assert "no bound on exploitability: a best response from street river on wins -3 chips" in lost
     assert len(_bound_lines([{"now": record(1.0, [0.5, 1.5]), "before": record(2.0, [1.8, 2.2])}])) == 1
 
 
