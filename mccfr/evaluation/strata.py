@@ -39,10 +39,6 @@ class Strata:
             return cls(stratum, np.ones(strata), False)
         return cls(stratum, np.diff(_cuts(strata, boards)).astype(np.float64), True)
 
-    def half(self, chosen: npt.NDArray[np.bool_]) -> "Strata":
-        """Some of the units [n], drawn as they were: from every stratum as many, or nearly."""
-        return Strata(self.stratum[chosen], self.size, self.listed)
-
 
 def units_each(units: int) -> int:
     """Units in a stratum: two; four where there are few, for intervals from a few differences do not cover."""
