@@ -44,6 +44,7 @@ class MatchPlan:
     names: tuple[str, str]
 
     def __post_init__(self) -> None:
+        acpc_rules(self.game, "dealer")
         if self.duplicate and self.hands % 2:
             raise ValueError(f"hands = {self.hands}: duplicate deals need an even number")
         for name in self.names:

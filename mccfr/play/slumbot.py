@@ -97,6 +97,7 @@ class SlumbotSession:
         hand = "".join(_cards(answer.get("hole_cards"), (2,), f"{where}, hole_cards"))
         if position not in (0, 1) or isinstance(position, bool):
             raise TableError(f"{where}: client_pos is {shown(repr(position))}, neither 0 nor 1")
+        read_cards(f"{hand}|")
         self._player.deal(position, hand, number)
         while True:
             game = self._read(answer.get("action"), where)
