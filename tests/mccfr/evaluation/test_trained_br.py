@@ -1,17 +1,22 @@
 """Trained best response: below the exact one and close to it, chosen and scored on cards of their own."""
 
+import itertools
+import os
+import signal
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
+from commands import call, command
 from small_games import game_of
 from strategies import random_strategy
 
-from mccfr.cards.deals import new_deals
-from mccfr.config.tables import PokerGame
+from mccfr.config.tables import GoofspielGame, PokerGame
+from mccfr.evaluation import methods
 from mccfr.evaluation.exact import evaluate_exact
+from mccfr.evaluation.methods import check_method, measure
 from mccfr.evaluation.side import Side
 from mccfr.evaluation.trained_best_response import evaluate as module
 from mccfr.evaluation.trained_best_response import trained_best_response
@@ -19,11 +24,12 @@ from mccfr.evaluation.trained_best_response.evaluate import Trial
 from mccfr.evaluation.trained_best_response.knowledge import knowledge
 from mccfr.evaluation.trained_best_response.scoring import Won
 from mccfr.evaluation.trained_best_response.training import Training
-from mccfr.evaluation.units import Effort
+from mccfr.evaluation.units import Effort, StoppedError
 from mccfr.games.catalogue import build_game
 from mccfr.rng import EVALUATION
+from mccfr.runs import records
 from mccfr.solvers.public.sampled_board import BoardSource
-from mccfr.solvers.responder import STREAMS, best
+from mccfr.solvers.responder import EXTERNAL, PUBLIC, SAMPLERS, STREAMS, best
 
 WIDE = PokerGame(antes=[1, 1], stack=5)
 """Ranks 3, suits 2, every whole bet: too many actions for packed trees."""
@@ -45,11 +51,14 @@ def side_of(name, seed=0):
 # --- below the exact figure, and close to it ---
 
 
-@pytest.mark.parametrize("name", ["kuhn", "leduc", "leduc, suits merged", "blind", "wide", "clairvoyance"])
-def test_it_comes_close_to_the_best_response_and_never_above(name):
+@pytest.mark.parametrize(
+    ("name", "sampler"),
+    [*((name, PUBLIC) for name in ("kuhn", "leduc", "blind", "wide", "clairvoyance")), ("blind", EXTERNAL)],
+)
+def test_it_comes_close_to_the_best_response_and_never_above(name, sampler):
     side = side_of(name)
     exact = evaluate_exact(side.game, side.strategy)
-    found = [trained_best_response(side, nodes=nodes, seed=1) for nodes in (1_000, 1_000_000)]
+    found = [trained_best_response(side, nodes=nodes, seed=1, sampler=sampler) for nodes in (1_000, 500_000)]
     for each in found:
         assert each.value_chips <= exact.exploitability_chips + 1e-9
         for seat in range(2):
@@ -66,11 +75,12 @@ def test_no_seed_is_above_the_exact_figure():
         assert trained_best_response(side, nodes=20_000, seed=seed).value_chips <= exact + 1e-9
 
 
-def test_the_policy_stands_still():
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_the_policy_stands_still(sampler):
     """Its rows are what they were to the last bit, and it plays by its own buckets."""
     side = side_of("blind")
-    training = Training(knowledge(side.game, None).game, side, 3)
-    training.train(20_000, 1, lambda: False)
+    training = Training(knowledge(side.game, None).game, side, 3, sampler)
+    training.train(5_000, 1, lambda: False)
     for seat, tables in enumerate(training._tables):
         for block in range(1 - seat, 4, 2):
             rows = side.strategy.probability[block].astype(np.float32)
@@ -91,7 +101,7 @@ def test_what_is_best_by_regrets():
 def another():
     """A responder who has learnt from other deals, by which the luck of boards is judged."""
     side = side_of("blind")
-    training = Training(knowledge(side.game, None).game, side, 99)
+    training = Training(knowledge(side.game, None).game, side, 99, PUBLIC)
     training.train(50_000, 1, lambda: False)
     return training.learnt("the largest regret")
 
@@ -104,7 +114,7 @@ def luck(seeds, *, nodes, planted=None):
     side, found = side_of("blind"), []
     known = knowledge(side.game, None)
     for seed in range(seeds):
-        trial = Trial(side, known, nodes, 2, seed, Effort(), lambda *_: None, 0)
+        trial = Trial(side, known, nodes, 2, seed, PUBLIC, Effort(), lambda *_: None, 0)
         with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
             if planted is not None:
                 planted(patch, known.game, seed)
@@ -131,27 +141,86 @@ def one_stream(patch, *_):
 
 
 def training_boards(patch, game, seed):
-    """Scored on the boards of the first deals that the player in seat 0 has learnt from."""
-    deals = new_deals(2, 2)
-    game.cards.dealer(seed, STREAMS).draw(0, 2, deals)
-    boards = [int(np.argwhere(game.cards.bucket[1][0] == bucket)[0, 0]) for bucket in deals.bucket[:, 2]]
-    own = BoardSource.number
+    """Scored on the first boards that the player in seat 0 has learnt from."""
+    own, training = BoardSource.number, BoardSource(game, np.float32, seed, STREAMS)
 
     def number(source, iteration):
-        evaluates = source._stream[2] == EVALUATION
-        return boards[iteration] if evaluates and iteration < len(boards) else own(source, iteration)
+        return own(training if source._stream[2] == EVALUATION and iteration < 2 else source, iteration)
 
     patch.setattr(BoardSource, "number", number)
 
 
 def test_what_was_chosen_on_one_stream_and_scored_on_another_is_not_flattered():
-    found = luck(80, nodes=400)
+    found = luck(30, nodes=8 * 2 * 600)
     assert abs(errors(found.mean(axis=1))) < 3.5
 
 
 def test_a_planted_choice_on_the_boards_of_the_score_is_caught():
-    assert errors(luck(40, nodes=400, planted=one_stream).mean(axis=1)) > 4.5
+    assert errors(luck(15, nodes=8 * 2 * 600, planted=one_stream).mean(axis=1)) > 4.5
 
 
 def test_planted_training_boards_in_the_score_are_caught():
-    assert errors(luck(80, nodes=16, planted=training_boards)[:, 0]) > 4.5
+    assert errors(luck(15, nodes=600, planted=training_boards)[:, 0]) > 4.5
+
+
+# --- processes, stops, commands ---
+
+
+def found_by(side, **options):
+    """What is found, without the words."""
+    return trained_best_response(side, nodes=9_600, boards=4, seed=2, **options)
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_processes_and_stops_change_nothing(sampler, tmp_path):
+    side, keep, number = side_of("blind"), tmp_path / "kept", itertools.count()
+    alone = found_by(side, sampler=sampler)
+    assert found_by(side, sampler=sampler, effort=Effort(workers=2)) == alone
+
+    def stop(what, done, total):
+        if next(number) == 3:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    for _ in range(2):
+        with pytest.raises(StoppedError, match=r"stopped by signal .* the same command goes on from"):
+            found_by(side, sampler=sampler, effort=Effort(keep=keep), progress=stop)
+        number = itertools.count()
+    assert found_by(side, sampler=sampler, effort=Effort(keep=keep)) == alone
+    with pytest.raises(ValueError, match="holds the responder of another evaluation"):
+        trained_best_response(side, nodes=5_000, boards=4, sampler=sampler, effort=Effort(keep=keep))
+
+
+def test_a_time_is_kept_and_told(capsys):
+    told = []
+    found = measure("trained-br", side_of("leduc"), effort=Effort(seconds=0.2), boards=3)
+    assert found["responder_nodes"] > 0 and found["boards"] == 3 and found["bound"] == "lower"
+    assert "trained for" in methods.told(found, "1 s") and "trained-br" in methods.method_named("trained-br").short(
+        found
+    )
+    trained_best_response(side_of("kuhn"), nodes=1_000, progress=lambda *step: told.append(step))
+    phases = list(dict.fromkeys(what.split(")")[0].split(",")[0] for what, _, _ in told))
+    assert phases == ["(training a responder", "(choosing a responder", "(scoring a responder"]
+
+
+def test_a_run_is_measured_by_it_and_refusals_are_one_sentence(tmp_path, capsys):
+    config, directory = tmp_path / "run.toml", tmp_path / "run"
+    config.write_text(
+        '[game]\nname = "kuhn"\n[run]\nworkers = 0\niterations = 200\n'
+        '[evaluation]\nmethods = ["exact", "trained-br"]\nbudget_seconds = 0.1\n'
+    )
+    assert command("solve", config, "--run", directory) == 0
+    exact, bound = records.read(directory / "evaluations.jsonl")[-2:]
+    assert bound["method"] == "trained-br" and bound["responder"] == "every hand"
+    assert 0 < bound["exploitability_chips"] <= exact["exploitability_chips"] + 1e-9
+    for options, said in (
+        (["--responder-abstraction", tmp_path], "is for hold'em games"),
+        (["--sampler", "cfr"], "it must be one of public-chance-sampling, external-sampling"),
+        (["--setting", 2], "the method trained-br has no --setting; what it takes: --responder-abstraction, --nodes"),
+    ):
+        ended = call(capsys, "evaluate", directory, "--method", "trained-br", "--nodes", 1000, *options)
+        assert ended.status == 2 and said in ended.err and ended.err.count("\n") == 1
+    with pytest.raises(ValueError, match="deals no cards beside its tree: use the method exact"):
+        check_method(build_game(GoofspielGame(cards=3), None), "trained-br")
+    turn = game_of("turn")
+    with pytest.raises(ValueError, match="is not an abstraction: build it with mccfr abstraction build"):
+        knowledge(turn, tmp_path)
