@@ -48,9 +48,9 @@ def recipe(flop, turn=PERCENTILES):
 
 @pytest.fixture
 def few_boards(monkeypatch):
-    """Flops are the first 400 canonical ones, which takes a quarter of the time."""
-    monkeypatch.setattr(features, "BOARD_COUNTS", {**BOARD_COUNTS, 3: 400})
-    return 400
+    """Flops are the first 200 canonical ones, which takes an eighth of the time."""
+    monkeypatch.setattr(features, "BOARD_COUNTS", {**BOARD_COUNTS, 3: 200})
+    return 200
 
 
 def made(**flop):
