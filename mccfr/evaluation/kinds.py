@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from mccfr.evaluation.method import Count, EvaluationLine, Method, Record
@@ -335,5 +336,79 @@ class LocalBestResponse(_OverDeals):
         return f"exploitability at least {_size(record)} (lbr in setting {record['setting']})"
 
 
-KINDS = (Exact(), HeadToHead(), SampledBestResponse(), LocalBestResponse(), Abstract())
+class TrainedBestResponseLine(LowerBoundLine):
+    """A line of the method trained-br."""
+
+    boards: Count
+    responder: str
+    responder_nodes: Count
+
+
+class TrainedBestResponse(Method):
+    """Chips a hand won by an opponent who was trained against the strategy: a lower bound of exploitability."""
+
+    name: ClassVar[str] = "trained-br"
+    bound: ClassVar[str] = "lower"
+    reads_rows: ClassVar[bool] = True
+    line: ClassVar[type[EvaluationLine]] = TrainedBestResponseLine
+    takes: ClassVar[Mapping[str, Any]] = {
+        "responder_abstraction": None,
+        "nodes": None,
+        "sampler": "public-chance-sampling",
+        "boards": None,
+        "seed": 0,
+        "effort": Effort(),
+    }
+
+    def problem(self, game: "Game") -> str | None:
+        """As `Method.problem`."""
+        return None if game.cards.dealt else f"{game.name} deals no cards beside its tree: use the method exact"
+
+    def find(
+        self,
+        side: "Side",
+        against: "Side | None",
+        *none: Any,
+        responder_abstraction: Path | None,
+        nodes: int | None,
+        sampler: str,
+        boards: int | None,
+        seed: int,
+        effort: Effort,
+    ) -> dict[str, Any]:
+        """As `Method.find`."""
+        from mccfr.evaluation.trained_best_response import trained_best_response
+
+        game, place = side.game, None if responder_abstraction is None else Path(responder_abstraction)
+        found = trained_best_response(side, place, nodes, boards, seed, sampler, effort)
+        low, high = found.ci95_chips
+        return {
+            "value_chips": found.value_chips,
+            "ci95_chips": [low, high],
+            "exploitability_chips": found.value_chips,
+            "exploitability_mbb": in_mbb(game, found.value_chips),
+            "ci95_mbb": None if game.big_blind_chips is None else [in_mbb(game, low), in_mbb(game, high)],
+            "best_response_chips": list(found.best_response_chips),
+            "boards": found.boards,
+            "units": found.boards,
+            "seed": seed,
+            "responder": found.knows,
+            "responder_nodes": found.nodes,
+            "chosen_nodes": list(found.chosen_nodes),
+            "chosen_ways": list(found.chosen_ways),
+        }
+
+    def told(self, record: Record, took: str) -> str:
+        """As `Method.told`."""
+        what = f"a responder with {record['responder']}, trained for {record['responder_nodes']:,} nodes,"
+        return lower_bound_told(record, f"{record['boards']:,} boards, {took}", what)
+
+    def short(self, record: Record) -> str:
+        """As `Method.short`."""
+        mbb = record["exploitability_mbb"]
+        size = f"{record['exploitability_chips']:.4g} chips" if mbb is None else f"{mbb:.4g} mbb/g"
+        return f"exploitability at least {size} (trained-br)"
+
+
+KINDS = (Exact(), HeadToHead(), SampledBestResponse(), LocalBestResponse(), TrainedBestResponse(), Abstract())
 """In the order in which `auto` tries them."""
