@@ -29,6 +29,7 @@ from mccfr.intervals import ratio95
 from mccfr.play.dealing import Deal, dealing_of
 from mccfr.play.player import Player, Program
 from mccfr.play.ranges import AnyHand, SeenRange
+from mccfr.play.resolving import ResolvingSeat, Settings
 from mccfr.play.seat import Seat
 from mccfr.play.table import PlayedHand, play_hand
 from mccfr.policy.source import PolicySource
@@ -49,17 +50,19 @@ class Contender:
     name     as it was given
     policy   what is played, and `side`, the same for who reads it whole; or
     program  a program that is made for each match
+    resolve  how the policy solves its hands again as they are played; None: not at all
     """
 
     name: str
     policy: PolicySource | None = None
     side: Side | None = None
     program: type[Program] | None = None
+    resolve: Settings | None = None
 
     def fingerprint(self) -> str:
         """Of the policy, or of a program's source."""
         if self.side is not None:
-            return self.side.fingerprint()
+            return self.side.fingerprint() + ("" if self.resolve is None else f" {self.resolve}")
         assert self.program is not None
         return hashlib.sha256(inspect.getsource(self.program).encode()).hexdigest()
 
@@ -112,6 +115,8 @@ class Match(Units):
         self._aivat = Aivat(self.dealing, self.betting, self._heuristic)
 
     def _player(self, contender: Contender, which: int) -> Player:
+        if contender.policy is not None and contender.resolve is not None:
+            return ResolvingSeat(contender.policy, contender.resolve)
         if contender.policy is not None:
             return Seat(contender.policy)
         assert contender.program is not None
@@ -156,8 +161,8 @@ class Match(Units):
 
 
 def _range_of(player: Player, position: int) -> SeenRange | AnyHand | None:
-    """What is known of a player's hands by his strategy."""
-    if isinstance(player, Seat):
+    """What is known of a player's hands by his strategy; of one who solves his hands again, the hand that he has."""
+    if isinstance(player, Seat) and not isinstance(player, ResolvingSeat):
         return SeenRange(player, position)
     return AnyHand() if isinstance(player, Program) and player.blind else None
 

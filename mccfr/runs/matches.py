@@ -1,6 +1,7 @@
 """From two names - policies, runs, programs - to a match."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from mccfr.evaluation.telling import tell_step
 from mccfr.evaluation.units import Effort
 from mccfr.play.hands import Hand, write_hands
 from mccfr.play.programs import known_programs, program_named
+from mccfr.play.resolving.table import settings_of
 from mccfr.policy import Policy, StrategySource, is_policy
 from mccfr.runs.phases import naming_phases, naming_steps
 from mccfr.runs.report import Reporter, Silent
@@ -20,6 +22,7 @@ from mccfr.runs.results import open_target
 from mccfr.runs.rundir import is_run, open_run
 
 PLAYING = "playing"
+_RESOLVE = " --resolve "
 
 
 def play_match(
@@ -71,7 +74,16 @@ def _told(title: str, figure: Figure, big_blind: float | None) -> dict[str, Any]
 
 
 def _contender(name: str) -> tuple[Contender, Mapping[str, Any] | None]:
-    """Who plays under a name, and the `[game]` table of a policy or run."""
+    """Who plays under a name, and the `[game]` table of a policy or run.
+
+    Behind a policy may stand how its hands are solved again: "hunl-quick-policy --resolve river".
+    """
+    plain, given, settings = name.partition(_RESOLVE)
+    if given:
+        blueprint, table = _contender(plain)
+        if blueprint.policy is None:
+            raise ValueError(f"{name}: {plain} is a program; only hands of a policy or a run are solved again")
+        return replace(blueprint, name=name, resolve=settings_of(settings)), table
     path = Path(name)
     if is_policy(path):
         policy = Policy.open(path)
