@@ -1,6 +1,6 @@
 """Solving again what lies ahead: spots, gadgets before them, whole strategies made of solutions, and seats."""
 
-from mccfr.play.resolving.seat import ResolvingSeat
+from mccfr.play.resolving.seat import ResolvingSeat, ResolvingSpec
 from mccfr.play.resolving.solve import METHODS, Effort, Resolved, resolve
 from mccfr.play.resolving.spot import Spot
 from mccfr.play.resolving.table import STREETS, PublicState, Resolver, Settings
@@ -14,6 +14,7 @@ __all__ = [
     "Resolved",
     "Resolver",
     "ResolvingSeat",
+    "ResolvingSpec",
     "Settings",
     "Spot",
     "Whole",

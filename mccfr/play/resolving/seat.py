@@ -1,14 +1,38 @@
 """A policy's seat that solves again what lies ahead."""
 
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 from abstraction.cards import combo_index, parse_cards
 from mccfr.games.betting import BettingState
-from mccfr.play.player import State
+from mccfr.games.game import Game
+from mccfr.play.player import Betting, Player, PlayerSpec, State
 from mccfr.play.resolving.table import SETTINGS, Acted, PublicState, Resolver, Settings
 from mccfr.play.seat import Seat
 from mccfr.policy.source import PolicySource
+
+
+@dataclass(frozen=True)
+class ResolvingSpec(PlayerSpec):
+    """A policy whose hands are solved again as they are played."""
+
+    policy: PolicySource
+    settings: Settings
+
+    @property
+    def game(self) -> Game:
+        """As `PlayerSpec.game`."""
+        return self.policy.game
+
+    def player(self, betting: Betting, *, seed: int = 0) -> Player:
+        """As `PlayerSpec.player`; raises as `ResolvingSeat`."""
+        del betting
+        return ResolvingSeat(self.policy, self.settings, seed=seed)
+
+    def fingerprint(self) -> str:
+        """As `PlayerSpec.fingerprint`."""
+        return repr(self.settings)
 
 
 class ResolvingSeat(Seat):

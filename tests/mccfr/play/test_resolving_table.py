@@ -19,7 +19,7 @@ from mccfr.play.resolving import Effort, ResolvingSeat, Settings, table, watchin
 from mccfr.play.resolving.table import PublicState, Resolver, settings_of
 from mccfr.play.seat import Seat
 from mccfr.policy.source import StrategySource
-from mccfr.runs.matches import _contender
+from mccfr.runs.players import Manner, open_player
 from mccfr.tables.strategy import Strategy, tabulate, uniform_strategy
 
 SMALL = Settings("river", "maxmargin", Effort(iterations=4), Menu(first=("1p",), later=("allin",), max_bets=1))
@@ -137,6 +137,9 @@ def test_settings_are_read():
         with pytest.raises(ValueError, match=says):
             settings_of(text)
     with pytest.raises(ValueError, match="always-call is a program"):
-        _contender("always-call --resolve river")
+        open_player("always-call --resolve river")
+    with pytest.raises(ValueError, match="leave them out"):
+        Manner(purify=True, resolve=Settings())
+    assert isinstance(Manner(resolve=SMALL).spec(policy()).player(None), ResolvingSeat)
     with pytest.raises(ValueError, match="not whole no-limit hold'em"):
         Resolver(Seat(StrategySource(game_of("leduc"), uniform_strategy(game_of("leduc")))))
