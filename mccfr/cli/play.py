@@ -38,6 +38,11 @@ from mccfr.cli.responding import RESPONDER, name_responder_abstraction, responde
 @click.option("--hands", type=click.IntRange(min=0), help="lbr: deals, each played from both seats; 10000 by default.")
 @responder_options
 @click.option(
+    "--resolve",
+    metavar="STREET[:METHOD[:ITERATIONS]]",
+    help="lbr: the policy solves its hands again from the river or turn on, and what that gains on the same deals.",
+)
+@click.option(
     "--strategy", metavar="NAME", help="Measure uniform, always-call or always-fold in the same game instead."
 )
 @click.option("--seed", type=click.IntRange(min=0), help="Of what is sampled; 0 by default.")
@@ -76,7 +81,10 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
             strategy=options["strategy"],
             effort=effort,
             reporter=report,
-            **{name: options[name] for name in ("from_street", "boards", "setting", "hands", "seed", *RESPONDER)},
+            **{
+                name: options[name]
+                for name in ("from_street", "boards", "setting", "hands", "seed", "resolve", *RESPONDER)
+            },
         )
     if as_json:
         print_json(record)

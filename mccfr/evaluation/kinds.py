@@ -299,7 +299,13 @@ class LocalBestResponse(_OverDeals):
     bound: ClassVar[str] = "lower"
     reads_rows: ClassVar[bool] = True
     line: ClassVar[type[EvaluationLine]] = LocalBestResponseLine
-    takes: ClassVar[Mapping[str, Any]] = {"setting": "2", "hands": None, "seed": 0, "effort": Effort()}
+    takes: ClassVar[Mapping[str, Any]] = {
+        "setting": "2",
+        "hands": None,
+        "seed": 0,
+        "resolve": None,
+        "effort": Effort(),
+    }
 
     def find(
         self,
@@ -309,13 +315,20 @@ class LocalBestResponse(_OverDeals):
         setting: str,
         hands: int | None,
         seed: int,
+        resolve: str | None,
         effort: Effort,
     ) -> dict[str, Any]:
-        """As `Method.find`."""
+        """As `Method.find`; `resolve` as `mccfr.play.resolving.table.settings_of` has it."""
         from mccfr.evaluation.local_best_response import local_best_response
+        from mccfr.play.resolving.table import settings_of
 
-        game = side.game
-        found = local_best_response(side, setting, hands, seed, partial(tell_step, "hand"), effort)
+        game, settings = side.game, None if resolve is None else settings_of(resolve)
+        note = partial(tell_step, "hand")
+        found = local_best_response(side, setting, hands, seed, note, effort, resolve=settings)
+        gained: dict[str, Any] = {}
+        if found.gain_chips is not None:
+            mean, interval = found.gain_chips
+            gained = {"gain_chips": mean, "gain_ci95_chips": list(interval), "resolve": resolve}
         first, second = found.seat_chips
         return {
             **_lower_bound(game, found.mean_chips, found.ci95_chips),
@@ -324,12 +337,18 @@ class LocalBestResponse(_OverDeals):
             "hands": found.hands,
             "units": found.units,
             "seed": seed,
+            **gained,
         }
 
     def told(self, record: Record, took: str) -> str:
         """As `Method.told`."""
         deals = "every deal" if record["hands"] is None else f"{record['hands']:,} deals from both seats"
-        return lower_bound_told(record, f"{deals}, {took}", f"local best response in setting {record['setting']}")
+        said = lower_bound_told(record, f"{deals}, {took}", f"local best response in setting {record['setting']}")
+        if record.get("resolve") is None:
+            return said
+        low, high = record["gain_ci95_chips"]
+        gain = f"{record['gain_chips']:+.4g} chips a hand (95 %: {low:+.4g} to {high:+.4g})"
+        return f"{said}; solving again from the {record['resolve']} on gains {gain}"
 
     def short(self, record: Record) -> str:
         """As `Method.short`."""
