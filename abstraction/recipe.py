@@ -24,7 +24,7 @@ ALLOWED = {
     "river": ("ochs", "ehs"),
 }
 """Features that each street can have."""
-LOSSLESS_BUCKETS = {"preflop": 169, "flop": 1_286_792, "turn": 13_960_050}
+LOSSLESS_BUCKETS = {"preflop": 169, "flop": 1_286_792, "turn": 13_960_050, "river": 123_156_254}
 """Classes of hands up to a renaming of suits."""
 CLUSTERED = ("histogram", "potential", "ochs")
 """Features that are clustered by k-means; the others need none."""

@@ -20,7 +20,7 @@ from abstraction.boards import (
     used_slots,
 )
 from abstraction.buckets import Abstraction, unused, verify_abstraction
-from abstraction.build import Builder, lossless_flop
+from abstraction.build import Builder
 from abstraction.cards import COMBO_COUNT, combo_index, combo_table
 from abstraction.clustering.keeping import Keeper
 from abstraction.clustering.kmeans import kmeans, start
@@ -33,7 +33,7 @@ from abstraction.keeper import FileKeeper
 from abstraction.memory import recipe_bytes
 from abstraction.next_street import NextStreet, potential_features
 from abstraction.recipe import STREETS, Recipe, StreetRecipe, build_order, stage_document
-from abstraction.stages import Phases, StageMaker
+from abstraction.stages import Phases, StageMaker, lossless_table
 from mccfr.cli import main
 from storage.checkpoint import checkpoint_path, commit, open_checkpoint, verify
 from storage.schema import ArraySpec
@@ -150,7 +150,7 @@ def test_potential_aware_streets_build_upon_each_other(tmp_path):
 
 
 def test_a_lossless_flop_keeps_all_classes_of_hands_apart():
-    rows = lossless_flop()
+    rows = lossless_table(3)
     used = used_slots(canonical_boards(3))
     assert rows.dtype == np.uint32 and (rows[~used] == unused(rows.dtype)).all()
     assert np.array_equal(np.unique(rows[used]), np.arange(1_286_792))

@@ -354,6 +354,31 @@ def test_flop_holdem_is_lossless_without_an_abstraction():
     assert five.buckets.tolist() == [169, 169, 200, 200] and five.cards.board_cards == (0, 5)
 
 
+def test_5_flop_holdem_needs_no_abstraction():
+    """The size is that of the paper's game, and no table is made to say so."""
+    paper = FlopHoldemGame(bet="pot", limp=False, max_raises=[1, 2], board_cards=5)
+    game = flop_holdem(paper, None, Path())
+    assert game.buckets.tolist() == [169, 169, 123156254, 123156254]
+    assert game.infosets.tolist() == [169, 169, 3 * 123156254, 3 * 123156254]
+    with pytest.raises(ValueError, match="boards of 5 cards are too many"):
+        game.cards.listed()
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"max_raises": 0}, "max_raises = 0 is not allowed: it must be at least 1, or a list of two"),
+        ({"max_raises": [1, 2, 3]}, "a list of two numbers, before the flop and on it"),
+        ({"max_raises": [3, -1]}, "of which one may be 0"),
+        ({"max_raises": [0, 2], "limp": False}, "limp = False is not allowed where game.max_raises has no raise"),
+        ({"bet": 0.0}, "bet = .* must be finite and above 0"),
+    ],
+)
+def test_flop_holdem_of_no_sensible_bets_is_refused(given, words):
+    with pytest.raises(ValueError, match=words):
+        flop_holdem(FlopHoldemGame(**given), None, Path())
+
+
 def test_listed_flops_are_those_of_the_deck():
     """Every flop with its buckets and strengths, as exact evaluation takes them; more board cards are refused."""
     deck = flop_holdem(FlopHoldemGame(), None, Path()).cards
