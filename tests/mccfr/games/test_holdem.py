@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -210,6 +211,40 @@ def test_the_reader_in_the_documents_reads_what_query_answers(trained, monkeypat
         assert names["look_up"](lines[node], hand, board) == asked(lines[node], hand, board)
         reached.add(query(policy, lines[node], hand, board)["reached"])
     assert reached == {True, False}
+
+
+def program_in_the_documents(language, folder):
+    """Command of the reader of docs/policies.md in C or JavaScript, as far as this machine can run it."""
+    source = re.search(rf"```{language}\n(.*?)```", (ROOT / "docs/policies.md").read_text(), re.DOTALL)[1]
+    if language == "c":
+        (folder / "look_up.c").write_text(source)
+        build = "cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-O1", "-o", folder / "look_up", folder / "look_up.c"
+        subprocess.run(build, check=True, timeout=60)
+        return [str(folder / "look_up")]
+    if shutil.which("node") is None:
+        pytest.skip("there is no node, which runs JavaScript, on this machine")
+    (folder / "look_up.mjs").write_text(source)
+    return ["node", str(folder / "look_up.mjs")]
+
+
+@pytest.mark.parametrize("language", ["c", "js"])
+def test_readers_in_other_languages_read_what_query_answers(trained, tmp_path, language):
+    program = program_in_the_documents(language, tmp_path)
+    policy, rng = Policy.open(trained / "policy"), np.random.default_rng(3)
+    lines = json.loads((trained / "policy/tree_line.json").read_text())
+    for street in (0, 1, 2, 3, 3, 3):
+        node = int(
+            rng.choice(policy.game.tree.decisions[policy.game.tree.street[policy.game.tree.decisions] == street])
+        )
+        dealt, known = rng.permutation(52)[:7].tolist(), (0, 3, 4, 5)[street]
+        hand, board = cards_text(dealt[:2]), cards_text(dealt[2 : 2 + known])
+        arguments = [*program, trained / "policy", lines[node], hand, *[board] * (known > 0)]
+        found = subprocess.run(arguments, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines()
+        expected = query(policy, lines[node], hand, board or None)["actions"]
+        assert [line.split()[0] for line in found] == [action["action"] for action in expected]
+        assert [float(line.split()[1]) for line in found] == pytest.approx(
+            [action["probability"] for action in expected], abs=1e-9
+        )
 
 
 def test_rows_as_csv_name_buckets(trained, tmp_path, tables_read_once):
