@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from abstraction.deck import Near, StandardDeck, lossless_table
+from abstraction.deck import Near, StandardDeck
 from abstraction.keeper import SECONDS, FileKeeper
 from abstraction.memory import recipe_bytes
 from abstraction.next_street import NextStreet
@@ -51,11 +50,6 @@ Progress = Callable[[str, float], None]
 
 Each begins with 0 and ends with 1; a stage itself, "flop (3 of 4)", is named before its parts, "flop (3 of 4),
 clustering", and after them."""
-
-
-def lossless_flop() -> NDArray[np.uint32]:
-    """[1755, 1326] the buckets of a lossless flop, without building anything (a second or two)."""
-    return lossless_table(3)
 
 
 class Builder:

@@ -128,7 +128,7 @@ class StandardDeck(Deck):
 
 
 def lossless_table(cards: int, share: Share | None = None) -> NDArray[np.uint32]:
-    """[boards, 1326] class of each slot of the canonical boards of 3 or 4 cards, from `abstraction.isomorphism`."""
+    """[boards, 1326] class of each slot of the canonical boards of 3, 4 or 5 cards, from `abstraction.isomorphism`."""
     boards, hole = canonical_boards(cards), combo_table()
     bucket = np.full((len(boards), COMBO_COUNT), unused(np.dtype(np.uint32)), np.uint32)
     index = indexer((2, cards))

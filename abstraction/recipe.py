@@ -33,7 +33,7 @@ ALLOWED = {
 _ALLOWED_LAST = ("lossless", "ochs", "ehs")
 _ALLOWED_BEFORE = ("lossless", "histogram", "potential", "ehs", "ehs2")
 """And those with a small deck."""
-LOSSLESS_BUCKETS = {"preflop": 169, "flop": 1_286_792, "turn": 13_960_050}
+LOSSLESS_BUCKETS = {"preflop": 169, "flop": 1_286_792, "turn": 13_960_050, "river": 123_156_254}
 """Classes of hands up to a renaming of suits."""
 CLUSTERED = ("histogram", "potential", "ochs")
 """Features that are clustered by k-means; the others need none."""

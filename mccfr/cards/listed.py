@@ -103,6 +103,17 @@ class ListedCards(Cards):
         """As `Cards.dealer`."""
         return ListedDealer(deal_arrays(self), seed, worker)
 
+    def seated(self, other: Cards) -> "ListedCards":
+        """As `Cards.seated`."""
+        if not isinstance(other, ListedCards):
+            raise self.apart(other)
+        sides = zip(self.bucket, other.bucket, strict=True)
+        return replace(
+            self,
+            bucket=[np.stack([own[0], others[1]]) for own, others in sides],
+            buckets=np.stack([self.buckets[:, 0], other.buckets[:, 1]], axis=1),
+        )
+
     def board_hands(self, board: Any) -> BoardHands:
         """As `Cards.board_hands`, by the number of a board of the last street."""
         if not isinstance(board, int | np.integer):
@@ -204,6 +215,19 @@ class ListedCards(Cards):
             yield from _differences(self, other)
         else:
             yield from super().differences(other)
+
+
+def lossless_buckets(
+    masks: npt.NDArray[np.uint64], reach: npt.NDArray[np.float64], boards: npt.NDArray[np.int16]
+) -> npt.NDArray[np.int32]:
+    """[2, B, H] numbers of the (board, hand) pairs that each player reaches, board by board; else NO_BUCKET.
+
+    masks  [H] of the cards of each hand;  reach  [2, H];  boards  [B, n] of one street
+    """
+    disjoint = (masks[None, :] & card_masks(boards)[:, None]) == 0
+    live = disjoint[None] & (reach > 0)[:, None]
+    numbers = np.cumsum(live.reshape(2, -1), axis=1).reshape(live.shape) - 1
+    return np.where(live, numbers, NO_BUCKET).astype(np.int32)
 
 
 def deal_arrays(cards: ListedCards) -> DealArrays:

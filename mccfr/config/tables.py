@@ -141,11 +141,12 @@ class HoldemGame(GameConfig, frozen=True, tag="holdem"):
 
 
 class FlopHoldemGame(GameConfig, frozen=True, tag="flop-holdem"):
-    """Limit hold'em that ends after the flop, as the Deep CFR papers play it; lossless without `[abstraction]`."""
+    """Hold'em with one size of bet that ends after the flop (Deep CFR papers); lossless without `[abstraction]`."""
 
     blinds: Sequence[float] = (50.0, 100.0)  # small (the button's) and big
-    bet: float = 100.0  # size of every bet and raise
-    max_raises: int = 3  # bets and raises on a street, at most, besides the blinds
+    bet: float | Literal["pot"] = 100.0  # size of every bet and raise; "pot": what lies there once it is called
+    limp: bool = True  # False: the button may not just call as his first action before the flop
+    max_raises: int | Sequence[int] = 3  # bets and raises on a street, at most, besides the blinds; or one for each
     board_cards: Literal[3, 5] = 3  # cards of the flop; 5: a whole board at once
 
 
@@ -382,7 +383,7 @@ class RunSettings(_Table, frozen=True):
 
 
 AUTO = "auto"
-METHODS = (AUTO, "exact", "head-to-head", "sampled-br", "lbr", "abstract")
+METHODS = (AUTO, "exact", "head-to-head", "sampled-br", "lbr", "trained-br", "abstract")
 """Of `[evaluation]`, besides those of users.  `auto` is the first that suits the game."""
 
 

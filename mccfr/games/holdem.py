@@ -44,14 +44,11 @@ def holdem(config: HoldemGame, abstraction: AbstractionConfig | None, base: Path
 
 
 def flop_holdem(config: FlopHoldemGame, abstraction: AbstractionConfig | None, base: Path) -> Game:
-    """Limit hold'em of two streets; with three board cards it may be lossless.  Raises as `holdem`."""
-    _check_chips({"bet": (config.bet,), "blinds": config.blinds}, {})
-    if config.max_raises < 1:
-        raise ValueError(f"game.max_raises = {config.max_raises} is not allowed: it must be at least 1")
-    if abstraction is None and config.board_cards != 3:
-        raise ValueError("game.board_cards = 5 needs an [abstraction]: there are 123,156,254 hands on five cards")
-    rules = flop_holdem_rules(config.blinds, config.bet, config.max_raises, config.board_cards)
-    deck = _lossless_deck() if abstraction is None else _deck((0, config.board_cards), abstraction, base)
+    """Hold'em of two streets and one size of bet; lossless without an abstraction.  Raises as `holdem`."""
+    _check_chips({"blinds": config.blinds} | ({} if config.bet == "pot" else {"bet": (config.bet,)}), {})
+    rules = flop_holdem_rules(config.blinds, config.bet, _raises(config), config.board_cards, limp=config.limp)
+    known = config.board_cards
+    deck = _lossless_deck(known) if abstraction is None else _deck((0, known), abstraction, base)
     return Game(
         "flop-holdem",
         build_tree(rules),
@@ -59,6 +56,23 @@ def flop_holdem(config: FlopHoldemGame, abstraction: AbstractionConfig | None, b
         big_blind_chips=float(config.blinds[1]),
         pot_chips=float(sum(rules.put_in)),
     )
+
+
+def _raises(config: FlopHoldemGame) -> tuple[int, int]:
+    """Bets and raises on either street, at most; `ValueError` for numbers that make no game."""
+    given = [config.max_raises] * 2 if isinstance(config.max_raises, int) else list(config.max_raises)
+    if len(given) != 2 or min(given) < 0 or max(given) < 1:
+        raise ValueError(
+            f"game.max_raises = {config.max_raises} is not allowed: it must be at least 1, or a list of two numbers, "
+            "before the flop and on it, of which one may be 0"
+        )
+    preflop, flop = given
+    if not config.limp and not preflop and config.blinds[0] < config.blinds[1]:
+        raise ValueError(
+            "game.limp = False is not allowed where game.max_raises has no raise before the flop: the button could "
+            "only fold"
+        )
+    return preflop, flop
 
 
 def _check_chips(above_zero: dict[str, Sequence[float]], from_zero: dict[str, Sequence[float]]) -> None:
@@ -102,6 +116,11 @@ def _standard(abstraction: Abstraction) -> Abstraction:
     return abstraction
 
 
+def deck_on(board_cards: tuple[int, ...], directory: Path) -> WholeDeck:
+    """The deck of a whole hold'em game on a built abstraction; `ValueError` where there is none."""
+    return _deck(board_cards, AbstractionConfig(path=str(directory)), Path())
+
+
 def bucket_counts(recipe: Recipe) -> dict[str, int]:
     """Buckets that a recipe makes on each street."""
     parts = {street: recipe.part(street) for street in STREET_NAMES.values()}
@@ -111,12 +130,13 @@ def bucket_counts(recipe: Recipe) -> dict[str, int]:
     }
 
 
-def _lossless_deck() -> WholeDeck:
-    counts = np.repeat([[LOSSLESS_BUCKETS["preflop"]], [LOSSLESS_BUCKETS["flop"]]], 2, axis=1)
+def _lossless_deck(board_cards: int) -> WholeDeck:
+    """The deck with a bucket for every class of hands; on five cards their table takes 0.7 GB and half a minute."""
+    counts = np.repeat([[LOSSLESS_BUCKETS["preflop"]], [LOSSLESS_BUCKETS[STREET_NAMES[board_cards]]]], 2, axis=1)
 
     def load() -> list[npt.NDArray[Any]]:
-        from abstraction.build import lossless_flop
+        from abstraction.deck import lossless_table
 
-        return [preflop_classes()[None].astype(np.uint16), lossless_flop()]
+        return [preflop_classes()[None].astype(np.uint16), lossless_table(board_cards)]
 
-    return WholeDeck((0, 3), counts, load)
+    return WholeDeck((0, board_cards), counts, load)

@@ -1,9 +1,10 @@
 """Betting rules of whole heads-up hold'em games.  Position 0 is the big blind, position 1 the button."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 from mccfr.config.tables import Menu
-from mccfr.games.betting import BettingRules
+from mccfr.games.betting import BettingRules, BettingState
 from mccfr.games.menu import MenuGame, check_opening, menu_targets
 
 BIG_BLIND, BUTTON = 0, 1
@@ -41,16 +42,31 @@ def holdem_rules(stack: float, blinds: Sequence[float], ante: float, menu: Menu)
     return rules
 
 
-def flop_holdem_rules(blinds: Sequence[float], bet: float, max_raises: int, board_cards: int = 3) -> BettingRules:
-    """Limit hold'em that ends after the flop: blinds (the button's first), two streets, one size of bet.
+def flop_holdem_rules(
+    blinds: Sequence[float],
+    bet: float | Literal["pot"],
+    max_raises: Sequence[int],
+    board_cards: int = 3,
+    *,
+    limp: bool = True,
+) -> BettingRules:
+    """Hold'em that ends after the flop: blinds (the button's first), two streets, one size of bet.
 
-    At most `max_raises` bets and raises on a street, not counting the blinds; stacks are never short.  The parameters
-    of the Deep CFR papers are blinds 50 and 100, bet 100, three raises; five `board_cards` make 5-flop hold'em.
+    A bet of "pot" is as large as the pot once the bet before it is called.  At most `max_raises` bets and raises on
+    each street, not counting the blinds; stacks are never short.  Flop Hold'em of the Deep CFR papers is blinds 50 and
+    100, bet 100, three raises.  Single Deep CFR's 5-flop hold'em has bets of the pot, no limps, one raise before the
+    flop and two on it, and five `board_cards`: depth and street of its table 1 are those of this tree.
     """
+
+    def targets(state: BettingState) -> Sequence[float]:
+        size = 2 * state.to_call if bet == "pot" else bet
+        return [state.to_call + size] if state.bets < max_raises[state.street] else []
+
     return BettingRules(
         (blinds[1], blinds[0]),
         (BUTTON, BIG_BLIND),
-        lambda state: [state.to_call + bet] if state.bets < max_raises else [],
-        minimum_bet=bet,
+        targets,
+        minimum_bet=blinds[1] if bet == "pot" else bet,
         board_cards=(0, board_cards),
+        limp=limp,
     )

@@ -160,21 +160,21 @@ def play(rules, rng, hand, sign):
         state = after
 
 
-# Stacks and antes.  Antes and a blind that is short (stack of 80, and of 120 with an ante of 30) only PokerKit plays.
+# Hands, stacks and antes.  Antes and a short blind (stack of 80, or of 120 with an ante of 30) only PokerKit plays.
 TABLES = {
     "PokerKit": (
         PokerKitHand,
+        1_000,
         [(20_000, 0), (1_000, 0), (250, 0), (137, 0), (80, 0), (20_000, 25), (1_000, 100), (120, 30)],
     ),
-    "universal_poker": (OpenSpielHand, [(20_000, 0), (1_000, 0), (250, 0), (137, 0), (100, 0)]),
+    "universal_poker": (OpenSpielHand, 2_000, [(20_000, 0), (1_000, 0), (250, 0), (137, 0), (100, 0)]),
 }
 
 
 @pytest.mark.parametrize("oracle", TABLES)
 def test_random_play_agrees(oracle):
-    hand, tables = TABLES[oracle]
-    rng = np.random.default_rng(4)
-    hands = 2_000 // len(tables)
+    hand, count, tables = TABLES[oracle]
+    rng, hands = np.random.default_rng(4), count // len(tables)
     for stack, ante in tables:
         rules = holdem_rules(stack, BLINDS, ante, Menu())
         cards = np.array([rng.permutation(52)[:9] for _ in range(hands)])
@@ -202,10 +202,11 @@ def assert_same_betting(tree, node, state, stake):
         assert_same_betting(tree, child, state.child(action), stake)
 
 
-@pytest.mark.parametrize(("bet", "max_raises"), [(100, 3), (150, 1), (200, 2)])
+@pytest.mark.parametrize(("bet", "max_raises"), [(100, (3, 3)), (150, (1, 1)), (200, (2, 4)), (100, (0, 1))])
 def test_flop_holdem_is_the_dealers_limit_game(bet, max_raises):
     """The whole betting tree, on a deal that player 0 wins: cards are dealt from the lowest, he gets the aces."""
     tree = build_tree(flop_holdem_rules(BLINDS, bet, max_raises))
+    most = " ".join(map(str, max_raises))
     game = pyspiel.load_game(
         "universal_poker",
         {
@@ -219,7 +220,7 @@ def test_flop_holdem_is_the_dealers_limit_game(bet, max_raises):
             "numHoleCards": 2,
             "numBoardCards": "0 3",
             "raiseSize": f"{bet} {bet}",
-            "maxRaises": f"{max_raises} {max_raises}",
+            "maxRaises": most,
             "stack": "100000 100000",
         },
     )
@@ -230,12 +231,37 @@ def test_flop_holdem_is_the_dealers_limit_game(bet, max_raises):
 
 
 def test_flop_holdem_of_the_papers():
-    tree = build_tree(flop_holdem_rules(BLINDS, 100, 3))
+    tree = build_tree(flop_holdem_rules(BLINDS, 100, (3, 3)))
     assert tree.label[tree.children(0)[2]] == "r200"
     assert tree.arrays.showdown.max() == 700  # four bets before the flop, the big blind included, and three on it
     assert not (tree.arrays.touched == 3).any()
-    five = build_tree(flop_holdem_rules(BLINDS, 100, 3, board_cards=5))
+    five = build_tree(flop_holdem_rules(BLINDS, 100, (3, 3), board_cards=5))
     assert all(np.array_equal(a, b) for a, b in zip(tree.arrays, five.arrays, strict=True))
+
+
+def test_5_flop_holdem_has_the_depths_of_its_papers_table():
+    """Steinberger 2019, table 1: decisions after no and one action before the flop, after two to five on it.
+
+    Pots of the size of a bet, no limps, one raise before the flop and two on it; with limps, or a raise more on either
+    street, there would be deeper decisions, with fewer there would be none after five.
+    """
+    tree = build_tree(flop_holdem_rules(BLINDS, "pot", (1, 2), 5, limp=False))
+    depths = {0: {0, 1}, 1: {2, 3, 4, 5}}
+    assert depths_by_street(tree) == depths
+    for limp, raises in ((True, (1, 2)), (False, (2, 2)), (False, (1, 3)), (False, (1, 1))):
+        assert depths_by_street(build_tree(flop_holdem_rules(BLINDS, "pot", raises, 5, limp=limp))) != depths
+    line = ["r300", "c", "r900", "r2700", "c"]  # each bet as large as the pot once the one before it is called
+    node = 0
+    for label in line:
+        node = tree.children(node)[labels(tree, node).index(label)]
+    assert tree.arrays.showdown[node] == 2700
+
+
+def depths_by_street(tree):
+    found = {}
+    for node in tree.decisions.tolist():
+        found.setdefault(int(tree.arrays.block[node]) // 2, set()).add(len(tree.path(node)) - 1)
+    return found
 
 
 def labels(tree, node):
@@ -270,7 +296,7 @@ def test_bounds_by_hand():
     assert raise_bounds(rules, shove) is None
     assert called(rules, shove) is None
     assert (fold_value(shove), fold_value(bet)) == (-950, 620)
-    assert raise_bounds(flop_holdem_rules(BLINDS, 100, 3), start) == (220, inf)
+    assert raise_bounds(flop_holdem_rules(BLINDS, 100, (3, 3)), start) == (220, inf)
 
 
 def test_equal_blinds_leave_nothing_to_fold_to():
