@@ -22,7 +22,7 @@ from mccfr.solvers.variants import PRESETS, Variant
 Floats = npt.NDArray[np.float64]
 METHODS = ("maxmargin", "resolving", "unsafe")
 """Gadgets by the names that commands take, the default first."""
-_CHECKED = 2.0  # precision is looked at whenever so many times as many iterations are done
+_CHECKED = 1.4  # precision is looked at whenever so many times as many iterations are done
 _FIRST_CHECK = 16
 
 
