@@ -16,6 +16,7 @@ from mccfr.cli.options import (
     print_json,
 )
 from mccfr.cli.progress import evaluation_text, reporter
+from mccfr.cli.responding import RESPONDER, name_responder_abstraction, responder_options
 
 
 @click.command()
@@ -26,8 +27,8 @@ from mccfr.cli.progress import evaluation_text, reporter
     show_default=True,
     type=Method(),
     help="exact: exploitability; abstract: the same by buckets; sampled-br: what a best response that knows its real "
-    "cards wins, on sampled boards; lbr: what local best response wins; head-to-head: against another strategy; auto: "
-    "exact or else head-to-head; or module:Class.",
+    "cards wins, on sampled boards; lbr: what local best response wins; trained-br: what a trained opponent wins; "
+    "head-to-head: against another strategy; auto: exact or else head-to-head; or module:Class.",
 )
 @click.option("--checkpoint", type=click.IntRange(min=0), help="Number of the checkpoint; default: the newest.")
 @click.option(
@@ -44,6 +45,12 @@ from mccfr.cli.progress import evaluation_text, reporter
 @click.option("--boards", type=click.IntRange(min=2), help="Boards that are sampled; head-to-head: 1000.")
 @click.option("--setting", metavar="1|2|3|4|fcpa", help="lbr: what the responder may do; 2 by default.")
 @click.option("--hands", type=click.IntRange(min=0), help="lbr: deals, each played from both seats; 10000 by default.")
+@responder_options
+@click.option(
+    "--resolve",
+    metavar="STREET[:METHOD[:ITERATIONS]]",
+    help="lbr: the policy solves its hands again from the river or turn on, and what that gains on the same deals.",
+)
 @click.option(
     "--strategy", metavar="NAME", help="Measure uniform, always-call or always-fold in the same game instead."
 )
@@ -68,6 +75,7 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
     from mccfr.evaluation.units import Effort
     from mccfr.runs.results import evaluate_target
 
+    name_responder_abstraction(target, method, options)
     workers, seconds, keep = options["workers"], options["budget"], options["keep"]
     effort = None if workers is seconds is keep is None else Effort(workers or 1, seconds, keep)
     with reporter() as report:
@@ -82,7 +90,10 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
             strategy=options["strategy"],
             effort=effort,
             reporter=report,
-            **{name: options[name] for name in ("from_street", "boards", "setting", "hands", "seed")},
+            **{
+                name: options[name]
+                for name in ("from_street", "boards", "setting", "hands", "seed", "resolve", *RESPONDER)
+            },
         )
     if as_json:
         print_json(record)

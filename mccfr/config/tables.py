@@ -370,7 +370,7 @@ class RunSettings(_Table, frozen=True):
 
 
 AUTO = "auto"
-METHODS = (AUTO, "exact", "head-to-head", "sampled-br", "lbr", "abstract")
+METHODS = (AUTO, "exact", "head-to-head", "sampled-br", "lbr", "trained-br", "abstract")
 """Of `[evaluation]`, besides those of users.  `auto` is the first that suits the game."""
 
 

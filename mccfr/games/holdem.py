@@ -106,6 +106,11 @@ def _deck(board_cards: tuple[int, ...], abstraction: AbstractionConfig, base: Pa
     return WholeDeck(board_cards, np.repeat([[counts[street]] for street in streets], 2, axis=1), load)
 
 
+def deck_on(board_cards: tuple[int, ...], directory: Path) -> WholeDeck:
+    """The deck of a whole hold'em game on a built abstraction; `ValueError` where there is none."""
+    return _deck(board_cards, AbstractionConfig(path=str(directory)), Path())
+
+
 def bucket_counts(recipe: Recipe) -> dict[str, int]:
     """Buckets that a recipe makes on each street."""
     parts = {street: getattr(recipe, street) for street in STREET_NAMES.values()}

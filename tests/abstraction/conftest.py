@@ -3,13 +3,19 @@
 import pytest
 
 from abstraction import features, stages
-from abstraction.strength import river_strengths
+from abstraction.strength import preflop_strengths, river_strengths
 
 
 @pytest.fixture(scope="session")
 def river():
     """All of `river_strengths`, which nobody changes."""
     return river_strengths(workers=2)
+
+
+@pytest.fixture(scope="session")
+def preflop(river):
+    """All of `preflop_strengths`, which nobody changes."""
+    return preflop_strengths(river=river, workers=2)
 
 
 @pytest.fixture(scope="session")

@@ -50,7 +50,7 @@ def write_config(tmp_path, abstraction, *, game="holdem", menu=MENU, more="", ev
     return path
 
 
-def test_buckets_of_the_deck_are_those_of_the_abstraction(slot_abstractions):
+def test_buckets_of_the_deck_are_those_of_the_abstraction(slot_abstractions, tables_read_once):
     game = holdem(HoldemGame(), AbstractionConfig(str(slot_abstractions[0])), Path())
     built = Abstraction(slot_abstractions[0])
     rng = np.random.default_rng(5)
@@ -122,6 +122,7 @@ def test_a_run_without_its_abstraction_is_worked_with_on_a_copy(flop_trained, sl
         ("evaluate", moved, "--method", "head-to-head", "--boards", 2),
         ("query", moved, "", "--hand", "AsKd"),
         ("report", moved, tmp_path / "out.html"),
+        ("tensorboard", moved, tmp_path / "curves"),
         ("resume", moved, "--nodes", nodes + 1, "--workers", 1),  # the worker has to find it too
     ):
         assert command(*verb) == 2
@@ -135,6 +136,9 @@ def test_a_run_without_its_abstraction_is_worked_with_on_a_copy(flop_trained, sl
     for bot in (("bot", "acpc", moved, "127.0.0.1", 1), ("play", moved)):
         assert command(*bot) == 2
         assert f"{tmp_path / 'gone'} is not an abstraction" in capsys.readouterr().err
+    for more, status, said in (((), 1, "is not an abstraction"), (("--abstraction", ours), 0, "sound")):
+        assert command("verify", moved, *more) == status
+        assert said in capsys.readouterr().out
     one, other = (Policy.open(path) for path in (tmp_path / "out", flop_trained / "policy"))
     for name in ("abstraction", "provenance", "files"):
         assert one.meta[name] == other.meta[name]
@@ -147,8 +151,11 @@ def test_a_run_without_its_abstraction_is_worked_with_on_a_copy(flop_trained, sl
     ):
         assert command(*verb, "--abstraction", ours) == 2
         assert "holds its own bucket tables" in capsys.readouterr().err
-    assert command("status", tmp_path, "--abstraction", ours) == 2
-    assert "is a folder of runs" in capsys.readouterr().err
+    for verb in (("status", tmp_path), ("tensorboard", tmp_path, tmp_path / "curves")):
+        assert command(*verb, "--abstraction", ours) == 2
+        assert "is a folder of runs" in capsys.readouterr().err
+    assert command("verify", flop_trained / "policy", "--abstraction", ours) == 2
+    assert "is not a run directory: leave --abstraction out" in capsys.readouterr().err
 
 
 def test_evaluations_are_played_against_the_first_checkpoint_that_is_kept(trained):
@@ -243,7 +250,7 @@ def test_readers_in_other_languages_read_what_query_answers(trained, tmp_path, l
         )
 
 
-def test_rows_as_csv_name_buckets(trained, tmp_path):
+def test_rows_as_csv_name_buckets(trained, tmp_path, tables_read_once):
     assert command("export", trained / "run", tmp_path / "out.csv", "--format", "csv") == 0
     lines = (tmp_path / "out.csv").read_text().splitlines()
     assert lines[1].startswith(",0,1,bucket 0,,f,")
@@ -251,7 +258,7 @@ def test_rows_as_csv_name_buckets(trained, tmp_path):
     assert len(lines) == 1 + sum(int(s) * int(b) for s, b in zip(game.tree.row_slots, game.buckets, strict=True))
 
 
-def test_head_to_head_on_the_command_line(trained, capsys):
+def test_head_to_head_on_the_command_line(trained, capsys, tables_read_once):
     assert command("evaluate", trained / "policy", "--method", "head-to-head", "--boards", 3, "--json") == 0
     record = json.loads(capsys.readouterr().out)
     assert record["against"] == "uniform" and record["nodes_touched"] >= 300_000
@@ -417,7 +424,9 @@ def test_flop_holdem_is_solved_and_measured_exactly(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("board_cards", [3, 5])
-def test_flop_holdem_runs_by_public_chance_sampling_and_head_to_head(tmp_path, slot_abstractions, capsys, board_cards):
+def test_flop_holdem_runs_by_public_chance_sampling_and_head_to_head(
+    tmp_path, slot_abstractions, tables_read_once, capsys, board_cards
+):
     """With three board cards as with five: solved, measured at a checkpoint and by the command, far above uniform."""
     config = write_config(
         tmp_path,
