@@ -273,7 +273,7 @@ def test_bad_input_is_one_sentence(capsys, holdem, small, tmp_path):
             "an address such as": ("bot", "slumbot", "holdem", "--url", "nowhere"),
             "names no game": ("play", "random"),
             "hands are written of whole no-limit hold'em only": ("play", small["kuhn"], "--log", tmp_path / "x.phhs"),
-            "purify and threshold are for policies": ("play", "random", "--purify"),
+            "are for policies and runs": ("play", "random", "--purify"),
         }.items():
             patience = ("--wait", "0") if arguments[0] == "dealer" else ()
             status, out, err = call(capsys, *arguments, *patience)
