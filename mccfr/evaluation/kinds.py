@@ -363,7 +363,7 @@ class TrainedBestResponseLine(LowerBoundLine):
     responder_nodes: Count
 
 
-class TrainedBestResponse(Method):
+class TrainedBestResponse(_OverDeals):
     """Chips a hand won by an opponent who was trained against the strategy: a lower bound of exploitability."""
 
     name: ClassVar[str] = "trained-br"
@@ -378,10 +378,6 @@ class TrainedBestResponse(Method):
         "seed": 0,
         "effort": Effort(),
     }
-
-    def problem(self, game: "Game") -> str | None:
-        """As `Method.problem`."""
-        return None if game.cards.dealt else f"{game.name} deals no cards beside its tree: use the method exact"
 
     def find(
         self,
@@ -400,13 +396,8 @@ class TrainedBestResponse(Method):
 
         game, place = side.game, None if responder_abstraction is None else Path(responder_abstraction)
         found = trained_best_response(side, place, nodes, boards, seed, sampler, effort)
-        low, high = found.ci95_chips
         return {
-            "value_chips": found.value_chips,
-            "ci95_chips": [low, high],
-            "exploitability_chips": found.value_chips,
-            "exploitability_mbb": in_mbb(game, found.value_chips),
-            "ci95_mbb": None if game.big_blind_chips is None else [in_mbb(game, low), in_mbb(game, high)],
+            **_lower_bound(game, found.value_chips, found.ci95_chips),
             "best_response_chips": list(found.best_response_chips),
             "boards": found.boards,
             "units": found.boards,
@@ -424,9 +415,7 @@ class TrainedBestResponse(Method):
 
     def short(self, record: Record) -> str:
         """As `Method.short`."""
-        mbb = record["exploitability_mbb"]
-        size = f"{record['exploitability_chips']:.4g} chips" if mbb is None else f"{mbb:.4g} mbb/g"
-        return f"exploitability at least {size} (trained-br)"
+        return f"exploitability at least {_size(record)} (trained-br)"
 
 
 KINDS = (Exact(), HeadToHead(), SampledBestResponse(), LocalBestResponse(), TrainedBestResponse(), Abstract())

@@ -164,7 +164,7 @@ def test_more_buckets_than_distinct_points_are_refused(few_boards, tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[flop]\nfeatures = 'histogram'\n", "missing required field turn"),
+        ("[flop]\nfeatures = 'histogram'\n", "[turn] is missing"),
         ("sed = 1\n", "unknown field sed"),
         ("flop = {features = 'ochs', buckets = 5}", "flop.features = 'ochs'"),
         ("flop = {features = 'ehs', buckets = 0}", "flop.buckets = 0 is not allowed"),

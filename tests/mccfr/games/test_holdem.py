@@ -133,12 +133,12 @@ def test_a_run_without_its_abstraction_is_worked_with_on_a_copy(flop_trained, sl
         assert all(each in told for each in hashes) and len(told.splitlines()) == 1
         assert command(*verb, "--abstraction", ours) == 0
         capsys.readouterr()
-    for bot in (("bot", "acpc", moved, "127.0.0.1", 1), ("play", moved)):
-        assert command(*bot) == 2
-        assert f"{tmp_path / 'gone'} is not an abstraction" in capsys.readouterr().err
     for more, status, said in (((), 1, "is not an abstraction"), (("--abstraction", ours), 0, "sound")):
         assert command("verify", moved, *more) == status
         assert said in capsys.readouterr().out
+    for bot in (("bot", "acpc", moved, "127.0.0.1", 1), ("play", moved)):
+        assert command(*bot) == 2
+        assert f"{tmp_path / 'gone'} is not an abstraction" in capsys.readouterr().err
     one, other = (Policy.open(path) for path in (tmp_path / "out", flop_trained / "policy"))
     for name in ("abstraction", "provenance", "files"):
         assert one.meta[name] == other.meta[name]
