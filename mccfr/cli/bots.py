@@ -1,12 +1,16 @@
 """Commands that have policies play elsewhere: at servers, as the dealer of a match, and against a person."""
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
 from mccfr.cli.options import Count, Duration, json_option, manner_options, path_type, print_json
+
+if TYPE_CHECKING:
+    from mccfr.runs.players import Manner
 
 _seed_option = click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of what is drawn."
@@ -24,9 +28,19 @@ _log_option = click.option(
     metavar="FILE",
     help="The hands in the ACPC form; FILE.phhs: as hand histories.",
 )
-
-
+_resolve_option = click.option(
+    "--resolve", metavar="STREET[:METHOD[:ITERATIONS]]", help="Solve hands again from the turn or the river on."
+)
 _TOLD_HANDS = 100
+
+
+def _manner(options: Mapping[str, Any]) -> "Manner":
+    """How a policy is played, of a command's options."""
+    from mccfr.play.resolving.table import settings_of
+    from mccfr.runs.players import Manner
+
+    resolve = None if options["resolve"] is None else settings_of(options["resolve"])
+    return Manner(options["purify"], options["threshold"], resolve)
 
 
 @click.group("bot")
@@ -39,6 +53,7 @@ def bot() -> None:
 @click.argument("host")
 @click.argument("port", type=click.IntRange(1, 65535))
 @manner_options
+@_resolve_option
 @_seed_option
 @_log_option
 @click.option(
@@ -54,9 +69,8 @@ def acpc(policy: str, host: str, port: int, as_json: bool, **options: Any) -> No
     Example: mccfr bot acpc hunl-quick-policy localhost 20000
     """
     from mccfr.runs.bots import guest, record_text, run_acpc_bot
-    from mccfr.runs.players import Manner
 
-    player = guest(policy, Manner(options["purify"], options["threshold"]), options["seed"])
+    player = guest(policy, _manner(options), options["seed"])
     record = run_acpc_bot(
         player,
         host,
@@ -75,6 +89,7 @@ def acpc(policy: str, host: str, port: int, as_json: bool, **options: Any) -> No
 @click.option("--hands", type=Count(), default=1_000, show_default=True, help="To be played.")
 @click.option("--user", metavar="NAME", help="Play as a user of the server's; the password is asked for.")
 @manner_options
+@_resolve_option
 @_seed_option
 @_log_option
 @_silence_option
@@ -85,10 +100,9 @@ def slumbot(policy: str, url: str, hands: int, user: str | None, as_json: bool, 
     Example: mccfr bot slumbot hunl-quick-policy --url https://slumbot.com/api --hands 1000
     """
     from mccfr.runs.bots import guest, record_text, run_slumbot
-    from mccfr.runs.players import Manner
 
     login = None if user is None else (user, click.prompt("password", hide_input=True, err=True))
-    player = guest(policy, Manner(options["purify"], options["threshold"]), options["seed"])
+    player = guest(policy, _manner(options), options["seed"])
 
     def told(done: int) -> None:
         if done % _TOLD_HANDS == 0:
@@ -181,6 +195,7 @@ def dealer(hands: int, duplicate: bool, as_json: bool, **options: Any) -> None:
 @click.argument("policy", metavar="POLICY")
 @click.option("--hands", type=Count(), default=1_000, show_default=True, help="At most: q stops before.")
 @manner_options
+@_resolve_option
 @click.option("--seed", type=click.IntRange(min=0), help="Of cards and draws; another one each time by default.")
 @click.option("--log", type=path_type, metavar="FILE.phhs", help="Write the hands, no-limit hold'em only.")
 def play(policy: str, hands: int, seed: int | None, log: Path | None, **manner: Any) -> None:
@@ -193,12 +208,11 @@ def play(policy: str, hands: int, seed: int | None, log: Path | None, **manner: 
     from random import SystemRandom
 
     from mccfr.runs.bots import run_person
-    from mccfr.runs.players import Manner
 
     run_person(
         policy,
         hands,
-        Manner(manner["purify"], manner["threshold"]),
+        _manner(manner),
         SystemRandom().randrange(1 << 31) if seed is None else seed,
         log=log,
         ask=_asked,

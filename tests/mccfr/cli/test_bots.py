@@ -272,8 +272,10 @@ def test_bad_input_is_one_sentence(capsys, holdem, small, tmp_path):
             "is no log of a match that was begun here": ("dealer", "--log", tmp_path / "log", "--port", 0),
             "an address such as": ("bot", "slumbot", "holdem", "--url", "nowhere"),
             "names no game": ("play", "random"),
+            "resolve = 'flob' is not allowed": ("bot", "acpc", "holdem", "127.0.0.1", port, "--resolve", "flob"),
+            "with resolve, leave them out": ("play", "holdem", "--resolve", "river", "--purify"),
             "hands are written of whole no-limit hold'em only": ("play", small["kuhn"], "--log", tmp_path / "x.phhs"),
-            "purify and threshold are for policies": ("play", "random", "--purify"),
+            "are for policies and runs": ("play", "random", "--purify"),
         }.items():
             patience = ("--wait", "0") if arguments[0] == "dealer" else ()
             status, out, err = call(capsys, *arguments, *patience)
