@@ -8,8 +8,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mccfr.api.outcomes import evaluate, load_policy
-    from mccfr.api.records import Evaluation, Progress
+    from mccfr.api.outcomes import evaluate, load_policy, match
+    from mccfr.api.records import Evaluation, MatchResult, Progress
     from mccfr.api.running import Run, resume, solve
     from mccfr.api.solving import Solver, game, solver
     from mccfr.games.game import Game
@@ -26,6 +26,7 @@ check_neighbours()
 __all__ = [
     "Evaluation",
     "Game",
+    "MatchResult",
     "Policy",
     "Progress",
     "Run",
@@ -35,6 +36,7 @@ __all__ = [
     "evaluate",
     "game",
     "load_policy",
+    "match",
     "regret_rule",
     "resume",
     "solve",
@@ -44,6 +46,7 @@ __all__ = [
 _WHERE = {
     "Evaluation": "mccfr.api.records",
     "Game": "mccfr.games.game",
+    "MatchResult": "mccfr.api.records",
     "Policy": "mccfr.policy.read",
     "Progress": "mccfr.api.records",
     "Run": "mccfr.api.running",
@@ -52,6 +55,7 @@ _WHERE = {
     "evaluate": "mccfr.api.outcomes",
     "game": "mccfr.api.solving",
     "load_policy": "mccfr.api.outcomes",
+    "match": "mccfr.api.outcomes",
     "regret_rule": "mccfr.solvers.rules",
     "resume": "mccfr.api.running",
     "solve": "mccfr.api.running",

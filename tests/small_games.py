@@ -8,10 +8,13 @@ from places import RUNS
 from abstraction.boards import BOARD_COUNTS, STREET_CARDS
 from abstraction.cards import hand_cards
 from mccfr.cards.deck import WholeDeck
+from mccfr.cards.listed import ListedCards
 from mccfr.config.tables import ClairvoyanceGame, HoldemSubgame, KuhnGame, LeducGame, Menu, PokerGame
 from mccfr.games.betting import BettingRules, build_tree
 from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
+from mccfr.tables.strategy import Strategy
+from mccfr.trees.compiled import DECISION, NO_PARENT, NO_SLOT, TERMINAL, CompiledTree, TreeArrays
 
 BLINDS = PokerGame(blinds=(2, 1), stack=7, first_player=(2, 1))
 """Player 1's blind is the smaller one, and he is first to act."""
@@ -64,3 +67,46 @@ def deck_game(board_cards=(3, 2), buckets=(5, 5)):
     )
     deck = DeckOfClasses(board_cards, np.repeat(np.array(buckets)[:, None], 2, axis=1), lambda: [])
     return Game("two streets", build_tree(rules), deck)
+
+
+def coin_toss():
+    """Coin Toss of Brown & Sandholm 2017, section 2, and its blueprint.
+
+    Player 0 sees a coin.  He sells, which wins him half a chip with heads and loses one half with tails; or plays, and
+    player 1 guesses: right wins her a chip, wrong loses her one.  By the blueprint he plays three quarters of his heads
+    and one half of his tails, and she guesses either with one half.
+    """
+    tree = CompiledTree(
+        TreeArrays(
+            kind=np.array([DECISION, TERMINAL, DECISION, TERMINAL, TERMINAL], np.int8),
+            player=np.array([0, -1, 1, -1, -1], np.int8),
+            block=np.array([0, -1, 3, -1, -1], np.int8),
+            count=np.array([2, 0, 2, 0, 0], np.int32),
+            first=np.array([1, -1, 3, -1, -1], np.int32),
+            slot=np.array([0, NO_SLOT, 0, NO_SLOT, NO_SLOT], np.int32),
+            row=np.array([0, NO_SLOT, 0, NO_SLOT, NO_SLOT], np.int32),
+            fixed=np.zeros(5),
+            showdown=np.array([0, 0.5, 0, -1, 1]),  # times 1 with heads, -1 with tails
+            probability=np.ones(5),
+            touched=np.ones(5, np.int8),
+        ),
+        np.array([NO_PARENT, 0, 0, 2, 2], np.int32),
+        ["", "sell", "play", "heads", "tails"],
+        2,
+        np.array([2, 0, 0, 2]),
+        np.array([1, 0, 0, 1]),
+    )
+    cards = ListedCards(
+        np.full((3, 2), -1, np.int16),
+        ["heads", "guess", "tails"],
+        np.array([[0.5, 0, 0.5], [0, 1, 0]]),
+        [np.zeros((1, 0), np.int16)] * 2,
+        [np.zeros(1, np.int32)] * 2,
+        np.array([[2, 1, 0]], np.int32),
+        [np.array([[[0, -1, 1]], [[-1, 0, -1]]], np.int32)] * 2,
+        np.array([[2, 1]] * 2, np.int64),
+    )
+    sold = np.array([[0.25, 0.75], [0.5, 0.5]])
+    none = np.zeros((1, 0))
+    blueprint = Strategy((sold, none, np.zeros((2, 0)), np.full((1, 2), 0.5)), (np.ones((2, 1)), none, none, none))
+    return Game("coin-toss", tree, cards), blueprint

@@ -8,8 +8,8 @@ import rich_click as click
 
 from mccfr.evaluation.match import Contender, Match
 from mccfr.evaluation.side import Side
-from mccfr.play.programs import PROGRAMS
-from mccfr.play.seat import Seat
+from mccfr.play.programs import PROGRAMS, ProgramSpec
+from mccfr.play.seat import PolicySpec, Seat
 from mccfr.policy import Policy
 
 _LINES = {"r300": "", "r300c/c": "Qs7h2d", "r300c/cr900c/c": "Qs7h2d3c"}
@@ -60,9 +60,9 @@ def play(policy: Path, rounds: int, hands: int) -> None:
         click.echo(f"choose after {line!r}: {_microseconds(choose, 2000, rounds) - undo:.1f} us")
         again()
         click.echo(f"1,326 hands after {line!r}: {_microseconds(seat.range_strategy, 500, rounds):.1f} us")
-    one = Contender(str(policy), opened, Side(opened.game, opened.strategy()))
+    one = Contender(str(policy), PolicySpec(opened), Side(opened.game, opened.strategy()))
     for name, program in PROGRAMS.items():
-        table = Match((one, Contender(name, program=program)))
+        table = Match((one, Contender(name, ProgramSpec(program))))
         table.play(0)
         units = iter(range(1, hands // 2 + 1))
         spent = _microseconds(lambda units=units, table=table: table.play(next(units)), hands // 2, 1) / 2000

@@ -4,13 +4,19 @@ import os
 from pathlib import Path
 from typing import Any
 
-from mccfr.api.records import Evaluation, Pathlike, evaluation_of
+from mccfr.api.records import Evaluation, MatchResult, Pathlike, evaluation_of, match_of
 from mccfr.api.running import Run, path_of, place_of
 from mccfr.api.solving import Solver
 from mccfr.config.tables import AUTO
+from mccfr.evaluation.match import Contender
 from mccfr.evaluation.methods import load_method
 from mccfr.evaluation.side import Side
-from mccfr.policy import Policy
+from mccfr.evaluation.units import Effort
+from mccfr.play.player import Program
+from mccfr.play.programs import ProgramSpec
+from mccfr.policy import Policy, StrategySource
+from mccfr.runs.matches import play_opened
+from mccfr.runs.players import Manner, Opened, open_player
 from mccfr.runs.results import Target, evaluate_found, open_target, opponent
 
 Strategic = Solver | Run | Policy | str | os.PathLike[str]
@@ -48,6 +54,52 @@ def evaluate(
         return Side(meets.game, meets.strategy), _name(against)
 
     return evaluation_of(evaluate_found(found, method, other, boards=boards, seed=seed, **options))
+
+
+def match(
+    a: Strategic | type[Program],
+    b: Strategic | type[Program],
+    hands: int = 2_000,
+    *,
+    seed: int = 0,
+    purify: bool = False,
+    threshold: float = 0.0,
+    against_purify: bool = False,
+    against_threshold: float = 0.0,
+    workers: int = 1,
+    log: Pathlike | None = None,
+) -> MatchResult:
+    """What A wins a hand from B at the table, every deal in both seats: what `mccfr match` does.
+
+    a, b                             a `Solver`, a `Run`, a `Policy`, the path of one of the last two, the name of a
+                                     program, or a class derived from `mccfr.play.Program`
+    hands                            rounded up to pairs; 200 at least
+    seed                             of deals and draws
+    purify, threshold                how A is played, if it is no program: always its likeliest action; never one of
+                                     less probability
+    against_purify, against_threshold  the same of B
+    workers                          processes that share the hands
+    log                              a `.phhs` file for the hands, no-limit hold'em only
+
+    Raises `ValueError` of one sentence where names are none, games differ, both are programs, or hands are too few.
+    """
+    players = _player(a, Manner(purify, threshold)), _player(b, Manner(against_purify, against_threshold))
+    file = None if log is None else Path(log)
+    return match_of(play_opened(players, hands, seed, effort=Effort(workers), log=file))
+
+
+def _player(given: Strategic | type[Program], manner: Manner) -> Opened:
+    """Who sits down."""
+    if isinstance(given, type):
+        return Opened(Contender(given.__name__, ProgramSpec(given)), None)
+    if isinstance(given, Policy):
+        contender = Contender(str(given.path), manner.spec(given), Side(given.game, given.strategy()))
+        return Opened(contender, given.meta["game"])
+    if isinstance(given, Solver | Run):
+        found = _target(given)
+        source = StrategySource(found.game, found.strategy)
+        return Opened(Contender(_name(given), manner.spec(source), Side(found.game, found.strategy)), None)
+    return open_player(os.fspath(given), manner, ())
 
 
 def _target(given: Strategic, checkpoint: int | None = None) -> Target:

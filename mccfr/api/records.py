@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from mccfr.evaluation.methods import told
+from mccfr.runs.matches import match_text
 
 Pathlike = str | os.PathLike[str]
 
@@ -65,6 +66,46 @@ class Evaluation:
 
     def __str__(self) -> str:
         return told(self.record, f"{self.seconds:.3g} s")
+
+
+@dataclass(frozen=True)
+class MatchResult:
+    """What the first of two players wins a hand.  Fields are those of `mccfr match --json`; chips, and thousandths of a
+    big blind (None where there is none).
+
+    a, b, hands, seed, seconds   who played, how many hands, of which deals, how long
+    mean, ci95                   the chips as they were won, and the 95 % interval
+    allin_...                    with all-ins settled by their mean
+    aivat_...                    without the luck of cards and of known strategies
+    record                       all fields
+    """
+
+    a: str
+    b: str
+    hands: int
+    seed: int
+    seconds: float
+    mean_chips: float
+    ci95_chips: tuple[float, float]
+    mean_mbb: float | None
+    ci95_mbb: tuple[float, float] | None
+    allin_mean_chips: float
+    allin_ci95_chips: tuple[float, float]
+    aivat_mean_chips: float
+    aivat_ci95_chips: tuple[float, float]
+    aivat_mean_mbb: float | None
+    aivat_ci95_mbb: tuple[float, float] | None
+    record: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        return match_text(self.record)
+
+
+def match_of(record: Mapping[str, Any]) -> MatchResult:
+    """What `play_match` returns as a `MatchResult`."""
+    found = {field.name: record.get(field.name) for field in fields(MatchResult)}
+    pairs = {key: tuple(value) for key, value in found.items() if isinstance(value, list)}
+    return MatchResult(**{**found, **pairs, "record": dict(record)})  # type: ignore[arg-type]
 
 
 def evaluation_of(record: Mapping[str, Any]) -> Evaluation:

@@ -7,8 +7,7 @@ import numpy.typing as npt
 
 from abstraction.cards import CARD_COUNT, COMBO_COUNT, card_mask, combo_masks, combo_text, hand_cards
 from abstraction.evaluator import board_strengths
-from mccfr.cards.deals import NO_BUCKET, card_masks
-from mccfr.cards.listed import ListedCards
+from mccfr.cards.listed import ListedCards, lossless_buckets
 
 
 def endgame_cards(board: Sequence[int], ranges: npt.NDArray[np.float64], streets: int) -> ListedCards:
@@ -26,7 +25,7 @@ def endgame_cards(board: Sequence[int], ranges: npt.NDArray[np.float64], streets
         parents.append(np.repeat(np.arange(len(above)), len(below) // len(above)).astype(np.int32))
     hits = (combo_masks() & np.uint64(card_mask(board))) != 0
     reach = np.where(hits, 0.0, ranges)
-    bucket = [_number(reach, street_boards) for street_boards in boards]
+    bucket = [lossless_buckets(combo_masks(), reach, street_boards) for street_boards in boards]
     return ListedCards(
         hand_cards(CARD_COUNT, 2),
         [combo_text(index) for index in range(COMBO_COUNT)],
@@ -37,11 +36,3 @@ def endgame_cards(board: Sequence[int], ranges: npt.NDArray[np.float64], streets
         bucket,
         np.array([numbers.max(axis=(1, 2)) + 1 for numbers in bucket], np.int64),
     )
-
-
-def _number(reach: npt.NDArray[np.float64], boards: npt.NDArray[np.int16]) -> npt.NDArray[np.int32]:
-    """[2, B, H] numbers of the (board, hand) pairs that each player reaches, board by board; else NO_BUCKET."""
-    disjoint = (combo_masks()[None, :] & card_masks(boards)[:, None]) == 0
-    live = disjoint[None] & (reach > 0)[:, None]
-    numbers = np.cumsum(live.reshape(2, -1), axis=1).reshape(live.shape) - 1
-    return np.where(live, numbers, NO_BUCKET).astype(np.int32)

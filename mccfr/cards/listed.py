@@ -206,6 +206,19 @@ class ListedCards(Cards):
             yield from super().differences(other)
 
 
+def lossless_buckets(
+    masks: npt.NDArray[np.uint64], reach: npt.NDArray[np.float64], boards: npt.NDArray[np.int16]
+) -> npt.NDArray[np.int32]:
+    """[2, B, H] numbers of the (board, hand) pairs that each player reaches, board by board; else NO_BUCKET.
+
+    masks  [H] of the cards of each hand;  reach  [2, H];  boards  [B, n] of one street
+    """
+    disjoint = (masks[None, :] & card_masks(boards)[:, None]) == 0
+    live = disjoint[None] & (reach > 0)[:, None]
+    numbers = np.cumsum(live.reshape(2, -1), axis=1).reshape(live.shape) - 1
+    return np.where(live, numbers, NO_BUCKET).astype(np.int32)
+
+
 def deal_arrays(cards: ListedCards) -> DealArrays:
     """The deal kernel's form of a card model."""
     masks = [card_masks(board) for board in cards.board_cards]

@@ -5,7 +5,15 @@ from typing import Any
 
 import rich_click as click
 
-from mccfr.cli.options import Count, Duration, json_option, path_type, print_json
+from mccfr.cli.options import (
+    Count,
+    Duration,
+    json_option,
+    manner_options,
+    other_manner_options,
+    path_type,
+    print_json,
+)
 from mccfr.cli.progress import reporter
 
 
@@ -18,6 +26,8 @@ from mccfr.cli.progress import reporter
 @click.option("--budget", type=Duration(), help="As many hands as this time allows, instead of a number: 90s, 3m.")
 @click.option("--keep", type=path_type, help="File for finished pairs: after a stop, the same command goes on.")
 @click.option("--log", type=path_type, metavar="FILE.phhs", help="Write the hands, no-limit hold'em only.")
+@manner_options
+@other_manner_options
 @json_option
 def match(
     a: str,
@@ -29,35 +39,32 @@ def match(
     keep: Path | None,
     log: Path | None,
     as_json: bool,
+    **manner: Any,
 ) -> None:
     """Play A against B and tell what A wins a hand, with a 95 % interval.
 
     A and B are policies, runs, or programs: always-call, always-fold, always-all-in, random, min-raise, odd-size, or
     your own as module:Class; one of the two is a policy or a run. Each translates the other's bets. Every deal is
     played in both seats. Three figures: the chips; all-ins settled by their mean; and AIVAT, which takes out the luck
-    of cards and of known strategies, and has the same mean.
+    of cards and of known strategies, and has the same mean. --purify and --threshold are of A.
 
     Example: mccfr match hunl-quick-policy always-call --hands 5000
     """
     from mccfr.evaluation.units import Effort
-    from mccfr.runs.matches import play_match
+    from mccfr.runs.matches import match_text, play_match
+    from mccfr.runs.players import Manner
 
     effort = Effort(workers, budget, keep)
+    manners = (
+        Manner(manner["purify"], manner["threshold"]),
+        Manner(manner["against_purify"], manner["against_threshold"]),
+    )
     with reporter() as report:
-        record = play_match((a, b), hands, seed, effort=effort, log=log, reporter=report)
+        record = play_match((a, b), hands, seed, manners=manners, effort=effort, log=log, reporter=report)
     if as_json:
         print_json(record)
         return
-    click.echo(f"{record['a']} against {record['b']}, {record['hands']:,} hands, {record['seconds']:.3g} s")
-    for title, key in (("chips", ""), ("all-ins by their mean", "allin_"), ("AIVAT", "aivat_")):
-        click.echo(f"{title:22} {_figure(record, key)}")
-
-
-def _figure(record: dict[str, Any], key: str) -> str:
-    """A figure for people: in thousandths of a big blind where there is one."""
-    unit, name = ("chips", "chips") if record[f"{key}mean_mbb"] is None else ("mbb", "mbb/g")
-    low, high = record[f"{key}ci95_{unit}"]
-    return f"{record[f'{key}mean_{unit}']:+.5g} {name} (95 %: {low:+.5g} to {high:+.5g})"
+    click.echo(match_text(record))
 
 
 COMMANDS = (match,)

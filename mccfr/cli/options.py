@@ -78,6 +78,32 @@ abstraction_option = click.option(
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
 
 
+def manner_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """--purify and --threshold: how a policy is played."""
+    return _manner_options(command, "", "")
+
+
+def other_manner_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The same of the second of two players."""
+    return _manner_options(command, "against-", ", of B")
+
+
+def _manner_options(command: Callable[..., Any], prefix: str, whose: str) -> Callable[..., Any]:
+    share = click.FloatRange(0, 1)
+    for option in (
+        click.option(
+            f"--{prefix}threshold",
+            type=share,
+            default=0.0,
+            metavar="SHARE",
+            help=f"Never play what has less probability{whose}.",
+        ),
+        click.option(f"--{prefix}purify", is_flag=True, help=f"Always play the likeliest action{whose}."),
+    ):
+        command = option(command)
+    return command
+
+
 def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """--nodes, --iterations, --time, --workers: they override the config for this session."""
     for option in (

@@ -8,8 +8,6 @@ own play before the first hand (`mccfr.evaluation.worth`).
 Deals come from a stream of their own, which no training has seen.
 """
 
-import hashlib
-import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -27,11 +25,10 @@ from mccfr.games.game import Game
 from mccfr.games.translation import real_betting
 from mccfr.intervals import ratio95
 from mccfr.play.dealing import Deal, dealing_of
-from mccfr.play.player import Player, Program
+from mccfr.play.player import Player, PlayerSpec, Program
 from mccfr.play.ranges import AnyHand, SeenRange
 from mccfr.play.seat import Seat
 from mccfr.play.table import PlayedHand, play_hand
-from mccfr.policy.source import PolicySource
 from mccfr.rng import EVALUATION, new_stream
 
 LEAST_PAIRS = 100
@@ -46,22 +43,19 @@ _FIGURES = ("chips", "allin", "aivat")
 class Contender:
     """Who plays a match.
 
-    name     as it was given
-    policy   what is played, and `side`, the same for who reads it whole; or
-    program  a program that is made for each match
+    name  as it was given
+    spec  what plays
+    side  of a policy: its strategy, for who reads it whole
     """
 
     name: str
-    policy: PolicySource | None = None
+    spec: PlayerSpec
     side: Side | None = None
-    program: type[Program] | None = None
 
     def fingerprint(self) -> str:
-        """Of the policy, or of a program's source."""
-        if self.side is not None:
-            return self.side.fingerprint()
-        assert self.program is not None
-        return hashlib.sha256(inspect.getsource(self.program).encode()).hexdigest()
+        """Of the policy and how it is played, or of a program's source."""
+        whole = "" if self.side is None else self.side.fingerprint()
+        return f"{whole} {self.spec.fingerprint()}".strip()
 
 
 @dataclass(frozen=True)
@@ -106,16 +100,10 @@ class Match(Units):
         self.game = _common_game(contenders)
         self._seed, self._names = seed, [contender.name for contender in contenders]
         self.betting, self.dealing = real_betting(self.game), dealing_of(self.game.cards)
-        self._players = [self._player(contender, which) for which, contender in enumerate(contenders)]
+        self._players = [contender.spec.player(self.betting) for contender in contenders]
         side = next(contender.side for contender in contenders if contender.side is not None)
         self._heuristic = heuristic(side, self.dealing)
         self._aivat = Aivat(self.dealing, self.betting, self._heuristic)
-
-    def _player(self, contender: Contender, which: int) -> Player:
-        if contender.policy is not None:
-            return Seat(contender.policy)
-        assert contender.program is not None
-        return contender.program(self.betting)
 
     def play(self, unit: int) -> npt.NDArray[np.float64]:
         """As `Units.play`."""
@@ -163,7 +151,7 @@ def _range_of(player: Player, position: int) -> SeenRange | AnyHand | None:
 
 
 def _common_game(contenders: Sequence[Contender]) -> Game:
-    games = [contender.policy.game for contender in contenders if contender.policy is not None]
+    games = [contender.spec.game for contender in contenders if contender.spec.game is not None]
     if not games:
         names = " and ".join(contender.name for contender in contenders)
         raise ValueError(f"{names} are two programs: one of the two must be a policy or a run, whose game is played")

@@ -48,15 +48,19 @@ def subgame(game: Game, node: int, board: Sequence[int], ranges: npt.NDArray[np.
     )
 
 
-def subtree(tree: CompiledTree, root: int) -> CompiledTree:
-    """What follows a decision of a betting tree, its street the first, rows numbered anew in the same order."""
-    arrays = tree.arrays
+def nodes_below(tree: CompiledTree, root: int) -> npt.NDArray[np.int64]:
+    """[n] a decision of a betting tree and all that follows it, ascending: the nodes of `subtree`, in its order."""
     inside = np.zeros(len(tree.parent), bool)
     inside[root] = True
     for node in range(root + 1, len(inside)):  # parents come before their children
         inside[node] = inside[tree.parent[node]]
-    kept = np.flatnonzero(inside)
-    number = np.full(len(inside), -1, np.int32)
+    return np.flatnonzero(inside)
+
+
+def subtree(tree: CompiledTree, root: int) -> CompiledTree:
+    """What follows a decision of a betting tree, its street the first, rows numbered anew in the same order."""
+    arrays, kept = tree.arrays, nodes_below(tree, root)
+    number = np.full(len(tree.parent), -1, np.int32)
     number[kept] = np.arange(len(kept))
     streets = tree.streets - int(arrays.block[root]) // 2
     decides = arrays.kind[kept] == DECISION

@@ -1,7 +1,7 @@
 """Playing: policies and programs at the table, and hands as text that other programs read."""
 
 from mccfr.play.hands import Hand, write_hands
-from mccfr.play.player import Player, Program
-from mccfr.play.seat import Seat
+from mccfr.play.player import Player, PlayerSpec, Program
+from mccfr.play.seat import PolicySpec, Seat
 
-__all__ = ["Hand", "Player", "Program", "Seat", "write_hands"]
+__all__ = ["Hand", "Player", "PlayerSpec", "PolicySpec", "Program", "Seat", "write_hands"]

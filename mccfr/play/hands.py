@@ -25,13 +25,15 @@ class Hand:
     """A hand of heads-up no-limit hold'em that has been played.
 
     line   the betting, as `mccfr.trees.lines` writes it
-    hole   the hole cards by position: the big blind's, the button's
+    hole   the hole cards by position: the big blind's, the button's; "????" where nobody saw them
     board  all board cards that were dealt, such as "Qs7h2d3c"
+    names  the players', by position; () where they have none
     """
 
     line: str
     hole: tuple[str, str]
     board: str = ""
+    names: Sequence[str] = ()
 
 
 def phh(hand: Hand, game: HoldemGame) -> dict[str, Any]:
@@ -65,6 +67,7 @@ def phh(hand: Hand, game: HoldemGame) -> dict[str, Any]:
             actions.extend(f"p{each + 1} sm {hand.hole[each]}" for each in (0, 1))
             for later in range(street + 1, len(_STREET_CARDS)):
                 deal(later)
+    named = {"players": list(hand.names)} if hand.names else {}
     return {
         "variant": "NT",
         "ante_trimming_status": True,
@@ -73,6 +76,7 @@ def phh(hand: Hand, game: HoldemGame) -> dict[str, Any]:
         "min_bet": game.blinds[1],
         "starting_stacks": [game.stack, game.stack],
         "actions": actions,
+        **named,
     }
 
 

@@ -9,6 +9,7 @@ from random import Random
 from typing import Any, ClassVar
 
 from mccfr.games.betting import BettingRules, BettingState, amount_text, may_call, raise_bounds
+from mccfr.games.game import Game
 from mccfr.games.in_tree import InTree, TreeState
 from mccfr.games.translation import Translation, actions_of
 
@@ -131,6 +132,27 @@ class Player(ABC):
     @abstractmethod
     def _chosen(self, state: State, random: Random) -> str:
         """The action of a decision of his own; what he remembers of it is done."""
+
+
+class PlayerSpec(ABC):
+    """What players are made from: a policy and how it is to be played, or a program.
+
+    Tables, matches, bots and dealers know no more of their players than this and `Player`, so that whatever chooses
+    actions in another way sits down where a policy does.
+    """
+
+    @property
+    @abstractmethod
+    def game(self) -> Game | None:
+        """The game that it plays; None where it plays any."""
+
+    @abstractmethod
+    def player(self, betting: Betting, *, seed: int = 0) -> Player:
+        """A player who has just sat down; `betting` is that of the table's game."""
+
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """What his play follows from beside his game's strategy and the seed, as text: the same for the same play."""
 
 
 class Program(Player):

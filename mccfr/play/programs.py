@@ -1,12 +1,15 @@
 """Programs to play against, from the simplest on: what each of them takes from a policy says something about it."""
 
+import inspect
 from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from random import Random
 
 from mccfr.config import outside
 from mccfr.config.suggest import did_you_mean
-from mccfr.play.player import Program
+from mccfr.play.player import Betting, Player, PlayerSpec, Program
 
 _MOST_RAISES = 20
 """On a street by those who always raise: in deep games they would not end otherwise."""
@@ -87,6 +90,25 @@ PROGRAMS: dict[str, type[Program]] = {
     "odd-size": OddSize,
 }
 """By the names that `mccfr match` takes."""
+
+
+@dataclass(frozen=True)
+class ProgramSpec(PlayerSpec):
+    """A program: it plays any game."""
+
+    program: type[Program]
+
+    @property
+    def game(self) -> None:
+        """As `PlayerSpec.game`: any."""
+
+    def player(self, betting: Betting, *, seed: int = 0) -> Player:
+        """As `PlayerSpec.player`."""
+        return self.program(betting, seed=seed)
+
+    def fingerprint(self) -> str:
+        """As `PlayerSpec.fingerprint`, by the program's source."""
+        return sha256(inspect.getsource(self.program).encode()).hexdigest()
 
 
 def program_named(name: str, beside: Sequence[Path] = ()) -> type[Program] | None:

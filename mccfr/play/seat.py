@@ -5,6 +5,7 @@ A seat remembers where in the policy's tree the hand is.  A bet that the tree ha
 from one reading; what the seat did itself is known and never drawn again.
 """
 
+from dataclasses import dataclass
 from functools import cached_property
 from random import Random
 from typing import Any
@@ -12,11 +13,44 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mccfr.games.game import Game
 from mccfr.games.reading import Reading
 from mccfr.games.translation import real_betting
 from mccfr.play.dealing import Dealing, dealing_of
-from mccfr.play.player import Player, State
+from mccfr.play.player import Betting, Player, PlayerSpec, State
 from mccfr.policy.source import PolicySource
+
+
+def check_threshold(threshold: float) -> None:
+    """Raise `ValueError` for a threshold outside of 0 to 1."""
+    if not 0 <= threshold <= 1:
+        raise ValueError(f"threshold = {threshold}: it must be between 0 and 1")
+
+
+@dataclass(frozen=True)
+class PolicySpec(PlayerSpec):
+    """A policy, and how it is to be played: as `Seat` takes it."""
+
+    policy: PolicySource
+    purify: bool = False
+    threshold: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_threshold(self.threshold)
+
+    @property
+    def game(self) -> Game:
+        """As `PlayerSpec.game`."""
+        return self.policy.game
+
+    def player(self, betting: Betting, *, seed: int = 0) -> Player:
+        """As `PlayerSpec.player`; the seat reads the table's betting by its own policy's tree."""
+        del betting
+        return Seat(self.policy, seed=seed, purify=self.purify, threshold=self.threshold)
+
+    def fingerprint(self) -> str:
+        """As `PlayerSpec.fingerprint`."""
+        return "purified" * self.purify + f" above {self.threshold!r}" * (self.threshold > 0)
 
 
 class Seat(Player):
@@ -39,8 +73,7 @@ class Seat(Player):
 
         Raises `ValueError` for a policy whose game deals no cards beside its tree, and a threshold outside of 0 to 1.
         """
-        if not 0 <= threshold <= 1:
-            raise ValueError(f"threshold = {threshold}: it must be between 0 and 1")
+        check_threshold(threshold)
         self.policy, self.purify, self.threshold = policy, purify, threshold
         super().__init__(real_betting(policy.game), seed=seed)
 

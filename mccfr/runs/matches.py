@@ -1,23 +1,18 @@
 """From two names - policies, runs, programs - to a match."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from abstraction.compiling import working_seconds
-from mccfr.config.file import config_from, to_document
 from mccfr.config.tables import HoldemGame
-from mccfr.evaluation.match import Contender, Figure, Match, match
-from mccfr.evaluation.side import Side
+from mccfr.evaluation.match import Figure, Match, match
 from mccfr.evaluation.telling import tell_step
 from mccfr.evaluation.units import Effort
 from mccfr.play.hands import Hand, write_hands
-from mccfr.play.programs import known_programs, program_named
-from mccfr.policy import Policy, StrategySource, is_policy
 from mccfr.runs.phases import naming_phases, naming_steps
+from mccfr.runs.players import AS_WRITTEN, Manner, Opened, holdem_of, open_player
 from mccfr.runs.report import Reporter, Silent
-from mccfr.runs.results import open_target
-from mccfr.runs.rundir import is_run, open_run
 
 PLAYING = "playing"
 
@@ -27,24 +22,40 @@ def play_match(
     hands: int = 2_000,
     seed: int = 0,
     *,
+    manners: tuple[Manner, Manner] = (AS_WRITTEN, AS_WRITTEN),
     effort: Effort = Effort(),  # noqa: B008  (frozen)
     log: Path | None = None,
     reporter: Reporter | None = None,
 ) -> dict[str, Any]:
     """What `mccfr match --json` says of a match.
 
-    names  policies, runs or programs; the first one's winnings are told
-    log    file for the hands as they were played, no-limit hold'em only
+    names    policies, runs or programs; the first one's winnings are told
+    manners  how those that are policies or runs are played
+    log      file for the hands as they were played, no-limit hold'em only
 
     Raises `ValueError` for a name of none of these, two programs, games that are not the same, too few hands.
     """
     with naming_phases(reporter or Silent()) as told:
         found = []
-        for name in names:
+        for name, manner in zip(names, manners, strict=True):
             told.phase(f"reading {name}")
-            found.append(_contender(name))
-        contenders = tuple(contender for contender, _ in found)
-        table = next((document for _, document in found if document is not None), None)
+            found.append(open_player(name, manner))
+        return play_opened(found, hands, seed, effort=effort, log=log, reporter=told)
+
+
+def play_opened(
+    found: Sequence[Opened],
+    hands: int = 2_000,
+    seed: int = 0,
+    *,
+    effort: Effort = Effort(),  # noqa: B008  (frozen)
+    log: Path | None = None,
+    reporter: Reporter | None = None,
+) -> dict[str, Any]:
+    """The same of players who are known already; raises as `play_match`."""
+    with naming_phases(reporter or Silent()) as told:
+        contenders = [opened.contender for opened in found]
+        table = next((opened.table for opened in found if opened.table is not None), None)
         config = None if log is None else _log_game(log, table)
         began = working_seconds()
         told.phase(PLAYING)
@@ -53,8 +64,8 @@ def play_match(
         if log is not None and config is not None:
             told.phase(f"writing {log}")
             write_hands(log, _played_hands(Match(contenders, seed), result.hands // 2), config)
-    big_blind = next(contender.policy.game.big_blind_chips for contender in contenders if contender.policy is not None)
-    record: dict[str, Any] = {"a": names[0], "b": names[1], "hands": result.hands}
+    big_blind = next(each.spec.game.big_blind_chips for each in contenders if each.spec.game is not None)
+    record: dict[str, Any] = {"a": contenders[0].name, "b": contenders[1].name, "hands": result.hands}
     for title, figure in (("", result.chips), ("allin_", result.allin), ("aivat_", result.aivat)):
         record |= _told(title, figure, big_blind)
     return record | {"seed": seed, "seconds": round(working_seconds() - began, 6)}
@@ -70,27 +81,25 @@ def _told(title: str, figure: Figure, big_blind: float | None) -> dict[str, Any]
     }
 
 
-def _contender(name: str) -> tuple[Contender, Mapping[str, Any] | None]:
-    """Who plays under a name, and the `[game]` table of a policy or run."""
-    path = Path(name)
-    if is_policy(path):
-        policy = Policy.open(path)
-        return Contender(name, policy, Side(policy.game, policy.strategy())), policy.meta["game"]
-    if is_run(path):
-        found = open_target(path)
-        table = to_document(open_run(path).config)["game"]
-        return Contender(name, StrategySource(found.game, found.strategy), Side(found.game, found.strategy)), table
-    program = program_named(name, (Path(),))
-    if program is None:
-        raise ValueError(f"{name} is neither a policy, nor a run, nor one of the programs {known_programs(name)}")
-    return Contender(name, program=program), None
+def match_text(record: Mapping[str, Any]) -> str:
+    """A match for people: who, how many hands, and the three figures."""
+    found = [f"{record['a']} against {record['b']}, {record['hands']:,} hands, {record['seconds']:.3g} s"]
+    for title, key in (("chips", ""), ("all-ins by their mean", "allin_"), ("AIVAT", "aivat_")):
+        found.append(f"{title:22} {_figure(record, key)}")
+    return "\n".join(found)
+
+
+def _figure(record: Mapping[str, Any], key: str) -> str:
+    """A figure for people: in thousandths of a big blind where there is one."""
+    unit, name = ("chips", "chips") if record[f"{key}mean_mbb"] is None else ("mbb", "mbb/g")
+    low, high = record[f"{key}ci95_{unit}"]
+    return f"{record[f'{key}mean_{unit}']:+.5g} {name} (95 %: {low:+.5g} to {high:+.5g})"
 
 
 def _log_game(log: Path, table: Mapping[str, Any] | None) -> HoldemGame:
     """The game of hands that are to be written; `ValueError` where it is another than the format knows."""
-    if table is not None and table.get("name") == "holdem":
-        game = config_from({"game": dict(table)}, "the policy").game
-        assert isinstance(game, HoldemGame)
+    game = holdem_of(table)
+    if game is not None:
         return game
     name = "two programs" if table is None else table.get("name")
     raise ValueError(f"{log}: hands are written of whole no-limit hold'em only, and this is {name}: leave --log out")

@@ -165,13 +165,16 @@ class VectorCfr:
         workers: int = 1,
         tables: Mapping[str, Array] | None = None,
         iteration: int = 0,
+        public: PublicTree | None = None,
     ) -> None:
         """Prepare a game; `tables` are those of a run that goes on after `iteration`, allocated if None.
+
+        `public` is the game's public tree, to save making it again; its ranges are left as they are.
 
         `workers` threads share the chance node that ends the first street; results do not depend on their number.
         Raises `ValueError` for a game without cards, another dtype, less than one worker, or tables that do not fit.
         """
-        self.public = public = public_tree(game)
+        self.public = public = public or public_tree(game)
         specs = self._specs = table_specs(game, variant, dtype)
         if workers < 1:
             raise ValueError(f"workers = {workers}: at least one thread is needed")
@@ -247,6 +250,22 @@ class VectorCfr:
         for step in steps:
             self._iterate_once(step)
             self.iteration += 1
+
+    def traverse(self, player: int, ranges: Sequence[Array]) -> Array:
+        """One player's part of the next iteration, at ranges of the caller's: for games that begin before their tree.
+
+        ranges  2 × [H] both players' weights of their hands at the root; hands outside of the game's are left out
+        Returns [H] counterfactual values of his hands, of the strategies that he began with; 0 for hands he has not.
+        The caller counts: `iteration` is one more once both players have traversed.  `ValueError` where rows are not
+        updated in place.
+        """
+        if not self.in_place:
+            raise ValueError(f"{self.game.name}: ranges can be given only where every hand on every board has its row")
+        for own, given in zip(self._field.reach, ranges, strict=True):
+            own[:] = given
+        self._root.hand_value.fill(0)
+        self._traverse(self.variant.step(self.iteration + 1), range(player, player + 1))
+        return self._root.hand_value[0, 0].copy()
 
     def _iterate_once(self, step: Step) -> None:
         """An iteration whose parts are shared by threads, or that collects increments."""

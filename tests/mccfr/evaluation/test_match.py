@@ -29,26 +29,27 @@ from mccfr.games.catalogue import build_game
 from mccfr.games.translation import actions_of
 from mccfr.play.hands import Hand, write_hands
 from mccfr.play.player import Program
-from mccfr.play.programs import PROGRAMS, program_named
+from mccfr.play.programs import PROGRAMS, ProgramSpec, program_named
 from mccfr.play.ranges import SeenRange
-from mccfr.play.seat import Seat
+from mccfr.play.seat import PolicySpec, Seat
 from mccfr.policy import StrategySource
 from mccfr.runs import matches
+from mccfr.runs.players import Opened
 from mccfr.tables.strategy import uniform_strategy
 
 
 def contender(game, strategy, name="policy"):
-    return Contender(name, StrategySource(game, strategy), Side(game, strategy))
+    return Contender(name, PolicySpec(StrategySource(game, strategy)), Side(game, strategy))
 
 
 def program(name):
-    return Contender(name, program=PROGRAMS[name])
+    return Contender(name, ProgramSpec(PROGRAMS[name]))
 
 
 def holdem():
     """The random policy; what its heuristic is made from is uniform play, as good as any."""
     source = policy()
-    return Contender("random policy", source, Side(source.game, uniform_strategy(source.game)))
+    return Contender("random policy", PolicySpec(source), Side(source.game, uniform_strategy(source.game)))
 
 
 # --- what is found ---
@@ -282,8 +283,8 @@ def test_programs_are_held_to_the_rules_and_blind_ones_see_no_cards():
     game = game_of("leduc")
     one = contender(game, random_strategy(game, 1))
     with pytest.raises(ValueError, match=r"cheat, hand \d+: .*'r123456' is not possible here"):
-        match((one, Contender("cheat", program=Cheat)), 200)
-    Match((one, Contender("peeking", program=Peeking)), 0).play(0)
+        match((one, Contender("cheat", ProgramSpec(Cheat))), 200)
+    Match((one, Contender("peeking", ProgramSpec(Peeking))), 0).play(0)
     assert Peeking.shown and not any(Peeking.shown)
     with pytest.raises(ValueError, match="are two programs"):
         match((program("random"), program("always-call")), 200)
@@ -361,15 +362,8 @@ def test_the_log_holds_the_hands_that_were_scored(monkeypatch, tmp_path):
     """Of a policy that says it is of whole hold'em: what PokerKit pays out has the mean of the chips."""
     monkeypatch.setattr(
         matches,
-        "_contender",
-        lambda name: (
-            (holdem(), {"name": "holdem"})
-            if name == "policy"
-            else (
-                program(name),
-                None,
-            )
-        ),
+        "open_player",
+        lambda name, _: Opened(*((holdem(), {"name": "holdem"}) if name == "policy" else (program(name), None))),
     )
     found = matches.play_match(("policy", "always-fold"), 200, seed=2, log=tmp_path / "hands.phhs")
     with (tmp_path / "hands.phhs").open("rb") as file, warnings.catch_warnings():

@@ -1,0 +1,233 @@
+"""Commands that have policies play elsewhere: at servers, as the dealer of a match, and against a person."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import rich_click as click
+
+from mccfr.cli.options import Count, Duration, json_option, manner_options, path_type, print_json
+
+_seed_option = click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of what is drawn."
+)
+_silence_option = click.option(
+    "--silence",
+    type=Duration(),
+    default="10m",
+    show_default=True,
+    help="Silent for so long, a server is given up.",
+)
+_log_option = click.option(
+    "--log",
+    type=path_type,
+    metavar="FILE",
+    help="The hands in the ACPC form; FILE.phhs: as hand histories.",
+)
+
+
+_TOLD_HANDS = 100
+
+
+@click.group("bot")
+def bot() -> None:
+    """Have a policy, a run or a program play at a server."""
+
+
+@bot.command("acpc")
+@click.argument("policy", metavar="POLICY")
+@click.argument("host")
+@click.argument("port", type=click.IntRange(1, 65535))
+@manner_options
+@_seed_option
+@_log_option
+@click.option(
+    "--patience", type=Duration(), default="60s", show_default=True, help="So long it tries to connect, also again."
+)
+@_silence_option
+@json_option
+def acpc(policy: str, host: str, port: int, as_json: bool, **options: Any) -> None:
+    """Play a match at a server that speaks the ACPC protocol 2.0.0, until it hangs up.
+
+    No-limit hold'em with the policy's stacks and blinds. Where the line is cut, the bot connects again.
+
+    Example: mccfr bot acpc hunl-quick-policy localhost 20000
+    """
+    from mccfr.runs.bots import guest, record_text, run_acpc_bot
+    from mccfr.runs.players import Manner
+
+    player = guest(policy, Manner(options["purify"], options["threshold"]), options["seed"])
+    record = run_acpc_bot(
+        player,
+        host,
+        port,
+        log=options["log"],
+        patience=options["patience"],
+        silence=options["silence"],
+        told=_say,
+    )
+    print_json(record) if as_json else click.echo(record_text(record))
+
+
+@bot.command("slumbot")
+@click.argument("policy", metavar="POLICY")
+@click.option("--url", required=True, metavar="URL", help="Below which /new_hand and /act lie: https://HOST/api.")
+@click.option("--hands", type=Count(), default=1_000, show_default=True, help="To be played.")
+@click.option("--user", metavar="NAME", help="Play as a user of the server's; the password is asked for.")
+@manner_options
+@_seed_option
+@_log_option
+@_silence_option
+@json_option
+def slumbot(policy: str, url: str, hands: int, user: str | None, as_json: bool, **options: Any) -> None:
+    """Play hands at a server with Slumbot's interface: stacks of 20,000, blinds 50/100.
+
+    Example: mccfr bot slumbot hunl-quick-policy --url https://slumbot.com/api --hands 1000
+    """
+    from mccfr.runs.bots import guest, record_text, run_slumbot
+    from mccfr.runs.players import Manner
+
+    login = None if user is None else (user, click.prompt("password", hide_input=True, err=True))
+    player = guest(policy, Manner(options["purify"], options["threshold"]), options["seed"])
+
+    def told(done: int) -> None:
+        if done % _TOLD_HANDS == 0:
+            _say(f"{done:,} of {hands:,} hands")
+
+    record = run_slumbot(player, url, hands, log=options["log"], silence=options["silence"], login=login, told=told)
+    print_json(record) if as_json else click.echo(record_text(record))
+
+
+@click.command("dealer")
+@click.option("--players", type=click.IntRange(2, 2), default=2, help="Two, which is what there is.")
+@click.option("--hands", type=Count(), default=1_000, show_default=True, help="Of the match.")
+@click.option("--duplicate", is_flag=True, help="Deal the second half as the first, with seats exchanged.")
+@click.option("--stack", type=click.FloatRange(min=1), help="Chips of each player in every hand; 20000.")
+@click.option("--blinds", type=float, nargs=2, metavar="SMALL BIG", help="50 100.")
+@click.option(
+    "--with",
+    "guests",
+    multiple=True,
+    metavar="NAME",
+    help="A policy, run or program that plays in this process; twice for both players.",
+)
+@click.option("--names", metavar="A,B", help="Of the players in the log; those of --with come first.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
+@click.option(
+    "--port",
+    "ports",
+    type=click.IntRange(0, 65535),
+    multiple=True,
+    help="Where players connect; 0: any that is free. Twice: one for each. Default: 20000.",
+)
+@click.option("--wait", type=Duration(), default="10m", show_default=True, help="Players must come within this time.")
+@click.option("--response", type=Duration(), default="10m", show_default=True, help="For one decision, at most.")
+@click.option(
+    "--per-hand", type=Duration(), default="7s", show_default=True, help="And this for each hand of all, in sum."
+)
+@manner_options
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the deals, and of guests.")
+@click.option("--log", type=path_type, metavar="FILE", help="The match in the ACPC form; from it, it goes on.")
+@click.option("--phhs", type=path_type, metavar="FILE", help="The hands at the end, as poker hand histories.")
+@json_option
+def dealer(hands: int, duplicate: bool, as_json: bool, **options: Any) -> None:
+    """Deal a match of no-limit hold'em between two players who connect and speak the ACPC protocol 2.0.0.
+
+    It listens on this machine alone. What is not legal becomes the nearest that is, and is told of; a player whose line
+    is cut may come back while his time runs. With --log the same command goes on with a match that was stopped.
+
+    Example: mccfr dealer --hands 3000 --duplicate --port 20000 --log match.log
+    """
+    from mccfr.config.tables import HoldemGame
+    from mccfr.play.dealer import Clock, MatchPlan
+    from mccfr.runs.bots import guest, record_text, run_dealer
+    from mccfr.runs.players import AS_WRITTEN, Manner
+
+    names = options["guests"]
+    if len(names) > 2:
+        raise click.BadParameter("--with may be given twice at most: there are two players")
+    asked = options["stack"] is not None or options["blinds"] is not None
+    given = HoldemGame(stack=options["stack"] or 20_000.0, blinds=options["blinds"] or (50.0, 100.0)) if asked else None
+    manner = Manner(options["purify"], options["threshold"])
+    players, table = [], given
+    for which, name in enumerate(names):
+        players.append(guest(name, manner if Path(name).exists() else AS_WRITTEN, options["seed"] + which, table))
+        table = players[-1].game
+    table = table or HoldemGame()
+    plan = MatchPlan(
+        table.stack,
+        (table.blinds[0], table.blinds[1]),
+        hands,
+        options["seed"],
+        duplicate,
+        _names(options["names"], names),
+    )
+    _, record = run_dealer(
+        plan,
+        players,
+        host=options["host"],
+        ports=options["ports"] or (20_000,),
+        clock=Clock(options["response"], options["per_hand"]),
+        wait=options["wait"],
+        log=options["log"],
+        phhs=options["phhs"],
+        told=_say,
+        warned=_say,
+    )
+    print_json(record) if as_json else click.echo(record_text(record))
+
+
+@click.command("play")
+@click.argument("policy", metavar="POLICY")
+@click.option("--hands", type=Count(), default=1_000, show_default=True, help="At most: q stops before.")
+@manner_options
+@click.option("--seed", type=click.IntRange(min=0), help="Of cards and draws; another one each time by default.")
+@click.option("--log", type=path_type, metavar="FILE.phhs", help="Write the hands, no-limit hold'em only.")
+def play(policy: str, hands: int, seed: int | None, log: Path | None, **manner: Any) -> None:
+    """Play hands against a policy or a run, here in the terminal; ? helps, q stops.
+
+    You sit in either seat in turn. At the end all hands are told, with the cards of both.
+
+    Example: mccfr play hunl-quick-policy
+    """
+    from random import SystemRandom
+
+    from mccfr.runs.bots import run_person
+    from mccfr.runs.players import Manner
+
+    run_person(
+        policy,
+        hands,
+        Manner(manner["purify"], manner["threshold"]),
+        SystemRandom().randrange(1 << 31) if seed is None else seed,
+        log=log,
+        ask=_asked,
+        tell=click.echo,
+    )
+
+
+def _asked(prompt: str) -> str:
+    """An answer of the person at the terminal."""
+    try:
+        return str(click.prompt(prompt.rstrip(), prompt_suffix=" ", default="", show_default=False))
+    except click.Abort:
+        click.echo()
+        raise EOFError from None
+
+
+def _names(given: str | None, guests: tuple[str, ...]) -> tuple[str, str]:
+    """Names of both players: as given, or made of what plays."""
+    found = [*(Path(name).name.replace(":", ".") for name in guests), "player-1", "player-2"][:2]
+    if given is not None:
+        found = [name.strip() for name in given.split(",")]
+    if len(found) != 2:
+        raise click.BadParameter(f"--names {given}: write two names with a comma between them")
+    return (found[0], found[1]) if found[0] != found[1] else (f"{found[0]}-1", f"{found[1]}-2")
+
+
+def _say(text: str) -> None:
+    print(f"mccfr: {text}", file=sys.stderr, flush=True)
+
+
+COMMANDS = (bot, dealer, play)
+"""What the program offers from here."""

@@ -1,0 +1,169 @@
+"""The ACPC dealer protocol, version 2.0.0, of heads-up no-limit hold'em: a match as lines of text, both ways.
+
+A server says `MATCHSTATE:position:hand:betting:cards`, whoever is to act and when a hand has ended; the player to act
+answers with the very same line, a colon and his action.  Betting is that of `mccfr.trees.lines`, but that a call which
+leaves nothing to bet is followed by the `/` of every street left (`cr20000c///`).  Cards are both hands with `|`
+between them, nothing for one that is not shown, and the board with `/` before each street.  Lines that begin with `#`
+or `;` are comments.  A line has 4,096 bytes at most and ends with CR LF; the end of the stream is that of the match.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from abstraction.cards import parse_cards
+from abstraction.evaluator import strength
+from mccfr.config.tables import HoldemGame
+from mccfr.games.betting import BettingRules, BettingState, amount_text, fold_value
+from mccfr.games.real_rules import real_rules
+from mccfr.games.translation import actions_of, apply_action
+
+VERSION = "VERSION:2.0.0"
+MOST_BYTES = 4096
+MOST_ACTIONS = 63
+"""On a street: dealers of others have room for no more."""
+_SHOWN = 80
+_STATE = re.compile(r"MATCHSTATE:([01]):([0-9]{1,10}):((?:c|f|r[0-9]{1,15}|/)*):([^:]*)")
+_CARD = "[2-9TJQKA][cdhs]"
+_CARDS = re.compile(rf"((?:{_CARD}{_CARD})?)\|((?:{_CARD}{_CARD})?)((?:/{_CARD}{_CARD}{_CARD})?(?:/{_CARD}){{0,2}})")
+
+
+class TableError(ValueError):
+    """The other side of a connection, or a file of its, does not keep to the protocol or to the game."""
+
+
+class MatchState(NamedTuple):
+    """What a line of a server says.
+
+    position  whom it is for: 0 is the big blind, 1 the button
+    hand      number of the hand
+    betting   so far
+    holes     both hands by position, "" where not shown
+    board     cards of each street that has been dealt, from the flop on
+    """
+
+    position: int
+    hand: int
+    betting: str
+    holes: tuple[str, str]
+    board: tuple[str, ...] = ()
+
+    def text(self) -> str:
+        """The line."""
+        return f"MATCHSTATE:{self.position}:{self.hand}:{self.betting}:{cards_text(self.holes, self.board)}"
+
+
+class Played(NamedTuple):
+    """What betting comes to.
+
+    text    as the protocol writes it
+    states  before each action
+    state   where somebody is to act; an `int` where nobody is any more
+    """
+
+    text: str
+    states: tuple[BettingState, ...]
+    actions: tuple[str, ...]
+    state: BettingState | int
+
+
+def cards_text(holes: Sequence[str], board: Sequence[str]) -> str:
+    """Both hands and the board, as the protocol writes them."""
+    return "/".join(["|".join(holes), *board])
+
+
+def read_cards(text: str) -> tuple[tuple[str, str], tuple[str, ...]]:
+    """Both hands and the board of each street; `TableError` where they are none, or a card comes twice."""
+    found = _CARDS.fullmatch(text)
+    if found is None or "//" in text:
+        raise TableError(f"the cards {shown(text)} are not written hand|hand/flop/turn/river")
+    board = tuple(found[3].split("/")[1:])
+    if board and len(board[0]) != 6:
+        raise TableError(f"the cards {shown(text)} have a board that does not begin with a flop of three")
+    every = re.findall(_CARD, text)
+    if len(set(every)) != len(every):
+        raise TableError(f"the cards {shown(text)} hold a card twice")
+    return (found[1], found[2]), board
+
+
+def read_state(line: str) -> MatchState:
+    """What a line of a server says; `TableError` where it is none."""
+    found = _STATE.fullmatch(line)
+    if found is None:
+        raise TableError(f"{shown(line)} is not MATCHSTATE:position:hand:betting:cards of version 2.0.0")
+    return MatchState(int(found[1]), int(found[2]), found[3], *read_cards(found[4]))
+
+
+def played(rules: BettingRules, betting: str) -> Played:
+    """Follow betting from its beginning; `TableError` where an action is not legal, or a `/` is at a wrong place."""
+    found = followed(rules, actions_of(betting))
+    if found.text != betting:
+        text = shown(found.text)
+        raise TableError(f"the betting {shown(betting)} should be {text}: streets end elsewhere, or stacks differ")
+    return found
+
+
+def followed(rules: BettingRules, actions: Sequence[str]) -> Played:
+    """Follow actions from the beginning of a hand; `TableError` where one is not legal."""
+    state: BettingState | int = rules.start()
+    states, text = list[BettingState](), ""
+    for action in actions:
+        if isinstance(state, int):
+            raise TableError(f"the betting goes on with {action!r} after its end, {shown(text)}")
+        states.append(state)
+        try:
+            state = apply_action(rules, state, action)
+        except ValueError as error:
+            raise TableError(f"after the betting {shown(text)}: {error}") from None
+        if isinstance(state, int):
+            left = rules.streets - 1 - states[-1].street
+            text += action + "/" * (left if action == "c" else 0)
+        else:
+            text += action + "/" * (state.street != states[-1].street)
+    return Played(text, tuple(states), tuple(actions), state)
+
+
+def won_chips(game: Played, holes: Sequence[str], board: Sequence[str]) -> float | None:
+    """Chips that position 0 wins in a hand that is over; None where hands were shown and one is not known."""
+    last = game.states[-1]
+    if game.actions[-1] == "f":
+        return fold_value(last)
+    if not all(holes):
+        return None
+    big_blind, button = (strength((*parse_cards(hole), *parse_cards("".join(board)))) for hole in holes)
+    return last.to_call * ((big_blind > button) - (big_blind < button))
+
+
+def shown(text: str) -> str:
+    """Text of others as it is put into a message: short, and without what terminals act upon."""
+    return ascii(text if len(text) <= _SHOWN else text[:_SHOWN] + "...")
+
+
+def decoded(data: bytes) -> str | None:
+    """A line of a server or player without its end; None for a comment or an empty one.
+
+    Raises `TableError` for one that is too long or no plain text.
+    """
+    if len(data) > MOST_BYTES:
+        raise TableError(f"a line of {len(data):,} bytes: the protocol has {MOST_BYTES:,} at most")
+    line = data.rstrip(b"\r\n")
+    if not line or line[:1] in (b"#", b";"):
+        return None
+    if not line.isascii() or not line.decode("ascii").isprintable():
+        raise TableError(f"a line that is no plain text: {shown(line.decode('latin-1'))}")
+    return line.decode("ascii")
+
+
+def acpc_rules(game: HoldemGame, who: str) -> BettingRules:
+    """The rules of a game as the protocol can play it; `ValueError`, naming `who`, for antes and parts of chips."""
+    amounts = game.stack, *game.blinds
+    if game.ante or not all(float(amount).is_integer() for amount in amounts):
+        raise ValueError(f"{who}: the protocol knows no antes and no parts of chips, and the game is {told_game(game)}")
+    return real_rules(game)
+
+
+def told_game(game: HoldemGame) -> str:
+    """Stack and blinds for people."""
+    small, big = map(amount_text, game.blinds)
+    ante = f" and antes of {amount_text(game.ante)}" if game.ante else ""
+    return f"stacks of {amount_text(game.stack)}, blinds {small}/{big}{ante}"

@@ -1,0 +1,83 @@
+"""A player at a server that speaks the ACPC protocol."""
+
+import socket
+import time
+from collections.abc import Callable
+
+from mccfr.play.acpc import VERSION, TableError
+from mccfr.play.acpc_session import AcpcSession
+from mccfr.play.lines import Lines
+
+_WAITS = (0.2, 0.5, 1.0, 2.0, 5.0)
+"""Seconds between tries to connect, the last one over and over."""
+
+
+def play_acpc(
+    session: AcpcSession,
+    host: str,
+    port: int,
+    *,
+    patience: float = 60.0,
+    silence: float = 600.0,
+    told: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Play a match to its end, which is the end of the stream.
+
+    patience  seconds in which a connection must come about, at first and where it is cut
+    silence   seconds without a word after which the server is given up
+    told      of connections
+
+    Raises `TableError` where nobody listens, the server is silent, hangs up before the first hand or says what cannot
+    be.
+    """
+    where, begun = f"{host}:{port}", False
+    while True:
+        try:
+            lines = _connected(host, port, patience)
+        except TableError:
+            if begun and session.between_hands:
+                return  # it was the end, and the server is gone already
+            raise
+        told(f"connected to {where}")
+        heard = False
+        try:
+            lines.write(VERSION, silence)
+            while (line := lines.read(silence)) is not None:
+                answer = session.answer(line)
+                heard = heard or line.startswith(b"MATCHSTATE")
+                if answer is not None:
+                    lines.write(answer, silence)
+        except TimeoutError:
+            raise TableError(f"{where} has said nothing for {silence:g} s: the match is given up") from None
+        except TableError as error:
+            raise TableError(f"{where}: {error}") from None
+        except OSError as error:
+            if not heard:
+                raise TableError(f"{where} cuts every connection: {error.strerror or error}") from None
+            told(f"the connection to {where} was cut ({error.strerror or error}): trying again")
+            session.reconnected()
+            begun = True
+            continue
+        finally:
+            lines.close()
+        if not heard and not begun:
+            raise TableError(
+                f"{where} has hung up before the first hand: it may want another version of the protocol than "
+                f"{VERSION.partition(':')[2]}"
+            )
+        return
+
+
+def _connected(host: str, port: int, patience: float) -> Lines:
+    """A connection, tried until it is there."""
+    until, tries = time.monotonic() + patience, 0
+    while True:
+        try:
+            return Lines(socket.create_connection((host, port), timeout=max(until - time.monotonic(), 0.1)))
+        except OSError as error:
+            wait = _WAITS[min(tries, len(_WAITS) - 1)]
+            tries += 1
+            if time.monotonic() + wait > until or isinstance(error, socket.gaierror):
+                why = error.strerror or str(error)
+                raise TableError(f"nobody is there to play with at {host}:{port}: {why}") from None
+            time.sleep(wait)

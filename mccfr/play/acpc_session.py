@@ -1,0 +1,121 @@
+"""A player's side of a match by the ACPC protocol: lines in, answers out, whatever brings them."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from mccfr.games.betting import BettingRules
+from mccfr.games.translation import actions_of
+from mccfr.play.acpc import MatchState, Played, TableError, decoded, played, read_state, shown, won_chips
+from mccfr.play.player import Player
+
+
+class FinishedHand(NamedTuple):
+    """A hand as a player has seen it.
+
+    position  his
+    holes     by position, "" where it was not shown
+    board     cards of each street that was dealt
+    won       chips that position 0 won; None where that was not shown
+    """
+
+    position: int
+    number: int
+    betting: str
+    holes: tuple[str, str]
+    board: tuple[str, ...]
+    won: float | None
+
+
+class AcpcSession:
+    """Follows a match, hand after hand, and answers for a player.
+
+    Where a line says something that cannot be, `TableError` says what; what the player knows is then worth nothing.
+    """
+
+    def __init__(
+        self, player: Player, rules: BettingRules, finished: Callable[[FinishedHand], None] = lambda _: None
+    ) -> None:
+        """`rules` are those of the match; `finished` is given each hand that has ended."""
+        self._player, self._rules, self._finished = player, rules, finished
+        self._state: MatchState | None = None
+        self._over = True
+        self._answered = "", ""
+
+    @property
+    def between_hands(self) -> bool:
+        """Whether no hand is begun and not ended."""
+        return self._over
+
+    def reconnected(self) -> None:
+        """The line has been cut and is there again: hands may have been missed, or may be dealt again."""
+        if self._over:
+            self._state = None
+
+    def answer(self, data: bytes) -> str | None:
+        """The answer to a line, with its end or without, if one is asked for."""
+        line = decoded(data)
+        if line is None:
+            return None
+        if line == self._answered[0]:
+            return self._answered[1]  # said again: by a server that has not heard, or after the line was cut
+        state = read_state(line)
+        if not state.holes[state.position]:
+            raise TableError(f"hand {state.hand}: {shown(line)} does not show the player's own cards")
+        game = played(self._rules, state.betting)
+        if len(state.board) != state.betting.count("/"):
+            raise TableError(f"hand {state.hand}: the board of {shown(line)} is not that of its streets")
+        self._follow(state, game)
+        if isinstance(game.state, int):
+            self._end(state, game)
+            return None
+        if game.state.player != state.position:
+            return None
+        self._answered = line, f"{line}:{self._player.choose()}"
+        return self._answered[1]
+
+    def _follow(self, state: MatchState, game: Played) -> None:
+        """Tell the player what is new."""
+        last, self._state = self._state, state
+        if last is None or state.hand != last.hand:
+            if last is not None and state.hand < last.hand:
+                raise TableError(f"hand {state.hand} comes after hand {last.hand}")
+            self._player.deal(state.position, state.holes[state.position], state.hand)
+            self._over = False
+        elif (state.position, state.holes[state.position]) != (last.position, last.holes[last.position]):
+            raise TableError(f"hand {state.hand} is dealt again, with other cards or in another seat")
+        catch_up(self._player, game, state.board, f"hand {state.hand}")
+
+    def _end(self, state: MatchState, game: Played) -> None:
+        if not self._over:
+            self._over = True
+            won = won_chips(game, state.holes, state.board)
+            self._finished(FinishedHand(state.position, state.hand, state.betting, state.holes, state.board, won))
+
+
+def catch_up(player: Player, game: Played, board: Sequence[str], where: str) -> None:
+    """Tell a player what has happened since he was told last: actions, and each street's board before what follows it.
+
+    board  cards of each street that lies
+    where  begins messages
+
+    Raises `TableError` where betting or board do not go on from what he knows.
+    """
+    seen = actions_of(player.line)
+    if list(game.actions[: len(seen)]) != seen:
+        raise TableError(
+            f"{where}: the table is at {shown(game.text)} and this player at {player.line!r}: it has changed what he "
+            "said, or plays with other stacks or blinds"
+        )
+    try:
+        for action in game.actions[len(seen) :]:
+            _lay(player, board)
+            player.see(action)
+        _lay(player, board)
+    except ValueError as error:
+        raise TableError(f"{where}: {error}") from None
+
+
+def _lay(player: Player, board: Sequence[str]) -> None:
+    """Tell the board as it lies where the betting is; where that is over, all of it."""
+    street = player.state.street if not isinstance(player.state, int) else len(board)
+    player.board("".join(board[:street]))

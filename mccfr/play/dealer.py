@@ -1,0 +1,242 @@
+"""A dealer: matches of two players by the ACPC protocol, on this machine or over connections.
+
+Deals follow from the seed.  With duplicate deals the second half of a match deals the first half again with seats
+exchanged, so that players do not see a deal twice within few hands.  What a player says must begin with the very state
+he was asked at, or it is passed over; an action that is not legal becomes the nearest one that is, as with other
+dealers, and is counted.  So is the time that players take: for one decision, and for all of the match.
+"""
+
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from abstraction.cards import combo_text
+from mccfr.cards.deck import WholeDeck
+from mccfr.config.tables import HoldemGame
+from mccfr.games.betting import BettingState, amount_text, raise_bounds
+from mccfr.intervals import ratio95
+from mccfr.play.acpc import MOST_ACTIONS, MatchState, Played, TableError, acpc_rules, followed, shown, won_chips
+from mccfr.play.acpc_log import LoggedHand
+from mccfr.play.acpc_session import AcpcSession
+from mccfr.play.dealing import Deal, DeckDealing
+
+_STREETS = (0, 3, 1, 1)
+_RAISE = re.compile("r[0-9]{1,15}")
+
+
+@dataclass(frozen=True)
+class MatchPlan:
+    """What makes a match: the same plan deals the same hands.
+
+    duplicate  deal the second half as the first, with seats exchanged; `hands` is even then
+    names      of the players
+    """
+
+    stack: float
+    blinds: tuple[float, float]
+    hands: int
+    seed: int
+    duplicate: bool
+    names: tuple[str, str]
+
+    def __post_init__(self) -> None:
+        acpc_rules(self.game, "dealer")
+        if self.duplicate and self.hands % 2:
+            raise ValueError(f"hands = {self.hands}: duplicate deals need an even number")
+        for name in self.names:
+            if not name or not name.isprintable() or set(name) & set(":|"):
+                raise ValueError(f"{name!r} is no name of a player: it stands between ':' and '|' in logs")
+
+    @property
+    def game(self) -> HoldemGame:
+        """What is played."""
+        return HoldemGame(stack=self.stack, blinds=self.blinds)
+
+    def seating(self, number: int) -> tuple[int, int]:
+        """(number of the deal, position of the first player) of a hand; players change seats with every hand."""
+        half = self.hands // 2
+        again = self.duplicate and number >= half
+        return (number - half, (number - half + 1) % 2) if again else (number, number % 2)
+
+    def fields(self) -> Mapping[str, Any]:
+        """For the head of a log."""
+        return {**asdict(self), "blinds": list(self.blinds), "names": list(self.names)}
+
+
+@dataclass(frozen=True)
+class Clock:
+    """How long players may take, in seconds.
+
+    response  for one decision
+    per_hand  for all hands together: so much for each hand of the match
+    """
+
+    response: float = 600.0
+    per_hand: float = 7.0
+
+
+class DealerSeat(Protocol):
+    """Where a player sits, as the dealer knows it."""
+
+    def tell(self, line: str) -> None:
+        """A state, whoever is to act."""
+
+    def ask(self, line: str, seconds: float) -> str:
+        """What the player says to the state that he was told last, if need be again; raises `TimeoutError`."""
+
+
+class LocalSeat:
+    """A player of this process, who hears and says the same lines."""
+
+    def __init__(self, session: AcpcSession) -> None:
+        self._session, self._said = session, ""
+
+    def tell(self, line: str) -> None:
+        """As `DealerSeat.tell`."""
+        self._said = self._session.answer(line.encode("ascii")) or ""
+
+    def ask(self, line: str, seconds: float) -> str:
+        """As `DealerSeat.ask`."""
+        del line, seconds
+        return self._said
+
+
+class Score(NamedTuple):
+    """How a match stands.
+
+    chips      won by each player
+    mean       chips a hand that the first one wins, and the 95 % interval: over pairs of hands where deals are
+               duplicate; None with fewer than two
+    """
+
+    hands: int
+    chips: tuple[float, float]
+    mean: float | None
+    ci95: tuple[float, float] | None
+
+
+class Dealer:
+    """Deals a match, hand by hand."""
+
+    def __init__(
+        self,
+        plan: MatchPlan,
+        seats: Sequence[DealerSeat],
+        clock: Clock = Clock(),
+        warned: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """`seats` of the two players; `warned` is told what they should not have said."""
+        self._plan, self._seats, self._clock, self._warned = plan, seats, clock, warned
+        self._rules = acpc_rules(plan.game, "dealer")
+        self._dealing = DeckDealing(WholeDeck(_STREETS, np.ones((4, 2), np.int64), list))
+        self._used = [0.0, 0.0]
+        self.changed = 0
+
+    def play(self, number: int) -> LoggedHand:
+        """Deal a hand and play it to its end.
+
+        Raises `TableError` where a player is too slow, or breaks the protocol.
+        """
+        deal_number, first = self._plan.seating(number)
+        deal = self._dealing.draw(self._plan.seed, deal_number)
+        holes = tuple(combo_text(hand) for hand in deal.hands)
+        players = (0, 1) if first == 0 else (1, 0)  # by position
+        actions = list[str]()
+        while True:
+            game = followed(self._rules, actions)
+            shown_down = isinstance(game.state, int) and game.actions[-1] == "c"
+            board = _board(self._dealing, deal, game.text.count("/"))
+            lines = [
+                MatchState(position, number, game.text, _seen(holes, None if shown_down else position), board).text()
+                for position in (0, 1)
+            ]
+            for position, player in enumerate(players):
+                self._seats[player].tell(lines[position])
+            if not isinstance(game.state, BettingState):
+                chips = won_chips(game, holes, board)
+                assert chips is not None
+                names = [self._plan.names[player] for player in players]
+                return LoggedHand(number, game.text, (holes[0], holes[1]), board, (chips, -chips), (names[0], names[1]))
+            actor = game.state.player
+            said = self._said(players[actor], lines[actor], number)
+            actions.append(self._legal(game, said, f"{self._plan.names[players[actor]]}, hand {number}"))
+
+    def _said(self, player: int, line: str, number: int) -> str:
+        """What a player says to a state, without the state; the clock runs."""
+        seat, name, began = self._seats[player], self._plan.names[player], time.monotonic()
+        bank = self._clock.per_hand * self._plan.hands - self._used[player]
+        limit = min(self._clock.response, bank)
+        while True:
+            try:
+                answer = seat.ask(line, max(limit - (time.monotonic() - began), 0.0))
+            except TimeoutError:
+                all_of_it = "" if limit == self._clock.response else ", all that is left of his time for the match"
+                raise TableError(
+                    f"{name} has not answered for {limit:g} s{all_of_it}, in hand {number}: the match stops"
+                ) from None
+            if answer.startswith(f"{line}:"):
+                self._used[player] += time.monotonic() - began
+                return answer[len(line) + 1 :]
+            self._warned(f"{name}, hand {number}: {shown(answer)} is not an answer to {line!r}, and passed over")
+
+    def _legal(self, game: Played, said: str, who: str) -> str:
+        """The legal action that is nearest to what was said."""
+        assert isinstance(game.state, BettingState)
+        bounds = raise_bounds(self._rules, game.state)
+        if sum(mark in "cr" for mark in game.text.rpartition("/")[2]) >= MOST_ACTIONS:
+            bounds = None
+        action = "c"
+        if said == "f" and game.state.facing:
+            action = "f"
+        elif _RAISE.fullmatch(said) and bounds is not None:
+            action = f"r{amount_text(float(min(max(int(said[1:]), bounds[0]), bounds[1])))}"
+        if action != said:
+            self.changed += 1
+            self._warned(f"{who}: {shown(said)} is not legal after {game.text!r}, and becomes {action}")
+        return action
+
+
+def score(plan: MatchPlan, hands: Sequence[LoggedHand]) -> Score:
+    """How a match stands after the hands of its log, in order."""
+    won = [_of_first(plan, hand) for hand in hands]
+    half = plan.hands // 2
+    pairs = [(won[k] + won[k + half]) / 2 for k in range(len(won) - half)]
+    return score_of(won, pairs if plan.duplicate else won)
+
+
+def score_of(won: Sequence[float], units: Sequence[float]) -> Score:
+    """How things stand by what was won in each hand, and in each of the independent units."""
+    mean, interval = None, None
+    if len(units) > 1:
+        mean, interval = ratio95(np.array(units), np.ones(len(units)))
+    total = float(sum(won))
+    return Score(len(won), (total, -total), mean, interval)
+
+
+def _of_first(plan: MatchPlan, hand: LoggedHand) -> float:
+    """Chips that the first player won in a hand."""
+    if hand.chips is None:
+        raise TableError(f"hand {hand.number} of the log does not say what was won")
+    return hand.chips[plan.seating(hand.number)[1]]
+
+
+def score_text(plan: MatchPlan, found: Score) -> str:
+    """The last line of a log."""
+    return f"SCORE:{'|'.join(map(amount_text, found.chips))}:{'|'.join(plan.names)}"
+
+
+def _seen(holes: Sequence[str], position: int | None) -> tuple[str, str]:
+    """The hands that a player sees; None: both."""
+    first, second = (hole if position in (None, which) else "" for which, hole in enumerate(holes))
+    return first, second
+
+
+def _board(dealing: DeckDealing, deal: Deal, street: int) -> tuple[str, ...]:
+    """Cards of each street up to one."""
+    whole = dealing.board_text(3, deal.boards[3])
+    stops = [0, 6, 8, 10]
+    return tuple(whole[stops[each] : stops[each + 1]] for each in range(street))

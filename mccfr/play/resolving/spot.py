@@ -1,0 +1,155 @@
+"""The rest of a hand from one decision on one board, with every hand there an infoset of its own.
+
+A spot is public: who holds what is a matter of ranges, which come with every question asked of it.  Its cards are those
+of the real game, whatever a strategy's abstraction merges, so that what is solved here and what is answered by a best
+response are exact in the real game.
+"""
+
+from dataclasses import replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.cards.deals import NO_BUCKET
+from mccfr.cards.listed import ListedCards, lossless_buckets
+from mccfr.games.game import Game
+from mccfr.games.subgame import nodes_below, subtree
+from mccfr.play.dealing import Dealing, dealing_of
+from mccfr.solvers.public.best_response import Walk
+from mccfr.solvers.public.public_tree import PublicTree, public_tree
+from mccfr.solvers.public.street_walk import RESPOND
+from mccfr.tables.strategy import RowSource
+from mccfr.trees.compiled import DECISION
+
+Floats = npt.NDArray[np.float64]
+Tables = list[Floats]
+"""A strategy of a spot, as walks take it: by block [slots, buckets]."""
+
+
+class RootValues(NamedTuple):
+    """What a player's hands win by a best response from a root on; counterfactual: at the other player's reach.
+
+    value   [H]     chips times the weight of the hands that the other player may hold
+    action  [A, H]  the same after each action of the root; of an action of the other player's, what it adds
+    """
+
+    value: Floats
+    action: Floats
+
+
+class Spot:
+    """A decision of a game with cards, on a board; see the module.  H hands, B blocks, S streets from this one on.
+
+    node    the decision, of the game's tree
+    nodes   [n] nodes of the game's tree that the subgame's stand for
+    known   the game's cards once the board lies: buckets on all streets, those before included
+    game    the subgame, all hands that can be dealt in it; `reach` of its cards are the weights of the deal
+    """
+
+    def __init__(self, game: Game, node: int, board: Any) -> None:
+        """`board` is one of the decision's street: its number where boards are listed, else its cards.
+
+        Raises `ValueError` for a node where nobody decides, a board that is none of the street's, and games without
+        cards beside their tree.
+        """
+        tree = game.tree
+        if not game.cards.dealt:
+            raise ValueError(f"{game.name} deals no cards beside its tree: nothing of it can be re-solved")
+        if not 0 <= node < len(tree.parent) or tree.arrays.kind[node] != DECISION:
+            raise ValueError(f"node {node} is not one of the tree's decisions")
+        self.node, self.street = node, int(tree.arrays.block[node]) // 2
+        self.player = int(tree.arrays.player[node])
+        self.origin, self.nodes = game, nodes_below(tree, node)
+        self.known = game.cards.after(self.street, board)
+        self.game = replace(game, tree=subtree(tree, node), cards=_rest(self.known, self.street), real_rules=None)
+
+    # --- whose hands ---
+
+    @cached_property
+    def dealing(self) -> Dealing:
+        """Hands, as ranges number them."""
+        return dealing_of(self.game.cards)
+
+    @property
+    def weights(self) -> Floats:
+        """[2, H] weights of the deal, of hands that the board leaves."""
+        return self.game.cards.listed().reach
+
+    def ranges(self, strategy: RowSource) -> Floats:
+        """[2, H] weights of both players' hands at the root: those of the deal times all that a strategy did so far."""
+        arrays, found = self.origin.tree.arrays, self.weights.copy()
+        path = self.origin.tree.path(self.node)
+        for above, node in pairwise(path):
+            street, player = divmod(int(arrays.block[above]), 2)
+            chosen = node - int(arrays.first[above])
+            found[player] *= self._rows(strategy, above, self.known.bucket[street][player, 0])[:, chosen]
+        return found
+
+    def _rows(self, strategy: RowSource, node: int, buckets: npt.NDArray[np.int32]) -> Floats:
+        """[H, A] a strategy of the whole game at a node, for hands of these buckets; 0 where a hand cannot be."""
+        arrays, live = self.origin.tree.arrays, buckets != NO_BUCKET
+        first, count = int(arrays.slot[node]), int(arrays.count[node])
+        rows = np.zeros((len(buckets), count))
+        source = strategy.rows(int(arrays.block[node]))
+        rows[live] = source.read(int(arrays.row[node]), slice(first, first + count), buckets[live])[0]
+        return rows
+
+    # --- strategies ---
+
+    def own_buckets(self, block: int) -> npt.NDArray[np.int32]:
+        """[buckets] of a block of the subgame, the bucket that each of its infosets has in the whole game."""
+        street, player = divmod(block, 2)
+        mine = self.game.cards.listed().bucket[street][player] != NO_BUCKET
+        return self.known.bucket[self.street + street][player][mine]
+
+    def tables(self, strategy: RowSource) -> Tables:
+        """A strategy of the whole game, in the subgame."""
+        tree, found = self.game.tree, []
+        for block in range(2 * tree.streets):
+            buckets = self.own_buckets(block)
+            table = np.zeros((int(tree.row_slots[block]), len(buckets)))
+            for node in np.flatnonzero(tree.arrays.block == block).tolist():
+                slot, rows = int(tree.arrays.slot[node]), self._rows(strategy, int(self.nodes[node]), buckets)
+                table[slot : slot + rows.shape[1]] = rows.T
+            found.append(table)
+        return found
+
+    # --- values ---
+
+    @cached_property
+    def public(self) -> PublicTree:
+        """The public tree of the subgame."""
+        return public_tree(self.game)
+
+    def best_response(self, player: int, other: Floats, tables: Tables) -> RootValues:
+        """What a player's hands win by a best response to the other's part of a strategy; exact, on all boards.
+
+        other  [H] weights of the other player's hands at the root
+        """
+        reach = self.weights.copy()
+        reach[1 - player] = other
+        walk = Walk(self.public._replace(reach=reach), tables)
+        walk.values(player)
+        value = walk.root.hand_value[0, RESPOND].copy()
+        first, stop = self.public.ranges.first[player, :2]
+        trees, hands = self.public.trees, self.public.ranges.hand[first:stop]
+        action = np.zeros((int(trees.actions[0]), len(value)))
+        place = int(walk.root.member_first[0]) + int(trees.child[0])
+        action[:, hands] = walk.root.value[RESPOND, place : place + len(action), : len(hands)]
+        return RootValues(value, action)
+
+
+def _rest(known: ListedCards, street: int) -> ListedCards:
+    """Cards from a street on, every hand on every board a bucket of its own."""
+    boards = known.board_cards[street:]
+    bucket = [lossless_buckets(known.hand_masks(), known.reach, here) for here in boards]
+    return replace(
+        known,
+        board_cards=boards,
+        board_parent=[np.zeros(1, np.int32), *known.board_parent[street + 1 :]],
+        bucket=bucket,
+        buckets=np.array([numbers.max(axis=(1, 2)) + 1 for numbers in bucket], np.int64),
+    )

@@ -1,0 +1,338 @@
+"""Bots, dealers and persons from the command line: over real connections, and every bad input in one sentence."""
+
+import json
+import socket
+import threading
+from contextlib import contextmanager
+from random import Random
+
+import pytest
+from acpc import plan, player, rules, session
+from commands import call
+from pokerkit import HandHistory
+from policies import write_random
+from random_policy import MENU, policy
+from slumbot_double import Double, served
+from small_games import TOY
+
+from mccfr.cli import bots as commands
+from mccfr.config.tables import KuhnGame, LeducGame
+from mccfr.evaluation.match import Contender
+from mccfr.evaluation.side import Side
+from mccfr.play.acpc import TableError
+from mccfr.play.acpc_bot import play_acpc
+from mccfr.play.dealer import Clock
+from mccfr.play.dealer_seat import listening
+from mccfr.play.player import Program
+from mccfr.play.programs import PROGRAMS
+from mccfr.play.seat import PolicySpec
+from mccfr.runs import bots
+from mccfr.runs.players import Opened
+from mccfr.tables.strategy import uniform_strategy
+
+
+@pytest.fixture
+def holdem(monkeypatch, tmp_path):
+    """`holdem` is the name of the random policy, which no test needs on a disk."""
+    source = policy()
+    found = Opened(
+        Contender("holdem", PolicySpec(source), Side(source.game, uniform_strategy(source.game))),
+        {"name": "holdem", "menu": {"first": list(MENU.first), "later": list(MENU.later)}},
+    )
+    opened = bots.open_player
+    monkeypatch.setattr(bots, "open_player", lambda name, manner: found if name == "holdem" else opened(name, manner))
+    monkeypatch.chdir(tmp_path)
+
+
+@contextmanager
+def dealing(of, guests=(), **options):
+    """A dealer in a thread: (the port, what has come of it and what it said); waits for its end."""
+    ready, said, came = threading.Event(), [], {}
+
+    def told(text):
+        said.append(text)
+        if text.startswith("waiting for"):
+            ready.set()
+
+    def deal():
+        try:
+            came["score"], came["record"] = bots.run_dealer(of, guests, told=told, warned=said.append, **options)
+        except Exception as error:
+            came["error"] = error
+            ready.set()
+
+    thread = threading.Thread(target=deal)
+    thread.start()
+    assert ready.wait(30)
+    yield int(said[-1].rpartition(":")[2]) if said else 0, came, said
+    thread.join(60)
+    assert not thread.is_alive()
+
+
+def visit(port, finished=lambda _: None, name="policy", **options):
+    play_acpc(session(name, finished=finished), "127.0.0.1", port, **{"patience": 10, "silence": 30, **options})
+
+
+class Overbet(Program):
+    """Two to four times the pot."""
+
+    def act(self, random):
+        low, high = self.raises((0.0, 1.0)) or ("c", "c")
+        if low == "c" or self.line.count("r") > 3:
+            return "c"
+        pot = 2 * self.state.to_call
+        return f"r{int(min(max(self.state.to_call + pot * random.uniform(2, 4), float(low[1:])), float(high[1:])))}"
+
+
+def guest(program, of):
+    betting = bots._betting(of.game)
+    return bots.Guest("guest", program(betting, seed=2), of.game, rules())
+
+
+def check_over_a_connection(program, hands):
+    of, seen = plan(hands=hands, duplicate=True), []
+    with dealing(of, [guest(program, of)], ports=[0]) as (port, came, said):
+        visit(port, seen.append)
+    assert "error" not in came and len(seen) == hands
+    assert not [text for text in said if "not legal" in text or "passed over" in text or "hung up" in text]
+    assert came["score"].chips[1] == sum(hand.won * (1 - 2 * hand.position) for hand in seen)
+    return came["score"]
+
+
+@pytest.mark.parametrize("program", [PROGRAMS["min-raise"], PROGRAMS["odd-size"], Overbet, PROGRAMS["random"]])
+def test_a_bot_at_our_dealer_is_legal_and_in_step(program):
+    """Over a connection; what either side says was won is the same."""
+    assert check_over_a_connection(program, 40).hands == 40
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", [PROGRAMS["min-raise"], PROGRAMS["odd-size"], Overbet, PROGRAMS["random"]])
+def test_twenty_thousand_hands_at_our_dealer(program):
+    """Five thousand against each of four."""
+    check_over_a_connection(program, 5_000)
+
+
+def test_the_commands_play_a_match_and_go_on_from_its_log(capsys, holdem, tmp_path):
+    """Two commands: the dealer with a program in one seat, and the bot; then the match is over, and stays so."""
+    log, phhs, diary = tmp_path / "match.log", tmp_path / "match.phhs", tmp_path / "bot.log"
+    of = ("--hands", 30, "--seed", 4, "--duplicate", "--names", "Ada,Bob", "--with", "odd-size", "--log", log)
+    port = free_port()
+    thread = threading.Thread(target=visit, args=(port,), kwargs={"name": "random"})
+    thread.start()
+    status, out, err = call(capsys, "dealer", *of, "--port", port, "--phhs", phhs, "--json")
+    thread.join()
+    found = json.loads(out)
+    assert status == 0 and (found["a"], found["b"], found["hands"]) == ("Ada", "Bob", 30), err
+    again = call(capsys, "dealer", *of, "--port", port, "--json")
+    assert again.status == 0 and json.loads(again.out) == found
+    with phhs.open("rb") as file:
+        assert sum(1 for _ in HandHistory.load_all(file)) == 30
+    with dealing(plan(hands=30), [guest(PROGRAMS["odd-size"], plan())], ports=[0]) as (port, _, _):
+        status, out, err = call(capsys, "bot", "acpc", "holdem", "127.0.0.1", port, "--log", diary, "--json")
+    assert status == 0 and json.loads(out)["hands"] == 30, err
+    assert sum(line.startswith("STATE:") for line in diary.read_text().splitlines()) == 30
+
+
+def free_port():
+    with listening("127.0.0.1", 0) as listener:
+        return listener.getsockname()[1]
+
+
+def test_a_player_whose_line_is_cut_comes_back():
+    """The connection is shut in the middle of a hand, several times; nobody loses a hand by it."""
+    of, seen = plan(hands=12), []
+    one = session("policy", finished=seen.append)
+    with dealing(of, [guest(PROGRAMS["min-raise"], of)], ports=[0]) as (port, came, said):
+        for _ in range(3):
+            cut(one, port)
+        play_acpc(one, "127.0.0.1", port, patience=10, silence=30)
+    assert came["score"].hands == 12 and [hand.number for hand in seen] == list(range(12))
+    assert sum("hung up" in text for text in said) >= 3
+
+
+def cut(one, port):
+    """Play until an answer is asked for, and hang up in its place."""
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.sendall(b"VERSION:2.0.0\r\n")
+        with connection.makefile("rb") as lines:
+            for line in lines:
+                if one.answer(line) is not None:
+                    one.reconnected()
+                    return
+
+
+def test_both_players_may_connect(tmp_path):
+    of, wins = plan(hands=10), []
+    with dealing(of, ports=[0], log=tmp_path / "log") as (port, came, _):
+        players = [threading.Thread(target=visit, args=(port, wins.append, name)) for name in ("policy", "always-call")]
+        for each in players:
+            each.start()
+        for each in players:
+            each.join()
+    assert came["score"].hands == 10 and len(wins) == 20
+
+
+# --- trouble ---
+
+
+def test_a_silent_dealer_is_given_up():
+    expected = pytest.raises(TableError, match=r"127.0.0.1:\d+ has said nothing for 0.2 s")
+    with listening("127.0.0.1", 0) as listener, expected:
+        visit(listener.getsockname()[1], silence=0.2)
+
+
+def answered_with(data, port_to):
+    """A server that says something and hangs up."""
+    with listening("127.0.0.1", 0) as listener:
+        port_to.append(listener.getsockname()[1])
+        port_to[0].set()
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(100)
+            connection.sendall(data)
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"", "hung up before the first hand: it may want another version"),
+        (b"x" * 10_000, "a line of more than 4,096 bytes"),
+        (b"\xff\xfe\r\n", "no plain text"),
+        (b"MATCHSTATE:1:0:r30000:|2hAc\r\n", "a raise is to 200 at least and 20000 at most"),
+    ],
+)
+def test_a_server_of_another_kind_is_given_up(data, said):
+    port = [threading.Event()]
+    thread = threading.Thread(target=answered_with, args=(data, port))
+    thread.start()
+    assert port[0].wait(10)
+    with pytest.raises(TableError, match=said):
+        visit(port[1], patience=0.3)
+    thread.join()
+
+
+def test_a_table_with_other_stacks_is_given_up():
+    """The policy's stacks are 20,000."""
+    of = plan(hands=40, stack=10_000.0)
+    betting = bots._betting(of.game)
+    shover = bots.Guest("guest", PROGRAMS["always-all-in"](betting), of.game, rules(10_000.0))
+    expected = pytest.raises(TableError, match=r"other stacks or blinds|or stacks differ")
+    with dealing(of, [shover], ports=[0], clock=Clock(response=0.5)) as (port, came, _), expected:
+        visit(port)
+    assert "has not answered for 0.5 s" in str(came["error"])
+
+
+def test_slow_players_and_other_versions_end_a_match():
+    of = plan(hands=4)
+    for data, said in (
+        (b"VERSION:1.0.0\r\n", "began with 'VERSION:1.0.0'"),
+        (b"VERSION:2.0.0\r\n", "has not answered for 0.2 s"),
+    ):
+        with dealing(of, [guest(PROGRAMS["always-call"], of)], ports=[0], clock=Clock(response=0.2)) as (port, came, _):
+            connection = socket.create_connection(("127.0.0.1", port))
+            connection.sendall(data)
+        connection.close()
+        assert said in str(came["error"])
+    with dealing(of, ports=[0], wait=0.2) as (_, came, _):
+        pass
+    assert "has not come within 0.2 s" in str(came["error"])
+    with dealing(of, [guest(PROGRAMS["always-call"], of)], ports=[0], clock=Clock(per_hand=0.05)) as (port, came, _):
+        connection = socket.create_connection(("127.0.0.1", port))
+        connection.sendall(b"VERSION:2.0.0\r\n")
+    connection.close()
+    assert "all that is left of his time" in str(came["error"])
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("small")
+    games = {"kuhn": KuhnGame(), "leduc": LeducGame(), "toy": TOY}
+    return {name: write_random(folder / name, config) for name, config in games.items()}
+
+
+def test_bad_input_is_one_sentence(capsys, holdem, small, tmp_path):
+    with listening("127.0.0.1", 0) as listener:
+        port = listener.getsockname()[1]
+        (tmp_path / "log").write_text("something else\n")
+        damaged = tmp_path / "damaged"
+        damaged.mkdir()
+        (damaged / "meta.json").write_bytes((small["leduc"] / "meta.json").read_bytes())
+        for said, arguments in {
+            f"port {port} of 127.0.0.1 is in use": ("dealer", "--port", port),
+            "nobody is there to play with at 127.0.0.1:": ("bot", "acpc", "holdem", "127.0.0.1", 1, "--patience", "0"),
+            "servers and dealers play whole no-limit": ("bot", "acpc", small["leduc"], "127.0.0.1", port),
+            "is damaged": ("bot", "acpc", damaged, "127.0.0.1", port),
+            "is neither a policy, nor a run": ("bot", "acpc", tmp_path / "no", "127.0.0.1", port),
+            "and the table has stacks of 500": ("dealer", "--stack", 500, "--with", "holdem"),
+            "no antes and no parts of chips": ("dealer", "--blinds", 0.5, 1),
+            "duplicate deals need an even number": ("dealer", "--hands", 3, "--duplicate"),
+            "write two names": ("dealer", "--names", "Ada"),
+            "is no name of a player": ("dealer", "--names", "Ada,B|b"),
+            "there are two players": ("dealer", *["--with", "random"] * 3),
+            "is no log of a match that was begun here": ("dealer", "--log", tmp_path / "log", "--port", 0),
+            "an address such as": ("bot", "slumbot", "holdem", "--url", "nowhere"),
+            "names no game": ("play", "random"),
+            "hands are written of whole no-limit hold'em only": ("play", small["kuhn"], "--log", tmp_path / "x.phhs"),
+            "purify and threshold are for policies": ("play", "random", "--purify"),
+        }.items():
+            patience = ("--wait", "0") if arguments[0] == "dealer" else ()
+            status, out, err = call(capsys, *arguments, *patience)
+            assert status == 2 and said in err and not out, (arguments, err)
+            assert err.count("\n") == 1 or "Usage" in err or "Error" in err, err
+
+
+def test_the_slumbot_command(capsys, holdem, tmp_path):
+    double = Double(player("random", 2), 5)
+    with served(double) as url:
+        log = tmp_path / "hands.phhs"
+        status, out, err = call(capsys, "bot", "slumbot", "holdem", "--url", url, "--hands", 4, "--log", log, "--json")
+        assert status == 0 and json.loads(out)["hands"] == 4, err
+    with log.open("rb") as file:
+        assert sum(1 for _ in HandHistory.load_all(file)) == 4
+
+
+# --- a person ---
+
+
+def typed(monkeypatch, answers):
+    """Answers in the order of the prompts, and then the end of the input; the prompts that came."""
+    prompts, left = [], iter(answers)
+
+    def ask(prompt, **_):
+        prompts.append(prompt)
+        try:
+            return next(left)
+        except StopIteration:
+            raise commands.click.Abort from None
+
+    monkeypatch.setattr(commands.click, "prompt", ask)
+    return prompts
+
+
+def test_a_person_plays_in_the_terminal(capsys, holdem, monkeypatch, tmp_path):
+    log = tmp_path / "mine.phhs"
+    rng = Random(4)
+    answers = [
+        rng.choice(["c", "", "r 3", "r pot", "r 50%", "a", "f", "?", "what", "r 9999", "r to 6"]) for _ in range(200)
+    ]
+    prompts = typed(monkeypatch, [*answers, "q"])
+    status, out, _ = call(capsys, "play", "holdem", "--hands", 12, "--seed", 3, "--log", log)
+    assert status == 0 and "You played 12 hands" in out and "(seed 3)" in out
+    for text in ("you are the big blind", "you are the button and small blind", "BB", "is none of these: ? helps"):
+        assert text in out
+    assert "r 50%   half the pot" in out and "a raise is to" in out
+    assert any("[f]old, [c]all" in prompt and "[r]aise to" in prompt for prompt in prompts)
+    with log.open("rb") as file:
+        assert sum(1 for _ in HandHistory.load_all(file)) == 12
+    typed(monkeypatch, ["c"])
+    status, out, _ = call(capsys, "play", "holdem", "--seed", 3)
+    assert status == 0 and ("No hand was played to its end" in out or "You played" in out)
+
+
+@pytest.mark.parametrize("name", ["kuhn", "leduc", "toy"])
+def test_a_person_plays_small_games(capsys, small, monkeypatch, name):
+    rng = Random(4)
+    typed(monkeypatch, [rng.choice(["c", "f", "r", "r 3", "?"]) for _ in range(400)])
+    status, out, _ = call(capsys, "play", small[name], "--hands", 20, "--seed", 1, "--purify")
+    assert status == 0 and "You played" in out and "chips" in out and "BB" not in out
+    assert "first to act" in out and "second to act" in out

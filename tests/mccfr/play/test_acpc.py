@@ -1,0 +1,328 @@
+"""The ACPC protocol: lines as a real dealer writes them, and whatever else may come instead."""
+
+import re
+import warnings
+from random import Random
+
+import pytest
+from acpc import dealer, plan, player, rules, session
+from places import DATA
+from pokerkit import HandHistory
+from random_policy import policy
+
+from mccfr.play.acpc import MOST_BYTES, TableError, followed, played, read_state, won_chips
+from mccfr.play.acpc_log import LoggedHand, MatchLog, read_hand, write_log_hands
+from mccfr.play.acpc_session import AcpcSession
+from mccfr.play.dealer import LocalSeat, score, score_text
+from mccfr.play.player import Program
+from mccfr.play.programs import PROGRAMS
+from mccfr.play.seat import Seat
+
+TRANSCRIPT = (DATA / "acpc_transcript.txt").read_text().splitlines()
+
+
+def matches():
+    """The two matches of the transcript: their logs' hands, and messages as (whether to the player, seat, line)."""
+    found = []
+    for line in TRANSCRIPT:
+        if line.startswith(("# PART 1", "# PART 3")):
+            found.append(([], []))
+        elif line.startswith("STATE:"):
+            found[-1][0].append(line)
+        elif line.startswith(("TO ", "FROM ")):
+            kind, seat, text = line.split(" ", 2)
+            found[-1][1].append((kind == "TO", int(seat), text))
+    return found
+
+
+class Scripted(Program):
+    """Plays what was played."""
+
+    script = ()
+
+    def act(self, random):
+        return self.script.pop(0)
+
+
+@pytest.mark.parametrize("match", [0, 1])
+@pytest.mark.parametrize("seat", [1, 2])
+def test_every_line_of_a_client_is_reproduced(match, seat):
+    """For each line of a real dealer; and each hand that ends pays what the dealer's log says."""
+    logged, messages = matches()[match]
+    own = [(to, text) for to, which, text in messages if which == seat]
+    answers = [text for to, text in own if not to]
+    one, ended = Scripted(Seat(policy()).betting), []
+    one.script = [text.rpartition(":")[2] for text in answers]
+    client, expected = AcpcSession(one, rules(), ended.append), list(answers)
+    for to, text in own:
+        if to and (answer := client.answer(text.encode() + b"\r\n")) is not None:
+            assert answer == expected.pop(0)
+    assert not expected and not one.script and len(answers) > 20
+    hands = [read_hand(line) for line in logged]
+    assert logged == [hand.text() for hand in hands]
+    for hand, line in zip(ended, hands, strict=True):
+        assert (hand.number, hand.betting, hand.won) == (line.number, line.betting, line.chips[0])
+        known = [(seen, shown) for seen, shown in zip(hand.holes, line.holes, strict=True) if seen]
+        assert known and all(seen == shown for seen, shown in known)
+
+
+def test_states_are_written_as_they_are_read():
+    lines = [text for _, messages in matches() for to, _, text in messages if to]
+    assert len(lines) > 300 and all(read_state(line).text() == line for line in lines)
+
+
+def test_our_dealer_says_what_the_real_one_did():
+    """The hands of the transcript, by the cards and players that they had: every message of both players, in order."""
+    for logged, messages in matches():
+        for number, line in enumerate(logged):
+            hand = read_hand(line)
+            state, said = "", [text for to, _, text in messages if to and f":{number}:" in text[12:16]]
+            ours = []
+            actions = played(rules(), hand.betting).actions
+            for count in range(len(actions) + 1):
+                game = followed(rules(), actions[:count])
+                over, board = isinstance(game.state, int), hand.board[: game.text.count("/")]
+                for position in (0, 1):
+                    holes = tuple(
+                        hole if position == which or (over and game.actions[-1] == "c") else ""
+                        for which, hole in enumerate(hand.holes)
+                    )
+                    ours.append(
+                        read_state(said[0])
+                        ._replace(position=position, betting=game.text, holes=holes, board=board)
+                        .text()
+                    )
+            assert sorted(ours) == sorted(said), state
+            assert won_chips(followed(rules(), actions), hand.holes, hand.board) == hand.chips[0]
+
+
+# --- whatever may come ---
+
+
+def mutated(line, rng):
+    """A line of a dealer with something wrong, in bytes."""
+    data = bytearray(line.encode() + b"\r\n")
+    kind = rng.randrange(10)
+    place = rng.randrange(len(data) - 2)
+    if kind == 0:
+        data[place] = rng.randrange(256)
+    elif kind == 1:
+        del data[place : place + rng.randrange(1, 5)]
+    elif kind == 2:
+        data[place:place] = bytes(
+            rng.choice([b"\0", b"\xff\xfe", b":", b"/", b"-1", b"r99999999999999", b"\x1b[2J", b"c"])
+        )
+    elif kind == 3:
+        data[:-2] += b"c" * rng.choice([10, MOST_BYTES])
+    elif kind == 4:
+        cards = re.findall(rb"[2-9TJQKA][cdhs]", bytes(data))
+        data = bytearray(bytes(data).replace(cards[-1], cards[0]))
+    elif kind == 5:
+        data = bytearray(
+            re.sub(
+                rb":(\d+):",
+                lambda found: b":%d:" % (int(found[1]) + rng.choice([-1, 1, 10**9, 10**30])),
+                bytes(data),
+                count=1,
+            )
+        )
+    elif kind == 6:
+        data = bytearray(re.sub(rb"r(\d+)", lambda found: b"r-%s" % found[1], bytes(data), count=1))
+    elif kind == 7:
+        data = data[: rng.randrange(1, len(data))]
+    elif kind == 8:
+        parts = bytes(data).split(b":")
+        rng.shuffle(parts)
+        data = bytearray(b":".join(parts))
+    else:
+        data = bytearray(rng.randbytes(rng.randrange(1, 60)) + b"\n")
+    return bytes(data)
+
+
+@pytest.mark.parametrize("name", ["policy", "random"])
+def test_mutated_lines_end_in_a_sentence_or_are_passed_over(name):
+    """Ten thousand of them, each to a player who has heard the beginning of a match."""
+    lines = [text for to, seat, text in matches()[1][1] if to and seat == 1]
+    rng, counts = Random(5), {"refused": 0, "answered": 0, "passed over": 0}
+    shared = player(name)
+    for number in range(5_000):
+        client = AcpcSession(shared, rules())
+        for line in lines[: number % 3]:
+            try:
+                client.answer(line.encode())
+            except TableError:  # the match is that of another player, who has done something else
+                break
+        try:
+            answer = client.answer(mutated(rng.choice(lines), rng))
+        except TableError as error:
+            text = str(error)
+            assert text.isprintable() and text.isascii() and len(text) < 600
+            counts["refused"] += 1
+        else:
+            counts["passed over" if answer is None else "answered"] += 1
+    assert min(counts.values()) > 50 and counts["refused"] > 2_000
+
+
+def test_comments_and_repeated_lines_are_answered_as_they_should():
+    client = session("policy")
+    assert client.answer(b"# hello\r\n") is client.answer(b"; hello\r\n") is client.answer(b"\r\n") is None
+    first = client.answer(b"MATCHSTATE:1:0::|2hAc\r\n")
+    assert first == client.answer(b"MATCHSTATE:1:0::|2hAc\r\n"), "a line that is said again has the same answer"
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (["HELLO"], "is not MATCHSTATE"),
+        (["MATCHSTATE:0:0::|2hAc"], "does not show the player's own cards"),
+        (["MATCHSTATE:1:0:r20000c:|2hAc"], "should be 'r20000c///': streets end elsewhere, or stacks differ"),
+        (["MATCHSTATE:1:0:r30000:|2hAc"], "a raise is to 200 at least and 20000 at most"),
+        (["MATCHSTATE:1:0:r10000c///:3d4d|2hAc/5c5d5h/6c/7c"], "streets end elsewhere, or stacks differ"),
+        (["MATCHSTATE:1:0:cc/:|2hAc/5sKs"], "not written"),
+        (["MATCHSTATE:1:0:cc/:|2hAc/5sKs2h"], "a card twice"),
+        (["MATCHSTATE:1:0:cc/:|2hAc"], "not that of its streets"),
+        (["MATCHSTATE:1:3:r300:|2hAc", "MATCHSTATE:1:2::|2hAc"], "hand 2 comes after hand 3"),
+        (["MATCHSTATE:0:3:r300:2hAc|", "MATCHSTATE:0:3:r300r900:2hAd|"], "dealt again"),
+        (["MATCHSTATE:0:3:r300:2hAc|", "MATCHSTATE:0:3:r400:2hAc|"], "has changed what he said"),
+        (["MATCHSTATE:0:0:cc/:2hAc|/5sKs7s", "MATCHSTATE:0:0:cc/cc/:2hAc|/5sKs7d/2d"], "."),
+    ],
+)
+def test_what_cannot_be_is_said_in_a_sentence(lines, said):
+    client = session("always-call")
+    with pytest.raises(TableError, match=re.escape(said) if said != "." else None):
+        for line in lines:
+            client.answer(line.encode())
+
+
+# --- our dealer ---
+
+
+@pytest.mark.parametrize("name", ["always-call", "min-raise", "odd-size", "always-all-in", "random", "policy"])
+def test_hands_against_our_dealer_are_legal(name):
+    """A local twin of the long match: nothing illegal, nothing passed over, and players see what the log says."""
+    warned, seen = [], []
+    of = plan(hands=40)
+    at = dealer(of, warned=warned.append)
+    at._seats = [LocalSeat(session("policy", finished=seen.append)), LocalSeat(session(name, 2))]
+    hands = [at.play(number) for number in range(of.hands)]
+    assert not warned and not at.changed
+    assert [(hand.betting, hand.won) for hand in seen] == [(hand.betting, hand.chips[0]) for hand in hands]
+    assert len({hand.betting for hand in hands}) > 3
+
+
+def test_deals_are_duplicate_where_they_should_be():
+    of = plan(hands=12, duplicate=True)
+    hands = [dealer(of, ("always-call", "always-call")).play(number) for number in range(12)]
+    for number in range(6):
+        one, other = hands[number], hands[number + 6]
+        assert (one.holes, one.board) == (other.holes, other.board) and one.names == other.names[::-1]
+    found = score(of, hands)
+    assert found.chips == (0, 0) and found.mean == 0 and found.ci95 == (0, 0)
+    assert len({hand.holes for hand in hands}) == 6
+    with pytest.raises(ValueError, match="duplicate deals need an even number"):
+        plan(hands=3, duplicate=True)
+
+
+class Rude(Program):
+    """Says what is not legal."""
+
+    said = ("f", "r1", "r123456", "r", "b300", "x", "r-5", "", "r1e3")
+
+    def act(self, random):
+        return random.choice(self.said)
+
+
+class RudeSeat(LocalSeat):
+    def __init__(self, rng):
+        self.rng = rng
+
+    def tell(self, line):
+        pass
+
+    def ask(self, line, seconds):
+        return self.rng.choice([f"{line}:{self.rng.choice(Rude.said)}", "nonsense", line.replace(":", ";")])
+
+
+def test_illegal_answers_become_the_nearest_legal_ones_and_others_are_passed_over():
+    warned, of = [], plan(hands=30)
+    at = dealer(of, warned=warned.append)
+    at._seats = [LocalSeat(session("always-call")), RudeSeat(Random(3))]
+    hands = [at.play(number) for number in range(of.hands)]
+    assert at.changed > 20 and any("passed over" in text for text in warned)
+    assert any("r123456' is not legal" in text and "becomes r20000" in text for text in warned)
+    assert all(played(rules(), hand.betting) for hand in hands)
+
+
+def test_no_more_than_63_actions_fit_on_a_street():
+    class Smallest(Program):
+        def act(self, random):
+            return (self.raises((0.0,)) or ["c"])[0]
+
+    warned, of = [], plan(hands=2)
+    at = dealer(of, warned=warned.append)
+    at._seats = [LocalSeat(AcpcSession(Smallest(Seat(policy()).betting), rules())) for _ in range(2)]
+    with pytest.raises(TableError, match="has changed what he said"):
+        at.play(0)
+    assert len(warned) == 1 and "is not legal" in warned[0] and warned[0].endswith("becomes c")
+
+
+# --- logs ---
+
+
+def test_a_match_goes_on_from_its_log(tmp_path):
+    """Cut off within a line: the same bytes as in one go."""
+    of, whole, cut = plan(hands=20), tmp_path / "whole.log", tmp_path / "cut.log"
+
+    def go_on(path, most):
+        log = MatchLog(path, of.fields())
+        at = dealer(of, ("policy", "odd-size"))
+        for number in range(len(log.hands), min(most, of.hands)):
+            log.add(at.play(number))
+        if len(log.hands) == of.hands:
+            log.close_with(score_text(of, score(of, log.hands)))
+        log.close()
+        return log.hands
+
+    go_on(whole, 20)
+    go_on(cut, 7)
+    with cut.open("ab") as file:
+        file.write(b"STATE:7:r300")
+    assert len(go_on(cut, 12)) == 12
+    assert go_on(cut, 20) == go_on(whole, 20)
+    assert whole.read_bytes() == cut.read_bytes()
+    assert whole.read_text().splitlines()[-1].startswith("SCORE:")
+    with pytest.raises(ValueError, match="is of another match: hands is 20 there and 22 here"):
+        MatchLog(whole, plan(hands=22).fields())
+    (tmp_path / "other").write_text("hello\n")
+    with pytest.raises(ValueError, match="is no log of a match"):
+        MatchLog(tmp_path / "other", of.fields())
+    text = whole.read_text().replace("STATE:3:", "STATE:x:")
+    whole.write_text(text)
+    with pytest.raises(TableError, match=r"whole.log, line 5: 'STATE:x:"):
+        MatchLog(whole, of.fields())
+
+
+def test_pokerkit_reads_logs_and_hands(tmp_path):
+    """Both the log, by its own reader of ACPC logs, and the file of hands."""
+    of = plan(hands=25)
+    at = dealer(of, ("odd-size", "random"))
+    hands = [at.play(number) for number in range(of.hands)]
+    write_log_hands(tmp_path / "hands.phhs", hands, of.game)
+    with (tmp_path / "hands.phhs").open("rb") as file, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        histories = list(HandHistory.load_all(file))
+        for history, hand in zip(histories, hands, strict=True):
+            *_, state = iter(history)
+            assert [float(stack) - 20_000 for stack in state.stacks] == list(hand.chips)
+            assert tuple(history.players) == hand.names
+
+
+def test_hands_that_were_not_shown_are_written_so():
+    hand = LoggedHand(4, "r300f", ("", "AsKd"), (), (-100.0, 100.0), ("Ada", "Bob"))
+    assert read_hand(hand.text()) == hand and hand.hand().hole == ("????", "AsKd")
+    unknown = hand._replace(chips=None)
+    assert read_hand(unknown.text()) == unknown
+    for text in ("STATE:1", hand.text() + "x:", hand.text().replace("AsKd", "AsAs")):
+        with pytest.raises(TableError):
+            read_hand(text)
+    assert set(PROGRAMS)

@@ -1,0 +1,246 @@
+"""Re-solving on games with exact answers: what it may give away, and what each of its ways is worth."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from mutants import mutant
+from places import RUNS
+from small_games import coin_toss, game_of
+from strategies import random_strategy
+
+from mccfr.config.file import load_config
+from mccfr.config.tables import PokerGame
+from mccfr.evaluation.exact import evaluate_exact
+from mccfr.games.catalogue import build_game
+from mccfr.games.poker import poker
+from mccfr.play.resolving import Effort, Spot, resolve, resolve_street, resolve_streets, solve, whole
+from mccfr.solvers.public.best_response import Walk
+from mccfr.solvers.public.street_walk import FOLLOW
+from mccfr.solvers.public.vector_cfr import VectorCfr
+from mccfr.solvers.variants import PRESETS
+from mccfr.tables.strategy import Strategy
+
+ROUNDING = 1e-9
+LEDUC = "leduc, suits merged"
+THREE_STREETS = PokerGame(
+    ranks=2,
+    suits=3,
+    board_cards=[0, 1, 1],
+    antes=[1, 1],
+    limit=True,
+    raise_sizes=[1, 2, 2],
+    max_raises=[1, 1, 1],
+    stack=7,
+    merge_suits=True,
+)
+SAFE = ("maxmargin", "resolving")
+
+
+@cache
+def blueprint(name, iterations):
+    """From weak to good: averages of so many iterations of DCFR, and what they lose."""
+    game = game_of(name)
+    cfr = VectorCfr(game, PRESETS["dcfr"], "float64")
+    cfr.iterate(iterations)
+    strategy = cfr.average_strategy()
+    return strategy, evaluate_exact(game, strategy).exploitability_chips
+
+
+def exploitability(game, strategy):
+    return evaluate_exact(game, strategy).exploitability_chips
+
+
+def within_bound(game, strategy, found):
+    """Whether re-solving has given away no more than its gaps say."""
+    before, after = (exploitability(game, each) for each in (strategy, found.strategy))
+    return (
+        after <= before + found.bound_chips.sum() / 2 + ROUNDING
+        and (found.excess_chips <= found.bound_chips + ROUNDING).all()
+    )
+
+
+# --- by published numbers ---
+
+
+def player_0_wins(method, reach=False):
+    """What player 0 wins of Coin Toss by a best response, once player 1's guess was solved again."""
+    game, strategy = coin_toss()
+    found = resolve_street(game, strategy, 1, method, Effort(500), players=(1,), reach=reach).strategy
+    return evaluate_exact(game, found).best_response_chips[0], found.probability[3][0]
+
+
+def test_coin_toss_by_its_numbers():
+    """An equilibrium gives player 0 nothing and guesses heads with 1/4, by the paper; the rest follows from it.
+
+    Of what is played, 3/5 are heads, so unsafely all guesses are: he sells heads for 1/2 and plays tails for 1.  With
+    both hands worth 0 to him in play, guesses of one half are all that is safe.  But he gives away 1/2 whenever he
+    plays heads, and with that gift the smaller of 2q - 1/2 and 1 - 2q is largest at q = 3/8.
+    """
+    game, strategy = coin_toss()
+    assert evaluate_exact(game, strategy).best_response_chips[0] == pytest.approx(0.25)
+    for method, reach, wins, heads in (
+        ("unsafe", False, 0.75, 1),
+        ("resolving", False, 0.25, 0.5),
+        ("maxmargin", False, 0.25, 0.5),
+        ("maxmargin", True, 0.125, 0.375),
+    ):
+        won, guess = player_0_wins(method, reach)
+        assert won == pytest.approx(wins, abs=2e-3) and guess[0] == pytest.approx(heads, abs=2e-3), (method, reach)
+    assert player_0_wins("resolving", reach=True)[0] < 0.25 + 2e-3
+
+
+# --- what safe re-solving may give away ---
+
+
+def check_blueprints(counts, iterations):
+    game = game_of(LEDUC)
+    before, after = [], {method: [] for method in SAFE}
+    for count in counts:
+        strategy, loses = blueprint(LEDUC, count)
+        before.append(loses)
+        for method in SAFE:
+            found = resolve_street(game, strategy, 1, method, Effort(iterations))
+            assert within_bound(game, strategy, found), (count, method)
+            after[method].append(exploitability(game, found.strategy))
+    means = {method: np.mean(values) for method, values in after.items()}
+    print(f"blueprints {np.mean(before):.5f} chips, re-solved {means}")
+    assert np.mean(after["maxmargin"]) < np.mean(before)
+
+
+def test_safe_resolving_keeps_within_its_bound():
+    check_blueprints((0, 2, 12), 60)
+
+
+@pytest.mark.slow
+def test_safe_resolving_of_fifty_blueprints():
+    check_blueprints(sorted({round(1.12**k) for k in range(75)})[:50], 200)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [1, 6, 40])
+def test_safe_resolving_on_the_twin(count):
+    game = build_game(load_config(RUNS / "twin-20.toml").game, RUNS)
+    cfr = VectorCfr(game, PRESETS["dcfr"], "float32", 2)
+    cfr.iterate(count)
+    strategy = cfr.average_strategy()
+    found = resolve_street(game, strategy, 1, "maxmargin", Effort(30), dtype="float32")
+    print(exploitability(game, strategy), exploitability(game, found.strategy), found.bound_chips, found.excess_chips)
+    assert within_bound(game, strategy, found)
+    assert exploitability(game, found.strategy) < exploitability(game, strategy)
+
+
+def test_gifts_keep_within_the_bound():
+    """Sums of gifts are used up along the path, and never twice: of a strategy that gives much away."""
+    game = game_of(LEDUC)
+    strategy = random_strategy(game, 3)
+    assert within_bound(game, strategy, resolve_street(game, strategy, 1, "maxmargin", Effort(60), reach=True))
+
+
+@cache
+def three_streets():
+    """A game of three streets, a good strategy for it, and the same but random on the second street."""
+    game = poker(THREE_STREETS)
+    cfr = VectorCfr(game, PRESETS["dcfr"], "float64")
+    cfr.iterate(300)
+    good, weak = cfr.average_strategy(), random_strategy(game, 5)
+    tables = [(weak if block in (2, 3) else good).probability[block] for block in range(6)]
+    return game, good, Strategy(tables, good.weight)
+
+
+def test_nested_resolving_keeps_within_its_bound():
+    game, _, strategy = three_streets()
+    found = resolve_streets(game, strategy, (1, 2), "resolving", Effort(60))
+    assert within_bound(game, strategy, found)
+    assert exploitability(game, found.strategy) < exploitability(game, strategy)
+
+
+def test_the_same_spot_is_solved_to_the_same_strategy():
+    game = game_of(LEDUC)
+    strategy, _ = blueprint(LEDUC, 2)
+    node = whole.roots(game, 1)[0]
+    found = []
+    for _ in range(2):
+        here = Spot(game, node, 0)
+        ranges = here.ranges(strategy)
+        values = here.best_response(1, ranges[0], here.tables(strategy)).value
+        found.append(resolve(here, 0, ranges, values, effort=Effort(20)))
+    assert all(np.array_equal(*pair) for pair in zip(found[0].tables, found[1].tables, strict=True))
+
+
+def test_precision_ends_it():
+    game = game_of(LEDUC)
+    strategy, _ = blueprint(LEDUC, 2)
+    here = Spot(game, whole.roots(game, 1)[0], 0)
+    found = resolve(here, 0, here.ranges(strategy), None, "unsafe", Effort(100_000, precision_chips=0.05))
+    assert found.gap_chips <= 0.05 and found.iterations < 1_000
+
+
+@pytest.mark.parametrize(
+    ("what", "says"),
+    [
+        (lambda here, ranges: resolve(here, 0, ranges, None, "gadget"), "maxmargin, resolving, unsafe"),
+        (lambda here, ranges: resolve(here, 0, ranges, None), "needs the opponent's alternatives"),
+        (lambda here, ranges: resolve(here, 0, 0 * ranges, None, "unsafe"), "no hand that comes to node"),
+        (lambda here, ranges: Spot(here.origin, -1, 0), "not one of the tree's decisions"),
+    ],
+)
+def test_what_cannot_be_solved_is_refused(what, says):
+    game = game_of(LEDUC)
+    here = Spot(game, whole.roots(game, 1)[0], 0)
+    with pytest.raises(ValueError, match=says):
+        what(here, here.ranges(blueprint(LEDUC, 2)[0]))
+
+
+# --- planted errors ---
+
+
+def mutant_whole(*edits, of=solve):
+    """`whole` with another module's errors."""
+    wrong = mutant(of, *edits)
+    return mutant(whole, using={of.__name__: wrong})
+
+
+def beyond_bound(wrong, strategy, method="resolving"):
+    game = game_of(LEDUC)
+    found = wrong.resolve_street(game, strategy, 1, method, Effort(60))
+    return not within_bound(game, strategy, found)
+
+
+def test_reach_of_the_wrong_player_in_the_gadget_is_caught():
+    wrong = mutant_whole(("ours, dealt = ranges[player] / scale", "ours, dealt = ranges[1 - player] / scale"))
+    strategy = random_strategy(game_of(LEDUC), 1)
+    assert beyond_bound(wrong, strategy) and not beyond_bound(whole, strategy)
+
+
+def self_play(here, player, other, tables):
+    """Values of a player's hands as he plays, not as he might."""
+    reach = here.weights.copy()
+    reach[1 - player] = other
+    walk = Walk(here.public._replace(reach=reach), tables)
+    walk.values(player)
+    return walk.root.hand_value[0, FOLLOW]
+
+
+def test_alternatives_from_self_play_are_caught():
+    right = "allowed = spot.best_response(1 - player, ranges[player], before).value"
+    wrong = mutant(whole, (right, "allowed = self_play(spot, 1 - player, ranges[player], before)"))
+    wrong.self_play = self_play
+    strategy = blueprint(LEDUC, 2)[0]
+    assert beyond_bound(wrong, strategy) and not beyond_bound(whole, strategy)
+
+
+def test_a_root_hand_left_out_is_caught():
+    """Hands that the opponent would not have here by the blueprint, but may have."""
+    wrong = mutant_whole(("spot.weights[1 - player]\n", "spot.weights[1 - player] * (ranges[1 - player] > 0)\n"))
+    strategy = random_strategy(game_of(LEDUC), 1)
+    assert beyond_bound(wrong, strategy) and not beyond_bound(whole, strategy)
+
+
+def test_an_own_range_not_updated_after_a_re_solve_is_caught():
+    """The last street is solved with the range that the second street's blueprint made, and not its re-solve."""
+    game, solved, strategy = three_streets()
+    wrong = mutant(whole, ("ranges, before = spot.ranges(strategy)", "ranges, before = spot.ranges(BLUEPRINT)"))
+    wrong.BLUEPRINT = strategy
+    assert within_bound(game, solved, resolve_street(game, solved, 2, "maxmargin", Effort(60)))
+    assert not within_bound(game, solved, wrong.resolve_street(game, solved, 2, "maxmargin", Effort(60)))

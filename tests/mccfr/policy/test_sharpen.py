@@ -1,0 +1,62 @@
+"""Purified and thresholded strategies are those that seats with the same options play."""
+
+import numpy as np
+import pytest
+from policies import write_random
+from small_games import game_of
+from strategies import partly_reached_strategy, random_strategy
+
+from mccfr.config.tables import LeducGame
+from mccfr.evaluation.match import Contender, Match
+from mccfr.evaluation.side import Side
+from mccfr.play.seat import PolicySpec, Seat
+from mccfr.policy import Policy, StrategySource
+from mccfr.policy.sharpen import sharpened
+
+MANNERS = [{"purify": True}, {"threshold": 0.25}, {"purify": True, "threshold": 0.25}]
+
+
+@pytest.mark.parametrize("manner", MANNERS, ids=str)
+def test_every_row_is_what_a_seat_plays(tmp_path, manner):
+    policy = Policy.open(write_random(tmp_path / "policy", LeducGame()))
+    seat, made = (
+        Seat(policy, **manner),
+        StrategySource(policy.game, sharpened(policy.game, policy.strategy(), **manner)),
+    )
+    changed = 0
+    for node in policy.game.tree.decisions.tolist():
+        block = int(policy.game.tree.arrays.block[node])
+        buckets = np.arange(int(policy.game.buckets[block]))
+        reached = np.array([policy.weight(node, bucket) > 0 for bucket in buckets])
+        found, plain = made.range_probabilities(node, buckets), policy.range_probabilities(node, buckets)
+        assert np.allclose(found[reached], seat.played(node, buckets)[reached], atol=1e-15)
+        assert np.allclose(found[~reached], plain[~reached], atol=1e-15), "a row that was never reached stays uniform"
+        changed += int((np.abs(found - plain) > 1e-9).any(axis=1).sum())
+    assert changed > 100
+
+
+@pytest.mark.parametrize("manner", MANNERS, ids=str)
+def test_a_match_plays_what_it_is_told_to(manner):
+    """Hand for hand what the strategy that is so wins, in all three figures; and not what the plain one wins."""
+    game = game_of("leduc")
+    a, b = random_strategy(game, 1), random_strategy(game, 2)
+
+    def pairs(*strategies_and_manners):
+        players = [
+            Contender("policy", PolicySpec(StrategySource(game, strategy), **options), Side(game, plain))
+            for plain, (strategy, options) in zip((a, b), strategies_and_manners, strict=True)
+        ]
+        table = Match(players, 3)
+        return np.array([table.play(unit) for unit in range(25)])
+
+    told, made = pairs((a, manner), (b, {})), pairs((sharpened(game, a, **manner), {}), (b, {}))
+    assert np.allclose(told, made, atol=1e-9)
+    assert not np.allclose(told, pairs((a, {}), (b, {})), atol=1e-9)
+
+
+def test_nothing_asked_for_is_nothing_done():
+    game = game_of("kuhn")
+    strategy = partly_reached_strategy(game)
+    assert sharpened(game, strategy) is strategy
+    with pytest.raises(ValueError, match="threshold = 2: it must be between 0 and 1"):
+        sharpened(game, strategy, threshold=2)
