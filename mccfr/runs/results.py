@@ -11,7 +11,7 @@ from mccfr.evaluation.methods import check_method, load_method, measure
 from mccfr.evaluation.side import Side
 from mccfr.games.game import Game
 from mccfr.policy import Policy, PolicySource, StrategySource, is_policy
-from mccfr.policy.export import export
+from mccfr.policy.export import RAW, export
 from mccfr.runs.averages import named_average, stored_average
 from mccfr.runs.phases import naming_phases, naming_steps
 from mccfr.runs.report import EVALUATING, Reporter, Silent
@@ -236,11 +236,12 @@ def export_run(
     told = reporter or Silent()
     checkpoint, abstraction = find_checkpoint(run, number), run.abstraction()
     told.phase(f"reading checkpoint {checkpoint.number}")
-    if average is None:
-        strategy = stored_average(game, run.config, checkpoint)
-    else:
+    strategy: Strategy | None = None
+    if average is not None:
         strategy = named_average(game, run.config, checkpoint, average)
-    tables = read_tables(checkpoint) if form in ("zarr", "hdf5") else TableSet({})
+    elif form not in RAW:
+        strategy = stored_average(game, run.config, checkpoint)
+    tables = read_tables(checkpoint) if form in RAW else TableSet({})
     provenance = {
         "run_identity": run.manifest["identity"],
         "checkpoint": checkpoint.number,

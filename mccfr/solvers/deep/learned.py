@@ -133,12 +133,11 @@ def memory_specs(
 ) -> list[ArraySpec]:
     """Tables of a memory of [samples, actions]; with `cards` a sample names a node and so many cards, no infoset."""
     at = f"{kind}/player{player}"
-    named = [
-        ArraySpec(f"{at}/node", shape[:1], "int32", ("sample",)),
-        ArraySpec(f"{at}/cards", (shape[0], cards), "uint8", ("sample", "card")),
-    ]
+    named = [ArraySpec(f"{at}/{'node' if cards else 'infoset'}", shape[:1], "int32", ("sample",))]
+    if cards:
+        named.append(ArraySpec(f"{at}/cards", (shape[0], cards), "uint8", ("sample", "card")))
     return [
-        *(named if cards else [ArraySpec(f"{at}/infoset", shape[:1], "int32", ("sample",))]),
+        *named,
         ArraySpec(f"{at}/weight", shape[:1], dtype, ("sample",)),
         ArraySpec(f"{at}/{value}", shape, dtype, ("sample", "action")),
     ]

@@ -1,4 +1,4 @@
-"""Deep CFR on cards of the whole deck: traversals in step, samples of cards, and averages as tables, against slow twins."""
+"""Deep CFR on cards of the whole deck: traversals in step, samples, and averages as tables, against slow twins."""
 
 from functools import cache
 from itertools import pairwise
