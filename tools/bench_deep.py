@@ -12,9 +12,8 @@ import rich_click as click
 
 from mccfr.config.tables import Config, DeepCfrConfig, LeducGame
 from mccfr.games.catalogue import build_game
-from mccfr.rng import MINIBATCH, new_stream
 from mccfr.solvers.deep.blas import one_thread
-from mccfr.solvers.deep.fitting import Descent, fit
+from mccfr.solvers.deep.fitting import Descent, MergedBatches, fit
 from mccfr.solvers.deep.single_deep_cfr import SingleDeepCfr
 from mccfr.solvers.deep_cfr import DeepCfr
 from mccfr.tables.layout import private_tables
@@ -63,13 +62,13 @@ def _measure(case: _Case, iterations: int, steps: int) -> None:
     tables = private_tables(algorithm.layout(game))
     cfr = SingleDeepCfr(game, options, tables)
     cfr.iterate(iterations)  # memories as they are in a run
-    learned, state = cfr.learned, new_stream(0, 0, MINIBATCH)
+    learned = cfr.learned
     (network, inputs), (memory, held) = learned.networks[0], learned.memory(0)
     parameters, merged = tables["network/player0"].copy(), learned.merged[0]
 
     def fitted(batch: int | None) -> float:
-        descent = Descent(steps, batch, 1e-3, True, 1.0)
-        return _milliseconds(lambda: fit(network, parameters, inputs, memory, held, descent, merged, state)) / steps
+        batches, descent = MergedBatches(inputs, memory, held, batch, merged, 0), Descent(steps, 1e-3, True, 1.0)
+        return _milliseconds(lambda: fit(network, parameters, batches, descent)) / steps
 
     thousand = _milliseconds(lambda: cfr._part(0, 0, 0, 1000))
     minibatch, whole = fitted(int(options.batch)), fitted(None)

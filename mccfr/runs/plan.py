@@ -9,6 +9,7 @@ from mccfr.config.tables import Config
 from mccfr.evaluation.methods import method_for
 from mccfr.games.game import Game
 from mccfr.games.histories import count_histories
+from mccfr.runs.shared_deck import shared_bytes
 from mccfr.solvers.configured import configured_game
 from mccfr.solvers.forecast import Forecast
 from mccfr.solvers.registry import algorithm_of
@@ -94,7 +95,7 @@ def _memory(config: Config, game: Game, layout: TableLayout) -> dict[str, int]:
     strategies = evaluation_bytes(config, game, layout) if asked else 0
     least = tables + beside_bytes(config, game)
     return {
-        "bucket_table_bytes": game.cards.shared_bytes,
+        "bucket_table_bytes": shared_bytes(game, algorithm_of(config)),
         "copy_bytes": copy,
         "evaluation_bytes": strategies,
         "least_memory_bytes": least,
@@ -133,7 +134,7 @@ def _nodes(config: Config, expected: Forecast | None) -> int | None:
 
 def beside_bytes(config: Config, game: Game) -> int:
     """Memory that a run cannot do without beside its live tables: bucket tables and processes."""
-    return game.cards.shared_bytes + _processes(config) * _PROCESS_BYTES
+    return shared_bytes(game, algorithm_of(config)) + _processes(config) * _PROCESS_BYTES
 
 
 def checkpoints_kept(config: Config, game: Game) -> int:

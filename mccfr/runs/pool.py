@@ -179,7 +179,7 @@ class ProcessPool:
     def __init__(self, run: Run, game: Game, live: LiveTables) -> None:
         self._run, self._live, self.warning = run, live, live.warning
         self.tables = map_tables(run.layout(game), live.regions)
-        self.game, self._buckets = share_buckets(game, live.directory)
+        self.game, self._buckets = share_buckets(game, live.directory, run.algorithm)
         self._processes: list[subprocess.Popen[bytes]] = []
         self._lost: dict[int, str] = {}
         self._ended: set[int] = set()  # those of the lost that were ended here

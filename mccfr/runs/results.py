@@ -11,7 +11,7 @@ from mccfr.evaluation.methods import check_method, load_method, measure
 from mccfr.evaluation.side import Side
 from mccfr.games.game import Game
 from mccfr.policy import Policy, PolicySource, StrategySource, is_policy
-from mccfr.policy.export import export
+from mccfr.policy.export import RAW, export
 from mccfr.policy.sharpen import sharpened
 from mccfr.runs.averages import named_average, stored_average
 from mccfr.runs.export_cost import export_cost
@@ -243,16 +243,17 @@ def export_run(
 
     Raises `ValueError` where raw tables are asked for that no strategy was made of, and as what it calls.
     """
-    if (purify or threshold) and form in ("zarr", "hdf5"):
+    if (purify or threshold) and form in RAW:
         raise ValueError(f"{form} holds the run's tables as they are: purify and threshold change strategies")
     told = reporter or Silent()
     checkpoint, abstraction = find_checkpoint(run, number), run.abstraction()
     told.phase(f"reading checkpoint {checkpoint.number}")
-    if average is None:
-        strategy = stored_average(game, run.config, checkpoint)
-    else:
+    strategy: Strategy | None = None
+    if average is not None:
         strategy = named_average(game, run.config, checkpoint, average)
-    tables = read_tables(checkpoint) if form in ("zarr", "hdf5") else TableSet({})
+    elif form not in RAW:
+        strategy = stored_average(game, run.config, checkpoint)
+    tables = read_tables(checkpoint) if form in RAW else TableSet({})
     provenance = {
         "run_identity": run.manifest["identity"],
         "checkpoint": checkpoint.number,
@@ -266,7 +267,7 @@ def export_run(
     export(
         game,
         to_document(run.config)["game"],
-        sharpened(game, strategy, purify=purify, threshold=threshold),
+        None if strategy is None else sharpened(game, strategy, purify=purify, threshold=threshold),
         tables,
         out,
         form,
@@ -274,6 +275,6 @@ def export_run(
         provenance,
         abstraction.origin() if abstraction is not None and form == "policy" else None,
     )
-    if cost_boards and form == "policy":
+    if cost_boards and form == "policy" and strategy is not None:
         told.message(export_cost(game, strategy, out, cost_boards, told))
     return out

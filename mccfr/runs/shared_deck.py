@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mccfr.games.game import Game
+from mccfr.solvers.solver import Algorithm
 from storage.mapping import ControlBlock, create_cells, map_cells
 
 _FILE = "buckets"
@@ -18,19 +19,24 @@ class SharedGame(NamedTuple):
     block: ControlBlock | None
 
 
-def share_buckets(game: Game, directory: Path) -> SharedGame:
-    """The game with its bucket tables in a file of `directory`, filled here; other games as they are.
+def shared_bytes(game: Game, algorithm: Algorithm) -> int:
+    """Memory of the bucket tables that the processes of a run share."""
+    return game.cards.shared_bytes if algorithm.looks_hands_up(game) else 0
+
+
+def share_buckets(game: Game, directory: Path, algorithm: Algorithm) -> SharedGame:
+    """The game with its bucket tables in a file of `directory`, filled here; as it is where there are none, or no need.
 
     Raises `ValueError` or `OSError` where the abstraction is no use.
     """
-    if not game.cards.shared_bytes:
+    if not shared_bytes(game, algorithm):
         return SharedGame(game, None)
     return _with_block(game, create_cells(directory / _FILE, _shape(game)), fill=True)
 
 
-def map_buckets(game: Game, directory: Path) -> SharedGame:
+def map_buckets(game: Game, directory: Path, algorithm: Algorithm) -> SharedGame:
     """The game with the bucket tables that `share_buckets` has put into `directory` in another process."""
-    if not game.cards.shared_bytes:
+    if not shared_bytes(game, algorithm):
         return SharedGame(game, None)
     return _with_block(game, map_cells(directory / _FILE, _shape(game)), fill=False)
 

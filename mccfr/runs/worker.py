@@ -90,7 +90,7 @@ def main(assignment: str, worker: int) -> None:
     document = json.loads(Path(assignment).read_text())
     abstraction = document["abstraction"]
     run = open_run(Path(document["run"]), None if abstraction is None else Path(abstraction))
-    game, _buckets = map_buckets(run.build_game(), Path(assignment).parent)
+    game, _buckets = map_buckets(run.build_game(), Path(assignment).parent, run.algorithm)
     tables = map_tables(run.layout(game), regions_from_json(document["regions"]))
     block = map_cells(Path(document["cells"]), document["shape"])
     share = Share(worker, document["workers"], read_state(block.cells[1 + worker]))

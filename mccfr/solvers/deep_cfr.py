@@ -7,11 +7,13 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.config.tables import Config, DeepCfrConfig
+from mccfr.config.tables import Config, DeepCfrConfig, FlopHoldemGame
 from mccfr.games.game import Game
-from mccfr.solvers.deep.averages import Averages, fit_figures
+from mccfr.solvers.deep.averages import Averages, dealt_average, fit_figures
+from mccfr.solvers.deep.dealt_cfr import DealtCfr, check_options, dealt_specs, is_dealt
 from mccfr.solvers.deep.learned import keeps_sums, table_specs
-from mccfr.solvers.deep.single_deep_cfr import SingleDeepCfr
+from mccfr.solvers.deep.single_deep_cfr import Iterations, SingleDeepCfr
+from mccfr.solvers.deep.tabulated import check_tabulated
 from mccfr.solvers.solver import Algorithm, Share
 from mccfr.tables.layout import TableLayout, TableSet
 from mccfr.tables.strategy import Strategy
@@ -34,6 +36,9 @@ class DeepCfr(Algorithm):
         `ValueError` where there is neither, and for iterations beyond the horizon.
         """
         solver, planned, completed = self._solver, self.config.run.iterations, super().completed(game)
+        if is_dealt(game):
+            check_options(game, solver)
+            self._check_evaluation(game)
         if solver.fit == "table" or solver.keep_networks != "all":
             return completed
         horizon = solver.horizon or planned
@@ -50,6 +55,17 @@ class DeepCfr(Algorithm):
         run = msgspec.structs.replace(completed.run, iterations=planned or horizon)
         return msgspec.structs.replace(completed, solver=msgspec.structs.replace(solver, horizon=horizon), run=run)
 
+    def _check_evaluation(self, game: Game) -> None:
+        """Raise `ValueError` for evaluations of a run whose average strategy is no table."""
+        points = self.config.evaluation
+        try:
+            check_tabulated(game)
+        except ValueError as error:
+            if points.every_checkpoint or points.at_end or points.at_nodes or points.at_iterations:
+                raise ValueError(
+                    f"{error}: set evaluation.every_checkpoint and at_end to false, and leave at_iterations out"
+                ) from None
+
     def _options(self, game: Game) -> DeepCfrConfig:
         """The `[solver]` table, completed."""
         config = self.completed(game).solver
@@ -59,7 +75,8 @@ class DeepCfr(Algorithm):
     def layout(self, game: Game, wide: npt.NDArray[np.uint8] | None = None) -> TableLayout:
         """As `Algorithm.layout`: memories, networks and counters, nothing padded."""
         nothing = np.zeros(2 * game.tree.streets, np.int64)
-        specs = table_specs(game, self._options(game), self.config.tables.regret_dtype)
+        make = dealt_specs if is_dealt(game) else table_specs
+        specs = make(game, self._options(game), self.config.tables.regret_dtype)
         return TableLayout(specs, nothing, nothing, nothing.astype(np.uint8))
 
     def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> "DeepCfrSolver":
@@ -70,16 +87,26 @@ class DeepCfr(Algorithm):
         """One: workers are threads in it."""
         return min(workers, 1)
 
+    def looks_hands_up(self, game: Game) -> bool:
+        """Never: networks see cards."""
+        return False
+
     def is_averaged(self, name: str) -> bool:
         """Sums where they are kept, memories and networks where averages are made of those; counters for records."""
         kind = name.partition("/")[0]
         wanted = {"counters", "figures", "strategy_sum", "strategy_memory"}
-        return kind in (wanted if keeps_sums(self._solver) else wanted | {"networks"})
+        return kind in (wanted if self._keeps_sums else wanted | {"networks"})
+
+    @property
+    def _keeps_sums(self) -> bool:
+        """Whether the explicit average is kept up as the run goes: nowhere but in a list of infosets."""
+        dealt = isinstance(self.config.game, FlopHoldemGame) and self.config.abstraction is None
+        return keeps_sums(self._solver) and not dealt
 
     @property
     def averages_sums(self) -> bool:
         """As `Algorithm.averages_sums`."""
-        return keeps_sums(self._solver) and self._solver.averages[0] == "sd"
+        return self._keeps_sums and self._solver.averages[0] == "sd"
 
     @property
     def averages(self) -> tuple[str, ...]:
@@ -94,7 +121,10 @@ class DeepCfr(Algorithm):
         """As `Algorithm.named_average`; `ValueError` for an average that the run does not keep."""
         if name not in self.averages:
             raise ValueError(f"solver.averages of the run are {', '.join(self.averages)}: {name!r} is not among them")
-        return Averages(game, self._options(game), tables, iterations).average(name)
+        options = self._options(game)
+        if is_dealt(game):
+            return dealt_average(name, game, options, tables, iterations)
+        return Averages(game, options, tables, iterations).average(name)
 
     def figures(self, tables: TableSet) -> dict[str, Any]:
         """As `Algorithm.figures`: of each player's newest fit, and what memories and B^M have been offered."""
@@ -108,7 +138,8 @@ class DeepCfrSolver:
         self.state = share.state
         self.state.rng = [0, 0, 0, 0]
         self.busy_seconds = 0.0
-        self._cfr = SingleDeepCfr(game, config, tables, self.state.iterations, self.state.nodes, share.workers)
+        kind: type[Iterations] = DealtCfr if is_dealt(game) else SingleDeepCfr
+        self._cfr = kind(game, config, tables, self.state.iterations, self.state.nodes, share.workers)
 
     def warm_up(self) -> None:
         """Compile (or load from the cache) the kernels without changing anything."""

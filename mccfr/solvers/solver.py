@@ -129,6 +129,11 @@ class Algorithm(ABC):
         """Processes that share a run's work."""
         return workers
 
+    def looks_hands_up(self, game: Game) -> bool:
+        """Whether traversals need the bucket tables of whole hold'em."""
+        del game
+        return True
+
     def is_averaged(self, name: str) -> bool:
         """Whether the average strategy is made from a table."""
         return name.startswith("strategy_sum")

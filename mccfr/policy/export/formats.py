@@ -13,12 +13,14 @@ from mccfr.tables.layout import TableSet
 from mccfr.tables.strategy import Strategy
 
 FORMATS = ("policy", "zarr", "hdf5", "csv", "openspiel", "parquet")
+RAW = ("zarr", "hdf5")
+"""Of tables as they are: these need no strategy."""
 
 
 def export(
     game: Game,
     game_document: Mapping[str, Any],
-    strategy: Strategy,
+    strategy: Strategy | None,
     tables: TableSet,
     out: Path,
     format: str,  # noqa: A002 - the name of the command's option
@@ -29,6 +31,7 @@ def export(
     """Write an average strategy, or the tables it comes from, to `out`: whole, or not at all.
 
     game_document  the `[game]` table of the run's configuration
+    strategy       None will do for zarr and hdf5
     tables         the run's tables as they are, for zarr and hdf5
     format         policy (a directory, see `mccfr.policy`); zarr, hdf5 (the raw tables); csv, parquet (a row for each
                    infoset and action); openspiel (a TabularPolicy as JSON)
@@ -39,6 +42,10 @@ def export(
     An earlier export of the same format at `out` is replaced in one step.  Raises `ValueError` for an unknown format
     and for one that this game or installation has not, `FileExistsError` where `out` is something else.
     """
+    if format in RAW:
+        write_tables(out, game, game_document, tables, format, provenance)
+        return
+    assert strategy is not None, format
     source = StrategySource(game, strategy)
     match format:
         case "policy":
@@ -51,8 +58,6 @@ def export(
                 provenance=provenance,
                 abstraction=abstraction,
             )
-        case "zarr" | "hdf5":
-            write_tables(out, game, game_document, tables, format, provenance)
         case "csv":
             write_csv(out, source)
         case "parquet":

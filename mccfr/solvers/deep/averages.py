@@ -9,6 +9,7 @@ import numpy.typing as npt
 from mccfr.config.tables import DeepCfrConfig
 from mccfr.games.game import Game
 from mccfr.rng import MINIBATCH, PARAMETERS, new_stream
+from mccfr.solvers.deep.dealt_cfr import Dealt
 from mccfr.solvers.deep.fitting import fit, softmax
 from mccfr.solvers.deep.learned import (
     EXPLAINED,
@@ -18,9 +19,11 @@ from mccfr.solvers.deep.learned import (
     STRATEGY_STREAM,
     Learned,
     Tables,
+    descent,
     keeps_sums,
 )
-from mccfr.solvers.deep.memory import Memory, means, merge
+from mccfr.solvers.deep.memory import means, merge
+from mccfr.solvers.deep.tabulated import Tabulation, hand_classes
 from mccfr.tables.layout import TableSet, table_name
 from mccfr.tables.strategy import Strategy, average_strategy
 
@@ -80,7 +83,7 @@ class Averages:
                 continue
             mine, merged = infosets.of(player), learned.merged[player]
             if learned.config.fit == "network":  # it has a strategy where nothing was sampled
-                shares[mine], weights[mine] = self._fitted(player, memory, held), _LEAST_WEIGHT
+                shares[mine], weights[mine] = self._fitted(player), _LEAST_WEIGHT
             else:
                 table = means(memory, held, merged)
                 shares[mine] = np.where(table.any(axis=1, keepdims=True), table, shares[mine])
@@ -92,16 +95,28 @@ class Averages:
             tuple(learned.averaging.weights(block, weights) for block in blocks),
         )
 
-    def _fitted(self, player: int, memory: Memory, held: int) -> npt.NDArray[np.float64]:
+    def _fitted(self, player: int) -> npt.NDArray[np.float64]:
         """[n, A] a player's average strategy by a network of his memory."""
         learned, config = self._learned, self._learned.config
         network, inputs = learned.networks[player]
         stream = player + STRATEGY_STREAM
         parameters = network.initial(new_stream(config.seed, stream, PARAMETERS, self._iterations))
-        state = new_stream(config.seed, stream, MINIBATCH, self._iterations)
-        descent, merged = learned.descent(config.strategy_steps), learned.merged[player]
-        fit(network, parameters, inputs, memory, held, descent, merged, state, shares=True)
+        start = int(new_stream(config.seed, stream, MINIBATCH, self._iterations)[0])
+        batches = learned.batches(player, start, "strategy_memory")
+        fit(network, parameters, batches, descent(config, config.strategy_steps), shares=True)
         return softmax(learned.outputs(player, parameters), inputs.legal).astype(np.float64)
+
+
+def dealt_average(name: str, game: Game, config: DeepCfrConfig, tables: Tables, iterations: int) -> Strategy:
+    """The average "sd" or "network" of a run where infosets are not listed, as a table of all classes of hands.
+
+    `ValueError` where there are too many for one.
+    """
+    dealt = Dealt.of(game, config, tables)
+    tabulation = Tabulation(dealt, hand_classes(game, dealt.view))
+    if name == "network":
+        return tabulation.shares([dealt.average_network(player, iterations) for player in range(2)])
+    return tabulation.explicit([dealt.networks(player) for player in range(2)])
 
 
 def fit_figures(tables: Tables) -> dict[str, Any]:

@@ -44,7 +44,7 @@ def features(game: Game, infosets: Infosets, player: int) -> Features:
     cards = game.cards
     if not isinstance(cards, ListedCards) or not card_names(cards):
         return Features(None, (), 0)
-    lines, pieces = _bets(game), []
+    lines, pieces = bet_columns(game), []
     groups: tuple[int, ...] = ()
     for block in range(player, 2 * game.tree.streets, 2):
         held, groups = _cards(cards, block // 2, player)
@@ -101,7 +101,7 @@ def _suit(name: str) -> str:
     return name[1:]
 
 
-def _bets(game: Game) -> npt.NDArray[np.float32]:
+def bet_columns(game: Game) -> npt.NDArray[np.float32]:
     """[N, columns] of the betting that leads to each decision; 0 at other nodes."""
     tree, decisions = game.tree, game.tree.decisions.tolist()
     paths = {node: tree.path(node) for node in decisions}

@@ -6,12 +6,13 @@ fit, so nothing of it outlives an iteration.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from abstraction.jit import njit
-from mccfr.solvers.deep.memory import Memory, Merged, draw, merge
+from mccfr.solvers.deep.memory import Memory, Merged, Walk, merge, merge_some
 from mccfr.solvers.deep.network import Array, Network
 
 _FIRST, _SECOND, _SMALL = 0.9, 0.999, 1e-8
@@ -22,14 +23,12 @@ class Descent:
     """How a network is fitted.
 
     steps          minibatches
-    batch          samples of each; None: the whole memory
     learning_rate  of the first step
     decays         linearly to 0 over the steps
     norm           longest gradient
     """
 
     steps: int
-    batch: int | None
     learning_rate: float
     decays: bool
     norm: float
@@ -71,40 +70,75 @@ def adam(parameters, gradient, first, second, step, rate, norm):
         parameters[k] -= scale * first[k] / (np.sqrt(second[k]) * root + np.float32(_SMALL))
 
 
+class Batch(NamedTuple):
+    """Samples that are fitted to at once.  n rows, A actions.
+
+    given   [n, F], or [n] rows of a one-hot: inputs
+    weight  [n] float64
+    total   [n, A] float64 weight times the target
+    legal   [n, A] float32 1 where there is such an action
+    """
+
+    given: Array | npt.NDArray[np.int64]
+    weight: npt.NDArray[np.float64]
+    total: npt.NDArray[np.float64]
+    legal: npt.NDArray[np.float32]
+
+
+class Batches(Protocol):
+    """Where minibatches come from."""
+
+    weight: float
+    """Of all samples of a minibatch, on the mean."""
+
+    def next(self) -> Batch:
+        """The next minibatch; its arrays may be those of the one before, filled anew."""
+
+
+class MergedBatches:
+    """Minibatches of a memory of listed infosets, samples of one infoset merged."""
+
+    def __init__(
+        self, inputs: Inputs, memory: Memory, held: int, batch: int | None, merged: Merged, start: int
+    ) -> None:
+        """The first `held` samples of a memory, `batch` at a time (None: all); `merged` is scratch.
+
+        start  number that the order of the samples follows from
+        """
+        self.weight = float(memory.weight[:held].sum(dtype=np.float64)) / held * (batch or held)
+        self._inputs, self._memory, self._batch, self._merged = inputs, memory, batch, merged
+        self._walk = Walk(held, start)
+        self._found = 0 if batch is not None else merge(memory, held, merged)[0]
+
+    def next(self) -> Batch:
+        """As `Batches.next`."""
+        merged = self._merged
+        if self._batch is not None:
+            self._found = merge_some(self._memory, self._walk.take(self._batch), merged)
+        found, rows = self._found, merged.row[: self._found]
+        return Batch(self._inputs.take(rows), merged.weight[:found], merged.total[:found], self._inputs.legal[rows])
+
+
 def fit(
     network: Network,
     parameters: npt.NDArray[np.float32],
-    inputs: Inputs,
-    memory: Memory,
-    held: int,
+    batches: Batches,
     descent: Descent,
-    merged: Merged,
-    state: npt.NDArray[np.uint64],
     *,
     shares: bool = False,
 ) -> None:
-    """Fit `parameters` [P], in place, to the first `held` samples of a memory.
+    """Fit `parameters` [P], in place.
 
-    merged  scratch for the player's infosets
-    state   [4] uint64 draws minibatches; advanced
     shares  outputs are made into probabilities by a softmax over the legal actions
     """
     gradient, first, second = np.zeros((3, network.size), np.float32)
-    mean = float(memory.weight[:held].sum(dtype=np.float64)) / held
-    drawn = np.zeros(descent.batch or 0, np.int64)
-    found = 0 if descent.batch is not None else merge(memory, held, merged)[0]
-    count = descent.batch or held
+    scale = 2.0 / batches.weight
     for step in range(descent.steps):
-        if descent.batch is not None:
-            found = draw(memory, held, drawn, state, merged)
-        rows = merged.row[:found]
-        given = inputs.take(rows)
-        layers = network.forward(parameters, given)
-        scale = 2.0 / (count * mean)
-        weight = (merged.weight[:found, None] * scale).astype(np.float32)
-        total = (merged.total[:found] * scale).astype(np.float32)
-        slope = loss_slope(layers[-1], weight, total, inputs.legal[rows], shares=shares)
-        network.backward(parameters, given, layers, slope, gradient)
+        batch = batches.next()
+        layers = network.forward(parameters, batch.given)
+        weight, total = (batch.weight[:, None] * scale).astype(np.float32), (batch.total * scale).astype(np.float32)
+        slope = loss_slope(layers[-1], weight, total, batch.legal, shares=shares)
+        network.backward(parameters, batch.given, layers, slope, gradient)
         rate = descent.learning_rate * ((1.0 - step / descent.steps) if descent.decays else 1.0)
         adam(parameters, gradient, first, second, step + 1, rate, descent.norm)
 

@@ -11,7 +11,7 @@ from mccfr.config.tables import DeepCfrConfig
 from mccfr.games.game import Game
 from mccfr.solvers.deep.blas import one_thread
 from mccfr.solvers.deep.features import features
-from mccfr.solvers.deep.fitting import Descent, Inputs
+from mccfr.solvers.deep.fitting import Descent, Inputs, MergedBatches
 from mccfr.solvers.deep.infosets import Averaging, Infosets, list_infosets, numbering
 from mccfr.solvers.deep.memory import Memory, means, new_merged
 from mccfr.solvers.deep.network import Network, branches, plain
@@ -51,6 +51,11 @@ def match_regrets(advantage, actions, first, uniform_fallback, sigma):
                 sigma[infoset, k] = (1.0 if uniform_fallback or advantage[row, k] == highest else 0.0) / best
 
 
+def descent(config: DeepCfrConfig, steps: int) -> Descent:
+    """How networks are fitted, in so many steps."""
+    return Descent(steps, config.learning_rate, config.decay == "linear", config.gradient_norm)
+
+
 def make_network(game: Game, infosets: Infosets, player: int, config: DeepCfrConfig) -> tuple[Network, Inputs]:
     """A player's network and what it is shown; `ValueError` for branches in a game without cards that have names."""
     found = features(game, infosets, player)
@@ -86,23 +91,12 @@ def table_specs(game: Game, config: DeepCfrConfig, dtype: str = "float32") -> tu
     places, infosets = numbering(game), list_infosets(game)
     specs = []
     for player in range(2):
-        specs += _memory_specs("memory", "regret", player, (config.memory, infosets.width), dtype)
+        specs += memory_specs("memory", "regret", player, (config.memory, infosets.width), dtype)
         if "network" in config.averages:
             room = config.strategy_memory, infosets.width
-            specs += _memory_specs("strategy_memory", "probability", player, room, dtype)
-        if config.fit == "network":
-            size, kept = make_network(game, infosets, player, config)[0].size, kept_networks(config)
-            at = f"networks/player{player}"
-            specs += [
-                ArraySpec(f"network/player{player}", (size,), "float32", ("parameter",)),
-                ArraySpec(f"{at}/parameters", (kept, size), "float32", ("network", "parameter")),
-                ArraySpec(f"{at}/weight", (kept,), "float64", ("network",)),
-                ArraySpec(f"{at}/iteration", (kept,), "int64", ("network",)),
-            ]
-        specs += [
-            ArraySpec(f"counters/player{player}", (3,), "int64", ("counter",)),
-            ArraySpec(f"figures/player{player}", (2,), "float64", ("figure",)),
-        ]
+            specs += memory_specs("strategy_memory", "probability", player, room, dtype)
+        size = make_network(game, infosets, player, config)[0].size if config.fit == "network" else None
+        specs += fit_specs(player, config, size)
     if keeps_sums(config):
         specs += [
             ArraySpec(
@@ -116,10 +110,34 @@ def table_specs(game: Game, config: DeepCfrConfig, dtype: str = "float32") -> tu
     return tuple(specs)
 
 
-def _memory_specs(kind: str, value: str, player: int, shape: tuple[int, int], dtype: str) -> list[ArraySpec]:
-    at = f"{kind}/player{player}"
+def fit_specs(player: int, config: DeepCfrConfig, size: int | None) -> list[ArraySpec]:
+    """Tables of a player's networks of `size` parameters (None: there are none), of counters and of figures."""
+    at, specs = f"networks/player{player}", []
+    if size is not None:
+        kept = kept_networks(config)
+        specs = [
+            ArraySpec(f"network/player{player}", (size,), "float32", ("parameter",)),
+            ArraySpec(f"{at}/parameters", (kept, size), "float32", ("network", "parameter")),
+            ArraySpec(f"{at}/weight", (kept,), "float64", ("network",)),
+            ArraySpec(f"{at}/iteration", (kept,), "int64", ("network",)),
+        ]
     return [
-        ArraySpec(f"{at}/infoset", shape[:1], "int32", ("sample",)),
+        *specs,
+        ArraySpec(f"counters/player{player}", (3,), "int64", ("counter",)),
+        ArraySpec(f"figures/player{player}", (2,), "float64", ("figure",)),
+    ]
+
+
+def memory_specs(
+    kind: str, value: str, player: int, shape: tuple[int, int], dtype: str, cards: int = 0
+) -> list[ArraySpec]:
+    """Tables of a memory of [samples, actions]; with `cards` a sample names a node and so many cards, no infoset."""
+    at = f"{kind}/player{player}"
+    named = [ArraySpec(f"{at}/{'node' if cards else 'infoset'}", shape[:1], "int32", ("sample",))]
+    if cards:
+        named.append(ArraySpec(f"{at}/cards", (shape[0], cards), "uint8", ("sample", "card")))
+    return [
+        *named,
         ArraySpec(f"{at}/weight", shape[:1], dtype, ("sample",)),
         ArraySpec(f"{at}/{value}", shape, dtype, ("sample", "action")),
     ]
@@ -156,11 +174,10 @@ class Learned:
                 if held and not 0 <= int(named.min()) <= int(named.max()) < self.infosets.count(player):
                     raise ValueError(f"{kind}/player{player}/infoset names infosets that {self.game.name} has not")
 
-    def descent(self, steps: int) -> Descent:
-        """How networks are fitted, in so many steps."""
-        config = self.config
-        batch = None if config.batch == "all" else int(config.batch)
-        return Descent(steps, batch, config.learning_rate, config.decay == "linear", config.gradient_norm)
+    def batches(self, player: int, start: int, kind: str = "memory") -> MergedBatches:
+        """Minibatches of a player's memory; `start` is the number that their order follows from."""
+        batch = None if self.config.batch == "all" else int(self.config.batch)
+        return MergedBatches(self.networks[player][1], *self.memory(player, kind), batch, self.merged[player], start)
 
     def memory(self, player: int, kind: str = "memory") -> tuple[Memory, int]:
         """A player's "memory" or "strategy_memory", and how many samples it holds."""

@@ -4,10 +4,15 @@ Every sample that was ever offered is in the memory with the same chance, whatev
 place of is a function of its number and the run's seed, so that a memory that is filled by several sessions is the same
 as one that is filled at once.
 
+A minibatch is taken by a walk over the memory (`Walk`) whose neighbours lie far apart: no sample comes again before all
+others have come, and any stretch of the walk is spread evenly over the memory, whose order is that of the iterations.
+So gradients of minibatches in a row make up for each other's errors, where independent draws only average them out.
+
 A loss of several samples of one infoset has the gradient of their weighted mean.  So samples of an infoset are *merged*
 when they are read: their weights are added up, and their values times their weights.  It changes nothing but rounding.
 """
 
+from math import gcd
 from typing import NamedTuple
 
 import numpy as np
@@ -15,10 +20,11 @@ import numpy.typing as npt
 
 from abstraction.jit import inline_njit, njit
 from abstraction.prefetch import prefetch_to_read
-from mccfr.rng import RESERVOIR, below, new_stream, random_at
+from mccfr.rng import RESERVOIR, new_stream, random_at
 from mccfr.solvers.deep.traversals import Samples
 
 _UNIT = 1.0 / 9007199254740992.0  # 2^-53
+_GOLDEN = 0.6180339887498949  # multiples of it, less whole numbers, are spread evenly however many there are
 
 
 class Memory(NamedTuple):
@@ -37,7 +43,7 @@ class Memory(NamedTuple):
 class Merged(NamedTuple):
     """Samples, those of an infoset as one.  I infosets of the player, A actions.
 
-    row     [I] int64       infosets in the order in which they were met, as many as `merge` or `draw` returns
+    row     [I] int64       infosets in the order in which they were met, as many as `merge` or `merge_some` returns
     weight  [I] float64     sum of the weights, by place in `row`
     total   [I, A] float64  sum of weight times value
     place   [I] int64       scratch: where an infoset is in `row`; -1 outside of a call
@@ -47,6 +53,22 @@ class Merged(NamedTuple):
     weight: npt.NDArray[np.float64]
     total: npt.NDArray[np.float64]
     place: npt.NDArray[np.int64]
+
+
+class Walk:
+    """Numbers of the samples that a memory holds, in the order in which minibatches take them."""
+
+    def __init__(self, held: int, start: int) -> None:
+        """`start`: any number; what the walk begins with follows from it."""
+        self._held, self._at, self._stride = held, start % held, max(1, int(held * _GOLDEN))
+        while gcd(self._stride, held) != 1:
+            self._stride += 1
+
+    def take(self, count: int) -> npt.NDArray[np.int64]:
+        """[count] the next of them."""
+        numbers = (self._at + self._stride * np.arange(count)) % self._held
+        self._at = (self._at + self._stride * count) % self._held
+        return numbers
 
 
 def new_merged(infosets: int, width: int) -> Merged:
@@ -140,15 +162,13 @@ def merge(memory, held, merged):
 
 
 @njit
-def draw(memory, held, drawn, state, merged):
-    """Draw as many of the first `held` samples as `drawn` [K] int64 has cells, with replacement, and merge them.
+def merge_some(memory, drawn, merged):
+    """Merge the samples of numbers `drawn` [K] int64 into `merged`, in place; returns the number of infosets.
 
-    `drawn` is filled with their numbers and `merged` with them, in place; state [4] uint64 is advanced.  Memories are
-    far larger than caches, so all samples are asked for before the first is read.  Returns the number of infosets.
+    Memories are far larger than caches, so all samples are asked for before the first is read.
     """
     found, width = 0, memory.value.shape[1]
     for k in range(len(drawn)):
-        drawn[k] = below(state, held)
         prefetch_to_read(memory.infoset, drawn[k])
         prefetch_to_read(memory.weight, drawn[k])
         prefetch_to_read(memory.value, drawn[k] * width)

@@ -4,8 +4,8 @@ Matrix products are numpy's; a network of 10,000 to 100,000 parameters with one 
 Networks work in the dtype of their parameters: float32 in training, float64 where gradients are checked.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -120,22 +120,7 @@ class Network:
         """What every layer makes of an input [n, F], or of [n] rows of a one-hot matrix; the last is the output."""
         found: list[Array] = []
         for layer in self.layers:
-            if isinstance(layer, Dense):
-                source = given if layer.source < 0 else found[layer.source]
-                weight, bias = _weights(layer, parameters)
-                made = weight[source] if source.ndim == 1 else source @ weight
-                if layer.skip:
-                    made += source
-                if layer.biased:
-                    _finish(made, bias, layer.rectified)
-            elif isinstance(layer, Columns):
-                made = given[:, layer.first : layer.stop]
-            elif isinstance(layer, Join):
-                made = np.concatenate([found[source] for source in layer.sources], axis=1)
-            else:
-                made = found[layer.source] - found[layer.source].mean(axis=1, keepdims=True)
-                made /= _deviation(made)
-            found.append(made)
+            found.append(_made(layer, parameters, given, found))
         return found
 
     def backward(
@@ -175,6 +160,93 @@ class Network:
                 scale = _deviation(before - before.mean(axis=1, keepdims=True))
                 flat = here - here.mean(axis=1, keepdims=True) - made * (here * made).mean(axis=1, keepdims=True)
                 _add(slopes, layer.source, flat / scale)
+
+
+def _made(
+    layer: Layer,
+    parameters: Array,
+    given: Array | npt.NDArray[np.int64],
+    found: Sequence[Array] | Mapping[int, Array],
+) -> Array:
+    """What a layer makes of the input and of the results `found` of those before it."""
+    if isinstance(layer, Dense):
+        source = given if layer.source < 0 else found[layer.source]
+        weight, bias = _weights(layer, parameters)
+        made: Array = weight[source] if source.ndim == 1 else source @ weight
+        if layer.skip:
+            made += source
+        if layer.biased:
+            _finish(made, bias, layer.rectified)
+        return made
+    if isinstance(layer, Columns):
+        return cast(Array, given[:, layer.first : layer.stop])
+    if isinstance(layer, Join):
+        return np.concatenate([found[source] for source in layer.sources], axis=1)
+    made = found[layer.source] - found[layer.source].mean(axis=1, keepdims=True)
+    made /= _deviation(made)
+    return made
+
+
+class Apart:
+    """A network by parts: what follows from cards alone, what from bets alone, and what needs both.
+
+    A hand on a board meets many decisions, and a decision many hands.  So either part is evaluated once, up to the sum
+    in the first layer that needs both, and only the rest for each pair.  The same numbers but for rounding.
+    """
+
+    def __init__(self, network: Network, card_columns: int) -> None:
+        """`card_columns` of the input come first; `ValueError` where cards and bets do not first meet in a join."""
+        self._layers, self._columns = network.layers, card_columns
+        sees: list[frozenset[str]] = []
+        for layer in self._layers:
+            if isinstance(layer, Columns):
+                parts = ["cards"] * (layer.first < card_columns) + ["bets"] * (layer.stop > card_columns)
+                sees.append(frozenset(parts))
+            elif isinstance(layer, Join):
+                sees.append(frozenset().union(*(sees[source] for source in layer.sources)))
+            else:
+                sees.append(sees[layer.source] if layer.source >= 0 else frozenset(("cards", "bets")))
+        both = [place for place, seen in enumerate(sees) if len(seen) == 2]
+        join, first = self._layers[both[0]], self._layers[both[1]]
+        if not isinstance(join, Join) or not isinstance(first, Dense) or first.skip or not first.rectified:
+            raise ValueError("cards and bets of this network do not meet in a join and a rectified layer")
+        self._first, self._place, self._sees = first, both[1], sees
+        self._cards = tuple(source for source in join.sources if "cards" in sees[source])
+        self._bets = tuple(source for source in join.sources if "bets" in sees[source])
+        if (*self._cards, *self._bets) != join.sources:
+            raise ValueError("this network joins bets before cards")
+
+    @property
+    def width(self) -> int:
+        """U: outputs of the first layer that needs both."""
+        return self._first.outputs
+
+    def cards(self, parameters: Array, values: Array) -> Array:
+        """[n, U] what cards [n, card columns] add to the first layer that needs both."""
+        joined = self._part("cards", self._cards, parameters, values)
+        return joined @ _weights(self._first, parameters)[0][: joined.shape[1]]
+
+    def bets(self, parameters: Array, values: Array) -> Array:
+        """[n, U] what bets [n, bet columns] add to it, its bias among that."""
+        wide = np.zeros((len(values), self._columns + values.shape[1]), values.dtype)
+        wide[:, self._columns :] = values
+        joined, (weight, bias) = self._part("bets", self._bets, parameters, wide), _weights(self._first, parameters)
+        return joined @ weight[-joined.shape[1] :] + bias
+
+    def rest(self, parameters: Array, met: Array) -> Array:
+        """[n, A] the output, from the first layer's result: the sum [n, U] of both, cut below 0."""
+        found: dict[int, Array] = {self._place: met}
+        for place in range(self._place + 1, len(self._layers)):
+            found[place] = _made(self._layers[place], parameters, met, found)
+        return found[len(self._layers) - 1]
+
+    def _part(self, what: str, sources: tuple[int, ...], parameters: Array, values: Array) -> Array:
+        """The results of `sources`, side by side, of layers that see nothing but cards, or nothing but bets."""
+        found: dict[int, Array] = {}
+        for place, layer in enumerate(self._layers):
+            if self._sees[place] == {what}:
+                found[place] = _made(layer, parameters, values, found)
+        return np.concatenate([found[source] for source in sources], axis=1)
 
 
 def _deviation(centred: Array) -> Array:
@@ -225,9 +297,14 @@ def _fill_uniform(state, numbers):
         numbers[k] = 2.0 * uniform(state) - 1.0
 
 
-def plain(inputs: int, actions: int, layers: int, units: int) -> Network:
-    """A plain stack: `layers` hidden layers of `units`, as in the Leduc runs of Single Deep CFR."""
+def plain(inputs: int, actions: int, layers: int, units: int, cards: int = 0) -> Network:
+    """A plain stack: `layers` hidden layers of `units`, as in the Leduc runs of Single Deep CFR.
+
+    cards  columns of cards that come first, where they may be evaluated apart from bets (`Apart`); 0: they may not
+    """
     builder, source, width = Builder(), -1, inputs
+    if cards:
+        source = builder.join((builder.columns(0, cards), builder.columns(cards, inputs)))
     for _ in range(layers):
         source, width = builder.dense(source, width, units), units
     builder.dense(source, width, actions, rectified=False)

@@ -1,11 +1,12 @@
-"""Deep CFR (Brown, Lerer, Gross & Sandholm 2019) and Single Deep CFR (Steinberger 2019), over listed infosets.
+"""Deep CFR (Brown, Lerer, Gross & Sandholm 2019) and Single Deep CFR (Steinberger 2019).
 
 An iteration t updates player 0, then player 1.  For each: K traversals against strategies that stay as they are leave
 regrets in his memory and the opponent's strategies in the opponent's; both weigh t.  Then his advantages are fitted,
 and his strategy follows by regret matching; where no advantage is positive, the largest is played (shared, where
 several are), or every action alike.  Before his first fit a player plays uniformly.
 
-Strategies are constant within an iteration, so they are evaluated once, at all infosets, and traversals read a table.
+Strategies are constant within an iteration.  Where infosets are listed they are evaluated once, at all of them, and
+traversals read a table (`SingleDeepCfr`); elsewhere traversals go in step (`mccfr.solvers.deep.dealt_cfr`).
 
 *The average.*  A strategy weighs what it does in the strategy memory: the iteration in which the opponent's traversals
 met it.  Player 0's, fitted at t, is met in t; player 1's in t + 1, and his uniform play in 1.  So weights are noted
@@ -16,6 +17,9 @@ infoset, computed over the list, so they are exact; as long as every network is 
 What is drawn at random is a function of seed, player, purpose and number: besides the tables there is no state.
 """
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
 import numpy as np
 
 from abstraction.parallel import run_ranges
@@ -25,7 +29,7 @@ from mccfr.games.game import Game
 from mccfr.rng import MINIBATCH, PARAMETERS, RESERVOIR, new_stream
 from mccfr.solvers.deep import traversals
 from mccfr.solvers.deep.every_deal import every_deal
-from mccfr.solvers.deep.fitting import fit
+from mccfr.solvers.deep.fitting import Batches, fit
 from mccfr.solvers.deep.learned import (
     ADVANTAGE_STREAM,
     NETWORK_STREAM,
@@ -35,9 +39,11 @@ from mccfr.solvers.deep.learned import (
     STRATEGY_STREAM,
     Learned,
     Tables,
+    descent,
     keeps_sums,
 )
 from mccfr.solvers.deep.memory import insert, reservoir_place, squared_error
+from mccfr.solvers.deep.network import Network
 from mccfr.solvers.deep.traversals import Samples, new_samples, new_work
 from mccfr.tables.layout import table_name
 
@@ -45,12 +51,10 @@ _PART = 256  # traversals that a thread makes at a time
 _SAMPLES_EACH = 16  # there is room for so many of each of them, and for one traversal of the whole tree
 
 
-class SingleDeepCfr:
+class Iterations(ABC):
     """Iterations on tables, which are changed in place; with the number of iterations they are the whole state.
 
     Attributes:
-        learned:    what the tables hold
-        sigma:      [I, A] float64 strategies of both players for what comes next
         iteration:  done so far
         nodes_touched: so far
     """
@@ -58,17 +62,20 @@ class SingleDeepCfr:
     def __init__(
         self, game: Game, config: DeepCfrConfig, tables: Tables, iteration: int = 0, nodes: int = 0, threads: int = 1
     ) -> None:
-        self.learned = Learned(game, config, tables)
         self.iteration, self.nodes_touched = iteration, nodes
         self._game, self._config, self._tables, self._threads = game, config, tables, max(1, threads)
-        self._sums = [tables.get(table_name("strategy_sum", block)) for block in range(2 * game.tree.streets)]
-        self._every = every_deal(game) if config.sampling == "full" else None
-        self._dealer = game.cards.dealer(config.seed, 0)
-        self._deals = new_deals(config.traversals, game.tree.streets)
-        self.sigma = self.learned.infosets.uniform()
-        if iteration:
-            for player in range(2):
-                self.learned.play(player, self.learned.advantages(player), self.sigma)
+
+    @abstractmethod
+    def warm_up(self) -> None:
+        """Compile (or load from the cache) the kernels of traversals without changing anything."""
+
+    @abstractmethod
+    def _traverse(self, player: int, t: int) -> None:
+        """A player's traversals of iteration t, into the memories."""
+
+    @abstractmethod
+    def _fit(self, player: int, t: int) -> None:
+        """Fit a player's advantages to his memory, and make his strategy of them."""
 
     def iterate(self, count: int = 1) -> None:
         """Run iterations."""
@@ -83,16 +90,8 @@ class SingleDeepCfr:
                     self._note_strategy(player, t, t)
             self.iteration = t
 
-    def warm_up(self) -> None:
-        """Compile (or load from the cache) the kernels of traversals without changing anything."""
-        if self._config.sampling != "full":
-            self._dealer.draw(0, 0, self._deals)
-            self._part(0, 0, 0, 0)
-
     def _note_strategy(self, player: int, weight: int, fitted: int) -> None:
-        """Add a player's present strategy, fitted in iteration `fitted`, to his average and to B^M."""
-        if keeps_sums(self._config):
-            self.learned.averaging.add(player, self.sigma, float(weight), self._sums)
+        """Add a player's present strategy, fitted in iteration `fitted`, to B^M."""
         counters = self._tables[f"counters/player{player}"]
         seen = int(counters[NETWORKS])
         counters[NETWORKS] += 1
@@ -111,6 +110,49 @@ class SingleDeepCfr:
             self._tables[f"{at}/parameters"][place] = self._tables[f"network/player{player}"]
             self._tables[f"{at}/weight"][place] = weight
             self._tables[f"{at}/iteration"][place] = fitted
+
+    def _fit_network(self, network: Network, batches: Callable[[int], Batches], player: int, t: int) -> None:
+        """Fit a player's network, of the tables, to the minibatches of his memory, whose order a number decides."""
+        config, parameters = self._config, self._tables[f"network/player{player}"]
+        if t == 1 or config.start == "scratch":
+            parameters[:] = network.initial(new_stream(config.seed, player, PARAMETERS, t))
+        start = int(new_stream(config.seed, player, MINIBATCH, t)[0])
+        fit(network, parameters, batches(start), descent(config, config.steps))
+
+
+class SingleDeepCfr(Iterations):
+    """Iterations over listed infosets.
+
+    Attributes:
+        learned:    what the tables hold
+        sigma:      [I, A] float64 strategies of both players for what comes next
+    """
+
+    def __init__(
+        self, game: Game, config: DeepCfrConfig, tables: Tables, iteration: int = 0, nodes: int = 0, threads: int = 1
+    ) -> None:
+        super().__init__(game, config, tables, iteration, nodes, threads)
+        self.learned = Learned(game, config, tables)
+        self._sums = [tables.get(table_name("strategy_sum", block)) for block in range(2 * game.tree.streets)]
+        self._every = every_deal(game) if config.sampling == "full" else None
+        self._dealer = game.cards.dealer(config.seed, 0)
+        self._deals = new_deals(config.traversals, game.tree.streets)
+        self.sigma = self.learned.infosets.uniform()
+        if iteration:
+            for player in range(2):
+                self.learned.play(player, self.learned.advantages(player), self.sigma)
+
+    def warm_up(self) -> None:
+        """As `Iterations.warm_up`."""
+        if self._config.sampling != "full":
+            self._dealer.draw(0, 0, self._deals)
+            self._part(0, 0, 0, 0)
+
+    def _note_strategy(self, player: int, weight: int, fitted: int) -> None:
+        """Add a player's present strategy, fitted in iteration `fitted`, to his average and to B^M."""
+        if keeps_sums(self._config):
+            self.learned.averaging.add(player, self.sigma, float(weight), self._sums)
+        super()._note_strategy(player, weight, fitted)
 
     def _traverse(self, player: int, t: int) -> None:
         """A player's traversals of iteration t, into the memories."""
@@ -178,14 +220,10 @@ class SingleDeepCfr:
 
     def _fit(self, player: int, t: int) -> None:
         """Fit a player's advantages to his memory, and make his strategy of them."""
-        learned, config = self.learned, self._config
+        learned = self.learned
         memory, held = learned.memory(player)
-        if config.fit == "network":
-            (network, inputs), parameters = learned.networks[player], self._tables[f"network/player{player}"]
-            if t == 1 or config.start == "scratch":
-                parameters[:] = network.initial(new_stream(config.seed, player, PARAMETERS, t))
-            state, descent = new_stream(config.seed, player, MINIBATCH, t), learned.descent(config.steps)
-            fit(network, parameters, inputs, memory, held, descent, learned.merged[player], state)
+        if self._config.fit == "network":
+            self._fit_network(learned.networks[player][0], lambda start: learned.batches(player, start), player, t)
         advantages = learned.advantages(player)
         self._tables[f"figures/player{player}"][:] = squared_error(memory, held, advantages, learned.merged[player])
         learned.play(player, advantages, self.sigma)

@@ -40,6 +40,48 @@ def test_workers_change_nothing(tmp_path):
     assert_same(*runs)
 
 
+FIVE = {"name": "flop-holdem", "bet": "pot", "limp": False, "max_raises": [1, 2], "board_cards": 5}
+UNMEASURED = {"every_checkpoint": False, "at_end": False}
+
+
+def test_a_run_on_dealt_cards_goes_on_bit_for_bit_with_any_workers(tmp_path, capsys):
+    """A game whose infosets nobody lists, and whose table of hands is never made."""
+    solver = {**NETWORK, "traversals": 1100, "averages": ["sd", "network"], "horizon": 3}
+    whole, parts = (
+        make(tmp_path / str(n), solver, FIVE, evaluation=UNMEASURED, iterations=3, workers=n) for n in (2, 0)
+    )
+    go(whole)
+    for last in (1, 3):
+        go(parts, iterations=last)
+    assert_same(whole, parts)
+    assert problems_of(parts.directory) == []
+    assert command("export", parts.directory, tmp_path / "raw", "--format", "zarr") == 0
+    capsys.readouterr()
+    ended = call(capsys, "export", parts.directory, tmp_path / "policy")
+    assert (ended.status, "cannot be made a table" in ended.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("game", "solver", "told"),
+    [
+        ("", "fit = 'table'", "solver.fit = 'table' needs infosets that can be listed"),
+        ("", "sampling = 'outcome'", "use 'external'"),
+        ("", "batch = 'all'", "give a number"),
+        ("board_cards = 5", "", "set evaluation.every_checkpoint and at_end to false"),
+    ],
+)
+def test_what_needs_a_list_of_infosets_is_refused_without_one(tmp_path, capsys, game, solver, told):
+    config = tmp_path / "deep.toml"
+    config.write_text(
+        f'[game]\nname = "flop-holdem"\n{game}\n[solver]\nalgorithm = "deep-cfr"\n{solver}\n'
+        "[run]\nworkers = 0\niterations = 4\n"
+    )
+    ended = call(capsys, "solve", config, "--run", tmp_path / "run")
+    assert ended.status == 2
+    assert told in ended.err
+    assert len(ended.err.strip().splitlines()) == 1
+
+
 def test_a_damaged_checkpoint_is_passed_over(tmp_path):
     whole, damaged = (make(tmp_path / which, NETWORK, LEDUC, iterations=6) for which in ("whole", "damaged"))
     go(whole)
@@ -127,7 +169,6 @@ def test_bad_input_is_refused_in_one_sentence(tmp_path, capsys, line, told):
     ("game", "run", "told"),
     [
         ('name = "kuhn"', "seconds = 5", "give run.iterations"),
-        ('name = "flop-holdem"', "iterations = 4", "listed"),
         ('name = "openspiel"\ngame = "kuhn_poker"', "iterations = 4", "'plain'"),
     ],
 )

@@ -1,9 +1,9 @@
 """Memories: who stays in a reservoir, what is merged, and what minibatches are."""
 
 import numpy as np
+import pytest
 from mutants import mutant
 
-from mccfr.rng import new_stream
 from mccfr.solvers.deep import memory
 from mccfr.solvers.deep.traversals import Samples
 
@@ -74,12 +74,22 @@ def test_merged_samples_add_up():
 def test_minibatches_are_drawn_from_what_is_held():
     held = empty(50)
     memory.insert(held, offered(30), 30, 0, 2.0, 0, 0, 0)
-    merged, state, counts = memory.new_merged(50, WIDTH), new_stream(0, 0), np.zeros(50)
-    drawn = np.zeros(64, np.int64)
+    merged, walk, counts = memory.new_merged(50, WIDTH), memory.Walk(30, 12345), np.zeros(50)
     for _ in range(300):
-        found = memory.draw(held, 30, drawn, state, merged)
+        found = memory.merge_some(held, walk.take(64), merged)
         assert merged.weight[:found].sum() == 128
         assert (merged.place == -1).all()
         counts[merged.row[:found]] += merged.weight[:found] / 2
     assert not counts[30:].any()
-    assert np.abs(counts[:30] - 640).max() < 5 * np.sqrt(640)
+    assert (counts[:30] == 640).all()
+
+
+@pytest.mark.parametrize("held", [1, 2, 3, 10, 89, 1000, 46368, 123457])
+def test_a_walk_comes_to_every_sample_before_any_again_and_never_far_from_evenly(held):
+    walk = memory.Walk(held, 2**64 - 1)
+    numbers = np.concatenate([walk.take(held // 3), walk.take(held - held // 3)])
+    assert sorted(numbers.tolist()) == list(range(held))
+    for stretch in (10, 300) if held > 10_000 else ():
+        for _ in range(20):
+            part = np.sort(walk.take(stretch)) / held
+            assert np.abs(part - (np.arange(stretch) + 0.5) / stretch).max() < 5 / stretch

@@ -1,0 +1,227 @@
+"""Deep CFR and Single Deep CFR where cards are dealt from the whole deck, and infosets are too many to list.
+
+As `mccfr.solvers.deep.single_deep_cfr` has it, but for three things: traversals go in step, so that networks are
+evaluated where they come to and nowhere else; samples name a decision and cards; and the explicit average is computed
+when it is asked for, over every network that is kept.  Chips are far from 1 here, so networks say advantages in units
+of the pot at the root; regret matching does not know the difference.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.parallel import run_ranges
+from mccfr.config.tables import DeepCfrConfig
+from mccfr.games.game import Game
+from mccfr.rng import MINIBATCH, PARAMETERS, new_stream
+from mccfr.solvers.deep.blas import one_thread
+from mccfr.solvers.deep.dealt import NO_CARD, View, draw_hands, view
+from mccfr.solvers.deep.dealt_memory import DealtBatches, DealtMemory, cards_known, insert
+from mccfr.solvers.deep.fitting import fit
+from mccfr.solvers.deep.learned import (
+    ADVANTAGE_STREAM,
+    SAMPLES,
+    STRATEGIES,
+    STRATEGY_STREAM,
+    Tables,
+    descent,
+    fit_specs,
+    memory_specs,
+)
+from mccfr.solvers.deep.lockstep import Seen, Strategies, fill_words, traverse
+from mccfr.solvers.deep.network import Apart, Array, Network, branches, plain
+from mccfr.solvers.deep.single_deep_cfr import Iterations
+from storage.schema import ArraySpec
+
+_PART = 1024  # traversals that go in step
+_MEASURED = 1 << 14  # samples that a fit's error is told by
+
+
+def is_dealt(game: Game) -> bool:
+    """Whether networks see cards of a deal here, not infosets of a list."""
+    return game.cards.dealt and game.cards.boards is None
+
+
+def check_options(game: Game, config: DeepCfrConfig) -> None:
+    """Raise `ValueError` for what needs a list of infosets in a game that has none."""
+    wanted = {"fit": "network", "sampling": "external"}
+    for key, value in wanted.items():
+        if getattr(config, key) != value:
+            raise ValueError(
+                f"solver.{key} = {getattr(config, key)!r} needs infosets that can be listed, and those of {game.name} "
+                f"cannot: use {value!r}"
+            )
+    if config.batch == "all":
+        raise ValueError(
+            f"solver.batch = 'all' needs infosets that can be listed, and those of {game.name} cannot: give a number"
+        )
+
+
+def make_dealt_network(seen: View, config: DeepCfrConfig) -> Network:
+    """The network of either player."""
+    actions, bets = seen.legal.shape[1], seen.lines.shape[1]
+    if config.network == "branches":
+        return branches(seen.groups, bets, actions, config.units, config.card_units)
+    return plain(seen.card_columns + bets, actions, config.layers, config.units, seen.card_columns)
+
+
+def dealt_specs(game: Game, config: DeepCfrConfig, dtype: str = "float32") -> tuple[ArraySpec, ...]:
+    """Names, shapes and dtypes of the tables; `dtype` is that of what memories hold."""
+    check_options(game, config)
+    seen = view(game)
+    size, actions = make_dealt_network(seen, config).size, seen.legal.shape[1]
+    specs: list[ArraySpec] = []
+    for player in range(2):
+        specs += memory_specs("memory", "regret", player, (config.memory, actions), dtype, seen.cards)
+        if "network" in config.averages:
+            room = config.strategy_memory, actions
+            specs += memory_specs("strategy_memory", "probability", player, room, dtype, seen.cards)
+        specs += fit_specs(player, config, size)
+    return tuple(specs)
+
+
+@dataclass(frozen=True)
+class Dealt:
+    """The tables of a run by what they mean.
+
+    network and apart are those of both players; known [N] the cards that are seen at each node.
+    """
+
+    game: Game
+    config: DeepCfrConfig
+    tables: Tables
+    view: View
+    network: Network
+    apart: Apart
+
+    @classmethod
+    def of(cls, game: Game, config: DeepCfrConfig, tables: Tables) -> "Dealt":
+        """Of a run; `ValueError` for tables that no run writes."""
+        one_thread()
+        seen = view(game)
+        network = make_dealt_network(seen, config)
+        made = cls(game, config, tables, seen, network, Apart(network, seen.card_columns))
+        for player in range(2):
+            made._check(player)
+        return made
+
+    def _check(self, player: int) -> None:
+        """Raise `ValueError` where a memory names a decision or a card that there is not, or a counter is none."""
+        if (self.tables[f"counters/player{player}"] < 0).any():
+            raise ValueError(f"counters/player{player} counts below 0: no run writes such a table")
+        for kind in ("memory", "strategy_memory"):
+            if f"{kind}/player{player}/node" in self.tables:
+                memory, held = self.memory(player, kind)
+                acting = self.game.tree.arrays.player
+                node, cards = memory.node[:held], memory.cards[:held]
+                if held and not (0 <= int(node.min()) <= int(node.max()) < len(acting)):
+                    raise ValueError(f"{kind}/player{player}/node names nodes that {self.game.name} has not")
+                if held and not (acting[node] == player).all():
+                    raise ValueError(f"{kind}/player{player}/node names decisions of the other player")
+                if held and not ((cards < self.game.cards.deck_size) | (cards == NO_CARD)).all():
+                    raise ValueError(f"{kind}/player{player}/cards names cards that there are not")
+
+    def memory(self, player: int, kind: str = "memory") -> tuple[DealtMemory, int]:
+        """A player's "memory" or "strategy_memory", and how many samples it holds."""
+        at, value = f"{kind}/player{player}", "regret" if kind == "memory" else "probability"
+        memory = DealtMemory(*(self.tables[f"{at}/{part}"] for part in ("node", "cards", "weight", value)))
+        counter = SAMPLES if kind == "memory" else STRATEGIES
+        return memory, min(int(self.tables[f"counters/player{player}"][counter]), len(memory.weight))
+
+    def batches(self, player: int, start: int, kind: str = "memory") -> DealtBatches:
+        """Minibatches of a player's memory; `start` is the number that their order follows from."""
+        unit = self.game.pot_chips if kind == "memory" else 1.0
+        return DealtBatches(self.view, *self.memory(player, kind), int(self.config.batch), start, unit)
+
+    def strategies(self, parameters: tuple[Array, Array]) -> Strategies:
+        """What two networks play, player 0's and player 1's."""
+        return Strategies(self.game.tree.arrays, self.view, (self.apart, self.apart), parameters)
+
+    def networks(self, player: int) -> list[tuple[float, Array]]:
+        """The weight in the average and the parameters of every network that is kept."""
+        at = f"networks/player{player}"
+        weights = self.tables[f"{at}/weight"]
+        return [(float(weights[k]), self.tables[f"{at}/parameters"][k]) for k in np.flatnonzero(weights).tolist()]
+
+    def average_network(self, player: int, iterations: int) -> Array:
+        """[P] parameters of a player's average strategy, fitted to his strategy memory from scratch; 0 without any."""
+        config, stream = self.config, player + STRATEGY_STREAM
+        if not self.memory(player, "strategy_memory")[1]:
+            return np.zeros(self.network.size, np.float32)
+        parameters = self.network.initial(new_stream(config.seed, stream, PARAMETERS, iterations))
+        start = int(new_stream(config.seed, stream, MINIBATCH, iterations)[0])
+        batches = self.batches(player, start, "strategy_memory")
+        fit(self.network, parameters, batches, descent(config, config.strategy_steps), shares=True)
+        return parameters
+
+    def error(self, player: int) -> tuple[float, float]:
+        """(weighted mean squared error of a player's network over samples of his memory, share of them explained).
+
+        In squared chips, over so many samples at most as are read at once.
+        """
+        memory, held = self.memory(player)
+        if not held:
+            return 0.0, 0.0
+        batch = DealtBatches(self.view, memory, held, min(held, _MEASURED), 0).next()
+        guess = self.network.forward(self.tables[f"network/player{player}"], batch.given)[-1] * batch.legal
+        guess *= np.float32(self.game.pot_chips)
+        weight = batch.weight[:, None]
+        target = batch.total / weight
+        error, square = float((weight * (guess - target) ** 2).sum()), float((weight * target**2).sum())
+        return error / float(batch.weight.sum()), 1 - error / square if square else 0.0
+
+
+class DealtCfr(Iterations):
+    """Iterations over deals of the whole deck.
+
+    Attributes:
+        dealt: what the tables hold
+    """
+
+    def __init__(
+        self, game: Game, config: DeepCfrConfig, tables: Tables, iteration: int = 0, nodes: int = 0, threads: int = 1
+    ) -> None:
+        super().__init__(game, config, tables, iteration, nodes, threads)
+        self.dealt = Dealt.of(game, config, tables)
+        self._known = cards_known(self.dealt.view, game.tree.arrays.block)
+
+    def warm_up(self) -> None:
+        """As `Iterations.warm_up`."""
+        self._part(self.dealt.strategies(self._parameters()), 0, 0, 0, 1)
+
+    def _parameters(self) -> tuple[Array, Array]:
+        return self._tables["network/player0"], self._tables["network/player1"]
+
+    def _traverse(self, player: int, t: int) -> None:
+        count = self._config.traversals
+        first, strategies = ((t - 1) * 2 + player) * count, self.dealt.strategies(self._parameters())
+        parts = run_ranges(lambda a, b: self._part(strategies, player, first, a, b), 0, count, _PART, self._threads)
+        for gained, played, cards, nodes in parts:
+            self._insert(player, t, gained, cards[player], "memory")
+            if "network" in self._config.averages:
+                self._insert(1 - player, t, played, cards[1 - player], "strategy_memory")
+            self.nodes_touched += nodes
+
+    def _part(
+        self, strategies: Strategies, player: int, number: int, first: int, stop: int
+    ) -> tuple[Seen, Seen, list[npt.NDArray[np.uint8]], int]:
+        """Traversals first..stop-1 of those from the one that has the number `number` of all."""
+        config, seen = self._config, self.dealt.view
+        hands = draw_hands(config.seed, number + first, stop - first, seen.known[-1])
+        words = np.zeros(stop - first, np.uint64)
+        fill_words(config.seed, player, number + first, np.zeros(4, np.uint64), words)
+        uniform = config.fallback == "uniform"
+        gained, played, nodes = traverse(self._game.tree.arrays, strategies, hands, words, player, uniform)
+        return gained, played, [hands.seen(who, seen.known[-1], seen.cards) for who in range(2)], nodes
+
+    def _insert(self, player: int, t: int, samples: Seen, cards: npt.NDArray[np.uint8], kind: str) -> None:
+        counters = self._tables[f"counters/player{player}"]
+        counter, stream = (SAMPLES, ADVANTAGE_STREAM) if kind == "memory" else (STRATEGIES, STRATEGY_STREAM)
+        memory, offered = self.dealt.memory(player, kind)[0], int(counters[counter])
+        number = player + stream
+        counters[counter] = insert(memory, samples, cards, self._known, float(t), offered, self._config.seed, number)
+
+    def _fit(self, player: int, t: int) -> None:
+        self._fit_network(self.dealt.network, lambda start: self.dealt.batches(player, start), player, t)
+        self._tables[f"figures/player{player}"][:] = self.dealt.error(player)

@@ -1,0 +1,132 @@
+"""Memories of samples that name no infoset of a list: a decision and the cards that its player sees, 32 bytes or so.
+
+Which samples stay, and in which order minibatches take them, is as in `mccfr.solvers.deep.memory`; inputs of a network
+are made when a sample is read.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.jit import njit
+from abstraction.prefetch import prefetch_to_read
+from mccfr.rng import RESERVOIR, new_stream
+from mccfr.solvers.deep.dealt import NO_CARD, View, count_cards
+from mccfr.solvers.deep.fitting import Batch
+from mccfr.solvers.deep.lockstep import Seen
+from mccfr.solvers.deep.memory import Walk, reservoir_place
+
+
+class DealtMemory(NamedTuple):
+    """Samples of one player.  M of them at most, A actions, C cards.
+
+    node    [M] int32
+    cards   [M, C] uint8     his hand, then the board; NO_CARD where it is not dealt yet
+    weight  [M] float        in the loss
+    value   [M, A] float     regrets in chips, or probabilities
+    """
+
+    node: npt.NDArray[np.int32]
+    cards: npt.NDArray[np.uint8]
+    weight: npt.NDArray[np.floating]
+    value: npt.NDArray[np.floating]
+
+
+@njit
+def _insert(memory, seen, cards, known, scale, offered, word):
+    """Offer samples to a memory, in place; returns how many it has been offered by now.
+
+    cards    [K, C] uint8 of each deal, the whole board
+    known    [N] int64 how many of them are seen at each node
+    scale    weight of the iteration
+    offered  samples before
+    word     uint64 random number of this memory
+    """
+    room = memory.node.shape[0]
+    for sample in range(seen.node.shape[0]):
+        place = offered
+        if offered >= room:
+            place = reservoir_place(word, offered)
+        offered += 1
+        if place < room:
+            node, deal = seen.node[sample], seen.deal[sample]
+            memory.node[place], memory.weight[place] = node, scale
+            for k in range(cards.shape[1]):
+                memory.cards[place, k] = cards[deal, k] if k < known[node] else NO_CARD
+            for k in range(memory.value.shape[1]):
+                memory.value[place, k] = seen.value[sample, k]
+    return offered
+
+
+def insert(
+    memory: DealtMemory,
+    seen: Seen,
+    cards: npt.NDArray[np.uint8],
+    known: npt.NDArray[np.int64],
+    weight: float,
+    offered: int,
+    seed: int,
+    number: int,
+) -> int:
+    """Offer samples of deals to a memory, in place; returns how many it has been offered by now.
+
+    cards   [K, C] of each deal what its player sees at the end
+    known   [N] cards that are seen at each node
+    weight  of the iteration
+    number  of the memory: each has a stream of its own
+    """
+    word = new_stream(seed, number, RESERVOIR)[0]
+    return int(_insert(memory, seen, cards, known, weight, offered, word))
+
+
+@njit
+def _read(memory, numbers, ends, lines, given, weight, total):
+    """Fill given [n, F] with inputs, weight [n], and total [n, A] with weight times value, of some samples, in place.
+
+    lines [N, B] columns of bets.  All samples are asked for before the first is read: memories are far larger than
+    caches.
+    """
+    cards, width, columns = memory.cards.shape[1], memory.value.shape[1], given.shape[1] - lines.shape[1]
+    for k in range(numbers.shape[0]):
+        prefetch_to_read(memory.node, numbers[k])
+        prefetch_to_read(memory.weight, numbers[k])
+        prefetch_to_read(memory.cards, numbers[k] * cards)
+        prefetch_to_read(memory.value, numbers[k] * width)
+    for k in range(numbers.shape[0]):
+        sample = numbers[k]
+        count_cards(memory.cards[sample : sample + 1], ends, given[k : k + 1])
+        node = memory.node[sample]
+        for column in range(lines.shape[1]):
+            given[k, columns + column] = lines[node, column]
+        weight[k] = memory.weight[sample]
+        for action in range(width):
+            total[k, action] = weight[k] * memory.value[sample, action]
+
+
+class DealtBatches:
+    """Minibatches of a memory: a `mccfr.solvers.deep.fitting.Batches`."""
+
+    def __init__(self, seen: View, memory: DealtMemory, held: int, batch: int, start: int, unit: float = 1.0) -> None:
+        """The first `held` samples, `batch` at a time; targets are values in units of `unit`.
+
+        start  number that the order of the samples follows from
+        """
+        self.weight = float(memory.weight[:held].sum(dtype=np.float64)) / held * batch
+        self._view, self._memory, self._batch, self._unit = seen, memory, batch, unit
+        self._walk = Walk(held, start)
+        self._given = np.zeros((batch, seen.card_columns + seen.lines.shape[1]), np.float32)
+        self._weight, self._total = np.zeros(batch), np.zeros((batch, memory.value.shape[1]))
+
+    def next(self) -> Batch:
+        """As `Batches.next`."""
+        numbers, memory = self._walk.take(self._batch), self._memory
+        _read(memory, numbers, self._view.ends, self._view.lines, self._given, self._weight, self._total)
+        self._total /= self._unit
+        return Batch(self._given, self._weight, self._total, self._view.legal[memory.node[numbers]])
+
+
+def cards_known(seen: View, block: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+    """[N] cards that the player at each node sees, from its block."""
+    hand = int(seen.ends[0])
+    return hand + np.array(seen.known, np.int64)[np.maximum(block, 0) // 2]

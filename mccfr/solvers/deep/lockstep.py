@@ -1,0 +1,201 @@
+"""External sampling of many deals in step, for games whose infosets are too many to evaluate them all.
+
+A network is worth evaluating on many rows at once only.  So traversals go down together, one level of the tree after
+the other: at each, what either player plays there is one product; what follows is the next level.  Then values come
+up, level by level, with a sample at each of the traverser's decisions and what the opponent plays at each of his.
+
+What is drawn at a node is a function of the deal's random word and of the node, so nothing depends on how many deals go
+together, but for the last bits of matrix products.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.jit import nogil_njit
+from mccfr.rng import ACTIONS, random_at, seed_stream
+from mccfr.solvers.deep.dealt import Hands, View, card_values
+from mccfr.solvers.deep.learned import match_regrets
+from mccfr.solvers.deep.network import Apart
+from mccfr.trees.compiled import DECISION, TERMINAL, TreeArrays
+
+_UNIT = 1.0 / 9007199254740992.0  # 2^-53
+
+
+class Level(NamedTuple):
+    """Nodes that traversals have come to.  n of them.
+
+    deal   [n] int32
+    node   [n] int32
+    first  [n] int32  the first of those below, in the level below
+    """
+
+    deal: npt.NDArray[np.int32]
+    node: npt.NDArray[np.int32]
+    first: npt.NDArray[np.int32]
+
+
+class Seen(NamedTuple):
+    """What traversals leave, in the order in which they came to it.  n samples, A actions.
+
+    deal   [n] int32     among those that went together
+    node   [n] int32
+    value  [n, A] float64  regrets in chips, or probabilities
+    """
+
+    deal: npt.NDArray[np.int32]
+    node: npt.NDArray[np.int32]
+    value: npt.NDArray[np.float64]
+
+
+@nogil_njit
+def fill_words(seed, traverser, first, state, words):
+    """Fill words [K] uint64 with those of traversals first..first+K-1, in place; state [4] uint64 is scratch."""
+    for k in range(words.shape[0]):
+        seed_stream(state, np.uint64(seed), np.uint64(traverser), np.uint64(ACTIONS), np.uint64(first + k))
+        words[k] = state[0]
+
+
+@nogil_njit
+def meet(hands, lines, block, level, rows, out):
+    """out [m, U] = hands [B, K, U] of a block and deal + lines [N, U] of a node, cut below 0, at `rows` of a level."""
+    for i in range(rows.shape[0]):
+        node = level.node[rows[i]]
+        hand, line = hands[block[node], level.deal[rows[i]]], lines[node]
+        for k in range(out.shape[1]):
+            out[i, k] = max(hand[k] + line[k], np.float32(0.0))
+
+
+@nogil_njit
+def expand(tree, level, sigma, words, traverser, below):
+    """Fill `below`, in place, with what traversals come to from a level, and the level's `first`; returns how many.
+
+    sigma [n, A] at decisions of the level; words [K] uint64.
+    """
+    tail = 0
+    for i in range(level.node.shape[0]):
+        node, deal = level.node[i], level.deal[i]
+        level.first[i] = tail
+        if tree.kind[node] == TERMINAL:
+            continue
+        first, count = tree.first[node], tree.count[node]
+        if tree.player[node] == traverser:
+            for k in range(count):
+                below.deal[tail], below.node[tail] = deal, first + k
+                tail += 1
+            continue
+        u = np.float64(random_at(words[deal], np.uint64(node)) >> np.uint64(11)) * _UNIT
+        chosen = 0
+        for k in range(count):
+            if sigma[i, k] > 0.0:
+                chosen = k
+                if u < sigma[i, k]:
+                    break
+                u -= sigma[i, k]
+        below.deal[tail], below.node[tail] = deal, first + chosen
+        tail += 1
+    return tail
+
+
+@nogil_njit
+def settle(tree, level, sigma, result, traverser, under, value, gain):
+    """Fill value [n] of a level's nodes in chips of the traverser, and gain [n, A] at his decisions, in place.
+
+    under  values of the level below
+    """
+    sign = 1.0 - 2.0 * traverser
+    for i in range(level.node.shape[0]):
+        node, at = level.node[i], level.first[i]
+        if tree.kind[node] == TERMINAL:
+            value[i] = sign * (tree.fixed[node] + tree.showdown[node] * result[level.deal[i]])
+        elif tree.player[node] != traverser:
+            value[i] = under[at]
+        else:
+            mean = 0.0
+            for k in range(tree.count[node]):
+                mean += sigma[i, k] * under[at + k]
+            for k in range(tree.count[node]):
+                gain[i, k] = under[at + k] - mean
+            value[i] = mean
+
+
+class Strategies:
+    """What both players play, where traversals come to.
+
+    Parameters of 0, which every run begins with, say 0 for every action: that is uniform play.
+    """
+
+    def __init__(
+        self, tree: TreeArrays, seen: View, apart: Sequence[Apart], parameters: Sequence[npt.NDArray[np.float32]]
+    ) -> None:
+        self._tree, self._view, self._apart, self._parameters = tree, seen, apart, parameters
+        self._lines = [apart[player].bets(parameters[player], seen.lines) for player in range(2)]
+
+    def hands(self, hands: Hands) -> npt.NDArray[np.float32]:
+        """[2·S, K, U] by block: what the cards that a player sees add up to."""
+        known, width = self._view.known, self._view.cards
+        found = []
+        for street in range(len(known)):
+            for player in range(2):
+                values = card_values(self._view, hands.seen(player, known[street], width))
+                found.append(self._apart[player].cards(self._parameters[player], values))
+        return np.stack(found)
+
+    def fill(self, hands: npt.NDArray[np.float32], level: Level, sigma: npt.NDArray[np.float64], uniform: bool) -> None:
+        """Fill sigma [n, A] at the decisions of a level, in place; `uniform` where no advantage is positive."""
+        acting = np.where(self._tree.kind[level.node] == DECISION, self._tree.player[level.node], -1)
+        for player in range(2):
+            rows = np.flatnonzero(acting == player)
+            if not len(rows):
+                continue
+            met = np.zeros((len(rows), hands.shape[2]), np.float32)
+            meet(hands, self._lines[player], self._tree.block, level, rows, met)
+            output = self._apart[player].rest(self._parameters[player], met).astype(np.float64)
+            made, counts = np.zeros_like(output), self._tree.count[level.node[rows]].astype(np.int64)
+            match_regrets(output, counts, 0, uniform, made)
+            sigma[rows] = made
+
+
+def traverse(
+    tree: TreeArrays,
+    strategies: Strategies,
+    hands: Hands,
+    words: npt.NDArray[np.uint64],
+    traverser: int,
+    uniform: bool,
+) -> tuple[Seen, Seen, int]:
+    """Traversals of all deals; returns the traverser's samples, the opponent's strategies, and nodes touched.
+
+    words    [K] uint64, a random one for each
+    uniform  play so where no advantage is positive
+    """
+    count, width, nodes = len(hands), int(tree.count.max()), 0
+    parts, levels, sigmas = strategies.hands(hands), [], []
+    level = Level(np.arange(count, dtype=np.int32), *np.zeros((2, count), np.int32))
+    while len(level.node):
+        sigma = np.zeros((len(level.node), width))
+        strategies.fill(parts, level, sigma, uniform)
+        below = Level(*np.zeros((3, len(level.node) * width), np.int32))
+        tail = expand(tree, level, sigma, words, traverser, below)
+        levels.append(level)
+        sigmas.append(sigma)
+        nodes += int(tree.touched[level.node].sum())
+        level = Level(*(column[:tail].copy() for column in below))
+    value, gained, played = np.zeros(0), [], []
+    for level, sigma in zip(levels[::-1], sigmas[::-1], strict=True):
+        under, value, gain = value, np.zeros(len(level.node)), np.zeros_like(sigma)
+        settle(tree, level, sigma, hands.result, traverser, under, value, gain)
+        acting = np.where(tree.kind[level.node] == DECISION, tree.player[level.node], -1)
+        gained.append(_some(level, acting == traverser, gain))
+        played.append(_some(level, acting == 1 - traverser, sigma))
+    return _joined(gained[::-1]), _joined(played[::-1]), nodes
+
+
+def _some(level: Level, wanted: npt.NDArray[np.bool_], value: npt.NDArray[np.float64]) -> Seen:
+    return Seen(level.deal[wanted], level.node[wanted], value[wanted])
+
+
+def _joined(pieces: Sequence[Seen]) -> Seen:
+    return Seen(*(np.concatenate(columns) for columns in zip(*pieces, strict=True)))
