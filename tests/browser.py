@@ -102,9 +102,7 @@ class Page:
 
     def picture(self, path, width=1280, height=900):
         """A screenshot."""
-        self.call(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False
-        )
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot")["data"]))
 
 

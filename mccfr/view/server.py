@@ -13,6 +13,7 @@ import errno
 import json
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
@@ -72,7 +73,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     timeout = _SILENCE_SECONDS
 
-    def do_GET(self) -> None:  # noqa: N802 - the name that http.server looks for
+    def do_GET(self) -> None:
         """Answer a request."""
         host = f"{ADDRESS}:{self.server.server_port}", f"localhost:{self.server.server_port}"
         if self.headers.get("Host") not in host:
@@ -104,8 +105,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = True  # what may follow the headers is not read
         self._send(HTTPStatus.METHOD_NOT_ALLOWED, "text/plain; charset=utf-8", b"only GET is known", Allow="GET")
 
-    do_HEAD = do_POST = do_PUT = do_DELETE = do_PATCH = do_OPTIONS = do_TRACE = do_CONNECT = _refuse
-
     def _answer(self, status: HTTPStatus, value: dict[str, Any]) -> None:
         body = json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
         self._send(status, "application/json", body)
@@ -124,6 +123,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
         """Say nothing: the terminal belongs to whoever started it."""
+
+
+for _method in ("HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT"):
+    setattr(_Handler, f"do_{_method}", _Handler._refuse)  # http.server looks methods up by these names
 
 
 def _arguments(query: str, known: tuple[str, ...]) -> dict[str, str]:
@@ -150,7 +153,5 @@ def serve(spots: Spots, port: int = PORT, *, ready: Callable[[str], None]) -> No
     """
     with ViewServer(spots, port) as server:
         ready(server.url)
-        try:
+        with suppress(KeyboardInterrupt):
             server.serve_forever()
-        except KeyboardInterrupt:
-            pass

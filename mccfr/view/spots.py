@@ -371,7 +371,7 @@ class Spots:
         if self._single(found) is not None:
             return []
         tree = self._game.tree
-        told = [
+        told: list[dict[str, Any]] = [
             {
                 "line": None if node == NOWHERE else line_text(tree, node),
                 "after_call": None if closed == NOWHERE else line_text(tree, closed),
@@ -379,7 +379,7 @@ class Spots:
             }
             for (node, closed), place in found.places.items()
         ]
-        return sorted(told, key=lambda one: -float(one["probability"]))  # type: ignore[arg-type]
+        return sorted(told, key=lambda one: -one["probability"])
 
     def _hands(self, found: _Spot, actions: list[Action]) -> dict[str, Any]:
         """The parts of an answer that a board is needed for."""

@@ -1,4 +1,4 @@
-"""How a page calls things: players by their role, amounts in big blinds where a game has one, actions by what they do."""
+"""How a page calls things: players by their role, amounts in big blinds where a game has one, actions in words."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ def roles(game: Game) -> tuple[str, str]:
     if game.is_holdem:
         return BIG_BLIND, BUTTON
     first = int(game.tree.arrays.player[0])
-    names = "First to act", "Second to act"
+    names = "First player", "Second player"
     return (names[first], names[1 - first])
 
 

@@ -286,7 +286,6 @@
       [player, role + "'s range"])];
     box.replaceChildren(...names.map(([key, name]) => button(name, null, () => show(key), { role: "tab",
       "aria-selected": key === shown })));
-    box.hidden = !game.square;
   }
   function show(key) { shown = key; drawViews(); drawGrid(); drawHands(); }
   const whose = () => shown === "strategy" ? spot.player : shown;

@@ -63,13 +63,16 @@ def test_hands_of_leduc_do_what_queries_say(leduc, line, board):
     assert {hand: list(row.values()) for hand, row in played(found).items() if hand in asked["hands"]} == {
         hand: pytest.approx(row, abs=1e-6) for hand, row in asked["hands"].items()
     }
-    assert found["role"] == "First to act" if found["player"] == 0 else "Second to act"
+    assert found["role"] == ("First player", "Second player")[found["player"]]
 
 
 def test_ranges_are_what_both_have_played_by_bayes(leduc):
     """Against products of queries, deal by deal: reach of a hand, and its share where cards are removed."""
     spots, source = leduc
-    found, steps = spots.spot("cr3c/cr7", "Kc"), [("", "c"), ("c", "r3"), ("cr3", "c"), ("cr3c/", "c"), ("cr3c/c", "r7")]
+    found, steps = (
+        spots.spot("cr3c/cr7", "Kc"),
+        [("", "c"), ("c", "r3"), ("cr3", "c"), ("cr3c/", "c"), ("cr3c/c", "r7")],
+    )
     reach = [{}, {}]
     for hand in found["hands"]["names"]:
         for player in range(2):
@@ -83,7 +86,9 @@ def test_ranges_are_what_both_have_played_by_bayes(leduc):
     deals = {(a, b): reach[0][a] * reach[1][b] for a, b in product(reach[0], reach[1]) if a != b}
     for player in range(2):
         shares = [sum(w for pair, w in deals.items() if pair[player] == hand) for hand in reach[player]]
-        assert found["hands"]["shares"][player] == pytest.approx([one / sum(deals.values()) for one in shares], abs=1e-5)
+        assert found["hands"]["shares"][player] == pytest.approx(
+            [one / sum(deals.values()) for one in shares], abs=1e-5
+        )
     own = dict(zip(found["hands"]["names"], found["hands"]["shares"][found["player"]], strict=True))
     rows = played(found)
     mean = [sum(own[hand] * rows[hand][one["action"]] for hand in own) for one in found["actions"]]

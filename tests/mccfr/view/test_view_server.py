@@ -61,7 +61,13 @@ def test_answers_are_those_of_the_spots(holdem):
 
 def test_only_requests_that_name_this_machine_are_answered(holdem):
     port = holdem.server_port
-    for host in ("evil.example", f"evil.example:{port}", "127.0.0.1", f"127.0.0.1:{port + 1}", f"127.0.0.1:{port}.evil"):
+    for host in (
+        "evil.example",
+        f"evil.example:{port}",
+        "127.0.0.1",
+        f"127.0.0.1:{port + 1}",
+        f"127.0.0.1:{port}.evil",
+    ):
         for path in ("/", "/api/game"):
             status, _, body = ask(holdem, path, host=host)
             assert status == 421 and b"answers to" in body and b"title" not in body
@@ -79,7 +85,9 @@ def test_files_are_those_of_the_page_alone(holdem):
     for path, kind in (("/", "text/html"), ("/view.js", "text/javascript"), ("/view.css", "text/css")):
         status, headers, body = ask(holdem, path)
         assert status == 200 and headers["Content-Type"].startswith(kind) and body
-        assert "default-src 'none'" in headers["Content-Security-Policy"] and b"http" not in body.replace(b"https", b"http")
+        assert "default-src 'none'" in headers["Content-Security-Policy"] and b"http" not in body.replace(
+            b"https", b"http"
+        )
     for path in ("/../spots.py", "/static/view.js", "/%2e%2e/spots.py", "/view.js/", "//etc/passwd"):
         assert ask(holdem, path)[0] == 404
 
@@ -131,7 +139,9 @@ def test_the_page_in_a_browser(holdem, tmp_path):
     with browsing(tmp_path) as page:
 
         def at(fragment):
-            page.wait(f"document.body.dataset.complete === {json.dumps(fragment)} && location.hash === {json.dumps(fragment)}")
+            page.wait(
+                f"document.body.dataset.complete === {json.dumps(fragment)} && location.hash === {json.dumps(fragment)}"
+            )
 
         page.open(holdem.url)
         page.wait("document.body && document.body.dataset.complete")
