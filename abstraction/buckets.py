@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from abstraction.boards import STREET_CARDS, board_tables, check_board, locate_board
 from abstraction.cards import cards_text, combo_index, parse_cards
 from abstraction.clustering.quality import rand_index_of_counts
+from abstraction.features import ListedStreet, StandardPreflop, StandardStreet, StreetHands
+from abstraction.listing import DeckListing
 from abstraction.recipe import STREETS
 from abstraction.report import bucket_pairs
 from storage.checkpoint import Checkpoint, checkpoint_path, list_checkpoints, open_checkpoint, verify
@@ -43,6 +45,18 @@ def _damage_is_bad_input() -> Iterator[None]:
         raise ValueError(f"{error}: build the abstraction again") from None
 
 
+def _listing(stage: Checkpoint) -> DeckListing | None:
+    """The small deck that a stage was built for; None: hold'em's.  `ValueError` where it is none."""
+    recipe = stage.identity.get("recipe")
+    deck = recipe.get("deck") if isinstance(recipe, dict) else None
+    if deck is None:
+        return None
+    try:
+        return DeckListing(deck["ranks"], deck["suits"], deck["hole_cards"], tuple(deck["board_cards"]))
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"{stage.path}: it states the deck {deck!r}: build the abstraction again") from error
+
+
 class Abstraction:
     """An abstraction directory; a street's buckets are read, and their bytes checked, when first needed.
 
@@ -51,7 +65,11 @@ class Abstraction:
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
-        self._stages = {street: self._open(street) for street in STREETS}
+        first = self._open(STREETS[0])
+        self.listing = _listing(first)
+        """The hands and boards of its deck, where that is a small one; None: hold'em's."""
+        streets = STREETS if self.listing is None else STREETS[: self.listing.streets]
+        self._stages = {STREETS[0]: first, **{street: self._open(street) for street in streets[1:]}}
         self._buckets: dict[str, NDArray[Any]] = {}
 
     def _open(self, street: str) -> Checkpoint:
@@ -64,6 +82,11 @@ class Abstraction:
     def _read(self, street: str, name: str) -> NDArray[Any]:
         with _damage_is_bad_input():
             return self._stages[street].read(name)
+
+    @property
+    def streets(self) -> tuple[str, ...]:
+        """Names of its streets."""
+        return tuple(self._stages)
 
     def bucket_counts(self) -> dict[str, int]:
         """Number of buckets of each street."""
@@ -91,6 +114,8 @@ class Abstraction:
     def table(self, street: str) -> NDArray[Any]:
         """[boards, 1326] uint16 or uint32: bucket of each slot of each canonical board (`abstraction.boards`).
 
+        Of a small deck [boards, hands], in the order of its `listing`.
+
         Raises `ValueError` where the file is damaged.
         """
         if street not in self._buckets:
@@ -98,7 +123,12 @@ class Abstraction:
         return self._buckets[street]
 
     def bucket(self, hand: Sequence[int], board: Sequence[int] = ()) -> tuple[str, int]:
-        """(street, bucket) of two hole cards on a board of 0, 3, 4 or 5; `ValueError` for cards that do not fit."""
+        """(street, bucket) of hole cards on a board; `ValueError` for cards that do not fit.
+
+        Boards of a small deck are in order of dealing, cards numbered rank·suits + suit.
+        """
+        if self.listing is not None:
+            return self._listed_bucket(self.listing, hand, board)
         if len(hand) != 2:
             raise ValueError(f"the hand {cards_text(hand)} has {len(hand)} cards: two are needed")
         if board:
@@ -112,9 +142,26 @@ class Abstraction:
         slot = int(board_tables().hole_permutation[permutation, combo])
         return street, int(self.table(street)[index, slot])
 
+    def _listed_bucket(self, listing: DeckListing, hand: Sequence[int], board: Sequence[int]) -> tuple[str, int]:
+        dealt = {listing.cards_on(street): street for street in reversed(range(listing.streets))}
+        if len(hand) != listing.hole_cards or len(board) not in dealt:
+            sizes = ", ".join(map(str, sorted(dealt)))
+            raise ValueError(
+                f"a hand of {len(hand)} cards on a board of {len(board)}: hands have {listing.hole_cards} cards, and "
+                f"boards {sizes}"
+            )
+        street = dealt[len(board)]
+        held = sorted(hand) + [-1] * (2 - len(hand))
+        row = np.flatnonzero((np.sort(listing.hands, axis=1) == np.sort(held)).all(axis=1))
+        place = np.flatnonzero((listing.boards[street] == list(board)).all(axis=1))
+        if not len(row) or not len(place) or set(hand) & set(board):
+            raise ValueError("hand and board must be cards of the deck, each once, and a flop's in ascending order")
+        return STREETS[street], int(self.table(STREETS[street])[place[0], row[0]])
+
     def bucket_of_text(self, hand: str, board: str = "") -> dict[str, Any]:
         """The fields of `mccfr abstraction bucket`: street, bucket, features."""
-        street, bucket = self.bucket(parse_cards(hand), parse_cards(board))
+        parse = parse_cards if self.listing is None else self.listing.parse
+        street, bucket = self.bucket(parse(hand), parse(board))
         return {"street": street, "bucket": bucket, "features": self._stages[street].identity["recipe"]["features"]}
 
     def sizes(self, street: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -126,19 +173,25 @@ class Abstraction:
 
         1 where the same pairs of hands share a bucket, 0 where no more do than by chance.
         """
-        return {street: self._agreement(other, street) for street in STREETS}
+        if self.listing != other.listing:
+            raise ValueError(f"{other.path} is of another deck than {self.path}: only buckets of one deck compare")
+        return {street: self._agreement(other, street) for street in self.streets}
 
     def _agreement(self, other: "Abstraction", street: str) -> float:
-        cards = STREET_CARDS[street]
         width = other.bucket_counts()[street]
         found, both = bucket_pairs(
-            cards, self.table(street), other.table(street), (self.bucket_counts()[street], width)
+            self._hands(street), self.table(street), other.table(street), (self.bucket_counts()[street], width)
         )
         return rand_index_of_counts(
             both,
             np.bincount(found // width, both).astype(np.int64),
             np.bincount(found % width, both).astype(np.int64),
         )
+
+    def _hands(self, street: str) -> StreetHands:
+        if self.listing is not None:
+            return ListedStreet(self.listing, STREETS.index(street))
+        return StandardStreet(STREET_CARDS[street]) if STREET_CARDS[street] else StandardPreflop()
 
     def info(self) -> dict[str, Any]:
         """What each stage was made from and what is known of its buckets."""
@@ -147,8 +200,15 @@ class Abstraction:
 
 def verify_abstraction(path: Path) -> list[str]:
     """Check every byte; one sentence for each problem."""
-    problems = []
-    for street in STREETS:
+    problems: list[str] = []
+    streets: tuple[str, ...] = STREETS
+    if numbers := list_checkpoints(path / STREETS[0]):
+        try:
+            listing = _listing(open_checkpoint(checkpoint_path(path / STREETS[0], numbers[-1])))
+        except (OSError, ValueError):
+            listing = None  # what is wrong is told below
+        streets = STREETS if listing is None else STREETS[: listing.streets]
+    for street in streets:
         numbers = list_checkpoints(path / street)
         if not numbers:
             problems.append(f"{street}: not built")

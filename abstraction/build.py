@@ -15,10 +15,20 @@ from typing import Any
 
 import numpy as np
 
+from abstraction.deck import Near, StandardDeck
 from abstraction.keeper import SECONDS, FileKeeper
 from abstraction.memory import recipe_bytes
 from abstraction.next_street import NextStreet
-from abstraction.recipe import STREETS, Recipe, build_order, check_recipe, parent_street, stage_document
+from abstraction.recipe import (
+    Recipe,
+    build_order,
+    check_recipe,
+    next_street,
+    parent_streets,
+    stage_document,
+    street_before,
+)
+from abstraction.small_deck import SmallDeck
 from abstraction.stages import Phases, StageMaker
 from storage import durable
 from storage.checkpoint import Checkpoint, commit, newest_valid, next_number, sweep
@@ -61,34 +71,35 @@ class Builder:
         self._recipe, self._out, self._workers = recipe, Path(out), workers
         self._progress = progress or (lambda _stage, _share: None)
         self._keep_seconds = keep_seconds
-        self._maker = StageMaker(workers)
+        deck = StandardDeck(workers) if recipe.deck is None else SmallDeck(recipe.deck.listing(), workers)
+        self._maker = StageMaker(workers, deck)
 
-    def build(self, streets: Sequence[str] = STREETS) -> list[str]:
-        """Build what is not there yet of the given streets, and of those they need; returns those that were built.
+    def build(self, streets: Sequence[str] | None = None) -> list[str]:
+        """Build what is not there yet of the given streets (None: all), and of those they need; returns what was built.
 
         Raises `ValueError` for a k larger than a street's distinct points, `MemoryError` with both numbers where
         memory is short, `BlockingIOError` while another process builds in the same directory.
         """
-        wanted = self._with_parents(streets)
+        wanted = self._with_parents(self._recipe.streets if streets is None else streets)
         self._out.mkdir(parents=True, exist_ok=True)
         built = []
         with RunLock(self._out / "build.lock"):
             for place, street in enumerate(wanted, 1):
                 sweep(self._out / street)
-                identity, following = self._identity(street)
+                identity, parents = self._identity(street)
                 found, _ = newest_valid(self._out / street)
                 if found is None or found.identity != identity:
                     self._check_memory(street)
-                    self._stage(street, f"{street} ({place} of {len(wanted)})", identity, following)
+                    self._stage(street, f"{street} ({place} of {len(wanted)})", identity, parents)
                     built.append(street)
-        return [street for street in STREETS if street in built]
+        return [street for street in self._recipe.streets if street in built]
 
     def _with_parents(self, streets: Sequence[str]) -> list[str]:
-        wanted = set(streets)
-        for street in STREETS:
-            if street in wanted and (parent := parent_street(self._recipe, street)) is not None:
-                wanted.add(parent)
-        return [street for street in build_order(self._recipe) if street in wanted]
+        wanted, order = set(streets), build_order(self._recipe)
+        for street in reversed(order):  # those that a street needs come before it
+            if street in wanted:
+                wanted.update(parent_streets(self._recipe, street))
+        return [street for street in order if street in wanted]
 
     def _check_memory(self, street: str) -> None:
         needed, available = recipe_bytes(self._recipe, self._workers)[street], available_memory_bytes()
@@ -97,23 +108,32 @@ class Builder:
                 f"building the {street} needs about {needed:,} bytes of memory and {available:,} are available"
             )
 
-    def _identity(self, street: str) -> tuple[dict[str, Any], Checkpoint | None]:
-        """What decides the stage's bytes - its recipe and its parent's content - and the parent."""
-        document = stage_document(self._recipe, street)
-        parent = parent_street(self._recipe, street)
-        following = None if parent is None else newest_valid(self._out / parent)[0]
-        parents = {} if parent is None or following is None else {parent: _content(following)}
+    def _identity(self, street: str) -> tuple[dict[str, Any], dict[str, Checkpoint]]:
+        """What decides the stage's bytes - its recipe and its parents' content - and the parents."""
+        document, stages = stage_document(self._recipe, street), {}
+        for parent in parent_streets(self._recipe, street):
+            found, _ = newest_valid(self._out / parent)
+            if found is not None:
+                stages[parent] = found
+        parents = {parent: _content(found) for parent, found in stages.items()}
         stage = content_hash({**document, "parents": parents, "format_version": FORMAT_VERSION})
-        return {"stage": stage, "recipe": document, "parents": parents}, following
+        return {"stage": stage, "recipe": document, "parents": parents}, stages
 
-    def _stage(self, street: str, name: str, identity: dict[str, Any], following: Checkpoint | None) -> None:
+    def _near(self, street: str, stages: dict[str, Checkpoint]) -> Near:
+        """What the stage is made of, read from its parents."""
+        following, before = next_street(self._recipe, street), street_before(self._recipe, street)
+        return Near(
+            None if following is None else _next_street(stages[following]),
+            None if before is None else stages[before].read("bucket"),
+        )
+
+    def _stage(self, street: str, name: str, identity: dict[str, Any], parents: dict[str, Checkpoint]) -> None:
         """Build and commit a street; `name` is what its progress is told by."""
         began, root = time.perf_counter(), self._out / street
         self._progress(name, 0.0)
         keeper = FileKeeper(self._out / f"unfinished-{street}", identity, self._keep_seconds)
         phases = Phases(lambda part, share: self._progress(f"{name}, {part}", share))
-        nearer = None if following is None else _next_street(following)
-        made = self._maker.make(identity["recipe"], nearer, keeper, phases)
+        made = self._maker.make(identity["recipe"], self._near(street, parents), keeper, phases)
         with phases.phase("files"):
             specs = [ArraySpec(name, array.shape, array.dtype.name, _AXES[name]) for name, array in made.arrays.items()]
             commit(

@@ -5,6 +5,7 @@ descriptions exactly, each weighing as many dealt hands as have it: of the turn'
 histograms of 50 bins remain, of the river's 145 million slots 19 million vectors of equities against 8 clusters.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,11 +14,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from abstraction.boards import BOARD_COUNTS, STREET_CARDS, board_classes, preflop_classes, used_slots
+from abstraction.boards import (
+    BOARD_COUNTS,
+    PREFLOP_CLASSES,
+    STREET_CARDS,
+    board_classes,
+    preflop_classes,
+    used_slots,
+)
 from abstraction.cards import COMBO_COUNT
 from abstraction.clustering.emd import cdf
 from abstraction.clustering.points import PointSet, distinct_points
 from abstraction.histograms import COUNT_DTYPES, equity_histograms
+from abstraction.listing import DeckListing
 from abstraction.ochs import ochs_features, opponent_clusters
 from abstraction.parallel import run_ranges
 from abstraction.strength import RUNOUTS, STRENGTH_LIMIT, preflop_strengths, river_strengths, runout_sums
@@ -26,6 +35,121 @@ HAND_CLASSES = {3: 1_286_792, 4: 13_960_050, 5: 123_156_254}
 """Classes of hands with an unordered board, by its number of cards: no street has more distinct descriptions."""
 BOARDS_AT_A_TIME = {3: 32, 4: 128, 5: 512}
 """Boards that one thread describes at a time."""
+
+
+class StreetHands(ABC):
+    """All hands of a street: a row for each board, a slot for each pair of hole cards."""
+
+    slots: int
+    """of a row"""
+    at_a_time: int
+    """boards that one thread describes"""
+
+    @property
+    @abstractmethod
+    def boards(self) -> int:
+        """Number of rows."""
+
+    @property
+    @abstractmethod
+    def most(self) -> int:
+        """No street has more distinct descriptions than this."""
+
+    @property
+    @abstractmethod
+    def largest(self) -> float:
+        """Sum of strengths of a hand that always wins: sums over it are equities."""
+
+    @abstractmethod
+    def used(self, first: int, last: int) -> NDArray[np.bool_]:
+        """[last - first, slots] whether hand and board share no card, of boards [first, last)."""
+
+    @abstractmethod
+    def times(self, first: int, last: int) -> NDArray[np.int64]:
+        """[last - first] boards dealt that each row stands for."""
+
+
+class StandardStreet(StreetHands):
+    """A street after the preflop with the deck of 52: canonical boards."""
+
+    slots = COMBO_COUNT
+
+    def __init__(self, cards: int) -> None:
+        """`cards` on the board: 3, 4 or 5."""
+        self._cards, self.at_a_time = cards, BOARDS_AT_A_TIME[cards]
+
+    @property
+    def boards(self) -> int:
+        """As `StreetHands.boards`."""
+        return BOARD_COUNTS[self._cards]
+
+    @property
+    def most(self) -> int:
+        """As `StreetHands.most`."""
+        return HAND_CLASSES[self._cards]
+
+    @property
+    def largest(self) -> float:
+        """As `StreetHands.largest`."""
+        return float(STRENGTH_LIMIT * RUNOUTS[self._cards])
+
+    def used(self, first: int, last: int) -> NDArray[np.bool_]:
+        """As `StreetHands.used`."""
+        return used_slots(board_classes(self._cards).boards[first:last])
+
+    def times(self, first: int, last: int) -> NDArray[np.int64]:
+        """As `StreetHands.times`."""
+        return board_classes(self._cards).multiplicity[first:last].astype(np.int64)
+
+
+class StandardPreflop(StreetHands):
+    """The preflop with the deck of 52: one row."""
+
+    slots, at_a_time, boards, most = COMBO_COUNT, 1, 1, PREFLOP_CLASSES
+    largest = float(STRENGTH_LIMIT * RUNOUTS[0])
+
+    def used(self, first: int, last: int) -> NDArray[np.bool_]:
+        """As `StreetHands.used`."""
+        return np.ones((last - first, COMBO_COUNT), np.bool_)
+
+    def times(self, first: int, last: int) -> NDArray[np.int64]:
+        """As `StreetHands.times`."""
+        return np.ones(last - first, np.int64)
+
+
+class ListedStreet(StreetHands):
+    """A street of a small deck: listed boards, in order of dealing."""
+
+    at_a_time = 64
+
+    def __init__(self, listing: DeckListing, street: int) -> None:
+        self._free = listing.free(street)
+        self._largest = float(listing.most_strength * listing.run_outs(street))
+        self.slots = self._free.shape[1]
+
+    @property
+    def boards(self) -> int:
+        """As `StreetHands.boards`."""
+        return len(self._free)
+
+    @property
+    def most(self) -> int:
+        """As `StreetHands.most`."""
+        return int(self._free.sum())
+
+    @property
+    def largest(self) -> float:
+        """As `StreetHands.largest`."""
+        return self._largest
+
+    def used(self, first: int, last: int) -> NDArray[np.bool_]:
+        """As `StreetHands.used`."""
+        return self._free[first:last]
+
+    def times(self, first: int, last: int) -> NDArray[np.int64]:
+        """As `StreetHands.times`."""
+        return np.ones(last - first, np.int64)
+
 
 Share = Callable[[float], None]
 """Called with the share of something that is done, 0 to 1."""
@@ -53,8 +177,8 @@ class Strengths:
 class Features:
     """A description of a street's hands."""
 
-    cards: int
-    """on the board"""
+    hands: StreetHands
+    """that are described"""
     dimensions: int
     """D of the rows"""
     dtype: np.dtype[Any]
@@ -73,7 +197,14 @@ def histogram_features(strengths: Strengths, street: str, bins: int) -> Features
     def rows(first: int, last: int) -> NDArray[Any]:
         return equity_histograms(river, cards, first, last, bins=bins)
 
-    return Features(cards, bins, np.dtype(COUNT_DTYPES[cards]), rows, cdf, lambda c: -c.sum(axis=1, dtype=np.float64))
+    return Features(
+        StandardStreet(cards),
+        bins,
+        np.dtype(COUNT_DTYPES[cards]),
+        rows,
+        cdf,
+        lambda c: -c.sum(axis=1, dtype=np.float64),
+    )
 
 
 def ochs_of_river(strengths: Strengths, clusters: int, seed: int) -> Features:
@@ -85,7 +216,12 @@ def ochs_of_river(strengths: Strengths, clusters: int, seed: int) -> Features:
         return ochs_features(cluster_of, first, last)
 
     return Features(
-        5, clusters, np.dtype(np.float32), rows, np.ascontiguousarray, lambda c: c.sum(axis=1, dtype=np.float64)
+        StandardStreet(5),
+        clusters,
+        np.dtype(np.float32),
+        rows,
+        np.ascontiguousarray,
+        lambda c: c.sum(axis=1, dtype=np.float64),
     )
 
 
@@ -123,18 +259,17 @@ def collect(features: Features, workers: int, parents: Rows | None = None, share
 
     Points are numbered by first appearance in the order of boards, whatever the number of workers.
     """
-    cards, count = features.cards, BOARD_COUNTS[features.cards]
-    classes = board_classes(cards)
+    street, count = features.hands, features.hands.boards
     rows_of, columns = _with_parents(features, parents)
-    found = PointSet(HAND_CLASSES[cards], columns, features.dtype)
-    numbers = np.full((count, COMBO_COUNT), -1, np.int32)
+    found = PointSet(street.most, columns, features.dtype)
+    numbers = np.full((count, street.slots), -1, np.int32)
 
     def describe(first: int, last: int) -> tuple[int, int, NDArray[np.bool_], Any]:
-        used = used_slots(classes.boards[first:last])
-        hands = np.repeat(classes.multiplicity[first:last], used.sum(axis=1))
+        used = street.used(first, last)
+        hands = np.repeat(street.times(first, last), used.sum(axis=1))
         return first, last, used, distinct_points(rows_of(first, last)[used], hands)
 
-    for first, last, used, part in run_ranges(describe, 0, count, BOARDS_AT_A_TIME[cards], workers):
+    for first, last, used, part in run_ranges(describe, 0, count, street.at_a_time, workers):
         numbers[first:last][used] = found.add(part.points, part.weights)[part.inverse]
         if share is not None:
             share(last / count)

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from abstraction.buckets import Abstraction
-from abstraction.recipe import STREETS
 
 _MANY = 5_000  # buckets from which points are drawn small
 
@@ -24,7 +23,10 @@ def draw_report(abstraction: Abstraction, path: Path) -> None:
     if path.suffix[1:].lower() not in known:
         raise ValueError(f"{path}: figures end in one of: {', '.join('.' + name for name in sorted(known))}")
     info = abstraction.info()
-    for axes, street in zip(figure.subplots(2, 2).flat, STREETS, strict=True):
+    panels = figure.subplots(2, 2).flat
+    for axes in panels[len(abstraction.streets) :]:
+        axes.set_visible(False)
+    for axes, street in zip(panels, abstraction.streets, strict=False):
         hands, equity = abstraction.sizes(street)
         facts = info[street]
         many = len(hands) > _MANY

@@ -4,6 +4,7 @@ The largest arrays of each stage are added up as they stand side by side; how ma
 from builds of the default features and scaled for others, never beyond its classes of hands.
 """
 
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from abstraction.cards import COMBO_COUNT
 from abstraction.clustering.potential import DIRECTIONS, VALUES
 from abstraction.features import BOARDS_AT_A_TIME, HAND_CLASSES
 from abstraction.histograms import COUNT_DTYPES
-from abstraction.recipe import CLUSTERED, LOSSLESS_BUCKETS, STREETS, Recipe, stage_document
+from abstraction.recipe import CLUSTERED, LOSSLESS_BUCKETS, DeckRecipe, Recipe, stage_document
 
 _PROCESS = 400_000_000  # interpreter, compiled kernels, tables of boards and of the evaluator
 _DISTINCT = {
@@ -77,4 +78,18 @@ def stage_bytes(document: dict[str, Any], workers: int = 2) -> int:
 
 def recipe_bytes(recipe: Recipe, workers: int = 2) -> dict[str, int]:
     """Peak bytes of the process while each street is built."""
-    return {street: stage_bytes(stage_document(recipe, street), workers) for street in STREETS}
+    documents = {street: stage_document(recipe, street) for street in recipe.streets}
+    if recipe.deck is not None:
+        return {street: _small_bytes(recipe.deck, document) for street, document in documents.items()}
+    return {street: stage_bytes(document, workers) for street, document in documents.items()}
+
+
+def _small_bytes(deck: DeckRecipe, document: dict[str, Any]) -> int:
+    """Peak bytes while a street of a small deck is built: no more than if every hand were described in full."""
+    cards, boards, hands = deck.ranks * deck.suits, 1, comb(deck.ranks * deck.suits, deck.hole_cards)
+    for street, dealt in enumerate(deck.board_cards):
+        boards *= comb(cards - sum(deck.board_cards[:street]), dealt)
+    numbers = {"histogram": document.get("bins", 0), "ochs": document.get("clusters", 0)}
+    description = 4 * numbers.get(document["features"], DIRECTIONS * VALUES)
+    strengths = 10 * 8  # of a full board: sums, squares, and the numbering of hands that are alike
+    return _PROCESS + boards * hands * (strengths + 3 * description)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from abstraction.boards import STREET_CARDS, board_tables, canonical_boards, locate_river, locate_turn
 from abstraction.cards import CARD_COUNT, COMBO_COUNT, combo_table
 from abstraction.clustering.potential import VALUES, bucket_positions
-from abstraction.features import Features
+from abstraction.features import Features, StandardStreet
 from abstraction.jit import nogil_allocating_njit, part_njit
 
 
@@ -117,7 +117,7 @@ def potential_features(street: str, following: NextStreet) -> Features:
     weakest, strongest = int(following.equity.argmin()), int(following.equity.argmax())
     towards = np.repeat(np.sign(scaled[:, strongest] - scaled[:, weakest]), kept).astype(np.float64)
     return Features(
-        cards,
+        StandardStreet(cards),
         dimensions,
         np.dtype(np.float32),
         rows,

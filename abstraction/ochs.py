@@ -81,14 +81,26 @@ def opponent_clusters(
         raise ValueError(f"strengths have shape {strengths.shape}: one row for each of 169 classes is needed")
     if not 1 <= clusters <= PREFLOP_CLASSES:
         raise ValueError(f"clusters is {clusters}: 1 to {PREFLOP_CLASSES} clusters of opponent hands are supported")
-    counts = preflop_histograms(strengths)
-    points = np.cumsum(counts, axis=1) / counts.sum(axis=1, keepdims=True)
     weights = np.bincount(preflop_classes())
+    boards = strengths.sum(axis=1) / weights
+    equity = strengths @ np.arange(strengths.shape[1]) / boards
+    return cluster_classes(preflop_histograms(strengths), weights, equity, clusters, seed)
+
+
+def cluster_classes(
+    counts: NDArray[np.int64], weights: NDArray[np.int64], equity: NDArray[np.float64], clusters: int, seed: int
+) -> NDArray[np.int16]:
+    """Cluster [C] int16 of each class of hole cards, weakest cluster first, by histograms counts [C, bins].
+
+    weights [C] combinations of a class, equity [C] their sum of strengths.  Raises ValueError for more clusters than
+    distinct histograms.
+    """
+    points = np.cumsum(counts, axis=1) / counts.sum(axis=1, keepdims=True)
+    if not 1 <= clusters <= (distinct := len(np.unique(points, axis=0))):
+        raise ValueError(f"clusters is {clusters}: there are {distinct} kinds of opponent hands, choose 1 to that many")
     random_state = np.random.default_rng(seed)
     runs = [_k_medians(points, weights, clusters, random_state) for _ in range(_RESTARTS)]
     labels = min(runs, key=lambda run: run[0])[1]
-    boards = strengths.sum(axis=1) / weights
-    equity = strengths @ np.arange(strengths.shape[1]) / boards
     mean = np.bincount(labels, equity) / np.bincount(labels, weights)
     return np.argsort(np.argsort(mean))[labels].astype(np.int16)
 

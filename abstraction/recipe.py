@@ -8,13 +8,19 @@
 `lossless` keeps every class of hands apart; `histogram` describes a flop or turn hand by the distribution of its river
 strength; `potential` by the distribution over the next street's buckets; `ehs` and `ehs2` by its mean or mean square
 strength, cut at percentiles; `ochs` describes a river hand by its equity against clusters of opponent hands.
+
+With a table `[deck]` the recipe is for games with that small deck.  Their streets have the names of hold'em's, from the
+preflop on, whatever is dealt on them; the last has what the river has.
 """
 
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
+
+from abstraction.listing import DeckListing
 
 STREETS = ("preflop", "flop", "turn", "river")
 ALLOWED = {
@@ -24,6 +30,9 @@ ALLOWED = {
     "river": ("ochs", "ehs"),
 }
 """Features that each street can have."""
+_ALLOWED_LAST = ("lossless", "ochs", "ehs")
+_ALLOWED_BEFORE = ("lossless", "histogram", "potential", "ehs", "ehs2")
+"""And those with a small deck."""
 LOSSLESS_BUCKETS = {"preflop": 169, "flop": 1_286_792, "turn": 13_960_050, "river": 123_156_254}
 """Classes of hands up to a renaming of suits."""
 CLUSTERED = ("histogram", "potential", "ochs")
@@ -69,14 +78,40 @@ class StreetRecipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     nested: bool = False  # a flop bucket determines the preflop bucket
 
 
+class DeckRecipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A small deck, as in the `[game]` table of poker."""
+
+    ranks: int
+    suits: int
+    hole_cards: int = 1
+    board_cards: Sequence[int] = (0, 1)
+
+    def listing(self) -> DeckListing:
+        """Its hands and boards; `ValueError` for a deck that is none."""
+        return DeckListing(self.ranks, self.suits, self.hole_cards, tuple(self.board_cards))
+
+
 class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A whole abstraction.  The preflop is lossless."""
+    """A whole abstraction: of hold'em, where the preflop is lossless, or of a small deck."""
 
     seed: int = 0
+    deck: DeckRecipe | None = None
     preflop: StreetRecipe = StreetRecipe(features="lossless")
-    flop: StreetRecipe
-    turn: StreetRecipe
-    river: StreetRecipe
+    flop: StreetRecipe | None = None
+    turn: StreetRecipe | None = None
+    river: StreetRecipe | None = None
+
+    @property
+    def streets(self) -> tuple[str, ...]:
+        """Those of the game."""
+        return STREETS if self.deck is None else STREETS[: len(self.deck.board_cards)]
+
+    def part(self, street: str) -> StreetRecipe:
+        """What is said of a street; `ValueError` where that is nothing."""
+        found: StreetRecipe | None = getattr(self, street)
+        if found is None:
+            raise ValueError(f"[{street}] is missing: the recipe needs {', '.join(self.streets[1:])}")
+        return found
 
 
 def load_recipe(path: Path) -> Recipe:
@@ -99,23 +134,48 @@ def load_recipe(path: Path) -> Recipe:
 
 def check_recipe(recipe: Recipe) -> None:
     """Raise `ValueError` of one sentence, naming the key and what is allowed, unless the recipe can be built."""
-    for street in STREETS:
-        part = getattr(recipe, street)
-        _check_values(street, part)
-        _check_nesting(street, part)
+    if recipe.deck is not None:
+        _check_deck(recipe)
+    parts = {street: recipe.part(street) for street in recipe.streets}
+    for street, part in parts.items():
+        _check_values(street, part, _allowed(recipe, street), small=recipe.deck is not None)
+        _check_nesting(street, part, small=recipe.deck is not None)
+    build_order(recipe)
     if not 0 <= recipe.seed < 2**32:
         raise ValueError(f"seed = {recipe.seed} is not allowed: it must be 0 to 2**32 - 1")
 
 
-def _check_values(street: str, part: StreetRecipe) -> None:
-    if part.features not in ALLOWED[street]:
-        raise ValueError(f"{street}.features = {part.features!r} is not one of: {', '.join(ALLOWED[street])}")
+def _allowed(recipe: Recipe, street: str) -> tuple[str, ...]:
+    if recipe.deck is None:
+        return ALLOWED[street]
+    return _ALLOWED_LAST if street == recipe.streets[-1] else _ALLOWED_BEFORE
+
+
+def _check_deck(recipe: Recipe) -> None:
+    assert recipe.deck is not None
+    streets = len(recipe.deck.board_cards)
+    if not 1 <= streets <= len(STREETS):
+        raise ValueError(f"deck.board_cards has {streets} streets: 1 to {len(STREETS)} are allowed")
+    try:
+        recipe.deck.listing()
+    except ValueError as error:
+        raise ValueError(f"deck: {error}") from None
+    for street in STREETS[streets:]:
+        if getattr(recipe, street) is not None:
+            raise ValueError(f"[{street}] is not allowed: deck.board_cards has {streets} streets")
+
+
+def _check_values(street: str, part: StreetRecipe, allowed: tuple[str, ...], *, small: bool) -> None:
+    if part.features not in allowed:
+        raise ValueError(f"{street}.features = {part.features!r} is not one of: {', '.join(allowed)}")
     for key, (low, high) in _LIMITS.items():
         value = getattr(part, key)
         if value is not None and not low <= value <= high:
             raise ValueError(f"{street}.{key} = {value} is not allowed: it must be {low:,} to {high:,}")
     if part.features == "lossless":
-        if part.buckets not in (None, LOSSLESS_BUCKETS[street]):
+        if part.buckets is not None and small:
+            raise ValueError(f"{street}.buckets = {part.buckets}: leave it out, {street}.features are lossless")
+        if part.buckets not in (None, LOSSLESS_BUCKETS.get(street)):
             raise ValueError(f"{street}.buckets = {part.buckets}: a lossless {street} has {LOSSLESS_BUCKETS[street]:,}")
     elif part.buckets is None:
         raise ValueError(f"{street}.buckets is missing: say how many, such as buckets = 200")
@@ -123,16 +183,23 @@ def _check_values(street: str, part: StreetRecipe) -> None:
         raise ValueError(f"{street}.sample = {part.sample} is below {street}.buckets = {part.buckets}")
 
 
-def _check_nesting(street: str, part: StreetRecipe) -> None:
+def _check_nesting(street: str, part: StreetRecipe, *, small: bool) -> None:
     inside = f"{street}.public = {part.public}" if part.public else f"{street}.nested = true"
     if not (part.public or part.nested):
         return
     if part.public and part.nested:
         raise ValueError(f"{street}.public and {street}.nested cannot be combined: choose one of them")
-    if part.features not in CLUSTERED:
+    percentiles = small and part.nested and part.features in ("ehs", "ehs2")
+    if part.features not in CLUSTERED and not percentiles:
         raise ValueError(f"{inside} needs features that are clustered: {', '.join(CLUSTERED)}")
     if part.levels == 2:
         raise ValueError(f"{inside} and {street}.levels = 2 cannot be combined: the nesting is the first level")
+    if small:
+        if part.nested and street == STREETS[0]:
+            raise ValueError(f"{street}.nested = true is not allowed: there is no street before it")
+        if part.public and part.buckets is not None and part.buckets < part.public:
+            raise ValueError(f"{inside} needs at least {part.public} buckets, and {street}.buckets = {part.buckets}")
+        return
     if part.nested and street != "flop":
         raise ValueError(
             f"{street}.nested = true is not allowed: buckets are kept by unordered boards, which do not tell the "
@@ -145,32 +212,56 @@ def _check_nesting(street: str, part: StreetRecipe) -> None:
 
 def stage_document(recipe: Recipe, street: str) -> dict[str, Any]:
     """What decides a street's buckets, defaults resolved: two recipes that agree here, and in parents, share it."""
-    part = getattr(recipe, street)
+    part, small = recipe.part(street), recipe.deck is not None
     document: dict[str, Any] = {"street": street, "features": part.features}
     document.update({key: getattr(part, key) for key in _KEYS[part.features]})
+    if recipe.deck is not None:
+        document["deck"] = {**msgspec.to_builtins(recipe.deck), "board_cards": list(recipe.deck.board_cards)}
+        document["nested"] = part.nested
     if part.features not in CLUSTERED:
         return document
+    buckets = part.buckets or 0  # there: `check_recipe` has seen to it
     if part.distance is None:
         document["distance"] = "l2" if part.features == "ochs" else "emd"
     if part.sample is None:
-        document["sample"] = max(SAMPLE, SAMPLE_PER_BUCKET * part.buckets) if street == "river" else 0
+        document["sample"] = max(SAMPLE, SAMPLE_PER_BUCKET * buckets) if street == "river" and not small else 0
     if part.levels is None:
-        large = part.buckets >= TWO_LEVELS_FROM and not (part.public or part.nested)
+        large = buckets >= TWO_LEVELS_FROM and not (part.public or part.nested)
         document["levels"] = 2 if large else 1
     return document | {"seed": recipe.seed}
 
 
-def parent_street(recipe: Recipe, street: str) -> str | None:
+def next_street(recipe: Recipe, street: str) -> str | None:
     """The street whose buckets this one's features are made of: the next one for `potential`, else none."""
-    return STREETS[STREETS.index(street) + 1] if getattr(recipe, street).features == "potential" else None
+    return STREETS[STREETS.index(street) + 1] if recipe.part(street).features == "potential" else None
+
+
+def street_before(recipe: Recipe, street: str) -> str | None:
+    """The street inside whose buckets this one's lie, if nested; hold'em's preflop is known without being built."""
+    nested = recipe.deck is not None and recipe.part(street).nested
+    return STREETS[STREETS.index(street) - 1] if nested else None
+
+
+def parent_streets(recipe: Recipe, street: str) -> list[str]:
+    """Streets that must be built before this one."""
+    return [other for other in (next_street(recipe, street), street_before(recipe, street)) if other is not None]
 
 
 def build_order(recipe: Recipe) -> list[str]:
-    """Streets in an order in which each comes after the one it needs."""
+    """Streets in an order in which each comes after those it needs; `ValueError` where two need each other."""
     order: list[str] = []
-    for street in STREETS:
-        chain = [street]
-        while (parent := parent_street(recipe, chain[-1])) is not None:
-            chain.append(parent)
-        order += [link for link in reversed(chain) if link not in order]
+
+    def add(street: str, waiting: tuple[str, ...]) -> None:
+        if street in waiting:
+            raise ValueError(
+                f"{waiting[-1]} is nested in {street}, or {street} in {waiting[-1]}, and one has potential-aware "
+                "features of the other's buckets: each would have to be built first; leave one of the two out"
+            )
+        if street not in order:
+            for parent in parent_streets(recipe, street):
+                add(parent, (*waiting, street))
+            order.append(street)
+
+    for street in recipe.streets:
+        add(street, ())
     return order

@@ -5,9 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from abstraction.boards import board_classes
+from abstraction.features import StreetHands
 from abstraction.jit import njit
-from abstraction.strength import RUNOUTS, STRENGTH_LIMIT
 
 _DENSE_CELLS = 1 << 24  # up to this many pairs of buckets are counted in a table
 _BOARDS = 1024  # whose hands are paired at a time, else
@@ -46,18 +45,18 @@ def _add_squares(bucket, sums, multiplicity, unused, means, squares):
                 squares[label] += weight * difference * difference
 
 
-def bucket_totals(cards: int, bucket: NDArray[Any], sums: NDArray[Any], buckets: int) -> BucketTotals:
-    """Totals over bucket [boards, 1326] with sums of strength [boards, 1326] of the same slots (see `Strengths.sums`).
+def bucket_totals(street: StreetHands, bucket: NDArray[Any], sums: NDArray[Any], buckets: int) -> BucketTotals:
+    """Totals over bucket [boards, slots] of a street, with sums of strength [boards, slots] of the same hands.
 
-    Boards count as often as they occur; `cards` on the board, 0 for the preflop's only row.
+    Boards count as often as they occur.
     """
-    multiplicity = board_classes(cards).multiplicity.astype(np.int64) if cards else np.ones(1, np.int64)
+    multiplicity = street.times(0, len(bucket))
     unused = bucket.dtype.type(np.iinfo(bucket.dtype).max)
     hands, totals, squares = np.zeros(buckets, np.int64), np.zeros(buckets), np.zeros(buckets)
     _add_means(bucket, sums, multiplicity, unused, hands, totals)
     means = totals / np.maximum(hands, 1)
     _add_squares(bucket, sums, multiplicity, unused, means, squares)
-    largest = float(STRENGTH_LIMIT * RUNOUTS[cards])
+    largest = street.largest
     equity = np.where(hands > 0, means / largest, 0.5)
     return BucketTotals(hands, equity, np.sqrt(squares / np.maximum(hands, 1)) / largest)
 
@@ -73,13 +72,13 @@ def _add_pairs(first, second, multiplicity, unused, counts):
 
 
 def bucket_pairs(
-    cards: int, first: NDArray[Any], second: NDArray[Any], buckets: tuple[int, int]
+    street: StreetHands, first: NDArray[Any], second: NDArray[Any], buckets: tuple[int, int]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Pairs of buckets that share hands, and how many: keys first·K2 + second [P], ascending, and counts [P].
 
-    first and second [boards, 1326] are two tables of one street, of K1 and K2 buckets.
+    first and second [boards, slots] are two tables of one street, of K1 and K2 buckets.
     """
-    multiplicity = board_classes(cards).multiplicity.astype(np.int64) if cards else np.ones(1, np.int64)
+    multiplicity = street.times(0, len(first))
     mark = first.dtype.type(np.iinfo(first.dtype).max)
     if buckets[0] * buckets[1] <= _DENSE_CELLS:
         table = np.zeros(buckets, np.int64)

@@ -13,34 +13,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from abstraction.boards import STREET_CARDS, board_classes, canonical_boards, preflop_classes, used_slots
 from abstraction.buckets import bucket_dtype, unused
-from abstraction.cards import COMBO_COUNT, combo_table
 from abstraction.clustering.assign import group_members, nearest_centres
 from abstraction.clustering.keeping import Keeper
-from abstraction.clustering.kmeans import KMeansState, begin_or_resume, kmeans, run, start_from, state_arrays
+from abstraction.clustering.kmeans import KMeansState, begin_or_resume, run, start_from, state_arrays
 from abstraction.clustering.metric import distance_code
 from abstraction.clustering.percentiles import percentile_buckets
 from abstraction.clustering.points import Problem
 from abstraction.clustering.quality import variance_explained
 from abstraction.clustering.two_level import cluster_within, group_needs, refine, share_buckets
-from abstraction.features import (
-    Features,
-    Hands,
-    Rows,
-    Share,
-    Strengths,
-    board_features,
-    collect,
-    histogram_features,
-    ochs_of_river,
-    preflop_parents,
-)
-from abstraction.isomorphism import indexer
-from abstraction.next_street import NextStreet, potential_features
-from abstraction.recipe import LOSSLESS_BUCKETS
+from abstraction.deck import Deck, Near, StandardDeck
+from abstraction.features import Hands, Share, StreetHands, collect
 from abstraction.report import bucket_totals, summary
-from abstraction.strength import preflop_strengths, runout_sums
 
 _ROWS = 2048  # boards whose buckets are looked up at a time
 
@@ -69,7 +53,7 @@ class Stage(NamedTuple):
     """The buckets of one street."""
 
     arrays: dict[str, NDArray[Any]]
-    """bucket [boards, 1326]; hands and equity [K]; centres [K, D] where hands were clustered"""
+    """bucket [boards, slots]; hands and equity [K]; centres [K, D] where hands were clustered"""
     facts: dict[str, Any]
     """for `mccfr abstraction info`"""
 
@@ -77,58 +61,47 @@ class Stage(NamedTuple):
 class StageMaker:
     """Makes stages of one recipe's documents (`stage_document`); what several of them need is computed once."""
 
-    def __init__(self, workers: int) -> None:
-        self._strengths, self._workers = Strengths(workers), workers
+    def __init__(self, workers: int, deck: Deck | None = None) -> None:
+        """`deck` None: the standard one."""
+        self._deck, self._workers = deck or StandardDeck(workers), workers
 
-    def make(self, document: dict[str, Any], following: NextStreet | None, keeper: Keeper, phases: Phases) -> Stage:
-        """The stage of a document; `following` is the next street for potential-aware features."""
+    def make(self, document: dict[str, Any], near: Near, keeper: Keeper, phases: Phases) -> Stage:
+        """The stage of a document; `near` are those that it is made of."""
         street, features = document["street"], document["features"]
         try:
             if features == "lossless":
                 bucket, found = self._lossless(street, phases)
             elif features in ("ehs", "ehs2"):
-                bucket, found = self._percentiles(document, phases)
+                bucket, found = self._percentiles(document, near, phases)
             else:
-                bucket, found = self._clustered(document, following, keeper, phases)
+                bucket, found = self._clustered(document, near, keeper, phases)
         except ValueError as error:
             raise ValueError(f"{street}: {error}") from None
         with phases.phase("quality"):
-            cards = STREET_CARDS[street]
-            sums = self._strengths.sums(cards) if cards else self._preflop_sums()
-            totals = bucket_totals(cards, bucket, sums, found.facts["buckets"])
+            totals = bucket_totals(self._deck.hands(street), bucket, self._deck.sums(street), found.facts["buckets"])
             facts = {"street": street, **summary(totals), **found.facts}
         facts.setdefault("explained", facts["equity_explained"])
         arrays = {"bucket": bucket, "hands": totals.hands, "equity": totals.equity, **found.arrays}
         return Stage(arrays, facts)
 
-    def _preflop_sums(self) -> NDArray[np.float64]:
-        """[1, 1326] strength of each combination, summed over its run-outs."""
-        counts = preflop_strengths(river=self._strengths.river, workers=self._workers)
-        classes = preflop_classes()
-        total = (counts @ np.arange(counts.shape[1])) / np.bincount(classes)
-        return total[classes][None]
-
     # -- without clustering ------------------------------------------------------------------------------------------
 
     def _lossless(self, street: str, phases: Phases) -> tuple[NDArray[Any], Stage]:
-        count = LOSSLESS_BUCKETS[street]
-        found = Stage({}, {"buckets": count, "explained": 1.0})
-        if street == "preflop":
-            return preflop_classes().astype(bucket_dtype(count))[None], found
         with phases.phase("assignment") as share:
-            return lossless_table(STREET_CARDS[street], share), found
+            count, bucket = self._deck.lossless(street, share)
+        return bucket, Stage({}, {"buckets": count, "explained": 1.0})
 
-    def _percentiles(self, document: dict[str, Any], phases: Phases) -> tuple[NDArray[Any], Stage]:
+    def _percentiles(self, document: dict[str, Any], near: Near, phases: Phases) -> tuple[NDArray[Any], Stage]:
         """Buckets of equal weight by E[HS] or E[HS²], weakest first."""
-        buckets, cards = document["buckets"], STREET_CARDS[document["street"]]
+        buckets, street = document["buckets"], self._deck.hands(document["street"])
         with phases.phase("features"):
-            if document["features"] == "ehs":
-                values = self._strengths.sums(cards)
-            else:
-                values = runout_sums(self._strengths.river, cards, workers=self._workers)[1]
+            squared = document["features"] == "ehs2"
+            values = (self._deck.squares if squared else self._deck.sums)(document["street"])
+        if (parents := self._deck.parents(document, near)) is not None:
+            with phases.phase("clustering"):
+                return _nested_percentiles(values, parents(0, len(values)), street, buckets)
         with phases.phase("clustering"):
-            classes = board_classes(cards)
-            distinct, hands = _hands_of_values(values, cards)
+            distinct, hands = _hands_of_values(values, street)
             lowest = percentile_buckets(distinct, hands, buckets).lowest
         dtype = bucket_dtype(buckets)
         bucket = np.empty(values.shape, dtype)
@@ -136,41 +109,19 @@ class StageMaker:
             for first in range(0, len(values), _ROWS):
                 part = slice(first, first + _ROWS)
                 rows = np.searchsorted(lowest, values[part], side="right") - 1
-                bucket[part] = np.where(used_slots(classes.boards[part]), rows, unused(dtype))
+                bucket[part] = np.where(street.used(first, first + len(rows)), rows, unused(dtype))
                 share(first / len(values))
         return bucket, Stage({}, {"buckets": buckets, "distinct_values": len(distinct)})
 
     # -- with clustering ---------------------------------------------------------------------------------------------
 
-    def _features(self, document: dict[str, Any], following: NextStreet | None) -> Features:
-        if document["features"] == "histogram":
-            return histogram_features(self._strengths, document["street"], document["bins"])
-        if document["features"] == "ochs":
-            return ochs_of_river(self._strengths, document["clusters"], document["seed"])
-        if following is None:
-            raise ValueError("potential-aware features need the buckets of the next street: build that street first")
-        return potential_features(document["street"], following)
-
-    def _parents(self, document: dict[str, Any]) -> Rows | None:
-        """What buckets are nested in, for boards [first, last): public clusters, preflop classes, or nothing."""
-        if document["nested"]:
-            return preflop_parents
-        if not document["public"]:
-            return None
-        cards = STREET_CARDS[document["street"]]
-        boards = board_features(self._strengths, cards)
-        weights = board_classes(cards).multiplicity
-        seed, workers = document["seed"], self._workers
-        label = kmeans(boards, weights, document["public"], seed=seed, workers=workers).labels
-        return lambda first, last: np.broadcast_to(label[first:last, None], (last - first, COMBO_COUNT))
-
     def _clustered(
-        self, document: dict[str, Any], following: NextStreet | None, keeper: Keeper, phases: Phases
+        self, document: dict[str, Any], near: Near, keeper: Keeper, phases: Phases
     ) -> tuple[NDArray[Any], Stage]:
         k = document["buckets"]
         with phases.phase("features") as share:
-            features = self._features(document, following)
-            hands = collect(features, self._workers, self._parents(document), share)
+            features = self._deck.features(document, near)
+            hands = collect(features, self._workers, self._deck.parents(document, near), share)
         whole = Problem(hands.points, hands.weights, distance_code(document["distance"]), self._workers)
         if k > len(hands.points):
             raise ValueError(f"k is {k}, but there are {len(hands.points)} distinct points: choose k at most that")
@@ -193,34 +144,45 @@ class StageMaker:
         return bucket, Stage({"centres": found.centres[order]}, facts)
 
 
-def lossless_table(cards: int, share: Share | None = None) -> NDArray[np.uint32]:
-    """[boards, 1326] class of each slot of the canonical boards of 3, 4 or 5 cards, from `abstraction.isomorphism`."""
-    boards, hole = canonical_boards(cards), combo_table()
-    bucket = np.full((len(boards), COMBO_COUNT), unused(np.dtype(np.uint32)), np.uint32)
-    index = indexer((2, cards))
-    for first in range(0, len(boards), 128):
-        used = used_slots(boards[first : first + 128])
-        board, combo = np.nonzero(used)
-        hands = np.concatenate([hole[combo], boards[first + board]], axis=1)
-        bucket[first : first + 128][used] = index.index_batch(hands)
-        if share is not None:
-            share(first / len(boards))
-    return bucket
-
-
-def _hands_of_values(values: NDArray[Any], cards: int) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """Distinct values [V] of the used slots of values [boards, 1326], and how many hands have each."""
-    classes = board_classes(cards)
+def _hands_of_values(values: NDArray[Any], street: StreetHands) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """Distinct values [V] of the used slots of values [boards, slots], and how many hands have each."""
     found, counts = [], []
     for first in range(0, len(values), _ROWS):
         part = slice(first, first + _ROWS)
-        used = used_slots(classes.boards[part])
-        weight = np.broadcast_to(classes.multiplicity[part, None], used.shape)[used]
-        distinct, inverse = np.unique(values[part][used], return_inverse=True)
+        rows = values[part]
+        used = street.used(first, first + len(rows))
+        weight = np.broadcast_to(street.times(first, first + len(rows))[:, None], used.shape)[used]
+        distinct, inverse = np.unique(rows[used], return_inverse=True)
         found.append(distinct)
         counts.append(np.bincount(inverse, weight))
     distinct, inverse = np.unique(np.concatenate(found), return_inverse=True)
     return distinct, np.bincount(inverse, np.concatenate(counts)).astype(np.float64)
+
+
+def _nested_percentiles(
+    values: NDArray[Any], parents: NDArray[Any], street: StreetHands, buckets: int
+) -> tuple[NDArray[Any], Stage]:
+    """Percentiles of values [boards, slots] inside each of parents [boards, slots], numbered parent by parent.
+
+    Parents share the buckets as nested clusters do: by how far the values in them spread.
+    """
+    used, dtype = street.used(0, len(values)), bucket_dtype(buckets)
+    weight = np.broadcast_to(street.times(0, len(values))[:, None], used.shape)[used].astype(np.float64)
+    pairs, inverse = np.unique(np.stack([parents[used], values[used]], axis=1), axis=0, return_inverse=True)
+    inside = np.unique(pairs[:, 0], return_inverse=True)[1]
+    mass = np.bincount(inverse.reshape(-1), weight).astype(np.float64)
+    points = np.ascontiguousarray((pairs[:, 1:] / pairs[:, 1].max()).astype(np.float32))
+    members = group_members(inside.astype(np.int32), int(inside.max()) + 1)
+    room = np.diff(members.starts)
+    shares = share_buckets(group_needs(Problem(points, mass, distance_code("l2"), 1), members), room, buckets)
+    label, first = np.empty(len(pairs), np.int64), 0
+    for parent, share in enumerate(shares.tolist()):
+        mine = inside == parent
+        label[mine] = first + percentile_buckets(pairs[mine, 1], mass[mine], share).labels
+        first += share
+    bucket = np.full(values.shape, unused(dtype), dtype)
+    bucket[used] = label[inverse.reshape(-1)]
+    return bucket, Stage({}, {"buckets": buckets, "distinct_values": len(pairs)})
 
 
 def _drawn(
@@ -342,7 +304,7 @@ def _nested(
 
 
 def _table(hands: Hands, labels: NDArray[Any]) -> NDArray[Any]:
-    """[boards, 1326] bucket of each slot."""
+    """[boards, slots] bucket of each slot."""
     # One more entry, which −1 reaches: the mark of unused slots.
     marked = np.append(labels, labels.dtype.type(unused(labels.dtype)))
     bucket = np.empty(hands.numbers.shape, labels.dtype)

@@ -14,6 +14,8 @@ from abstraction.jit import intrinsic, njit, part_njit, types
 ACTIONS, DEALS, ROUNDING, EVALUATION = 1, 2, 3, 4
 """Purposes of a stream: actions sampled in traversals; the deal of one iteration; rounding of swept sums; boards that
 strategies are measured on, which must not be those that they were trained on."""
+CHOICE = 5
+"""Purpose of the boards by which one of a trained responder's checkpoints is chosen."""
 RESERVOIR, MINIBATCH, PARAMETERS = 16, 17, 18
 """Purposes of deep-cfr: which samples memories keep; those that networks are fitted to; what networks begin with."""
 

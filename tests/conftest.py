@@ -10,8 +10,11 @@ from places import RUNS
 from processor_time import ProcessorTime
 
 from abstraction.boards import STREET_CARDS, canonical_boards, used_slots
+from abstraction.buckets import Abstraction
 from abstraction.build import Builder
+from abstraction.lookup import HOLDEM
 from abstraction.recipe import load_recipe
+from mccfr.cards import deck
 from storage.checkpoint import commit
 from storage.schema import ArraySpec
 
@@ -20,16 +23,17 @@ def pytest_configure(config):
     config.pluginmanager.register(ProcessorTime())
 
 
-def write_slot_abstraction(root, count):
-    """An abstraction directory with `count` buckets a street, dealt out by slot: hands of suits that a renaming
-    exchanges may differ, which nothing but a builder cares about; preflop is by slot as well."""
+def write_slot_abstractions(roots):
+    """Abstraction directories with so many buckets a street, by directory, dealt out by slot: hands of suits that a
+    renaming exchanges may differ, which nothing but a builder cares about; preflop is by slot as well."""
     for street, cards in STREET_CARDS.items():
-        row = (np.arange(1326) * count // 1326).astype(np.uint16)
         used = used_slots(canonical_boards(cards)) if cards else np.ones((1, 1326), bool)
-        bucket = np.where(used, row, np.uint16(0xFFFF))
-        specs = [ArraySpec("bucket", bucket.shape, "uint16", ("board", "hole cards"))]
-        identity = {"stage": f"{count}", "recipe": {"features": "slot"}}
-        commit(root / street, 0, specs, {"bucket": bucket}, {"buckets": count}, identity, format="zarr", keep=1)
+        for root, count in roots.items():
+            row = (np.arange(1326) * count // 1326).astype(np.uint16)
+            bucket = np.where(used, row, np.uint16(0xFFFF))
+            specs = [ArraySpec("bucket", bucket.shape, "uint16", ("board", "hole cards"))]
+            identity = {"stage": f"{count}", "recipe": {"features": "slot"}}
+            commit(root / street, 0, specs, {"bucket": bucket}, {"buckets": count}, identity, format="zarr", keep=1)
 
 
 @pytest.fixture(scope="session")
@@ -40,12 +44,51 @@ def slot_abstractions(tmp_path_factory):
     made = [root / f"slots-{count}" for count in (10, 2)]
     with (root / "slots.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        for path, count in zip(made, (10, 2), strict=True):
-            if not path.exists():
-                making = tmp_path_factory.mktemp(f"slots-{count}")
-                write_slot_abstraction(making, count)
-                making.rename(path)
+        if not made[-1].exists():
+            making = [tmp_path_factory.mktemp(path.name) for path in made]
+            write_slot_abstractions(dict(zip(making, (10, 2), strict=True)))
+            for path, whole in zip(made, making, strict=True):
+                whole.rename(path)
     return made
+
+
+_ONE_ABSTRACTION = 4  # as many tables as it has
+
+
+@pytest.fixture
+def tables_read_once(monkeypatch):
+    """Bucket tables are read, and laid out for kernels, once in this process: for tests of what is done with them.
+
+    Those of one abstraction are kept, a gigabyte with four streets.  Reading them is tested in test_holdem.py and
+    test_bucketed.py.
+    """
+    read, laid_out = Abstraction._read, deck.bucket_tables
+
+    def read_once(abstraction, street, name):
+        key = abstraction.path, street, name
+        if key not in _read:
+            if len(_read) == _ONE_ABSTRACTION:
+                _read.clear()
+                _laid_out.clear()
+            _read[key] = read(abstraction, street, name)
+            _read[key].flags.writeable = False
+        return _read[key]
+
+    def laid_out_once(streets, board_cards=HOLDEM, memory=None):
+        key = tuple(board_cards), *map(id, streets)
+        known = {id(table) for table in _read.values()}
+        if memory is not None or not known.issuperset(key[1:]):
+            return laid_out(streets, board_cards, memory)
+        if key not in _laid_out:
+            _laid_out[key] = laid_out(streets, board_cards)
+        return _laid_out[key]
+
+    monkeypatch.setattr(Abstraction, "_read", read_once)
+    monkeypatch.setattr(deck, "bucket_tables", laid_out_once)
+
+
+_read: dict = {}
+_laid_out: dict = {}
 
 
 @pytest.fixture(scope="session")

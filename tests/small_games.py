@@ -39,6 +39,8 @@ def game_of(name):
 class Labels:
     """Stands for an abstraction whose buckets are a function of the slot alone."""
 
+    listing, path = None, "an abstraction"  # of hold'em
+
     def __init__(self, of_slot):
         self.of_slot = of_slot
 

@@ -21,6 +21,7 @@ from bench_evaluation import evaluation
 from bench_kernel import kernel
 from bench_play import play
 from bench_public_chance import public_chance
+from bench_resolving import resolving
 from bench_settings import settings
 from bench_start import compiling, start
 from bench_vector import vector
@@ -209,6 +210,7 @@ for command in (
     compiling,
     evaluation,
     play,
+    resolving,
 ):
     bench.add_command(command)
 

@@ -12,11 +12,15 @@ from mccfr.cards.deck import WholeDeck
 from mccfr.config.tables import HoldemGame, Menu
 from mccfr.evaluation.local_best_response import SETTINGS, local_best_response
 from mccfr.evaluation.side import Side
+from mccfr.evaluation.trained_best_response.scoring import Won
+from mccfr.evaluation.trained_best_response.training import WAYS, Training
 from mccfr.games.betting import build_tree
 from mccfr.games.game import Game
 from mccfr.games.holdem_betting import holdem_rules
 from mccfr.games.real_rules import real_rules
 from mccfr.policy import Policy
+from mccfr.rng import CHOICE
+from mccfr.solvers.responder import PUBLIC, SAMPLERS
 from mccfr.tables.strategy import Strategy
 
 _BUCKETS = 200
@@ -51,8 +55,12 @@ def _random_side() -> Side:
 @click.option("--policy", type=click.Path(exists=True, path_type=Path), help="Of whole hold'em; default: a random one.")
 @click.option("--hands", default=1000, show_default=True, help="Deals of each setting, each played from both seats.")
 @click.option("--setting", multiple=True, default=tuple(SETTINGS), show_default=True, help="May be repeated.")
-def evaluation(policy: Path | None, hands: int, setting: tuple[str, ...]) -> None:
+@click.option("--nodes", default=1_000_000, show_default=True, help="Touched while a responder is trained; 0: none is.")
+def evaluation(policy: Path | None, hands: int, setting: tuple[str, ...], nodes: int) -> None:
     """Local best response, setting by setting: deals a second of processor time, and seconds to ±50 mbb/g.
+
+    Then an opponent who is trained against it, by either sampler where it has bucket tables: nodes a second, and a
+    board of his score.
 
     A random policy is an easy victim, whose figures vary more than those of one that was trained.
     """
@@ -73,3 +81,24 @@ def evaluation(policy: Path | None, hands: int, setting: tuple[str, ...]) -> Non
             f"lbr, setting {name}: {hands / spent:,.0f} deals/s of processor time, "
             f"{found.mean_chips * mbb:,.0f} ± {half:,.0f} mbb/g; ± 50 in {spent * (half / 50) ** 2:,.0f} s"
         )
+    samplers = SAMPLERS if policy is not None else (PUBLIC,)  # a random policy has no tables to draw deals by
+    for sampler in samplers if nodes else ():
+        _trained(side, sampler, nodes)
+
+
+def _trained(side: Side, sampler: str, nodes: int) -> None:
+    """Print what training and scoring cost, in processor time."""
+    training = Training(side.game, side, 0, sampler)
+    training.train(1, 1, lambda: False)
+    begun, began = training.nodes, time.process_time()
+    training.train(nodes // 2, 1, lambda: False)
+    spent = time.process_time() - began
+    units = Won([Side(side.game, training.learnt(way)) for way in WAYS], side, 0, CHOICE)
+    units.play(0)
+    began = time.process_time()
+    for board in range(1, 21):
+        units.play(board)
+    click.echo(
+        f"trained-br, {sampler}: {(training.nodes - begun) / spent / 1e6:,.2f} M nodes/s of processor time; "
+        f"{(time.process_time() - began) / 20 * 1e3:,.0f} ms a board on which two responders are scored"
+    )

@@ -40,7 +40,7 @@ def evaluate(
     against       whom it meets, where the method plays: "uniform", "always-call", or as `target`
     boards, seed  sampled where the method samples; None: what it takes by itself
     checkpoint    of a run; None: the newest
-    options       of the method, as `mccfr evaluate` has them: `setting` and `hands` of lbr
+    options       of the method, as `mccfr evaluate` has them: `setting` and `hands` of lbr, `nodes` of trained-br
 
     Raises `ValueError` of one sentence where the method is unknown, does not suit the game or has no such option.
     """

@@ -56,10 +56,12 @@ class Run:
         format: str = "policy",  # noqa: A002 - the name of the command's option
         quantise: str = "uint16",
         checkpoint: int | None = None,
+        purify: bool = False,
+        threshold: float = 0.0,
     ) -> Path:
         """Write the average strategy of a checkpoint (None: the newest), or its tables, as `mccfr export` does."""
-        opened = self._open()
-        return export_run(opened, opened.build_game(), Path(out), format, quantise, checkpoint)
+        opened, game = self._open(), self._open().build_game()
+        return export_run(opened, game, Path(out), format, quantise, checkpoint, purify=purify, threshold=threshold)
 
 
 def solve(

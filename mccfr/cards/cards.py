@@ -126,6 +126,17 @@ class Cards(ABC):
         Hands that the board leaves are reached as before, others not.  Raises `ValueError` for what is no such board.
         """
 
+    def seated(self, other: "Cards") -> "Cards":
+        """The same cards where player 0 remembers them as here and player 1 as in `other`, each in his own buckets.
+
+        Raises `ValueError` for cards of another kind, or none.
+        """
+        raise self.apart(other)
+
+    def apart(self, other: "Cards") -> ValueError:
+        """What `seated` raises for cards that cannot be dealt together."""
+        return ValueError(f"cards dealt from {self.source} and from {other.source} cannot be dealt in one game")
+
     @property
     def shared_bytes(self) -> int:
         """Memory of tables that all processes of a run share (`in_memory`)."""

@@ -42,6 +42,7 @@ from mccfr.cards.cards import BoardHands, BucketPairs, Cards, Dealer, Difference
 from mccfr.cards.deals import card_masks
 from mccfr.cards.deck_deals import DeckDealer
 from mccfr.cards.listed import ListedCards
+from mccfr.cards.seated import SeatedDeck
 
 MOST_LISTED_CARDS = 3
 _MOST_BOARDS = 512  # of canonical ones that are looked up at a time
@@ -94,6 +95,12 @@ class WholeDeck(Cards):
     def dealer(self, seed: int, worker: int) -> Dealer:
         """As `Cards.dealer`."""
         return DeckDealer(self.lookup, seed, worker)
+
+    def seated(self, other: Cards) -> Cards:
+        """As `Cards.seated`."""
+        if not isinstance(other, WholeDeck) or other.board_cards != self.board_cards:
+            raise self.apart(other)
+        return SeatedDeck((self, other), np.stack([self.buckets[:, 0], other.buckets[:, 1]], axis=1))
 
     @property
     def layout(self) -> BucketLayout:

@@ -89,3 +89,28 @@ class DeckDealer:
     def draw(self, first: int, count: int, deals: Deals) -> None:
         """As `Dealer.draw`."""
         draw_holdem_deals(self._arrays, self._seed, self._worker, first, count, self._state, deals)
+
+
+class SeatedDealer:
+    """The same deals, for players who have bucket tables of their own each: a `mccfr.cards.cards.Dealer`.
+
+    cards  [K, 9] int8 cards of the deals that were drawn last, as `draw_cards` has them
+    """
+
+    def __init__(self, buckets: tuple[BucketTables, BucketTables], seed: int, worker: int) -> None:
+        """`buckets` by player."""
+        self._buckets, self._evaluator = buckets, evaluator_tables()
+        self._seed, self._worker = np.uint64(seed), np.uint64(worker)
+        self._state = np.zeros(4, np.uint64)
+        self.cards = np.zeros((0, DEAL_CARDS), np.int8)
+
+    def draw(self, first: int, count: int, deals: Deals) -> None:
+        """As `Dealer.draw`."""
+        self.cards = np.zeros((count, DEAL_CARDS), np.int8)
+        draw_cards(self._seed, self._worker, DEALS, first, count, self._state, self.cards)
+        board_cards = int(self._buckets[0].board_cards[-1])
+        fill_results(self._evaluator, self.cards, count, board_cards, deals.result)
+        found = np.empty((count, deals.bucket.shape[1]), np.int32)
+        for player, tables in enumerate(self._buckets):
+            fill_buckets(tables, self.cards, count, found)
+            deals.bucket[:count, player::2] = found[:, player::2]

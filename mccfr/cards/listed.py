@@ -103,6 +103,17 @@ class ListedCards(Cards):
         """As `Cards.dealer`."""
         return ListedDealer(deal_arrays(self), seed, worker)
 
+    def seated(self, other: Cards) -> "ListedCards":
+        """As `Cards.seated`."""
+        if not isinstance(other, ListedCards):
+            raise self.apart(other)
+        sides = zip(self.bucket, other.bucket, strict=True)
+        return replace(
+            self,
+            bucket=[np.stack([own[0], others[1]]) for own, others in sides],
+            buckets=np.stack([self.buckets[:, 0], other.buckets[:, 1]], axis=1),
+        )
+
     def board_hands(self, board: Any) -> BoardHands:
         """As `Cards.board_hands`, by the number of a board of the last street."""
         if not isinstance(board, int | np.integer):

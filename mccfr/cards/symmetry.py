@@ -9,6 +9,7 @@ a given strategy it is enough that hand and renamed hand play alike, to the last
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import permutations
 from typing import NamedTuple
 
@@ -77,6 +78,26 @@ def board_copies(cards: ListedCards, strategies: Strategies | None = None) -> Bo
             times[part] *= times[start[street - 1] + parents]
     hand = np.array([renaming.hand for renaming in renamings], np.int32)
     return BoardCopies(first, np.concatenate(lists).astype(np.int32), hand, times)
+
+
+def lossless(cards: ListedCards) -> ListedCards:
+    """The same cards where nobody forgets any: a bucket is a hand on a board, those alike but for suits together.
+
+    Alike are hands on boards that a renaming which changes nothing, the buckets of `cards` included, takes to each
+    other: against a strategy on those buckets they are worth the same, whatever is done.
+    """
+    renamings, hands = _renamings(cards, None), len(cards.hand_cards)
+    buckets, counts = [], np.zeros((cards.streets, 2), np.int64)
+    for street, known in enumerate(cards.bucket):
+        pair = np.full(known.shape[1:], np.iinfo(np.int64).max)
+        for renaming in renamings:
+            np.minimum(pair, renaming.boards[street][:, None] * hands + renaming.hand, out=pair)
+        buckets.append(np.full_like(known, NO_BUCKET))
+        for player in range(2):
+            held = known[player] != NO_BUCKET
+            alike, number = np.unique(pair[held], return_inverse=True)
+            buckets[street][player][held], counts[street, player] = number, len(alike)
+    return replace(cards, bucket=buckets, buckets=counts)
 
 
 def _copies(cards: ListedCards, renamings: list[_Renaming], above: int, street: int) -> list[npt.NDArray[np.int64]]:

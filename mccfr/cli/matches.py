@@ -44,9 +44,10 @@ def match(
     """Play A against B and tell what A wins a hand, with a 95 % interval.
 
     A and B are policies, runs, or programs: always-call, always-fold, always-all-in, random, min-raise, odd-size, or
-    your own as module:Class; one of the two is a policy or a run. Each translates the other's bets. Every deal is
-    played in both seats. Three figures: the chips; all-ins settled by their mean; and AIVAT, which takes out the luck
-    of cards and of known strategies, and has the same mean. --purify and --threshold are of A.
+    your own as module:Class; one of the two is a policy or a run. "POLICY --resolve river" solves its hands again as
+    they are played. Each translates the other's bets. Every deal is played in both seats. Three figures: the chips;
+    all-ins settled by their mean; and AIVAT, which takes out the luck of cards and of known strategies, and has the
+    same mean. --purify and --threshold are of A.
 
     Example: mccfr match hunl-quick-policy always-call --hands 5000
     """

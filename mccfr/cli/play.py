@@ -5,8 +5,18 @@ from typing import Any
 
 import rich_click as click
 
-from mccfr.cli.options import Duration, Method, abstraction_option, bytes_text, json_option, path_type, print_json
+from mccfr.cli.options import (
+    Duration,
+    Method,
+    abstraction_option,
+    bytes_text,
+    json_option,
+    manner_options,
+    path_type,
+    print_json,
+)
 from mccfr.cli.progress import evaluation_text, reporter
+from mccfr.cli.responding import RESPONDER, name_responder_abstraction, responder_options
 
 
 @click.command()
@@ -17,8 +27,8 @@ from mccfr.cli.progress import evaluation_text, reporter
     show_default=True,
     type=Method(),
     help="exact: exploitability; abstract: the same by buckets; sampled-br: what a best response that knows its real "
-    "cards wins, on sampled boards; lbr: what local best response wins; head-to-head: against another strategy; auto: "
-    "exact or else head-to-head; or module:Class.",
+    "cards wins, on sampled boards; lbr: what local best response wins; trained-br: what a trained opponent wins; "
+    "head-to-head: against another strategy; auto: exact or else head-to-head; or module:Class.",
 )
 @click.option("--checkpoint", type=click.IntRange(min=0), help="Number of the checkpoint; default: the newest.")
 @click.option(
@@ -35,6 +45,12 @@ from mccfr.cli.progress import evaluation_text, reporter
 @click.option("--boards", type=click.IntRange(min=2), help="Boards that are sampled; head-to-head: 1000.")
 @click.option("--setting", metavar="1|2|3|4|fcpa", help="lbr: what the responder may do; 2 by default.")
 @click.option("--hands", type=click.IntRange(min=0), help="lbr: deals, each played from both seats; 10000 by default.")
+@responder_options
+@click.option(
+    "--resolve",
+    metavar="STREET[:METHOD[:ITERATIONS]]",
+    help="lbr: the policy solves its hands again from the river or turn on, and what that gains on the same deals.",
+)
 @click.option(
     "--strategy", metavar="NAME", help="Measure uniform, always-call or always-fold in the same game instead."
 )
@@ -59,6 +75,7 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
     from mccfr.evaluation.units import Effort
     from mccfr.runs.results import evaluate_target
 
+    name_responder_abstraction(target, method, options)
     workers, seconds, keep = options["workers"], options["budget"], options["keep"]
     effort = None if workers is seconds is keep is None else Effort(workers or 1, seconds, keep)
     with reporter() as report:
@@ -73,7 +90,10 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
             strategy=options["strategy"],
             effort=effort,
             reporter=report,
-            **{name: options[name] for name in ("from_street", "boards", "setting", "hands", "seed")},
+            **{
+                name: options[name]
+                for name in ("from_street", "boards", "setting", "hands", "seed", "resolve", *RESPONDER)
+            },
         )
     if as_json:
         print_json(record)
@@ -97,7 +117,19 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
     help="policy: plain files that any language can map; openspiel: a table that OpenSpiel can score.",
 )
 @click.option("--checkpoint", type=click.IntRange(min=0), help="Number of the checkpoint; default: the newest.")
-@click.option("--quantise", default="uint16", show_default=True, type=click.Choice(["uint8", "uint16"]))
+@click.option(
+    "--quantise",
+    type=click.Choice(["uint8", "uint16"]),
+    help="Round to 255ths or 65,535ths, and say what that costs; uint16 by default.",
+)
+@manner_options
+@click.option(
+    "--cost-boards",
+    type=click.IntRange(min=2),
+    default=100,
+    show_default=True,
+    help="On which the cost of --quantise, --purify and --threshold is measured.",
+)
 @click.option(
     "--best", metavar="METHOD", help="The checkpoint that this method (exact, sampled-br, lbr) found least exploitable."
 )
@@ -108,14 +140,18 @@ def export(
     out: Path,
     format_name: str,
     checkpoint: int | None,
-    quantise: str,
+    quantise: str | None,
     best: str | None,
     average: str | None,
     abstraction: Path | None,
+    purify: bool,
+    threshold: float,
+    cost_boards: int,
 ) -> None:
     """Write the average strategy of the run in DIR to OUT.
 
-    A policy beside others of the same card abstraction shares its bucket tables with them (by hard links).
+    A policy beside others of the same card abstraction shares its bucket tables with them (by hard links). Asked for
+    --quantise, --purify or --threshold, it says what the policy loses by it to the average as it is, head-to-head.
 
     Example: mccfr export runs/leduc leduc-policy
     """
@@ -130,7 +166,19 @@ def export(
         checkpoint = best_checkpoint(run, best)
         click.echo(f"checkpoint {checkpoint} is the best by {best}", err=True)
     with reporter() as report:
-        written = export_run(run, run.build_game(), out, format_name, quantise, checkpoint, report, average)
+        written = export_run(
+            run,
+            run.build_game(),
+            out,
+            format_name,
+            quantise or "uint16",
+            checkpoint,
+            report,
+            average,
+            purify=purify,
+            threshold=threshold,
+            cost_boards=cost_boards if quantise or purify or threshold else 0,
+        )
     click.echo(
         f"wrote {written}, {bytes_text(tree_bytes(written))}{_NEXT.get(format_name, '').format(written)}", err=True
     )

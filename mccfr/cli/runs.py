@@ -115,7 +115,8 @@ def _ending(run: "Run", outcome: Any) -> str:
 
 @click.command()
 @click.argument("path", type=path_type)
-def verify(path: Path) -> None:
+@abstraction_option
+def verify(path: Path, abstraction: Path | None) -> None:
     """Check every byte of a run, a checkpoint or a policy.
 
     Prints what is wrong, one line each, and exits with 1; prints "sound" and exits with 0 where nothing is.
@@ -123,7 +124,7 @@ def verify(path: Path) -> None:
     from mccfr.runs.verification import problems_of
 
     with reporter() as report:
-        problems = problems_of(path, report)
+        problems = problems_of(path, report, abstraction)
     for problem in problems:
         click.echo(problem)
     if problems:

@@ -52,7 +52,8 @@ def status(directory: Path, watch: bool, every: float, abstraction: Path | None,
 @click.argument("out", type=path_type)
 @click.option("--watch", is_flag=True, help="Go on until no process works on a run any more; Ctrl-C ends that.")
 @click.option("--every", default="30s", show_default=True, type=Duration(), help="How often --watch writes.")
-def tensorboard(directory: Path, out: Path, watch: bool, every: float) -> None:
+@abstraction_option
+def tensorboard(directory: Path, out: Path, watch: bool, every: float, abstraction: Path | None) -> None:
     """Write the curves of the run in DIR, or of every run in a folder, to OUT for TensorBoard.
 
     Speeds, trends and evaluations over nodes touched. A second time only what is new is added. TensorBoard itself is
@@ -63,8 +64,11 @@ def tensorboard(directory: Path, out: Path, watch: bool, every: float) -> None:
     from mccfr.runs.rundir import is_locked, is_run, open_run
     from mccfr.runs.tensorboard import write_events
 
-    paths = [directory] if is_run(directory) or not directory.is_dir() else sorted(filter(is_run, directory.iterdir()))
-    runs = [open_run(path) for path in paths]
+    one = is_run(directory) or not directory.is_dir()
+    if abstraction is not None and not one:
+        raise _of_one_run(directory)
+    paths = [directory] if one else sorted(filter(is_run, directory.iterdir()))
+    runs = [open_run(path, abstraction) for path in paths]
     if not runs:
         raise ValueError(f"{directory} is not a run directory, and there is none in it")
     with _shown(watch=False):
@@ -85,9 +89,13 @@ def _look(directory: Path, abstraction: Path | None) -> dict[str, Any] | list[di
 
     if not is_run(directory) and directory.is_dir() and (rows := run_list(directory)):
         if abstraction is not None:
-            raise ValueError(f"{directory} is a folder of runs: --abstraction is for one of them")
+            raise _of_one_run(directory)
         return rows
     return run_status(open_run(directory, abstraction))
+
+
+def _of_one_run(directory: Path) -> ValueError:
+    return ValueError(f"{directory} is a folder of runs: --abstraction is for one of them")
 
 
 class _Show(Protocol):

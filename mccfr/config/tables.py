@@ -177,7 +177,7 @@ GAMES: dict[str, type[GameConfig]] = {
 
 
 class AbstractionConfig(_Table, frozen=True):
-    """Card buckets that hold'em games are solved on; without the table, every hand is on its own."""
+    """Card buckets that a game is solved on; without the table, every hand is on its own."""
 
     path: str  # an abstraction's directory, relative to the config
     recipe: str | None = None  # built into `path` if there is none yet; relative to the config
@@ -290,6 +290,12 @@ class FullWidthConfig(SolverConfig, frozen=True, tag="cfr"):
         ]
 
 
+class CfrBrConfig(SolverConfig, frozen=True, tag="cfr-br"):
+    """CFR-BR: each player learns on his buckets against a best response that knows its real cards."""
+
+    variant: str = "cfr"  # regret update and averaging of the player who learns: a preset without a schedule
+
+
 class DeepCfrConfig(SolverConfig, frozen=True, tag="deep-cfr"):
     """Deep CFR and Single Deep CFR: alternating linear CFR, its regrets a network's; numbers are the paper's on Leduc.
 
@@ -337,7 +343,14 @@ class DeepCfrConfig(SolverConfig, frozen=True, tag="deep-cfr"):
 
 OPTIONS: dict[str, type[SolverConfig]] = {
     str(kind.__struct_config__.tag): kind
-    for kind in (ExternalSamplingConfig, OutcomeSamplingConfig, PublicChanceConfig, FullWidthConfig, DeepCfrConfig)
+    for kind in (
+        ExternalSamplingConfig,
+        OutcomeSamplingConfig,
+        PublicChanceConfig,
+        FullWidthConfig,
+        CfrBrConfig,
+        DeepCfrConfig,
+    )
 }
 """The `[solver]` table of each algorithm of the package; `mccfr.config.made` has those of users'."""
 
@@ -370,7 +383,7 @@ class RunSettings(_Table, frozen=True):
 
 
 AUTO = "auto"
-METHODS = (AUTO, "exact", "head-to-head", "sampled-br", "lbr", "abstract")
+METHODS = (AUTO, "exact", "head-to-head", "sampled-br", "lbr", "trained-br", "abstract")
 """Of `[evaluation]`, besides those of users.  `auto` is the first that suits the game."""
 
 

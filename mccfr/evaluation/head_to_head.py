@@ -81,7 +81,7 @@ def head_to_head(
         BoardSource(side.game, np.float64, seed, purpose=EVALUATION, arrange=by_strength) for side in (one, other)
     ]
     for side in (one, other):
-        _check_strategy(side)
+        check_strategy(side)
     listed = sources[0].listed
     meetings = _Meetings(Table(one, other), sources, same=one.game is other.game)
     played = boards if listed is None else min(boards, listed)
@@ -103,12 +103,13 @@ class _Meetings(Units):
 
     def play(self, unit: int) -> npt.NDArray[np.float64]:
         """As `Units.play`."""
-        dealt = _seated_boards(self._sources, unit, same=self._same)
+        dealt = seated_boards(self._sources, unit, same=self._same)
         (as_first, weight), (as_second, _) = (self._table.play(board, seating) for seating, board in enumerate(dealt))
         return np.array([(as_first - as_second) / _SEATINGS, weight])
 
 
-def _check_strategy(side: Side) -> None:
+def check_strategy(side: Side) -> None:
+    """Raise `ValueError` unless a side's tables are those of its game."""
     game = side.game
     shapes = [(int(buckets), int(slots)) for buckets, slots in zip(game.buckets, game.tree.row_slots, strict=True)]
     blocks = [side.strategy.rows(block) for block in range(side.strategy.blocks)]
@@ -124,7 +125,7 @@ def _check_strategy(side: Side) -> None:
         )
 
 
-def _seated_boards(sources: Sequence[BoardSource], number: int, *, same: bool) -> tuple[SampledBoard, SampledBoard]:
+def seated_boards(sources: Sequence[BoardSource], number: int, *, same: bool) -> tuple[SampledBoard, SampledBoard]:
     """A board as it is with the first side in seat 0, and in seat 1; `same`: both sides have the same buckets."""
     own = sources[0].board(number)
     if same:

@@ -1,7 +1,9 @@
 """The evaluation methods that come with the program; what each computes is in a file of its own."""
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from mccfr.evaluation.method import Count, EvaluationLine, Method, Record
@@ -9,8 +11,11 @@ from mccfr.evaluation.telling import tell_step
 from mccfr.evaluation.units import Effort
 
 if TYPE_CHECKING:  # kernels are imported when something is measured
+    from mccfr.evaluation.abstract import AbstractEvaluation
+    from mccfr.evaluation.exact import Evaluation
     from mccfr.evaluation.side import Side
     from mccfr.games.game import Game
+    from mccfr.tables.strategy import Strategy
 
 
 def street_number(game: "Game", name: str | int) -> int:
@@ -26,6 +31,12 @@ def in_mbb(game: "Game", chips: float) -> float | None:
     return None if game.big_blind_chips is None else 1000 * chips / game.big_blind_chips
 
 
+def _size(record: Record) -> str:
+    """Exploitability in a few figures, by the big blind where there is one."""
+    mbb = record["exploitability_mbb"]
+    return f"{record['exploitability_chips']:.4g} chips" if mbb is None else f"{mbb:.4g} mbb/g"
+
+
 class ExactLine(EvaluationLine):
     """A line of the method exact."""
 
@@ -34,13 +45,39 @@ class ExactLine(EvaluationLine):
     best_response_chips: tuple[float, float]
 
 
-class Exact(Method):
-    """Value and exploitability, over all deals."""
+class _Whole(Method):
+    """Value and exploitability over all deals."""
 
     takes: ClassVar[Mapping[str, Any]] = {}
-    name: ClassVar[str] = "exact"
     bound: ClassVar[str] = "exact"
     line: ClassVar[type[EvaluationLine]] = ExactLine
+
+    def listing_bytes(self, game: "Game") -> int:
+        """As `Method.listing_bytes`."""
+        return game.cards.listing_bytes
+
+    def find(self, side: "Side", against: "Side | None", *none: Any, **options: Any) -> dict[str, Any]:
+        """As `Method.find`."""
+        from mccfr.tables.strategy import Strategy
+
+        assert isinstance(side.strategy, Strategy)
+        found = self._evaluated(side, side.strategy)
+        return {
+            "value_chips": found.value_chips,
+            "exploitability_chips": found.exploitability_chips,
+            "exploitability_mbb": in_mbb(side.game, found.exploitability_chips),
+            "best_response_chips": [float(chips) for chips in found.best_response_chips],
+        }
+
+    @abstractmethod
+    def _evaluated(self, side: "Side", strategy: "Strategy") -> "Evaluation | AbstractEvaluation":
+        """What the strategy is worth."""
+
+
+class Exact(_Whole):
+    """Value and exploitability, over all deals."""
+
+    name: ClassVar[str] = "exact"
 
     def problem(self, game: "Game") -> str | None:
         """As `Method.problem`."""
@@ -48,29 +85,16 @@ class Exact(Method):
             return f"{game.name} is too large for exact exploitability: use the method head-to-head"
         return None
 
-    def listing_bytes(self, game: "Game") -> int:
-        """As `Method.listing_bytes`."""
-        return game.cards.listing_bytes
-
     def prepared(self, game: "Game") -> Any:
         """The public tree."""
         from mccfr.evaluation.exact import prepared_tree
 
         return prepared_tree(game)
 
-    def find(self, side: "Side", against: "Side | None", *none: Any, **options: Any) -> dict[str, Any]:
-        """As `Method.find`."""
+    def _evaluated(self, side: "Side", strategy: "Strategy") -> "Evaluation":
         from mccfr.evaluation.exact import evaluate_exact
-        from mccfr.tables.strategy import Strategy
 
-        assert isinstance(side.strategy, Strategy)
-        found = evaluate_exact(side.game, side.strategy, side.prepared)
-        return {
-            "value_chips": found.value_chips,
-            "exploitability_chips": found.exploitability_chips,
-            "exploitability_mbb": found.exploitability_mbb,
-            "best_response_chips": [float(chips) for chips in found.best_response_chips],
-        }
+        return evaluate_exact(side.game, strategy, side.prepared)
 
     def told(self, record: Record, took: str) -> str:
         """As `Method.told`."""
@@ -80,21 +104,13 @@ class Exact(Method):
 
     def short(self, record: Record) -> str:
         """As `Method.short`."""
-        mbb = record["exploitability_mbb"]
-        return (
-            f"exploitability {record['exploitability_chips']:.4g} chips"
-            if mbb is None
-            else (f"exploitability {mbb:.4g} mbb/g")
-        )
+        return f"exploitability {_size(record)}"
 
 
-class Abstract(Method):
+class Abstract(_Whole):
     """Value and exploitability within the abstracted game: the responder knows his cards by their buckets alone."""
 
-    takes: ClassVar[Mapping[str, Any]] = {}
     name: ClassVar[str] = "abstract"
-    bound: ClassVar[str] = "exact"
-    line: ClassVar[type[EvaluationLine]] = ExactLine
 
     def problem(self, game: "Game") -> str | None:
         """As `Method.problem`."""
@@ -102,23 +118,10 @@ class Abstract(Method):
 
         return abstract_problem(game)
 
-    def listing_bytes(self, game: "Game") -> int:
-        """As `Method.listing_bytes`."""
-        return game.cards.listing_bytes
-
-    def find(self, side: "Side", against: "Side | None", *none: Any, **options: Any) -> dict[str, Any]:
-        """As `Method.find`."""
+    def _evaluated(self, side: "Side", strategy: "Strategy") -> "AbstractEvaluation":
         from mccfr.evaluation.abstract import evaluate_abstract
-        from mccfr.tables.strategy import Strategy
 
-        assert isinstance(side.strategy, Strategy)
-        found = evaluate_abstract(side.game, side.strategy)
-        return {
-            "value_chips": found.value_chips,
-            "exploitability_chips": found.exploitability_chips,
-            "exploitability_mbb": in_mbb(side.game, found.exploitability_chips),
-            "best_response_chips": list(found.best_response_chips),
-        }
+        return evaluate_abstract(side.game, strategy)
 
     def told(self, record: Record, took: str) -> str:
         """As `Method.told`."""
@@ -129,6 +132,14 @@ class Abstract(Method):
     def short(self, record: Record) -> str:
         """As `Method.short`."""
         return f"exploitability by buckets {record['exploitability_chips']:.4g} chips"
+
+
+class _OverDeals(Method):
+    """A method that deals cards beside the tree, as not every game does."""
+
+    def problem(self, game: "Game") -> str | None:
+        """As `Method.problem`."""
+        return None if game.cards.dealt else f"{game.name} deals no cards beside its tree: use the method exact"
 
 
 class HeadToHeadLine(EvaluationLine):
@@ -144,7 +155,7 @@ class HeadToHeadLine(EvaluationLine):
     gain_from_nodes: Count | None = None
 
 
-class HeadToHead(Method):
+class HeadToHead(_OverDeals):
     """Chips a hand won from another strategy, as the mean over both seats, on sampled boards."""
 
     name: ClassVar[str] = "head-to-head"
@@ -154,10 +165,6 @@ class HeadToHead(Method):
     pairs: ClassVar[bool] = True
     line: ClassVar[type[EvaluationLine]] = HeadToHeadLine
     takes: ClassVar[Mapping[str, Any]] = {"boards": 1000, "seed": 0, "effort": Effort()}
-
-    def problem(self, game: "Game") -> str | None:
-        """As `Method.problem`."""
-        return None if game.cards.dealt else f"{game.name} deals no cards beside its tree: use the method exact"
 
     def find(
         self, side: "Side", against: "Side | None", *none: Any, boards: int, seed: int, effort: Effort
@@ -213,6 +220,17 @@ class LowerBoundLine(EvaluationLine):
     units: Count
 
 
+def _lower_bound(game: "Game", chips: float, interval: tuple[float, float]) -> dict[str, Any]:
+    """The fields of a record that say how much is won."""
+    return {
+        "value_chips": chips,
+        "ci95_chips": list(interval),
+        "exploitability_chips": chips,
+        "exploitability_mbb": in_mbb(game, chips),
+        "ci95_mbb": None if game.big_blind_chips is None else [in_mbb(game, end) for end in interval],
+    }
+
+
 def lower_bound_told(record: Record, took: str, what: str) -> str:
     """A record of such a method as one line for people; `what` names what wins so much."""
     (low, high), unit = (record["ci95_mbb"], "mbb/g") if record["ci95_mbb"] else (record["ci95_chips"], "chips")
@@ -223,7 +241,7 @@ def lower_bound_told(record: Record, took: str, what: str) -> str:
     return f"exploitability at least {value:.5g} {unit}: what {what} wins{error}{took})"
 
 
-class SampledBestResponse(Method):
+class SampledBestResponse(_OverDeals):
     """What a player who knows his real cards wins from some street on, on sampled boards."""
 
     name: ClassVar[str] = "sampled-br"
@@ -231,10 +249,6 @@ class SampledBestResponse(Method):
     reads_rows: ClassVar[bool] = True
     line: ClassVar[type[EvaluationLine]] = LowerBoundLine
     takes: ClassVar[Mapping[str, Any]] = {"from_street": None, "boards": None, "seed": 0, "effort": Effort()}
-
-    def problem(self, game: "Game") -> str | None:
-        """As `Method.problem`."""
-        return None if game.cards.dealt else f"{game.name} deals no cards beside its tree: use the method exact"
 
     def find(
         self,
@@ -252,13 +266,8 @@ class SampledBestResponse(Method):
         game = side.game
         street = game.tree.streets - 1 if from_street is None else street_number(game, from_street)
         found = sampled_best_response(side, street, boards, seed, effort, partial(tell_step, "board"))
-        low, high = found.ci95_chips
         return {
-            "value_chips": found.value_chips,
-            "ci95_chips": [low, high],
-            "exploitability_chips": found.value_chips,
-            "exploitability_mbb": in_mbb(game, found.value_chips),
-            "ci95_mbb": None if game.big_blind_chips is None else [in_mbb(game, low), in_mbb(game, high)],
+            **_lower_bound(game, found.value_chips, found.ci95_chips),
             "best_response_chips": list(found.best_response_chips),
             "from": game.street_name(street),
             "boards": found.boards,
@@ -273,9 +282,7 @@ class SampledBestResponse(Method):
 
     def short(self, record: Record) -> str:
         """As `Method.short`."""
-        mbb = record["exploitability_mbb"]
-        size = f"{record['exploitability_chips']:.4g} chips" if mbb is None else f"{mbb:.4g} mbb/g"
-        return f"exploitability at least {size} (sampled-br from {record['from']})"
+        return f"exploitability at least {_size(record)} (sampled-br from {record['from']})"
 
 
 class LocalBestResponseLine(LowerBoundLine):
@@ -285,18 +292,20 @@ class LocalBestResponseLine(LowerBoundLine):
     hands: Count | None
 
 
-class LocalBestResponse(Method):
+class LocalBestResponse(_OverDeals):
     """Chips a hand that local best response wins, a lower bound of exploitability in expectation."""
 
     name: ClassVar[str] = "lbr"
     bound: ClassVar[str] = "lower"
     reads_rows: ClassVar[bool] = True
     line: ClassVar[type[EvaluationLine]] = LocalBestResponseLine
-    takes: ClassVar[Mapping[str, Any]] = {"setting": "2", "hands": None, "seed": 0, "effort": Effort()}
-
-    def problem(self, game: "Game") -> str | None:
-        """As `Method.problem`."""
-        return None if game.cards.dealt else f"{game.name} deals no cards beside its tree: use the method exact"
+    takes: ClassVar[Mapping[str, Any]] = {
+        "setting": "2",
+        "hands": None,
+        "seed": 0,
+        "resolve": None,
+        "effort": Effort(),
+    }
 
     def find(
         self,
@@ -306,39 +315,108 @@ class LocalBestResponse(Method):
         setting: str,
         hands: int | None,
         seed: int,
+        resolve: str | None,
         effort: Effort,
     ) -> dict[str, Any]:
-        """As `Method.find`."""
+        """As `Method.find`; `resolve` as `mccfr.play.resolving.table.settings_of` has it."""
         from mccfr.evaluation.local_best_response import local_best_response
+        from mccfr.play.resolving.table import settings_of
 
-        game = side.game
-        found = local_best_response(side, setting, hands, seed, partial(tell_step, "hand"), effort)
-        low, high = found.ci95_chips
+        game, settings = side.game, None if resolve is None else settings_of(resolve)
+        note = partial(tell_step, "hand")
+        found = local_best_response(side, setting, hands, seed, note, effort, resolve=settings)
+        gained: dict[str, Any] = {}
+        if found.gain_chips is not None:
+            mean, interval = found.gain_chips
+            gained = {"gain_chips": mean, "gain_ci95_chips": list(interval), "resolve": resolve}
         first, second = found.seat_chips
         return {
-            "value_chips": found.mean_chips,
-            "ci95_chips": [low, high],
-            "exploitability_chips": found.mean_chips,
-            "exploitability_mbb": in_mbb(game, found.mean_chips),
-            "ci95_mbb": None if game.big_blind_chips is None else [in_mbb(game, low), in_mbb(game, high)],
+            **_lower_bound(game, found.mean_chips, found.ci95_chips),
             "best_response_chips": [first + game.offset_chips, second - game.offset_chips],
             "setting": setting,
             "hands": found.hands,
             "units": found.units,
             "seed": seed,
+            **gained,
         }
 
     def told(self, record: Record, took: str) -> str:
         """As `Method.told`."""
         deals = "every deal" if record["hands"] is None else f"{record['hands']:,} deals from both seats"
-        return lower_bound_told(record, f"{deals}, {took}", f"local best response in setting {record['setting']}")
+        said = lower_bound_told(record, f"{deals}, {took}", f"local best response in setting {record['setting']}")
+        if record.get("resolve") is None:
+            return said
+        low, high = record["gain_ci95_chips"]
+        gain = f"{record['gain_chips']:+.4g} chips a hand (95 %: {low:+.4g} to {high:+.4g})"
+        return f"{said}; solving again from the {record['resolve']} on gains {gain}"
 
     def short(self, record: Record) -> str:
         """As `Method.short`."""
-        mbb = record["exploitability_mbb"]
-        size = f"{record['exploitability_chips']:.4g} chips" if mbb is None else f"{mbb:.4g} mbb/g"
-        return f"exploitability at least {size} (lbr in setting {record['setting']})"
+        return f"exploitability at least {_size(record)} (lbr in setting {record['setting']})"
 
 
-KINDS = (Exact(), HeadToHead(), SampledBestResponse(), LocalBestResponse(), Abstract())
+class TrainedBestResponseLine(LowerBoundLine):
+    """A line of the method trained-br."""
+
+    boards: Count
+    responder: str
+    responder_nodes: Count
+
+
+class TrainedBestResponse(_OverDeals):
+    """Chips a hand won by an opponent who was trained against the strategy: a lower bound of exploitability."""
+
+    name: ClassVar[str] = "trained-br"
+    bound: ClassVar[str] = "lower"
+    reads_rows: ClassVar[bool] = True
+    line: ClassVar[type[EvaluationLine]] = TrainedBestResponseLine
+    takes: ClassVar[Mapping[str, Any]] = {
+        "responder_abstraction": None,
+        "nodes": None,
+        "sampler": "public-chance-sampling",
+        "boards": None,
+        "seed": 0,
+        "effort": Effort(),
+    }
+
+    def find(
+        self,
+        side: "Side",
+        against: "Side | None",
+        *none: Any,
+        responder_abstraction: Path | None,
+        nodes: int | None,
+        sampler: str,
+        boards: int | None,
+        seed: int,
+        effort: Effort,
+    ) -> dict[str, Any]:
+        """As `Method.find`."""
+        from mccfr.evaluation.trained_best_response import trained_best_response
+
+        game, place = side.game, None if responder_abstraction is None else Path(responder_abstraction)
+        found = trained_best_response(side, place, nodes, boards, seed, sampler, effort)
+        return {
+            **_lower_bound(game, found.value_chips, found.ci95_chips),
+            "best_response_chips": list(found.best_response_chips),
+            "boards": found.boards,
+            "units": found.boards,
+            "seed": seed,
+            "responder": found.knows,
+            "responder_nodes": found.nodes,
+            "chosen_nodes": list(found.chosen_nodes),
+            "chosen_ways": list(found.chosen_ways),
+        }
+
+    def told(self, record: Record, took: str) -> str:
+        """As `Method.told`."""
+        what = f"a responder with {record['responder']}, trained for {record['responder_nodes']:,} nodes,"
+        return lower_bound_told(record, f"{record['boards']:,} boards, {took}", what)
+
+    def short(self, record: Record) -> str:
+        """As `Method.short`."""
+        return f"exploitability at least {_size(record)} (trained-br)"
+
+
+KINDS = (Exact(), HeadToHead(), SampledBestResponse(), LocalBestResponse(), TrainedBestResponse(), Abstract())
 """In the order in which `auto` tries them."""

@@ -27,6 +27,7 @@ from mccfr.intervals import ratio95
 from mccfr.play.dealing import Deal, dealing_of
 from mccfr.play.player import Player, PlayerSpec, Program
 from mccfr.play.ranges import AnyHand, SeenRange
+from mccfr.play.resolving import ResolvingSeat
 from mccfr.play.seat import Seat
 from mccfr.play.table import PlayedHand, play_hand
 from mccfr.rng import EVALUATION, new_stream
@@ -144,8 +145,8 @@ class Match(Units):
 
 
 def _range_of(player: Player, position: int) -> SeenRange | AnyHand | None:
-    """What is known of a player's hands by his strategy."""
-    if isinstance(player, Seat):
+    """What is known of a player's hands by his strategy; of one who solves his hands again, the hand that he has."""
+    if isinstance(player, Seat) and not isinstance(player, ResolvingSeat):
         return SeenRange(player, position)
     return AnyHand() if isinstance(player, Program) and player.blind else None
 

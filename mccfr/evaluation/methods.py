@@ -123,7 +123,11 @@ def method_options(method: Method, given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _said(option: str) -> str:
     """An option as the command line has it."""
-    return "--workers, --budget or --keep" if option == "effort" else f"--{option.removesuffix('_street')}"
+    return (
+        "--workers, --budget or --keep"
+        if option == "effort"
+        else f"--{option.removesuffix('_street').replace('_', '-')}"
+    )
 
 
 def _is_at_hand(name: str) -> bool:

@@ -264,16 +264,17 @@ class _Builder:
         return CompiledTree(arrays, parent, self.label, self.rules.streets, slots, rows, put_in=put_in)
 
 
-def build_tree(rules: BettingRules) -> CompiledTree:
+def build_tree(rules: BettingRules, start: BettingState | None = None) -> CompiledTree:
     """The public betting tree of `rules` (general records, siblings contiguous, depth-first order).
 
-    Raises `ValueError`, while it grows, beyond MAX_NODES nodes or MAX_BETS bets on a street, with both numbers; for
-    more than MAX_STREETS streets, and where a raise adds nothing or leaves the range of exact chips.
+    `start` is its first decision where that is in the middle of a hand, the street then being 0.  Raises `ValueError`,
+    while it grows, beyond MAX_NODES nodes or MAX_BETS bets on a street, with both numbers; for more than MAX_STREETS
+    streets, and where a raise adds nothing or leaves the range of exact chips.
     """
     if rules.streets > MAX_STREETS:
         raise ValueError(f"the game has {rules.streets:,} streets; {MAX_STREETS} are allowed")
     builder = _Builder(rules)
-    todo = [(0, rules.start())]
+    todo = [(0, start or rules.start())]
     while todo:
         node, state = todo.pop()
         todo.extend(reversed(builder.expand(node, state)))

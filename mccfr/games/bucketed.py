@@ -1,4 +1,4 @@
-"""Hold'em games on a card abstraction: hands of one bucket share the rows of the tables."""
+"""Games with listed cards on a card abstraction: hands of one bucket share the rows of the tables."""
 
 from dataclasses import replace
 
@@ -7,6 +7,8 @@ import numpy.typing as npt
 
 from abstraction.boards import STREET_CARDS, board_tables, locate_board
 from abstraction.buckets import Abstraction
+from abstraction.listing import same_listing
+from abstraction.recipe import STREETS
 from mccfr.cards.deals import NO_BUCKET
 from mccfr.cards.listed import ListedCards
 from mccfr.games.game import Game
@@ -19,14 +21,12 @@ def bucketed(game: Game, abstraction: Abstraction) -> Game:
 
     Play stays what it is - cards, payoffs, best responses; only the players' memory is coarser.  Buckets without a hand
     that its owner may hold are left out, so numbers here are not those of the abstraction.  Raises `ValueError` for a
-    game without 52 cards and two hole cards.
+    game of another deck than the abstraction's, or without cards.
     """
-    if game.cards.drawn is not None or not game.is_holdem:
-        raise ValueError(f"[abstraction] is for hold'em games, and game.name = {game.name!r}: leave the table out")
-    cards = game.cards.listed()
+    cards = _matching(game, abstraction)
     bucket, counts = [], []
-    for boards, lossless in zip(cards.board_cards, cards.bucket, strict=True):
-        shared = _labels(boards, abstraction)
+    for street, (boards, lossless) in enumerate(zip(cards.board_cards, cards.bucket, strict=True)):
+        shared = abstraction.table(STREETS[street]) if abstraction.listing else _labels(boards, abstraction)
         numbers = np.full_like(lossless, NO_BUCKET)
         for player in range(2):
             live = lossless[player] != NO_BUCKET
@@ -34,7 +34,29 @@ def bucketed(game: Game, abstraction: Abstraction) -> Game:
         bucket.append(numbers)
         counts.append(numbers.max(axis=(1, 2)) + 1)
     model: ListedCards = replace(cards, bucket=bucket, buckets=np.array(counts, np.int64))
-    return replace(game, cards=model)
+    return replace(game, cards=model, known_cards=cards)
+
+
+def _matching(game: Game, abstraction: Abstraction) -> ListedCards:
+    """The cards of a game, of the deck that the abstraction is for."""
+    if abstraction.listing is None:
+        if game.cards.drawn is not None or not game.is_holdem:
+            raise ValueError(
+                f"{abstraction.path} is for hold'em games, and game.name = {game.name!r}: take a recipe with the "
+                "game's [deck], or leave [abstraction] out"
+            )
+        return game.cards.listed()
+    if not game.cards.dealt or game.cards.drawn is not None:
+        raise ValueError(f"{abstraction.path} is for a small deck, and game.name = {game.name!r} has none")
+    cards = game.cards.listed()
+    if not same_listing(abstraction.listing, cards.hand_cards, cards.board_cards):
+        deck = abstraction.listing
+        raise ValueError(
+            f"{abstraction.path} is for a deck of {deck.ranks} ranks and {deck.suits} suits, hole_cards = "
+            f"{deck.hole_cards}, board_cards = {list(deck.board_cards)}, and the game has other cards: give the recipe "
+            "the game's [deck]"
+        )
+    return cards
 
 
 def _labels(boards: npt.NDArray[np.int16], abstraction: Abstraction) -> npt.NDArray[np.int64]:

@@ -26,6 +26,7 @@ class Game:
     big_blind_chips: float | None = None
     pot_chips: float = 1.0  # what is in the pot at the root: the scale on which errors of a value are judged
     real_rules: BettingRules | None = None  # of the real game, where the tree has a menu of few of its bets
+    known_cards: Cards | None = None  # the cards as their owners see them, where `cards` puts hands into buckets
 
     @property
     def is_holdem(self) -> bool:

@@ -89,14 +89,17 @@ def _deck(board_cards: tuple[int, ...], abstraction: AbstractionConfig, base: Pa
     streets = [STREET_NAMES[sum(board_cards[: street + 1])] for street in range(len(board_cards))]
     path = base / abstraction.path
     if is_abstraction(path):
-        counts = Abstraction(path).bucket_counts()
+        counts = _standard(Abstraction(path)).bucket_counts()
 
         def load() -> list[npt.NDArray[Any]]:
             built = Abstraction(path)  # opened anew, so that no second copy of the tables stays in memory
             return [built.table(street) for street in streets]
 
     elif abstraction.recipe is not None:
-        counts = bucket_counts(load_recipe(base / abstraction.recipe))
+        recipe = load_recipe(base / abstraction.recipe)
+        if recipe.deck is not None:
+            raise ValueError(f"{base / abstraction.recipe} is for a small deck: hold'em needs a recipe without [deck]")
+        counts = bucket_counts(recipe)
 
         def load() -> list[npt.NDArray[Any]]:
             raise ValueError(f"{path} is not built yet: build it with mccfr abstraction build {abstraction.recipe}")
@@ -106,11 +109,24 @@ def _deck(board_cards: tuple[int, ...], abstraction: AbstractionConfig, base: Pa
     return WholeDeck(board_cards, np.repeat([[counts[street]] for street in streets], 2, axis=1), load)
 
 
+def _standard(abstraction: Abstraction) -> Abstraction:
+    """An abstraction of hold'em; `ValueError` for one of a small deck."""
+    if abstraction.listing is not None:
+        raise ValueError(f"{abstraction.path} is for a small deck: hold'em needs one of a recipe without [deck]")
+    return abstraction
+
+
+def deck_on(board_cards: tuple[int, ...], directory: Path) -> WholeDeck:
+    """The deck of a whole hold'em game on a built abstraction; `ValueError` where there is none."""
+    return _deck(board_cards, AbstractionConfig(path=str(directory)), Path())
+
+
 def bucket_counts(recipe: Recipe) -> dict[str, int]:
     """Buckets that a recipe makes on each street."""
-    parts = {street: getattr(recipe, street) for street in STREET_NAMES.values()}
+    parts = {street: recipe.part(street) for street in STREET_NAMES.values()}
     return {
-        name: LOSSLESS_BUCKETS[name] if part.features == "lossless" else part.buckets for name, part in parts.items()
+        name: LOSSLESS_BUCKETS[name] if part.features == "lossless" else part.buckets or 0
+        for name, part in parts.items()
     }
 
 
@@ -119,7 +135,7 @@ def _lossless_deck(board_cards: int) -> WholeDeck:
     counts = np.repeat([[LOSSLESS_BUCKETS["preflop"]], [LOSSLESS_BUCKETS[STREET_NAMES[board_cards]]]], 2, axis=1)
 
     def load() -> list[npt.NDArray[Any]]:
-        from abstraction.stages import lossless_table
+        from abstraction.deck import lossless_table
 
         return [preflop_classes()[None].astype(np.uint16), lossless_table(board_cards)]
 

@@ -38,7 +38,7 @@ class AcpcSession:
         """`rules` are those of the match; `finished` is given each hand that has ended."""
         self._player, self._rules, self._finished = player, rules, finished
         self._state: MatchState | None = None
-        self._over = True
+        self._over, self._fresh = True, True
         self._answered = "", ""
 
     @property
@@ -47,9 +47,8 @@ class AcpcSession:
         return self._over
 
     def reconnected(self) -> None:
-        """The line has been cut and is there again: hands may have been missed, or may be dealt again."""
-        if self._over:
-            self._state = None
+        """The line has been cut and is there again: hands may have been missed, or be dealt from their beginning."""
+        self._fresh = True
 
     def answer(self, data: bytes) -> str | None:
         """The answer to a line, with its end or without, if one is asked for."""
@@ -76,13 +75,16 @@ class AcpcSession:
     def _follow(self, state: MatchState, game: Played) -> None:
         """Tell the player what is new."""
         last, self._state = self._state, state
-        if last is None or state.hand != last.hand:
-            if last is not None and state.hand < last.hand:
-                raise TableError(f"hand {state.hand} comes after hand {last.hand}")
-            self._player.deal(state.position, state.holes[state.position], state.hand)
-            self._over = False
-        elif (state.position, state.holes[state.position]) != (last.position, last.holes[last.position]):
+        fresh, self._fresh = self._fresh, False
+        same = last is not None and state.hand == last.hand
+        own = state.position, state.holes[state.position]
+        if last is not None and not fresh and state.hand < last.hand:
+            raise TableError(f"hand {state.hand} comes after hand {last.hand}")
+        if same and last is not None and not fresh and own != (last.position, last.holes[last.position]):
             raise TableError(f"hand {state.hand} is dealt again, with other cards or in another seat")
+        if not same or (fresh and not goes_on(self._player, game)):
+            self._player.deal(*own, state.hand)
+            self._over = False
         catch_up(self._player, game, state.board, f"hand {state.hand}")
 
     def _end(self, state: MatchState, game: Played) -> None:
@@ -90,6 +92,12 @@ class AcpcSession:
             self._over = True
             won = won_chips(game, state.holes, state.board)
             self._finished(FinishedHand(state.position, state.hand, state.betting, state.holes, state.board, won))
+
+
+def goes_on(player: Player, game: Played) -> bool:
+    """Whether betting goes on from what a player knows."""
+    seen = actions_of(player.line)
+    return list(game.actions[: len(seen)]) == seen
 
 
 def catch_up(player: Player, game: Played, board: Sequence[str], where: str) -> None:
@@ -100,14 +108,13 @@ def catch_up(player: Player, game: Played, board: Sequence[str], where: str) -> 
 
     Raises `TableError` where betting or board do not go on from what he knows.
     """
-    seen = actions_of(player.line)
-    if list(game.actions[: len(seen)]) != seen:
+    if not goes_on(player, game):
         raise TableError(
             f"{where}: the table is at {shown(game.text)} and this player at {player.line!r}: it has changed what he "
             "said, or plays with other stacks or blinds"
         )
     try:
-        for action in game.actions[len(seen) :]:
+        for action in game.actions[len(actions_of(player.line)) :]:
             _lay(player, board)
             player.see(action)
         _lay(player, board)

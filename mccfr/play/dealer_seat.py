@@ -79,13 +79,16 @@ class RemoteSeat:
                 continue
             try:
                 data = self._lines.read(left)
+                text = None if data is None else decoded(data)
+            except TableError as error:
+                raise TableError(f"{self._name}: {error}") from None
             except TimeoutError:
                 raise
             except OSError:
-                data = None
+                data = text = None
             if data is None:
                 self._gone()
-            elif (text := decoded(data)) is not None:
+            elif text is not None:
                 return text
 
     def _gone(self) -> None:

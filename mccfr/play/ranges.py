@@ -4,7 +4,8 @@ Readings of bets that the tree has not are drawn by the seat, unseen by others; 
 its probability.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,16 @@ class SeenRange:
     def chose(self, action: str) -> None:
         """The seat has taken one of the `choices` asked for last."""
         self.reach = {place: reach for place, reach in self._after[action].items() if reach.any()}
+
+    def having_chosen(self, actions: Iterable[str]) -> "SeenRange":
+        """As it is, but that one of some of the `choices` asked for last has been taken."""
+        found = copy(self)
+        found._after = {"": {}}
+        for action in actions:
+            for (node, closed), reach in self._after.get(action, {}).items():
+                found._add("", Reading(node, 1.0, closed), reach)
+        found.chose("")
+        return found
 
     def see(self, state: Any, action: str) -> None:
         """The opponent has acted."""

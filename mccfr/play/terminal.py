@@ -118,7 +118,8 @@ class Person(Program):
         bets = self.raises()
         if bets and isinstance(state, BettingState):
             low, high = (self._money.text(float(each[1:]) - state.put_in_before) for each in bets)
-            found.append(f"[r]aise to {low} .. {high}" if low != high else f"[a]ll-in for {high}")
+            verb = "[r]aise to" if state.bets or state.street == 0 else "[b]et"
+            found.append(f"{verb} {low} .. {high}" if low != high else f"[a]ll-in for {high}")
         elif bets:
             found.append("[r]aise" if self.may_fold else "bet with [r]")
         return ", ".join([*found, "? helps"])

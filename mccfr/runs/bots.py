@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mccfr.config.tables import HoldemGame, Menu
+from mccfr.evaluation.units import StoppedError
 from mccfr.games.betting import BettingRules, amount_text, build_tree
 from mccfr.games.holdem_betting import holdem_rules
 from mccfr.games.translation import Translation, real_betting
@@ -260,7 +261,8 @@ def run_dealer(
     log     of the match, from which it goes on
     phhs    file for the hands, written at the end
 
-    Raises `TableError` where a player is too slow or breaks the protocol, and where a port cannot be had.
+    Raises `TableError` where a player is too slow or breaks the protocol, and where a port cannot be had;
+    `StoppedError` at Ctrl-C.
     """
     book = None if log is None else MatchLog(log, plan.fields())
     hands = list[LoggedHand]() if book is None else book.hands
@@ -279,6 +281,9 @@ def run_dealer(
         found = score(plan, hands)
         if book is not None:
             book.close_with(score_text(plan, found))
+    except KeyboardInterrupt:
+        again = "give --log FILE to go on later" if log is None else f"the same command goes on from {log}"
+        raise StoppedError(f"stopped after {len(hands):,} of {plan.hands:,} hands; {again}") from None
     finally:
         if book is not None:
             book.close()

@@ -1,7 +1,7 @@
 """From a name - a policy, a run, a program - to what plays."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,8 @@ from mccfr.evaluation.match import Contender
 from mccfr.evaluation.side import Side
 from mccfr.play.player import PlayerSpec
 from mccfr.play.programs import ProgramSpec, known_programs, program_named
+from mccfr.play.resolving import ResolvingSpec, Settings
+from mccfr.play.resolving.table import settings_of
 from mccfr.play.seat import PolicySpec, check_threshold
 from mccfr.policy import Policy, StrategySource, is_policy
 from mccfr.policy.source import PolicySource
@@ -20,20 +22,26 @@ from mccfr.runs.rundir import is_run, open_run
 
 @dataclass(frozen=True)
 class Manner:
-    """How a policy is played, as `Seat` takes it."""
+    """How a policy is played: as `Seat` takes it, or its hands solved again (`mccfr.play.resolving`)."""
 
     purify: bool = False
     threshold: float = 0.0
+    resolve: Settings | None = None
 
     def __post_init__(self) -> None:
         check_threshold(self.threshold)
+        if self.resolve is not None and (self.purify or self.threshold):
+            raise ValueError("purify and threshold change a policy as it is written: with resolve, leave them out")
 
     def spec(self, policy: PolicySource) -> PlayerSpec:
         """A policy, played so."""
+        if self.resolve is not None:
+            return ResolvingSpec(policy, self.resolve)
         return PolicySpec(policy, self.purify, self.threshold)
 
 
 AS_WRITTEN = Manner()
+_RESOLVE = " --resolve "
 
 
 @dataclass(frozen=True)
@@ -47,12 +55,17 @@ class Opened:
 def open_player(name: str, manner: Manner = AS_WRITTEN, beside: Sequence[Path] = (Path(),)) -> Opened:
     """Who plays under a name: that of a policy or run, or of a program.
 
+    Behind a policy or run may stand how its hands are solved again: "hunl-quick-policy --resolve river".
+
     manner  of a policy or run
     beside  directories in which a program's module is looked for first
 
     Raises `ValueError` for a name of none of these, and for a manner beside a program; as `Policy.open`, `open_run`.
     """
-    path = Path(name)
+    plain, given, settings = name.partition(_RESOLVE)
+    path = Path(plain)
+    if given:
+        manner = replace(manner, resolve=settings_of(settings))
     if is_policy(path):
         policy = Policy.open(path)
         side = Side(policy.game, policy.strategy())
@@ -62,11 +75,13 @@ def open_player(name: str, manner: Manner = AS_WRITTEN, beside: Sequence[Path] =
         table = to_document(open_run(path).config)["game"]
         source = StrategySource(found.game, found.strategy)
         return Opened(Contender(name, manner.spec(source), Side(found.game, found.strategy)), table)
-    program = program_named(name, beside)
+    program = program_named(plain, beside)
     if program is None:
-        raise ValueError(f"{name} is neither a policy, nor a run, nor one of the programs {known_programs(name)}")
+        raise ValueError(f"{plain} is neither a policy, nor a run, nor one of the programs {known_programs(plain)}")
     if manner != AS_WRITTEN:
-        raise ValueError(f"{name} is a program, which plays as it does: purify and threshold are for policies and runs")
+        raise ValueError(
+            f"{plain} is a program, which plays as it does: purify, threshold and resolve are for policies and runs"
+        )
     return Opened(Contender(name, ProgramSpec(program)), None)
 
 

@@ -12,7 +12,9 @@ from mccfr.evaluation.side import Side
 from mccfr.games.game import Game
 from mccfr.policy import Policy, PolicySource, StrategySource, is_policy
 from mccfr.policy.export import export
+from mccfr.policy.sharpen import sharpened
 from mccfr.runs.averages import named_average, stored_average
+from mccfr.runs.export_cost import export_cost
 from mccfr.runs.phases import naming_phases, naming_steps
 from mccfr.runs.report import EVALUATING, Reporter, Silent
 from mccfr.runs.rundir import CHECKPOINTS, EVALUATIONS, Run, is_run, open_run
@@ -231,11 +233,21 @@ def export_run(
     number: int | None,
     reporter: Reporter | None = None,
     average: str | None = None,
+    *,
+    purify: bool = False,
+    threshold: float = 0.0,
+    cost_boards: int = 0,
 ) -> Path:
     """Export the average strategy of a run's checkpoint to `out`; returns what was written.  Tells of phases.
 
-    average  which one, of an algorithm that makes several
+    average            which one, of an algorithm that makes several
+    purify, threshold  change it before, as `mccfr.policy.sharpen.sharpened` does
+    cost_boards        of a policy, say what it has lost by all that, measured on so many boards; 0: do not
+
+    Raises `ValueError` where raw tables are asked for that no strategy was made of, and as what it calls.
     """
+    if (purify or threshold) and form in ("zarr", "hdf5"):
+        raise ValueError(f"{form} holds the run's tables as they are: purify and threshold change strategies")
     told = reporter or Silent()
     checkpoint, abstraction = find_checkpoint(run, number), run.abstraction()
     told.phase(f"reading checkpoint {checkpoint.number}")
@@ -251,11 +263,13 @@ def export_run(
         "nodes_touched": checkpoint.state["nodes_touched"],
         "iterations": checkpoint.state["iterations"],
     }
+    if purify or threshold:
+        provenance |= {"purify": purify, "threshold": threshold}
     told.phase(f"writing {out}")
     export(
         game,
         to_document(run.config)["game"],
-        strategy,
+        sharpened(game, strategy, purify=purify, threshold=threshold),
         tables,
         out,
         form,
@@ -263,4 +277,6 @@ def export_run(
         provenance,
         abstraction.origin() if abstraction is not None and form == "policy" else None,
     )
+    if cost_boards and form == "policy":
+        told.message(export_cost(game, strategy, out, cost_boards, told))
     return out

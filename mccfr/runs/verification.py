@@ -11,21 +11,24 @@ from mccfr.runs.state import state_problem
 from storage import checkpoint as checkpoints
 
 
-def problems_of(path: Path, reporter: Reporter | None = None) -> list[str]:
+def problems_of(path: Path, reporter: Reporter | None = None, abstraction: Path | None = None) -> list[str]:
     """Check every byte of a run, checkpoint, policy or abstraction; one sentence a problem, [] for a sound artefact.
 
-    reporter  told which checkpoint of a run is read
+    reporter     told which checkpoint of a run is read
+    abstraction  where the run's card abstraction lies now, if it was moved
 
-    Raises `ValueError` where the path holds none of these.
+    Raises `ValueError` where the path holds none of these, and for an abstraction beside anything but a run.
     """
     told = reporter or Silent()
     told.phase(f"reading {path}")
+    if abstraction is not None and not is_run(path):
+        raise ValueError(f"{path} is not a run directory: leave --abstraction out")
     if is_policy(path):
         return verify_policy(path)
     if checkpoints.is_checkpoint(path):
         return _problems_of_checkpoint(path)
     if is_run(path):
-        return _problems_of_run(path, told)
+        return _problems_of_run(path, told, abstraction)
     if is_abstraction(path):
         return verify_abstraction(path)
     raise ValueError(
@@ -43,9 +46,9 @@ def _problems_of_checkpoint(path: Path) -> list[str]:
     return [f"{path.name}: {problem}"] if problem else []
 
 
-def _problems_of_run(path: Path, told: Reporter) -> list[str]:
+def _problems_of_run(path: Path, told: Reporter, abstraction: Path | None) -> list[str]:
     try:
-        run = open_run(path)
+        run = open_run(path, abstraction)
     except (OSError, ValueError) as error:
         return [str(error)]
     problems = []

@@ -1,8 +1,7 @@
 """Full-width CFR as a run sees it: which form of it a `[solver]` table means, its tables, and what iterates."""
 
-import time
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -13,6 +12,7 @@ from mccfr.config.tables import Config, FullWidthConfig
 from mccfr.games.game import Game
 from mccfr.solvers.histories.history_cfr import HistoryCfr, check_best_response, history_tables
 from mccfr.solvers.histories.pruned_cfr import PrunedCfr, pruned_tables
+from mccfr.solvers.iterating import Iteration, IterationSolver
 from mccfr.solvers.public import vector_cfr
 from mccfr.solvers.solver import Algorithm, Share
 from mccfr.solvers.variants import FORMER_NAMES, PRESETS, Variant, variant, warnings
@@ -20,25 +20,7 @@ from mccfr.tables.layout import TableLayout, TableSet
 from mccfr.tables.strategy import Strategy
 from storage.schema import ArraySpec
 
-_BATCH_SECONDS = 0.05
-
 Tables = Mapping[str, npt.NDArray[Any]]
-
-
-class Iteration(Protocol):
-    """Full-width CFR on given tables, changed in place."""
-
-    iteration: int  # iterations done: with the tables, the whole state
-
-    @property
-    def nodes_touched(self) -> int:
-        """Nodes touched so far."""
-
-    def iterate(self, count: int) -> None:
-        """Run iterations."""
-
-    def average_strategy(self) -> Strategy:
-        """The average strategy of the iterations so far."""
 
 
 def variant_of(config: FullWidthConfig) -> Variant:
@@ -182,9 +164,12 @@ class FullWidth(Algorithm):
         nothing = np.zeros(2 * game.tree.streets, np.int64)
         return TableLayout(table_specs(game, self._solver), nothing, nothing, nothing.astype(np.uint8))
 
-    def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> "FullWidthSolver":
+    def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> IterationSolver:
         """As `Algorithm.solver`."""
-        return FullWidthSolver(game, self._solver, tables, share or Share())
+        share = share or Share()
+        state = share.state
+        made = make_full_width(game, self._solver, tables, state.iterations, state.nodes, share.workers)
+        return IterationSolver(made, share)
 
     def processes(self, workers: int) -> int:
         """One: workers are threads in it."""
@@ -205,32 +190,3 @@ class FullWidth(Algorithm):
             return super().average(game, tables, nodes, iterations)
         own = {name: table.copy() for name, table in tables.items()}
         return make_full_width(game, self._solver, own, iterations).average_strategy()
-
-
-class FullWidthSolver:
-    """Runs iterations on tables, which are changed in place; its state is the number of iterations."""
-
-    def __init__(self, game: Game, config: FullWidthConfig, tables: TableSet, share: Share) -> None:
-        self.state = share.state
-        self.state.rng = [0, 0, 0, 0]
-        self.busy_seconds = 0.0
-        self._cfr = make_full_width(game, config, tables, self.state.iterations, self.state.nodes, share.workers)
-        self._batch = 1
-
-    def warm_up(self) -> None:
-        """Compile (or load from the cache) the kernels without changing anything."""
-        self._cfr.iterate(0)
-
-    def run(self, total_nodes: int, node_limit: int, iteration_limit: int) -> tuple[int, int]:
-        """Run one batch and return its (iterations, nodes); see `Solver.run`."""
-        began, nodes, first = time.perf_counter(), self._cfr.nodes_touched, self._cfr.iteration
-        count = min(self._batch, iteration_limit)
-        while self._cfr.iteration - first < count and self._cfr.nodes_touched - nodes < node_limit:
-            self._cfr.iterate(1)
-        seconds = time.perf_counter() - began
-        iterations, touched = self._cfr.iteration - first, self._cfr.nodes_touched - nodes
-        self._batch = max(1, min(2 * self._batch, int(iterations * _BATCH_SECONDS / max(seconds, 1e-9))))
-        self.state.iterations += iterations
-        self.state.nodes += touched
-        self.busy_seconds += seconds
-        return iterations, touched

@@ -1,6 +1,7 @@
 """Public chance sampling as a run sees it; the algorithm: `mccfr.solvers.public.public_chance`."""
 
 import time
+from collections.abc import Sequence
 
 import msgspec
 import numpy as np
@@ -81,11 +82,13 @@ def options_of(config: PublicChanceConfig) -> PublicChanceOptions:
 class PublicChanceSolver:
     """Runs iterations on tables, which are changed in place."""
 
-    def __init__(self, game: Game, config: PublicChanceConfig, tables: TableSet, share: Share) -> None:
+    def __init__(
+        self, game: Game, config: PublicChanceConfig, tables: TableSet, share: Share, seats: Sequence[int] = (0, 1)
+    ) -> None:
         self.state = share.state
         self.state.rng = self.state.rng or [0, 0, 0, 0]  # needs no words: the first holds the period ends swept so far
         own = PublicChanceState(self.state.iterations, self.state.nodes, self.state.rng[0])
-        self._sampler = PublicChanceSampling(game, options_of(config), tables, config.seed, share.worker, own)
+        self._sampler = PublicChanceSampling(game, options_of(config), tables, config.seed, share.worker, own, seats)
         self.busy_seconds = 0.0
         self._batch = 1
         self._batch_nodes = batch_nodes(schedule_of(config), share.workers)

@@ -6,7 +6,7 @@ bucket's cells are padded to a cache line.  Lazy discounting adds stamps [bucket
 seen.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Any, NamedTuple
@@ -172,8 +172,11 @@ def kernel_arrays(
     )
 
 
-def private_tables(layout: TableLayout) -> TableSet:
-    """Zeroed tables in this process's own memory, in the kernels' form too."""
+def private_tables(layout: TableLayout, allocate: Callable[[int, str], npt.NDArray[np.generic]] = np.zeros) -> TableSet:
+    """Zeroed tables in this process's own memory, in the kernels' form too.
+
+    allocate  makes the zeroed cells, of their number and dtype
+    """
     flat: dict[str, npt.NDArray[np.generic]] = {}
     offsets: dict[str, int] = {}
     for dtype in sorted({spec.dtype for spec in layout.specs}):
@@ -181,7 +184,7 @@ def private_tables(layout: TableLayout) -> TableSet:
         for spec in (s for s in layout.specs if s.dtype == dtype):
             offsets[spec.name] = cells
             cells += prod(spec.shape)
-        flat[dtype] = np.zeros(cells, dtype)
+        flat[dtype] = allocate(cells, dtype)
     views = {
         spec.name: flat[spec.dtype][offsets[spec.name] : offsets[spec.name] + prod(spec.shape)].reshape(spec.shape)
         for spec in layout.specs

@@ -2,14 +2,20 @@
 
 import pytest
 
-from abstraction import features, stages
-from abstraction.strength import river_strengths
+from abstraction import deck, features, stages
+from abstraction.strength import preflop_strengths, river_strengths
 
 
 @pytest.fixture(scope="session")
 def river():
     """All of `river_strengths`, which nobody changes."""
     return river_strengths(workers=2)
+
+
+@pytest.fixture(scope="session")
+def preflop(river):
+    """All of `preflop_strengths`, which nobody changes."""
+    return preflop_strengths(river=river, workers=2)
 
 
 @pytest.fixture(scope="session")
@@ -24,7 +30,7 @@ def shared_descriptions(river):
     def once(described, workers, parents=None, share=None):
         if parents is not None:
             return collect(described, workers, parents, share)
-        key = (described.cards, described.dimensions, workers, features.BOARD_COUNTS[described.cards])
+        key = (type(described.hands), described.hands.most, described.dimensions, workers, described.hands.boards)
         if key not in found:
             found[key] = collect(described, workers, None, share)
         return found[key]
@@ -43,7 +49,7 @@ def shared_descriptions(river):
     sums, preflop = kept(features.runout_sums), kept(features.preflop_strengths)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(features, "river_strengths", lambda workers: river)
-        for module in (features, stages):
+        for module in (features, deck):
             patch.setattr(module, "runout_sums", sums)
             patch.setattr(module, "preflop_strengths", preflop)
         patch.setattr(stages, "collect", once)

@@ -38,9 +38,9 @@ pytestmark = pytest.mark.usefixtures("shared_descriptions")
 
 @pytest.fixture(scope="module")
 def flop(tmp_path_factory, shared_descriptions):
-    """Preflop and flop of a small recipe, built with one thread."""
+    """Preflop and flop of a small recipe, all boards by strength, built with one thread."""
     out = tmp_path_factory.mktemp("abstraction")
-    assert Builder(recipe(), out).build(STREETS[:2]) == ["preflop", "flop"]
+    assert Builder(recipe(flop=StreetRecipe(features="ehs", buckets=12)), out).build(STREETS[:2]) == ["preflop", "flop"]
     return out
 
 
@@ -52,7 +52,7 @@ def few_boards(monkeypatch):
 
 @pytest.fixture(scope="module")
 def few_flops(tmp_path_factory, shared_descriptions):
-    """As `flop`, with few boards."""
+    """As `flop`, of few boards clustered by histograms."""
     out = tmp_path_factory.mktemp("few")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(features, "BOARD_COUNTS", {**BOARD_COUNTS, 3: 120})
@@ -78,11 +78,13 @@ def table(out, street):
     return open_checkpoint(stage(out, street)).read("bucket")
 
 
-def test_every_used_slot_has_a_bucket_and_every_bucket_a_hand(flop):
-    preflop, rows = table(flop, "preflop"), table(flop, "flop")
+@pytest.mark.parametrize(("built", "count"), [("flop", BOARD_COUNTS[3]), ("few_flops", 120)])
+def test_every_used_slot_has_a_bucket_and_every_bucket_a_hand(built, count, request):
+    out = request.getfixturevalue(built)
+    preflop, rows = table(out, "preflop"), table(out, "flop")
     assert preflop.shape == (1, 1326) and len(np.unique(preflop)) == 169
-    used = used_slots(board_classes(3).boards)
-    assert rows.shape == (BOARD_COUNTS[3], 1326)
+    used = used_slots(board_classes(3).boards[:count])
+    assert rows.shape == (count, 1326)
     assert np.array_equal(rows != unused(rows.dtype), used)
     assert np.array_equal(np.unique(rows[used]), np.arange(12))
 
@@ -162,7 +164,7 @@ def test_more_buckets_than_distinct_points_are_refused(few_boards, tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[flop]\nfeatures = 'histogram'\n", "missing required field turn"),
+        ("[flop]\nfeatures = 'histogram'\n", "[turn] is missing"),
         ("sed = 1\n", "unknown field sed"),
         ("flop = {features = 'ochs', buckets = 5}", "flop.features = 'ochs'"),
         ("flop = {features = 'ehs', buckets = 0}", "flop.buckets = 0 is not allowed"),

@@ -9,12 +9,7 @@ from abstraction.cards import combo_index, combo_table, parse_cards
 from abstraction.evaluator import board_strengths
 from abstraction.histograms import preflop_histograms
 from abstraction.ochs import ochs_features, opponent_clusters
-from abstraction.strength import preflop_strengths, river_strengths
-
-
-@pytest.fixture(scope="module")
-def strengths():
-    return preflop_strengths(workers=2)
+from abstraction.strength import river_strengths
 
 
 def naive_features(board, cluster_of, clusters):
@@ -66,22 +61,22 @@ def test_ranges_and_workers_do_not_change_anything():
     assert np.array_equal(out, whole)
 
 
-def test_opponent_clusters_are_a_function_of_the_seed_and_ordered(strengths):
-    found = opponent_clusters(strengths, seed=3)
-    assert np.array_equal(found, opponent_clusters(strengths, seed=3))
+def test_opponent_clusters_are_a_function_of_the_seed_and_ordered(preflop):
+    found = opponent_clusters(preflop, seed=3)
+    assert np.array_equal(found, opponent_clusters(preflop, seed=3))
     assert sorted(set(found.tolist())) == list(range(8))
     combos = np.bincount(preflop_classes())
-    equity = strengths @ np.arange(1981)
+    equity = preflop @ np.arange(1981)
     mean = np.bincount(found, equity) / np.bincount(found, combos)
     assert (np.diff(mean) > 0).all()
     assert found[class_of("AsAh")] == 7
     assert found[class_of("3d2c")] == 0
 
 
-def test_opponent_clusters_cannot_be_bettered_by_moving_one_class(strengths):
+def test_opponent_clusters_cannot_be_bettered_by_moving_one_class(preflop):
     """Distance of each class to the medians of the clusters, from the definition."""
-    found = opponent_clusters(strengths)
-    counts = preflop_histograms(strengths)
+    found = opponent_clusters(preflop)
+    counts = preflop_histograms(preflop)
     cdf = np.cumsum(counts, axis=1) / counts.sum(axis=1, keepdims=True)
     combos = np.bincount(preflop_classes())
     medians = np.array(
@@ -94,7 +89,7 @@ def test_opponent_clusters_cannot_be_bettered_by_moving_one_class(strengths):
     own = distance[np.arange(169), found]
     assert (own <= distance.min(axis=1) + 1e-12).all()
     # Far below one cluster for all, and below cutting the order of equity into eight equal parts.
-    by_equity = np.argsort(np.argsort(strengths @ np.arange(1981) / combos)) * 8 // 169
+    by_equity = np.argsort(np.argsort(preflop @ np.arange(1981) / combos)) * 8 // 169
     cut = [np.abs(cdf[by_equity == k] - np.median(cdf[by_equity == k], axis=0)).sum(axis=1) for k in range(8)]
     parts = sum((combos[by_equity == k] * cut[k]).sum() for k in range(8))
     assert (combos * own).sum() < 0.97 * parts
@@ -111,15 +106,15 @@ def test_medians_weigh_and_empty_clusters_are_filled():
         assert sorted(labels.tolist()) == [0, 1, 2, 3]
 
 
-def test_more_clusters_lie_closer(strengths):
-    counts = preflop_histograms(strengths)
+def test_more_clusters_lie_closer(preflop):
+    counts = preflop_histograms(preflop)
     cdf, combos = np.cumsum(counts, axis=1) / counts.sum(axis=1, keepdims=True), np.bincount(preflop_classes())
     totals = [ochs._k_medians(cdf, combos, k, np.random.default_rng(0))[0] for k in (1, 4, 16, 169)]
     assert all(more < less for less, more in pairwise(totals))
     assert totals[-1] == 0
 
 
-def test_bad_input_is_refused(strengths):
+def test_bad_input_is_refused(preflop):
     for clusters in (np.zeros(168, int), np.zeros(169), np.zeros((169, 1), int)):
         with pytest.raises(ValueError, match="169 or 1,326 integers are needed"):
             ochs_features(clusters, 0, 1)
@@ -129,6 +124,6 @@ def test_bad_input_is_refused(strengths):
     with pytest.raises(ValueError, match="ranges lie within 0 to 134459"):
         ochs_features(np.zeros(169, int), 0, 134460)
     with pytest.raises(ValueError, match="clusters is 170"):
-        opponent_clusters(strengths, 170)
+        opponent_clusters(preflop, 170)
     with pytest.raises(ValueError, match="one row for each of 169 classes"):
-        opponent_clusters(strengths[:10])
+        opponent_clusters(preflop[:10])

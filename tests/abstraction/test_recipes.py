@@ -28,12 +28,13 @@ from abstraction.clustering.points import PointSet, clustering_problem, distinct
 from abstraction.clustering.potential import bucket_positions, potential_points
 from abstraction.clustering.quality import adjusted_rand_index, equity_spread, variance_explained
 from abstraction.clustering.two_level import refine
-from abstraction.features import Strengths, histogram_features
+from abstraction.deck import Near, lossless_table
+from abstraction.features import StandardStreet, Strengths, histogram_features
 from abstraction.keeper import FileKeeper
 from abstraction.memory import recipe_bytes
 from abstraction.next_street import NextStreet, potential_features
 from abstraction.recipe import STREETS, Recipe, StreetRecipe, build_order, stage_document
-from abstraction.stages import Phases, StageMaker, lossless_table
+from abstraction.stages import Phases, StageMaker
 from mccfr.cli import main
 from storage.checkpoint import checkpoint_path, commit, open_checkpoint, verify
 from storage.schema import ArraySpec
@@ -46,17 +47,22 @@ def recipe(flop, turn=PERCENTILES):
     return Recipe(flop=flop, turn=turn, river=PERCENTILES)
 
 
+def first_flops(monkeypatch, count):
+    """Flops are so many of the canonical ones, the first; returns how many."""
+    monkeypatch.setattr(features, "BOARD_COUNTS", {**BOARD_COUNTS, 3: count})
+    return count
+
+
 @pytest.fixture
 def few_boards(monkeypatch):
-    """Flops are the first 400 canonical ones, which takes a quarter of the time."""
-    monkeypatch.setattr(features, "BOARD_COUNTS", {**BOARD_COUNTS, 3: 400})
-    return 400
+    """The first 200 flops, which take an eighth of the time of all."""
+    return first_flops(monkeypatch, 200)
 
 
 def made(**flop):
     """The flop's stage of a recipe, built without files."""
     document = stage_document(recipe(StreetRecipe(**flop)), "flop")
-    return StageMaker(2).make(document, None, Keeper(), Phases(lambda _, __: None))
+    return StageMaker(2).make(document, Near(), Keeper(), Phases(lambda _, __: None))
 
 
 # -- points ------------------------------------------------------------------------------------------------------------
@@ -175,7 +181,8 @@ def test_nested_flop_buckets_remember_the_preflop_bucket(few_boards):
     assert len(np.unique(pairs[1])) == 169
 
 
-def test_private_buckets_lie_inside_clusters_of_boards(few_boards):
+def test_private_buckets_lie_inside_clusters_of_boards(monkeypatch):
+    few_boards = first_flops(monkeypatch, 400)  # of more than one cluster
     stage = made(features="histogram", buckets=40, public=3, iterations=2)
     bucket = stage.arrays["bucket"]
     assert stage.facts["empty_buckets"] == 0 and np.array_equal(np.unique(bucket)[:-1], np.arange(40))
@@ -292,7 +299,7 @@ def test_agreement_of_two_tables_is_that_of_all_hands(monkeypatch, cells):
     first, second = (np.where(used, generator.integers(0, k, used.shape), 65535).astype(np.uint16) for k in (7, 9))
     second[:900] = np.where(used[:900], first[:900], 65535)
     weights = np.broadcast_to(board_classes(3).multiplicity[:, None], used.shape)[used]
-    keys, counts = report.bucket_pairs(3, first, second, (7, 9))
+    keys, counts = report.bucket_pairs(StandardStreet(3), first, second, (7, 9))
     expected = np.bincount(first[used] * 9 + second[used].astype(np.int64), weights, 63).astype(np.int64)
     assert np.array_equal(keys, np.flatnonzero(expected)) and np.array_equal(counts, expected[keys])
     found = build_agreement(first, second)
@@ -302,6 +309,8 @@ def test_agreement_of_two_tables_is_that_of_all_hands(monkeypatch, cells):
 
 def build_agreement(first, second):
     class Fixed(Abstraction):
+        listing = None
+
         def __init__(self, rows):
             self._rows = rows
 

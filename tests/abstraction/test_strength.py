@@ -55,7 +55,7 @@ def test_river_strength_takes_1950_values(river):
     assert ((river == BLOCKED).sum(axis=1) == 1326 - 1081).all()
 
 
-def test_ranges_and_workers_do_not_change_anything(river):
+def test_ranges_and_workers_do_not_change_anything(river, preflop):
     out = np.empty((700, 1326), np.uint16)
     assert river_strengths(500, 1200, out=out, workers=1) is out
     assert np.array_equal(out, river[500:1200])
@@ -63,11 +63,9 @@ def test_ranges_and_workers_do_not_change_anything(river):
     parts = [runout_sums(river, 4, first, first + 100) for first in (100, 200)]
     for i in range(2):
         assert np.array_equal(whole[i], np.concatenate([part[i] for part in parts]))
-    counts = preflop_strengths(river=river, workers=2)
     assert np.array_equal(preflop_strengths(5000, 9000), preflop_strengths(5000, 9000, river=river, workers=2))
-    assert np.array_equal(
-        counts, sum(preflop_strengths(a, b, river=river) for a, b in ((0, 7777), (7777, 90000), (90000, 134459)))
-    )
+    ranges = (0, 7777), (7777, 90000), (90000, 134459)
+    assert np.array_equal(preflop, sum(preflop_strengths(*some, river=river) for some in ranges))
 
 
 @pytest.mark.parametrize("cards", [3, 4])
@@ -115,9 +113,8 @@ def test_isomorphic_hands_are_as_strong():
     assert hand_strength("AsKs", "Qs7h2d")["wins2_sum"] > hand_strength("AdKs", "Qs7h2c")["wins2_sum"]
 
 
-def test_before_the_flop_boards_count_as_often_as_they_occur(river):
-    counts = preflop_strengths(river=river, workers=2)
-    members = np.bincount(preflop_classes())
+def test_before_the_flop_boards_count_as_often_as_they_occur(preflop):
+    counts, members = preflop, np.bincount(preflop_classes())
     assert np.array_equal(counts.sum(axis=1), 2_118_760 * members)
     # Symmetry: over all pairs of disjoint hands a win is another hand's loss.
     assert 2 * (counts @ np.arange(1981)).sum() == 1980 * counts.sum()

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -10,13 +11,18 @@ import numpy.typing as npt
 from mccfr.cards.deck import WholeDeck
 from mccfr.evaluation.local_best_response.dealt import DeckHand, DeckTable, Floats, ListedTable, drawn
 from mccfr.evaluation.local_best_response.hand import PolicyRows, Responder, all_of_them
+from mccfr.evaluation.local_best_response.resolving import ResolvedResponder
 from mccfr.evaluation.local_best_response.settings import Lines, check_setting, streets_that_look
 from mccfr.evaluation.side import Side
 from mccfr.evaluation.units import Effort, Units, play_units, units_in
 from mccfr.games.in_tree import InTree
 from mccfr.games.translation import Translation, real_betting
 from mccfr.intervals import ratio95
+from mccfr.play.resolving.table import Resolver, Settings
+from mccfr.play.seat import Seat
+from mccfr.policy.source import StrategySource
 from mccfr.rng import EVALUATION, new_stream, uniform
+from mccfr.tables.strategy import Strategy
 
 DEFAULT_HANDS = 10_000
 LEAST_HANDS = 100
@@ -36,6 +42,8 @@ class LocalBestResponse:
     mean_chips  chips a hand, the mean over both seats
     ci95_chips  95 % interval for it by Student's t, from how deals differ; of no width where it is exact
     seat_chips  chips a hand in each seat
+    gain_chips  what he takes less from the policy when it solves its hands again than when it does not, on the same
+                deals, and its interval; None where it does not
     hands       deals that were drawn, each played from both seats; None where all were looked at
     units       the same, or how many hands of the responder on boards there are
     seed        of the deals
@@ -47,6 +55,7 @@ class LocalBestResponse:
     hands: int | None
     units: int
     seed: int
+    gain_chips: tuple[float, tuple[float, float]] | None = None
 
 
 def local_best_response(
@@ -57,6 +66,7 @@ def local_best_response(
     progress: Callable[[int, int], None] | None = None,
     effort: Effort = Effort(),  # noqa: B008  (frozen)
     betting: Translation | InTree | None = None,
+    resolve: Settings | None = None,
 ) -> LocalBestResponse:
     """Chips a hand that local best response wins from a policy.
 
@@ -66,6 +76,8 @@ def local_best_response(
     progress  called after each deal with the deals played and their number
     betting   that he plays; None: real bets in whole hold'em, and those of the tree where cards are listed, so that
               there the figure is one of the game that exact exploitability is of
+    resolve   how the policy solves its hands again, whole no-limit hold'em only; it is played as it is as well, so that
+              both are compared on the same deals
 
     Raises `ValueError` for an unknown setting, too few hands, and a game that deals no cards beside its tree; and as
     `play_units`.
@@ -76,21 +88,30 @@ def local_best_response(
     lines = Lines(betting or _betting(side), setting)
     rows = PolicyRows(side)
     deals = listed_deals(side)
-    if hands is None and effort.seconds is None and 0 < deals <= MOST_ENUMERATED:
+    if resolve is None and hands is None and effort.seconds is None and 0 < deals <= MOST_ENUMERATED:
         seats = enumerated(side, lines, rows)
         mean = (seats[0] + seats[1]) / 2
         return LocalBestResponse(mean, (mean, mean), seats, None, deals, seed)
-    kind = _DeckUnits if isinstance(side.game.cards, WholeDeck) else _ListedUnits
-    units = kind(side, lines, rows, seed)
+    units: _DeckUnits | _ListedUnits
+    if resolve is not None:
+        units = _ResolvedUnits(side, lines, rows, seed, resolve)
+    else:
+        units = (_DeckUnits if isinstance(side.game.cards, WholeDeck) else _ListedUnits)(side, lines, rows, seed)
     count = DEFAULT_HANDS if hands is None else hands
     if effort.seconds is not None:
         count = units_in(units, effort.seconds, effort.workers, least=LEAST_HANDS, most=hands)
-    what = {"method": "lbr", "setting": setting, "seed": seed}
+    what: dict[str, Any] = {"method": "lbr", "setting": setting, "seed": seed}
+    if resolve is not None:
+        what["resolve"] = repr(resolve)
     found = play_units(units, count, effort, what=what, sides=(side,), progress=progress)
-    chips = without_luck(found[:, :2], found[:, 2:])
+    luck = found[:, 2:4]
+    chips = without_luck(found[:, :2], luck)
+    gain = None
+    if resolve is not None:
+        gain = ratio95((without_luck(found[:, 4:], luck) - chips).mean(axis=1), np.ones(count))
     mean, interval = ratio95(chips.mean(axis=1), np.ones(count))
     by_seat = chips.mean(axis=0)
-    return LocalBestResponse(mean, interval, (float(by_seat[0]), float(by_seat[1])), count, count, seed)
+    return LocalBestResponse(mean, interval, (float(by_seat[0]), float(by_seat[1])), count, count, seed, gain)
 
 
 def without_luck(chips: Floats, luck: Floats) -> Floats:
@@ -168,6 +189,31 @@ class _DeckUnits(Units):
             found[seat] = Responder(self._lines, self._rows, seat, choose).play(dealt, dealt.prior())
             found[2 + seat] = board.luck(hand)
         return found
+
+
+class _ResolvedUnits(_DeckUnits):
+    """Deals of the whole deck against a policy that solves its hands again, and then against the same as it is.
+
+    Chips won in each seat of the first, luck, and chips won of the second.
+    """
+
+    fields = 6
+
+    def __init__(self, side: Side, lines: Lines, rows: PolicyRows, seed: int, settings: Settings) -> None:
+        self._resolver = Resolver(Seat(StrategySource(side.game, cast(Strategy, side.strategy))), settings)
+        super().__init__(side, lines, rows, seed)
+
+    def play(self, unit: int) -> Floats:
+        """As `Units.play`."""
+        plain = super().play(unit)
+        board, hands, state = self._table.unit(unit)
+        found = np.zeros(2)
+        choose = partial(drawn_actions, state, self._large)
+        for seat, hand in enumerate(hands):
+            dealt = DeckHand(board, hand)
+            responder = ResolvedResponder(self._lines, self._rows, seat, choose, self._resolver, board.cards)
+            found[seat] = responder.play(dealt, dealt.prior())
+        return np.concatenate([found, plain[2:], plain[:2]])
 
 
 class _ListedUnits(Units):

@@ -1,7 +1,24 @@
-"""Solving again what lies ahead: spots, the gadgets before them, and whole strategies made of their solutions."""
+"""Solving again what lies ahead: spots, gadgets before them, whole strategies made of solutions, and seats."""
 
+from mccfr.play.resolving.seat import ResolvingSeat, ResolvingSpec
 from mccfr.play.resolving.solve import METHODS, Effort, Resolved, resolve
 from mccfr.play.resolving.spot import Spot
+from mccfr.play.resolving.table import STREETS, PublicState, Resolver, Settings
 from mccfr.play.resolving.whole import Whole, resolve_street, resolve_streets
 
-__all__ = ["METHODS", "Effort", "Resolved", "Spot", "Whole", "resolve", "resolve_street", "resolve_streets"]
+__all__ = [
+    "METHODS",
+    "STREETS",
+    "Effort",
+    "PublicState",
+    "Resolved",
+    "Resolver",
+    "ResolvingSeat",
+    "ResolvingSpec",
+    "Settings",
+    "Spot",
+    "Whole",
+    "resolve",
+    "resolve_street",
+    "resolve_streets",
+]

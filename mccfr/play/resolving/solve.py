@@ -46,14 +46,12 @@ class Resolved:
 
     tables      strategies of both players in the spot, as `Spot.tables`; ours is what it was solved for
     values      [H] what the opponent's hands win by best responses against it, counterfactual, at our range as given
-    action      [A, H] the same by what is done at the root
     gap_chips   exploitability in the gadget's game, chips a hand: what best responses of both players gain together
     iterations  done
     """
 
     tables: Tables
     values: Floats
-    action: Floats
     gap_chips: float
     iterations: int
 
@@ -97,7 +95,7 @@ def resolve(
     solver = _Solver(spot, player, ours, gadget, variant, dtype)
     gap = solver.run(effort)
     found = spot.best_response(1 - player, ours, solver.tables())
-    return Resolved(solver.tables(), found.value * scale, found.action * scale, gap, solver.cfr.iteration)
+    return Resolved(solver.tables(), found.value * scale, gap, solver.cfr.iteration)
 
 
 class _Solver:

@@ -61,7 +61,6 @@ class Spot:
         if not 0 <= node < len(tree.parent) or tree.arrays.kind[node] != DECISION:
             raise ValueError(f"node {node} is not one of the tree's decisions")
         self.node, self.street = node, int(tree.arrays.block[node]) // 2
-        self.player = int(tree.arrays.player[node])
         self.origin, self.nodes = game, nodes_below(tree, node)
         self.known = game.cards.after(self.street, board)
         self.game = replace(game, tree=subtree(tree, node), cards=_rest(self.known, self.street), real_rules=None)

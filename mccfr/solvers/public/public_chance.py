@@ -10,7 +10,7 @@ a period; or regrets are floored at 0 and strategy sums weighted by n^gamma in p
 A period should be about one round of the boards (`round_nodes`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -96,6 +96,7 @@ class PublicChanceSampling:
     tables   arrays of `table_specs` by name, changed in place; None: new ones, in float32
     seed, worker   name the stream of boards
     state    to go on from; changed as iterations are run
+    seats    the players who learn; another one's regrets never change
 
     Raises `ValueError` for a game without cards, tables of another form or options that contradict each other.
     """
@@ -108,7 +109,9 @@ class PublicChanceSampling:
         seed: int = 0,
         worker: int = 0,
         state: PublicChanceState | None = None,
+        seats: Sequence[int] = (0, 1),
     ) -> None:
+        self._seats = seats
         self.options, self.state = options or PublicChanceOptions(), state or PublicChanceState()
         _check_options(self.options)
         self.game, self.tables = game, new_tables(table_specs(game)) if tables is None else tables
@@ -157,7 +160,7 @@ class PublicChanceSampling:
     def _traverse(self, board: SampledBoard, regret_weight: float, sum_weight: float) -> int:
         floored, skip_below, nodes = int(self.options.plus), float(self.options.skip_below), 0
         word = np.uint64(second_word(self._rng))
-        for traverser in range(2):
+        for traverser in self._seats:
             task = Task(traverser, regret_weight, sum_weight, floored, skip_below, word)
             nodes += sampled_traversal(self._trees, self._kernel_tables, board, task, self._scratch, self._rng)
         return nodes

@@ -238,5 +238,8 @@ def train(public, views, in_place, steps, scope, root, scratch):
 
 @nogil_njit
 def value(public, views, scope, root, scratch):
-    """As `train`, for fixed strategies: values of the traverser's hands, of his own and of a best response."""
+    """As `train`, for fixed strategies: values of the traverser's hands, of his own and of a best response.
+
+    Where views have tables of regrets, his best response is noted in them (`Views`).
+    """
     _traverse(public, views, False, None, scope, root, scratch)

@@ -53,7 +53,8 @@ class Views(NamedTuple):
 
     In place: the variant's tables.
     Otherwise: regret and strategy_sum collect increments, basis holds the current strategy.
-    Where strategies are fixed: basis holds the strategy, and there are no others.
+    Where strategies are fixed: basis holds the strategy, and there are no others; or regret, [slot, row] like the
+    tables of training, gets the best response of a traverser whose every infoset has a row of its own.
     """
 
     regret: tuple[npt.NDArray[np.floating], ...] | None
@@ -330,6 +331,24 @@ def _take_best(values, child, actions, count, value):
             value[k] = max(value[k], below[k])
 
 
+@part_njit
+def _note_best(tables, street, ranges, player, board, rows, values, child):
+    """Note the best action of each hand of `player` on a board, the first of equals: 1 for it, 0 for the others.
+
+    tables as `Views.regret`, or None: nothing is noted.
+    """
+    if tables is not None:
+        table, first = tables[street], ranges.first[player, board]
+        for k in range(rows.count):
+            best = 0
+            for a in range(1, rows.actions):
+                if values[child + a, k] > values[child + best, k]:
+                    best = a
+            row = ranges.bucket[first + k]
+            for a in range(rows.actions):
+                table[rows.slot + a, row] = as_element(table, 1.0 if a == best else 0.0)
+
+
 @inline_njit
 def _decision(public, traversal, step, street, tree, board, member, scratch):
     """Values of a decision from those of its actions; in training the traverser's regrets are updated at his own."""
@@ -346,6 +365,8 @@ def _decision(public, traversal, step, street, tree, board, member, scratch):
             _take_mean(values, child, actions, count, scratch.sigma, place, value)
         elif step is None:
             _take_best(values, child, actions, count, value)
+            rows = _rows(public, player, base + member, board, False)
+            _note_best(traversal.views.regret, street, public.ranges, player, board, rows, values, child)
     if step is not None and own:
         rows = _rows(public, player, base + member, board, traversal.in_place)
         _regrets(public, traversal, step, street, board, rows, scratch, top + member, child)

@@ -104,7 +104,7 @@ def _in_dtype(public: PublicTree, dtype: str) -> PublicTree:
     return public._replace(reach=(public.reach * scale).astype(dtype))
 
 
-def _nodes(public: PublicTree, cards: ListedCards) -> int:
+def nodes_of_traversal(public: PublicTree, cards: ListedCards) -> int:
     """Nodes touched by one traversal; see the module."""
     trees = public.trees
     run_out = (trees.kind == AT_SHOWDOWN) & (np.repeat(trees.street, np.diff(trees.first)) + 1 < public.streets)
@@ -130,7 +130,7 @@ def _row_each(cards: ListedCards) -> bool:
 
 
 @nogil_njit
-def _freeze(step, tables, starts, strategy):
+def freeze(step, tables, starts, strategy):
     """strategy [slot, bucket] = the current strategy of all rows of a block; starts [rows+1] int64."""
     for row in range(starts.shape[0] - 1):
         rows = Rows(starts[row], starts[row + 1] - starts[row], np.int64(0), strategy.shape[1])
@@ -138,7 +138,7 @@ def _freeze(step, tables, starts, strategy):
 
 
 @nogil_allocating_njit
-def _absorb(step, tables, starts, increments, ones):
+def absorb(step, tables, starts, increments, ones):
     """Update all rows of a block by increments (regret, strategy_sum) [slot, bucket]; ones, its [buckets] cells 1."""
     zeros = np.zeros_like(ones)
     for row in range(starts.shape[0] - 1):
@@ -187,7 +187,7 @@ class VectorCfr:
             raise ValueError(f"table {missing[0]} is missing: the variant needs {', '.join(variant.table_kinds)}")
         self.tables = {spec.name: kernel_array(tables[spec.name], spec.shape, dtype, spec.name) for spec in specs}
         self.in_place = variant.alternating and _row_each(cards)
-        self._nodes = _nodes(public, cards)
+        self._nodes = nodes_of_traversal(public, cards)
         self._starts = [row_starts(game, block) for block in range(2 * public.streets)]
         self._root = new_scratch(public, range(1), dtype)
         self._scratch = deque(new_scratch(public, range(1, public.streets), dtype) for _ in range(workers))
@@ -232,7 +232,7 @@ class VectorCfr:
         for block, starts in enumerate(self._starts):
             tables = self._block_tables(block)
             sigma = np.zeros_like(tables.regret)
-            _freeze(self.variant.step(self.iteration + 1), tables, starts, sigma)
+            freeze(self.variant.step(self.iteration + 1), tables, starts, sigma)
             slots, buckets = int(starts[-1]), int(self.game.buckets[block])
             probability.append(np.zeros((buckets, 0)) if not slots else sigma.T.astype(np.float64))
             weight.append(np.ones((buckets, len(starts) - 1)))
@@ -315,14 +315,14 @@ class VectorCfr:
         """Fill the tables of current strategies of some players."""
         for block, starts in enumerate(self._starts):
             if block % 2 in players:
-                _freeze(step, self._block_tables(block), starts, self._frozen[block])
+                freeze(step, self._block_tables(block), starts, self._frozen[block])
 
     def _absorb(self, step: Step, player: int) -> None:
         """Update a player's tables by his increments, and clear those."""
         for block in range(player, len(self._frozen), 2):
             increments = self._increments[block]
             ones = np.ones(increments[0].shape[1], self._dtype)
-            _absorb(step, self._block_tables(block), self._starts[block], increments, ones)
+            absorb(step, self._block_tables(block), self._starts[block], increments, ones)
             for table in increments:
                 table.fill(0)
 

@@ -65,6 +65,7 @@ class Worklist(NamedTuple):
     sigma  [E] R      current strategies of the rows visited
     updated [1] int64 table rows updated so far, added to by every call: regrets at the traverser's decisions, sums at
                       the opponent's
+    seats  [2] int64  who traverses on each deal: players seats[0] .. seats[1]-1; another one's regrets never change
     """
 
     order: npt.NDArray[np.int32]
@@ -74,6 +75,7 @@ class Worklist(NamedTuple):
     sigma: npt.NDArray[np.floating]
     updated: npt.NDArray[np.int64]
     hand: Hand
+    seats: npt.NDArray[np.int64]
 
 
 class Guesses(NamedTuple):
@@ -128,7 +130,9 @@ def _new_hand(blocks: int) -> Hand:
     return Hand(*(np.zeros(blocks, np.int64) for _ in range(4)))
 
 
-def new_worklist(nodes: int, strategy_cells: int, blocks: int, dtype: npt.DTypeLike) -> Worklist:
+def new_worklist(
+    nodes: int, strategy_cells: int, blocks: int, dtype: npt.DTypeLike, seats: tuple[int, int] = (0, 2)
+) -> Worklist:
     """Scratch for `nodes` nodes and regrets of `dtype`: packed trees need 8 cells of strategies a node, others one."""
     return Worklist(
         np.zeros(nodes, np.int32),
@@ -138,6 +142,7 @@ def new_worklist(nodes: int, strategy_cells: int, blocks: int, dtype: npt.DTypeL
         np.zeros(strategy_cells, dtype),
         np.zeros(1, np.int64),
         _new_hand(blocks),
+        np.array(seats, np.int64),
     )
 
 

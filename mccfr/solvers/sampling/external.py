@@ -80,7 +80,7 @@ def external_sampling_packed(tree, tables, deals, limits, discount, rng, work, p
         if lazy:
             locate(tables.regret_stamp_base, tables.rows, deals.bucket, deal, regret_stamps)
             locate(tables.sum_stamp_base, tables.rows, deals.bucket, deal, sum_stamps)
-        for traverser in range(2):
+        for traverser in range(work.seats[0], work.seats[1]):
             sign = 1.0 - 2.0 * traverser
             result = sign * deals.result[deal]
             prunes = pruning.active != 0 and uniform(rng) < PRUNED_SHARE
@@ -187,7 +187,7 @@ def external_sampling_general(tree, tables, deals, limits, discount, rng, work, 
         locate(tables.sum_base, tables.width, deals.bucket, deal, hand.sums)
         locate(tables.regret_stamp_base, tables.rows, deals.bucket, deal, hand.regret_stamps)
         locate(tables.sum_stamp_base, tables.rows, deals.bucket, deal, hand.sum_stamps)
-        for traverser in range(2):
+        for traverser in range(work.seats[0], work.seats[1]):
             tail, touched = _forward(tree, tables, traverser, discount, rng, work, pruning)
             _backward(tree, tables, traverser, deals.result[deal], discount, work, tail, pruning)
             nodes += touched

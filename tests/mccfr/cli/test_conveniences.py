@@ -248,7 +248,7 @@ def test_boards_with_blanks_and_tens(capsys, slot_abstractions):
         )
 
 
-def test_whole_holdem_needs_no_evaluation_table(capsys, tmp_path, slot_abstractions):
+def test_whole_holdem_needs_no_evaluation_table(capsys, tmp_path, slot_abstractions, tables_read_once):
     config = tmp_path / "hunl.toml"
     config.write_text(
         '[game]\nname = "holdem"\n[game.menu]\nfirst = ["allin"]\nlater = ["allin"]\n'

@@ -5,19 +5,24 @@ import json
 import pytest
 import tomli_w
 from commands import call
+from places import ROOT
 
+from mccfr.config.file import config_from
 from mccfr.config.tables import OPTIONS
+from mccfr.games.catalogue import build_game
 from mccfr.runs.verification import problems_of
+from mccfr.trees.compiled import can_pack
 
 GAMES = {
     "listed cards": {"name": "kuhn"},
     "boards": {"name": "leduc", "merge_suits": True},
-    "many actions": {"name": "poker", "antes": [1, 1], "stack": 5},  # too wide for packed trees
+    "many actions": {"name": "poker", "suits": 1, "antes": [1, 1], "stack": 10, "max_raises": [1, 0]},
     "histories": {"name": "goofspiel", "cards": 3},
     "one move": {"name": "matrix", "payoffs": [[1, -1], [-1, 1]]},
     "whole deck": {"name": "holdem", "stack": 300, "menu": {"first": ["1p"], "later": [], "max_bets": 1}},
 }
 CARDLESS = ("histories", "one move")
+PACKED = ("listed cards", "boards")
 SLOW = ("outcome-sampling", "public-chance-sampling")
 EXPORTS = ("policy", "zarr", "hdf5", "csv", "parquet", "openspiel")
 METHODS = ("exact", "head-to-head")
@@ -63,8 +68,13 @@ PAIRS = [  # the bucket tables of a whole deck are large: one algorithm that tak
 ]
 
 
+@pytest.mark.parametrize("game", [game for game in GAMES if game != "whole deck"])
+def test_both_forms_of_a_tree_are_among_the_games(game):
+    assert can_pack(build_game(config_from({"game": GAMES[game]}, "test").game, ROOT).tree) == (game in PACKED)
+
+
 @pytest.mark.parametrize(("algorithm", "game"), PAIRS)
-def test_every_command_works_or_is_refused(algorithm, game, tmp_path, command, slot_abstractions):
+def test_every_command_works_or_is_refused(algorithm, game, tmp_path, command, slot_abstractions, tables_read_once):
     config, directory = tmp_path / "run.toml", tmp_path / "run"
     document = {
         "game": GAMES[game],

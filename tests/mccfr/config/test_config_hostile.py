@@ -3,6 +3,8 @@
 import json
 import signal
 import time
+from types import UnionType
+from typing import Annotated, Literal, Union, get_args, get_origin
 
 import msgspec
 import pytest
@@ -22,6 +24,7 @@ HOSTILE = (float("inf"), float("-inf"), float("nan"), 1e308, 5e-324, -1, 0, 2**6
 TEXTS = ("x" * 100_000, "a\0b")
 LISTS = ([[]], [[[]]], [1e308, 1e308], [-1, -1], [0, 0], [float("nan")] * 2, [[float("inf")], [1]])
 LISTED = (*LISTS, [["9" * 400 + "p"]])
+SCALARS = (int, float, str, bool, type(None))
 SECONDS = 60  # a machine under load included
 
 MENU = {"first": ["1p"], "later": ["allin"], "max_bets": 2}
@@ -56,36 +59,50 @@ def keys(kind):
     return [field.encode_name for field in msgspec.structs.fields(kind)]
 
 
+def is_scalar(kind):
+    """Whether a key of this type takes one number or text, and every list is refused for being one."""
+    if get_origin(kind) in (Union, UnionType):
+        return all(map(is_scalar, get_args(kind)))
+    if get_origin(kind) is Annotated:
+        return is_scalar(get_args(kind)[0])
+    return get_origin(kind) is Literal or kind in SCALARS
+
+
+def hostile(kind):
+    """(key, value) of every key of a table and what nobody means by it."""
+    for field in msgspec.structs.fields(kind):
+        for value in (*HOSTILE, *TEXTS, *(LISTED[-2:] if is_scalar(field.type) else LISTED)):
+            yield field.encode_name, value
+
+
 def game_document(name):
     return {"game": {"name": name, **BASES[name]}, **({"abstraction": ABSTRACTION} if name == "holdem" else {})}
 
 
 def cases(name):
     """(path, document) of everything that may be wrong around the game of a name."""
-    kind = GAMES[name]
-    paths = [("game", key) for key in keys(kind)]
-    if "menu" in keys(kind):
-        paths += [("game", "menu", key) for key in keys(Menu)]
-        paths += [("game", "menu", "river", key) for key in keys(StreetMenu)]
-        paths += [("game", "menu", "river", "button", key) for key in keys(PlayerMenu)]
+    kinds = {("game",): GAMES[name]}
+    if "menu" in keys(GAMES[name]):
+        kinds |= {("game", "menu"): Menu, ("game", "menu", "river"): StreetMenu}
+        kinds |= {("game", "menu", "river", "button"): PlayerMenu}
     if name == "holdem":
-        paths += [("abstraction", key) for key in keys(AbstractionConfig)]
+        kinds |= {("abstraction",): AbstractionConfig}
     if name == "kuhn":
         tables = {field.encode_name: field.type for field in msgspec.structs.fields(Config)}
         for table in ("tables", "run", "evaluation", "export"):
-            kinds = (tables[table], *getattr(tables[table], "__args__", ()))
-            struct = next(each for each in kinds if hasattr(each, "__struct_fields__"))
-            paths += [(table, key) for key in keys(struct)]
-    for path in paths:
-        for value in (*HOSTILE, *TEXTS, *LISTED):
-            yield path, changed(game_document(name), path, value)
+            types = (tables[table], *getattr(tables[table], "__args__", ()))
+            kinds[table,] = next(each for each in types if hasattr(each, "__struct_fields__"))
+    for table, kind in kinds.items():
+        for key, value in hostile(kind):
+            yield (*table, key), changed(game_document(name), (*table, key), value)
     if name == "kuhn":
         for algorithm, options in OPTIONS.items():
             discounting = {"discount": "dcfr"} if "discount" in keys(options) else {}  # else its powers are not read
             document = game_document(name) | {"solver": {"algorithm": algorithm, **discounting}}
-            for key in ("algorithm", *keys(options)):
-                for value in (*HOSTILE, *TEXTS, *LISTED):
-                    yield ("solver", key), changed(document, ("solver", key), value)
+            for value in (*HOSTILE, *TEXTS, *LISTED):
+                yield ("solver", "algorithm"), changed(document, ("solver", "algorithm"), value)
+            for key, value in hostile(options):
+                yield ("solver", key), changed(document, ("solver", key), value)
 
 
 def plan(path, document):

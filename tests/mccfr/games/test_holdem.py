@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -49,7 +50,7 @@ def write_config(tmp_path, abstraction, *, game="holdem", menu=MENU, more="", ev
     return path
 
 
-def test_buckets_of_the_deck_are_those_of_the_abstraction(slot_abstractions):
+def test_buckets_of_the_deck_are_those_of_the_abstraction(slot_abstractions, tables_read_once):
     game = holdem(HoldemGame(), AbstractionConfig(str(slot_abstractions[0])), Path())
     built = Abstraction(slot_abstractions[0])
     rng = np.random.default_rng(5)
@@ -121,6 +122,7 @@ def test_a_run_without_its_abstraction_is_worked_with_on_a_copy(flop_trained, sl
         ("evaluate", moved, "--method", "head-to-head", "--boards", 2),
         ("query", moved, "", "--hand", "AsKd"),
         ("report", moved, tmp_path / "out.html"),
+        ("tensorboard", moved, tmp_path / "curves"),
         ("resume", moved, "--nodes", nodes + 1, "--workers", 1),  # the worker has to find it too
     ):
         assert command(*verb) == 2
@@ -131,6 +133,12 @@ def test_a_run_without_its_abstraction_is_worked_with_on_a_copy(flop_trained, sl
         assert all(each in told for each in hashes) and len(told.splitlines()) == 1
         assert command(*verb, "--abstraction", ours) == 0
         capsys.readouterr()
+    for more, status, said in (((), 1, "is not an abstraction"), (("--abstraction", ours), 0, "sound")):
+        assert command("verify", moved, *more) == status
+        assert said in capsys.readouterr().out
+    for bot in (("bot", "acpc", moved, "127.0.0.1", 1), ("play", moved)):
+        assert command(*bot) == 2
+        assert f"{tmp_path / 'gone'} is not an abstraction" in capsys.readouterr().err
     one, other = (Policy.open(path) for path in (tmp_path / "out", flop_trained / "policy"))
     for name in ("abstraction", "provenance", "files"):
         assert one.meta[name] == other.meta[name]
@@ -143,8 +151,11 @@ def test_a_run_without_its_abstraction_is_worked_with_on_a_copy(flop_trained, sl
     ):
         assert command(*verb, "--abstraction", ours) == 2
         assert "holds its own bucket tables" in capsys.readouterr().err
-    assert command("status", tmp_path, "--abstraction", ours) == 2
-    assert "is a folder of runs" in capsys.readouterr().err
+    for verb in (("status", tmp_path), ("tensorboard", tmp_path, tmp_path / "curves")):
+        assert command(*verb, "--abstraction", ours) == 2
+        assert "is a folder of runs" in capsys.readouterr().err
+    assert command("verify", flop_trained / "policy", "--abstraction", ours) == 2
+    assert "is not a run directory: leave --abstraction out" in capsys.readouterr().err
 
 
 def test_evaluations_are_played_against_the_first_checkpoint_that_is_kept(trained):
@@ -205,7 +216,41 @@ def test_the_reader_in_the_documents_reads_what_query_answers(trained, monkeypat
     assert reached == {True, False}
 
 
-def test_rows_as_csv_name_buckets(trained, tmp_path):
+def program_in_the_documents(language, folder):
+    """Command of the reader of docs/policies.md in C or JavaScript, as far as this machine can run it."""
+    source = re.search(rf"```{language}\n(.*?)```", (ROOT / "docs/policies.md").read_text(), re.DOTALL)[1]
+    if language == "c":
+        (folder / "look_up.c").write_text(source)
+        build = "cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-O1", "-o", folder / "look_up", folder / "look_up.c"
+        subprocess.run(build, check=True, timeout=60)
+        return [str(folder / "look_up")]
+    if shutil.which("node") is None:
+        pytest.skip("there is no node, which runs JavaScript, on this machine")
+    (folder / "look_up.mjs").write_text(source)
+    return ["node", str(folder / "look_up.mjs")]
+
+
+@pytest.mark.parametrize("language", ["c", "js"])
+def test_readers_in_other_languages_read_what_query_answers(trained, tmp_path, language):
+    program = program_in_the_documents(language, tmp_path)
+    policy, rng = Policy.open(trained / "policy"), np.random.default_rng(3)
+    lines = json.loads((trained / "policy/tree_line.json").read_text())
+    for street in (0, 1, 2, 3, 3, 3):
+        node = int(
+            rng.choice(policy.game.tree.decisions[policy.game.tree.street[policy.game.tree.decisions] == street])
+        )
+        dealt, known = rng.permutation(52)[:7].tolist(), (0, 3, 4, 5)[street]
+        hand, board = cards_text(dealt[:2]), cards_text(dealt[2 : 2 + known])
+        arguments = [*program, trained / "policy", lines[node], hand, *[board] * (known > 0)]
+        found = subprocess.run(arguments, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines()
+        expected = query(policy, lines[node], hand, board or None)["actions"]
+        assert [line.split()[0] for line in found] == [action["action"] for action in expected]
+        assert [float(line.split()[1]) for line in found] == pytest.approx(
+            [action["probability"] for action in expected], abs=1e-9
+        )
+
+
+def test_rows_as_csv_name_buckets(trained, tmp_path, tables_read_once):
     assert command("export", trained / "run", tmp_path / "out.csv", "--format", "csv") == 0
     lines = (tmp_path / "out.csv").read_text().splitlines()
     assert lines[1].startswith(",0,1,bucket 0,,f,")
@@ -213,7 +258,7 @@ def test_rows_as_csv_name_buckets(trained, tmp_path):
     assert len(lines) == 1 + sum(int(s) * int(b) for s, b in zip(game.tree.row_slots, game.buckets, strict=True))
 
 
-def test_head_to_head_on_the_command_line(trained, capsys):
+def test_head_to_head_on_the_command_line(trained, capsys, tables_read_once):
     assert command("evaluate", trained / "policy", "--method", "head-to-head", "--boards", 3, "--json") == 0
     record = json.loads(capsys.readouterr().out)
     assert record["against"] == "uniform" and record["nodes_touched"] >= 300_000
@@ -379,7 +424,9 @@ def test_flop_holdem_is_solved_and_measured_exactly(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("board_cards", [3, 5])
-def test_flop_holdem_runs_by_public_chance_sampling_and_head_to_head(tmp_path, slot_abstractions, capsys, board_cards):
+def test_flop_holdem_runs_by_public_chance_sampling_and_head_to_head(
+    tmp_path, slot_abstractions, tables_read_once, capsys, board_cards
+):
     """With three board cards as with five: solved, measured at a checkpoint and by the command, far above uniform."""
     config = write_config(
         tmp_path,

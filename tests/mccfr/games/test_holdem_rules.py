@@ -160,21 +160,21 @@ def play(rules, rng, hand, sign):
         state = after
 
 
-# Stacks and antes.  Antes and a blind that is short (stack of 80, and of 120 with an ante of 30) only PokerKit plays.
+# Hands, stacks and antes.  Antes and a short blind (stack of 80, or of 120 with an ante of 30) only PokerKit plays.
 TABLES = {
     "PokerKit": (
         PokerKitHand,
+        1_000,
         [(20_000, 0), (1_000, 0), (250, 0), (137, 0), (80, 0), (20_000, 25), (1_000, 100), (120, 30)],
     ),
-    "universal_poker": (OpenSpielHand, [(20_000, 0), (1_000, 0), (250, 0), (137, 0), (100, 0)]),
+    "universal_poker": (OpenSpielHand, 2_000, [(20_000, 0), (1_000, 0), (250, 0), (137, 0), (100, 0)]),
 }
 
 
 @pytest.mark.parametrize("oracle", TABLES)
 def test_random_play_agrees(oracle):
-    hand, tables = TABLES[oracle]
-    rng = np.random.default_rng(4)
-    hands = 2_000 // len(tables)
+    hand, count, tables = TABLES[oracle]
+    rng, hands = np.random.default_rng(4), count // len(tables)
     for stack, ante in tables:
         rules = holdem_rules(stack, BLINDS, ante, Menu())
         cards = np.array([rng.permutation(52)[:9] for _ in range(hands)])

@@ -170,6 +170,24 @@ def test_comments_and_repeated_lines_are_answered_as_they_should():
     assert first == client.answer(b"MATCHSTATE:1:0::|2hAc\r\n"), "a line that is said again has the same answer"
 
 
+def test_a_hand_that_is_dealt_from_its_beginning_after_a_cut_is_played_as_before():
+    """As a dealer does that goes on from its log; without a cut, it is an error."""
+    client, lines = session("always-call"), [b"MATCHSTATE:1:7::|2hAc", b"MATCHSTATE:1:7:cr300:|2hAc"]
+    answers = [client.answer(line) for line in lines]
+    assert [answer.rpartition(":")[2] for answer in answers] == ["c", "c"]
+    with pytest.raises(TableError, match="has changed what he said"):
+        session_after(lines).answer(b"MATCHSTATE:1:7:r300:|2hAc")
+    client.reconnected()
+    assert [client.answer(line) for line in lines] == answers
+
+
+def session_after(lines):
+    client = session("always-call")
+    for line in lines:
+        client.answer(line)
+    return client
+
+
 @pytest.mark.parametrize(
     ("lines", "said"),
     [

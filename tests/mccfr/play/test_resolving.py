@@ -109,7 +109,7 @@ def check_blueprints(counts, iterations):
 
 
 def test_safe_resolving_keeps_within_its_bound():
-    check_blueprints((0, 2, 12), 60)
+    check_blueprints((0, 2, 12), 40)
 
 
 @pytest.mark.slow
@@ -134,7 +134,7 @@ def test_gifts_keep_within_the_bound():
     """Sums of gifts are used up along the path, and never twice: of a strategy that gives much away."""
     game = game_of(LEDUC)
     strategy = random_strategy(game, 3)
-    assert within_bound(game, strategy, resolve_street(game, strategy, 1, "maxmargin", Effort(60), reach=True))
+    assert within_bound(game, strategy, resolve_street(game, strategy, 1, "maxmargin", Effort(40), reach=True))
 
 
 @cache
@@ -150,7 +150,7 @@ def three_streets():
 
 def test_nested_resolving_keeps_within_its_bound():
     game, _, strategy = three_streets()
-    found = resolve_streets(game, strategy, (1, 2), "resolving", Effort(60))
+    found = resolve_streets(game, strategy, (1, 2), "resolving", Effort(40))
     assert within_bound(game, strategy, found)
     assert exploitability(game, found.strategy) < exploitability(game, strategy)
 
@@ -203,7 +203,7 @@ def mutant_whole(*edits, of=solve):
 
 def beyond_bound(wrong, strategy, method="resolving"):
     game = game_of(LEDUC)
-    found = wrong.resolve_street(game, strategy, 1, method, Effort(60))
+    found = wrong.resolve_street(game, strategy, 1, method, Effort(40))
     return not within_bound(game, strategy, found)
 
 
@@ -242,5 +242,5 @@ def test_an_own_range_not_updated_after_a_re_solve_is_caught():
     game, solved, strategy = three_streets()
     wrong = mutant(whole, ("ranges, before = spot.ranges(strategy)", "ranges, before = spot.ranges(BLUEPRINT)"))
     wrong.BLUEPRINT = strategy
-    assert within_bound(game, solved, resolve_street(game, solved, 2, "maxmargin", Effort(60)))
-    assert not within_bound(game, solved, wrong.resolve_street(game, solved, 2, "maxmargin", Effort(60)))
+    assert within_bound(game, solved, resolve_street(game, solved, 2, "maxmargin", Effort(40)))
+    assert not within_bound(game, solved, wrong.resolve_street(game, solved, 2, "maxmargin", Effort(40)))

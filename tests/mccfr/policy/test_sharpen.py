@@ -2,16 +2,20 @@
 
 import numpy as np
 import pytest
+from commands import call
 from policies import write_random
 from small_games import game_of
 from strategies import partly_reached_strategy, random_strategy
 
-from mccfr.config.tables import LeducGame
+from mccfr.config.tables import KuhnGame, LeducGame
+from mccfr.evaluation.head_to_head import head_to_head
 from mccfr.evaluation.match import Contender, Match
 from mccfr.evaluation.side import Side
+from mccfr.games.catalogue import build_game
 from mccfr.play.seat import PolicySpec, Seat
 from mccfr.policy import Policy, StrategySource
 from mccfr.policy.sharpen import sharpened
+from mccfr.runs.results import open_target
 
 MANNERS = [{"purify": True}, {"threshold": 0.25}, {"purify": True, "threshold": 0.25}]
 
@@ -60,3 +64,25 @@ def test_nothing_asked_for_is_nothing_done():
     assert sharpened(game, strategy) is strategy
     with pytest.raises(ValueError, match="threshold = 2: it must be between 0 and 1"):
         sharpened(game, strategy, threshold=2)
+
+
+def test_an_export_says_what_it_costs(capsys, tmp_path):
+    """Head-to-head where cards are dealt, and exploitability elsewhere; nothing where nothing was asked for."""
+    for name in ("kuhn", "goofspiel"):
+        (tmp_path / f"{name}.toml").write_text(f'[game]\nname = "{name}"\n' + "cards = 3\n" * (name == "goofspiel"))
+        solve = "solve", tmp_path / f"{name}.toml", "--run", tmp_path / name, "--iterations", 500, "--workers", 0
+        assert call(capsys, *solve).status == 0
+    run, game = tmp_path / "kuhn", build_game(KuhnGame(), None)
+    assert "loses" not in call(capsys, "export", run, tmp_path / "plain").err
+    said = call(capsys, "export", run, tmp_path / "eighth", "--quantise", "uint8").err
+    exact, eighth = open_target(run), Policy.open(tmp_path / "eighth")
+    lost = head_to_head(Side(game, exact.strategy), Side(game, eighth.strategy()), 10).mean_chips
+    assert f"as exported it loses {lost:+.3g} chips a hand to the average as it is, exactly" in said
+    assert "loses" in call(capsys, "export", run, tmp_path / "pure", "--purify").err
+    pure = Policy.open(tmp_path / "pure")
+    assert pure.meta["provenance"]["purify"] is True
+    assert all(np.isin(table, (0, 1)).all() for table in pure.strategy().probability)
+    said = call(capsys, "export", tmp_path / "goofspiel", tmp_path / "bids", "--threshold", 0.2).err
+    assert "exploitability" in said and "chips as exported" in said
+    ended = call(capsys, "export", run, tmp_path / "tables", "--format", "zarr", "--purify")
+    assert ended.status == 2 and "zarr holds the run's tables as they are" in ended.err

@@ -165,7 +165,7 @@ def test_turn_endgames_and_small_games_equal_queries_on_every_board_shown():
         assert {view["board"] for view in views.values()} == set(range(boards))
 
 
-def test_whole_holdem_shows_the_boards_it_is_given(slot_abstractions):
+def test_whole_holdem_shows_the_boards_it_is_given(slot_abstractions, tables_read_once):
     config = HoldemGame(menu=Menu(first=("1p", "allin"), later=("allin",), max_bets=2))
     game = build_game(config, ROOT, AbstractionConfig(path=str(slot_abstractions[0])))
     source = StrategySource(game, partly_reached_strategy(game))

@@ -1,0 +1,91 @@
+"""What responders win from a policy, board by board: to choose one by, and to score the one that was chosen."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.evaluation.head_to_head import Table, check_strategy, seated_boards
+from mccfr.evaluation.side import Side
+from mccfr.evaluation.units import Units
+from mccfr.solvers.public.sampled_board import BoardSource, by_strength
+from mccfr.solvers.responder import Learnt
+from mccfr.tables.layout import table_name
+
+Floats = npt.NDArray[np.float64]
+
+
+class Won(Units):
+    """Boards on which R responders meet a policy.
+
+    A unit is what each of them wins in seat 0 and in seat 1, summed over pairs of hands, and the board's weight:
+    2·R + 1 numbers.
+    """
+
+    def __init__(self, responders: Sequence[Side], policy: Side, seed: int, purpose: int) -> None:
+        """`responders` are of one game; `purpose` is that of the stream of boards."""
+        for side in (*responders, policy):
+            check_strategy(side)
+        games = responders[0].game, policy.game
+        self._sources = [BoardSource(game, np.float64, seed, purpose=purpose, arrange=by_strength) for game in games]
+        self._tables = [Table(responder, policy) for responder in responders]
+        self.listed = self._sources[0].listed
+        self.fields = 2 * len(responders) + 1
+
+    def play(self, unit: int) -> Floats:
+        """As `Units.play`."""
+        as_first, as_second = seated_boards(self._sources, unit, same=False)
+        found = []
+        for table in self._tables:
+            (first, weight), (second, _) = table.play(as_first, 0), table.play(as_second, 1)
+            found += [first, -second]
+        return np.array([*found, weight])
+
+
+@dataclass
+class Seat:
+    """The best responder of a seat so far.
+
+    worth  chips a hand that it wins on the boards by which it was chosen
+    nodes  touched in its training
+    way    how it plays by its regrets
+    cells  of each block of the seat what `Learnt` has, by number of the block
+    """
+
+    worth: float
+    nodes: int
+    way: str
+    cells: dict[int, npt.NDArray[np.float32]]
+
+
+@dataclass
+class Chosen:
+    """The best responder of each seat so far; none before the first choice."""
+
+    seats: list[Seat] = field(default_factory=list)
+
+    def take(self, learnt: Learnt, worth: Sequence[float], nodes: Sequence[int], way: str) -> None:
+        """Put a candidate into each seat where it wins more than who was there."""
+        for seat in range(2):
+            candidate = Seat(float(worth[seat]), nodes[seat], way, dict(list(enumerate(learnt.cells))[seat::2]))
+            if seat == len(self.seats):
+                self.seats.append(candidate)
+            elif candidate.worth > self.seats[seat].worth:
+                self.seats[seat] = candidate
+
+    @property
+    def learnt(self) -> Learnt:
+        """What the two play, as one strategy."""
+        cells = self.seats[0].cells | self.seats[1].cells
+        return Learnt([cells[block] for block in range(len(cells))])
+
+    def arrays(self) -> dict[str, npt.NDArray[np.float32]]:
+        """The tables by name."""
+        cells = [each for seat in self.seats for each in seat.cells.items()]
+        return {table_name("chosen", block): table for block, table in cells if table.size}
+
+    def states(self) -> list[dict[str, Any]]:
+        """The rest, as JSON."""
+        return [{"worth": seat.worth, "nodes": seat.nodes, "way": seat.way} for seat in self.seats]

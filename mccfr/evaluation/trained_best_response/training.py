@@ -1,0 +1,174 @@
+"""Both seats' responders while they learn: one after the other, or in a process each, to be stopped and to go on."""
+
+import mmap
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.compiling import working_seconds
+from mccfr.evaluation.side import Side
+from mccfr.games.game import Game
+from mccfr.solvers.responder import Learnt, best, matched, responder, responder_layout, responder_tables
+from mccfr.solvers.solver import Solver, WorkerState
+from mccfr.tables.layout import TableSet, table_name
+from mccfr.tables.strategy import row_starts
+
+WAYS = {"regret matching": matched, "the largest regret": best}
+"""How a responder may play by his regrets, by its name in records."""
+_MOST = 2**62
+_TOLD_SECONDS = 0.2
+_NODES, _ITERATIONS, _WORDS, _STOP = 0, 1, 2, 6  # cells of what two processes share
+Told = Callable[[int], None]
+"""Called with the nodes that both seats have touched so far."""
+
+
+class Training:
+    """A responder for each seat of a policy.
+
+    Attributes:
+        busy_seconds: time spent in `train`, without that of compiling
+    """
+
+    def __init__(self, own: Game, policy: Side, seed: int, sampler: str) -> None:
+        """`own` is the policy's game as the responders remember its cards; raises as `Cards.seated`.
+
+        sampler  one of `mccfr.solvers.responder.SAMPLERS`
+        """
+        theirs = policy.game.cards
+        cards = own.cards.seated(theirs), theirs.seated(own.cards)
+        self._games = [replace(own, cards=each) for each in cards]
+        self._tables: list[TableSet] = []
+        self._shared = [_shared_cells(8, "uint64") for _ in range(2)]
+        self._seed, self._sampler, self.busy_seconds = seed, sampler, 0.0
+        for seat, game in enumerate(self._games):
+            self._tables.append(responder_tables(sampler, game, seat, policy.strategy, _shared_cells))
+        self._solvers = [self._solver(seat, WorkerState()) for seat in range(2)]
+        self._starts = [row_starts(own, block) for block in range(2 * own.tree.streets)]
+
+    def _solver(self, seat: int, state: WorkerState) -> Solver:
+        return responder(self._sampler, self._games[seat], seat, self._tables[seat], self._seed, state)
+
+    @staticmethod
+    def bytes_needed(own: Game, policy: Game, sampler: str) -> int:
+        """Memory of the tables of both seats, of the best responders that they have had, and of bucket tables."""
+        cards = own.cards.seated(policy.cards), policy.cards.seated(own.cards)
+        tables = sum(responder_layout(sampler, replace(own, cards=each)).nbytes for each in cards)
+        decks = {id(game.cards): game.cards.shared_bytes for game in (own, policy)}
+        return 2 * tables + sum(decks.values())
+
+    @property
+    def nodes(self) -> int:
+        """Touched by both seats."""
+        return sum(solver.state.nodes for solver in self._solvers)
+
+    def warm_up(self) -> None:
+        """Compile (or load from the cache) the kernels, and fill what all iterations look up."""
+        for solver in self._solvers:
+            solver.warm_up()
+
+    def train(self, goal: int, workers: int, stop: Callable[[], bool], told: Told = lambda _: None) -> None:
+        """Go on until each seat has touched `goal` nodes, or `stop` says so; what is learnt does not depend on stops.
+
+        workers  2 or more: a process for each seat
+        Raises `RuntimeError` where the other process dies.
+        """
+        began = working_seconds()
+        left = [solver for solver in self._solvers if solver.state.nodes < goal]
+        if workers > 1 and len(left) == 2 and "fork" in multiprocessing.get_all_start_methods():
+            self._train_two(goal, stop, told)
+        else:
+            for solver in left:
+                _train(solver, goal, stop, lambda _: told(self.nodes))
+        self.busy_seconds += working_seconds() - began
+
+    def _train_two(self, goal: int, stop: Callable[[], bool], told: Told) -> None:
+        """Train the first seat here and the second in a process of its own, whose tables both see."""
+        first, second = self._solvers
+        shared, parent = self._shared[1], os.getpid()
+        shared[_NODES], shared[_STOP] = second.state.nodes, 0
+        # A fork brings the policy and the tables along; nothing is copied.
+        other = multiprocessing.get_context("fork").Process(target=_train_apart, args=(second, goal, shared, parent))
+        other.start()
+        try:
+            _train(first, goal, stop, lambda nodes: told(nodes + int(shared[_NODES])))
+            while other.is_alive():
+                other.join(_TOLD_SECONDS)
+                shared[_STOP] = stop()
+                told(first.state.nodes + int(shared[_NODES]))
+        finally:
+            shared[_STOP] = 1
+            other.join()
+        if other.exitcode != 0:
+            raise RuntimeError("a process that trained died, killed from outside or out of memory")
+        words = [int(word) for word in shared[_WORDS : _WORDS + 4]]
+        self._solvers[1] = self._solver(1, WorkerState(int(shared[_ITERATIONS]), int(shared[_NODES]), words))
+
+    def learnt(self, way: str) -> Learnt:
+        """What both play by their regrets so far, in one of the WAYS: a copy."""
+        cells = []
+        for block, starts in enumerate(self._starts):
+            regrets = self._tables[block % 2].rows("regret", block)
+            none = np.zeros((int(self._games[block % 2].buckets[block]), 0), np.float32)
+            cells.append(none if regrets is None else WAYS[way](regrets, starts))
+        return Learnt(cells)
+
+    # --- to be kept ---
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """The regrets of both responders by name: what is written into them is theirs."""
+        return {name: self._tables[seat][name] for seat in range(2) for name in self._own(seat)}
+
+    def _own(self, seat: int) -> list[str]:
+        names = [table_name("regret", block) for block in range(seat, len(self._starts), 2)]
+        return [name for name in names if name in self._tables[seat]]
+
+    def states(self) -> list[dict[str, Any]]:
+        """Counters and random words of both, as JSON."""
+        states = [solver.state for solver in self._solvers]
+        return [{"iterations": s.iterations, "nodes": s.nodes, "rng": s.rng} for s in states]
+
+    def go_on_from(self, states: Sequence[dict[str, Any]]) -> None:
+        """Take over what `states` gave; `arrays` are filled by the caller."""
+        self._solvers = [
+            self._solver(seat, WorkerState(state["iterations"], state["nodes"], list(state["rng"])))
+            for seat, state in enumerate(states)
+        ]
+
+
+def _shared_cells(count: int, dtype: str) -> npt.NDArray[Any]:
+    """Zeroed cells that processes forked from this one share."""
+    bytes_needed = max(1, count) * np.dtype(dtype).itemsize
+    return np.frombuffer(mmap.mmap(-1, bytes_needed), dtype, count)
+
+
+def _train(solver: Solver, goal: int, stop: Callable[[], bool], told: Told) -> None:
+    """Run batches until a seat has touched `goal` nodes or `stop` says so; `told` is called now and then."""
+    last = 0.0
+    while (nodes := solver.state.nodes) < goal and not stop():
+        solver.run(nodes, goal - nodes, _MOST)
+        if (now := time.monotonic()) - last >= _TOLD_SECONDS:
+            last = now
+            told(solver.state.nodes)
+
+
+def _train_apart(solver: Solver, goal: int, shared: npt.NDArray[np.uint64], parent: int) -> None:
+    """In a process of its own: `_train`, until the parent says stop or is gone; the state goes into `shared`."""
+    for number in (signal.SIGINT, signal.SIGTERM):  # the terminal sends them to all; the parent decides
+        signal.signal(number, signal.SIG_IGN)
+
+    def tell(nodes: int) -> None:
+        shared[_NODES] = nodes
+        if os.getppid() != parent:
+            os._exit(1)
+
+    _train(solver, goal, lambda: bool(shared[_STOP]), tell)
+    state = solver.state
+    shared[_NODES], shared[_ITERATIONS] = state.nodes, state.iterations
+    shared[_WORDS : _WORDS + 4] = state.rng

@@ -1,0 +1,47 @@
+"""The rest of a real hand of hold'em as a game: from any state of the betting after the flop, in real chips.
+
+What is put in, who acts, and how large the last raise was come from the table, whatever a policy's tree has; how the
+betting may go on is a menu's.  So a bet that no tree has begins the game in which it is answered.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from abstraction.cards import COMBO_COUNT
+from mccfr.cards.endgame import endgame_cards
+from mccfr.config.tables import Menu
+from mccfr.games.betting import BettingRules, BettingState, build_tree
+from mccfr.games.game import Game
+from mccfr.games.menu import MenuGame, menu_targets
+
+MENU = Menu(first=("0.5p", "1p", "allin"), later=("1p", "allin"), max_bets=3)
+"""Three sizes for a bet and two for a raise; after three bets of a street, all-in."""
+
+
+def endgame(rules: BettingRules, state: BettingState, board: Sequence[int], menu: Menu = MENU) -> Game:
+    """What follows a state of real betting, its street the first, every hand that the board leaves of weight 1.
+
+    rules  of the whole game: stacks, least bets, who acts first
+    board  cards on the table, in order of dealing: all that the state's street has
+
+    `ValueError` for a menu that says nothing sensible after the flop.
+    """
+    first, streets = state.street, rules.streets - state.street
+    whole = all(float(amount).is_integer() for amount in (rules.stack, rules.minimum_bet, *state.put_in))
+    kept = BettingRules(
+        state.put_in,
+        rules.first_player[first:],
+        menu_targets(menu, MenuGame(rules.stack, rules.minimum_bet, first, streets, whole_chips=whole)),
+        stack=rules.stack,
+        minimum_bet=rules.minimum_bet,
+        board_cards=rules.board_cards[first:],
+        put_in_before=state.put_in_before,
+    )
+    return Game(
+        "holdem-subgame",
+        build_tree(kept, state._replace(street=0)),
+        endgame_cards(board, np.ones((2, COMBO_COUNT)), streets),
+        big_blind_chips=rules.minimum_bet,
+        pot_chips=sum(state.put_in),
+    )

@@ -1,0 +1,142 @@
+"""What both players may hold, and how a policy would go on, as anybody sees it who knows the policy and the betting.
+
+A policy takes bets that its tree has not for others, by draws that nobody sees; all of them are followed here
+(`mccfr.play.ranges`).  What is found depends on the betting and the board alone.
+"""
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.cards.deals import NO_BUCKET
+from mccfr.games.betting import BettingState
+from mccfr.games.game import Game
+from mccfr.games.reading import Reading
+from mccfr.play.dealing import Board
+from mccfr.play.ranges import SeenRange
+from mccfr.play.resolving.spot import Tables
+from mccfr.play.seat import Seat
+from mccfr.trees.compiled import DECISION
+
+Floats = npt.NDArray[np.float64]
+
+
+class SupposedRange(SeenRange):
+    """The range of an opponent who is supposed to play a policy, whatever he bets.
+
+    An action that the tree has not is what it would be taken for; where it says nothing, the range stays.
+    """
+
+    def took(self, state: BettingState, action: str, board: Board) -> None:
+        """He has acted; if the policy never does that, with no hand, its hands are as likely as before."""
+        before = self.reach
+        for heeds_hands in (True, False):
+            self._after = {action: {}}
+            for (node, closed), reach in before.items():
+                reading = Reading(node, 1.0, closed)
+                rows = None
+                if heeds_hands and self._betting.decides(reading):
+                    rows = self._seat.played(node, self._buckets_on(node, board))
+                first = int(self._seat.policy.game.tree.arrays.first[node])
+                for found in self._betting.outcomes(reading, state, action):  # type: ignore[arg-type]
+                    share = self._share(rows, found.node - first)
+                    self._add(action, found, reach * found.probability * share)
+            self.chose(action)
+            if self.reach:
+                return
+
+    @staticmethod
+    def _share(rows: Floats | None, number: int) -> Floats | float:
+        """[H] probability of an action of the tree; 1 where it is none, or nothing is known."""
+        return 1.0 if rows is None or not 0 <= number < rows.shape[1] else rows[:, number]
+
+
+class Watcher:
+    """A hand up to some decision, as it is seen from outside.
+
+    ours, theirs  ranges: of the player whose strategy is known, and of his opponent if he played it as well
+    """
+
+    def __init__(self, seat: Seat, position: int, line: Sequence[tuple[BettingState, str, Board]]) -> None:
+        """`line` are the states, actions and boards so far; `position` is our player's."""
+        self._seat, self.position = seat, position
+        self.ours, self.theirs = SeenRange(seat, position), SupposedRange(seat, 1 - position)
+        for state, action, board in line:
+            self._after(self.ours, self.theirs, state, action, board)
+
+    def _after(self, ours: SeenRange, theirs: SupposedRange, state: BettingState, action: str, board: Board) -> None:
+        if state.player == self.position:
+            ours.choices(state, board)
+            ours.chose(action)
+            theirs.see(state, action)
+        else:
+            ours.see(state, action)
+            theirs.took(state, action, board)
+
+    def ranges(self) -> Floats:
+        """[2, H] weights of the hands of both positions; where the opponent's play has left none, all of them."""
+        found = np.zeros((2, self._seat.dealing.hands))
+        for position, seen in ((self.position, self.ours), (1 - self.position, self.theirs)):
+            found[position] = sum(seen.reach.values(), np.zeros(found.shape[1]))
+        if not found[1 - self.position].any():
+            found[1 - self.position] = 1
+        return found
+
+    def policy_in(self, game: Game, state: BettingState) -> Tables:
+        """How the policy would go on in an endgame (`mccfr.play.resolving.endgame`) that begins at a state.
+
+        Its readings and its hand are one distribution, and what a hand does is the mean over its readings.  An action
+        that the endgame has not is the one there of the nearest amount.
+        """
+        cards, tree = game.cards.listed(), game.tree
+        found = [np.zeros((int(tree.row_slots[block]), int(game.buckets[block]))) for block in range(2 * tree.streets)]
+        todo: list[tuple[int, Any, SeenRange, int]] = [(0, state, self.ours, 0)]
+        while todo:
+            node, here, seen, board = todo.pop()
+            street, children = here.street - state.street, tree.children(node)
+            if here.player == self.position:
+                choices = seen.choices(here, tuple(cards.board_cards[street][board].tolist()))
+                nearest = {action: _nearest(tree.label, children, action) for action in choices}
+                rows = _rows(choices, nearest, len(children))
+                bucket, slot = cards.bucket[street][self.position, board], int(tree.arrays.slot[node])
+                live = bucket != NO_BUCKET
+                found[2 * street + self.position][slot : slot + len(children), bucket[live]] = rows[:, live]
+            for number, child in enumerate(children):
+                if tree.arrays.kind[child] != DECISION:
+                    continue
+                if here.player == self.position:
+                    later = seen.having_chosen(action for action in choices if nearest[action] == number)
+                    if not later.reach:
+                        continue  # we are never there
+                else:
+                    later = copy(seen)
+                    later.see(here, tree.label[child])
+                after: Any = self._seat.betting.apply(here, tree.label[child])
+                boards = [board]
+                if after.street != here.street:
+                    boards = np.flatnonzero(cards.board_parent[street + 1] == board).tolist()
+                todo += [(child, after, later, each) for each in boards]
+        return found
+
+
+def _rows(choices: Mapping[str, Floats], number: Mapping[str, int], count: int) -> Floats:
+    """[A, H] probabilities of actions from their joint weights; uniform for hands that are not here."""
+    rows = np.zeros((count, len(next(iter(choices.values())))))
+    for action, reach in choices.items():
+        rows[number[action]] += reach
+    total = rows.sum(axis=0)
+    return np.where(total > 0, rows / np.where(total > 0, total, 1), 1 / count)
+
+
+def _nearest(labels: Sequence[str], children: range, action: str) -> int:
+    """Number of the child that an action leads to, or of the one nearest to its amount."""
+    names = [labels[child] for child in children]
+    if action in names:
+        return names.index(action)
+    raises = [number for number, name in enumerate(names) if name[0] == "r"]
+    if action[0] != "r" or not raises:
+        return names.index("c")
+    return min(raises, key=lambda number: abs(float(names[number][1:]) - float(action[1:])))

@@ -1,0 +1,251 @@
+"""Abstractions of small decks: descriptions by definition, what buckets share, recall, bad input."""
+
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from commands import command
+
+from abstraction.buckets import Abstraction, unused, verify_abstraction
+from abstraction.build import Builder
+from abstraction.deck import Near
+from abstraction.evaluator import poker_family_strength
+from abstraction.listing import DeckListing
+from abstraction.memory import recipe_bytes
+from abstraction.next_street import NextStreet
+from abstraction.recipe import DeckRecipe, Recipe, StreetRecipe, build_order, load_recipe, stage_document
+from abstraction.small_deck import SmallDeck
+from mccfr.cards.small_deck import small_deck
+from mccfr.config.tables import KuhnGame, PokerGame
+from mccfr.games.bucketed import bucketed
+from mccfr.games.catalogue import build_game
+from mccfr.games.recall import forgotten_street
+
+DECK = DeckRecipe(ranks=4, suits=2, hole_cards=2, board_cards=[0, 1, 1])
+GAME = PokerGame(ranks=4, suits=2, hole_cards=2, board_cards=(0, 1, 1), stack=4, blinds=(2, 1), first_player=(2, 1, 1))
+LISTING = DECK.listing()
+
+
+def strength(hand, board):
+    """2·wins + ties of a hand on a full board, from the definition."""
+    left = [card for card in range(8) if card not in (*hand, *board)]
+    mine = poker_family_strength(hand, board, 4, 2)
+    others = [poker_family_strength(other, board, 4, 2) for other in combinations(left, 2)]
+    return sum(2 * (mine > other) + (mine == other) for other in others)
+
+
+def runouts(street, board, hand):
+    """Full boards, in order of dealing, that follow a board and a hand."""
+    left = [card for card in range(8) if card not in (*hand, *board)]
+    return [(*board, *rest) for rest in product(left, repeat=2 - len(board)) if len(set(rest)) == len(rest)]
+
+
+def cells(street):
+    """(row, slot, board, hand) of some hands of a street."""
+    boards, hands = LISTING.boards[street].tolist(), [tuple(hand) for hand in LISTING.hands.tolist()]
+    every = [
+        (row, slot, tuple(board), hand)
+        for row, board in enumerate(boards)
+        for slot, hand in enumerate(hands)
+        if not {*board} & {*hand}
+    ]
+    return every[:: max(1, len(every) // 40)]
+
+
+@pytest.mark.parametrize("street", [0, 1, 2])
+def test_strengths_and_histograms_are_those_of_the_definition(street):
+    deck, name = SmallDeck(LISTING), ("preflop", "flop", "turn")[street]
+    sums, squares = deck.sums(name), deck.squares(name)
+    rows = deck._histogram(name, 5).rows(0, len(sums)) if street < 2 else None
+    for row, slot, board, hand in cells(street):
+        found = [strength(hand, full) for full in runouts(street, board, hand)]
+        assert sums[row, slot] == sum(found) and squares[row, slot] == sum(value**2 for value in found)
+        assert len(found) == LISTING.run_outs(street) and max(found) <= LISTING.most_strength
+        if rows is not None:
+            bins = [value * 5 // (LISTING.most_strength + 1) for value in found]
+            assert rows[row, slot].tolist() == np.bincount(bins, minlength=5).tolist()
+
+
+def test_ochs_is_the_equity_against_each_cluster():
+    deck = SmallDeck(LISTING)
+    described = deck._ochs("turn", 3, 0)
+    rows = described.rows(0, len(LISTING.boards[2]))
+    classes, clusters = deck._classes, []
+    for hand in LISTING.hands.tolist():  # clusters are told from what they were made of: equal for a class of hands
+        ranks = sorted(card // 2 for card in hand)
+        clusters.append((*ranks, len({card % 2 for card in hand})))
+    assert len(set(clusters)) == int(classes.max()) + 1
+    for row, slot, board, hand in cells(2):
+        left = [card for card in range(8) if card not in (*hand, *board)]
+        mine = poker_family_strength(hand, board, 4, 2)
+        against = [poker_family_strength(other, board, 4, 2) for other in combinations(left, 2)]
+        wins = sum(2 * (mine > other) + (mine == other) for other in against) / 2 / len(against)
+        # The mean over clusters, each by its hands, is the equity against all; ½ stands where there are none.
+        assert rows[row, slot].min() >= 0 and rows[row, slot].max() <= 1
+        assert rows[row, slot].min() - 1e-6 <= wins <= rows[row, slot].max() + 1e-6
+    one = deck._ochs("turn", 1, 0).rows(0, len(LISTING.boards[2]))[:, :, 0]
+    free = LISTING.free(2)
+    assert np.allclose(one[free], deck.sums("turn")[free] / LISTING.most_strength, atol=1e-6)
+    assert (one[~free] == -1).all()
+
+
+def test_potential_aware_rows_are_the_sorted_buckets_of_the_next_street():
+    deck, generator = SmallDeck(LISTING), np.random.default_rng(3)
+    table = np.where(LISTING.free(2), generator.integers(0, 5, LISTING.free(2).shape), 65535).astype(np.uint16)
+    equity = np.sort(generator.random(5))
+    following = NextStreet(table, equity, np.ones(5, np.int64), None, "l2")
+    rows = deck.features({"street": "flop", "features": "potential"}, Near(following)).rows(0, 8)
+    for row, slot, board, hand in cells(1):
+        nexts = [table[place, slot] for place, full in enumerate(LISTING.boards[2].tolist()) if full[0] == board[0]]
+        values = sorted(equity[bucket] for bucket in nexts if bucket != 65535)
+        assert len(values) == LISTING.next_boards(1) == rows.shape[2]
+        assert np.allclose(rows[row, slot] * len(values), values, atol=1e-6)
+        assert not {*hand} & {*board}
+
+
+def parts(features, nested=False):
+    return {
+        "preflop": StreetRecipe(features="ehs", buckets=4),
+        "flop": StreetRecipe(features=features, buckets=12 if nested else 5, nested=nested),
+        "turn": StreetRecipe(features="ehs", buckets=25 if nested else 8, nested=nested),
+    }
+
+
+@pytest.mark.parametrize("features", ["ehs", "ehs2", "histogram", "potential", "lossless"])
+def test_hands_that_differ_by_suits_share_a_bucket(tmp_path, features):
+    flop = StreetRecipe(features=features, buckets=None if features == "lossless" else 8)
+    recipe = Recipe(deck=DECK, flop=flop, turn=StreetRecipe(features="ochs", buckets=9, clusters=3))
+    assert set(Builder(recipe, tmp_path).build()) == {"preflop", "flop", "turn"}
+    assert Builder(recipe, tmp_path).build() == [] and verify_abstraction(tmp_path) == []
+    built = Abstraction(tmp_path)
+    game = bucketed(build_game(GAME, tmp_path), built)
+    assert built.streets == ("preflop", "flop", "turn")
+    assert forgotten_street(game) == (2 if features == "lossless" else 1)
+    swap = np.arange(8) ^ 1  # of the two suits
+    for row, slot, board, hand in cells(1):
+        renamed = built.bucket([int(swap[card]) for card in hand], [int(swap[card]) for card in board])
+        assert renamed == built.bucket(hand, board) == ("flop", int(built.table("flop")[row, slot]))
+    assert built.bucket_of_text("AcKd", "Qd")["features"] == features
+    for row, slot, board, hand in cells(2):  # in whatever order the board came
+        assert built.bucket(hand, board[::-1])[1] == built.table("turn")[row, slot]
+
+
+@pytest.mark.parametrize("features", ["ehs", "histogram"])
+def test_nested_buckets_have_perfect_recall(tmp_path, features):
+    Builder(Recipe(deck=DECK, **parts(features, nested=True)), tmp_path).build()
+    built = Abstraction(tmp_path)
+    game = bucketed(build_game(GAME, tmp_path), built)
+    assert forgotten_street(game) is None
+    assert built.bucket_counts()["turn"] == 25 == int(game.cards.buckets[2, 0])
+    for street in built.streets:
+        table = built.table(street)
+        free = LISTING.free(built.streets.index(street))
+        assert (table[~free] == unused(table.dtype)).all() and built.sizes(street)[0].sum() == free.sum()
+    other = tmp_path / "other"
+    Builder(Recipe(deck=DECK, **parts(features)), other).build()
+    agreement = built.agreement(Abstraction(other))
+    assert agreement["preflop"] == 1 and agreement["turn"] < 1
+
+
+def test_clusters_of_boards_hold_buckets(tmp_path):
+    flop = StreetRecipe(features="histogram", buckets=8, public=2)
+    Builder(Recipe(deck=DECK, flop=flop, turn=StreetRecipe(features="lossless")), tmp_path).build()
+    table = Abstraction(tmp_path).table("flop")
+    groups = []
+    for row in table:
+        here = set(row[row != unused(table.dtype)].tolist())
+        for group in [group for group in groups if group & here]:
+            here |= group
+            groups.remove(group)
+        groups.append(here)
+    assert len(groups) >= 2  # boards of two clusters share no bucket, not even by way of others
+    plain = tmp_path / "plain"
+    flop = StreetRecipe(features="histogram", buckets=4)
+    Builder(Recipe(deck=DECK, flop=flop, turn=StreetRecipe(features="lossless")), plain).build()
+    assert any(
+        set(one.tolist()) & set(Abstraction(plain).table("flop")[7].tolist()) - {65535}
+        for one in Abstraction(plain).table("flop")[:2]
+    )
+
+
+def test_the_listing_is_that_of_the_game():
+    cards = small_deck(4, 2, 2, [0, 1, 1])
+    assert np.array_equal(cards.strength, LISTING.strength) and np.array_equal(cards.hand_cards, LISTING.hands)
+    assert LISTING.parse("Ad Jc") == (7, 0)
+    with pytest.raises(ValueError, match="'Td' is not a card of the deck"):
+        LISTING.parse("AdTd")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("flop = {features = 'ehs', buckets = 5}", "[turn] is missing"),
+        ("flop = {features = 'ochs', buckets = 5}\nturn = {features = 'ehs', buckets = 5}", "flop.features = 'ochs'"),
+        ("flop = {features = 'lossless', buckets = 5}\nturn = {features = 'ehs', buckets = 5}", "leave it out"),
+        (
+            "flop = {features = 'potential', buckets = 5}\nturn = {features = 'ehs', buckets = 5, nested = true}",
+            "each would have to be built first",
+        ),
+        (
+            "preflop = {features = 'ehs', buckets = 5, nested = true}\nflop = {features = 'ehs', buckets = 5}\n"
+            "turn = {features = 'ehs', buckets = 5}",
+            "no street before it",
+        ),
+        (
+            "flop = {features = 'ehs', buckets = 5}\nturn = {features = 'ehs', buckets = 5}\n"
+            "river = {features = 'ehs', buckets = 5}",
+            "[river] is not allowed",
+        ),
+    ],
+)
+def test_bad_recipes_of_small_decks_are_refused(tmp_path, text, message):
+    path = tmp_path / "recipe.toml"
+    deck = "deck = {ranks = 4, suits = 2, hole_cards = 2, board_cards = [0, 1, 1]}\n"
+    path.write_text(deck + text)
+    with pytest.raises(ValueError, match=r"recipe\.toml") as caught:
+        load_recipe(path)
+    assert message in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_decks_that_are_none_or_another_game_s_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="a deck of 2 ranks"):
+        DeckListing(2, 2, 2, (0, 1))
+    Builder(Recipe(deck=DECK, **parts("ehs")), tmp_path).build(["preflop", "flop", "turn"])
+    with pytest.raises(ValueError, match="is for a deck of 4 ranks and 2 suits"):
+        bucketed(build_game(KuhnGame(), tmp_path), Abstraction(tmp_path))
+    with pytest.raises(ValueError, match="hands have 2 cards, and boards 0, 1, 2"):
+        Abstraction(tmp_path).bucket([1], [])
+    with pytest.raises(ValueError, match="each once"):
+        Abstraction(tmp_path).bucket([1, 2], [2])
+
+
+def test_stages_are_built_after_those_that_they_need():
+    recipe = Recipe(deck=DECK, flop=StreetRecipe(features="potential", buckets=5), turn=parts("ehs")["turn"])
+    assert build_order(recipe) == ["preflop", "turn", "flop"]
+    assert build_order(Recipe(deck=DECK, **parts("ehs", nested=True))) == ["preflop", "flop", "turn"]
+    assert stage_document(recipe, "flop")["deck"] == {
+        "ranks": 4, "suits": 2, "hole_cards": 2, "board_cards": [0, 1, 1]
+    }  # fmt: skip
+    assert set(recipe_bytes(recipe)) == {"preflop", "flop", "turn"}
+
+
+def test_a_run_builds_its_recipe_and_is_evaluated_exported_and_asked(tmp_path, capsys):
+    recipe = "deck = {ranks = 3, suits = 2, board_cards = [0, 1]}\nflop = {features = 'ehs', buckets = 3}\n"
+    (tmp_path / "recipe.toml").write_text(recipe)
+    config = tmp_path / "small.toml"
+    config.write_text(
+        '[game]\nname = "leduc"\n[abstraction]\npath = "buckets"\nrecipe = "recipe.toml"\n'
+        "[run]\nworkers = 0\nnodes = 200_000\n"
+    )
+    run, out = tmp_path / "run", tmp_path / "policy"
+    assert command("solve", config, "--run", run) == 0
+    assert command("evaluate", run, "--method", "exact", "--json") == 0
+    record = capsys.readouterr().out
+    assert '"bound": "exact"' in record
+    assert command("export", run, out) == 0
+    assert command("verify", out) == 0 and command("verify", tmp_path / "buckets") == 0
+    capsys.readouterr()
+    assert command("query", out, "cc/", "--hand", "Kc", "--board", "Qd", "--json") == 0
+    asked = capsys.readouterr().out
+    assert command("query", out, "cc/", "--hand", "Kd", "--board", "Qc", "--json") == 0
+    assert capsys.readouterr().out == asked  # one bucket

@@ -1,0 +1,145 @@
+"""Hands of no-limit hold'em that are solved again as they are played."""
+
+import numpy as np
+import pytest
+from mutants import mutant
+from random_policy import MENU, policy
+from small_games import game_of
+
+from mccfr.config.tables import Menu
+from mccfr.evaluation.local_best_response.evaluate import _ResolvedUnits
+from mccfr.evaluation.local_best_response.hand import PolicyRows
+from mccfr.evaluation.local_best_response.settings import Lines
+from mccfr.evaluation.side import Side
+from mccfr.games.betting import raise_bounds
+from mccfr.games.reading import OVER
+from mccfr.games.translation import real_betting
+from mccfr.play import ranges
+from mccfr.play.resolving import Effort, ResolvingSeat, Settings, table, watching
+from mccfr.play.resolving.table import PublicState, Resolver, settings_of
+from mccfr.play.seat import Seat
+from mccfr.policy.source import StrategySource
+from mccfr.runs.players import Manner, open_player
+from mccfr.tables.strategy import Strategy, tabulate, uniform_strategy
+
+SMALL = Settings("river", "maxmargin", Effort(iterations=4), Menu(first=("1p",), later=("allin",), max_bets=1))
+CARDS = "Kc7d2s9hTd"
+ODD_LINE = (("", "r300", "c"), (CARDS[:6], "c", "r471", "c"), (CARDS[:8], "c", "c"), (CARDS, "c"))
+"""Boards and actions; the bet of 471 is in no tree."""
+
+
+def on_the_river(seat):
+    """A seat of position 0 that has seen a hand up to the opponent's turn on the river."""
+    seat.deal(0, "AsKd", 1)
+    for cards, *actions in ODD_LINE:
+        seat.board(cards)
+        for action in actions:
+            seat.see(action)
+    return seat
+
+
+def river(seed=0, resolving=ResolvingSeat):
+    return on_the_river(resolving(policy(), SMALL, seed=seed)).public_state()
+
+
+def test_what_is_played_follows_from_the_public_state():
+    """Whatever the seat has drawn on the way, and whenever it is asked."""
+    first, second = river(0), river(7)
+    live = first.ranges[1] > 0
+    assert np.array_equal(first.played(), second.played()) and np.array_equal(first.ranges, second.ranges)
+    assert first.played()[:, live].sum(axis=0) == pytest.approx(1) and (first.played()[:, ~live] >= 0).all()
+    seat = on_the_river(ResolvingSeat(policy(), SMALL))
+    assert seat.public_state() is seat.public_state(), "what was solved is kept"
+    seat.see("r1200")
+    legal, here = raise_bounds(seat.resolver.rules, seat.state), seat.public_state()
+    raises = [float(action[1:]) for action in here.actions if action[0] == "r"]
+    assert all(legal[0] <= amount <= legal[1] for amount in raises)
+    assert seat.choose() in here.actions
+
+
+def test_a_bet_that_the_endgame_has_not_is_solved_again():
+    before = river()
+    after = before.after("r777")
+    assert isinstance(after, PublicState) and after.state.put_in == (471, 777)
+    assert after.actions[:2] == ["f", "c"] and after.after("c") == OVER
+    assert np.array_equal(after.ranges[0], before.ranges[0]), "his bet says nothing of our hand"
+
+
+def keeps_own_range(module):
+    """Whether our range follows what was solved, after an action of ours."""
+    found = module.Resolver(Seat(policy()), SMALL)
+    seat = on_the_river(ResolvingSeat(policy(), SMALL))
+    line, start = seat._acted[:-1], seat._acted[-1]
+    here = found.begin(0, line, start[0], start[2])
+    after = here.after("c")
+    return np.allclose(after.ranges[0], here.ranges[0] * here.played()[here.actions.index("c")])
+
+
+def test_an_own_range_that_is_not_updated_is_caught():
+    wrong = mutant(table, ("ranges[self.state.player] *= self.played()[number]", "ranges[self.state.player] *= 1"))
+    assert keeps_own_range(table) and not keeps_own_range(wrong)
+
+
+def follows_every_reading(module):
+    """Whether our range after an odd bet is the mean over what it is taken for."""
+    seat, hands = Seat(policy()), []
+    betting = seat.betting
+    state, _ = betting.start()
+    watched = module.Watcher(seat, 0, [(state, "r471", ())])
+    for reading in betting.outcomes(betting.start()[1][0], state, "r471"):
+        hands.append(watched.ours.reach.get((reading.node, reading.closed), np.zeros(1)) == reading.probability)
+    return len(hands) == 2 and all(each.all() for each in hands)
+
+
+def test_a_translation_drawn_again_is_caught():
+    drawn = mutant(
+        ranges,
+        (
+            "            for reading in self._betting.outcomes(Reading(node, 1.0, closed), state, action):\n"
+            "                self._add(action, reading, reach * reading.probability)",
+            "            reading = self._betting.outcomes(Reading(node, 1.0, closed), state, action)[0]\n"
+            "            self._add(action, reading, reach)",
+        ),
+    )
+    assert follows_every_reading(watching)
+    assert not follows_every_reading(mutant(watching, using={"mccfr.play.ranges": drawn}))
+
+
+class Unsolved(Resolver):
+    """Leaves the policy as it is."""
+
+    def solved(self, position, spot, ranges, before, state):
+        tables = [np.ascontiguousarray(each.T) for each in before]
+        for each, other in zip(tables, uniform_strategy(spot.game).probability, strict=True):
+            each[:] = np.where(each.sum(axis=1, keepdims=True) > 0, each, other)
+        return PublicState(self, position, spot, Strategy(tables, tables), ranges, 0, state)
+
+
+def test_local_best_response_takes_as_much_where_nothing_is_solved():
+    """Ranges, the policy carried into endgames, and the responder's way through them, all at once."""
+    game = policy().game
+    side = Side(game, tabulate(game, policy().row))
+    units = _ResolvedUnits(side, Lines(real_betting(game), "2"), PolicyRows(side), 0, SMALL)
+    units._resolver = Unsolved(Seat(StrategySource(game, side.strategy)), Settings(menu=MENU))
+    for unit in range(2):
+        found = units.play(unit)
+        assert found[:2] == pytest.approx(found[4:], rel=1e-9, abs=1e-9), unit
+
+
+def test_settings_are_read():
+    assert settings_of("river") == Settings()
+    assert settings_of("turn:unsafe:50") == Settings("turn", "unsafe", Effort(iterations=50))
+    for text, says in (
+        ("flop", "river or turn"),
+        ("river:gadget", "maxmargin"),
+        ("river::0", "no number of iterations"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            settings_of(text)
+    with pytest.raises(ValueError, match="always-call is a program"):
+        open_player("always-call --resolve river")
+    with pytest.raises(ValueError, match="leave them out"):
+        Manner(purify=True, resolve=Settings())
+    assert isinstance(Manner(resolve=SMALL).spec(policy()).player(None), ResolvingSeat)
+    with pytest.raises(ValueError, match="not whole no-limit hold'em"):
+        Resolver(Seat(StrategySource(game_of("leduc"), uniform_strategy(game_of("leduc")))))
