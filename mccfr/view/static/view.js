@@ -134,7 +134,13 @@
       document.body.dataset.complete = address(spot.line, spot.board);
     } catch (error) {
       if (number !== asked) return;
-      problem(error instanceof TypeError ? "The server does not answer: is mccfr view still running?" : error.message);
+      const silent = error instanceof TypeError;
+      if (spot === null && !silent) {  // a bad link: the first decision, and what is wrong
+        cards = firstCards();
+        spot = await ask("/api/spot", { line: "", board: "" });
+        draw();
+      }
+      problem(silent ? "The server does not answer: is mccfr view still running?" : error.message);
     }
   }
   function problem(text) {
@@ -445,13 +451,13 @@
     byId("picker-close").addEventListener("click", closePicker);
     byId("picker-random").addEventListener("click", randomBoard);
     byId("picker-clear").addEventListener("click", () => { picking = firstCards(); drawPicker(); });
-    window.addEventListener("hashchange", load);
-    document.addEventListener("keydown", pressed);
     try { game = await ask("/api/game", {}); } catch (error) { problem(error.message); return; }
     byId("title").textContent = game.title;
     byId("facts").textContent = [game.game, ...game.facts].join(" · ");
     document.querySelector("main").classList.toggle("list", !game.square);
     cards = firstCards();
+    window.addEventListener("hashchange", load);
+    document.addEventListener("keydown", pressed);
     await load();
   }
   begin();

@@ -194,7 +194,10 @@ def test_the_page_in_a_browser(holdem, tmp_path):
 @needs_browser
 def test_small_games_are_a_list_of_hands(tmp_path):
     with serving(open_spots(write_random(tmp_path / "kuhn", KuhnGame()))) as served, browsing(tmp_path / "x") as page:
-        page.open(served.url + "#line=cb")
+        page.open(served.url + "#line=r9")  # a bad link: the first decision, and what is wrong with it
+        page.wait("document.body && document.querySelectorAll('.hand').length")
+        assert "is not possible here" in page["document.getElementById('problem').innerText"]
+        page["location.hash = '#line=cb'"]
         page.wait("document.body && document.body.dataset.complete")
         assert page["document.getElementById('grid').hidden"]
         assert page["[...document.querySelectorAll('.hand')].map((one) => one.textContent).join()"] == "J,Q,K"
