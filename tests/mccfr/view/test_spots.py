@@ -95,6 +95,19 @@ def test_ranges_are_what_both_have_played_by_bayes(leduc):
     assert found["frequencies"] == pytest.approx(mean, abs=1e-5)
 
 
+def test_ranges_after_a_bet_that_the_tree_has_not_are_means_over_what_it_is_taken_for(holdem):
+    """A small bet behind a check: it is taken for a check that closes the betting, or for the smallest bet."""
+    found = holdem.spot("r200c/cr300", FLOP)
+    chance = {"c" if one["after_call"] else "r400": one["probability"] for one in found["readings"]}
+    assert set(chance) == {"c", "r400"}
+    before, rows = holdem.spot("r200c/c", FLOP), played(holdem.spot("r200c/c", FLOP))
+    for place, hand in list(enumerate(found["hands"]["names"]))[::97]:
+        expected = sum(share * rows[hand][action] for action, share in chance.items())
+        assert found["hands"]["reach"][1][place] == pytest.approx(
+            before["hands"]["reach"][1][place] * expected, abs=2e-6
+        )
+
+
 def test_equities_are_those_of_all_showdowns(holdem):
     """River: every opponent's hand by itself; hands that share a card do not meet."""
     line = "r200c/cc/cc/r400"
