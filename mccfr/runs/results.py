@@ -116,17 +116,20 @@ def _check_no_abstraction(target: Path, abstraction: Path | None) -> None:
         raise ValueError(f"{target} is a policy, which holds its own bucket tables: leave --abstraction out")
 
 
-def open_source(target: Path, number: int | None = None, abstraction: Path | None = None) -> PolicySource:
+def open_source(
+    target: Path, number: int | None = None, abstraction: Path | None = None, *, check: bool = True
+) -> PolicySource:
     """A policy, or the average strategy of a run's checkpoint (the newest without a number), to be asked for infosets.
 
     abstraction  where a run's abstraction lies, if not where it was when the run was made
+    check        as `Policy.open` takes it
     Raises as `open_target`, and `ValueError` for a number beside a policy.
     """
     if is_policy(target):
         if number is not None:
             raise ValueError(f"{target} is a policy, which is of one checkpoint: leave --checkpoint out")
         _check_no_abstraction(target, abstraction)
-        return Policy.open(target)
+        return Policy.open(target, check=check)
     found = open_target(target, number, abstraction)
     return StrategySource(found.game, found.strategy)
 

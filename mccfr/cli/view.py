@@ -1,0 +1,42 @@
+"""The command that shows a strategy in a browser."""
+
+import os
+import sys
+import webbrowser
+from pathlib import Path
+
+import rich_click as click
+
+from mccfr.cli.options import abstraction_option, path_type
+
+
+@click.command("view")
+@click.argument("target", metavar="POLICY-or-RUN", type=path_type)
+@click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="0: a free one.")
+@click.option("--no-browser", is_flag=True, help="Open no browser, only say the address.")
+@click.option("--checkpoint", type=click.IntRange(min=0), help="Of a run; default: the newest.")
+@abstraction_option
+def view(target: Path, port: int, no_browser: bool, checkpoint: int | None, abstraction: Path | None) -> None:
+    """Look at a policy or a run in a browser: ranges, lines, boards, equities. Ctrl-C stops.
+
+    The page is served to this machine alone, and loads nothing from elsewhere.
+
+    Example: mccfr view hunl-quick-policy
+    """
+    from mccfr.view import open_spots, serve
+
+    def ready(url: str) -> None:
+        click.echo(f"mccfr: {target} at {url} - Ctrl-C stops", err=True)
+        if not no_browser and _has_screen():
+            webbrowser.open(url)
+
+    serve(open_spots(target, checkpoint, abstraction), port, ready=ready)
+
+
+def _has_screen() -> bool:
+    """Whether a browser would come up in a window, and not in this terminal."""
+    return sys.platform != "linux" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
+
+
+COMMANDS = (view,)
+"""What the program offers from here."""

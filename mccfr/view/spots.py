@@ -1,0 +1,451 @@
+"""What a page shows of a strategy: the game, and what both players may hold and do at a line of betting on a board."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.cards.listed import ListedCards, card_names
+from mccfr.games.betting import BettingState
+from mccfr.games.reading import NOWHERE, Reading
+from mccfr.games.translation import Translation, actions_of, real_betting
+from mccfr.play.dealing import Board, RunOuts, dealing_of
+from mccfr.play.player import State
+from mccfr.play.terminal import money_of
+from mccfr.policy.source import PolicySource
+from mccfr.report.grid import make_grid
+from mccfr.runs.results import open_source
+from mccfr.trees.lines import line_text, to_chips
+from mccfr.view.range_text import range_text
+from mccfr.view.words import action_kind, action_text, details, pot_share, roles, street_text
+
+MOST_RUN_OUTS = 2_500
+"""Full boards that equities are counted over; after a flop there are 1,176."""
+_KEPT_RUN_OUTS = 4  # boards whose showdowns are kept, 19 MB each after a flop
+_LEAST_MET = 1e-12  # of a range's weight: what is left of differences of sums where a hand meets nothing
+_DIGITS = 6
+_WHOLE_DECK = 52
+
+Weights = npt.NDArray[np.float64]
+
+
+class Action(NamedTuple):
+    """An action that the strategy knows at a spot; `to_chips` are put in over the whole hand after it."""
+
+    action: str
+    to_chips: float
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A reading of the line.
+
+    probability  of this reading
+    weight       [2, H] the same times the probability of each player's actions, with each of his hands
+    """
+
+    probability: float
+    weight: Weights
+
+
+@dataclass(frozen=True)
+class _Spot:
+    """A line that has been followed, with the board it was followed on.
+
+    boards  of every street up to the state's; None: cards are missing
+    places  by node and `closed` of a reading; without a board weights are those before the game
+    """
+
+    line: str
+    state: State
+    boards: list[Board] | None
+    places: dict[tuple[int, int], _Place]
+    path: list[dict[str, Any]]
+
+
+class Spots:
+    """A strategy, spot by spot.  H hands, A actions, C cells of the grid.
+
+    Everything is made when it is asked for, and nothing changes, so several threads may ask.
+    """
+
+    def __init__(self, source: PolicySource, title: str, facts: list[str] | None = None) -> None:
+        """
+        title  the strategy's name
+        facts  a few words each, for the head of the page
+
+        Raises `ValueError` for a game that deals no cards beside its tree.
+        """
+        self._source, self._game, self.title = source, source.game, title
+        self._facts = facts or []
+        self._betting, self._dealing = real_betting(source.game), dealing_of(source.game.cards)
+        self._rules = self._betting.rules if isinstance(self._betting, Translation) else None
+        self._names = [self._dealing.hand_text(hand) for hand in range(self._dealing.hands)]
+        cards = source.game.cards
+        self._listed = cards if isinstance(cards, ListedCards) else None
+        hand_cards = np.where(self._dealing.cards < self._dealing.deck, self._dealing.cards, -1)
+        self._grid = make_grid(hand_cards, self._names)
+        self._square = len(self._grid.label) != len(self._names)
+        self._money, self._roles = money_of(source.game), roles(source.game)
+        self._showdowns: Callable[[int, Board], RunOuts] = lru_cache(_KEPT_RUN_OUTS)(self._all_showdowns)
+
+    # --- what is asked ---
+
+    def game(self) -> dict[str, Any]:
+        """What does not depend on a spot: names, streets, the deck, where hands stand in a grid.
+
+        `streets` have the board `cards` up to and with each; `first_board` lies from the beginning; `deck` are the
+        cards that a board may hold; `square` says whether hands fall into the 13x13 classes, else there is one cell for
+        each; `any_bet`, whether lines may have other bets than the tree.
+        """
+        cards, grid = self._game.cards, self._grid
+        first = self._dealing.following(-1, None) if self._listed is not None else []
+        return {
+            "title": self.title,
+            "game": self._game.name,
+            "facts": self._facts,
+            "unit": "chips" if self._money.unit == 1 else "BB",
+            "unit_chips": self._money.unit,
+            "roles": list(self._roles),
+            "streets": [
+                {"name": street_text(self._game, street), "cards": cards.cards_on(street)}
+                for street in range(self._dealing.streets)
+            ],
+            "deck": self._deck(),
+            "first_board": self._dealing.board_text(0, first[0]) if len(first) == 1 else "",
+            "square": self._square,
+            "grid": {"rows": grid.rows, "columns": grid.columns, "label": list(grid.label)},
+            "any_bet": self._rules is not None,
+        }
+
+    def spot(self, line: str, board: str = "") -> dict[str, Any]:
+        """The spot that a line leads to on a board, as docs/view.md lists it.
+
+        line   as `mccfr.trees.lines` reads it; in games with a real betting any legal bets
+        board  all board cards of the line's street; of an earlier street: what the players hold is left out then, and
+               `missing_cards` says how many cards it takes
+
+        Raises `ValueError` for a line or board that means nothing here; the message says what is allowed.
+        """
+        found = self._follow(line, board)
+        state, actions = found.state, self._actions(found)
+        answer = {
+            "line": found.line,
+            "street": state.street,
+            "player": state.player,
+            "role": self._roles[state.player],
+            "pot_chips": sum(state.put_in),
+            "put_in_chips": list(state.put_in),
+            "behind_chips": None if self._rules is None else [self._rules.stack - chips for chips in state.put_in],
+            "path": found.path,
+            "readings": self._readings(found),
+            "actions": [self._told(found, action) for action in actions],
+        }
+        if found.boards is None:
+            lacking = self._lacking(state.street, board)
+            return {**answer, "board": board, "missing_cards": lacking, "hands": None, "classes": None, "ranges": None}
+        text = self._dealing.board_text(state.street, found.boards[-1])
+        return {**answer, "board": text, "missing_cards": 0, **self._hands(found, actions)}
+
+    def equity(self, line: str, board: str = "") -> dict[str, Any]:
+        """What hands of both players win of the pot at a showdown against the other's range, were there no more bets.
+
+        `equity` [2][h] goes with `hands` of `spot`, None where a hand meets nothing; `mean` [2] is that of the ranges.
+        Both are None before any board in whole hold'em, and where cards are missing.  Raises as `spot`.
+        """
+        found = self._follow(line, board)
+        drawn = self._listed is None and not self._game.cards.cards_on(found.state.street)
+        if found.boards is None or drawn:
+            return {"equity": None, "mean": None}
+        street, last = found.state.street, found.boards[-1]
+        live, showdowns = self._live(found), self._showdowns(street, last)
+        weight = self._reach(found)
+        each, mean = [], []
+        for player in range(2):
+            met, own = self._dealing.met(weight[1 - player]), weight[player]
+            known = met > _LEAST_MET * max(weight[1 - player].sum(), 1e-300)
+            won = self._dealing.won(showdowns, weight[1 - player])
+            share = np.where(known, 0.5 + 0.5 * won / np.where(known, met, 1), np.nan)
+            total = float((own * met)[known].sum())
+            mean.append(round(float((own * met * share)[known].sum()) / total, _DIGITS) if total > 0 else None)
+            each.append([None if np.isnan(one) else round(one, _DIGITS) for one in share[live].tolist()])
+        return {"equity": each, "mean": mean}
+
+    # --- how it is found ---
+
+    def _follow(self, line: str, board: str) -> _Spot:
+        """Follow a line on a board, with both players' ranges."""
+        line = line.strip()
+        state, readings = self._betting.read(line)
+        if isinstance(state, int):
+            raise ValueError(f"line {line!r}: the hand is over here, so nobody acts; give a line to a decision")
+        tree = self._game.tree
+        if isinstance(self._betting, Translation):
+            actions = actions_of(line)
+        else:
+            actions = [tree.label[node] for node in tree.path(readings[0].node)[1:]]
+        boards = self._boards(state.street, board)
+        here: Any = self._betting.start()[0]
+        places = {(0, NOWHERE): _Place(1.0, self._dealing.prior.astype(np.float64))}
+        done, path = "", list[dict[str, Any]]()
+        for action in actions:
+            path.append(self._step(here, action, done))
+            places = self._moved(places, here, action, None if boards is None else boards[here.street])
+            after: Any = self._betting.apply(here, action)
+            done += action + "/" * (after.street != here.street)
+            here = after
+        return _Spot(done, here, boards, places, path)
+
+    def _moved(
+        self, places: Mapping[tuple[int, int], _Place], state: Any, action: str, board: Board | None
+    ) -> dict[tuple[int, int], _Place]:
+        """The readings after an action; the range of who acts by what his strategy plays, taken for what the tree has.
+
+        board  of the state's street; None: ranges stay as they are
+        """
+        found: dict[tuple[int, int], _Place] = {}
+        buckets = None if board is None else self._dealing.buckets(state.street, state.player, board)
+        for (node, closed), place in places.items():
+            reading = Reading(node, 1.0, closed)
+            decides = self._betting.decides(reading) and buckets is not None
+            rows = self._source.range_probabilities(node, buckets) if decides else None  # type: ignore[arg-type]
+            for outcome in self._betting.outcomes(reading, state, action):
+                weight = place.weight * outcome.probability
+                if rows is not None:
+                    weight[state.player] *= rows[:, self._number(node, action, outcome)]
+                key, probability = (outcome.node, outcome.closed), place.probability * outcome.probability
+                if key in found:
+                    probability, weight = probability + found[key].probability, weight + found[key].weight
+                found[key] = _Place(probability, weight)
+        return found
+
+    def _number(self, node: int, action: str, outcome: Reading) -> int:
+        """Which of the tree's actions at a decision stands behind what a real action was taken for."""
+        tree = self._game.tree
+        children = list(tree.children(node))
+        taken = outcome.closed if outcome.closed != NOWHERE else outcome.node  # a bet that was taken for a call
+        if taken not in children:  # the call of such a bet, which goes on where that call had led
+            return [tree.label[child] for child in children].index(action)
+        return children.index(taken)
+
+    def _boards(self, street: int, text: str) -> list[Board] | None:
+        """The boards of every street up to one; None where the text is that of an earlier street."""
+        try:
+            last = self._dealing.read_board(street, text)
+        except ValueError:
+            if self._lacking(street, text):
+                return None
+            raise
+        if self._listed is None:
+            return [last[: self._game.cards.cards_on(each)] for each in range(street + 1)]
+        found = [last]
+        for parents in self._listed.board_parent[street:0:-1]:
+            found.append(int(parents[found[-1]]))
+        return found[::-1]
+
+    def _lacking(self, street: int, text: str) -> int:
+        """How many cards a board of an earlier street lacks; 0 where it is none."""
+        cards = self._game.cards
+        for earlier in range(street - 1, -1, -1):
+            try:
+                self._dealing.read_board(earlier, text)
+            except ValueError:
+                continue
+            return cards.cards_on(street) - cards.cards_on(earlier)
+        return 0 if text else cards.cards_on(street)
+
+    def _single(self, found: _Spot) -> int | None:
+        """The decision of the tree that a line is; None where it is only taken for some."""
+        (node, closed), *more = found.places
+        if more or closed != NOWHERE or line_text(self._game.tree, max(node, 0)) != found.line:
+            return None
+        return node
+
+    def _actions(self, found: _Spot) -> list[Action]:
+        """Actions at a spot: the tree's, or what its actions are in the real game."""
+        node, state = self._single(found), found.state
+        tree = self._game.tree
+        if node is not None:
+            labels = [tree.label[child] for child in tree.children(node)]
+            return [Action(*pair) for pair in zip(labels, to_chips(tree, node), strict=True)]
+        actions = {action for place in found.places for action in self._real_actions(place, state)}
+        told = [Action(action, self._to_chips(state, action)) for action in actions]
+        return sorted(told, key=lambda one: (one.action != "f", one.action != "c", one.to_chips))
+
+    def _real_actions(self, place: tuple[int, int], state: Any) -> list[str]:
+        return self._betting.real_actions(Reading(place[0], 1.0, place[1]), state)
+
+    def _to_chips(self, state: Any, action: str) -> float:
+        """Chips that the player to act will have put in after an action."""
+        if action == "f":
+            return float(state.put_in[state.player])
+        if action == "c":
+            return float(state.to_call)
+        if isinstance(state, BettingState):
+            return float(action[1:])
+        tree = self._game.tree
+        labels = [tree.label[child] for child in tree.children(state.node)]
+        return to_chips(tree, state.node)[labels.index(action)]
+
+    def _strategy(self, found: _Spot, actions: list[Action]) -> tuple[Weights, npt.NDArray[np.bool_]]:
+        """([H, A] probabilities, [H] whether training has met them): the mean over the readings, as in queries."""
+        assert found.boards is not None
+        state, number = found.state, {one.action: place for place, one in enumerate(actions)}
+        buckets = self._dealing.buckets(state.street, state.player, found.boards[-1])
+        played = np.zeros((self._dealing.hands, len(actions)))
+        met = np.zeros(self._dealing.hands, bool)
+        single = self._single(found)
+        for (node, closed), place in found.places.items():
+            reading = Reading(node, 1.0, closed)
+            if not self._betting.decides(reading):
+                played[buckets >= 0, number["c"]] += place.probability
+                continue
+            rows = self._source.range_probabilities(node, buckets)
+            real = [one.action for one in actions] if single is not None else self._real_actions((node, closed), state)
+            for column, action in enumerate(real):
+                played[:, number[action]] += place.probability * rows[:, column]
+            known, back = np.unique(buckets, return_inverse=True)
+            weighed = [bucket >= 0 and self._source.weight(node, bucket) > 0 for bucket in known.tolist()]
+            met |= np.array(weighed)[back]
+        return played, met
+
+    def _live(self, found: _Spot) -> npt.NDArray[np.int64]:
+        """Hands that the board leaves and somebody may hold, ascending."""
+        assert found.boards is not None
+        left = self._dealing.live(found.state.street, found.boards[-1])
+        return np.flatnonzero(left & (self._dealing.prior > 0).any(axis=0))
+
+    def _reach(self, found: _Spot) -> Weights:
+        """[2, H] each player's weight of each hand after the line, of the largest before the game; 0 off the board."""
+        assert found.boards is not None
+        total: Weights = np.sum([place.weight for place in found.places.values()], axis=0)
+        top = np.maximum(self._dealing.prior.max(axis=1, keepdims=True), 1e-300)
+        return np.asarray(total / top * self._dealing.live(found.state.street, found.boards[-1]))
+
+    def _all_showdowns(self, street: int, board: Board) -> RunOuts:
+        return self._dealing.run_outs(street, board, (), MOST_RUN_OUTS, np.random.default_rng(0))
+
+    # --- how it is told ---
+
+    def _deck(self) -> list[str]:
+        """Names of the cards that a board may hold, the lowest first."""
+        if self._listed is None:
+            return [self._dealing.board_text(0, (card,)) for card in range(_WHOLE_DECK)]
+        names = card_names(self._listed)
+        return [names[card] for card in np.unique(self._listed.board_cards[-1]).tolist() if card in names]
+
+    def _step(self, state: Any, action: str, line: str) -> dict[str, Any]:
+        """An action on the way, and the line before it."""
+        told = action_text(state, action, self._to_chips(state, action), self._money, self._rules)
+        return {
+            "line": line,
+            "street": state.street,
+            "player": state.player,
+            "action": action,
+            "kind": action_kind(action),
+            "name": told,
+        }
+
+    def _told(self, found: _Spot, action: Action) -> dict[str, Any]:
+        state: Any = found.state
+        after = self._betting.apply(state, action.action)
+        ends = isinstance(after, int)
+        street = "" if isinstance(after, int) or after.street == state.street else "/"
+        kind = action_kind(action.action)
+        return {
+            "action": action.action,
+            "kind": kind,
+            "name": action_text(state, action.action, action.to_chips, self._money, self._rules),
+            "to_chips": action.to_chips,
+            "pot_share": round(pot_share(state, action.to_chips), 4) if kind == "raise" else None,
+            "line": None if ends else found.line + action.action + street,
+            "ends": ends,
+        }
+
+    def _readings(self, found: _Spot) -> list[dict[str, Any]]:
+        """What a line that is not the tree's is taken for, the likeliest first; none for one that is."""
+        if self._single(found) is not None:
+            return []
+        tree = self._game.tree
+        told: list[dict[str, Any]] = [
+            {
+                "line": None if node == NOWHERE else line_text(tree, node),
+                "after_call": None if closed == NOWHERE else line_text(tree, closed),
+                "probability": place.probability,
+            }
+            for (node, closed), place in found.places.items()
+        ]
+        return sorted(told, key=lambda one: -one["probability"])
+
+    def _hands(self, found: _Spot, actions: list[Action]) -> dict[str, Any]:
+        """The parts of an answer that a board is needed for."""
+        player, live = found.state.player, self._live(found)
+        played, met = self._strategy(found, actions)
+        reach = self._reach(found)
+        joint = np.stack([reach[one] * np.maximum(self._dealing.met(reach[1 - one]), 0) for one in range(2)])
+        total = joint.sum(axis=1, keepdims=True)
+        share = np.where(total > 0, joint / np.where(total > 0, total, 1), 0)
+        frequency = share[player] @ played if total[player] > 0 else None
+        possible = np.zeros(self._dealing.hands, bool)
+        possible[live] = True
+        return {
+            "frequencies": None if frequency is None else _rounded(frequency),
+            "hands": {
+                "names": [self._names[hand] for hand in live.tolist()],
+                "cells": self._grid.cell[live].tolist(),
+                "probabilities": _rounded(played[live]),
+                "trained": met[live].tolist(),
+                "reach": _rounded(reach[:, live]),
+                "shares": _rounded(share[:, live]),
+            },
+            "classes": self._classes(played[live], reach[:, live], share[:, live], live, player),
+            "ranges": [
+                {
+                    "role": self._roles[one],
+                    "combos": round(float(reach[one].sum()), 2),
+                    "text": range_text(self._grid, self._names, reach[one], possible),
+                }
+                for one in range(2)
+            ],
+        }
+
+    def _classes(
+        self, played: Weights, reach: Weights, share: Weights, live: npt.NDArray[np.int64], player: int
+    ) -> dict[str, Any]:
+        """Means over the hands of each cell: of what is played by shares, or plainly where the cell has none."""
+        cell, cells = self._grid.cell[live], len(self._grid.label)
+
+        def summed(values: Weights) -> Weights:
+            return np.asarray(np.bincount(cell, values, cells))
+
+        count = summed(np.ones(len(live)))
+        shares = np.stack([summed(one) for one in share])
+        weight = np.where(shares[player][cell] > 0, share[player], 1.0)
+        whole = np.maximum(summed(weight), 1e-300)
+        mean = np.stack([summed(weight * column) / whole for column in played.T], axis=1)
+        return {
+            "combos": count.astype(int).tolist(),
+            "probabilities": _rounded(mean),
+            "reach": _rounded(np.stack([summed(one) / np.maximum(count, 1) for one in reach])),
+            "shares": _rounded(shares),
+        }
+
+
+def _rounded(values: Weights) -> Any:
+    return np.round(values, _DIGITS).tolist()
+
+
+def open_spots(target: Path, checkpoint: int | None = None, abstraction: Path | None = None) -> Spots:
+    """The spots of a policy, or of a run's checkpoint (the newest without a number).
+
+    abstraction  where a run's card abstraction lies, if it was moved
+
+    Raises as `mccfr.runs.results.open_source`, and `ValueError` for a game without cards.
+    """
+    source = open_source(target, checkpoint, abstraction, check=False)  # look-ups check the pieces that they touch
+    origin = getattr(source, "meta", {}).get("provenance", {})
+    return Spots(source, target.resolve().name, details(source.game, origin))

@@ -1,0 +1,64 @@
+"""How a page calls things: players by their role, amounts in big blinds where a game has one, actions in words."""
+
+from typing import Any
+
+from mccfr.games.betting import BettingRules, BettingState
+from mccfr.games.game import Game
+from mccfr.play.player import State
+from mccfr.play.terminal import Money
+
+BIG_BLIND, BUTTON = "Big blind", "Button"
+
+
+def roles(game: Game) -> tuple[str, str]:
+    """What the two positions are called."""
+    if game.is_holdem:
+        return BIG_BLIND, BUTTON
+    first = int(game.tree.arrays.player[0])
+    names = "First player", "Second player"
+    return (names[first], names[1 - first])
+
+
+def street_text(game: Game, street: int) -> str:
+    """What a street is called."""
+    name = game.street_name(street)
+    return name.capitalize() if isinstance(name, str) else f"Round {name + 1}"
+
+
+def action_kind(action: str) -> str:
+    """What an action is coloured by: `fold`, `call` (and check) or `raise` (and bet)."""
+    return {"f": "fold", "c": "call"}.get(action, "raise")
+
+
+def action_text(state: State, action: str, to_chips: float, money: Money, rules: BettingRules | None) -> str:
+    """What an action is called, such as "Raise to 9 BB" or "Check".
+
+    to_chips  put in over the whole hand after it
+    rules     of the real game, where the tree is a menu of it: amounts are then those of the street, as people say them
+    """
+    if action == "f":
+        return "Fold"
+    owed = state.to_call - state.put_in[state.player]
+    if action == "c":
+        return f"Call {money.text(owed)}" if state.facing else "Check"
+    if rules is None or not isinstance(state, BettingState):
+        more = money.text(to_chips - state.to_call)
+        return f"Raise by {more}" if state.facing else f"Bet {more}"
+    said = money.text(to_chips - state.put_in_before)
+    if to_chips >= rules.stack:
+        return f"All-in {said}"
+    return f"Raise to {said}" if state.bets or state.street == 0 else f"Bet {said}"
+
+
+def pot_share(state: State, to_chips: float) -> float:
+    """A raise beyond the call as a share of the pot after the call."""
+    return (to_chips - state.to_call) / (2 * state.to_call) if state.to_call else 0.0
+
+
+def details(game: Game, origin: dict[str, Any]) -> list[str]:
+    """Facts about a strategy, for the head of the page; `origin` has `iterations` where they are known."""
+    counts = game.counts()
+    found = [f"{sum(counts['decision_nodes_per_street']):,} decisions", f"{counts['infosets']:,} infosets"]  # type: ignore[call-overload]
+    if origin.get("iterations"):
+        found.append(f"{origin['iterations']:,} iterations")
+    return found
