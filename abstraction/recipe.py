@@ -189,9 +189,8 @@ def _check_nesting(street: str, part: StreetRecipe, *, small: bool) -> None:
         return
     if part.public and part.nested:
         raise ValueError(f"{street}.public and {street}.nested cannot be combined: choose one of them")
-    percentiles = small and part.nested and part.features in ("ehs", "ehs2")
-    if part.features not in CLUSTERED and not percentiles:
-        raise ValueError(f"{inside} needs features that are clustered: {', '.join(CLUSTERED)}")
+    if part.features == "lossless":
+        raise ValueError(f"{inside} means nothing where {street}.features = 'lossless': leave it out")
     if part.levels == 2:
         raise ValueError(f"{inside} and {street}.levels = 2 cannot be combined: the nesting is the first level")
     if small:
@@ -219,7 +218,9 @@ def stage_document(recipe: Recipe, street: str) -> dict[str, Any]:
         document["deck"] = {**msgspec.to_builtins(recipe.deck), "board_cards": list(recipe.deck.board_cards)}
         document["nested"] = part.nested
     if part.features not in CLUSTERED:
-        return document
+        if part.public:
+            return document | {"public": part.public, "seed": recipe.seed}
+        return document | ({"nested": True} if part.nested else {})
     buckets = part.buckets or 0  # there: `check_recipe` has seen to it
     if part.distance is None:
         document["distance"] = "l2" if part.features == "ochs" else "emd"

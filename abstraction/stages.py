@@ -23,7 +23,7 @@ from abstraction.clustering.points import Problem
 from abstraction.clustering.quality import variance_explained
 from abstraction.clustering.two_level import cluster_within, group_needs, refine, share_buckets
 from abstraction.deck import Deck, Near, StandardDeck
-from abstraction.features import Hands, Share, StreetHands, collect
+from abstraction.features import Hands, Rows, Share, StreetHands, collect
 from abstraction.report import bucket_totals, summary
 
 _ROWS = 2048  # boards whose buckets are looked up at a time
@@ -92,24 +92,24 @@ class StageMaker:
         return bucket, Stage({}, {"buckets": count, "explained": 1.0})
 
     def _percentiles(self, document: dict[str, Any], near: Near, phases: Phases) -> tuple[NDArray[Any], Stage]:
-        """Buckets of equal weight by E[HS] or E[HS²], weakest first."""
+        """Buckets of equal weight by E[HS] or E[HS²], weakest first; nested ones of each parent by themselves."""
         buckets, street = document["buckets"], self._deck.hands(document["street"])
         with phases.phase("features"):
             squared = document["features"] == "ehs2"
             values = (self._deck.squares if squared else self._deck.sums)(document["street"])
-        if (parents := self._deck.parents(document, near)) is not None:
-            with phases.phase("clustering"):
-                return _nested_percentiles(values, parents(0, len(values)), street, buckets)
+        parents = self._deck.parents(document, near)
         with phases.phase("clustering"):
-            distinct, hands = _hands_of_values(values, street)
-            lowest = percentile_buckets(distinct, hands, buckets).lowest
+            keys = _Keys(values, parents)
+            distinct, hands = _hands_of_keys(keys, street)
+            lowest = _lowest_keys(distinct, hands, keys.span, buckets)
         dtype = bucket_dtype(buckets)
         bucket = np.empty(values.shape, dtype)
         with phases.phase("assignment") as share:
             for first in range(0, len(values), _ROWS):
-                part = slice(first, first + _ROWS)
-                rows = np.searchsorted(lowest, values[part], side="right") - 1
-                bucket[part] = np.where(street.used(first, first + len(rows)), rows, unused(dtype))
+                part = keys.rows(first, first + _ROWS)
+                used = street.used(first, first + len(part))
+                rows = np.searchsorted(lowest, part, side="right") - 1
+                bucket[first : first + _ROWS] = np.where(used, rows, unused(dtype))
                 share(first / len(values))
         return bucket, Stage({}, {"buckets": buckets, "distinct_values": len(distinct)})
 
@@ -144,12 +144,30 @@ class StageMaker:
         return bucket, Stage({"centres": found.centres[order]}, facts)
 
 
-def _hands_of_values(values: NDArray[Any], street: StreetHands) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """Distinct values [V] of the used slots of values [boards, slots], and how many hands have each."""
+class _Keys:
+    """Values of hands in one number with what their buckets lie in: parent times `span`, plus value."""
+
+    def __init__(self, values: NDArray[Any], parents: Rows | None) -> None:
+        """`values` [boards, slots], whole numbers from 0 where there are `parents`; without them keys are values."""
+        self._values, self._parents = values, parents
+        self.span = 0 if parents is None else int(values.max()) + 1
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def rows(self, first: int, last: int) -> NDArray[Any]:
+        """[last - first or fewer, slots] of boards [first, last)."""
+        values = self._values[first:last]
+        if self._parents is None:
+            return values
+        return self._parents(first, first + len(values)).astype(np.int64) * self.span + values
+
+
+def _hands_of_keys(keys: _Keys, street: StreetHands) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """Distinct keys [V] of the used slots, ascending, and how many hands have each."""
     found, counts = [], []
-    for first in range(0, len(values), _ROWS):
-        part = slice(first, first + _ROWS)
-        rows = values[part]
+    for first in range(0, len(keys), _ROWS):
+        rows = keys.rows(first, first + _ROWS)
         used = street.used(first, first + len(rows))
         weight = np.broadcast_to(street.times(first, first + len(rows))[:, None], used.shape)[used]
         distinct, inverse = np.unique(rows[used], return_inverse=True)
@@ -159,30 +177,22 @@ def _hands_of_values(values: NDArray[Any], street: StreetHands) -> tuple[NDArray
     return distinct, np.bincount(inverse, np.concatenate(counts)).astype(np.float64)
 
 
-def _nested_percentiles(
-    values: NDArray[Any], parents: NDArray[Any], street: StreetHands, buckets: int
-) -> tuple[NDArray[Any], Stage]:
-    """Percentiles of values [boards, slots] inside each of parents [boards, slots], numbered parent by parent.
+def _lowest_keys(keys: NDArray[Any], hands: NDArray[np.float64], span: int, buckets: int) -> NDArray[Any]:
+    """[buckets] smallest key of each bucket, ascending: percentiles, inside each parent if `span` is not 0.
 
     Parents share the buckets as nested clusters do: by how far the values in them spread.
     """
-    used, dtype = street.used(0, len(values)), bucket_dtype(buckets)
-    weight = np.broadcast_to(street.times(0, len(values))[:, None], used.shape)[used].astype(np.float64)
-    pairs, inverse = np.unique(np.stack([parents[used], values[used]], axis=1), axis=0, return_inverse=True)
-    inside = np.unique(pairs[:, 0], return_inverse=True)[1]
-    mass = np.bincount(inverse.reshape(-1), weight).astype(np.float64)
-    points = np.ascontiguousarray((pairs[:, 1:] / pairs[:, 1].max()).astype(np.float32))
-    members = group_members(inside.astype(np.int32), int(inside.max()) + 1)
+    if not span:
+        return percentile_buckets(keys, hands, buckets).lowest
+    parents, inside = np.unique(keys // span, return_inverse=True)
+    points = np.ascontiguousarray((keys % span / span).astype(np.float32)[:, None])
+    members = group_members(inside.astype(np.int32), len(parents))
     room = np.diff(members.starts)
-    shares = share_buckets(group_needs(Problem(points, mass, distance_code("l2"), 1), members), room, buckets)
-    label, first = np.empty(len(pairs), np.int64), 0
-    for parent, share in enumerate(shares.tolist()):
-        mine = inside == parent
-        label[mine] = first + percentile_buckets(pairs[mine, 1], mass[mine], share).labels
-        first += share
-    bucket = np.full(values.shape, unused(dtype), dtype)
-    bucket[used] = label[inverse.reshape(-1)]
-    return bucket, Stage({}, {"buckets": buckets, "distinct_values": len(pairs)})
+    shares = share_buckets(group_needs(Problem(points, hands, distance_code("l2"), 1), members), room, buckets)
+    parts = np.split(np.arange(len(keys)), np.cumsum(room)[:-1])  # keys ascend, so that parents lie together
+    return np.concatenate(
+        [percentile_buckets(keys[mine], hands[mine], share).lowest for mine, share in zip(parts, shares, strict=True)]
+    )
 
 
 def _drawn(

@@ -181,9 +181,10 @@ def test_nested_flop_buckets_remember_the_preflop_bucket(few_boards):
     assert len(np.unique(pairs[1])) == 169
 
 
-def test_private_buckets_lie_inside_clusters_of_boards(monkeypatch):
-    few_boards = first_flops(monkeypatch, 400)  # of more than one cluster
-    stage = made(features="histogram", buckets=40, public=3, iterations=2)
+@pytest.mark.parametrize("described", ["histogram", "ehs"])
+def test_private_buckets_lie_inside_clusters_of_boards(monkeypatch, described):
+    few_boards = 1755 if described == "ehs" else first_flops(monkeypatch, 400)  # of more than one cluster
+    stage = made(features=described, buckets=40, public=3, iterations=2)
     bucket = stage.arrays["bucket"]
     assert stage.facts["empty_buckets"] == 0 and np.array_equal(np.unique(bucket)[:-1], np.arange(40))
     points = features.board_features(Strengths(1), 3)
@@ -192,6 +193,14 @@ def test_private_buckets_lie_inside_clusters_of_boards(monkeypatch):
     pairs = np.unique(np.stack([bucket[used], np.broadcast_to(cluster[:, None], bucket.shape)[used]]), axis=1)
     assert len(np.unique(pairs[1])) > 1 and np.array_equal(pairs[0], np.arange(40))  # one cluster for each bucket
     assert (np.diff(pairs[1]) >= 0).all()
+    if described == "ehs":  # percentiles of each cluster: no two of its buckets overlap, and none weighs much more
+        sums = Strengths(1).sums(3)[:few_boards][used]
+        low, high = (np.array([pick(sums[bucket[used] == number]) for number in range(40)]) for pick in (min, max))
+        inside = np.diff(pairs[1]) == 0
+        assert (high[:-1] < low[1:])[inside].all()
+        for number in np.unique(pairs[1]):
+            hands = stage.arrays["hands"][pairs[1] == number]
+            assert hands.max() < 1.1 * hands.min()
 
 
 def test_boards_are_described_by_the_mean_strength_of_each_class():

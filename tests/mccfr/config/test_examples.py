@@ -39,7 +39,7 @@ def test_names_are_looked_for_here_first_and_then_among_the_examples(tmp_path):
     ("given", "message"),
     [
         ("hunl-quik", "hunl-quik: no such file, and no example of that name; did you mean 'hunl-quick'?"),
-        ("zzz", "zzz: no such file, and no example of that name; there are deep-leduc"),
+        ("zzz", "zzz: no such file, and no example of that name; there are deep-5-fhp"),
         ("runs/leduk.toml", "runs/leduk.toml: no such file; did you mean 'leduc'?"),
         ("zzz.toml", "zzz.toml: no such file; mccfr init copies the examples to runs/"),
     ],
