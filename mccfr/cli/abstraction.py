@@ -20,7 +20,8 @@ def abstraction() -> None:
 def build(recipe: Path, out: Path | None, workers: int) -> None:
     """Build the abstraction that RECIPE describes; streets that are there already are left alone.
 
-    RECIPE is a TOML file, or the name of an example (quick, standard, fine, large), which is copied to runs/abstractions.
+    RECIPE is a TOML file, or the name of an example (quick, standard, fine, large), which is copied to
+    runs/abstractions.
 
     May be killed and started again at any time: finished streets stay, and a long clustering goes on where it stood.
     The same recipe gives the same buckets, whatever the number of workers. What it needs of memory is said first.
