@@ -30,7 +30,7 @@ class FakeAbstraction(Abstraction):
     """An abstraction that is not on disk: tables by street."""
 
     def __init__(self, tables):
-        self._buckets = tables
+        self._buckets, self.listing = tables, None
 
 
 def random_table(cards, dtype, seed):

@@ -127,6 +127,6 @@ def test_a_build_names_its_parts_in_order(tmp_path):
     assert Path(tmp_path / "out/preflop").is_dir()
     assert told == [
         ("preflop (1 of 1)", 0.0),
-        *((f"preflop (1 of 1), {part}", share) for part in ("quality", "files") for share in (0.0, 1.0)),
+        *((f"preflop (1 of 1), {part}", share) for part in ("assignment", "quality", "files") for share in (0.0, 1.0)),
         ("preflop (1 of 1)", 1.0),
     ]

@@ -23,7 +23,7 @@ GAMES = {
 }
 CARDLESS = ("histories", "one move")
 PACKED = ("listed cards", "boards")
-SLOW = ("outcome-sampling", "public-chance-sampling")
+SLOW = ("outcome-sampling", "public-chance-sampling", "cfr-br")
 EXPORTS = ("policy", "zarr", "hdf5", "csv", "parquet", "openspiel")
 METHODS = ("exact", "head-to-head")
 BOUNDS = {  # options for the whole deck, where they are not for small games
@@ -56,9 +56,10 @@ def command(capsys):
 
 
 def allowed(algorithm, game):
-    """Public chance sampling needs cards beside the tree, full width and deep CFR all boards in a list."""
+    """Public chance sampling needs cards beside the tree, full width and deep CFR all boards in a list, CFR-BR both."""
     listed = ("whole deck",)
-    return game not in {"public-chance-sampling": CARDLESS, "cfr": listed, "deep-cfr": listed}.get(algorithm, ())
+    refused = {"public-chance-sampling": CARDLESS, "cfr": listed, "deep-cfr": listed, "cfr-br": (*CARDLESS, *listed)}
+    return game not in refused.get(algorithm, ())
 
 
 PAIRS = [  # the bucket tables of a whole deck are large: one algorithm that takes them, and one that refuses them
