@@ -5,14 +5,11 @@ from functools import cache
 import numpy as np
 import pytest
 from mutants import mutant
-from places import RUNS
 from small_games import coin_toss, game_of
 from strategies import random_strategy
 
-from mccfr.config.file import load_config
 from mccfr.config.tables import PokerGame
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.games.catalogue import build_game
 from mccfr.games.poker import poker
 from mccfr.play.resolving import Effort, Spot, resolve, resolve_street, resolve_streets, solve, whole
 from mccfr.solvers.public.best_response import Walk
@@ -115,19 +112,6 @@ def test_safe_resolving_keeps_within_its_bound():
 @pytest.mark.slow
 def test_safe_resolving_of_fifty_blueprints():
     check_blueprints(sorted({round(1.12**k) for k in range(75)})[:50], 200)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("count", [1, 6, 40])
-def test_safe_resolving_on_the_twin(count):
-    game = build_game(load_config(RUNS / "twin-20.toml").game, RUNS)
-    cfr = VectorCfr(game, PRESETS["dcfr"], "float32", 2)
-    cfr.iterate(count)
-    strategy = cfr.average_strategy()
-    found = resolve_street(game, strategy, 1, "maxmargin", Effort(30), dtype="float32")
-    print(exploitability(game, strategy), exploitability(game, found.strategy), found.bound_chips, found.excess_chips)
-    assert within_bound(game, strategy, found)
-    assert exploitability(game, found.strategy) < exploitability(game, strategy)
 
 
 def test_gifts_keep_within_the_bound():
