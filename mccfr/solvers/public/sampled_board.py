@@ -84,7 +84,7 @@ def of_hands(hands_on: BoardHands, cards: int, dtype: npt.DTypeLike) -> SampledB
         np.array([cards], np.int64),
     )
     place = np.full((2, len(hand_cards)), -1)  # by strength
-    alike = np.array_equal(*lists)  # then most of what is found for one player is found for both
+    alike = np.array_equal(lists[0], lists[1])  # then most of what is found for one player is found for both
     for player, hands in enumerate(lists):
         n = len(hands)
         order = board.order[0, :n] if player and alike else np.argsort(strength[hands], kind="stable")
