@@ -1,6 +1,7 @@
 /* What the page of `mccfr view` and reports draw alike: colours of actions, the grid of classes, bars, hands.
    Text is written as text, never as markup, and nothing is loaded. */
-const Strategy = (function () {
+// biome-ignore lint/correctness/noUnusedVariables: the other scripts use it
+const Strategy = (() => {
   "use strict";
   const SUITS = { c: "♣", d: "♦", h: "♥", s: "♠" };
   const REDS = 6;
@@ -27,14 +28,14 @@ const Strategy = (function () {
     const kinds = actions.map((one) => one.kind || kindOf(one.action));
     const raises = kinds.filter((kind) => kind === "raise").length;
     let place = 0;
-    return kinds.map(function (kind) {
+    return kinds.map((kind) => {
       if (kind !== "raise") return kind + "-fill";
       const red = raises < 2 ? 3 : 1 + Math.round((place++ * (REDS - 1)) / (raises - 1));
       return "raise-" + (raises === 2 && red === REDS ? 5 : Math.max(red, raises < 4 ? 2 : 1));
     });
   }
   function parts(shares, colour) {
-    return shares.map(function (share, action) {
+    return shares.map((share, action) => {
       const part = element("i", null, { class: colour[action] });
       part.style.width = 100 * share + "%";
       return part;
@@ -58,7 +59,7 @@ const Strategy = (function () {
   function drawGrid(box, columns, label, cells, chosen, choose) {
     box.replaceChildren();
     box.style.gridTemplateColumns = "repeat(" + columns + ", 1fr)";
-    label.forEach(function (text, cell) {
+    label.forEach((text, cell) => {
       const one = cells[cell];
       const made = button(null, one ? text + ": " + one.title : "", () => choose(cell),
         { class: "cell" + (one ? "" : " none"), tabindex: "-1", "data-class": text });

@@ -1,16 +1,19 @@
 /* Hands against the strategy.  The server deals and knows all cards; what is said to it names the hand and the line that
    were seen, so that it is done once. */
-const Play = (function () {
+// biome-ignore lint/correctness/noUnusedVariables: view.js uses it
+const Play = (() => {
   "use strict";
   const { button, drawnCard, element } = Strategy;
   const byId = (id) => document.getElementById(id);
   let page = null;     // what view.js lends: ask, send, game, money, split
   let table = null;    // what /api/play says
   let busy = false;
+  let left = "#line=";  // where one was before
 
   const shown = () => !byId("play").hidden;
   /* Show the table or leave it; whether it is shown. */
   function show(wanted) {
+    if (!wanted) left = location.hash || "#line=";
     byId("play").hidden = !wanted;
     byId("look").hidden = wanted;
     byId("tab-play").setAttribute("aria-selected", wanted);
@@ -116,7 +119,7 @@ const Play = (function () {
   function begin(lent) {
     page = lent;
     byId("tab-play").addEventListener("click", () => { location.hash = "#play"; });
-    byId("tab-look").addEventListener("click", () => { if (shown()) history.length > 1 ? history.back() : (location.hash = "#line="); });
+    byId("tab-look").addEventListener("click", () => { if (shown()) location.hash = left; });
     byId("play-next").addEventListener("click", next);
     byId("play-new").addEventListener("click", sit);
     byId("play-other").addEventListener("submit", bet);

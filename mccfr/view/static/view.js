@@ -1,6 +1,6 @@
 /* The page of `mccfr view`.  What it shows follows from the fragment of its address, #line=...&board=..., and from what
    the server answers to it.  Text that comes from there is written as text, never as markup. */
-const View = (function () {
+const View = (() => {
   "use strict";
   const { SUITS, bar, button, colours, drawnCard, drawnHand, element, percent } = Strategy;
   const byId = (id) => document.getElementById(id);
@@ -246,11 +246,10 @@ const View = (function () {
   function take(action) { if (action && !action.ends) go(action.line, boardOf(action.line)); }
   function drawActions() {
     const box = byId("actions"), keys = keysOf(spot.actions), there = other && other.actions ? other : null;
-    const all = [...spot.actions, ...(there ? there.actions.filter((one) => !find(spot.actions, one)) : [])];
-    const colour = colours(all);
+    const all = there ? together() : spot.actions, colour = colours(all);
     byId("who").textContent = spot.role + " to act";
     let text = "Pot " + money(spot.pot_chips);
-    game.roles.forEach(function (role, player) {
+    game.roles.forEach((role, player) => {
       text += " · " + role + " " + (spot.behind_chips ? money(spot.behind_chips[player]) + " behind"
         : "has put in " + money(spot.put_in_chips[player]));
     });
@@ -261,8 +260,8 @@ const View = (function () {
       box.append(element("div", null, { class: "action heads" }, element("i"), element("span"),
         element("small", "here"), element("small", "beside"), element("span")));
     }
-    all.forEach(function (one, place) {
-      const own = place < spot.actions.length;
+    all.forEach((one, row) => {
+      const place = spot.actions.findIndex((each) => each.action === one.action), own = place >= 0;
       const made = button(null, one.ends ? "The hand ends here" : "Go on" + (own ? " (" + keys[place] + ")" : ""),
         () => take(one), { class: "action", "data-action": one.action });
       const size = one.pot_share === null ? "" : one.pot_share > 3 ? " " + one.pot_share.toFixed(0) + "× pot"
@@ -270,8 +269,8 @@ const View = (function () {
       const name = element("span", one.name);
       const ev = own ? meanWorth(place) : null;
       name.append(element("small", size + (one.ends ? " · ends the hand" : "") + (ev === null ? "" : " · EV " + big(ev))));
-      made.append(element("i", null, { class: colour[place] }), name);
-      made.append(element("span", share(spot, own ? place : -1), { class: "share" }));
+      made.append(element("i", null, { class: colour[row] }), name);
+      made.append(element("span", share(spot, place), { class: "share" }));
       if (there) made.append(element("span", share(there, there.actions.findIndex((each) => each.action === one.action)),
         { class: "share" }));
       made.append(one.ends || !own ? element("span") : element("kbd", keys[place]));
@@ -282,6 +281,17 @@ const View = (function () {
     byId("unit").textContent = game.unit + " over the hand";
   }
   const find = (actions, wanted) => actions.find((one) => one.action === wanted.action);
+  /* The actions of both strategies, in the order of their amounts. */
+  function together() {
+    const order = { fold: 0, call: 1, raise: 2 };
+    return [...spot.actions, ...other.actions.filter((one) => !find(spot.actions, one))]
+      .sort((one, another) => order[one.kind] - order[another.kind] || one.to_chips - another.to_chips);
+  }
+  /* The colours of a strategy's actions, the same for the same in both. */
+  function shared(actions) {
+    const all = compared() ? together() : actions, colour = colours(all);
+    return actions.map((one) => colour[all.findIndex((each) => each.action === one.action)]);
+  }
   function share(from, place) {
     if (!from.hands) return "";
     return place < 0 ? "0.0 %" : from.frequencies ? percent(from.frequencies[place]) : "–";
@@ -291,7 +301,7 @@ const View = (function () {
   function meanWorth(action) {
     if (!worth || !worth.actions) return null;
     let sum = 0, weight = 0;
-    worth.actions.forEach(function (row, hand) {
+    worth.actions.forEach((row, hand) => {
       const reach = spot.hands.shares[spot.player][hand] * spot.hands.probabilities[hand][action];
       if (reach > 0 && row[action] !== null) { sum += reach * row[action]; weight += reach; }
     });
@@ -328,8 +338,7 @@ const View = (function () {
   const whose = () => shown === "strategy" || shown === "difference" ? spot.player : shown;
   /* What a strategy does with a class or hand, by the actions of both. */
   function across(actions, shares) {
-    const all = [...spot.actions, ...compared().actions.filter((one) => !find(spot.actions, one))];
-    return all.map((one) => shares[actions.findIndex((each) => each.action === one.action)] || 0);
+    return together().map((one) => shares[actions.findIndex((each) => each.action === one.action)] || 0);
   }
   /* Half the sum of differences: the probability with which the two do something else. */
   function difference(own, others) {
@@ -337,10 +346,10 @@ const View = (function () {
     return across(spot.actions, own).reduce((sum, share, action) => sum + Math.abs(share - there[action]), 0) / 2;
   }
   function cellsOf(from, actions) {
-    const classes = spot.classes, player = whose(), colour = colours(actions);
+    const classes = spot.classes, player = whose(), colour = shared(actions);
     if (classes === null) return game.grid.label.map(() => null);
     const most = Math.max(...classes.reach[player], 1e-300);
-    return game.grid.label.map(function (_, cell) {
+    return game.grid.label.map((_, cell) => {
       if (!classes.combos[cell]) return null;
       const reach = classes.reach[player][cell], shares = from.classes.probabilities[cell];
       const told = "reach " + percent(reach) + ", share " + percent(classes.shares[player][cell], 2);
@@ -364,15 +373,8 @@ const View = (function () {
         (shown === "strategy" ? "; widths are what they do." : ".");
     byId("name-here").hidden = byId("panel-beside").hidden = !two;
     byId("name-here").textContent = game.strategies[0];
-    const all = two ? [...spot.actions, ...compared().actions.filter((one) => !find(spot.actions, one))] : spot.actions;
-    const colour = new Map(all.map((one, place) => [one.action, colours(all)[place]]));
-    const drawn = function (id, from) {
-      const cells = cellsOf(from, from.actions);
-      if (shown === "strategy") {
-        for (const one of cells) if (one) one.colour = from.actions.map((action) => colour.get(action.action));
-      }
-      Strategy.drawGrid(byId(id), game.grid.columns, game.grid.label, cells, chosen, choose);
-    };
+    const drawn = (id, from) => Strategy.drawGrid(byId(id), game.grid.columns, game.grid.label,
+      cellsOf(from, from.actions), chosen, choose);
     drawn("grid", spot);
     if (!two) return;
     byId("name-beside").textContent = besideName();
@@ -384,7 +386,7 @@ const View = (function () {
     const box = byId("ranges");
     box.replaceChildren();
     if (!spot.ranges) { box.append(element("p", "Choose the board first.", { class: "quiet" })); return; }
-    spot.ranges.forEach(function (one, player) {
+    spot.ranges.forEach((one, player) => {
       const mean = equities && equities.mean ? equities.mean[player] : null;
       const copy = button("Copy", "Copy the range as text", () => copyText(one.text, copy), { "data-range": one.text });
       const ev = worth && worth.mean && worth.mean[player] !== null ? worth.mean[player] : null;
@@ -430,7 +432,7 @@ const View = (function () {
     const head = element("tr", null, {}, element("th", "hand"));
     if (two) head.append(element("th", "here"), element("th", "beside"), element("th", "apart"));
     else if (acts) head.append(element("th"), ...spot.actions.map((one) => element("th", brief(one))));
-    head.append(...["share", "reach", "equity", "EV"].map((text) => element("th", text)));
+    head.append(...["share", ...(two ? [] : ["reach"]), "equity", "EV"].map((text) => element("th", text)));
     const body = element("tbody");
     for (const place of rows) body.append(drawnRow(place, player, acts, two ? apart[place] : null));
     box.append(element("table", null, {}, element("thead", null, {}, head), body));
@@ -442,21 +444,22 @@ const View = (function () {
       const shares = hands.probabilities[place], ev = worth && worth.actions ? worth.actions[place] : null;
       const told = (one, action) => one.name + " " + percent(shares[action]) + (ev && ev[action] !== null
         ? ", EV " + big(ev[action]) : "");
-      const drawn = element("td", null, {}, bar(shares, colours(spot.actions)));
+      const drawn = element("td", null, {}, bar(shares, shared(spot.actions)));
       drawn.title = (hands.trained[place] ? "" : "Training never came here with this hand: uniform. ") +
         spot.actions.map(told).join("; ");
       row.append(drawn);
       if (apart !== null) {
         const there = compared(), others = there.hands.probabilities[place];
-        const second = element("td", null, {}, bar(others, colours(there.actions)));
+        const second = element("td", null, {}, bar(others, shared(there.actions)));
         second.title = there.actions.map((one, action) => one.name + " " + percent(others[action])).join("; ");
         row.append(second, element("td", percent(apart)));
       } else row.append(...shares.map((share_, action) => titled(element("td", percent(share_)), told(spot.actions[action], action))));
     }
     const equity = equities && equities.equity ? equities.equity[player][place] : null;
     const won = worth && worth.hands ? worth.hands[player][place] : null;
-    row.append(element("td", percent(hands.shares[player][place], 2)), element("td", percent(hands.reach[player][place])),
-      element("td", percent(equity)), element("td", won === null ? "–" : big(won)));
+    row.append(element("td", percent(hands.shares[player][place], 2)));
+    if (apart === null) row.append(element("td", percent(hands.reach[player][place])));
+    row.append(element("td", percent(equity)), element("td", won === null ? "–" : big(won)));
     return row;
   }
   function titled(made, title) { made.title = title; return made; }
