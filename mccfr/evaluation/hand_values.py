@@ -7,9 +7,9 @@ from the turn on, it is exact; else an estimate.  (Public chance sampling of Joh
 2012, on fixed strategies.)
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ from mccfr.cards.deals import NO_BUCKET
 from mccfr.cards.listed import ListedCards
 from mccfr.games.subgame import nodes_below, subtree
 from mccfr.intervals import ratio95
-from mccfr.play.dealing import Board, Dealing
+from mccfr.play.dealing import Board, Dealing, dealing_of
 from mccfr.policy.source import PolicySource
 from mccfr.rng import EVALUATION, new_stream, uniform
 from mccfr.solvers.public.best_response import Walk
@@ -57,8 +57,8 @@ class Below:
         self.cards_to_come = cards.cards_on(cards.streets - 1) - cards.cards_on(self.street)
         self._actions, self._child = int(trees.actions[0]), int(trees.child[0])
 
-    def values(self, cards: ListedCards) -> tuple[Floats, Floats, Floats]:
-        """Counterfactual values by the strategy, with the cards that `dealt` or `listed` made.
+    def values(self, cards: ListedCards, players: Sequence[int] = (0, 1)) -> tuple[Floats, Floats, Floats]:
+        """Counterfactual values by the strategy, with the cards that `dealt` or `listed` made; 0 of other `players`.
 
         [2, H] of both players' hands at the decision, chips of the whole hand times the weight of the other's hands
         that they meet; [A, H] of the player to act, after each of his actions; [2, H] that weight.
@@ -67,7 +67,7 @@ class Below:
         public = public_tree(replace(self._game, cards=cards))
         walk, hands = Walk(public, tables), self._dealing.hands
         value, action, weight = np.zeros((2, hands)), np.zeros((self._actions, hands)), np.zeros((2, hands))
-        for player in range(2):
+        for player in players:
             walk.values(player)
             value[player] = walk.root.hand_value[0, FOLLOW]
             met = self._dealing.met(public.reach[1 - player])
@@ -190,11 +190,7 @@ class HandValues:
         left = [card for card in range(CARD_COUNT) if card not in known]
         if self.listed is not None:
             return (*known, *left[self.boards : self.boards + self._drawn])
-        stream = new_stream(self._seed, _STREAM, EVALUATION, self.boards)
-        for place in range(self._drawn):
-            other = place + int(uniform(stream) * (len(left) - place))
-            left[place], left[other] = left[other], left[place]
-        return (*known, *left[: self._drawn])
+        return (*known, *_drawn(self._seed, self.boards, left, self._drawn))
 
     def hands(self) -> Floats:
         """[2, H] chips that each hand wins, of the whole hand; NaN where it meets no hand of the other's."""
@@ -228,3 +224,128 @@ def _ratio(value: Floats, weight: Floats) -> Floats:
     """Values by weight; NaN where there is none."""
     known = weight > _LEAST_MET * np.maximum(weight.max(initial=0), 1e-300)
     return np.where(known, value / np.where(known, weight, 1), np.nan)
+
+
+class RootValues(NamedTuple):
+    """What buckets win where a street begins.  R places, B buckets of a player.
+
+    street, player  whose
+    nodes           [R] decisions that begin the street, ascending
+    value           [B, R] chips of the whole hand that a hand of the bucket wins there on average, both playing the
+                    strategy from there on: the mean over its hands and the boards, weighed by how likely the deal is
+                    and that the other player comes there with what he may hold; NaN where he never does
+    """
+
+    street: int
+    player: int
+    nodes: npt.NDArray[np.int32]
+    value: Floats
+
+
+def root_values(
+    source: PolicySource,
+    boards: int = 100,
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[list[RootValues], bool]:
+    """Values where streets begin, of every street and player, and whether they are exact.
+
+    boards    full boards that are drawn in whole hold'em; where boards are listed all are walked, and values are exact
+    progress  told of boards that are done, and how many there are
+
+    A player's own range counts for nothing: values are counterfactual, divided by the weight of what the other holds.
+    Raises `ValueError` for a game without cards beside its tree, and fewer than one board.
+    """
+    if boards < 1:
+        raise ValueError(f"boards = {boards}: at least 1 is needed")
+    dealing, cards = dealing_of(source.game.cards), source.game.cards
+    roots = _roots(source, dealing)
+    sums = {
+        (root.node, player): np.zeros((2, int(cards.buckets[root.street][player])))
+        for root in roots
+        for player in range(2)
+    }
+    listed = isinstance(cards, ListedCards)
+    dealt = range(len(cards.board_cards[-1])) if isinstance(cards, ListedCards) else range(boards)
+    known: set[tuple[int, Any]] = set()
+    for number in dealt:
+        path = _path(cards, number) if isinstance(cards, ListedCards) else _drawn_path(dealing, cards, seed, number)
+        reach = _reaches(source, dealing, path)
+        for root in roots:
+            if listed and (root.node, path[root.street]) in known:
+                continue  # all that may follow this board has been walked
+            known.add((root.node, path[root.street]))
+            for player in range(2):
+                _add_root(sums[root.node, player], root, dealing, path, player, reach[root.node])
+        if progress is not None:
+            progress(number + 1, len(dealt))
+    found = []
+    for street in range(dealing.streets):
+        own = [root.node for root in roots if root.street == street]
+        for player in range(2):
+            columns = [_ratio(*sums[node, player]) for node in own]
+            value = np.stack(columns, axis=1) if columns else np.zeros((int(cards.buckets[street][player]), 0))
+            found.append(RootValues(street, player, np.array(own, np.int32), value))
+    return found, listed
+
+
+def _roots(source: PolicySource, dealing: Dealing) -> list[Below]:
+    """The decisions that begin a street."""
+    tree = source.game.tree
+    decides = np.flatnonzero(tree.arrays.kind == DECISION).tolist()
+    street = tree.arrays.block // 2
+    begins = [node for node in decides if node == 0 or street[node] != street[tree.parent[node]]]
+    return [Below(source, dealing, node) for node in begins]
+
+
+def _path(cards: ListedCards, last: int) -> list[Board]:
+    """The boards of all streets that lead to one of the last."""
+    path = [last]
+    for parents in cards.board_parent[:0:-1]:
+        path.append(int(parents[path[-1]]))
+    return path[::-1]
+
+
+def _drawn_path(dealing: Dealing, cards: Any, seed: int, number: int) -> list[Board]:
+    full = _drawn(seed, number, list(range(CARD_COUNT)), cards.cards_on(dealing.streets - 1))
+    return [full[: cards.cards_on(street)] for street in range(dealing.streets)]
+
+
+def _drawn(seed: int, number: int, left: list[int], count: int) -> tuple[int, ...]:
+    """So many of the cards `left`, drawn; board `number` of a seed."""
+    stream = new_stream(seed, _STREAM, EVALUATION, number)
+    for place in range(count):
+        other = place + int(uniform(stream) * (len(left) - place))
+        left[place], left[other] = left[other], left[place]
+    return tuple(left[:count])
+
+
+def _reaches(source: PolicySource, dealing: Dealing, path: Sequence[Board]) -> dict[int, Floats]:
+    """[2, H] of each decision: weights of the deal times all that each player did on the way, on these boards."""
+    tree, found = source.game.tree, {0: dealing.prior.astype(np.float64)}
+    buckets = {
+        (street, player): dealing.buckets(street, player, board)
+        for street, board in enumerate(path)
+        for player in range(2)
+    }
+    for node in np.flatnonzero(tree.arrays.kind == DECISION).tolist():
+        street, player = divmod(int(tree.arrays.block[node]), 2)
+        rows = source.range_probabilities(node, buckets[street, player])
+        for column, child in enumerate(tree.children(node)):
+            if tree.arrays.kind[child] == DECISION:
+                found[child] = found[node].copy()
+                found[child][player] *= rows[:, column]
+    return found
+
+
+def _add_root(sums: Floats, root: Below, dealing: Dealing, path: Sequence[Board], player: int, reach: Floats) -> None:
+    """Add to sums [2, B] what a player's buckets win at a root, and the weight of the hands that they meet there."""
+    weight = reach.copy()
+    weight[player] = dealing.prior[player]
+    last, board = path[-1], path[root.street]
+    cards = root.dealt(last, weight) if isinstance(last, tuple) else root.listed(board, weight)
+    value, _, met = root.values(cards, (player,))
+    bucket = dealing.buckets(root.street, player, board)
+    held = (bucket >= 0) & (cards.reach[player] > 0)
+    for place, found in enumerate((value[player], met[player])):
+        sums[place] += np.bincount(bucket[held], (cards.reach[player] * found)[held], sums.shape[1])
