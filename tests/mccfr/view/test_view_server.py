@@ -294,7 +294,7 @@ def test_small_games_are_a_list_of_hands(tmp_path):
         assert "is not possible here" in page["document.getElementById('problem').innerText"]
         page["location.hash = '#line=cb'"]
         page.wait("document.body && document.body.dataset.complete")
-        assert page["document.getElementById('grid').hidden"]
+        assert page["document.getElementById('grids').hidden"]
         assert page["[...document.querySelectorAll('.hand')].map((one) => one.textContent).join()"] == "J,Q,K"
         assert page["document.querySelector('[data-action=c]').innerText"].startswith("Call 1 chips")
         assert page.problems == []
