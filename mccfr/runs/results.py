@@ -251,6 +251,8 @@ def export_run(
     """
     if (purify or threshold) and form in RAW:
         raise ValueError(f"{form} holds the run's tables as they are: purify and threshold change strategies")
+    if value_boards and form != "policy":
+        raise ValueError(f"{form} has no place for values: export a policy")
     told = reporter or Silent()
     checkpoint, abstraction = find_checkpoint(run, number), run.abstraction()
     told.phase(f"reading checkpoint {checkpoint.number}")
@@ -272,8 +274,6 @@ def export_run(
     kept = None if strategy is None else sharpened(game, strategy, purify=purify, threshold=threshold)
     values = None
     if value_boards and kept is not None:
-        if form != "policy":
-            raise ValueError(f"{form} has no place for values: export a policy")
         values = policy_values(StrategySource(game, kept), value_boards, told)
     told.phase(f"writing {out}")
     export(

@@ -355,7 +355,7 @@ const View = (() => {
       const told = "reach " + percent(reach) + ", share " + percent(classes.shares[player][cell], 2);
       if (shown === "difference") {
         const apart = difference(classes.probabilities[cell], compared().classes.probabilities[cell]);
-        return { shares: [1], colour: ["difference-fill"], height: apart, title: percent(apart) + " apart; " + told };
+        return { shares: [reach / most], colour: ["difference-fill"], height: apart, title: percent(apart) + " apart; " + told };
       }
       if (shown !== "strategy") return { shares: [1], colour: ["range-fill"], height: reach / most, title: told };
       const text = actions.map((one, action) => one.name + " " + percent(shares[action])).join(", ");
@@ -368,7 +368,8 @@ const View = (() => {
     byId("grids").classList.toggle("two", two);
     byId("legend").hidden = !game.square || !spot.classes;
     byId("legend").textContent = shown === "difference"
-      ? "A cell is filled as far as the two do something else with it: half the sum of differences of probabilities."
+      ? "A cell is filled as high as the two do something else with it (half the sum of differences of probabilities), and " +
+        "as wide as its hands come here, of those that come here most."
       : "A cell is filled as far as its hands come here, of those that come here most" +
         (shown === "strategy" ? "; widths are what they do." : ".");
     byId("name-here").hidden = byId("panel-beside").hidden = !two;

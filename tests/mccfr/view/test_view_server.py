@@ -259,7 +259,7 @@ def test_the_page_in_a_browser(holdem, tmp_path):
         assert page["document.getElementById('name-beside').textContent"] == f"beside {EVIL}"
         assert page["document.querySelectorAll('#grid-beside .cell').length"] == 169
         page["[...document.querySelectorAll('#views button')][1].click()"]
-        assert "half the sum of differences" in page["document.getElementById('legend').textContent"]
+        assert "half the sum of differences of probabilities" in page["document.getElementById('legend').textContent"]
         page["document.getElementById('solve').click()"]
         page.wait("document.getElementById('solve-state').textContent.startsWith('Solved in')")
         assert "200 of 200 iterations, gap" in page["document.getElementById('solve-state').textContent"]
