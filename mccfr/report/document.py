@@ -144,9 +144,9 @@ def _page(run: Run, game: Game, checkpoint: Checkpoint, data: Mapping[str, Any],
 <div><div id="grid" class="grid"></div></div>
 <div><div id="actions"></div><div id="hands"></div></div>
 </div>
-<p class="quiet">Widths are probabilities of actions, strength of colour the square root of the cell's reach: the share
-of a hand's weight that comes to this decision, of the largest weight in the player's range. Actions at the side are
-means over the range. {escape(left_out)}</p>
+<p class="quiet">A cell is filled as far as its hands come to this decision, of those that come most; widths are
+probabilities of actions. Reach is the share of a hand's weight that comes here, of the largest weight in the player's
+range. Actions at the side are means over the range. {escape(left_out)}</p>
 {_curves(records, axis)}
 <details><summary>Evaluations</summary>{_evaluations(records)}</details>
 <h2>Run</h2>

@@ -58,7 +58,7 @@
       .forEach((text) => { head.append(element("th", text)); });
     one.hands.forEach((hand) => {
       const line = element("tr"), name = drawnHand(hand.name);
-      if (hand.unreached) name.append(" (never reached: uniform)");
+      if (hand.unreached) name.append(element("small", " never reached", { class: "quiet", title: "so it plays uniformly" }));
       line.append(name, element("td", null, {}, bar(hand.shares, colour)), element("td", percent(hand.reach)),
         ...hand.shares.map((share) => element("td", percent(share))));
       body.append(line);
