@@ -9,8 +9,9 @@ import numpy.typing as npt
 
 from mccfr.config.tables import Config, DeepCfrConfig, FlopHoldemGame
 from mccfr.games.game import Game
+from mccfr.solvers.deep.asked import Asked, asked_tables, average_tables
 from mccfr.solvers.deep.averages import Averages, dealt_average, fit_figures
-from mccfr.solvers.deep.dealt_cfr import DealtCfr, check_options, dealt_specs, is_dealt
+from mccfr.solvers.deep.dealt_cfr import Dealt, DealtCfr, check_options, dealt_specs, is_dealt
 from mccfr.solvers.deep.learned import keeps_sums, table_specs
 from mccfr.solvers.deep.single_deep_cfr import Iterations, SingleDeepCfr
 from mccfr.solvers.deep.tabulated import check_tabulated
@@ -119,12 +120,40 @@ class DeepCfr(Algorithm):
 
     def named_average(self, name: str, game: Game, tables: TableSet, iterations: int) -> Strategy:
         """As `Algorithm.named_average`; `ValueError` for an average that the run does not keep."""
-        if name not in self.averages:
-            raise ValueError(f"solver.averages of the run are {', '.join(self.averages)}: {name!r} is not among them")
-        options = self._options(game)
+        name, options = self._named(name), self._options(game)
         if is_dealt(game):
             return dealt_average(name, game, options, tables, iterations)
         return Averages(game, options, tables, iterations).average(name)
+
+    @property
+    def keeps_networks(self) -> bool:
+        """As `Algorithm.keeps_networks`: unless tables are fitted in their place."""
+        return self._solver.fit == "network"
+
+    def is_asked(self, name: str, average: str | None) -> bool:
+        """As `Algorithm.is_asked`."""
+        wanted = {"networks", "strategy_sum", "counters"}
+        return name.partition("/")[0] in (wanted if self._named(average) == "sd" else {"strategy_memory", "counters"})
+
+    def asked(self, game: Game, tables: TableSet, iterations: int, average: str | None = None) -> Asked:
+        """As `Algorithm.asked`; Deep CFR's network of the average strategy is fitted here."""
+        options, name = self._options(game), self._named(average)
+        if name == "sd":
+            return Asked(game, options, asked_tables(tables))
+        if is_dealt(game):
+            dealt = Dealt.of(game, options, tables)
+            made = [dealt.average_network(player, iterations) for player in range(2)]
+        else:
+            averages = Averages(game, options, tables, iterations)
+            made = [averages.average_network(player) for player in range(2)]
+        return Asked(game, options, average_tables(made, iterations), shares=True)
+
+    def _named(self, average: str | None) -> str:
+        """One of the run's averages, the first by itself; `ValueError` for others."""
+        name = average or self.averages[0]
+        if name not in self.averages:
+            raise ValueError(f"solver.averages of the run are {', '.join(self.averages)}: {name!r} is not among them")
+        return name
 
     def figures(self, tables: TableSet) -> dict[str, Any]:
         """As `Algorithm.figures`: of each player's newest fit, and what memories and B^M have been offered."""

@@ -57,7 +57,14 @@ def test_a_run_on_dealt_cards_goes_on_bit_for_bit_with_any_workers(tmp_path, cap
     assert problems_of(parts.directory) == []
     assert command("export", parts.directory, tmp_path / "raw", "--format", "zarr") == 0
     capsys.readouterr()
-    ended = call(capsys, "export", parts.directory, tmp_path / "policy")
+    assert command("export", parts.directory, tmp_path / "networks") == 0
+    asked = [str(tmp_path / "networks"), "r300", "--board", "", "--hand", "AsKs", "--json"]
+    found = json.loads(call(capsys, "query", *asked).out)
+    assert (found["networks"], found["reached"]) == (3, True)
+    assert found == json.loads(call(capsys, "query", parts.directory, *asked[1:]).out)
+    sampled = json.loads(call(capsys, "query", *asked, "--sample", "1").out)
+    assert (sampled["networks"], 0 <= sampled["sampled_iteration"] <= 3) == (1, True)
+    ended = call(capsys, "export", parts.directory, tmp_path / "policy", "--tabulate")
     assert (ended.status, "cannot be made a table" in ended.err) == (2, True)
 
 
@@ -117,10 +124,10 @@ def test_every_verb(tmp_path, capsys):
     found = json.loads(call(capsys, "evaluate", run, "--json").out)
     assert found["exploitability_chips"] == pytest.approx(line["exploitability_chips"], rel=1e-12)
     assert command("verify", run) == 0
-    assert command("export", run, policy) == 0
+    assert command("export", run, policy, "--tabulate") == 0
     assert command("query", policy, "r3", "--hand", "K") == 0
     network = line["other_averages"]["network"]["exploitability_chips"]
-    assert command("export", run, tmp_path / "network", "--average", "network") == 0
+    assert command("export", run, tmp_path / "network", "--average", "network", "--tabulate") == 0
     capsys.readouterr()
     found = json.loads(call(capsys, "evaluate", tmp_path / "network", "--json").out)
     assert found["exploitability_chips"] == pytest.approx(network, abs=1e-3)
