@@ -19,6 +19,10 @@ from mccfr.solvers.solver import Algorithm, Share
 from mccfr.tables.layout import TableLayout, TableSet
 from mccfr.tables.strategy import Strategy
 
+_FLOPS = 3e10  # a second of one processor in products of these sizes
+_FIT_PASSES = 4  # products with all parameters for each sample of a step: forward, two back, and the last layer's pass
+_LISTED_SECONDS, _DEALT_SECONDS = 1e-6, 2e-5  # of a traversal; docs/deep.md has measurements
+
 
 class DeepCfr(Algorithm):
     """Deep CFR; traversals are shared by threads of one process, in which networks are fitted."""
@@ -147,6 +151,25 @@ class DeepCfr(Algorithm):
             averages = Averages(game, options, tables, iterations)
             made = [averages.average_network(player) for player in range(2)]
         return Asked(game, options, average_tables(made, iterations), shares=True)
+
+    def planned(self, game: Game, layout: TableLayout) -> dict[str, Any]:
+        """As `Algorithm.planned`: bytes of memories and of networks, and time at speeds measured on one processor."""
+        config, size = self._options(game), sum(spec.nbytes for spec in layout.specs if "memory/" in spec.name)
+        networks = [spec for spec in layout.specs if spec.name.startswith("network")]
+        parameters = max((spec.shape[-1] for spec in networks if spec.name.startswith("network/")), default=0)
+        dealt = is_dealt(game)
+        rows = int(game.infosets[::2].sum()) if config.batch == "all" else int(config.batch)
+        if not dealt:  # samples of one infoset are merged
+            rows = min(rows, int(game.infosets[::2].sum()))
+        passes = _FIT_PASSES * config.steps if config.fit == "network" else 0
+        fit = passes * rows * 2 * parameters / _FLOPS
+        walked = config.traversals * (_DEALT_SECONDS if dealt else _LISTED_SECONDS)
+        return {
+            "memories_bytes": size,
+            "networks_bytes": sum(spec.nbytes for spec in networks),
+            "parameters": parameters,
+            "seconds_per_iteration": 2 * (walked + fit),
+        }
 
     def _named(self, average: str | None) -> str:
         """One of the run's averages, the first by itself; `ValueError` for others."""

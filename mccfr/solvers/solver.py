@@ -181,6 +181,11 @@ class Algorithm(ABC):
         del game
         return None
 
+    def planned(self, game: Game, layout: TableLayout) -> dict[str, Any]:
+        """What `plan` says besides: numbers by name, `seconds_per_iteration` among them where nodes do not tell it."""
+        del game, layout
+        return {}
+
     def counts_lost_updates(self, game: Game) -> bool:
         """Whether the strategy sums of a run say how many updates workers have lost of each other's."""
         del game

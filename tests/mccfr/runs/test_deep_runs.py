@@ -112,6 +112,9 @@ def test_every_verb(tmp_path, capsys):
     plan = json.loads(call(capsys, "plan", config, "--json").out)
     assert plan["bytes_per_table"]["memory/player0/regret"] == 5000 * 3 * 4
     assert plan["bytes_per_table"]["networks/player1/weight"] == 4 * 8
+    assert plan["memories_bytes"] == 2 * 5000 * (4 + 4 + 3 * 4) * 2
+    assert plan["networks_bytes"] == 2 * (4 * plan["parameters"] * 5 + 4 * 16)
+    assert plan["seconds"] == 4 * plan["seconds_per_iteration"] > 0
     assert command("solve", config, "--run", run) == 0
     status = json.loads(call(capsys, "status", run, "--json").out)
     assert (status["state"], status["iterations"]) == ("finished", 4)
@@ -136,6 +139,14 @@ def test_every_verb(tmp_path, capsys):
     assert "sd, network" in ended.err
     assert command("export", run, tmp_path / "raw", "--format", "zarr") == 0
     assert command("report", run, tmp_path / "page.html") == 0
+    page = (tmp_path / "page.html").read_text()
+    assert "How far network is from sd" in page
+    assert "explained share" in page
+    capsys.readouterr()
+    options = ["--method", "head-to-head", "--against", run, "--json", "--average"]
+    ahead = json.loads(call(capsys, "evaluate", run, *options, "sd", "--against-average", "network").out)
+    behind = json.loads(call(capsys, "evaluate", run, *options, "network", "--against-average", "sd").out)
+    assert (ahead["average"], ahead["value_chips"]) == ("sd", -behind["value_chips"])
     experiment = tmp_path / "experiment.toml"
     experiment.write_text(
         '[compare]\nbase = "deep.toml"\ny = "exploitability_chips"\nlast = 4\nat = []\npoints = 2\n'
