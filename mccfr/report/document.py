@@ -229,7 +229,7 @@ def _evaluations(records: Sequence[Mapping[str, Any]]) -> str:
         "against": lambda record: record.get("against") or "",
         "gained on the same boards": lambda record: _number(record.get("gain_chips")),
         "loss": lambda record: _pair(record.get("loss")),
-        "explained share of the targets' variance": lambda record: _pair(record.get("explained")),
+        "explained share of the targets' mean square": lambda record: _pair(record.get("explained")),
         "samples": lambda record: _pair(record.get("samples")),
         "networks": lambda record: _pair(record.get("networks")),
         "95 % of that": lambda record: " to ".join(_number(end) for end in record.get("gain_ci95_chips") or ()),
