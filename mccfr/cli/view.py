@@ -2,7 +2,6 @@
 
 import os
 import sys
-import webbrowser
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +34,8 @@ def view(target: Path, port: int, no_browser: bool, **options: Any) -> None:
     def ready(url: str) -> None:
         click.echo(f"mccfr: {target} at {url} - Ctrl-C stops", err=True)
         if not no_browser and _has_screen():
+            import webbrowser  # asks the system for browsers
+
             webbrowser.open(url)
 
     serve(open_shelf(target, **options), port, ready=ready)
