@@ -138,7 +138,7 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
 @click.option(
     "--values-boards",
     type=click.IntRange(min=1),
-    default=200,
+    default=100,
     show_default=True,
     help="That --values draws in whole hold'em; other games are walked whole.",
 )
