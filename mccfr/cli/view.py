@@ -2,7 +2,6 @@
 
 import os
 import sys
-import webbrowser
 from pathlib import Path
 
 import rich_click as click
@@ -28,6 +27,8 @@ def view(target: Path, port: int, no_browser: bool, checkpoint: int | None, abst
     def ready(url: str) -> None:
         click.echo(f"mccfr: {target} at {url} - Ctrl-C stops", err=True)
         if not no_browser and _has_screen():
+            import webbrowser  # asks the system for browsers
+
             webbrowser.open(url)
 
     serve(open_spots(target, checkpoint, abstraction), port, ready=ready)
