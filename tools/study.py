@@ -2,10 +2,10 @@
 
 Policies of runs/twin-20.toml differ in their card abstraction (features, buckets), the algorithm, how long they were
 trained, and the seed.  For each, in chips a hand: exact exploitability in the real game; what a best response from each
-street on wins over all boards, which is what sampled-br estimates; what local best response wins; exploitability within
-the abstraction where recall is perfect; what is lost to one fixed finer policy; and the exact exploitability of the
-policy purified, thresholded and in whole shares of 255.  Policies that are done stay in OUT/policies.jsonl, so that the
-same command goes on where it was stopped.
+street on wins over all boards, which is what sampled-br finds there; what local best response and a trained responder
+win; exploitability within the abstraction where recall is perfect; what is lost to one fixed, finer policy; and
+the exact exploitability of the policy purified, thresholded and in whole shares of 255.  Policies that are done stay in
+OUT/policies.jsonl, so that the same command goes on where it was stopped.
 """
 
 import csv
@@ -13,16 +13,18 @@ import io
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
+import numpy.typing as npt
 import rich_click as click
 
 from abstraction.buckets import Abstraction
 from abstraction.build import Builder
-from abstraction.recipe import STREETS, DeckRecipe, Recipe, StreetRecipe
+from abstraction.recipe import STREETS, Recipe
 from mccfr.config.file import config_from, load_document
 from mccfr.evaluation.abstract import abstract_problem, evaluate_abstract
 from mccfr.evaluation.methods import method_named
@@ -42,10 +44,13 @@ from mccfr.tables.strategy import Strategy, row_starts
 from storage import durable
 
 TWIN = Path(__file__).resolve().parent.parent / "runs" / "twin-20.toml"
-POLICIES, TABLE, ORDER, PICTURE = "policies.jsonl", "policies.csv", "measures.csv", "measures.png"
+POLICIES, TABLE, ORDER = "policies.jsonl", "policies.csv", "measures.csv"
+MEASURES_PICTURE, GROWING_PICTURE = "measures.png", "growing.png"
 THRESHOLDS = (0.05, 0.1, 0.15, 0.25)
-_MOST_FLOP, _MOST_TURN = 50, 100  # the twin has 69 and 126 kinds of hands there by their strength
+LOWER_BOUNDS = ("from flop", "from turn", "from river", "lbr 1", "lbr 2", "trained-br")
+_MOST = {"flop": 50, "turn": 100}  # buckets by strength: the twin has 69 and 126 kinds of hands there
 _NO_LIMIT = 2**62
+_RESAMPLED = 1000
 
 
 @dataclass(frozen=True)
@@ -64,59 +69,89 @@ class Plan:
         return f"{self.features}-{self.buckets}-{self.algorithm}-{self.seed}"
 
 
-SAMPLED, BR = "external-sampling", "cfr-br"
+@dataclass(frozen=True)
+class Effort:
+    """What is measured of each policy.
+
+    hands       deals of local best response, the same ones for all policies; None: every deal, in the smallest games
+    nodes       that responders are trained for, both seats together
+    boards      that they are scored on
+    simplified  whether the policies at the end of their runs are purified, thresholded and rounded too, and measured in
+                setting 1
+    """
+
+    hands: int | None
+    nodes: int
+    boards: int
+    simplified: bool = True
+
+
+SAMPLED, BR, LOSSLESS = "external-sampling", "cfr-br", "lossless"
 FEATURES = ("ehs", "ochs", "potential", "recall")
 """E[HS] percentiles everywhere; histograms and OCHS as in hold'em's recipes; potential-aware instead of histograms; and
-histograms each inside a bucket of the street before, so that recall is perfect."""
-SIZES: Mapping[str, Sequence[Plan]] = {
-    "small": [Plan(kind, k, SAMPLED, 0, (1_000_000,)) for kind in ("ehs", "recall") for k in (10, 40)],
-    "growing": [
-        *(Plan("ehs", k, SAMPLED, 0, (1_000_000, 10_000_000)) for k in (10, 20, 40, 80)),
-        *(Plan("ochs", k, SAMPLED, 0, (1_000_000, 10_000_000)) for k in (10, 40, 160, 640)),
-        *(Plan("ochs", k, BR, 0, (5_000_000, 20_000_000)) for k in (10, 40, 160)),
-    ],
-    "fifty": [
-        Plan(kind, k, SAMPLED, seed, (1_000_000, 10_000_000))
-        for seed in (0, 1)
-        for k in (10, 30, 80)
-        for kind in FEATURES
-    ]
-    + [Plan(kind, k, BR, 0, (20_000_000,)) for k in (10, 40) for kind in ("ehs", "ochs")],
+histograms each inside a bucket of the street before, so that recall is perfect.  `LOSSLESS` is no abstraction."""
+ANCHOR = Plan("recall", 200, SAMPLED, 99, (100_000_000,))
+"""The fixed policy that all others meet: finer than they, trained for longer, with a seed of its own."""
+FULL = Effort(hands=300, nodes=200_000, boards=100)
+_EARLIER = {"ehs": "ehs", "ochs": "histogram", "potential": "potential", "recall": "histogram"}
+_GROWN = (10, 40, 160)
+
+
+def _sampled(seed: int) -> list[Plan]:
+    return [Plan(kind, k, SAMPLED, seed, (1_000_000, 30_000_000)) for k in (10, 30, 80) for kind in FEATURES]
+
+
+SIZES: Mapping[str, tuple[Sequence[Plan], Effort | None]] = {
+    "small": ([Plan(kind, k, SAMPLED, 0, (1_000_000,)) for kind in ("ehs", "recall") for k in (10, 40)], FULL),
+    "growing": (
+        [
+            *(Plan(kind, k, SAMPLED, s, (10**7, 10**8)) for k in _GROWN for s in (0, 1) for kind in ("ochs", "recall")),
+            *(Plan(kind, k, BR, 0, (5 * 10**6, 2 * 10**7)) for k in _GROWN for kind in ("ochs", "recall")),
+            Plan(LOSSLESS, 0, SAMPLED, 0, (10**7, 10**8)),
+        ],
+        None,
+    ),
+    "fifty": (
+        [
+            *_sampled(0),
+            *(Plan(kind, k, BR, 0, (10_000_000,)) for k in (10, 30) for kind in ("ehs", "ochs")),
+            *_sampled(1),
+        ],
+        FULL,
+    ),
 }
-
-
-def recipe_of(features: str, buckets: int, deck: DeckRecipe) -> Recipe:
-    """Buckets of flop, turn and river alike in number, as far as the streets have kinds of hands."""
-    few, some = min(buckets, _MOST_FLOP), min(buckets, _MOST_TURN)
-    if features == "ehs":
-        parts = [StreetRecipe(features="ehs", buckets=k) for k in (few, some, some)]
-    elif features in ("ochs", "potential"):
-        earlier = "histogram" if features == "ochs" else "potential"
-        parts = [StreetRecipe(features=earlier, buckets=k) for k in (few, some)]
-        parts.append(StreetRecipe(features="ochs", buckets=buckets))
-    else:  # at least one inside each of the 25 kinds of hole cards
-        first = 25 + few
-        parts = [StreetRecipe(features="histogram", buckets=k, nested=True) for k in (first, first + buckets)]
-        parts.append(StreetRecipe(features="ehs", buckets=first + 2 * buckets, nested=True))
-    return Recipe(deck=deck, **dict(zip(STREETS[1:], parts, strict=True)))
+"""Which policies, and what is measured beside what a best response from each street wins; None: no more."""
 
 
 class Study:
-    """The twin, its abstractions, and the fixed policy that all others meet."""
+    """A game, its abstractions, and the fixed policy that all others meet."""
 
-    def __init__(self, out: Path, hands: int) -> None:
-        self._document, self._out, self._hands = load_document(TWIN)["game"], out, hands
-        self.real = build_game(config_from({"game": self._document}, str(TWIN)).game, TWIN.parent)
-        self._deck = DeckRecipe(**{key: self._document[key] for key in ("ranks", "suits", "hole_cards", "board_cards")})
+    def __init__(self, out: Path, document: Mapping[str, Any], anchor: Plan = ANCHOR) -> None:
+        """`document` is a `[game]` table of small-deck poker; abstractions are built in a folder of `out`."""
+        self._document, self._out, self._plan = dict(document), out, anchor
+        self.real = build_game(config_from({"game": self._document}, "the study").game, TWIN.parent)
+        self._deck = {key: self._document[key] for key in ("ranks", "suits", "hole_cards", "board_cards")}
         self._trees: dict[tuple[str, int], tuple[Game, PublicTree]] = {}
         self._anchor: tuple[Game, Strategy] | None = None
 
+    def recipe(self, features: str, buckets: int) -> Recipe:
+        """Buckets of all later streets alike in number, as far as the streets have kinds of hands."""
+        streets = STREETS[1 : len(self._deck["board_cards"])]
+        kinds = [*[_EARLIER[features]] * (len(streets) - 1), "ochs" if features in ("ochs", "potential") else "ehs"]
+        count, nested = [min(buckets, _MOST.get(street, buckets)) for street in streets], features == "recall"
+        if nested:  # one inside each bucket of the street before, and so many more
+            count = [int(self.real.buckets[0]) + count[0] + buckets * place for place in range(len(streets))]
+        parts = [{"features": f, "buckets": k, "nested": nested} for f, k in zip(kinds, count, strict=True)]
+        return msgspec.convert({**dict(zip(streets, parts, strict=True)), "deck": self._deck}, Recipe)
+
     def game(self, features: str, buckets: int) -> tuple[Game, PublicTree]:
-        """The twin on an abstraction, built if it is not there yet, and its public tree."""
+        """The game on an abstraction, built if it is not there yet, and its public tree."""
         if (features, buckets) not in self._trees:
-            path = self._out / "abstractions" / f"{features}-{buckets}"
-            Builder(recipe_of(features, buckets, self._deck), path).build()
-            game = bucketed(self.real, Abstraction(path))
+            game = self.real
+            if features != LOSSLESS:
+                path = self._out / "abstractions" / f"{features}-{buckets}"
+                Builder(self.recipe(features, buckets), path).build()
+                game = bucketed(self.real, Abstraction(path))
             self._trees = {(features, buckets): (game, public_tree(game))}
         return self._trees[features, buckets]
 
@@ -137,31 +172,44 @@ class Study:
 
     @property
     def anchor(self) -> tuple[Game, Strategy]:
-        """Three million nodes on buckets of perfect recall, finer than those of most others, with a seed of its own."""
+        """The fixed policy, trained when it is first asked for."""
         if self._anchor is None:
-            plan = Plan("recall", 200, SAMPLED, 99, (3_000_000,))
-            strategy = [strategy for _, strategy in self.train(plan)][-1]
-            self._anchor = self.game(plan.features, plan.buckets)[0], strategy
+            strategy = [strategy for _, strategy in self.train(self._plan)][-1]
+            self._anchor = self.game(self._plan.features, self._plan.buckets)[0], strategy
         return self._anchor
 
-    def measure(self, plan: Plan, strategy: Strategy, *, changed: bool) -> dict[str, float]:
-        """Every measure of a policy, in chips a hand; `changed`: what simpler forms of it are worth as well."""
-        anchor, (game, public) = self.anchor, self.game(plan.features, plan.buckets)
-        found = {"exact": exploitability(public, strategy)}
+    def measure(
+        self, plan: Plan, strategy: Strategy, effort: Effort | None, *, simplified: bool
+    ) -> tuple[dict[str, float], dict[str, float]]:
+        """Every measure of a policy, in chips a hand, and half the 95 % interval of those that are sampled.
+
+        effort      None: what best responses win, and the abstracted game's figure
+        simplified  what simpler forms of it are worth as well, and what setting 1 of local best response wins
+        """
+        game, public = self.game(plan.features, plan.buckets)
+        found, half = {"exact": exploitability(public, strategy)}, dict[str, float]()
         for street in range(1, public.streets):
             found[f"from {STREETS[street]}"] = exploitability(public, strategy, street)
-        lbr = method_named("lbr")
-        record = lbr.find(Side(game, strategy), None, **{**lbr.takes, "hands": self._hands})
-        found["lbr"] = record["value_chips"]
-        if abstract_problem(game) is None:
+        if plan.features != LOSSLESS and abstract_problem(game) is None:
             found["abstract"] = evaluate_abstract(game, strategy).exploitability_chips
-        found["lost to anchor"] = -won(game, strategy, *anchor)
-        if changed:
+        if effort is None:
+            return found, half
+        side = Side(game, strategy)
+        settings = "12" if simplified else "2"
+        asked: dict[str, dict[str, Any]] = {f"lbr {s}": {"setting": s, "hands": effort.hands} for s in settings}
+        asked["trained-br"] = {"nodes": effort.nodes, "boards": effort.boards}
+        for name, options in asked.items():
+            method = method_named(name.split()[0])
+            record = method.find(side, None, **{**method.takes, **options})
+            found[name] = record["value_chips"]
+            half[name] = (record["ci95_chips"][1] - record["ci95_chips"][0]) / 2
+        if simplified:
             found["purified"] = exploitability(public, purified(game, strategy))
             for threshold in THRESHOLDS:
                 found[f"without {threshold}"] = exploitability(public, thresholded(game, strategy, threshold))
             found["uint8"] = exploitability(public, in_shares(game, strategy, "uint8"))
-        return found
+        found["lost to anchor"] = -won(game, strategy, *self.anchor)
+        return found, half
 
 
 def exploitability(public: PublicTree, strategy: Strategy, street: int = 0) -> float:
@@ -195,11 +243,15 @@ def in_shares(game: Game, strategy: Strategy, dtype: str) -> Strategy:
     return Strategy(tuple(share / TOTALS[dtype] for share in shares), strategy.weight)
 
 
-def ranks(numbers: Sequence[float]) -> np.ndarray[Any, Any]:
+# --- what the measures say of the truth ---
+
+
+def ranks(numbers: Sequence[float]) -> npt.NDArray[np.float64]:
     """Places in ascending order; equal numbers share the mean of theirs."""
-    values_, inverse, counts = np.unique(numbers, return_inverse=True, return_counts=True)
+    _, inverse, counts = np.unique(numbers, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
-    return (last - (counts - 1) / 2)[inverse] if len(values_) else np.zeros(0)
+    places: npt.NDArray[np.float64] = (last - (counts - 1) / 2)[inverse]
+    return places
 
 
 def rank_correlation(one: Sequence[float], other: Sequence[float]) -> float:
@@ -209,32 +261,79 @@ def rank_correlation(one: Sequence[float], other: Sequence[float]) -> float:
     return float(np.corrcoef(ranks(one), ranks(other))[0, 1])
 
 
+def correlation95(lines: Sequence[Mapping[str, Any]], name: str) -> tuple[float, float, float]:
+    """Rank correlation of a measure with the exact figure, and its 95 % interval.
+
+    By a bootstrap over runs (Efron 1979), whose points count together: those of one run are alike.
+    """
+
+    def of(chosen: Sequence[Mapping[str, Any]]) -> float:
+        return rank_correlation([x["chips"][name] for x in chosen], [x["chips"]["exact"] for x in chosen])
+
+    runs = dict[str, list[Mapping[str, Any]]]()
+    for line in lines:
+        runs.setdefault(line["name"], []).append(line)
+    rng, groups = np.random.default_rng(0), list(runs.values())
+    drawn = [
+        of([line for run in rng.integers(0, len(groups), len(groups)) for line in groups[run]])
+        for _ in range(_RESAMPLED)
+    ]
+    known = [each for each in drawn if not np.isnan(each)] or [float("nan")]
+    low, high = np.quantile(known, [0.025, 0.975])
+    return of(lines), float(low), float(high)
+
+
+ORDER_COLUMNS = [
+    *("trained_by", "measure", "policies", "rank_correlation", "ci95_low", "ci95_high"),
+    *("mean_share", "least_share", "largest_share", "above_exact"),
+]
+
+
 def order(found: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
-    """A row for each measure: policies, rank correlation with the exact figure, mean share of it, largest share."""
-    names = dict.fromkeys(name for line in found for name in line["chips"] if name != "exact")
+    """A row of ORDER_COLUMNS for each measure, over all policies and over those of each algorithm.
+
+    Shares are those of the exact figure; `above_exact` counts policies of which a measure found more than 1e-9 chips
+    too much, its interval taken off.
+    """
+    names = list(dict.fromkeys(name for line in found for name in line["chips"] if name != "exact"))
+    algorithms = list(dict.fromkeys(line["algorithm"] for line in found))
     rows = []
-    for name in names:
-        both = [(line["chips"][name], line["chips"]["exact"]) for line in found if name in line["chips"]]
-        mine, exact = [pair[0] for pair in both], [pair[1] for pair in both]
-        shares = [measured / true for measured, true in both]
-        rows.append([name, len(both), rank_correlation(mine, exact), float(np.mean(shares)), max(shares)])
+    for algorithm in ["all", *algorithms] if len(algorithms) > 1 else algorithms:
+        for name in names:
+            lines = [x for x in found if name in x["chips"] and algorithm in ("all", x["algorithm"])]
+            if not lines:
+                continue
+            share = [line["chips"][name] / line["chips"]["exact"] for line in lines]
+            least = [line["chips"][name] - line["half"].get(name, 0.0) - line["chips"]["exact"] for line in lines]
+            above = sum(gap > 1e-9 for gap in least)
+            shares = [float(np.mean(share)), min(share), max(share)]
+            rows.append([algorithm, name, len(lines), *correlation95(lines, name), *shares, above])
     return rows
 
 
 def publish(out: Path, found: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Write the tables and the picture of the policies that are done; lines for people."""
+    """Write the tables and the pictures of the policies that are done; lines for people."""
     names = list(dict.fromkeys(name for line in found for name in line["chips"]))
+    sampled = list(dict.fromkeys(name for line in found for name in line["half"]))
     keys = ["features", "buckets", "algorithm", "seed", "nodes"]
-    rows = [[*(line[key] for key in keys), *(line["chips"].get(name, "") for name in names)] for line in found]
-    _write(out / TABLE, [[*keys, *names], *rows])
+    rows = [
+        [
+            *(line[key] for key in keys),
+            *(line["chips"].get(name, "") for name in names),
+            *(line["half"].get(name, "") for name in sampled),
+        ]
+        for line in found
+    ]
+    _write(out / TABLE, [[*keys, *names, *(f"half95 {name}" for name in sampled)], *rows])
     ordered = order(found)
-    _write(out / ORDER, [["measure", "policies", "rank_correlation", "mean_share", "largest_share"], *ordered])
+    _write(out / ORDER, [ORDER_COLUMNS, *ordered])
     if can_plot():
-        _draw(out / PICTURE, found)
+        _draw_measures(out / MEASURES_PICTURE, found)
+        _draw_growing(out / GROWING_PICTURE, found)
     return [
-        f"{name}: {count} policies, rank correlation {correlation:.2f}, {share:.0%} of the exact figure in the mean, "
-        f"{most:.0%} at most"
-        for name, count, correlation, share, most in ordered
+        f"{algorithm}, {name}: {count} policies, rank correlation {correlation:.2f} ({low:.2f} to {high:.2f}), "
+        f"{share:.0%} of the exact figure in the mean, {least:.0%} to {most:.0%}; above it {above} times"
+        for algorithm, name, count, correlation, low, high, share, least, most, above in ordered
     ]
 
 
@@ -245,24 +344,63 @@ def _write(path: Path, rows: Sequence[Sequence[Any]]) -> None:
     durable.replace_file(path, text.getvalue().encode())
 
 
-def _draw(path: Path, found: Sequence[Mapping[str, Any]]) -> None:
-    """Each measure against the truth, a point for each policy, the colour by its features."""
+def _save(path: Path, figure: Any) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
 
-    names = ["from flop", "from turn", "from river", "lbr", "lost to anchor", "abstract"]
-    figure = Figure(figsize=(12, 7), layout="constrained")
-    for axes, name in zip(figure.subplots(2, 3).flat, names, strict=True):
-        for kind in FEATURES:
-            mine = [line["chips"] for line in found if line["features"] == kind and name in line["chips"]]
-            exact = [chips["exact"] for chips in mine]
-            axes.plot(exact, [chips[name] for chips in mine], "o", markersize=4, label=kind)
-        axes.set(title=name, xlabel="exact exploitability (chips)", ylabel="measured (chips)")
-        axes.axline((0, 0), slope=1, color="#999999", linewidth=0.8)
-    figure.axes[0].legend()
     drawn = io.BytesIO()
     FigureCanvasAgg(figure).print_png(drawn)
     durable.replace_file(path, drawn.getvalue())
+
+
+def _draw_measures(path: Path, found: Sequence[Mapping[str, Any]]) -> None:
+    """Each measure against the truth, a point for each policy, the colour by its features, hollow by CFR-BR."""
+    from matplotlib.figure import Figure
+
+    names = [*LOWER_BOUNDS, "abstract", "lost to anchor", "uint8"]
+    figure = Figure(figsize=(11, 9.5), layout="constrained")
+    for axes, name in zip(figure.subplots(3, 3).flat, names, strict=True):
+        for number, kind in enumerate(FEATURES):
+            for algorithm in (SAMPLED, BR):
+                lines = [x for x in found if x["features"] == kind and x["algorithm"] == algorithm]
+                mine = [line["chips"] for line in lines if name in line["chips"]]
+                axes.plot(
+                    [chips["exact"] for chips in mine],
+                    [chips[name] for chips in mine],
+                    "o",
+                    markersize=4,
+                    color=f"C{number}",
+                    fillstyle="full" if algorithm == SAMPLED else "none",
+                    label=kind if algorithm == SAMPLED else None,
+                )
+        axes.set(title=name, xlabel="exact exploitability (chips)", ylabel="measured (chips)")
+        axes.axline((0, 0), slope=1, color="#999999", linewidth=0.8)
+    figure.axes[0].legend()
+    _save(path, figure)
+
+
+def _draw_growing(path: Path, found: Sequence[Mapping[str, Any]]) -> None:
+    """Exact exploitability over buckets: a line for each kind of features, algorithm and number of nodes."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 4.5), layout="constrained")
+    kinds = [kind for kind in FEATURES if any(line["features"] == kind for line in found)]
+    panels = figure.subplots(1, max(1, len(kinds)), sharey=True, squeeze=False).flat
+    for axes, kind in zip(panels, kinds, strict=False):
+        for algorithm in (SAMPLED, BR):
+            lines = [x for x in found if x["features"] == kind and x["algorithm"] == algorithm]
+            for number, point in enumerate(sorted({line["point"] for line in lines})):
+                mine = [line for line in lines if line["point"] == point]
+                counts = sorted({line["buckets"] for line in mine})
+                mean = [np.mean([x["chips"]["exact"] for x in mine if x["buckets"] == count]) for count in counts]
+                style = ("--", "-")[min(number, 1)] + ("o" if algorithm == SAMPLED else "s")
+                colour = "C0" if algorithm == SAMPLED else "C1"
+                axes.plot(counts, mean, style, color=colour, markersize=4, label=f"{algorithm}, {point:.0e} nodes")
+        axes.set(title=kind, xlabel="buckets", ylabel="exact exploitability (chips)", xscale="log")
+        axes.legend()
+    _save(path, figure)
+
+
+# --- running ---
 
 
 def read_done(out: Path) -> list[dict[str, Any]]:
@@ -271,18 +409,26 @@ def read_done(out: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def run(out: Path, plans: Sequence[Plan], hands: int) -> list[str]:
-    """Train and measure what is not done yet, and publish; lines for people."""
+def run(study: Study, out: Path, plans: Sequence[Plan], effort: Effort | None) -> list[str]:
+    """Train and measure what is not done yet, and publish; lines for people.
+
+    Raises `ValueError` where OUT holds policies that were measured otherwise.
+    """
     out.mkdir(parents=True, exist_ok=True)
-    study, done = Study(out, hands), {(line["name"], line["point"]) for line in read_done(out)}
+    asked = None if effort is None else asdict(effort)
+    found = read_done(out)
+    if any(line["effort"] != asked for line in found):
+        raise ValueError(f"{out / POLICIES} holds policies that were measured with another effort: give another folder")
+    done = {(line["name"], line["point"]) for line in found}
     for plan in plans:
         if all((plan.name, point) in done for point in plan.points):
             continue
         for point, (nodes, strategy) in zip(plan.points, study.train(plan), strict=True):
             if (plan.name, point) in done:
                 continue
-            chips = study.measure(plan, strategy, changed=point == plan.points[-1])
-            line = {"name": plan.name, "point": point, "nodes": nodes, "chips": chips}
+            last = effort is not None and effort.simplified and point == plan.points[-1]
+            chips, half = study.measure(plan, strategy, effort, simplified=last)
+            line = {"name": plan.name, "point": point, "nodes": nodes, "effort": asked, "chips": chips, "half": half}
             line |= {key: getattr(plan, key) for key in ("features", "buckets", "algorithm", "seed")}
             durable.append_line(out / POLICIES, json.dumps(line))
             print(f"{plan.name} at {nodes:,} nodes: {chips['exact']:.4g} chips", file=sys.stderr, flush=True)
@@ -292,14 +438,18 @@ def run(out: Path, plans: Sequence[Plan], hands: int) -> list[str]:
 @click.command()
 @click.argument("out", type=click.Path(path_type=Path))
 @click.option("--size", type=click.Choice(list(SIZES)), default="small", show_default=True, help="Which policies.")
-@click.option("--hands", type=click.IntRange(100), default=200, show_default=True, help="Deals of local best response.")
-def main(out: Path, size: str, hands: int) -> None:
-    """Measures of strategies against their exact exploitability, as tables and a picture in OUT.
+def main(out: Path, size: str) -> None:
+    """Measures of strategies against their exact exploitability, as tables and pictures in OUT.
 
-    small: 4 policies, growing: 22 on more and more buckets with and without CFR-BR, fifty: 52 of four kinds of
-    features.
+    small: 4 policies; fifty: 52 of four kinds of features; growing: 51 on more and more buckets, with and without
+    CFR-BR, of which only best responses are measured.
     """
-    for line in run(out, SIZES[size], hands):
+    plans, effort = SIZES[size]
+    try:
+        lines = run(Study(out, load_document(TWIN)["game"]), out, plans, effort)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    for line in lines:
         click.echo(line)
 
 

@@ -16,7 +16,8 @@ chance is sampled up to the street.)
   scored on the other half; both ways, four boards in a stratum.  With all boards there is no split.
 
 A board that lies, with all that may follow, is a small game of its own, walked by the kernel of exact evaluation;
-boards to come that are alike but for suits are walked once.
+boards to come that are alike but for suits are walked once.  Where all boards are played, one such walk of the whole
+game gives the same: what he does before he responds is then known on every board.
 """
 
 from collections.abc import Callable
@@ -28,6 +29,7 @@ import numpy.typing as npt
 from abstraction.boards import preflop_classes
 from mccfr.cards.cards import Cards
 from mccfr.cards.deals import NO_BUCKET
+from mccfr.cards.listed import ListedCards
 from mccfr.evaluation.side import Side
 from mccfr.evaluation.strata import Strata, drawn_boards, stratified95, units_each
 from mccfr.evaluation.units import Effort, Units, play_units, units_in
@@ -95,10 +97,13 @@ def sampled_best_response(
     played = boards if listed is None else min(boards, listed)
     if played != listed and played < sample.least:
         raise ValueError(f"boards = {boards}: at least {sample.least} are needed, for an interval")
-    sample.draw(played, seed)
     what = {"method": "sampled-br", "street": street, "boards": played, "seed": seed}
+    if played == listed:
+        won = play_units(_Whole(side, street), 1, effort, what=what, sides=(side,))
+        return sample.result(won, played)
+    sample.draw(played, seed)
     found = play_units(sample, played, effort, what=what, sides=(side,), progress=progress)
-    return sample.result(found)
+    return sample.result(found, played)
 
 
 class _Sample(Units):
@@ -138,15 +143,31 @@ class _Sample(Units):
             return np.array([*won, public.joint_weight])
         return self._first.found(public, walk, self._lies)
 
-    def result(self, found: npt.NDArray[np.float64]) -> SampledBestResponse:
-        """What the units [n, fields] come to."""
-        strata, exact = self._strata, len(found) == self.listed
-        if self._first is not None:
-            found, strata = self._first.scored(found, strata, split=not exact)
+    def result(self, found: npt.NDArray[np.float64], boards: int) -> SampledBestResponse:
+        """What the units [n, fields] come to; those of `_Whole` where all boards are played."""
+        exact = boards == self.listed
+        strata = Strata.of(1, 1, 1) if exact else self._strata
+        if self._first is not None and not exact:
+            found, strata = self._first.scored(found, strata, split=True)
         weight, offset = found[:, 2], self._game.offset_chips
         value, interval = stratified95(found[:, :2].sum(axis=1) / 2, weight, strata)
         best = [stratified95(found[:, player], weight, strata)[0] for player in range(2)]
-        return SampledBestResponse(value, interval, (best[0] + offset, best[1] - offset), len(found), exact)
+        return SampledBestResponse(value, interval, (best[0] + offset, best[1] - offset), boards, exact)
+
+
+class _Whole(Units):
+    """All boards at once: what a responder wins as player 0, as player 1, and the weight of all pairs of hands."""
+
+    fields = 3
+
+    def __init__(self, side: Side, street: int) -> None:
+        self._game, self._strategy, self._street = side.game, side.strategy, street
+
+    def play(self, unit: int) -> npt.NDArray[np.float64]:
+        """As `Units.play`."""
+        public, tables = _card_game(self._game, self._strategy, self._game.cards.listed())
+        walk = Walk(public, tables)
+        return np.array([*(walk.values(player, self._street)[RESPOND] for player in range(2)), public.joint_weight])
 
 
 def _boards(cards: Cards, street: int) -> int | None:
@@ -159,8 +180,12 @@ def _boards(cards: Cards, street: int) -> int | None:
 def _board_game(
     game: Game, strategy: RowSource, street: int, board: int | list[int]
 ) -> tuple[PublicTree, list[npt.NDArray[np.float64]]]:
-    """The public tree below a board, and the strategy's tables [slots, buckets] there, of the buckets it has there."""
-    cards = game.cards.after(street, board)
+    """As `_card_game`, below a board."""
+    return _card_game(game, strategy, game.cards.after(street, board))
+
+
+def _card_game(game: Game, strategy: RowSource, cards: ListedCards) -> tuple[PublicTree, list[npt.NDArray[np.float64]]]:
+    """The public tree with some of a game's cards, and the strategy's tables [slots, buckets] of the buckets there."""
     tables, buckets = [], []
     for here in range(cards.streets):
         numbered = np.empty_like(cards.bucket[here])

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from llvmlite import ir
 
 from abstraction.jit import intrinsic, part_njit, types
-from mccfr.solvers.public.range_lanes import LANES, add_hand, lane_rows, lanes_of
+from mccfr.solvers.public.range_lanes import LANES, lane_rows, lanes_of
 
 BLOCK = 8  # hands that are brought into lanes, or multiplied, at a time
 _I32 = ir.IntType(32)
@@ -29,15 +29,12 @@ class MetLanes(NamedTuple):
     reach    [n+1, LANES]     ranges of the player who did not act last; the row behind his hands is set to 0
     own      2 × [n, LANES]   ranges of the one who did, behind his fold and behind a showdown
     total    [C+2, LANES]     sums of `reach` by card, 0 for no card, and over all
-    weaker   [C+2, LANES]     the same of the hands that are weaker than those at hand
-    sums     [5, LANES]       pairs that meet, at a fold and at a showdown; of the latter those that are beaten, and
-                              those that are beaten or tie; and a fold's pairs of the same two cards
+    sums     [3, LANES]       pairs that meet at a fold; pairs won less pairs lost at a showdown; pairs that meet there
     """
 
     reach: npt.NDArray[np.float64]
     own: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
     total: npt.NDArray[np.float64]
-    weaker: npt.NDArray[np.float64]
     sums: npt.NDArray[np.float64]
 
 
@@ -47,8 +44,7 @@ def new_met_lanes(hands: int, cards: int) -> MetLanes:
         lane_rows(hands + 1),
         (lane_rows(hands), lane_rows(hands)),
         lane_rows(cards + 2),
-        lane_rows(cards + 2),
-        lane_rows(5),
+        lane_rows(3),
     )
 
 
@@ -128,35 +124,101 @@ def _pass_block(typing_context, out, k, reach, sigma, local, factor):
     return types.int8(out, types.int64, reach, sigma, local, types.float64), codegen
 
 
+def _hand_cards(context, builder, kind, array, hand):
+    """Both cards of a hand, of an array [., 2] int16."""
+    data = context.make_array(kind)(context, builder, array).data
+    first = builder.gep(data, [builder.mul(hand, hand.type(2))])
+    return [builder.sext(builder.load(place), hand.type) for place in (first, builder.gep(first, [_I32(1)]))]
+
+
+def _swept(builder, start, stop, carried, body):
+    """Code of a loop over start .. stop-1 that carries vectors in registers: body(k, carried) gives them anew."""
+    before = builder.block
+    head, inside, behind = (builder.append_basic_block(name) for name in ("head", "inside", "behind"))
+    builder.branch(head)
+    builder.position_at_end(head)
+    k = builder.phi(start.type)
+    kept = [builder.phi(vector.type) for vector in carried]
+    for phi, value in zip([k, *kept], [start, *carried], strict=True):
+        phi.add_incoming(value, before)
+    builder.cbranch(builder.icmp_signed("<", k, stop), inside, behind)
+    builder.position_at_end(inside)
+    following = body(k, kept)
+    for phi, value in zip([k, *kept], [builder.add(k, k.type(1)), *following], strict=True):
+        phi.add_incoming(value, builder.block)
+    builder.branch(head)
+    builder.position_at_end(behind)
+    return kept
+
+
 @intrinsic
-def _add_product(typing_context, out, r, own, k, reach, j):
-    """out[r] += own[k] · reach[j], rows of LANES."""
+def _add_hands(typing_context, total, none, card, reach, start, stop):
+    """Add rows start .. stop-1 of `reach`, whose cards are `card`, to the sums by card and to the one over all.
+
+    The one over all stays in a register: in memory each addition would wait for the last one's way there and back.
+    What hands of one card add to the sum of no card is taken off again.
+    """
 
     def codegen(context, builder, signature, arguments):
-        kinds, (out_, r_, own_, k_, reach_, j_) = signature.args, arguments
-        target = lanes_of(context, builder, kinds[0], out_, r_)
-        weight, other = _lanes(context, builder, kinds[2], own_, k_), _lanes(context, builder, kinds[4], reach_, j_)
-        builder.store(builder.fadd(builder.load(target, align=8), builder.fmul(weight, other)), target, align=8)
+        kinds, (total_, none_, card_, reach_, start_, stop_) = signature.args, arguments
+
+        def add(k, carried):
+            here = _lanes(context, builder, kinds[3], reach_, k)
+            for each in _hand_cards(context, builder, kinds[2], card_, k):
+                place = lanes_of(context, builder, kinds[0], total_, each)
+                builder.store(builder.fadd(builder.load(place, align=8), here), place, align=8)
+            return [builder.fadd(carried[0], here)]
+
+        whole = lanes_of(context, builder, kinds[0], total_, builder.add(none_, none_.type(1)))
+        builder.store(_swept(builder, start_, stop_, [builder.load(whole, align=8)], add)[0], whole, align=8)
+        empty = lanes_of(context, builder, kinds[0], total_, none_)
+        builder.store(ir.Constant(empty.type.pointee, [0.0] * LANES), empty, align=8)
         return context.get_dummy_value()
 
-    return types.void(out, types.int64, own, types.int64, reach, types.int64), codegen
+    return types.void(total, types.int64, card, reach, types.int64, types.int64), codegen
 
 
 @intrinsic
-def _add_met(typing_context, out, r, own, k, total, whole, c, d):
-    """out[r] += own[k] · (total[whole] - total[c] - total[d]), rows of LANES."""
+def _meet_hands(typing_context, sums, r, own, card, start, stop, total, none):
+    """sums[r] += own[k] · met(k) of hands k = start .. stop-1, met(k) = total[all] - total[a] - total[b], its cards."""
 
     def codegen(context, builder, signature, arguments):
-        kinds, (out_, r_, own_, k_, total_, *cards) = signature.args, arguments
-        target = lanes_of(context, builder, kinds[0], out_, r_)
-        weight = _lanes(context, builder, kinds[2], own_, k_)
-        all_, c_, d_ = (_lanes(context, builder, kinds[4], total_, row) for row in cards)
-        met = builder.fmul(weight, builder.fsub(builder.fsub(all_, c_), d_))
-        builder.store(builder.fadd(builder.load(target, align=8), met), target, align=8)
+        kinds, (sums_, r_, own_, card_, start_, stop_, total_, none_) = signature.args, arguments
+        whole = _lanes(context, builder, kinds[6], total_, builder.add(none_, none_.type(1)))
+
+        def meet(k, carried):
+            cards = _hand_cards(context, builder, kinds[3], card_, k)
+            a, b = (_lanes(context, builder, kinds[6], total_, each) for each in cards)
+            met = builder.fsub(builder.fsub(whole, a), b)
+            return [builder.fadd(carried[0], builder.fmul(_lanes(context, builder, kinds[2], own_, k), met))]
+
+        target = lanes_of(context, builder, kinds[0], sums_, r_)
+        builder.store(_swept(builder, start_, stop_, [builder.load(target, align=8)], meet)[0], target, align=8)
         return context.get_dummy_value()
 
-    arguments = (out, types.int64, own, types.int64, total, types.int64, types.int64, types.int64)
+    arguments = (sums, types.int64, own, card, types.int64, types.int64, total, types.int64)
     return types.void(*arguments), codegen
+
+
+@intrinsic
+def _meet_same(typing_context, sums, r, own, same, stop, reach):
+    """sums[r] += own[k] · reach[same[k]] of hands k < stop."""
+
+    def codegen(context, builder, signature, arguments):
+        kinds, (sums_, r_, own_, same_, stop_, reach_) = signature.args, arguments
+        data = context.make_array(kinds[3])(context, builder, same_).data
+
+        def meet(k, carried):
+            there = builder.sext(builder.load(builder.gep(data, [k])), k.type)
+            mine = _lanes(context, builder, kinds[2], own_, k)
+            return [builder.fadd(carried[0], builder.fmul(mine, _lanes(context, builder, kinds[5], reach_, there)))]
+
+        target = lanes_of(context, builder, kinds[0], sums_, r_)
+        kept = _swept(builder, stop_.type(0), stop_, [builder.load(target, align=8)], meet)
+        builder.store(kept[0], target, align=8)
+        return context.get_dummy_value()
+
+    return types.void(sums, types.int64, own, same, types.int64, reach), codegen
 
 
 # --- kernels ---
@@ -202,46 +264,34 @@ def pass_range(local, direct, count, reach, sigma, factor, out):
 @part_njit
 def weigh_lanes(board, hero, showdown, lanes):
     """Set `lanes.sums` of `hero`'s ranges `lanes.own` against `lanes.reach`; of showdowns only with `showdown`."""
-    other, none = 1 - hero, board.cards[0]
-    reach, own, total, weaker, sums = lanes.reach, lanes.own, lanes.total, lanes.weaker, lanes.sums
+    other, none = 1 - hero, np.int64(board.cards[0])
+    reach, own, total, sums = lanes.reach, lanes.own, lanes.total, lanes.sums
     card, other_card, same = board.card[hero], board.card[other], board.same[hero]
-    strength, other_strength = board.strength[hero], board.strength[other]
-    count, other_count = board.count[hero], board.count[other]
-    whole = none + 1
+    count, other_count = np.int64(board.count[hero]), np.int64(board.count[other])
     total[: none + 2] = 0.0
     sums[:] = 0.0
     reach[other_count] = 0.0
-    for j in range(other_count):
-        add_hand(total, none, other_card, reach, j)
-    for k in range(count):
-        a, b = np.int64(card[k, 0]), np.int64(card[k, 1])
-        _add_met(sums, 0, own[0], k, total, whole, a, b)
-        _add_product(sums, 4, own[0], k, reach, np.int64(same[k]))
-        if showdown:
-            _add_met(sums, 1, own[1], k, total, whole, a, b)
-    if not showdown:
-        return
-    weaker[: none + 2] = 0.0
-    j, k = 0, 0
-    while k < count:
-        here, stop = strength[k], k
-        while j < other_count and other_strength[j] < here:
-            add_hand(weaker, none, other_card, reach, j)
-            j += 1
+    # Of a showdown the sums are those of weaker hands, before and behind the ones of equal strength, less all.
+    strength, other_strength = board.strength[hero], board.strength[other]
+    j, k = np.int64(0), np.int64(0)
+    while showdown and k < count:
+        here, first, stop = strength[k], j, k
         while stop < count and strength[stop] == here:
-            _add_met(sums, 2, own[1], stop, weaker, whole, np.int64(card[stop, 0]), np.int64(card[stop, 1]))
             stop += 1
-        while j < other_count and other_strength[j] == here:
-            add_hand(weaker, none, other_card, reach, j)
+        while j < other_count and other_strength[j] < here:
             j += 1
-        while k < stop:
-            _add_met(sums, 3, own[1], k, weaker, whole, np.int64(card[k, 0]), np.int64(card[k, 1]))
-            k += 1
-
-
-@part_njit
-def lane_value(sums, kind, lane):
-    """Pairs that meet at the fold of a lane (0), and pairs won less pairs lost at its showdown (1)."""
-    if kind == 0:
-        return sums[0, lane] + sums[4, lane]
-    return sums[2, lane] + sums[3, lane] - sums[1, lane]
+        _add_hands(total, none, other_card, reach, first, j)
+        _meet_hands(sums, 1, own[1], card, k, stop, total, none)
+        first = j
+        while j < other_count and other_strength[j] == here:
+            j += 1
+        _add_hands(total, none, other_card, reach, first, j)
+        _meet_hands(sums, 1, own[1], card, k, stop, total, none)
+        k = stop
+    _add_hands(total, none, other_card, reach, j, other_count)
+    _meet_hands(sums, 0, own[0], card, 0, count, total, none)
+    _meet_same(sums, 0, own[0], same, count, reach)
+    if showdown:
+        _meet_hands(sums, 2, own[1], card, 0, count, total, none)
+        for lane in range(LANES):
+            sums[1, lane] -= sums[2, lane]

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.jit import njit, part_njit
-from mccfr.solvers.public.met_lanes import MetLanes, gather_lanes, lane_value, new_met_lanes, pass_range, weigh_lanes
+from mccfr.solvers.public.met_lanes import MetLanes, gather_lanes, new_met_lanes, pass_range, weigh_lanes
 from mccfr.solvers.public.range_lanes import LANES
 from mccfr.tables.row_tables import RowTables, gather_rows
 from mccfr.trees.streets import AT_DECISION, AT_EXIT, AT_SHOWDOWN, StreetTrees
@@ -126,7 +126,7 @@ def _settle(board, scratch):
             weigh_lanes(board, np.int64(player), showdown, lanes)
             for kind in range(1 + showdown):
                 for lane in range(used):
-                    won += scratch.chips[player, kind, start + lane] * lane_value(lanes.sums, kind, lane)
+                    won += scratch.chips[player, kind, start + lane] * lanes.sums[kind, lane]
         scratch.jobs[player] = 0
     return won
 
@@ -214,7 +214,7 @@ def _begin(board, scratch):
     gather_lanes(reach, rows, board.count[0], lanes.own[0])
     weigh_lanes(board, np.int64(0), False, lanes)
     scratch.jobs[:] = 0
-    return lane_value(lanes.sums, 0, 0)
+    return lanes.sums[0, 0]
 
 
 @njit

@@ -54,6 +54,15 @@ def test_over_all_boards_it_equals_enumeration_from_each_street(name, seed):
         assert found.exact and found.ci95_chips == (found.value_chips, found.value_chips)
         assert found.best_response_chips == pytest.approx(expected, abs=1e-9)
         assert found.value_chips == pytest.approx(sum(expected) / 2, abs=1e-9)
+        if seed:
+            continue
+        sample = _Sample(Side(game(name), strategy), street)  # the same, board by board
+        sample.draw(sample.listed, seed)
+        units = np.array([sample.play(unit) for unit in range(sample.listed)])
+        if sample._first is not None:
+            units, _ = sample._first.scored(units, sample._strata, split=False)
+        won = units[:, :2].sum(axis=0) / units[:, 2].sum() + [game(name).offset_chips, -game(name).offset_chips]
+        assert won == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize("name", NAMES)
