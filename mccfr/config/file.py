@@ -235,8 +235,12 @@ def _methods() -> list[str]:
 def _strata_checks(config: Config) -> list[tuple[bool, str, int | None, str]]:
     """Of `run.strata`: whether it is good, and what is allowed."""
     strata, sums = config.run.strata, config.tables.strategy_sums
-    suits = strata is None or (config.solver.trains_strata and sums == "all")
-    needed = "solver.algorithm is 'external-sampling' or 'outcome-sampling' and tables.strategy_sums 'all'"
+    plain = sums == "all" and not getattr(config.solver, "baseline_rate", 0)
+    suits = strata is None or (config.solver.trains_strata and plain)
+    needed = (
+        "solver.algorithm is 'external-sampling' or 'outcome-sampling', with tables.strategy_sums = 'all' and without "
+        "solver.baseline_rate"
+    )
     return [
         (strata is None or strata >= 1, "run.strata", strata, "at least 1"),
         (suits, "run.strata", strata, f"left out unless {needed}"),
