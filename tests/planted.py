@@ -67,7 +67,8 @@ def wrong_external() -> ModuleType:
         ("@njit\ndef external_sampling_packed(", "@allocating_njit\ndef external_sampling_packed("),
         (
             f"    {bounds}\n",
-            f"    hopeless, floor, first_floor = {hopeless}, {', '.join(floors)}\n    reach = np.ones(order.shape[0])\n",
+            f"    hopeless, floor, first_floor = {hopeless}, {', '.join(floors)}\n"
+            "    reach = np.ones(order.shape[0])\n",
         ),
         (_ADDITION, _ADDITION.replace("weight", _unless(AT_OWN_NODES, "weight", "0.0"))),
         (
