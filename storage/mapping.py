@@ -17,6 +17,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from storage.schema import ArraySpec
+
 HUGE_PAGE_BYTES = 2 << 20
 
 _MAP_FIXED = 0x10
@@ -280,6 +282,25 @@ def create_cells(path: Path, shape: Sequence[int]) -> ControlBlock:
     finally:
         os.close(descriptor)
     return ControlBlock(Path(path), map_regions([region], writable=True, populate=True))
+
+
+def create_regions(path: Path, specs: Iterable[ArraySpec]) -> tuple[Region, ...]:
+    """Create a file of zeros with room for arrays, each from a page on, in their order; where `create_cells` is used.
+
+    Raises:
+        FileExistsError: the file is already there.
+        OSError: there is no room.
+    """
+    regions, end = [], 0
+    for spec in specs:
+        regions.append(Region(spec.name, str(path), end, spec.nbytes, spec.shape, spec.dtype))
+        end += _round_up(spec.nbytes, mmap.PAGESIZE)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+    try:
+        os.posix_fallocate(descriptor, 0, end)
+    finally:
+        os.close(descriptor)
+    return tuple(regions)
 
 
 def map_cells(path: Path, shape: Sequence[int]) -> ControlBlock:

@@ -53,9 +53,11 @@ def wrong_external() -> ModuleType:
     """External sampling (over packed trees) with its errors, compiled once a process."""
     backward = """            for place in range(tail - 1, -1, -1):
                 if pruning.active"""
-    bounds = "hopeless, floor = -pruning.below * weight, -pruning.floor * weight"
+    bounds = (
+        "hopeless, floor, first_floor = -pruning.below * weight, -pruning.floor * weight, -pruning.first_floor * weight"
+    )
     hopeless = f"-pruning.below * {_unless(THRESHOLD_WITHOUT_WEIGHT, 'weight', '1.0')}"
-    floor = _unless(NO_FLOOR, "-pruning.floor * weight", "-np.inf")
+    floors = [_unless(NO_FLOOR, f"-pruning.{which} * weight", "-np.inf") for which in ("floor", "first_floor")]
     ends = _unless(NEVER_DISCOUNTED, "discount.ends", "0")
     discounted = "regret, start[place], node.actions, stamps, stamp, ends, positive_factors, negative_factors\n"
     forwarded = "row, actions, stamps, stamp, ends, sum_factors, word\n"
@@ -63,7 +65,11 @@ def wrong_external() -> ModuleType:
         external,
         ("import njit, part_njit", "import allocating_njit, njit, part_njit"),  # `reach` is an array
         ("@njit\ndef external_sampling_packed(", "@allocating_njit\ndef external_sampling_packed("),
-        (f"    {bounds}\n", f"    hopeless, floor, reach = {hopeless}, {floor}, np.ones(order.shape[0])\n"),
+        (
+            f"    {bounds}\n",
+            f"    hopeless, floor, first_floor = {hopeless}, {', '.join(floors)}\n"
+            "    reach = np.ones(order.shape[0])\n",
+        ),
         (_ADDITION, _ADDITION.replace("weight", _unless(AT_OWN_NODES, "weight", "0.0"))),
         (
             "nodes += node.leaves_touched\n",

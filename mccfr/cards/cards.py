@@ -188,6 +188,11 @@ class Cards(ABC):
         """All lists of text by name."""
         return {}
 
+    @property
+    def fits_policies(self) -> bool:
+        """Whether `arrays` and `texts` say all that finds a hand's bucket, as a policy needs it."""
+        return True
+
     def same_tables(self, other: "Cards") -> bool:
         """Whether tables of buckets of one abstraction serve both; small ones are never shared."""
         return False

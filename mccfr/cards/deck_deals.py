@@ -31,7 +31,7 @@ def holdem_deal_arrays(buckets: BucketTables) -> HoldemDealArrays:
 
 
 @inline_njit
-def _take(word, deck, place):
+def take_card(word, deck, place):
     """Bring one of the cards that are left to `place` of the deck; returns the rest of the random word."""
     left = np.uint64(CARD_COUNT - place)
     chosen = place + np.int64(word % left)
@@ -56,10 +56,10 @@ def draw_cards(seed, worker, purpose, first_iteration, count, state, cards):
             deck[card] = card
         word = next_word(state)
         for place in range(_FIRST_WORD_CARDS):
-            word = _take(word, deck, place)
+            word = take_card(word, deck, place)
         word = next_word(state)
         for place in range(_FIRST_WORD_CARDS, DEAL_CARDS):
-            word = _take(word, deck, place)
+            word = take_card(word, deck, place)
         for place in range(DEAL_CARDS):
             cards[k, place] = deck[place]
 

@@ -100,6 +100,12 @@ def lossless(cards: ListedCards) -> ListedCards:
     return replace(cards, bucket=buckets, buckets=counts)
 
 
+def alike_boards(cards: ListedCards, street: int) -> npt.NDArray[np.int64]:
+    """[B] for each board of a street the first one that a renaming of suits takes it to, whatever the buckets are."""
+    blind = replace(cards, bucket=[np.minimum(bucket, 0) for bucket in cards.bucket])  # only whether there is a hand
+    return np.array([renaming.boards[street] for renaming in _renamings(blind, None)]).min(axis=0)
+
+
 def _copies(cards: ListedCards, renamings: list[_Renaming], above: int, street: int) -> list[npt.NDArray[np.int64]]:
     """For each board of a street the renamings that take it to its copies; none where another board stands for it.
 

@@ -86,6 +86,7 @@ def _plan_text(plan: dict[str, Any]) -> str:
         f"infosets     {plan['infosets']:,} (by player {plan['infosets_per_player']})",
         f"tables       {bytes_text(plan['table_bytes'])} (by street "
         f"{', '.join(bytes_text(b) for b in plan['bytes_per_street'])})",
+        *_strata_lines(plan),
         f"memory       {bytes_text(plan['memory_bytes'])}, {bytes_text(plan['least_memory_bytes'])} at least ("
         f"{bytes_text(plan['memory_available_bytes'])} available): tables, bucket tables "
         f"{bytes_text(plan['bucket_table_bytes'])}, copy for checkpoints {bytes_text(plan['copy_bytes'])}, strategies "
@@ -115,6 +116,16 @@ def _plan_text(plan: dict[str, Any]) -> str:
         assumed = f", if the machine does {speed}" if by_nodes else " of training"
         lines.append(f"time         about {duration_text(plan['seconds'])}{assumed}")
     return "\n".join(lines)
+
+
+def _strata_lines(plan: dict[str, Any]) -> list[str]:
+    if "strata" not in plan:
+        return []
+    idle = f"; {plan['idle_workers']} workers would have none" if plan["idle_workers"] else ""
+    return [
+        f"strata       {plan['strata']}: {bytes_text(plan['shared_bytes'])} shared, "
+        f"{bytes_text(plan['largest_stratum_bytes'])} of the largest{idle}"
+    ]
 
 
 COMMANDS = (init, games, plan)

@@ -232,12 +232,28 @@ def _methods() -> list[str]:
     return [*METHODS, *outside.installed(outside.METHODS)]
 
 
+def _strata_checks(config: Config) -> list[tuple[bool, str, int | None, str]]:
+    """Of `run.strata`: whether it is good, and what is allowed."""
+    strata, sums = config.run.strata, config.tables.strategy_sums
+    plain = sums == "all" and not getattr(config.solver, "baseline_rate", 0)
+    suits = strata is None or (config.solver.trains_strata and plain)
+    needed = (
+        "solver.algorithm is 'external-sampling' or 'outcome-sampling', with tables.strategy_sums = 'all' and without "
+        "solver.baseline_rate"
+    )
+    return [
+        (strata is None or strata >= 1, "run.strata", strata, "at least 1"),
+        (suits, "run.strata", strata, f"left out unless {needed}"),
+    ]
+
+
 def _problems(config: Config) -> list[str]:
     """Checks that types cannot express, one sentence each."""
     solver, run, tables = config.solver, config.run, config.tables
     checks = [
         *((good, f"solver.{key}", getattr(solver, key), allowed) for key, good, allowed in solver.checks()),
         (0 <= run.workers <= 1024, "run.workers", run.workers, "0 (in this process) to 1024"),
+        *_strata_checks(config),
         (run.nodes is None or run.nodes >= 0, "run.nodes", run.nodes, "at least 0"),
         (run.iterations is None or run.iterations >= 0, "run.iterations", run.iterations, "at least 0"),
         (run.seconds is None or 0 <= run.seconds < float("inf"), "run.seconds", run.seconds, "at least 0"),

@@ -188,6 +188,8 @@ class SolverConfig(_Table, frozen=True, tag_field="algorithm"):
 
     averages_snapshots: ClassVar[bool] = False
     """Whether `tables.strategy_sums = "preflop"` is possible: sums on the first street only."""
+    trains_strata: ClassVar[bool] = False
+    """Whether `run.strata` is possible: deals are drawn for one share of the boards at a time."""
 
     seed: int = 0
 
@@ -234,6 +236,7 @@ class ExternalSamplingConfig(SampledActionsConfig, frozen=True, tag="external-sa
     """External sampling: all actions of the traverser, one of the opponent and of chance."""
 
     averages_snapshots: ClassVar[bool] = True
+    trains_strata: ClassVar[bool] = True
 
     negative_regret_pruning: bool = False  # skip hopeless actions on 95 % of the traversals
     prune_after_nodes: int = 100_000_000  # pruning begins here
@@ -260,6 +263,7 @@ class OutcomeSamplingConfig(SampledActionsConfig, frozen=True, tag="outcome-samp
     """Outcome sampling: one path."""
 
     averages_snapshots: ClassVar[bool] = True
+    trains_strata: ClassVar[bool] = True
 
     epsilon: float = 0.6  # share of uniform exploration (Lanctot et al. 2009)
 
@@ -384,12 +388,13 @@ class TablesConfig(_Table, frozen=True):
 
 
 class RunSettings(_Table, frozen=True):
-    """Limits and checkpoints; none of this is part of a run's identity.
+    """Limits and checkpoints; none of this but `strata` is part of a run's identity.
 
     `nodes` and `iterations` are totals of the run; `seconds` is the training time of each session.
     """
 
     workers: int = 1  # 0: in this process
+    strata: int | None = None  # shares of the boards of the second street that are trained apart; None: not shared out
     nodes: int | None = None
     iterations: int | None = None
     seconds: float | None = None

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from mccfr.cards.cards import Cards
 from mccfr.cards.deck import STREET_NAMES
+from mccfr.cards.strata import Strata
 from mccfr.games.betting import BettingRules
 from mccfr.trees.compiled import CHANCE, DECISION, CompiledTree
 
@@ -26,6 +27,7 @@ class Game:
     big_blind_chips: float | None = None
     pot_chips: float = 1.0  # what is in the pot at the root: the scale on which errors of a value are judged
     real_rules: BettingRules | None = None  # of the real game, where the tree has a menu of few of its bets
+    strata: Strata | None = None  # how deals are shared out, where buckets after the first street are a stratum's
     known_cards: Cards | None = None  # the cards as their owners see them, where `cards` puts hands into buckets
 
     @property

@@ -66,6 +66,7 @@ def make_plan(config: Config, base: Path) -> dict[str, Any]:
         "buckets_per_street": [[int(game.buckets[2 * s + p]) for p in (0, 1)] for s in streets],
         "table_bytes": live_tables.live_bytes(layout.specs, format=config.tables.format),
         "bytes_per_street": per_street,
+        **_strata(config, game, layout),
         "bytes_per_table": {spec.name: spec.nbytes for spec in layout.specs},
         **_memory(config, game, layout),
         "checkpoint_bytes": layout.nbytes,  # before compression
@@ -79,6 +80,23 @@ def make_plan(config: Config, base: Path) -> dict[str, Any]:
     if "seconds_per_iteration" in besides and config.run.iterations is not None:
         found["seconds"] = config.run.iterations * besides["seconds_per_iteration"]
     return {**found, **besides}
+
+
+def _strata(config: Config, game: Game, layout: TableLayout) -> dict[str, Any]:
+    """How tables are shared out among strata, and workers that would have none; {} without them."""
+    if game.strata is None:
+        return {}
+    first = np.zeros(game.strata.count, np.int64)
+    for spec in layout.specs:
+        _, street, player = spec.name.split("/")
+        held = np.diff(game.strata.first[:, int(street.removeprefix("street")), int(player.removeprefix("player"))])
+        first += held * (spec.nbytes // spec.shape[0])
+    return {
+        "strata": game.strata.count,
+        "shared_bytes": sum(spec.nbytes for spec in layout.specs if "/street0/" in spec.name),
+        "largest_stratum_bytes": int(first.max()),
+        "idle_workers": max(0, config.run.workers - game.strata.count),
+    }
 
 
 def _processes(config: Config) -> int:

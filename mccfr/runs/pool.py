@@ -17,7 +17,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -26,14 +26,14 @@ import numpy as np
 import mccfr
 from mccfr.games.game import Game
 from mccfr.runs import control
-from mccfr.runs.rundir import LIVE, LOG, Run
+from mccfr.runs.rundir import LOG, Run
 from mccfr.runs.shared_deck import share_buckets
 from mccfr.runs.watch import Silence, Watch
 from mccfr.runs.worker import map_tables, publish, read_state
 from mccfr.solvers.solver import Share, WorkerState
 from mccfr.tables.layout import TableSet
 from storage import space
-from storage.live import LiveTables, create_live
+from storage.live import LiveTables
 from storage.mapping import create_cells, regions_to_json
 
 _SLICE_SECONDS = 0.05
@@ -176,6 +176,8 @@ class InlinePool:
 class ProcessPool:
     """Worker processes on the shared tables, each with its own streams of deals and actions."""
 
+    _program = "mccfr.runs.worker"
+
     def __init__(self, run: Run, game: Game, live: LiveTables) -> None:
         self._run, self._live, self.warning = run, live, live.warning
         self.tables = map_tables(run.layout(game), live.regions)
@@ -191,45 +193,56 @@ class ProcessPool:
             run.algorithm.solver(self.game, self.tables).warm_up()
         # Of an earlier session with more workers: kept, so that no deal comes twice.
         self._idle = list(states[workers:])
-        shape = (1 + workers, control.COLUMNS)
-        self._block = create_cells(self._live.directory / "control", shape)
-        self._cells = self._block.cells
+        self._make_cells(1 + workers)
         orders = self._cells[0]
-        orders[control.COMMAND] = control.PAUSE
-        orders[control.EPOCH] = 1
         orders[control.BASE_NODES] = sum(state.nodes for state in self._idle)
         orders[control.BASE_ITERATIONS] = sum(state.iterations for state in self._idle)
         for worker, row in enumerate(self._cells[1:]):
             begun = worker < len(states) and states[worker].rng
             publish(row, states[worker] if begun else WorkerState(rng=run.algorithm.first_words(worker)))
-        self._ordered_at = time.monotonic()
         # One worker sweeps all tables at the ends of periods there: when it is lost, they may be swept in part.
         self._sweeper = 0 if run.algorithm.sweeps() else None
+        self._begin_processes(workers)
+
+    def _make_cells(self, rows: int) -> None:
+        """Make the control block, with the order to rest in it."""
+        self._block = create_cells(self._live.directory / "control", (rows, control.COLUMNS))
+        self._cells = self._block.cells
+        self._cells[0, control.COMMAND] = control.PAUSE
+        self._cells[0, control.EPOCH] = 1
+
+    def _begin_processes(self, workers: int) -> None:
+        """Start the workers, whose rows are ready, and watch them."""
+        self._ordered_at = time.monotonic()
         self._kills_before = space.killed_for_memory()
         try:
-            self._start(run, self._live, workers, shape)
+            self._start(workers)
         except BaseException:
             self.kill()
             raise
         pids = [process.pid for process in self._processes]
         self._watch = Watch(self._cells[1:], pids, lambda worker: worker not in self._lost)
 
-    def _start(self, run: Run, live: LiveTables, workers: int, shape: tuple[int, int]) -> None:
-        assignment = live.directory / "assignment.json"
-        document = {
+    def _assignment(self) -> dict[str, object]:
+        """What workers must know."""
+        run, live = self._run, self._live
+        return {
             "run": str(run.directory.resolve()),
             "abstraction": None if run.abstraction_path is None else str(run.abstraction_path.resolve()),
-            "workers": run.config.run.workers,  # of this session: the run's own config may say another number
             "regions": regions_to_json(live.regions),
+            "workers": run.config.run.workers,  # of this session: the run's own config may say another number
             "cells": str(live.directory / "control"),
-            "shape": shape,
+            "shape": self._cells.shape,
             "coordinator": os.getpid(),
         }
-        assignment.write_text(json.dumps(document))
+
+    def _start(self, workers: int) -> None:
+        assignment = self._live.directory / "assignment.json"
+        assignment.write_text(json.dumps(self._assignment()))
         root = str(Path(mccfr.__file__).resolve().parent.parent)
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))}
-        command = [sys.executable, "-P", "-m", "mccfr.runs.worker", str(assignment)]
-        self._log = run.path(LOG)
+        command = [sys.executable, "-P", "-m", self._program, str(assignment)]
+        self._log = self._run.path(LOG)
         with self._log.open("ab") as log:
             for worker in range(workers):
                 process = subprocess.Popen(
@@ -354,21 +367,3 @@ class ProcessPool:
                 process.wait(max(0.1, end - time.monotonic()))
             except subprocess.TimeoutExpired:
                 self._end(process)
-
-
-@contextlib.contextmanager
-def open_pool(run: Run, game: Game, *, force: bool = False) -> Iterator[Pool]:
-    """The pool of a run's settings on live tables of zeros; both go at the end of the `with` statement.
-
-    `force`: although the tables take more memory than they should.  Raises `MemoryError` or `OSError` where they find
-    no room.
-    """
-    tables = run.config.tables
-    with create_live(
-        run.layout(game).specs, format=tables.format, live_dir=tables.live_dir, link=run.path(LIVE), force=force
-    ) as live:
-        pool: Pool = (ProcessPool if run.config.run.workers else InlinePool)(run, game, live)
-        try:
-            yield pool
-        finally:
-            pool.close()

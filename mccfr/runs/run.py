@@ -24,7 +24,8 @@ from mccfr.runs.finite import overflow_warning
 from mccfr.runs.journals import Journals, disk_problem
 from mccfr.runs.meter import Meter
 from mccfr.runs.phases import naming_phases
-from mccfr.runs.pool import Pool, open_pool
+from mccfr.runs.pool import Pool
+from mccfr.runs.pools import open_pool
 from mccfr.runs.report import TRAINING, Progress, Reporter
 from mccfr.runs.rundir import CHECKPOINTS, EVALUATIONS, JOURNAL, LIVE, Run, lock
 from mccfr.runs.saving import RunState, Saver, Stop
@@ -138,7 +139,7 @@ class Session:
             self._meter.trained_before = float(state["training_seconds"])
             self._meter.origin = Totals(state["nodes_touched"], state["iterations"])
             self._weight_before = state.get("iterations_weight")
-            states = [WorkerState(s["iterations"], s["nodes"], s["rng"]) for s in state["workers"]]
+            states = [WorkerState(**worker) for worker in state["workers"]]
         self._saver.begin(restored, tables)
         for name in records.JOURNALS:
             most = inf if name == JOURNAL else self._meter.origin.nodes

@@ -120,7 +120,7 @@ def _finite(value: Any) -> Any:
 
 
 def identity_document(config: Config, base: Path) -> dict[str, Any]:
-    """What makes two runs the same: game (with the content of its files), solver, table formats.
+    """What makes two runs the same: game (with the content of its files), solver, table formats, strata.
 
     Only what differs from its default: a key that a later version adds leaves the identity of older runs alone.
     """
@@ -132,6 +132,8 @@ def identity_document(config: Config, base: Path) -> dict[str, Any]:
     identity = {"game": game, "solver": document.get("solver", {}), "tables": tables}
     if code := {source.name: source.sha256 for source in _trained_code(config)}:
         identity["code"] = code
+    if config.run.strata is not None:
+        identity["run"] = {"strata": config.run.strata}
     if config.abstraction is not None:
         identity["abstraction"] = Abstraction(base / config.abstraction.path).content_hashes()
     return identity

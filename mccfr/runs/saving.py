@@ -59,6 +59,12 @@ class Stop:
     done: bool  # the session ends here
 
 
+def _worker_fields(state: WorkerState) -> dict[str, Any]:
+    """A worker's or a stratum's state, as `WorkerState` takes it; nothing is due to most."""
+    fields = {"iterations": state.iterations, "nodes": state.nodes, "rng": state.rng}
+    return {**fields, "due": state.due} if state.due else fields
+
+
 class Saver:
     """Commits and evaluates; knows the newest checkpoint of the session."""
 
@@ -181,7 +187,7 @@ class Saver:
             "period": self._schedule.period(totals.nodes),
             "training_seconds": now.training_seconds,
             "kept": kept,
-            "workers": [{"iterations": s.iterations, "nodes": s.nodes, "rng": s.rng} for s in now.states],
+            "workers": [_worker_fields(state) for state in now.states],
         }
         if run.config.tables.strategy_sums == "preflop":
             state |= {"snapshot": self._snapshot_due(totals), "snapshots": self._snapshots}

@@ -13,12 +13,13 @@ from abstraction.buckets import is_abstraction, verify_abstraction
 from mccfr.config.tables import Config
 from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
+from mccfr.policy.export.formats import check_format
 from mccfr.runs import rundir
 from mccfr.runs.evaluator import check_evaluation
 from mccfr.runs.plan import planned_layout, room_problem
 from mccfr.runs.report import Reporter
 from mccfr.runs.rundir import Run
-from mccfr.solvers.configured import configured_game
+from mccfr.solvers.configured import configured_game, stratified
 from mccfr.solvers.registry import algorithm_of
 from mccfr.tables.layout import TableLayout
 from storage.live import sweep_live
@@ -51,6 +52,8 @@ def rehearse(
     known = game or _rehearsal(config, base)
     config = algorithm_of(config).completed(known)
     check_evaluation(config.evaluation, known)
+    if config.export is not None:
+        check_format(known, config.export.format)
     if game is not None or config.abstraction is None or known.cards.shared_bytes:  # sizes are known
         layout = planned_layout(config, known)
         if not rundir.is_run(directory):
@@ -116,6 +119,8 @@ def prepare_run(run: Run, reporter: Reporter, *, force: bool = False, game: Game
     """
     game = game or run.build_game()
     check_evaluation(run.config.evaluation, game)
+    if run.config.export is not None:
+        check_format(game, run.config.export.format)
     lack = None
     if not (run.path(rundir.LIVE).is_symlink() and rundir.is_locked(run)):  # a running run has its tables already
         lack = _find_room(run.config, game, run.layout(game), run.directory, reporter, force)
@@ -147,7 +152,8 @@ def _rehearsal(config: Config, base: Path) -> Game:
     """The game of a configuration as far as it is known before its abstraction is built."""
     if config.abstraction is None:
         return configured_game(config, base)
-    return build_game(config.game, base, config.abstraction)
+    known = build_game(config.game, base, config.abstraction)
+    return stratified(known, config) if known.cards.shared_bytes else known
 
 
 def _find_room(

@@ -9,11 +9,12 @@ _RNG_WORDS = 4
 
 
 class WorkerFields(msgspec.Struct, frozen=True):
-    """Counters of a worker and the words of its stream of actions, none where it has not begun."""
+    """Counters of a worker, or of a stratum, and the words of its stream of actions, none where it has not begun."""
 
     iterations: _Count
     nodes: _Count
     rng: list[_Count]
+    due: _Count = 0  # of a stratum: what rounding has left it, in parts of the sum of shares
 
 
 class SnapshotFields(msgspec.Struct, frozen=True):

@@ -1,7 +1,9 @@
 """The game of a whole configuration: on its buckets, and in the form that its algorithm needs."""
 
+from dataclasses import replace
 from pathlib import Path
 
+from mccfr.cards.strata import in_strata
 from mccfr.config.tables import Config
 from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
@@ -20,7 +22,15 @@ def configured_game(config: Config, base: Path) -> Game:
         from mccfr.games.bucketed import bucketed
 
         game = bucketed(game, Abstraction(base / config.abstraction.path))
-    return form_for(game, config)
+    return form_for(stratified(game, config), config)
+
+
+def stratified(game: Game, config: Config) -> Game:
+    """A game with its buckets by stratum, where `run.strata` asks for it; `ValueError` where they cannot be."""
+    if config.run.strata is None:
+        return game
+    cards, strata = in_strata(game.cards, config.run.strata)
+    return replace(game, cards=cards, strata=strata)
 
 
 def form_for(game: Game, config: Config) -> Game:

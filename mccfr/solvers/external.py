@@ -1,5 +1,7 @@
 """External-sampling MCCFR as a run sees it; the kernels: `mccfr.solvers.sampling.external`."""
 
+from math import inf
+
 from mccfr.config.tables import ExternalSamplingConfig
 from mccfr.games.game import Game
 from mccfr.solvers.sampled import SampledAlgorithm, SampledSolver
@@ -29,7 +31,9 @@ class ExternalSolver(SampledSolver):
         if not config.negative_regret_pruning:
             return ()  # a kernel with nothing of pruning in it
         active = int(total_nodes >= config.prune_after_nodes)
-        return (Pruning(active, float(config.prune_below_chips), float(config.floor_chips)),)
+        floor = float(config.floor_chips)
+        # Copies of the first street are added up before anything keeps their regrets above a floor.
+        return (Pruning(active, float(config.prune_below_chips), floor, inf if self._strata is not None else floor),)
 
     def _next_change(self, total_nodes: int) -> int | None:
         config = self._config
@@ -43,6 +47,13 @@ class ExternalSampling(SampledAlgorithm):
     options = ExternalSamplingConfig
     walks_all = True
     iterates = ExternalSolver
+
+    def first_floor(self, total_nodes: int) -> float:
+        """As `SampledAlgorithm.first_floor`."""
+        assert isinstance(self.config.solver, ExternalSamplingConfig)
+        solver = self.config.solver
+        prunes = solver.negative_regret_pruning and total_nodes >= solver.prune_after_nodes
+        return -solver.floor_chips * self.schedule.weight(total_nodes) if prunes else -inf
 
     def counts_lost_updates(self, game: Game) -> bool:
         """Where sums neither fade nor miss actions that were skipped."""

@@ -2,18 +2,20 @@
 
 import time
 from abc import ABC, abstractmethod
+from math import inf
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from mccfr.cards.deals import new_deals
+from mccfr.cards.strata import stratum_dealers
 from mccfr.config.tables import Config, SampledActionsConfig, SampledConfig
 from mccfr.games.game import Game
 from mccfr.rng import new_stream
 from mccfr.solvers.forecast import Forecast, forecast
 from mccfr.solvers.sampling.baselines import Baselines, new_baselines
-from mccfr.solvers.solver import Algorithm, Share
+from mccfr.solvers.solver import Algorithm, Share, WorkerState
 from mccfr.tables.discount import Discount, Schedule
 from mccfr.tables.layout import BASELINE, NO_SUMS, TableLayout, TableSet, cells_ahead, make_layout
 from mccfr.trees.compiled import can_pack, pack
@@ -22,6 +24,7 @@ PERIOD_NODES = 10_000_000
 """Brown & Sandholm 2019, section 5."""
 _BATCH_DEALS = 4096
 _BATCH_NODES = 200_000  # about 10 ms: how far several workers may run past a limit, and how soon a signal is seen
+_NO_LIMIT = 2**62
 BATCH_SHARE = 0.2  # of a period, in the batches of all workers together: how far they run past its end
 
 
@@ -72,10 +75,22 @@ class SampledAlgorithm(Algorithm):
         wide = self.sum_forms(game) if wide is None else wide
         if tables.strategy_sums == "preflop":
             wide = _first_street_only(game, wide)
-        baselines = self._solver.baseline_rate > 0
+        first = None
+        if game.strata is not None:  # totals of changes, which are added up at barriers
+            wide, first = np.where(np.arange(len(wide)) < 2, 1, wide).astype(np.uint8), "float64"
         return make_layout(
-            game, lazy=self.schedule.lazy, regret_dtype=tables.regret_dtype, wide=wide, baselines=baselines
+            game,
+            lazy=self.schedule.lazy,
+            regret_dtype=tables.regret_dtype,
+            wide=wide,
+            baselines=self._solver.baseline_rate > 0,
+            first_regrets=first,
         )
+
+    def first_floor(self, total_nodes: int) -> float:
+        """What regrets of the first street are kept at, at a count of nodes: minus infinity where there is no floor."""
+        del total_nodes
+        return -inf
 
     def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> "SampledSolver":
         """As `Algorithm.solver`."""
@@ -115,7 +130,9 @@ class SampledSolver(ABC):
         if not any(self.state.rng):
             self.state.rng = algorithm.first_words(share.worker)
         self._rng = np.array(self.state.rng, np.uint64)
-        self._dealer = game.cards.dealer(algorithm.config.solver.seed, share.worker)
+        self._strata, seed = game.strata, algorithm.config.solver.seed
+        self._dealers = [] if game.strata is None else stratum_dealers(game.cards, game.strata, seed)
+        self._dealer = self._dealers[0] if self._dealers else game.cards.dealer(seed, share.worker)
         self._deals = new_deals(_BATCH_DEALS, game.tree.streets)
         self._drawn = (0, 0)  # first iteration of the deals at hand, and one past the last
         self._discount: Discount | None = None
@@ -173,6 +190,24 @@ class SampledSolver(ABC):
         self.state.rng = [int(word) for word in self._rng]
         self.busy_seconds += time.perf_counter() - began
         return iterations, nodes
+
+    def run_stratum(self, stratum: int, state: WorkerState, total_nodes: int, iterations: int) -> int:
+        """Run so many iterations on deals of one stratum, all weighed as at `total_nodes`; returns their nodes.
+
+        state  the stratum's, to go on from; changed in place.  What is done follows from it, the tables, and the rest.
+        """
+        began, before = time.perf_counter(), state.nodes
+        self._rng[:] = state.rng
+        self._discount = self._schedule.at(total_nodes, self._discount)
+        left = iterations
+        while left > 0:
+            count = min(left, _BATCH_DEALS)
+            self._dealers[stratum].draw(state.iterations, count, self._deals)
+            done, nodes = self._call(0, count, _NO_LIMIT, self._discount, total_nodes)
+            state.iterations, state.nodes, left = state.iterations + done, state.nodes + nodes, left - done
+        state.rng = [int(word) for word in self._rng]
+        self.busy_seconds += time.perf_counter() - began
+        return state.nodes - before
 
     def _call(self, start: int, stop: int, node_limit: int, discount: Discount, total_nodes: int) -> tuple[int, int]:
         limits = np.array([start, stop, node_limit], np.int64)

@@ -17,11 +17,15 @@ from mccfr.tables.strategy import Strategy, average_strategy
 
 @dataclass
 class WorkerState:
-    """What a worker must remember to go on bit for bit: counters, and the words of its stream of actions."""
+    """What a worker must remember to go on bit for bit: counters, and the words of its stream of actions.
+
+    Of a stratum also what rounding has left it of its share of the iterations so far.
+    """
 
     iterations: int = 0
     nodes: int = 0
     rng: list[int] = field(default_factory=list)  # four words; none or all 0: not begun
+    due: int = 0
 
 
 @dataclass

@@ -91,12 +91,14 @@ def make_layout(
     regret_dtype: str = "float32",
     wide: npt.NDArray[np.uint8] | None = None,
     baselines: bool = False,
+    first_regrets: str | None = None,
 ) -> TableLayout:
     """Schema of the tables of `game`.
 
-    lazy       with stamps
-    wide       [B] where sums are in float64, or NO_SUMS; None: nowhere
-    baselines  with a table of what actions have been worth, of the regrets' shape and dtype
+    lazy           with stamps
+    wide           [B] where sums are in float64, or NO_SUMS; None: nowhere
+    baselines      with a table of what actions have been worth, of the regrets' shape and dtype
+    first_regrets  dtype of the first street's regrets, if it is another one
     """
     buckets, rows = game.buckets, game.tree.row_count
     width = -(-game.tree.row_slots // _LINE_CELLS) * _LINE_CELLS  # up to a whole cache line
@@ -104,7 +106,7 @@ def make_layout(
     specs = []
     for block in map(int, np.flatnonzero(rows)):
         shape, stamps = (int(buckets[block]), int(width[block])), (int(buckets[block]), int(rows[block]))
-        kinds = {"regret": regret_dtype}
+        kinds = {"regret": first_regrets or regret_dtype if block < 2 else regret_dtype}
         if wide[block] != NO_SUMS:
             kinds["strategy_sum"] = "float64" if wide[block] else "float32"
         specs += [ArraySpec(table_name(kind, block), shape, dtype, ("bucket", "slot")) for kind, dtype in kinds.items()]
@@ -158,12 +160,13 @@ def kernel_arrays(
 ) -> TableArrays | None:
     """The kernels' form: `flat` holds one flat array for each dtype, `offsets` each table's first element in it.
 
-    None for an algorithm that keeps no regrets by bucket.
+    None for an algorithm that keeps no regrets by bucket, and for those that are in several dtypes: totals of strata.
     """
     blocks = len(layout.width)
-    dtype = next((spec.dtype for spec in layout.specs if spec.name.startswith("regret/")), None)
-    if dtype is None:
+    dtypes = {spec.dtype for spec in layout.specs if spec.name.startswith("regret/")}
+    if len(dtypes) != 1:
         return None
+    (dtype,) = dtypes
 
     def base(kind: str) -> npt.NDArray[np.int64]:
         return np.array([offsets.get(table_name(kind, block), 0) for block in range(blocks)], np.int64)

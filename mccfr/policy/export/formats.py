@@ -18,6 +18,15 @@ RAW = ("zarr", "hdf5")
 """Of tables as they are: these need no strategy."""
 
 
+def check_format(game: Game, format: str) -> None:  # noqa: A002 - the name of the command's option
+    """Raise `ValueError` for a format that this game has not."""
+    if format == "policy" and not game.cards.fits_policies:
+        raise ValueError(
+            "a policy has no place for strata on the turn and the river, where buckets depend on the flop: choose "
+            f"another format, one of {', '.join(FORMATS[1:])}"
+        )
+
+
 def export(
     game: Game,
     game_document: Mapping[str, Any],
@@ -45,6 +54,7 @@ def export(
     An earlier export of the same format at `out` is replaced in one step.  Raises `ValueError` for an unknown format
     and for one that this game or installation has not, `FileExistsError` where `out` is something else.
     """
+    check_format(game, format)
     if format in RAW:
         write_tables(out, game, game_document, tables, format, provenance)
         return

@@ -31,17 +31,19 @@ GUESSED_STEP = np.dtype([("row", np.int64), ("word", np.uint64), ("node", np.int
 class Pruning(NamedTuple):
     """Sampled pruning of external sampling (Brown & Sandholm 2019, "Superhuman AI for multiplayer poker", supplement).
 
-    active  int64    1: on most traversals the traverser does not look at hopeless actions
-    below   float64  chips: hopeless is an action with a regret below -below·weight, weight that of new updates
-    floor   float64  chips, above `below`: regrets are kept at -floor·weight or more, so that actions can come back
+    active      int64    1: on most traversals the traverser does not look at hopeless actions
+    below       float64  chips: hopeless is an action with a regret below -below·weight, weight that of new updates
+    floor       float64  chips, above `below`: regrets stay at -floor·weight or more, so that actions can come back
+    first_floor float64  the same on the first street; infinite where whoever adds its regrets up keeps them there
     """
 
     active: int
     below: float
     floor: float
+    first_floor: float
 
 
-NO_PRUNING = Pruning(0, 0.0, 0.0)
+NO_PRUNING = Pruning(0, 0.0, 0.0, 0.0)
 PRUNED_SHARE = 0.95
 """Share of the traversals that prune."""
 

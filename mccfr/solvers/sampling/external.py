@@ -72,7 +72,7 @@ def external_sampling_packed(tree, tables, deals, limits, discount, rng, work, p
         discount.sum_factors,
     )
     weight, lazy, last_street = discount.weight, discount.lazy, regrets.shape[0] // 2 - 1
-    hopeless, floor = -pruning.below * weight, -pruning.floor * weight
+    hopeless, floor, first_floor = -pruning.below * weight, -pruning.floor * weight, -pruning.first_floor * weight
     nodes, rows, deal = 0, 0, limits[START]
     while deal < limits[STOP] and nodes < limits[NODE_LIMIT]:
         locate(tables.regret_base, tables.width, deals.bucket, deal, regrets)
@@ -165,8 +165,9 @@ def external_sampling_packed(tree, tables, deals, limits, discount, rng, work, p
                 endings = (node.folds, sign * node.fold_value, node.ends, result * node.call_value)
                 row, mine, first = start[place], place * LANES, child[place]
                 if pruning.active:
+                    least = floor if node.block > 1 else first_floor
                     value[place] = update_explored_row(
-                        regret, row, node.actions, sigma, mine, value, first, endings, weight, floor
+                        regret, row, node.actions, sigma, mine, value, first, endings, weight, least
                     )
                 else:
                     value[place] = update_row(regret, row, node.actions, sigma, mine, value, first, endings, weight)
@@ -280,7 +281,7 @@ def _backward(tree, tables, traverser, result, discount, work, tail, pruning):
                 sigma[child + a] = 0
         value[node] = total_of(sigma, child, actions)
         if pruning.active:
-            floor = -pruning.floor * weight
+            floor = -weight * (pruning.floor if tree.block[node] > 1 else pruning.first_floor)
             update_explored(tables.regret, row, actions, value, child, value[node], weight, floor)
         else:
             update(tables.regret, row, actions, value, child, value[node], weight)

@@ -14,7 +14,7 @@ from mccfr.trees.compiled import DECISION, TERMINAL
 
 TOY = poker(PokerGame(antes=(1, 1), stack=5))
 GAMES = {"Leduc": LEDUC, "toy": TOY}
-PRUNING = Pruning(1, 5.0, 6.25)
+PRUNING = Pruning(1, 5.0, 6.25, 6.25)
 WIDE = {"regret_dtype": "float64", "sum_dtype": "float64"}
 
 
@@ -164,7 +164,7 @@ def test_convergence_with_pruning(game, iterations, below_chips, share, bound_ch
     schedule = Schedule("linear", 1_000_000)
     full = Trainer(game, schedule=schedule).train(iterations // 10)
     pruned = trainer(game, NO_PRUNING, schedule=schedule).train(nodes=2_000_000)
-    pruned.scratch = (pruned.scratch[0], Pruning(1, below_chips, 1.1 * below_chips))
+    pruned.scratch = (pruned.scratch[0], Pruning(1, below_chips, 1.1 * below_chips, 1.1 * below_chips))
     pruned.train(iterations)
     assert pruned.nodes < share * 10 * full.nodes
     assert pruned.exploitability_chips < bound_chips

@@ -1,0 +1,204 @@
+"""Training by strata: intervals, quotas, and the addition of what each stratum has changed on the first street.
+
+Rows after the first street belong to one stratum (`mccfr.cards.strata`).  The first street is everybody's: within an
+*interval* a stratum works on a copy of it as it was at the last *barrier*, and at the next one the changes of all
+copies are added up.  They are added as whole numbers of 64 bits, so that their order cannot matter: what is done in an
+interval follows from the tables at the barrier and each stratum's quota, whoever does it, and where.
+
+Quotas are in proportion to the deals that a stratum's boards take; what rounding leaves is carried over, so that no
+stratum gets more than its share for good, however fast it is.  An addition weighs what the schedule says where the
+interval begins.  Floors and discounts, which depend on signs, are applied to the sum and never to a copy.
+
+Intervals are short at first and longer later: one update moves a row's strategy by about its own size over the row's
+regrets, which grow as the square root of its visits, so that later copies drift apart more slowly.  Lengths that grow
+as fast as that cost something in the end, when most of the average is made; as the cube root they were measured to
+cost nothing (docs/strata.md).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from math import cbrt, ceil, frexp, isfinite, ldexp
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.games.game import Game
+from mccfr.solvers.sampled import SampledAlgorithm, SampledSolver
+from mccfr.solvers.solver import Share, WorkerState
+from mccfr.tables.layout import TableSet, table_name
+
+LEAST_VISITS, VISITS_RATE = 2.0, 2.0
+"""Visits of the most visited first-street row in an interval: so many, or VISITS_RATE times the cube root of those
+before it if that is more."""
+_BITS = 36
+"""Of a whole number: what a cell of external sampling can change by in an interval is at most 2^_BITS."""
+_MOST = 2.0**62
+
+
+class Interval(NamedTuple):
+    """What every stratum is told at a barrier.
+
+    nodes    touched by all strata so far: what the interval weighs follows from it
+    scale    whole numbers are changes times this, a power of two
+    """
+
+    nodes: int
+    scale: float
+
+
+def first_street_names(game: Game) -> list[str]:
+    """The tables that all strata share."""
+    blocks = [block for block in (0, 1) if game.tree.row_count[block]]
+    return [table_name(kind, block) for kind in ("regret", "strategy_sum") for block in blocks]
+
+
+def first_states(algorithm: SampledAlgorithm, strata: int) -> list[WorkerState]:
+    """States of strata that have not begun."""
+    return [WorkerState(rng=algorithm.first_words(stratum)) for stratum in range(strata)]
+
+
+def interval_iterations(iterations: int, hottest: float) -> int:
+    """Iterations of the interval that follows so many; `hottest` is how often one visits the most visited row."""
+    visits = max(LEAST_VISITS, VISITS_RATE * cbrt(iterations * hottest))
+    return ceil(visits / hottest)
+
+
+def quotas(iterations: int, shares: Sequence[int], due: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Each stratum's part of an interval's iterations, and what rounding has left it, in parts of the sum of shares."""
+    whole = sum(shares)
+    owed = [left + iterations * share for left, share in zip(due, shares, strict=True)]
+    return [amount // whole for amount in owed], [amount % whole for amount in owed]
+
+
+class Changes:
+    """Changes of the first street as whole numbers, in the order of its tables.
+
+    names  of the tables
+    cells  of all of them, padding included
+    """
+
+    def __init__(self, names: Sequence[str], tables: Mapping[str, npt.NDArray[np.generic]]) -> None:
+        self.names = list(names)
+        ends = np.cumsum([0, *(tables[name].size for name in names)]).tolist()
+        self._parts = {name: slice(*span) for name, span in zip(names, pairwise(ends), strict=True)}
+        self.cells = ends[-1]
+
+    def of(self, changes: npt.NDArray[np.int64], name: str) -> npt.NDArray[np.int64]:
+        """One table's part of `changes` [cells]: a view."""
+        return changes[self._parts[name]]
+
+
+class StratumWorker:
+    """Trains strata one after the other on tables whose first street is a copy of its own.
+
+    totals   first-street tables as they were at the barrier; never changed here
+    tables   with the kernels' form; its first street is filled anew for each stratum
+    changes  [cells] int64 to which each stratum's changes are added
+    """
+
+    def __init__(
+        self,
+        game: Game,
+        algorithm: SampledAlgorithm,
+        totals: Mapping[str, npt.NDArray[np.floating]],
+        tables: TableSet,
+        changes: npt.NDArray[np.int64],
+    ) -> None:
+        assert game.strata is not None
+        self.solver: SampledSolver = algorithm.solver(game, tables, Share())
+        self._algorithm, self._totals, self._tables, self.changes = algorithm, totals, tables, changes
+        self._parts = Changes(first_street_names(game), totals)
+        self._most = _MOST / game.strata.count
+
+    def run(self, stratum: int, state: WorkerState, quota: int, interval: Interval) -> bool:
+        """Train a stratum for its quota of an interval; its state is changed in place.
+
+        Returns False where a change does not fit into whole numbers of 64 bits: it is not added then.
+        """
+        copies: dict[str, npt.NDArray[Any]] = {name: self._tables[name] for name in self._parts.names}
+        for name, copy in copies.items():
+            np.copyto(copy, self._totals[name], casting="same_kind")
+        begun = {name: copy.astype(np.float64) for name, copy in copies.items()}
+        self._stamp(interval.nodes)
+        self.solver.run_stratum(stratum, state, interval.nodes, quota)
+        fits = True
+        for name, copy in copies.items():
+            change = np.rint((copy - begun[name]) * interval.scale)
+            if not np.all(np.abs(change) < self._most):
+                fits = False
+                continue
+            part = self._parts.of(self.changes, name)
+            part += change.astype(np.int64).reshape(-1)
+        return fits
+
+    def _stamp(self, nodes: int) -> None:
+        """Discounts of the first street are applied at barriers: for the kernels all its rows are up to date."""
+        if self._algorithm.schedule.lazy:
+            ends = self._algorithm.schedule.at(nodes).ends
+            for name in self._parts.names:
+                kind, _, place = name.partition("/")
+                self._tables[f"{kind}_stamp/{place}"][...] = ends
+
+
+@dataclass
+class Barrier:
+    """The totals of the first street, and when intervals begin and end.
+
+    totals  first-street tables in float64, changed in place at each barrier
+    stamps  where discounting is lazy, the first street's: how many period ends the totals have seen
+    """
+
+    game: Game
+    algorithm: SampledAlgorithm
+    totals: Mapping[str, npt.NDArray[np.float64]]
+    stamps: Mapping[str, npt.NDArray[np.uint32]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        assert self.game.strata is not None
+        self.strata = self.game.strata
+        self.parts = Changes(first_street_names(self.game), self.totals)
+        arrays = self.game.tree.arrays
+        span = np.abs(arrays.fixed) + np.abs(arrays.showdown)
+        self._span = max(1.0, 2 * float(span.max()))
+
+    def begin(self, states: Sequence[WorkerState]) -> tuple[Interval, list[int]]:
+        """The next interval and the strata's quotas in it; `due` of the states is changed in place."""
+        iterations = interval_iterations(sum(state.iterations for state in states), self.strata.hottest)
+        shares = self.strata.shares.tolist()
+        found, due = quotas(iterations, shares, [state.due for state in states])
+        for state, left in zip(states, due, strict=True):
+            state.due = left
+        nodes = sum(state.nodes for state in states)
+        _, exponent = frexp(self.algorithm.schedule.weight(nodes) * self._span * iterations)
+        return Interval(nodes, ldexp(1.0, _BITS - exponent)), found
+
+    def end(self, interval: Interval, changes: npt.NDArray[np.int64], nodes: int) -> None:
+        """Add the changes of all strata [cells] to the totals, then floors and the discounts of periods that are over.
+
+        nodes  touched by all strata at the end of the interval
+        """
+        floor = self.algorithm.first_floor(interval.nodes)
+        for name in self.parts.names:
+            total = self.totals[name]
+            total += self.parts.of(changes, name).reshape(total.shape) / interval.scale
+            if name.startswith("regret/") and isfinite(floor):
+                np.maximum(total, floor, out=total)
+        self._discount(interval.nodes, nodes)
+
+    def _discount(self, before: int, now: int) -> None:
+        """Bring totals over the ends of periods between two counts of nodes, and note it in their stamps."""
+        schedule = self.algorithm.schedule
+        if not schedule.lazy:
+            return
+        known, first = schedule.at(now), schedule.at(before).ends
+        for end in range(first + 1, known.ends + 1):
+            for name in self.parts.names:
+                total = self.totals[name]
+                if name.startswith("regret/"):
+                    total *= np.where(total > 0, known.positive_factors[0, end], known.negative_factors[0, end])
+                else:
+                    total *= known.sum_factors[0, end]
+        for stamps in self.stamps.values():
+            stamps[...] = known.ends

@@ -1,0 +1,86 @@
+"""Strata of the whole deck: flops by weight in all their suits, and buckets of (stratum, bucket)."""
+
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from abstraction.boards import board_classes, canonical_boards
+from abstraction.recipe import LOSSLESS_BUCKETS
+from mccfr.cards.deals import new_deals
+from mccfr.cards.strata import _hole_classes, in_strata, stratum_dealers
+from mccfr.cards.strata_deals import draw_stratum_cards
+from mccfr.games.holdem import deck_on
+
+STRATA, SEED, DEALS = 4, 7, 6000
+
+
+@pytest.fixture(scope="module")
+def deck(slot_abstractions):
+    """Hold'em that ends on the turn, ten buckets a street, in strata."""
+    return in_strata(deck_on((0, 3, 1), slot_abstractions[0]), STRATA)
+
+
+def drawn_cards(dealer, stratum, count=DEALS):
+    """The nine cards [K, 9] of the first deals of a dealer."""
+    cards = np.empty((count, 9), np.int8)
+    words = np.uint64(SEED), np.uint64(stratum)
+    draw_stratum_cards(dealer._drawn, dealer._flops, *words, 0, count, np.zeros(4, np.uint64), cards)
+    return cards
+
+
+def test_buckets_of_a_stratum_are_those_of_its_flops(deck):
+    cards, strata = deck
+    assert cards.buckets[:, 0].tolist() == [10, 40, 40]
+    dealers = stratum_dealers(cards, strata, SEED)
+    for stratum in (0, 3):
+        deals, dealt = new_deals(40, 3), drawn_cards(dealers[stratum], stratum, 40)
+        dealers[stratum].draw(0, 40, deals)
+        assert (cards.strata_of(dealt[:, 4:7]) == stratum).all()
+        for bucket, nine in zip(deals.bucket, dealt.tolist(), strict=True):
+            for street, known in enumerate((0, 3, 4)):
+                row = cards.street_buckets(street, nine[4 : 4 + known])
+                hands = [max(two) * (max(two) - 1) // 2 + min(two) for two in (nine[:2], nine[2:4])]
+                assert row[hands].tolist() == bucket[2 * street : 2 * street + 2].tolist()
+    now, before = next(cards.bucket_pairs(2, 0))
+    board = canonical_boards(4)[0].tolist()
+    held = cards.street_buckets(2, board) >= 0
+    np.testing.assert_array_equal(now[: held.sum()], cards.street_buckets(2, board)[held])
+    np.testing.assert_array_equal(before[: held.sum()], cards.street_buckets(1, board[:3])[held])
+
+
+def check_cards(cards, strata):
+    """The cards of all strata, by their shares, are as if dealt from the deck: each card, and suits of the flop."""
+    quotas = np.rint(DEALS * strata.shares / strata.shares.sum()).astype(int)
+    dealers = stratum_dealers(cards, strata, SEED)
+    dealt = np.concatenate([drawn_cards(dealers[s], s, quotas[s]) for s in range(STRATA)])
+    assert all(len(set(nine)) == 9 for nine in dealt[::50].tolist())
+    for places in ([0], [1], [2], [3], [4, 5, 6], [7], [8]):
+        found = np.bincount(dealt[:, places].reshape(-1), minlength=52) / dealt[:, places].size
+        assert np.abs(found - 1 / 52).max() < 5 * np.sqrt(1 / 52 / dealt[:, places].size)
+    one_suit = (np.ptp(dealt[:, 4:7] % 4, axis=1) == 0).mean()
+    assert abs(one_suit - 12 / 51 * 11 / 50) < 5 * np.sqrt(0.05 / len(dealt))
+
+
+def test_strata_deal_the_deck(deck):
+    cards, strata = deck
+    np.testing.assert_array_equal(np.concatenate(strata.weights), board_classes(3).multiplicity)
+    check_cards(cards, strata)
+
+
+def test_planted_isomorphic_flops_weighted_alike(deck):
+    cards, strata = deck
+    alike = replace(strata, weights=[np.ones(len(weights)) for weights in strata.weights])
+    with pytest.raises(AssertionError):
+        check_cards(cards, alike)
+
+
+def test_classes_of_hole_cards_on_each_flop():
+    classes = _hole_classes(3)
+    assert classes.sum() == LOSSLESS_BUCKETS["flop"]
+    rainbow = [
+        len({card % 4 for card in board}) == 3 and len({card // 4 for card in board}) == 3
+        for board in canonical_boards(3)
+    ]
+    assert set(classes[rainbow].tolist()) == {len(list(combinations(range(49), 2)))}

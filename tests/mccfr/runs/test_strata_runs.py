@@ -1,0 +1,137 @@
+"""Runs in strata: the same bits whoever trains them, after losses and kills, and what commands say of them."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from hashlib import sha256
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from commands import call
+from places import RUNS
+from sessions import NO_EVALUATION, assert_same, content, go, make, new_run, wait_for
+from stratified import LEDUC_12
+
+from mccfr.config.file import load_document
+from mccfr.runs import run as run_module
+from mccfr.runs.results import evaluate_target
+from mccfr.runs.rundir import check_same_run
+from mccfr.runs.verification import problems_of
+from storage import checkpoint as checkpoints
+
+SOLVER = {"period_nodes": 100_000, "seed": 5}
+
+
+def digest(run):
+    found = sha256()
+    for name, table in sorted(content(run)[0].items()):
+        found.update(name.encode() + table.tobytes())
+    return found.hexdigest()
+
+
+def stratified_run(path, **settings):
+    return make(path, SOLVER, LEDUC_12, evaluation=NO_EVALUATION, strata=4, **settings)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A run in this process, one session."""
+    run = stratified_run(tmp_path_factory.mktemp("strata") / "whole", iterations=20_000)
+    go(run)
+    return run
+
+
+def checkpoints_state(run):
+    return checkpoints.newest_valid(run.path("checkpoints"), run.identity)[0].state
+
+
+def test_one_digest_for_every_number_of_workers_and_after_a_loss(tmp_path, whole, monkeypatch):
+    run = stratified_run(tmp_path / "run", checkpoint_nodes=100_000)
+    train, killed = run_module.Session._train_to_next_event, []
+
+    def robbed(session, pool):
+        if pool.totals()[1] > 5_000 and not killed:
+            killed.append(pool._processes[0].pid)
+            os.kill(pool._processes[0].pid, signal.SIGKILL)
+        return train(session, pool)
+
+    monkeypatch.setattr(run_module.Session, "_train_to_next_event", robbed)
+    with pytest.raises(RuntimeError, match="worker 0 died"):
+        go(run, workers=2, iterations=20_000)
+    assert 0 < checkpoints_state(run)["iterations"] < 20_000
+    go(run, workers=0, iterations=11_000)
+    assert all(one["rng"] != other["rng"] for one, other in pairwise(checkpoints_state(run)["workers"]))
+    go(run, workers=1, iterations=20_000)
+    assert digest(run) == digest(whole)
+    assert_same(run, whole)
+    assert not list(problems_of(run.directory))
+
+
+def test_a_stratified_run_is_evaluated_as_the_game_that_it_is(whole):
+    found = evaluate_target(whole.directory, "exact")
+    assert found["exploitability_chips"] < 0.5
+    assert content(whole)[0]["regret/street0/player0"].dtype == np.float64
+
+
+def test_strata_are_a_part_of_what_a_run_is(tmp_path, whole):
+    ordinary = make(tmp_path / "ordinary", SOLVER, LEDUC_12, iterations=10)
+    with pytest.raises(ValueError, match=r"run.strata = 4 there and None here"):
+        check_same_run(whole, ordinary.config, tmp_path)
+
+
+def test_plan_says_what_is_shared_and_who_is_idle(tmp_path, capsys):
+    path = tmp_path / "leduc.toml"
+    path.write_text('[game]\nname = "leduc"\nranks = 12\n[run]\nworkers = 6\nstrata = 4\n')
+    said = call(capsys, "plan", path).out
+    assert "strata       4:" in said and "2 workers would have none" in said
+
+
+def long_games(slot_abstractions):
+    """[game], [abstraction], strata and nodes of the games that strata are for, by name."""
+    flop = {"name": "flop-holdem", "max_raises": 1}
+    quick = load_document(RUNS / "hunl-quick.toml")["game"]
+    return {
+        "leduc-12": (LEDUC_12, None, 4, 40_000_000),
+        "twin": (load_document(RUNS / "twin-20.toml")["game"], None, 3, 40_000_000),
+        "flop-holdem": (flop, None, 5, 10_000_000),
+        "hunl-quick": (quick, {"path": str(slot_abstractions[0])}, 4, 40_000_000),
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["leduc-12", "twin", "flop-holdem", "hunl-quick"])
+def test_one_digest_after_five_kills_at_random_moments(tmp_path, slot_abstractions, name):
+    game, abstraction, strata, nodes = long_games(slot_abstractions)[name]
+    document = {
+        "game": game,
+        "solver": {"period_nodes": 1_000_000, "seed": 2},
+        "run": {"workers": 0, "strata": strata, "nodes": nodes, "checkpoint_nodes": nodes // 20},
+        "evaluation": NO_EVALUATION,
+        **({} if abstraction is None else {"abstraction": abstraction}),
+    }
+    whole, run = new_run(tmp_path / "whole", document), new_run(tmp_path / "killed", document)
+    go(whole)
+    moments = random.Random(4)
+    command = [sys.executable, "-m", "mccfr", "resume", str(run.directory), "--workers"]
+    for kill in range(5):
+        saved = newest(run)
+        process = subprocess.Popen([*command, str(1 + kill % 2)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait_for(partial(has_gone_on, run, saved, process), 300)
+        time.sleep(moments.uniform(0, 0.3))
+        process.kill()
+        assert process.wait() == -signal.SIGKILL, "it had ended before it was killed: make the run longer"
+    go(run, workers=2)
+    assert_same(run, whole)
+
+
+def newest(run):
+    return max(checkpoints.list_checkpoints(run.path("checkpoints")), default=0)
+
+
+def has_gone_on(run, saved, process):
+    return process.poll() is not None or newest(run) > saved

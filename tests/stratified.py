@@ -1,0 +1,77 @@
+"""Training by strata in this process, without files or workers, interval by interval; errors can be planted in it."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from mccfr.config.file import config_from
+from mccfr.games.game import Game
+from mccfr.solvers.configured import configured_game
+from mccfr.solvers.registry import algorithm_of
+from mccfr.solvers.strata import Barrier, Interval, StratumWorker, first_states, first_street_names
+from mccfr.tables.layout import TableLayout, TableSet, private_tables
+from mccfr.tables.strategy import Strategy
+
+LEDUC_12 = {"name": "leduc", "ranks": 12, "merge_suits": True}
+
+
+class Stratified:
+    """One run in strata; `train` may be called again and goes on where it was.
+
+    game      in strata
+    totals    first-street tables
+    tables    all others, and the copy of the first street that a stratum trained last
+    states    of the strata
+    """
+
+    def __init__(self, strata: int, game: Mapping[str, object] = LEDUC_12, **solver: object) -> None:
+        document = {"game": game, "solver": {"period_nodes": 1_000_000, **solver}, "run": {"strata": strata}}
+        self.config = config_from(document, "test")
+        self.game: Game = configured_game(self.config, Path())
+        self.algorithm = algorithm_of(self.config)
+        layout = self.algorithm.layout(self.game)
+        names = first_street_names(self.game)
+        specs = [
+            msgspec.structs.replace(spec, dtype="float32") if spec.name.startswith("regret/street0/") else spec
+            for spec in layout.specs
+        ]
+        self.layout = TableLayout(tuple(specs), layout.width, layout.rows, layout.wide)
+        self.tables = private_tables(self.layout)
+        self.totals = {name: np.zeros(self.tables[name].shape) for name in names}
+        stamps = {name: np.zeros_like(table) for name, table in self.tables.items() if "_stamp/street0/" in name}
+        self.stamps = stamps
+        self.barrier = Barrier(self.game, self.algorithm, self.totals, stamps)
+        self.changes = np.zeros(self.barrier.parts.cells, np.int64)
+        self.worker = StratumWorker(self.game, self.algorithm, self.totals, self.tables, self.changes)
+        self.states = first_states(self.algorithm, strata)
+        self.barriers = 0
+
+    @property
+    def nodes(self) -> int:
+        return sum(state.nodes for state in self.states)
+
+    @property
+    def iterations(self) -> int:
+        return sum(state.iterations for state in self.states)
+
+    def train_strata(self, interval: Interval, quotas: list[int], order: Iterable[int]) -> None:
+        """Train strata for their quotas; their changes are added to `changes`."""
+        for stratum in order:
+            assert self.worker.run(stratum, self.states[stratum], quotas[stratum], interval)
+
+    def interval(self) -> None:
+        interval, quotas = self.barrier.begin(self.states)
+        self.changes[:] = 0
+        self.train_strata(interval, quotas, range(len(quotas)))
+        self.barrier.end(interval, self.changes, self.nodes)
+        self.barriers += 1
+
+    def train(self, iterations: int) -> None:
+        while self.iterations < iterations:
+            self.interval()
+
+    def average(self) -> Strategy:
+        tables = TableSet({**self.tables, **self.totals, **self.stamps})
+        return self.algorithm.average(self.game, tables, self.nodes, self.iterations)
