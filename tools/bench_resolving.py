@@ -10,7 +10,8 @@ from mccfr.config.tables import Menu
 from mccfr.games.betting import BettingState
 from mccfr.games.holdem_betting import holdem_rules
 from mccfr.play.resolving import METHODS, STREETS, Effort, Spot, resolve
-from mccfr.play.resolving.endgame import endgame
+from mccfr.play.resolving.endgame import MENU, TURN_MENU, endgame
+from mccfr.play.resolving.table import VARIANT
 from mccfr.tables.strategy import uniform_strategy
 
 _BOARD = parse_cards("Kc7d2s9hTd")
@@ -32,17 +33,17 @@ def resolving(street: str, pot: float, precision: float, iterations: int, seed: 
     rules = holdem_rules(20_000, (50, 100), 0, Menu())
     state = BettingState((pot / 2, pot / 2), 0, _STREET[street], last_raise=100, put_in_before=pot / 2)
     began = time.process_time()
-    game = endgame(rules, state, _BOARD[: _STREET[street] + 2])
+    game = endgame(rules, state, _BOARD[: _STREET[street] + 2], MENU if street == "river" else TURN_MENU)
     spot = Spot(game, 0, 0)
     ranges = spot.weights * np.random.default_rng(seed).random((2, len(spot.weights[0]))) ** 3
     tables = [table.T for table in uniform_strategy(spot.game).probability]
     values = spot.best_response(1, ranges[0], tables).value
     click.echo(f"{street}, {len(game.tree.decisions)} decisions: {time.process_time() - began:.2f} s to prepare")
     for method in METHODS:
-        resolve(spot, 0, ranges, values, method, Effort(1), dtype="float32")
+        resolve(spot, 0, ranges, values, method, Effort(1), variant=VARIANT, dtype="float32")
         began = time.process_time()
         effort = Effort(iterations, precision_chips=precision / 100 * pot)
-        found = resolve(spot, 0, ranges, values, method, effort, dtype="float32")
+        found = resolve(spot, 0, ranges, values, method, effort, variant=VARIANT, dtype="float32")
         taken = time.process_time() - began
         gap = 100 * found.gap_chips / pot
         click.echo(f"{method}: {taken:.2f} s, {found.iterations} iterations, gap {gap:.2f} % of the pot")

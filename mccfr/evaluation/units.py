@@ -93,7 +93,7 @@ def play_units(
     found = np.zeros((count, units.fields))
     if effort.keep is not None:  # reading whole strategies takes time
         what = {**what, "strategies": [side.fingerprint() for side in sides]}
-    with closing(_Kept(effort.keep, what, units.fields)) as kept, _interrupted() as stopped:
+    with closing(_Kept(effort.keep, what, units.fields)) as kept, interrupted() as stopped:
         done = 0
         for unit, numbers in kept.read():
             if unit < count:
@@ -192,7 +192,7 @@ def _pool(units: Units, workers: int) -> Iterator[ProcessPoolExecutor]:
 
 
 @contextmanager
-def _interrupted() -> Iterator[list[int]]:
+def interrupted() -> Iterator[list[int]]:
     """SIGINT and SIGTERM raise `KeyboardInterrupt` inside, in the main thread; the list names the signal."""
     seen: list[int] = []
     if threading.current_thread() is not threading.main_thread():

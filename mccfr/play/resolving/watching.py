@@ -92,7 +92,9 @@ class Watcher:
         that the endgame has not is the one there of the nearest amount.
         """
         cards, tree = game.cards.listed(), game.tree
-        found = [np.zeros((int(tree.row_slots[block]), int(game.buckets[block]))) for block in range(2 * tree.streets)]
+        found: Tables = [
+            np.zeros((int(tree.row_slots[block]), int(game.buckets[block]))) for block in range(2 * tree.streets)
+        ]
         todo: list[tuple[int, Any, SeenRange, int]] = [(0, state, self.ours, 0)]
         while todo:
             node, here, seen, board = todo.pop()

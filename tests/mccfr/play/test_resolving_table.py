@@ -120,6 +120,7 @@ def test_local_best_response_takes_as_much_where_nothing_is_solved():
     game = policy().game
     side = Side(game, tabulate(game, policy().row))
     units = _ResolvedUnits(side, Lines(real_betting(game), "2"), PolicyRows(side), 0, SMALL)
+    units.hands = 2
     units._resolver = Unsolved(Seat(StrategySource(game, side.strategy)), Settings(menu=MENU))
     for unit in range(2):
         found = units.play(unit)
