@@ -11,7 +11,7 @@ from mccfr.games.betting import BettingState
 from mccfr.games.holdem_betting import holdem_rules
 from mccfr.play.resolving import METHODS, STREETS, Effort, Spot, resolve
 from mccfr.play.resolving.endgame import MENU, TURN_MENU, endgame
-from mccfr.play.resolving.table import VARIANT
+from mccfr.solvers.variants import PRESETS
 from mccfr.tables.strategy import uniform_strategy
 
 _BOARD = parse_cards("Kc7d2s9hTd")
@@ -24,8 +24,9 @@ _MOST = 20_000
 @click.option("--pot", default=1_000.0, show_default=True, help="Chips, of stacks of 20,000.")
 @click.option("--precision", default=0.5, show_default=True, help="Of the pot, in per cent: the gadget's gap.")
 @click.option("--iterations", default=_MOST, show_default=True, help="The most; the gap is told in any case.")
+@click.option("--variant", type=click.Choice(list(PRESETS)), default="dcfr+", show_default=True)
 @click.option("--seed", default=0, show_default=True, help="Of the ranges, which are uneven.")
-def resolving(street: str, pot: float, precision: float, iterations: int, seed: int) -> None:
+def resolving(street: str, pot: float, precision: float, iterations: int, variant: str, seed: int) -> None:
     """Processor seconds of one core, iterations and gap, kernels being ready.
 
     The opponent's alternatives are what he would win from uniform play.
@@ -40,10 +41,10 @@ def resolving(street: str, pot: float, precision: float, iterations: int, seed: 
     values = spot.best_response(1, ranges[0], tables).value
     click.echo(f"{street}, {len(game.tree.decisions)} decisions: {time.process_time() - began:.2f} s to prepare")
     for method in METHODS:
-        resolve(spot, 0, ranges, values, method, Effort(1), variant=VARIANT, dtype="float32")
+        resolve(spot, 0, ranges, values, method, Effort(1), variant=PRESETS[variant], dtype="float32")
         began = time.process_time()
         effort = Effort(iterations, precision_chips=precision / 100 * pot)
-        found = resolve(spot, 0, ranges, values, method, effort, variant=VARIANT, dtype="float32")
+        found = resolve(spot, 0, ranges, values, method, effort, variant=PRESETS[variant], dtype="float32")
         taken = time.process_time() - began
         gap = 100 * found.gap_chips / pot
         click.echo(f"{method}: {taken:.2f} s, {found.iterations} iterations, gap {gap:.2f} % of the pot")

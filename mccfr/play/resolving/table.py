@@ -46,6 +46,9 @@ _BOARD_CARDS = {"turn": 4, "river": 5}
 _KEPT = {"turn": 8, "river": 256}  # endgames; one from the turn on may take 40 MB
 EFFORT = {"turn": Effort(iterations=100), "river": Effort(iterations=200)}
 """Of a spot of a street: some seconds of processor time on the turn, a fifth of a second on the river."""
+NESTED = "resolving"
+"""After a bet that an endgame has not, in place of the unsafe method: by no strategy in force does he make it with some
+hands and not with others, and who believes that he makes it with all of them pays off the best."""
 VARIANT = PRESETS["dcfr+"]
 """At the same cost some hundred of its iterations leave a smaller gap than those of plain DCFR (docs/resolving.md)."""
 Acted = tuple[BettingState, str, Board]
@@ -126,25 +129,21 @@ class Resolver:
             return self._kept[key]
         watcher = Watcher(self.seat, position, line)
         ranges = watcher.ranges()
-        spot = self.spot(position, state, board, ranges)
+        method = self.settings.method
+        spot = self.spot(position, state, board, ranges, method)
         ranges = ranges * spot.weights
         found: PublicState
         if not ranges[position].any():  # whoever asks lets us do what we never do: as well as any other
             found = PublicState(self, position, spot, uniform_strategy(spot.game), spot.weights, 0, state)
         else:
-            before = watcher.policy_in(spot.game, state) if self.safe else None
-            found = self.solved(position, spot, ranges, before, state)
+            before = None if method == "unsafe" else watcher.policy_in(spot.game, state)
+            found = self.solved(position, spot, ranges, before, state, method)
         self._kept[key] = found
         if len(self._kept) > _KEPT[self.settings.street]:
             self._kept.popitem(last=False)
         return found
 
-    @property
-    def safe(self) -> bool:
-        """Whether the method reads the opponent's alternatives."""
-        return self.settings.method != "unsafe"
-
-    def spot(self, position: int, state: BettingState, board: Board, ranges: Floats) -> Spot:
+    def spot(self, position: int, state: BettingState, board: Board, ranges: Floats, method: str) -> Spot:
         """What follows a state of the betting on a board that has all its street's cards.
 
         Hands outside of our range cost time and change nothing, and neither do those outside of the opponent's where
@@ -152,14 +151,20 @@ class Resolver:
         """
         on_river = state.street == len(self.rules.board_cards) - 1
         menu, live = self.settings.menu if on_river else self.settings.turn_menu, ranges > 0
-        if self.safe:
+        if method != "unsafe":
             live[1 - position] = True
         live &= (combo_masks() & np.uint64(card_mask(board))) == 0
         live[~live.any(axis=1)] = True
         return Spot(endgame(self.rules, state, board, menu, live), 0, 0)
 
     def solved(
-        self, position: int, spot: Spot, ranges: Floats, before: Tables | Floats | None, state: BettingState
+        self,
+        position: int,
+        spot: Spot,
+        ranges: Floats,
+        before: Tables | Floats | None,
+        state: BettingState,
+        method: str,
     ) -> "PublicState":
         """A spot once it is solved.
 
@@ -177,7 +182,7 @@ class Resolver:
             position,
             ranges,
             alternatives,
-            settings.method,
+            method,
             effort,
             variant=VARIANT,
             dtype="float32",
@@ -275,18 +280,20 @@ class PublicState:
             )
         boards = self._game.cards.listed().board_cards[1].tolist()
         before = Spot(self._game, node, boards.index(list(dealt)))
-        return self._again(before, ranges * before.weights, state, dealt)
+        return self._again(before, ranges * before.weights, state, dealt, self._resolver.settings.method)
 
     def _answered(self, state: BettingState) -> "PublicState":
         """After a bet that the endgame has not; his alternatives are his values before it."""
         board = self._game.cards.listed().board_cards[0][0].tolist()
-        return self._again(Spot(self._game, self._node, 0), self.ranges, state, board)
+        method = self._resolver.settings.method
+        method = NESTED if method == "unsafe" else method
+        return self._again(Spot(self._game, self._node, 0), self.ranges, state, board, method)
 
-    def _again(self, before: Spot, ranges: Floats, state: BettingState, board: Board) -> "PublicState":
+    def _again(self, before: Spot, ranges: Floats, state: BettingState, board: Board, method: str) -> "PublicState":
         """A spot solved, his alternatives what a best response to the solution in force wins from `before` on."""
         value = None
-        if self._resolver.safe:
+        if method != "unsafe":
             theirs = before.best_response(1 - self.position, ranges[self.position], before.tables(self._strategy))
             value = theirs.value
-        spot = self._resolver.spot(self.position, state, board, ranges)
-        return self._resolver.solved(self.position, spot, ranges, value, state)
+        spot = self._resolver.spot(self.position, state, board, ranges, method)
+        return self._resolver.solved(self.position, spot, ranges, value, state, method)

@@ -108,7 +108,7 @@ def test_a_translation_drawn_again_is_caught():
 class Unsolved(Resolver):
     """Leaves the policy as it is."""
 
-    def solved(self, position, spot, ranges, before, state):
+    def solved(self, position, spot, ranges, before, state, method):
         tables = [np.ascontiguousarray(each.T) for each in before]
         for each, other in zip(tables, uniform_strategy(spot.game).probability, strict=True):
             each[:] = np.where(each.sum(axis=1, keepdims=True) > 0, each, other)
