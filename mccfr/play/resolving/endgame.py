@@ -19,8 +19,8 @@ from mccfr.games.menu import MenuGame, menu_targets
 MENU = Menu(first=("0.5p", "1p", "2p"), later=("1p",), max_bets=3, allin_threshold=0.5)
 """Three sizes for a bet, the pot for a raise; above half the stack all-in.
 
-All-in is no size of its own: a stack put into a small pot is what a number of iterations is wrong about most, and who is
-put all-in is answered by solving again.
+All-in is no size of its own: a stack put into a small pot is what a number of iterations is wrong about most, and who
+is put all-in answers by solving again.
 """
 TURN_MENU = Menu(first=("1p",), later=("1p",), max_bets=2, allin_threshold=0.5)
 """Where a street is still to come, whose bets count for each of its cards: the pot, and one raise."""
