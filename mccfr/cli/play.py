@@ -130,6 +130,14 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
     show_default=True,
     help="On which the cost of --quantise, --purify and --threshold is measured.",
 )
+@click.option("--values", is_flag=True, help="With what each bucket wins where a street begins, for re-solving.")
+@click.option(
+    "--values-boards",
+    type=click.IntRange(min=1),
+    default=200,
+    show_default=True,
+    help="That --values draws in whole hold'em; other games are walked whole.",
+)
 @click.option(
     "--best", metavar="METHOD", help="The checkpoint that this method (exact, sampled-br, lbr) found least exploitable."
 )
@@ -147,6 +155,8 @@ def export(
     purify: bool,
     threshold: float,
     cost_boards: int,
+    values: bool,
+    values_boards: int,
 ) -> None:
     """Write the average strategy of the run in DIR to OUT.
 
@@ -178,6 +188,7 @@ def export(
             purify=purify,
             threshold=threshold,
             cost_boards=cost_boards if quantise or purify or threshold else 0,
+            value_boards=values_boards if values else 0,
         )
     click.echo(
         f"wrote {written}, {bytes_text(tree_bytes(written))}{_NEXT.get(format_name, '').format(written)}", err=True

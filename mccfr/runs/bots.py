@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mccfr.config.tables import HoldemGame, Menu
-from mccfr.evaluation.units import StoppedError, interrupted
+from mccfr.evaluation.units import StoppedError, signals_noted
 from mccfr.games.betting import BettingRules, amount_text, build_tree
 from mccfr.games.holdem_betting import holdem_rules
 from mccfr.games.translation import Translation, real_betting
@@ -98,7 +98,7 @@ class _Diary:
     def kept(self) -> Iterator[None]:
         """The hands while they are played: written however it ends.  `StoppedError` at Ctrl-C or SIGTERM."""
         try:
-            with interrupted():
+            with signals_noted(spared=0):
                 yield
         except KeyboardInterrupt:
             there = "they are not kept without --log FILE" if self._path is None else f"they are in {self._path}"
@@ -283,7 +283,7 @@ def run_dealer(
         if len(hands) < plan.hands:
             if hands:
                 told(f"going on from {log}, hand {len(hands):,} of {plan.hands:,}")
-            with interrupted(), _seats(plan, guests, host, ports, wait, told) as seats:
+            with signals_noted(spared=0), _seats(plan, guests, host, ports, wait, told) as seats:
                 dealer = Dealer(plan, seats, clock, warned)
                 for number in range(len(hands), plan.hands):
                     played = dealer.play(number)

@@ -15,6 +15,7 @@ from mccfr.policy.export import RAW, export
 from mccfr.policy.sharpen import sharpened
 from mccfr.runs.averages import named_average, stored_average
 from mccfr.runs.export_cost import export_cost
+from mccfr.runs.export_values import policy_values
 from mccfr.runs.phases import naming_phases, naming_steps
 from mccfr.runs.report import EVALUATING, Reporter, Silent
 from mccfr.runs.rundir import CHECKPOINTS, EVALUATIONS, Run, is_run, open_run
@@ -237,17 +238,21 @@ def export_run(
     purify: bool = False,
     threshold: float = 0.0,
     cost_boards: int = 0,
+    value_boards: int = 0,
 ) -> Path:
     """Export the average strategy of a run's checkpoint to `out`; returns what was written.  Tells of phases.
 
     average            which one, of an algorithm that makes several
     purify, threshold  change it before, as `mccfr.policy.sharpen.sharpened` does
     cost_boards        of a policy, say what it has lost by all that, measured on so many boards; 0: do not
+    value_boards       of a policy, add what buckets win where streets begin, on so many boards; 0: do not
 
     Raises `ValueError` where raw tables are asked for that no strategy was made of, and as what it calls.
     """
     if (purify or threshold) and form in RAW:
         raise ValueError(f"{form} holds the run's tables as they are: purify and threshold change strategies")
+    if value_boards and form != "policy":
+        raise ValueError(f"{form} has no place for values: export a policy")
     told = reporter or Silent()
     checkpoint, abstraction = find_checkpoint(run, number), run.abstraction()
     told.phase(f"reading checkpoint {checkpoint.number}")
@@ -266,17 +271,22 @@ def export_run(
     }
     if purify or threshold:
         provenance |= {"purify": purify, "threshold": threshold}
+    kept = None if strategy is None else sharpened(game, strategy, purify=purify, threshold=threshold)
+    values = None
+    if value_boards and kept is not None:
+        values = policy_values(StrategySource(game, kept), value_boards, told)
     told.phase(f"writing {out}")
     export(
         game,
         to_document(run.config)["game"],
-        None if strategy is None else sharpened(game, strategy, purify=purify, threshold=threshold),
+        kept,
         tables,
         out,
         form,
         quantise,
         provenance,
         abstraction.origin() if abstraction is not None and form == "policy" else None,
+        values,
     )
     if cost_boards and form == "policy" and strategy is not None:
         told.message(export_cost(game, strategy, out, cost_boards, told))
