@@ -23,7 +23,8 @@ from mccfr.play.dealing import Board, Dealing, dealing_of
 from mccfr.policy.source import PolicySource
 from mccfr.rng import EVALUATION, new_stream, uniform
 from mccfr.solvers.public.best_response import Walk
-from mccfr.solvers.public.public_tree import public_tree
+from mccfr.solvers.public.public_tree import PublicTree, public_tree
+from mccfr.solvers.public.range_sums import make_ranges
 from mccfr.solvers.public.street_walk import FOLLOW
 from mccfr.trees.compiled import DECISION
 from mccfr.trees.streets import street_trees
@@ -51,6 +52,7 @@ class Below:
         self.node, self.street = node, int(tree.arrays.block[node]) // 2
         self._source, self._dealing, self._nodes = source, dealing, nodes_below(tree, node)
         self._game = replace(source.game, tree=subtree(tree, node), real_rules=None)
+        self._alike: PublicTree | None = None
         trees = street_trees(self._game.tree)
         self.player = int(tree.arrays.player[node])
         cards = source.game.cards
@@ -64,7 +66,7 @@ class Below:
         that they meet; [A, H] of the player to act, after each of his actions; [2, H] that weight.
         """
         tables, cards = self._tables(cards)
-        public = public_tree(replace(self._game, cards=cards))
+        public = self._public(cards)
         walk, hands = Walk(public, tables), self._dealing.hands
         value, action, weight = np.zeros((2, hands)), np.zeros((self._actions, hands)), np.zeros((2, hands))
         for player in players:
@@ -77,6 +79,15 @@ class Below:
                 top = int(walk.root.member_first[0]) + self._child
                 action[:, own] = walk.root.value[FOLLOW, top : top + self._actions, : len(own)]
         return value, action, weight
+
+    def _public(self, cards: ListedCards) -> PublicTree:
+        """The public tree with these cards; what all single boards have in common is made once."""
+        if any(len(boards) > 1 for boards in cards.board_cards):
+            return public_tree(replace(self._game, cards=cards))
+        if self._alike is None:
+            self._alike = public_tree(replace(self._game, cards=cards))
+        ranges = make_ranges(cards, self._alike.copies.times > 0)
+        return self._alike._replace(ranges=ranges, reach=np.array(cards.reach, np.float64, order="C"))
 
     def dealt(self, full: Sequence[int], reach: Floats) -> ListedCards:
         """One full board of the whole deck, from the decision's street on.

@@ -12,6 +12,7 @@ from typing import Any
 
 from mccfr import __version__
 from mccfr.games.game import Game
+from mccfr.report.averages import averages_section
 from mccfr.report.boards import Cards, shown_cards
 from mccfr.report.curve import curve_svg
 from mccfr.report.decisions import SCALE, decision_views, hand_lists
@@ -149,6 +150,7 @@ probabilities of actions. Reach is the share of a hand's weight that comes here,
 range. Actions at the side are means over the range. {escape(left_out)}</p>
 {_curves(records, axis)}
 <details><summary>Evaluations</summary>{_evaluations(records)}</details>
+{averages_section(run, game, checkpoint)}
 <h2>Run</h2>
 {_facts(run, game, checkpoint)}
 <details><summary>Configuration</summary><pre>{config}</pre></details>
@@ -226,6 +228,10 @@ def _evaluations(records: Sequence[Mapping[str, Any]]) -> str:
         "95 %": lambda record: " to ".join(_number(end) for end in record.get("ci95_chips") or ()),
         "against": lambda record: record.get("against") or "",
         "gained on the same boards": lambda record: _number(record.get("gain_chips")),
+        "loss": lambda record: _pair(record.get("loss")),
+        "explained share of the targets' mean square": lambda record: _pair(record.get("explained")),
+        "samples": lambda record: _pair(record.get("samples")),
+        "networks": lambda record: _pair(record.get("networks")),
         "95 % of that": lambda record: " to ".join(_number(end) for end in record.get("gain_ci95_chips") or ()),
     }
     cells = {name: [text(record) for record in records] for name, text in columns.items()}
@@ -237,6 +243,11 @@ def _evaluations(records: Sequence[Mapping[str, Any]]) -> str:
 
 def _number(value: float | None) -> str:
     return "" if value is None else f"{value:,.8g}"
+
+
+def _pair(values: Sequence[float] | None) -> str:
+    """What there is of either player."""
+    return "" if values is None else ", ".join(f"{value:,.4g}" if value % 1 else f"{value:,.0f}" for value in values)
 
 
 def _facts(run: Run, game: Game, checkpoint: Checkpoint) -> str:

@@ -5,8 +5,6 @@ from mccfr.policy import PolicySource
 from mccfr.policy.values import PolicyValues, StreetValues
 from mccfr.runs.report import Reporter
 
-BOARDS = 200
-
 
 def policy_values(source: PolicySource, boards: int, reporter: Reporter) -> PolicyValues:
     """What each bucket wins where a street begins, both playing a strategy from there on.
