@@ -4,11 +4,12 @@ from functools import cache
 
 from random_policy import policy
 
-from mccfr.config.tables import HoldemGame
+from mccfr.config.tables import HoldemGame, Menu
 from mccfr.games.real_rules import real_rules
 from mccfr.play.acpc_session import AcpcSession
 from mccfr.play.dealer import Dealer, LocalSeat, MatchPlan
 from mccfr.play.programs import PROGRAMS
+from mccfr.play.resolving import Effort, ResolvingSeat, Settings
 from mccfr.play.seat import Seat
 
 
@@ -21,8 +22,18 @@ def plan(hands=40, duplicate=False, seed=3, stack=20_000.0):
     return MatchPlan(stack, (50.0, 100.0), hands, seed, duplicate, ("Ada", "Bob"))
 
 
+CHEAP = Menu(first=("1p",), later=("allin",), max_bets=1)
+SOLVING = {
+    "resolving": Settings("river", effort=Effort(2), menu=CHEAP),
+    "resolving from the turn": Settings("turn", effort=Effort(2), menu=CHEAP, turn_menu=CHEAP),
+}
+"""The random policy, its hands solved again as cheaply as can be."""
+
+
 def player(name, seed=1):
     """The random policy, or a program."""
+    if name in SOLVING:
+        return ResolvingSeat(policy(), SOLVING[name], seed=seed)
     seat = Seat(policy(), seed=seed)
     return seat if name == "policy" else PROGRAMS[name](seat.betting, seed=seed)
 

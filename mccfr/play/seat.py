@@ -68,7 +68,8 @@ class Seat(Player):
 
         policy     a `Policy`, or the average strategy of a run's checkpoint
         seed       of what is drawn: bets that the tree has not, and actions
-        purify     always the likeliest action, the first of several
+        purify     always the likeliest action, of several the first that is no fold: a row that was never reached says
+                   nothing, and is no reason to give up the pot
         threshold  actions played with less probability than this are never played
 
         Raises `ValueError` for a policy whose game deals no cards beside its tree, and a threshold outside of 0 to 1.
@@ -118,7 +119,8 @@ class Seat(Player):
         if not self.betting.decides(self.reading):
             self.reading = self.betting.outcomes(self.reading, state, "c")[0]
             return "c"
-        chosen = self._sampled(self.strategy(), random)
+        played = self.strategy()
+        chosen = int(self._likeliest(node, played)) if self.purify else self._sampled(played, random)
         action = self.betting.real_action(node, chosen, state)
         self.reading = self.betting.done(self.reading, chosen, action)
         return action
@@ -147,7 +149,7 @@ class Seat(Player):
         rows = self.policy.range_probabilities(node, buckets)
         if self.purify:
             best = np.zeros_like(rows)
-            best[np.arange(len(rows)), self._without_rare(rows).argmax(axis=1)] = 1
+            best[np.arange(len(rows)), self._likeliest(node, self._without_rare(rows))] = 1
             return np.where(rows.sum(axis=1, keepdims=True) > 0, best, 0)
         return self._without_rare(rows)
 
@@ -164,9 +166,17 @@ class Seat(Player):
         total = kept.sum(axis=-1, keepdims=True)
         return np.where(total > 0, kept / np.where(total > 0, total, 1), played)
 
-    def _sampled(self, played: npt.NDArray[np.float64], random: Random) -> int:
-        if self.purify:
-            return int(played.argmax())
+    def _likeliest(self, node: int, played: npt.NDArray[np.float64]) -> npt.NDArray[np.intp]:
+        """Number of the likeliest action of rows [..., A] at a node; of several the first that is no fold."""
+        tree = self.policy.game.tree
+        best = played.argmax(axis=-1)
+        if tree.label[tree.children(node)[0]] != "f":
+            return best
+        other = 1 + played[..., 1:].argmax(axis=-1)
+        return np.where(played[..., 1:].max(axis=-1) >= played[..., 0], other, 0)
+
+    @staticmethod
+    def _sampled(played: npt.NDArray[np.float64], random: Random) -> int:
         draw, last = random.random(), 0
         for action, share in enumerate(played.tolist()):
             if share > 0:

@@ -1,13 +1,13 @@
 """Players at servers, and the dealer of matches: what `mccfr bot`, `mccfr dealer` and `mccfr play` do."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mccfr.config.tables import HoldemGame, Menu
-from mccfr.evaluation.units import StoppedError
+from mccfr.evaluation.units import StoppedError, signals_noted
 from mccfr.games.betting import BettingRules, amount_text, build_tree
 from mccfr.games.holdem_betting import holdem_rules
 from mccfr.games.translation import Translation, real_betting
@@ -94,6 +94,18 @@ class _Diary:
         if self._log is not None:
             self._log.add(self.hands[-1])
 
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """The hands while they are played: written however it ends.  `StoppedError` at Ctrl-C or SIGTERM."""
+        try:
+            with signals_noted(spared=0):
+                yield
+        except KeyboardInterrupt:
+            there = "they are not kept without --log FILE" if self._path is None else f"they are in {self._path}"
+            raise StoppedError(f"stopped after {len(self.hands):,} hands; {there}") from None
+        finally:
+            self.close()
+
     def close(self) -> None:
         """Write what is to be written at the end, however it came."""
         if self._log is not None:
@@ -134,9 +146,9 @@ def record_text(record: dict[str, Any]) -> str:
 def run_acpc_bot(
     player: Guest, host: str, port: int, *, log: Path | None, patience: float, silence: float, told: Told
 ) -> dict[str, Any]:
-    """Play a match at an ACPC server; what was won.  Raises as `play_acpc`."""
+    """Play a match at an ACPC server; what was won.  Raises as `play_acpc`, and `StoppedError` at Ctrl-C or SIGTERM."""
     diary = _Diary(player, log, "opponent")
-    with closing(diary):
+    with diary.kept():
         session = AcpcSession(player.player, player.rules, diary.add)
         play_acpc(session, host, port, patience=patience, silence=silence, told=told)
     return diary.record()
@@ -156,12 +168,13 @@ def run_slumbot(
 
     told  called with the number of hands after each
 
-    Raises `TableError` where the server fails, `ValueError` for a policy of other stacks or blinds, or a bad address.
+    Raises `TableError` where the server fails, `ValueError` for a policy of other stacks or blinds, or a bad address,
+    and `StoppedError` at Ctrl-C or SIGTERM.
     """
     check_game(player.game, player.name)
     session = SlumbotSession(player.player, player.rules, http_post(url, silence))
     diary = _Diary(player, log, "slumbot")
-    with closing(diary):
+    with diary.kept():
         if login is not None:
             session.login(*login)
         for number in range(hands):
@@ -262,7 +275,7 @@ def run_dealer(
     phhs    file for the hands, written at the end
 
     Raises `TableError` where a player is too slow or breaks the protocol, and where a port cannot be had;
-    `StoppedError` at Ctrl-C.
+    `StoppedError` at Ctrl-C or SIGTERM.
     """
     book = None if log is None else MatchLog(log, plan.fields())
     hands = list[LoggedHand]() if book is None else book.hands
@@ -270,7 +283,7 @@ def run_dealer(
         if len(hands) < plan.hands:
             if hands:
                 told(f"going on from {log}, hand {len(hands):,} of {plan.hands:,}")
-            with _seats(plan, guests, host, ports, wait, told) as seats:
+            with signals_noted(spared=0), _seats(plan, guests, host, ports, wait, told) as seats:
                 dealer = Dealer(plan, seats, clock, warned)
                 for number in range(len(hands), plan.hands):
                     played = dealer.play(number)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from mccfr.cards.deck import WholeDeck
 from mccfr.evaluation.local_best_response.dealt import DeckHand, DeckTable, Floats, ListedTable, drawn
-from mccfr.evaluation.local_best_response.hand import PolicyRows, Responder, all_of_them
+from mccfr.evaluation.local_best_response.hand import Choose, PolicyRows, Responder, all_of_them
 from mccfr.evaluation.local_best_response.resolving import ResolvedResponder
 from mccfr.evaluation.local_best_response.settings import Lines, check_setting, streets_that_look
 from mccfr.evaluation.side import Side
@@ -77,7 +77,7 @@ def local_best_response(
     betting   that he plays; None: real bets in whole hold'em, and those of the tree where cards are listed, so that
               there the figure is one of the game that exact exploitability is of
     resolve   how the policy solves its hands again, whole no-limit hold'em only; it is played as it is as well, so that
-              both are compared on the same deals
+              both are compared on the same deals, each of them a board with several of the responder's hands
 
     Raises `ValueError` for an unknown setting, too few hands, and a game that deals no cards beside its tree; and as
     `play_units`.
@@ -192,12 +192,15 @@ class _DeckUnits(Units):
 
 
 class _ResolvedUnits(_DeckUnits):
-    """Deals of the whole deck against a policy that solves its hands again, and then against the same as it is.
+    """Boards of the whole deck against a policy that solves its hands again, and against the same as it is.
 
-    Chips won in each seat of the first, luck, and chips won of the second.
+    Chips won in each seat of the first, luck, and chips won of the second: means over `hands` of the responder's hands
+    in each seat.  They cost little beside the first of them, since what is solved depends on the board and the betting
+    alone; and as they take the same draws, most of them meet the same betting.
     """
 
     fields = 6
+    hands = 24
 
     def __init__(self, side: Side, lines: Lines, rows: PolicyRows, seed: int, settings: Settings) -> None:
         self._resolver = Resolver(Seat(StrategySource(side.game, cast(Strategy, side.strategy))), settings)
@@ -205,15 +208,23 @@ class _ResolvedUnits(_DeckUnits):
 
     def play(self, unit: int) -> Floats:
         """As `Units.play`."""
-        plain = super().play(unit)
-        board, hands, state = self._table.unit(unit)
-        found = np.zeros(2)
-        choose = partial(drawn_actions, state, self._large)
-        for seat, hand in enumerate(hands):
-            dealt = DeckHand(board, hand)
-            responder = ResolvedResponder(self._lines, self._rows, seat, choose, self._resolver, board.cards)
-            found[seat] = responder.play(dealt, dealt.prior())
-        return np.concatenate([found, plain[2:], plain[:2]])
+        board, dealt, state = self._table.unit(unit)
+        free = np.flatnonzero(~board.hits(0, self._table.known[-1]))
+        found = np.zeros((self.hands, 3, 2))
+        more = [free[(drawn(state, self.hands - 1) * len(free)).astype(int)].tolist() for _ in range(2)]
+        for seat in range(2):
+            for number, hand in enumerate([dealt[seat], *more[seat]]):
+                begun = DeckHand(board, hand)
+                responders = [
+                    ResolvedResponder(self._lines, self._rows, seat, self._drawing(state), self._resolver, board.cards),
+                    Responder(self._lines, self._rows, seat, self._drawing(state)),
+                ]
+                won = [responder.play(begun, begun.prior()) for responder in responders]
+                found[number, :, seat] = won[0], board.luck(hand), won[1]
+        return found.mean(axis=0).ravel()
+
+    def _drawing(self, state: npt.NDArray[np.uint64]) -> Choose:
+        return partial(drawn_actions, state.copy(), self._large)
 
 
 class _ListedUnits(Units):

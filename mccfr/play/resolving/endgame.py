@@ -7,6 +7,7 @@ betting may go on is a menu's.  So a bet that no tree has begins the game in whi
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from abstraction.cards import COMBO_COUNT
 from mccfr.cards.endgame import endgame_cards
@@ -15,15 +16,28 @@ from mccfr.games.betting import BettingRules, BettingState, build_tree
 from mccfr.games.game import Game
 from mccfr.games.menu import MenuGame, menu_targets
 
-MENU = Menu(first=("0.5p", "1p", "allin"), later=("1p", "allin"), max_bets=3)
-"""Three sizes for a bet and two for a raise; after three bets of a street, all-in."""
+MENU = Menu(first=("0.5p", "1p", "2p"), later=("1p",), max_bets=3, allin_threshold=0.5)
+"""Three sizes for a bet, the pot for a raise; above half the stack all-in.
+
+All-in is no size of its own: a stack put into a small pot is what a number of iterations is wrong about most, and who
+is put all-in answers by solving again.
+"""
+TURN_MENU = Menu(first=("1p",), later=("1p",), max_bets=2, allin_threshold=0.5)
+"""Where a street is still to come, whose bets count for each of its cards: the pot, and one raise."""
 
 
-def endgame(rules: BettingRules, state: BettingState, board: Sequence[int], menu: Menu = MENU) -> Game:
+def endgame(
+    rules: BettingRules,
+    state: BettingState,
+    board: Sequence[int],
+    menu: Menu = MENU,
+    live: npt.NDArray[np.bool_] | None = None,
+) -> Game:
     """What follows a state of real betting, its street the first, every hand that the board leaves of weight 1.
 
     rules  of the whole game: stacks, least bets, who acts first
     board  cards on the table, in order of dealing: all that the state's street has
+    live   [2, 1326] hands that can be there at all, others are not dealt; None: every hand can
 
     `ValueError` for a menu that says nothing sensible after the flop.
     """
@@ -41,7 +55,7 @@ def endgame(rules: BettingRules, state: BettingState, board: Sequence[int], menu
     return Game(
         "holdem-subgame",
         build_tree(kept, state._replace(street=0)),
-        endgame_cards(board, np.ones((2, COMBO_COUNT)), streets),
+        endgame_cards(board, np.ones((2, COMBO_COUNT)) if live is None else live.astype(np.float64), streets),
         big_blind_chips=rules.minimum_bet,
         pot_chips=sum(state.put_in),
     )

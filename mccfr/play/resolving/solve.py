@@ -9,7 +9,9 @@ of 1 inside, so that neither float32 nor what counts as a gain depends on how ra
 """
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +20,8 @@ from mccfr.play.resolving.gadgets import Gadget, Maxmargin, Resolving, Unsafe
 from mccfr.play.resolving.spot import Spot, Tables
 from mccfr.solvers.public.vector_cfr import VectorCfr
 from mccfr.solvers.variants import PRESETS, Variant
+from mccfr.tables.layout import table_name
+from mccfr.tables.strategy import row_starts
 
 Floats = npt.NDArray[np.float64]
 METHODS = ("maxmargin", "resolving", "unsafe")
@@ -40,20 +44,44 @@ class Effort:
     seconds: float | None = None
 
 
-@dataclass(frozen=True)
 class Resolved:
-    """A spot that was solved again.
+    """A spot that was solved again.  What tells of it is found when it is asked for.
 
-    tables      strategies of both players in the spot, as `Spot.tables`; ours is what it was solved for
-    values      [H] what the opponent's hands win by best responses against it, counterfactual, at our range as given
-    gap_chips   exploitability in the gadget's game, chips a hand: what best responses of both players gain together
+    tables      strategies of both players in the spot, as `Spot.tables`, in the dtype of the solving; ours is what it
+                was solved for
     iterations  done
     """
 
-    tables: Tables
-    values: Floats
-    gap_chips: float
-    iterations: int
+    def __init__(self, side: "_Side", gadget: Gadget, tables: Tables, iterations: int) -> None:
+        self._side, self._gadget = side, gadget
+        self.tables, self.iterations = tables, iterations
+
+    @cached_property
+    def values(self) -> Floats:
+        """[H] what the opponent's hands win by best responses against it, counterfactual, at our range as given."""
+        return self._best * self._side.scale
+
+    @cached_property
+    def gap_chips(self) -> float:
+        """Exploitability in the gadget's game, chips a hand: what best responses of both players gain together."""
+        side, (other, beside) = self._side, self._gadget.average()
+        mine = side.spot.best_response(side.player, other, self.tables).value
+        return self._gadget.best(self._best) + float(side.ours @ mine) - beside
+
+    @cached_property
+    def _best(self) -> Floats:
+        side = self._side
+        return side.spot.best_response(1 - side.player, side.ours, self.tables).value
+
+
+@dataclass(frozen=True)
+class _Side:
+    """The player that a spot is solved for, with `ours` [H], his range over its sum `scale`."""
+
+    spot: Spot
+    player: int
+    ours: Floats
+    scale: float
 
 
 def resolve(
@@ -66,12 +94,17 @@ def resolve(
     *,
     variant: Variant = PRESETS["dcfr"],
     dtype: str = "float64",
+    workers: int = 1,
+    alike: Sequence[npt.NDArray[np.integer]] | None = None,
 ) -> Resolved:
     """Solve a spot for one player.
 
     ranges        [2, H] weights of both players' hands at the root, by the strategies in force; the opponent's is read
                   by the unsafe method alone
     alternatives  [H] counterfactual values of the opponent's hands, at our range; the unsafe method needs none
+    workers       threads that share the boards of the next street; what is found does not depend on them
+    alike         by block [buckets]: infosets of one number get one strategy, the mean of theirs by how often we get
+                  there; None: each its own.  Values and gap are those of what is got
 
     Raises `ValueError` for another method, a range of ours without hands, and where alternatives are missing.
     """
@@ -92,34 +125,33 @@ def resolve(
         gadget = Resolving(dealt / (dealt @ met), alternatives / scale)
     else:
         gadget = Maxmargin(dealt, alternatives / scale, met)
-    solver = _Solver(spot, player, ours, gadget, variant, dtype)
-    gap = solver.run(effort)
-    found = spot.best_response(1 - player, ours, solver.tables())
-    return Resolved(solver.tables(), found.value * scale, gap, solver.cfr.iteration)
+    cfr = VectorCfr(spot.game, variant, dtype, workers, public=spot.public)
+    return _Solver(_Side(spot, player, ours, scale), gadget, cfr, alike).run(effort)
 
 
 class _Solver:
-    """CFR behind a gadget.  `ours` [H] sums to 1, and the gadget's game is one hand: gaps are chips."""
+    """CFR behind a gadget.  The gadget's game is one hand: gaps are chips."""
 
-    def __init__(self, spot: Spot, player: int, ours: Floats, gadget: Gadget, variant: Variant, dtype: str) -> None:
-        self._spot, self._player, self._ours, self._gadget = spot, player, ours, gadget
-        self.cfr = VectorCfr(spot.game, variant, dtype, public=spot.public)
+    def __init__(
+        self, side: _Side, gadget: Gadget, cfr: VectorCfr, alike: Sequence[npt.NDArray[np.integer]] | None
+    ) -> None:
+        self._side, self._gadget, self._cfr, self._alike = side, gadget, cfr, alike
 
-    def run(self, effort: Effort) -> float:
-        """Iterate; returns the gap."""
-        began, following = time.perf_counter(), _FIRST_CHECK
-        while self.cfr.iteration < effort.iterations:
+    def run(self, effort: Effort) -> Resolved:
+        """Iterate."""
+        began, following, cfr = time.perf_counter(), _FIRST_CHECK, self._cfr
+        while cfr.iteration < effort.iterations:
             self._iterate()
             if effort.seconds is not None and time.perf_counter() - began >= effort.seconds:
                 break
-            if effort.precision_chips and self.cfr.iteration >= following:
-                if (gap := self.gap()) <= effort.precision_chips:
-                    return gap
-                following = int(self.cfr.iteration * _CHECKED)
-        return self.gap()
+            if effort.precision_chips and cfr.iteration >= following:
+                if (found := self._found()).gap_chips <= effort.precision_chips:
+                    return found
+                following = int(cfr.iteration * _CHECKED)
+        return self._found()
 
     def _iterate(self) -> None:
-        cfr, player, gadget = self.cfr, self._player, self._gadget
+        cfr, player, gadget = self._cfr, self._side.player, self._gadget
         step = cfr.variant.step(cfr.iteration + 1)
         values = cfr.traverse(1 - player, self._at_root(gadget.range()))
         gadget.update(values.astype(np.float64), step)
@@ -128,16 +160,33 @@ class _Solver:
 
     def _at_root(self, other: Floats) -> list[Floats]:
         """Both players' ranges, by player."""
-        return [self._ours, other] if self._player == 0 else [other, self._ours]
+        return [self._side.ours, other] if self._side.player == 0 else [other, self._side.ours]
 
-    def tables(self) -> Tables:
-        """The average strategies."""
-        return [np.ascontiguousarray(table.T) for table in self.cfr.average_strategy().probability]
+    def _found(self) -> Resolved:
+        """What the iterations so far have come to."""
+        game, tables = self._cfr.game, []
+        for block, slots in enumerate(game.tree.row_slots.tolist()):
+            sums = self._cfr.tables.get(table_name("strategy_sum", block))
+            if sums is None:
+                sums = np.zeros((slots, int(game.buckets[block])))
+            elif self._alike is not None:
+                sums = _together(sums, self._alike[block])
+            tables.append(_shares(sums, row_starts(game, block)))
+        return Resolved(self._side, self._gadget, tables, self._cfr.iteration)
 
-    def gap(self) -> float:
-        """What best responses of both players gain in the gadget's game, which is of one hand."""
-        tables, spot, player = self.tables(), self._spot, self._player
-        theirs = self._gadget.best(spot.best_response(1 - player, self._ours, tables).value)
-        other, beside = self._gadget.average()
-        mine = float(self._ours @ spot.best_response(player, other, tables).value)
-        return theirs + mine - beside
+
+def _together(sums: npt.NDArray[np.floating], alike: npt.NDArray[np.integer]) -> npt.NDArray[np.floating]:
+    """[slots, buckets] in every column the total of those of its number."""
+    _, number = np.unique(alike, return_inverse=True)
+    return np.stack([np.bincount(number, row)[number] for row in sums]).astype(sums.dtype)
+
+
+def _shares(sums: npt.NDArray[np.floating], starts: npt.NDArray[np.int64]) -> npt.NDArray[np.floating]:
+    """[slots, buckets] each cell of a row by the row's total; of rows that were never reached all alike."""
+    found, counts = sums.copy(), np.diff(starts)
+    for start, count in zip(starts.tolist(), counts.tolist(), strict=False):
+        row = found[start : start + count]
+        total = row.sum(axis=0)
+        np.divide(row, total, out=row, where=total > 0)
+        row[:, total == 0] = 1 / count
+    return found

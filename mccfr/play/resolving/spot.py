@@ -25,7 +25,7 @@ from mccfr.tables.strategy import RowSource
 from mccfr.trees.compiled import DECISION
 
 Floats = npt.NDArray[np.float64]
-Tables = list[Floats]
+Tables = list[npt.NDArray[np.floating]]
 """A strategy of a spot, as walks take it: by block [slots, buckets]."""
 
 
@@ -106,7 +106,7 @@ class Spot:
 
     def tables(self, strategy: RowSource) -> Tables:
         """A strategy of the whole game, in the subgame."""
-        tree, found = self.game.tree, []
+        tree, found = self.game.tree, Tables()
         for block in range(2 * tree.streets):
             buckets = self.own_buckets(block)
             table = np.zeros((int(tree.row_slots[block]), len(buckets)))
@@ -130,7 +130,7 @@ class Spot:
         """
         reach = self.weights.copy()
         reach[1 - player] = other
-        walk = Walk(self.public._replace(reach=reach), tables)
+        walk = Walk(self.public._replace(reach=reach), [table.astype(np.float64, copy=False) for table in tables])
         walk.values(player)
         value = walk.root.hand_value[0, RESPOND].copy()
         first, stop = self.public.ranges.first[player, :2]

@@ -19,6 +19,7 @@ from mccfr.play.dealing import Board
 from mccfr.play.ranges import SeenRange
 from mccfr.play.resolving.spot import Tables
 from mccfr.play.seat import Seat
+from mccfr.tables.strategy import uniform_strategy
 from mccfr.trees.compiled import DECISION
 
 Floats = npt.NDArray[np.float64]
@@ -89,10 +90,10 @@ class Watcher:
         """How the policy would go on in an endgame (`mccfr.play.resolving.endgame`) that begins at a state.
 
         Its readings and its hand are one distribution, and what a hand does is the mean over its readings.  An action
-        that the endgame has not is the one there of the nearest amount.
+        that the endgame has not is the one there of the nearest amount; where nothing is known, hands play anything.
         """
         cards, tree = game.cards.listed(), game.tree
-        found = [np.zeros((int(tree.row_slots[block]), int(game.buckets[block]))) for block in range(2 * tree.streets)]
+        found: Tables = [table.T.copy() for table in uniform_strategy(game).probability]
         todo: list[tuple[int, Any, SeenRange, int]] = [(0, state, self.ours, 0)]
         while todo:
             node, here, seen, board = todo.pop()
@@ -108,7 +109,10 @@ class Watcher:
                 if tree.arrays.kind[child] != DECISION:
                     continue
                 if here.player == self.position:
-                    later = seen.having_chosen(action for action in choices if nearest[action] == number)
+                    ours = tree.label[child][0]  # a raise that becomes a call, for want of raises, leads nowhere here
+                    later = seen.having_chosen(
+                        action for action in choices if nearest[action] == number and action[0] == ours
+                    )
                     if not later.reach:
                         continue  # we are never there
                 else:

@@ -26,7 +26,7 @@ from mccfr.tables.strategy import Strategy
 from mccfr.trees.compiled import DECISION, NO_PARENT
 
 _ALIKE = 1e-6
-"""Hands of one bucket may differ by less, where they were solved apart: rounding of sums in another order."""
+"""Rows of one bucket that several boards come to may differ by less: rounding of sums in another order."""
 
 
 @dataclass(frozen=True)
@@ -71,12 +71,16 @@ def resolve_street(
     players  whose strategies are replaced
     reach    whether alternatives are raised by gifts (`gifts`)
 
-    Raises `ValueError` for games whose cards are not listed, and for buckets that merge hands of different strategies.
+    Hands that share a bucket, as those do that are alike but for suits, are solved apart, and play the mean of what was
+    found: by convexity no worse where they are alike, and what gaps and bounds are of in any case.
+
+    Raises `ValueError` for games whose cards are not listed, and where boards share buckets and come to different
+    strategies.
     """
     cards, public = game.cards.listed(), public_tree(game)
     start = sum(len(boards) for boards in cards.board_cards[:street])
     chance = float(np.prod(public.weight[: street + 1])) / public.joint_weight
-    tables = [table.copy() for table in strategy.probability]
+    made = _Written(game, strategy)
     bound, excess, gap, spots = np.zeros(2), np.zeros(2), 0.0, 0
     for node, board in product(roots(game, street), range(len(cards.board_cards[street]))):
         times = float(public.copies.times[start + board])
@@ -84,20 +88,21 @@ def resolve_street(
             continue  # suits apart, another board is the same
         spot = Spot(game, node, board)
         ranges, before = spot.ranges(strategy), spot.tables(strategy)
+        alike = [spot.own_buckets(block) for block in range(2 * spot.game.tree.streets)]
         for player in players:
             if not (ranges[player] > 0).any():
                 continue
             allowed = spot.best_response(1 - player, ranges[player], before).value
             if reach:
                 allowed = allowed + gifts(spot, _ancestors(cards, street, board), player, strategy)
-            found = resolve(spot, player, ranges, allowed, method, effort, dtype=dtype)
-            _write(spot, player, found.tables, tables)
+            found = resolve(spot, player, ranges, allowed, method, effort, dtype=dtype, alike=alike)
+            made.write(spot, player, found.tables, alike)
             dealt = spot.weights[1 - player]
             comes = float(dealt @ spot.dealing.met(ranges[player]))
             excess[player] += chance * times * float(dealt @ np.maximum(found.values - allowed, 0))
             bound[player] += inf if method == "unsafe" else chance * times * comes * found.gap_chips
             gap, spots = max(gap, found.gap_chips), spots + 1
-    return Whole(Strategy(tables, strategy.weight), bound, excess, gap, spots)
+    return Whole(Strategy(made.tables, strategy.weight), bound, excess, gap, spots)
 
 
 def resolve_streets(
@@ -133,18 +138,33 @@ def _blocks(spot: Spot, player: int) -> Iterator[tuple[int, int]]:
         yield block, block + 2 * spot.street
 
 
-def _write(spot: Spot, player: int, found: Tables, tables: list[npt.NDArray[np.float64]]) -> None:
-    """Put a player's part of what was found into the whole game's tables, in place."""
-    inside, outside = spot.game.tree.arrays, spot.origin.tree.arrays
-    for block, whole in _blocks(spot, player):
-        buckets = spot.own_buckets(block)
-        for node in np.flatnonzero(inside.block == block).tolist():
-            origin, count = int(spot.nodes[node]), int(inside.count[node])
-            rows = found[block][int(inside.slot[node]) : int(inside.slot[node]) + count].T
-            slots = slice(int(outside.slot[origin]), int(outside.slot[origin]) + count)
-            tables[whole][buckets, slots] = rows
-            if np.abs(tables[whole][buckets, slots] - rows).max(initial=0) > _ALIKE:
-                raise ValueError(
-                    f"{spot.origin.name}: hands that share a bucket were solved to different strategies; a whole "
-                    "strategy needs a game without an abstraction"
-                )
+class _Written:
+    """The tables of the whole game, and which of their rows have been written.
+
+    tables  B × [buckets, slots]
+    """
+
+    def __init__(self, game: Game, strategy: Strategy) -> None:
+        self.tables = [table.copy() for table in strategy.probability]
+        self._rows = [np.zeros((b, r), bool) for b, r in zip(game.buckets, game.tree.row_count, strict=True)]
+
+    def write(self, spot: Spot, player: int, found: Tables, buckets: Sequence[npt.NDArray[np.int32]]) -> None:
+        """Put a player's part of what was found for a spot in place, of infosets of these buckets by block.
+
+        `ValueError` where another spot has come to something else.
+        """
+        inside, outside = spot.game.tree.arrays, spot.origin.tree.arrays
+        for block, whole in _blocks(spot, player):
+            here, table = buckets[block], self.tables[whole]
+            for node in np.flatnonzero(inside.block == block).tolist():
+                origin, count = int(spot.nodes[node]), int(inside.count[node])
+                rows = found[block][int(inside.slot[node]) : int(inside.slot[node]) + count].T
+                slots = slice(int(outside.slot[origin]), int(outside.slot[origin]) + count)
+                written = self._rows[whole][here, outside.row[origin]]
+                if np.abs(table[here, slots] - rows)[written].max(initial=0) > _ALIKE:
+                    raise ValueError(
+                        f"{spot.origin.name}: boards share buckets, and were solved to different strategies; a whole "
+                        "strategy needs buckets of one board, or of boards alike but for suits"
+                    )
+                table[here, slots] = rows
+                self._rows[whole][here, outside.row[origin]] = True

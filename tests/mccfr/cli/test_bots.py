@@ -1,6 +1,8 @@
 """Bots, dealers and persons from the command line: over real connections, and every bad input in one sentence."""
 
 import json
+import os
+import signal
 import socket
 import threading
 from contextlib import contextmanager
@@ -89,10 +91,10 @@ def guest(program, of):
     return bots.Guest("guest", program(betting, seed=2), of.game, rules())
 
 
-def check_over_a_connection(program, hands):
+def check_over_a_connection(program, hands, name="policy"):
     of, seen = plan(hands=hands, duplicate=True), []
     with dealing(of, [guest(program, of)], ports=[0]) as (port, came, said):
-        visit(port, seen.append)
+        visit(port, seen.append, name)
     assert "error" not in came and len(seen) == hands
     assert not [text for text in said if "not legal" in text or "passed over" in text or "hung up" in text]
     assert came["score"].chips[1] == sum(hand.won * (1 - 2 * hand.position) for hand in seen)
@@ -103,6 +105,18 @@ def check_over_a_connection(program, hands):
 def test_a_bot_at_our_dealer_is_legal_and_in_step(program):
     """Over a connection; what either side says was won is the same."""
     assert check_over_a_connection(program, 40).hands == 40
+
+
+@pytest.mark.parametrize("program", [PROGRAMS["odd-size"], PROGRAMS["random"]])
+def test_a_bot_that_solves_its_hands_again_is_legal_and_in_step(program):
+    check_over_a_connection(program, 12, "resolving")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["resolving", "resolving from the turn"])
+@pytest.mark.parametrize("program", [PROGRAMS["min-raise"], PROGRAMS["odd-size"], Overbet, PROGRAMS["random"]])
+def test_hundreds_of_hands_of_a_bot_that_solves_them_again(program, name):
+    check_over_a_connection(program, 100, name)
 
 
 @pytest.mark.slow
@@ -131,6 +145,28 @@ def test_the_commands_play_a_match_and_go_on_from_its_log(capsys, holdem, tmp_pa
         status, out, err = call(capsys, "bot", "acpc", "holdem", "127.0.0.1", port, "--log", diary, "--json")
     assert status == 0 and json.loads(out)["hands"] == 30, err
     assert sum(line.startswith("STATE:") for line in diary.read_text().splitlines()) == 30
+
+
+class Stopping(PROGRAMS["odd-size"]):
+    """Sends SIGTERM to the process after a while."""
+
+    left = 20
+
+    def act(self, random):
+        self.left -= 1
+        if self.left == 0:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return super().act(random)
+
+
+def test_a_signal_ends_a_bot_with_its_hands_kept(capsys, holdem, tmp_path):
+    """Status 75, one sentence, and the log has all that was played."""
+    diary, of = tmp_path / "bot.log", plan(hands=1_000)
+    with dealing(of, [guest(Stopping, of)], ports=[0], clock=Clock(response=0.5)) as (port, came, _):
+        status, _, err = call(capsys, "bot", "acpc", "holdem", "127.0.0.1", port, "--log", diary)
+    played = sum(line.startswith("STATE:") for line in diary.read_text().splitlines())
+    assert status == 75 and f"stopped after {played} hands; they are in {diary}" in err and played > 2
+    assert "has not answered" in str(came["error"])
 
 
 def free_port():

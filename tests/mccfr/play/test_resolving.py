@@ -1,15 +1,18 @@
 """Re-solving on games with exact answers: what it may give away, and what each of its ways is worth."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
 from mutants import mutant
-from small_games import coin_toss, game_of
+from small_games import RUNS, coin_toss, game_of
 from strategies import random_strategy
 
+from mccfr.config.file import load_config
 from mccfr.config.tables import PokerGame
 from mccfr.evaluation.exact import evaluate_exact
+from mccfr.games.catalogue import build_game
 from mccfr.games.poker import poker
 from mccfr.play.resolving import Effort, Spot, resolve, resolve_street, resolve_streets, solve, whole
 from mccfr.solvers.public.best_response import Walk
@@ -174,6 +177,53 @@ def test_what_cannot_be_solved_is_refused(what, says):
     here = Spot(game, whole.roots(game, 1)[0], 0)
     with pytest.raises(ValueError, match=says):
         what(here, here.ranges(blueprint(LEDUC, 2)[0]))
+
+
+TWO_CARDS = PokerGame(
+    ranks=3,
+    suits=3,
+    hole_cards=2,
+    board_cards=[0, 1, 1],
+    antes=[1, 1],
+    limit=True,
+    raise_sizes=[1, 2, 2],
+    max_raises=[0, 1, 1],
+    stack=7,
+    merge_suits=True,
+)
+
+
+def test_hands_that_share_a_bucket_come_to_one_strategy_within_the_bound():
+    """Merged by suits; solved apart they differ by what rounding makes of several best strategies, and by more."""
+    game = poker(TWO_CARDS)
+    strategy = random_strategy(game, 4)
+    found = resolve_street(game, strategy, 1, "maxmargin", Effort(30))
+    assert within_bound(game, strategy, found)
+    assert exploitability(game, found.strategy) < exploitability(game, strategy)
+
+
+def test_boards_that_share_buckets_are_refused():
+    game = poker(TWO_CARDS)
+    cards = game.cards.listed()
+    one = [np.where(numbers < 0, numbers, 0) for numbers in cards.bucket]
+    merged = replace(cards, bucket=one, buckets=np.ones_like(cards.buckets))
+    lossy = replace(game, cards=merged)
+    with pytest.raises(ValueError, match="boards share buckets"):
+        resolve_street(lossy, random_strategy(lossy, 4), 1, "maxmargin", Effort(10))
+
+
+@pytest.mark.slow
+def test_three_blueprints_of_the_twin():
+    """Every spot of the third street, 810 of both players, from weak to good."""
+    game = build_game(load_config(RUNS / "twin-20.toml").game, RUNS)
+    for iterations in (3, 10, 40):
+        cfr = VectorCfr(game, PRESETS["dcfr"], "float64")
+        cfr.iterate(iterations)
+        strategy = cfr.average_strategy()
+        before, found = exploitability(game, strategy), resolve_street(game, strategy, 2, "maxmargin", Effort(60))
+        after, bound = exploitability(game, found.strategy), before + found.bound_chips.sum() / 2
+        print(f"{iterations} iterations: {before:.4f} chips, {found.spots} spots -> {after:.4f}, bound {bound:.4f}")
+        assert within_bound(game, strategy, found)
 
 
 # --- planted errors ---

@@ -108,7 +108,7 @@ def test_a_translation_drawn_again_is_caught():
 class Unsolved(Resolver):
     """Leaves the policy as it is."""
 
-    def solved(self, position, spot, ranges, before, state):
+    def solved(self, position, spot, ranges, before, state, method):
         tables = [np.ascontiguousarray(each.T) for each in before]
         for each, other in zip(tables, uniform_strategy(spot.game).probability, strict=True):
             each[:] = np.where(each.sum(axis=1, keepdims=True) > 0, each, other)
@@ -120,6 +120,7 @@ def test_local_best_response_takes_as_much_where_nothing_is_solved():
     game = policy().game
     side = Side(game, tabulate(game, policy().row))
     units = _ResolvedUnits(side, Lines(real_betting(game), "2"), PolicyRows(side), 0, SMALL)
+    units.hands = 2
     units._resolver = Unsolved(Seat(StrategySource(game, side.strategy)), Settings(menu=MENU))
     for unit in range(2):
         found = units.play(unit)
