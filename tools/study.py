@@ -49,6 +49,7 @@ MEASURES_PICTURE, GROWING_PICTURE = "measures.png", "growing.png"
 THRESHOLDS = (0.05, 0.1, 0.15, 0.25)
 LOWER_BOUNDS = ("from flop", "from turn", "from river", "lbr 1", "lbr 2", "trained-br")
 _MOST = {"flop": 50, "turn": 100}  # buckets by strength: the twin has 69 and 126 kinds of hands there
+_MOST_EHS = {**_MOST, "river": 60}  # and 66 values of E[HS] on the river
 _NO_LIMIT = 2**62
 _RESAMPLED = 1000
 
@@ -138,7 +139,8 @@ class Study:
         """Buckets of all later streets alike in number, as far as the streets have kinds of hands."""
         streets = STREETS[1 : len(self._deck["board_cards"])]
         kinds = [*[_EARLIER[features]] * (len(streets) - 1), "ochs" if features in ("ochs", "potential") else "ehs"]
-        count, nested = [min(buckets, _MOST.get(street, buckets)) for street in streets], features == "recall"
+        most = _MOST_EHS if features == "ehs" else _MOST
+        count, nested = [min(buckets, most.get(street, buckets)) for street in streets], features == "recall"
         if nested:  # one inside each bucket of the street before, and so many more
             count = [int(self.real.buckets[0]) + count[0] + buckets * place for place in range(len(streets))]
         parts = [{"features": f, "buckets": k, "nested": nested} for f, k in zip(kinds, count, strict=True)]
