@@ -44,7 +44,7 @@ def _last_street(public, traversal, step, scratch, boards, phases):
             for board in range(boards[0], boards[1]):
                 descend(public, traversal, step, street, tree, board, scratch)
                 if phases == 2:
-                    terminals(public, traversal, street, tree, board, scratch)
+                    terminals(public, traversal.player, street, tree, board, scratch)
                 elif phases > 2:  # which begins with the terminals
                     ascend(public, traversal, step, street, tree, board, scratch)
 
