@@ -107,8 +107,10 @@ def _walk(public, traversal, step, street, tree, boards, scratch):
             if state[_MEMBER] == _NOT_BEGUN:
                 descend(public, traversal, step, level, state[_TREE], state[_BOARD], scratch)
                 if level < last:
-                    members = (state[_TREE], 0, trees.first[state[_TREE] + 1] - trees.first[state[_TREE]])
-                    run_outs(public, traversal.player, level, state[_BOARD], members, scratch, scratch.lanes)
+                    here, begin = state[_TREE], np.int64(0)
+                    stop = trees.first[here + 1] - trees.first[here]
+                    player, board = traversal.player, state[_BOARD]
+                    run_outs(public, player, level, board, here, begin, stop, scratch, scratch.lanes)
                 state[_MEMBER] = -1
             member = _next_exit(trees, state[_TREE], state[_MEMBER]) if level < last else -1
             if member >= 0:
@@ -142,7 +144,7 @@ def _task(public, traversal, step, board, root, task, scratch):
 
     An exit's values go to root.task_value[task], those of run-outs to where they belong.
     """
-    trees, first_tree, member = public.trees, np.int64(0), public.tasks[task, 0]
+    trees, first_tree, member = public.trees, np.int64(0), public.tasks[task, 0]  # of street 0 as well
     if trees.kind[member] == AT_EXIT:
         place, reach, values = root.member_first[0] + member, scratch.hand_reach[:, 1], scratch.hand_value[1]
         _hand_down(public.ranges, traversal.player, board, place, root, reach, values)
@@ -152,8 +154,8 @@ def _task(public, traversal, step, board, root, task, scratch):
         for kind in range(values.shape[0]):
             copy(values[kind], root.task_value[task, kind])
     else:
-        members = (first_tree, public.tasks[task, 1], public.tasks[task, 2])
-        run_outs(public, traversal.player, first_tree, board, members, root, scratch.lanes)
+        first, stop = public.tasks[task, 1], public.tasks[task, 2]
+        run_outs(public, traversal.player, first_tree, board, first_tree, first, stop, root, scratch.lanes)
 
 
 @inline_njit

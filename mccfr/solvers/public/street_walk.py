@@ -373,14 +373,14 @@ def _decision(public, traversal, step, street, tree, board, member, scratch):
 
 
 @part_njit
-def _jobs(trees, player, last, tree, top, scratch):
+def _jobs(trees, player, last, tree, top, opponent_range, lanes):
     """List a street tree's folds and, on the last street, showdowns by the ranges they meet; how many ranges."""
-    lanes, jobs, base = scratch.lanes, 0, trees.first[tree]
+    jobs, base = np.int64(0), trees.first[tree]
     for kind in range(1, -1, -1):  # showdowns first, so that what has folds only stands together
         for m in range(trees.first[tree + 1] - base):
             if trees.kind[base + m] != (AT_SHOWDOWN if kind else AT_FOLD) or (kind and not last):
                 continue
-            here = np.int64(scratch.opponent_range[top + m])
+            here = np.int64(opponent_range[top + m])
             job = lanes.job_of[here]
             if not (0 <= job < jobs and lanes.source[job] == here and lanes.ending[kind, job] == NOWHERE):
                 job = jobs
@@ -394,40 +394,45 @@ def _jobs(trees, player, last, tree, top, scratch):
 
 
 @part_njit
-def terminals(public, player, street, tree, board, scratch):
-    """Values of a street tree's folds and, on the last street, showdowns."""
-    trees, top, last = public.trees, scratch.member_first[street], street + 1 == public.weight.shape[0]
-    jobs = _jobs(trees, player, last, tree, top, scratch)
-    value_jobs(public.ranges, player, board, jobs, scratch.opponent_reach, scratch.lanes, scratch.value[FOLLOW])
-    _share(scratch.value, scratch.lanes, jobs)
-
-
-@part_njit
-def _share(value, lanes, jobs):
-    """Endings have the same value whoever chooses."""
+def _share(value, ending, jobs):
+    """Give endings the same value whoever chooses."""
     for more in range(1, value.shape[0]):
         for job in range(jobs):
             for kind in range(2):
-                row = lanes.ending[kind, job]
+                row = ending[kind, job]
                 if row != NOWHERE:
                     copy(value[FOLLOW, row], value[more, row])
 
 
-@part_njit
-def run_outs(public, player, street, board, members, scratch, lanes):
-    """Values of the run-outs among the members of a street tree on a board; ranges and values are in `scratch`.
+@inline_njit
+def terminals(public, player, street, tree, board, scratch):
+    """Values of a street tree's folds and, on the last street, showdowns."""
+    top, last, lanes = scratch.member_first[street], street + 1 == public.weight.shape[0], scratch.lanes
+    jobs = _jobs(public.trees, player, last, tree, top, scratch.opponent_range, lanes)
+    value_jobs(public.ranges, player, board, jobs, scratch.opponent_reach, lanes, scratch.value[FOLLOW])
+    _share(scratch.value, lanes.ending, jobs)
 
-    members  (street tree, first and end, counted from its root)
+
+@part_njit
+def run_outs(public, player, street, board, tree, first, stop, scratch, lanes):
+    """Values of the run-outs among members first .. stop-1, counted from its root, of a street tree on a board.
+
+    Ranges and values are in `scratch`; `lanes` may be another's.
     """
-    trees, top, jobs, base = public.trees, scratch.member_first[street], 0, public.trees.first[members[0]]
-    for m in range(members[1], members[2]):
+    trees, top, jobs, weight = public.trees, scratch.member_first[street], np.int64(0), 1.0
+    base = trees.first[tree]
+    for later in range(street + 1, public.weight.shape[0]):
+        weight *= public.weight[later]
+    for m in range(first, stop):
         if trees.kind[base + m] == AT_SHOWDOWN:
             lanes.source[jobs] = scratch.opponent_range[top + m]
             lanes.ending[0, jobs], lanes.ending[1, jobs] = NOWHERE, top + m
-            lanes.chips[1, jobs] = as_element(lanes.chips, trees.chips[base + m])
+            lanes.chips[1, jobs] = as_element(lanes.chips, weight * trees.chips[base + m])
             jobs += 1
-    value_run_outs(public, player, street, board, jobs, scratch.opponent_reach, lanes, scratch.value[FOLLOW])
-    _share(scratch.value, lanes, jobs)
+    span = (player, street, board, public.last_boards[board, 0], public.last_boards[board, 1])
+    reach, value = scratch.opponent_reach, scratch.value[FOLLOW]
+    value_run_outs(public.ranges, public.copies, span, jobs, reach, lanes, value)
+    _share(scratch.value, lanes.ending, jobs)
 
 
 @part_njit

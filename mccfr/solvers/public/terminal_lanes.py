@@ -239,6 +239,12 @@ def _transposed(builder, rows):
     return found
 
 
+def _clear(builder, found, limit):
+    """Which lanes are not closer to 0 than a limit."""
+    below = builder.fsub(ir.Constant(limit.type, [0.0] * limit.type.count), limit)
+    return builder.or_(builder.fcmp_ordered(">=", found, limit), builder.fcmp_ordered("<=", found, below))
+
+
 @intrinsic
 def _load_lanes(typing_context, reach, rows, source, count, used):
     """reach[k, l] = rows[source[l], k] for the first `used` lanes, in whole blocks."""
@@ -271,16 +277,12 @@ def _store_lanes(typing_context, rows, target, table, factor, limit, count, used
         with _counting(builder, _I64(0), used_, size) as lane:
             given = [code.at("rows", code.index("target", builder.add(lane, _I64(j)))) for j in range(size)]
             factor_, limit_ = (code.block(code.data(name), lane, size) for name in ("factor", "limit"))
-            below = builder.fsub(nothing, limit_)
             with _counting(builder, _I64(0), count_, size) as k:
                 block = []
                 for i in range(size):
                     found = code.block(code.at("table", builder.add(k, _I64(i))), lane, size)
-                    over, under = (
-                        builder.fcmp_ordered(">=", found, limit_),
-                        builder.fcmp_ordered("<=", found, below),
-                    )
-                    block.append(builder.select(builder.or_(over, under), builder.fmul(found, factor_), nothing))
+                    scaled = builder.fmul(found, factor_)
+                    block.append(builder.select(_clear(builder, found, limit_), scaled, nothing))
                 for row, column in zip(given, _transposed(builder, block), strict=True):
                     code.store(column, builder.gep(row, [k]))
         return context.get_dummy_value()
@@ -373,29 +375,23 @@ def _win_lanes(typing_context, won, running, total, reach, their_place, place, c
 
 
 @intrinsic
-def _spread_lanes(typing_context, hand_value, won, hand, renamed, limit, weight, first, stop):
-    """hand_value[renamed[hand[e]]] += weight · won[e - first] for entries first .. stop-1, noise left out."""
+def _spread_lanes(typing_context, hand_value, won, hand, renamed, limit, first, stop):
+    """hand_value[renamed[hand[e]]] += won[e - first] for entries first .. stop-1, noise left out."""
 
     def codegen(context, builder, signature, arguments):
         code = _Code(context, builder, signature.args, arguments, "hand_value won hand renamed limit")
-        weight_, first_, stop_ = arguments[5:]
+        first_, stop_ = arguments[5:]
         width = code.lanes("won")[0]
-        kind = code.vector("won", width)
-        nothing = ir.Constant(kind, [0.0] * width)
-        factor = builder.insert_element(ir.Constant(kind, ir.Undefined), weight_, ir.IntType(32)(0))
-        factor = builder.shuffle_vector(factor, factor, ir.Constant(ir.VectorType(ir.IntType(32), width), [0] * width))
+        nothing = ir.Constant(code.vector("won", width), [0.0] * width)
         limit_ = code.block(code.data("limit"), _I64(0), width)
-        below = builder.fsub(nothing, limit_)
         with _counting(builder, first_, stop_) as entry:
             found = code.load(code.row("won", builder.sub(entry, first_)))
-            over, under = builder.fcmp_ordered(">=", found, limit_), builder.fcmp_ordered("<=", found, below)
-            found = builder.select(builder.or_(over, under), builder.fmul(found, factor), nothing)
+            found = builder.select(_clear(builder, found, limit_), found, nothing)
             place = code.row("hand_value", code.index("renamed", code.index("hand", entry)))
             code.store(builder.fadd(code.load(place), found), place)
         return context.get_dummy_value()
 
-    element = won.dtype
-    return types.void(hand_value, won, hand, renamed, limit, element, types.int64, types.int64), codegen
+    return types.void(hand_value, won, hand, renamed, limit, types.int64, types.int64), codegen
 
 
 # --- kernels ---
@@ -454,27 +450,26 @@ def value_jobs(ranges, player, board, jobs, reach, lanes, value):
         for lane in range(width):
             lanes.reach[other_count, lane] = as_element(reach, 0.0)
         _sum_range(ranges, other, board, ranges.place, lanes)
-        if _aim(lanes, 0, start, used, nowhere):
+        if _aim(lanes, np.int64(0), start, used, nowhere):
             arrays = (lanes.total, lanes.reach, ranges.place, ranges.card, ranges.same)
             _meet_lanes(lanes.met, *arrays, mine, stop)
             _store_lanes(value, lanes.target, lanes.met, lanes.factor, lanes.limit, count, used)
-        if _aim(lanes, 1, start, used, nowhere):
+        if _aim(lanes, np.int64(1), start, used, nowhere):
             _win(ranges, player, board, ranges.place, lanes)
             _store_lanes(value, lanes.target, lanes.won, lanes.factor, lanes.limit, count, used)
 
 
 @part_njit
-def value_run_outs(public, player, street, board, jobs, reach, lanes, value):
-    """As `value_jobs`, for showdowns of a street whose boards are dealt out: the mean over last-street boards.
+def value_run_outs(ranges, copies, span, jobs, reach, lanes, value):
+    """As `value_jobs`, for showdowns of a street whose boards are dealt out, summed over the boards that may follow.
 
-    The job's members are lanes.ending[1], what is at stake lanes.chips[1].
+    span  (traverser, street, board, first and stop of the last-street boards below it)
+    The jobs' members are lanes.ending[1], their factors lanes.chips[1].
     """
-    ranges, copies, other, width = public.ranges, public.copies, 1 - player, lanes.target.shape[0]
+    player, street, board, first_board, stop_board = span
+    other, width, dealt = 1 - player, lanes.target.shape[0], copies.first[street + 1]
     theirs, mine = ranges.first[other, board], ranges.first[player, board]
     other_count, count = ranges.first[other, board + 1] - theirs, ranges.first[player, board + 1] - mine
-    weight = 1.0
-    for later in range(street + 1, public.weight.shape[0]):
-        weight *= public.weight[later]
     for lane in range(width):
         lanes.source[jobs + lane] = lanes.source[max(jobs - 1, 0)]
     for start in range(0, jobs, width):
@@ -486,20 +481,19 @@ def value_run_outs(public, player, street, board, jobs, reach, lanes, value):
         for hand in range(lanes.hand_value.shape[0]):
             for lane in range(width):
                 lanes.hand_value[hand, lane] = as_element(value, 0.0)
-        for below in range(public.last_boards[board, 0], public.last_boards[board, 1]):
-            if copies.first[street + 1, below] == copies.first[street + 1, below + 1]:
+        for below in range(first_board, stop_board):
+            if dealt[below] == dealt[below + 1]:
                 continue  # another board's values are its own
             _sum_range(ranges, other, below, ranges.ranked, lanes)
             _win(ranges, player, below, ranges.ranked, lanes)
             first, stop = ranges.first[player, below], ranges.first[player, below + 1]
-            for i in range(copies.first[street + 1, below], copies.first[street + 1, below + 1]):
+            for i in range(dealt[below], dealt[below + 1]):
                 renamed = copies.hand[copies.renaming[i]]
-                share = as_element(value, weight)
-                _spread_lanes(lanes.hand_value, lanes.won, ranges.hand, renamed, lanes.limit, share, first, stop)
+                _spread_lanes(lanes.hand_value, lanes.won, ranges.hand, renamed, lanes.limit, first, stop)
         for k in range(count):
             for lane in range(width):
                 lanes.met[k, lane] = lanes.hand_value[ranges.hand[mine + k], lane]
-        _aim(lanes, 1, start, used, value.shape[0] - 1)
+        _aim(lanes, np.int64(1), start, used, value.shape[0] - 1)
         for lane in range(width):
             lanes.limit[lane] = as_element(value, 0.0)
         _store_lanes(value, lanes.target, lanes.met, lanes.factor, lanes.limit, count, used)
