@@ -91,10 +91,11 @@ class Trainer:
             count = min(self.batch, last - self.iterations)
             where = np.uint64(self.seed), np.uint64(0), np.int64(self.iterations), np.int64(count)
             assert draw_deals(self.deal_arrays, *where, self.deal_state, self.deals)
-            self._play(self.deals, count, most)
+            self.play(self.deals, count, most)
         return self
 
-    def _play(self, deals: Deals, count: int, most: int) -> None:
+    def play(self, deals: Deals, count: int, most: int = NO_LIMIT) -> None:
+        """Run the first `count` deals, fewer where that reaches so many nodes."""
         done = 0
         while done < count and self.nodes < most:
             self.discount = self.schedule.at(self.nodes, self.discount)

@@ -7,6 +7,7 @@ mean is one infoset.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise, permutations, product
 from typing import Any, ClassVar
 
@@ -48,6 +49,10 @@ class ListedCards(Cards):
 
     def hand_masks(self) -> npt.NDArray[np.uint64]:
         """[H] uint64: one bit for each card of a hand."""
+        return self._masks
+
+    @cached_property
+    def _masks(self) -> npt.NDArray[np.uint64]:
         return card_masks(self.hand_cards)
 
     def cards_on(self, street: int) -> int:

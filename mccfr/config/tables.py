@@ -220,7 +220,17 @@ class SampledConfig(SolverConfig, frozen=True):
         ]
 
 
-class ExternalSamplingConfig(SampledConfig, frozen=True, tag="external-sampling"):
+class SampledActionsConfig(SampledConfig, frozen=True):
+    """Of the algorithms that sample actions."""
+
+    baseline_rate: float = 0.0  # share by which baselines move towards sampled values; 0: none are kept
+
+    def checks(self) -> list[Check]:
+        """As `SolverConfig.checks`."""
+        return [*super().checks(), ("baseline_rate", 0 <= self.baseline_rate <= 1, "0 to 1")]
+
+
+class ExternalSamplingConfig(SampledActionsConfig, frozen=True, tag="external-sampling"):
     """External sampling: all actions of the traverser, one of the opponent and of chance."""
 
     averages_snapshots: ClassVar[bool] = True
@@ -235,13 +245,18 @@ class ExternalSamplingConfig(SampledConfig, frozen=True, tag="external-sampling"
         below = self.prune_below_chips
         return [
             *super().checks(),
+            (
+                "baseline_rate",
+                not (self.baseline_rate and self.negative_regret_pruning),
+                "0 with solver.negative_regret_pruning, for what is skipped has no value to learn",
+            ),
             ("prune_after_nodes", self.prune_after_nodes >= 0, "at least 0"),
             ("prune_below_chips", below > 0, "above 0"),
             ("floor_chips", self.floor_chips > below, f"above solver.prune_below_chips = {below:g}"),
         ]
 
 
-class OutcomeSamplingConfig(SampledConfig, frozen=True, tag="outcome-sampling"):
+class OutcomeSamplingConfig(SampledActionsConfig, frozen=True, tag="outcome-sampling"):
     """Outcome sampling: one path."""
 
     averages_snapshots: ClassVar[bool] = True

@@ -5,6 +5,7 @@ import numpy as np
 from mccfr.config.tables import OutcomeSamplingConfig
 from mccfr.games.game import Game
 from mccfr.solvers.sampled import SampledAlgorithm, SampledSolver
+from mccfr.solvers.sampling.baselines import Baselines, new_steps, outcome_sampling_with_baselines
 from mccfr.solvers.sampling.common import new_path
 from mccfr.solvers.sampling.outcome import outcome_sampling_general, outcome_sampling_packed
 from mccfr.trees.compiled import DECISION, MAX_PACKED_ACTIONS, NO_PARENT, CompiledTree
@@ -26,12 +27,16 @@ class OutcomeSolver(SampledSolver):
     def _choose_kernel(self, game: Game, packed: bool) -> None:
         self._kernel = outcome_sampling_packed if packed else outcome_sampling_general
         most = MAX_PACKED_ACTIONS if packed else int(game.tree.arrays.count.max())
-        blocks, dtype = 2 * game.tree.streets, self._tables.regret.dtype
-        self._scratch = new_path(tree_depth(game.tree), most, blocks, dtype)
+        scratch = tree_depth(game.tree), most, 2 * game.tree.streets, self._tables.regret.dtype
+        if self._baselines is None:
+            self._scratch = new_path(*scratch)
+        else:
+            self._kernel, self._scratch = outcome_sampling_with_baselines, new_steps(*scratch)
 
-    def _own(self, total_nodes: int) -> tuple[float, ...]:
+    def _own(self, total_nodes: int) -> tuple[float | Baselines, ...]:
         del total_nodes
-        return (self._config.epsilon,)
+        epsilon = self._config.epsilon
+        return (epsilon,) if self._baselines is None else (epsilon, self._baselines)
 
 
 class OutcomeSampling(SampledAlgorithm):

@@ -8,13 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.cards.deals import new_deals
-from mccfr.config.tables import Config, SampledConfig, SolverConfig
+from mccfr.config.tables import Config, SampledActionsConfig, SampledConfig
 from mccfr.games.game import Game
 from mccfr.rng import new_stream
 from mccfr.solvers.forecast import Forecast, forecast
+from mccfr.solvers.sampling.baselines import Baselines, new_baselines
 from mccfr.solvers.solver import Algorithm, Share
 from mccfr.tables.discount import Discount, Schedule
-from mccfr.tables.layout import NO_SUMS, TableLayout, TableSet, make_layout
+from mccfr.tables.layout import BASELINE, NO_SUMS, TableLayout, TableSet, cells_ahead, make_layout
 from mccfr.trees.compiled import can_pack, pack
 
 PERIOD_NODES = 10_000_000
@@ -56,7 +57,8 @@ class SampledAlgorithm(Algorithm):
 
     def __init__(self, config: Config) -> None:
         super().__init__(config)
-        assert isinstance(config.solver, SampledConfig)
+        assert isinstance(config.solver, SampledActionsConfig)
+        self._solver = config.solver
         self._schedule = schedule_of(config.solver)
 
     @property
@@ -70,7 +72,10 @@ class SampledAlgorithm(Algorithm):
         wide = self.sum_forms(game) if wide is None else wide
         if tables.strategy_sums == "preflop":
             wide = _first_street_only(game, wide)
-        return make_layout(game, lazy=self.schedule.lazy, regret_dtype=tables.regret_dtype, wide=wide)
+        baselines = self._solver.baseline_rate > 0
+        return make_layout(
+            game, lazy=self.schedule.lazy, regret_dtype=tables.regret_dtype, wide=wide, baselines=baselines
+        )
 
     def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> "SampledSolver":
         """As `Algorithm.solver`."""
@@ -97,12 +102,13 @@ def _first_street_only(game: Game, wide: npt.NDArray[np.uint8]) -> npt.NDArray[n
 class SampledSolver(ABC):
     """Runs iterations on tables, batch by batch.  The tables are changed in place; other workers may do so too."""
 
-    _config: SolverConfig
+    _config: SampledActionsConfig
     _kernel: Any  # compiled, for packed trees or general records
     _scratch: Any
 
     def __init__(self, game: Game, algorithm: SampledAlgorithm, tables: TableSet, share: Share) -> None:
         assert tables.kernel is not None
+        assert isinstance(algorithm.config.solver, SampledActionsConfig)
         self._schedule, self._tables, self._config = algorithm.schedule, tables.kernel, algorithm.config.solver
         self._batch_nodes = min(_BATCH_NODES, batch_nodes(self._schedule, share.workers) or _BATCH_NODES)
         self.state = share.state
@@ -114,13 +120,21 @@ class SampledSolver(ABC):
         self._drawn = (0, 0)  # first iteration of the deals at hand, and one past the last
         self._discount: Discount | None = None
         self.busy_seconds = 0.0  # spent in `run` by this object
-        packed = can_pack(game.tree)
+        self._baselines = self._new_baselines(game, tables)
+        packed = self._baselines is None and can_pack(game.tree)
         self._tree = pack(game.tree) if packed else game.tree.arrays
         self._choose_kernel(game, packed)
 
     @abstractmethod
     def _choose_kernel(self, game: Game, packed: bool) -> None:
         """Set the kernel, over packed betting trees or general records, and its scratch."""
+
+    def _new_baselines(self, game: Game, tables: TableSet) -> Baselines | None:
+        """The baselines in the tables, where the configuration asks for them: general records then, for any tree."""
+        rate = self._config.baseline_rate
+        if not rate:
+            return None
+        return new_baselines(self._tables.regret, cells_ahead(tables, BASELINE), rate, 2 * game.tree.nodes)
 
     @abstractmethod
     def _own(self, total_nodes: int) -> tuple[Any, ...]:

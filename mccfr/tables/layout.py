@@ -22,6 +22,9 @@ _LINE_CELLS = 16  # float32 cells of a cache line
 NO_SUMS = 3
 """In `TableArrays.wide`: a block without strategy sums.  (1 + it) & 3 is 0, which spares outcome sampling a branch."""
 
+BASELINE = "baseline"
+"""Kind of the tables of what actions have been worth (`mccfr.solvers.sampling.baselines`)."""
+
 SLOT_FIRST = ("slot", "bucket")
 """Axes of full-width tables: hands of a slot lie together."""
 
@@ -82,12 +85,18 @@ def sum_forms(blocks: int, sum_dtype: str) -> npt.NDArray[np.uint8]:
 
 
 def make_layout(
-    game: Game, *, lazy: bool, regret_dtype: str = "float32", wide: npt.NDArray[np.uint8] | None = None
+    game: Game,
+    *,
+    lazy: bool,
+    regret_dtype: str = "float32",
+    wide: npt.NDArray[np.uint8] | None = None,
+    baselines: bool = False,
 ) -> TableLayout:
     """Schema of the tables of `game`.
 
-    lazy  with stamps
-    wide  [B] where sums are in float64, or NO_SUMS; None: nowhere
+    lazy       with stamps
+    wide       [B] where sums are in float64, or NO_SUMS; None: nowhere
+    baselines  with a table of what actions have been worth, of the regrets' shape and dtype
     """
     buckets, rows = game.buckets, game.tree.row_count
     width = -(-game.tree.row_slots // _LINE_CELLS) * _LINE_CELLS  # up to a whole cache line
@@ -102,6 +111,8 @@ def make_layout(
         if lazy:
             names = [table_name(f"{kind}_stamp", block) for kind in kinds]
             specs += [ArraySpec(name, stamps, "uint32", ("bucket", "row")) for name in names]
+        if baselines:
+            specs.append(ArraySpec(table_name(BASELINE, block), shape, regret_dtype, ("bucket", "slot")))
     return TableLayout(tuple(specs), width.astype(np.int64), rows.astype(np.int64), wide)
 
 
@@ -170,6 +181,20 @@ def kernel_arrays(
         layout.rows,
         layout.wide,
     )
+
+
+def cells_ahead(tables: TableSet, kind: str) -> npt.NDArray[np.int64]:
+    """[B] how many cells each block's table of a kind lies behind its regrets, in the flat array that holds both.
+
+    The tables of the kind must have the regrets' shape and dtype; 0 for a block without them.
+    """
+    assert tables.kernel is not None
+    ahead = np.zeros(len(tables.kernel.width), np.int64)
+    for block in range(len(ahead)):
+        table, regret = tables.rows(kind, block), tables.rows("regret", block)
+        if table is not None and regret is not None:
+            ahead[block] = (table.ctypes.data - regret.ctypes.data) // regret.itemsize
+    return ahead
 
 
 def private_tables(layout: TableLayout, allocate: Callable[[int, str], npt.NDArray[np.generic]] = np.zeros) -> TableSet:

@@ -84,16 +84,20 @@ def of_hands(hands_on: BoardHands, cards: int, dtype: npt.DTypeLike) -> SampledB
         np.array([cards], np.int64),
     )
     place = np.full((2, len(hand_cards)), -1)  # by strength
+    alike = np.array_equal(lists[0], lists[1])  # then most of what is found for one player is found for both
     for player, hands in enumerate(lists):
         n = len(hands)
-        order = np.argsort(strength[hands], kind="stable")
+        order = board.order[0, :n] if player and alike else np.argsort(strength[hands], kind="stable")
         board.hand[player, :n], board.weight[player, :n], board.order[player, :n] = hands, weight[player], order
         board.strength[player, :n] = strength[hands[order]]
         held = hand_cards[hands[order]]
         board.card[player, :n] = np.where(held < 0, cards, held)
         place[player, hands[order]] = np.arange(n)
-        for street in range(streets):
-            _number_rows(board, street, player, bucket[street, player, hands])
+        if player and alike and np.array_equal(*bucket[:, :, hands].swapaxes(0, 1)):
+            for numbers in (board.rows, board.bucket, board.local, board.direct):
+                numbers[:, 1] = numbers[:, 0]
+        else:
+            _number_rows(board, player, bucket[:, player, hands])
     for player, hands in enumerate(lists):
         n, other = len(hands), 1 - player
         listed = hands[board.order[player, :n]]
@@ -102,14 +106,25 @@ def of_hands(hands_on: BoardHands, cards: int, dtype: npt.DTypeLike) -> SampledB
     return board
 
 
-def _number_rows(board: SampledBoard, street: int, player: int, bucket: npt.NDArray[np.int32]) -> None:
-    """Fill in the different buckets of a player's hands on a street, and which of them each hand has, in place."""
-    known, local = np.unique(bucket, return_inverse=True)
-    rows, n = len(known), len(bucket)
-    board.rows[street, player] = rows
-    board.bucket[street, player, :rows], board.local[street, player, :n] = known, local
-    if rows == n and np.array_equal(local, np.arange(n)):
-        board.direct[street, player] = 1 + (n > 0 and int(known[-1]) - int(known[0]) == n - 1)
+def _number_rows(board: SampledBoard, player: int, bucket: npt.NDArray[np.int32]) -> None:
+    """Fill in the different buckets [S, n] of a player's hands on each street, and which of them each has, in place.
+
+    As `numpy.unique` would for one street: all streets at once, for boards are many and hands on each are few.
+    """
+    streets, n = bucket.shape
+    order = np.argsort(bucket, axis=1, kind="stable")
+    ascending = np.take_along_axis(bucket, order, axis=1)
+    begins = np.ones((streets, n), np.bool_)
+    np.not_equal(ascending[:, 1:], ascending[:, :-1], out=begins[:, 1:])
+    local = np.cumsum(begins, axis=1, dtype=np.int32) - 1
+    np.put_along_axis(board.local[:, player], order, local, axis=1)
+    board.rows[:, player] = begins.sum(axis=1)
+    in_order = (order == np.arange(n)).all(axis=1) & (board.rows[:, player] == n)
+    for street in range(streets):
+        known = ascending[street, begins[street]]
+        board.bucket[street, player, : len(known)] = known
+        if in_order[street]:
+            board.direct[street, player] = 1 + (n > 0 and int(known[-1]) - int(known[0]) == n - 1)
 
 
 def seated(first: SampledBoard, second: SampledBoard) -> SampledBoard:

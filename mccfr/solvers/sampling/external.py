@@ -188,7 +188,7 @@ def external_sampling_general(tree, tables, deals, limits, discount, rng, work, 
         locate(tables.regret_stamp_base, tables.rows, deals.bucket, deal, hand.regret_stamps)
         locate(tables.sum_stamp_base, tables.rows, deals.bucket, deal, hand.sum_stamps)
         for traverser in range(work.seats[0], work.seats[1]):
-            tail, touched = _forward(tree, tables, traverser, discount, rng, work, pruning)
+            tail, touched = visit(tree, tables, traverser, discount, rng, work, pruning)
             _backward(tree, tables, traverser, deals.result[deal], discount, work, tail, pruning)
             nodes += touched
         deal += 1
@@ -196,7 +196,7 @@ def external_sampling_general(tree, tables, deals, limits, discount, rng, work, 
 
 
 @part_njit
-def _forward(tree, tables, traverser, discount, rng, work, pruning):
+def visit(tree, tables, traverser, discount, rng, work, pruning):
     """Visit nodes: strategies, strategy sums, sampled choices.  Returns (length of the worklist, nodes touched)."""
     order, sigma, hand, value = work.order, work.sigma, work.hand, work.value
     prunes, last_street = pruning.active != 0 and uniform(rng) < PRUNED_SHARE, hand.regrets.shape[0] // 2 - 1
@@ -224,7 +224,7 @@ def _forward(tree, tables, traverser, discount, rng, work, pruning):
         if tree.player[node] == traverser:
             skips = prunes and block // 2 < last_street
             if skips and discount.lazy:  # regrets as they are by now
-                _bring_forward(tree, tables, discount, work, node)
+                bring_forward(tree, tables, discount, work, node)
             for a in range(actions):
                 child = first + a
                 hopeless_here = sigma[child] == 0 and tables.regret[work.start[node] + a] < hopeless
@@ -243,7 +243,7 @@ def _forward(tree, tables, traverser, discount, rng, work, pruning):
 
 
 @part_njit
-def _bring_forward(tree, tables, discount, work, node):
+def bring_forward(tree, tables, discount, work, node):
     """Discount the regret row of a decision up to now."""
     discount_regrets(
         tables.regret,
@@ -273,7 +273,7 @@ def _backward(tree, tables, traverser, result, discount, work, tail, pruning):
             continue
         actions, row = tree.count[node], work.start[node]
         if discount.lazy:
-            _bring_forward(tree, tables, discount, work, node)
+            bring_forward(tree, tables, discount, work, node)
         for a in range(actions):
             sigma[child + a] *= value[child + a]  # the strategy has served: what is left of it is its sum
             if pruning.active and np.isnan(value[child + a]):

@@ -30,6 +30,10 @@ BAD = {
         "game": {"name": "kuhn"},
         "solver": {"algorithm": "outcome-sampling", "epsilon": 0},
     },
+    "solver.baseline_rate = 0.5 is not allowed: it must be 0 with solver.negative_regret_pruning": {
+        "game": {"name": "kuhn"},
+        "solver": {"baseline_rate": 0.5, "negative_regret_pruning": True},
+    },
     "solver.period_nodes = 0 is not allowed": {"game": {"name": "kuhn"}, "solver": {"period_nodes": 0}},
     "evaluation.at_nodes = [-1] is not allowed": {"game": {"name": "kuhn"}, "evaluation": {"at_nodes": [-1]}},
     "unknown key 'x' in game.menu.flop": {"game": {"name": "holdem-subgame", "file": "a", "menu": {"flop": {"x": 1}}}},

@@ -1,0 +1,206 @@
+"""Baselines of sampled traversals change no expectation, whatever they are, and make outcome sampling scatter less.
+
+Tables are in float64.  Expectations are sums over everything that a traversal may
+sample: it is run with one random stream after another until the outcomes seen have all the probability there is.
+"""
+
+from functools import cache
+
+import naive
+import numpy as np
+import pytest
+from harness import KUHN, LEDUC, MERGED_LEDUC, Trainer
+from mutants import mutant
+
+import mccfr
+from mccfr.cards.deals import draw_deals, new_deals
+from mccfr.cards.listed import deal_arrays
+from mccfr.rng import new_stream
+from mccfr.solvers.outcome import tree_depth
+from mccfr.solvers.sampling import baselines
+from mccfr.solvers.sampling.common import new_worklist
+from mccfr.tables.discount import Schedule
+from mccfr.tables.layout import BASELINE, cells_ahead, make_layout, private_tables
+from mccfr.trees.compiled import DECISION
+
+EPSILON = 0.3
+NONE, UNDIVIDED, AT_ONCE = range(3)
+GAMES = {"external": KUHN, "outcome": LEDUC}  # what a traversal samples is many choices, or one path
+
+
+@cache
+def wrong():
+    """Outcome sampling with errors that a second cell of `Baselines.rate` chooses, compiled once a process."""
+    return mutant(
+        baselines,
+        (
+            "(worth - value[action]) / chance",
+            f"(worth - value[action]) / (chance if baselines.rate[1] != {UNDIVIDED} else 1.0)",
+        ),
+        (
+            "    place = baselines.moves[0]\n",
+            f"    if baselines.rate[1] == {AT_ONCE}:\n        baselines.cells[cell] += baselines.rate[0] * worth\n"
+            "    place = baselines.moves[0]\n",
+        ),
+    )
+
+
+class Play:
+    """Traversals of single deals of a game, on tables of random regrets, all positive, and baselines."""
+
+    def __init__(self, algorithm, seats=(0, 2), rate=0.0, scale=0.0, error=NONE):
+        """`scale` of the baselines to begin with; an `error` other than NONE is made by the mutant."""
+        module = wrong() if error else baselines
+        self.game = game = GAMES[algorithm]
+        self.tree = game.tree.arrays
+        layout = make_layout(game, lazy=False, regret_dtype="float64", baselines=True)
+        self.tables, rng = private_tables(layout), np.random.default_rng(3)
+        for name in sorted(self.tables):
+            if name.startswith("regret"):
+                self.tables[name][:] = np.abs(rng.normal(size=self.tables[name].shape))
+            if name.startswith(BASELINE):
+                self.tables[name][:] = scale * rng.normal(size=self.tables[name].shape)
+        self.kernel = getattr(module, f"{algorithm}_sampling_with_baselines")
+        blocks, nodes = 2 * game.tree.streets, len(self.tree.kind)
+        flat = self.tables.kernel.regret
+        made = baselines.new_baselines(flat, cells_ahead(self.tables, BASELINE), rate, 2 * nodes)
+        made = made._replace(rate=np.array([rate, error], np.float64)[: 2 if error else 1])
+        if algorithm == "external":
+            self.scratch, own = new_worklist(nodes, nodes, blocks, "float64", seats), ()
+        else:
+            most = int(self.tree.count.max())
+            self.scratch = baselines.new_steps(tree_depth(game.tree), most, blocks, "float64")
+            self.scratch.seats[:], own = seats, (EPSILON,)
+        self.own = (*own, made)
+        self.deals, self.start = new_deals(8, game.tree.streets), flat.copy()
+        assert draw_deals(deal_arrays(game.cards), *map(np.uint64, (1, 0)), 0, 8, np.zeros(4, np.uint64), self.deals)
+
+    def run(self, seed, deals=(0, 1)):
+        """Play some deals from the tables as they were made, all flat; returns what has changed of them."""
+        flat = self.tables.kernel.regret
+        flat[:] = self.start
+        limits = np.array([*deals, np.iinfo(np.int64).max])
+        arrays = self.tree, self.tables.kernel, self.deals, limits, Schedule().at(0), new_stream(seed, 0), self.scratch
+        self.kernel(*arrays, *self.own)
+        return flat - self.start
+
+    def sigma(self, node):
+        """The strategy at a decision for the first deal, by regret matching."""
+        block, arrays = self.tree.block[node], self.tables.kernel
+        row = arrays.regret_base[block] + self.deals.bucket[0, block] * arrays.width[block] + self.tree.slot[node]
+        positive = np.maximum(self.start[row : row + self.tree.count[node]], 0)
+        total = positive.sum()
+        return row, positive / total if total > 0 else np.full(len(positive), 1 / len(positive))
+
+    def expected_regrets(self, seat):
+        """What one traversal of the first deal should add to the seat's regrets on average: [.] flat."""
+        found = np.zeros_like(self.start)
+
+        def value(node, reach):
+            if self.tree.kind[node] != DECISION:
+                return (1 - 2 * seat) * (self.tree.fixed[node] + self.tree.showdown[node] * self.deals.result[0])
+            row, sigma = self.sigma(node)
+            own = self.tree.player[node] == seat
+            worth = [value(self.tree.first[node] + a, reach * (1 if own else p)) for a, p in enumerate(sigma)]
+            mean = sigma @ worth
+            if own:
+                found[row : row + len(sigma)] += reach * (np.array(worth) - mean)
+            return mean
+
+        value(0, 1.0)
+        return found
+
+    def sampled_external(self, seat):
+        """(what has been sampled by the last traversal, its probability)."""
+        chosen, probability, waiting = [], 1.0, [0]
+        while waiting:
+            node = waiting.pop()
+            if self.tree.kind[node] != DECISION:
+                continue
+            first = self.tree.first[node]
+            if self.tree.player[node] == seat:
+                waiting += range(first, first + self.tree.count[node])
+            else:
+                child = int(self.scratch.child[node])
+                chosen.append(child)
+                probability *= self.sigma(node)[1][child - first]
+                waiting.append(child)
+        return tuple(chosen), probability
+
+    def sampled_outcome(self, seat):
+        """As `sampled_external`."""
+        chosen, probability, node = [], 1.0, 0
+        while self.tree.kind[node] == DECISION:
+            action, sigma = int(self.scratch.action[len(chosen)]), self.sigma(node)[1]
+            assert self.scratch.node[len(chosen)] == node
+            share = EPSILON / len(sigma) if self.tree.player[node] == seat else 0
+            probability *= share + (1 - share * len(sigma)) * sigma[action]
+            node = self.tree.first[node] + action
+            chosen.append(node)
+        return tuple(chosen), probability
+
+
+def error_of_the_mean(algorithm, seat, error=NONE):
+    """Largest difference between enumerated and exact increments of regrets, with baselines of some chips."""
+    play = Play(algorithm, (seat, seat + 1), scale=3.0, error=error)
+    mean, seen, seed = np.zeros_like(play.start), {}, 0
+    while sum(seen.values()) < 1 - 1e-12:
+        assert seed < 200_000
+        change = play.run(seed)
+        seed += 1
+        sampled, probability = getattr(play, f"sampled_{algorithm}")(seat)
+        if sampled not in seen:
+            seen[sampled] = probability
+            mean += probability * change
+    assert len(seen) >= 3
+    return np.abs(mean - play.expected_regrets(seat)).max()
+
+
+@pytest.mark.parametrize("seat", [0, 1])
+@pytest.mark.parametrize("algorithm", ["external", "outcome"])
+def test_arbitrary_baselines_change_no_expectation(algorithm, seat):
+    assert error_of_the_mean(algorithm, seat) < 1e-12
+
+
+def test_a_correction_that_is_not_divided_is_caught():
+    assert error_of_the_mean("outcome", 0, UNDIVIDED) > 1e-2
+
+
+@pytest.mark.parametrize("algorithm", ["external", "outcome"])
+def test_baselines_of_nothing_are_the_sampler_without(algorithm):
+    """The same random numbers, hence the same play; regrets differ by rounding."""
+    play = Play(algorithm)
+    plain = Trainer(play.game, algorithm, general=True, regret_dtype="float64", epsilon=EPSILON)
+    for name in plain.tables:
+        plain.tables[name][:] = play.tables[name]
+    plain.play(play.deals, 8)
+    play.run(0, (0, 8))
+    for name, table in plain.tables.items():
+        assert np.abs(table - play.tables[name]).max() < 1e-12
+    assert np.abs(play.tables.kernel.regret - play.start).max() > 1e-2
+
+
+def test_no_baseline_serves_on_the_deal_that_moves_it():
+    for rate in (0.0, 1.0):
+        play = Play("outcome", rate=rate)
+        deals = [play.run(seed)[play.start != 0] for seed in range(20)]
+        if rate == 0:
+            right = deals
+    assert all(np.array_equal(one, other) for one, other in zip(deals, right, strict=True))
+    later = [Play("outcome", rate=rate).run(0, (0, 8)) for rate in (0.0, 1.0)]
+    assert not np.array_equal(*[change[play.start != 0] for change in later])
+    early = Play("outcome", rate=1.0, error=AT_ONCE)
+    deals = [early.run(seed)[play.start != 0] for seed in range(20)]
+    assert not all(np.array_equal(one, other) for one, other in zip(deals, right, strict=True))
+
+
+def test_outcome_sampling_comes_closer_at_equal_nodes():
+    """At a rate of next to nothing baselines stay where they begin, at 0: the sampler without."""
+    chips = {}
+    for rate in (1e-30, 0.5):
+        options = {"baseline_rate": rate, "regret_dtype": "float64"}
+        runs = [mccfr.solver(MERGED_LEDUC, "outcome-sampling", seed=seed, **options) for seed in range(3)]
+        for run in runs:
+            run.run(nodes=300_000)
+        chips[rate] = np.mean([naive.exploitability(run.game, run.strategy()) for run in runs])
+    assert chips[0.5] < 0.85 * chips[1e-30]
