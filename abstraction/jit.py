@@ -57,7 +57,7 @@ def _imports(text: str, known: dict[str, str]) -> set[str]:
 
 
 def kernel_source_hash(root: Path) -> str:
-    """First 16 hex digits of the SHA-256 over all modules that kernels are made of, and numba's version."""
+    """First 16 hex digits of the SHA-256 over all that kernels are made of, numba's version and how it optimises."""
     from importlib.metadata import version
 
     sources = _sources(root)
@@ -68,7 +68,8 @@ def kernel_source_hash(root: Path) -> str:
         if name not in members:
             members.add(name)
             todo.extend(_imports(sources[name], sources))
-    digest = hashlib.sha256(f"{version('numba')} {sys.version}".encode())
+    optimised = os.environ.get("NUMBA_OPT", "")  # which numba does not look at when it looks for what is kept
+    digest = hashlib.sha256(f"{version('numba')} {sys.version} {optimised}".encode())
     for name in sorted(members):
         digest.update(name.encode() + b"\0" + sources[name].encode() + b"\0")
     return digest.hexdigest()[:16]
@@ -111,9 +112,77 @@ def _numba() -> Any:
     numba.config.CACHE_DIR = directory
     if numba.config.CPU_NAME is None and numba.config.CPU_FEATURES is None:
         numba.config.CPU_FEATURES = _features()
+    _compile_parts_for_kernels_alone()
     for watch in _watches:
         _listen(*watch)
     return numba
+
+
+def _compile_parts_for_kernels_alone() -> None:
+    """Have numba make machine code of kernels only, and optimise what it compiles once, not twice.
+
+    A kernel holds the code of all that it calls.  numba by itself makes machine code of parts too, which nobody runs;
+    and it puts each function through most of what the module around it is put through next.
+    """
+    codegen = import_module("numba.core.registry").cpu_target.target_context.codegen()
+    library: Any = import_module("numba.core.codegen").JITCodeLibrary
+    parse = import_module("llvmlite.binding").parse_bitcode
+    compiler: Any = import_module("numba.core.compiler").Compiler
+
+    class Nowhere:
+        """Where a part's environment is put: what Python's calls would find, and nobody calls a part from Python."""
+
+        def set_env(self, name: str, environment: Any) -> None: ...
+
+    class Library(library):
+        """A function's code; `part`: of a part, of which there is no machine code."""
+
+        part = False
+
+        @property
+        def codegen(self) -> Any:
+            return Nowhere() if self.part else self._codegen
+
+        def _optimize_functions(self, module: Any) -> None:
+            module.data_layout = self._codegen._data_layout
+
+        def _finalize_final_module(self) -> None:
+            if not self.part:
+                super()._finalize_final_module()
+                return
+            self._finalize_dynamic_globals()
+            self._verify_declare_only_symbols()
+            self._finalized = True
+
+        def get_pointer_to_function(self, name: str) -> int:
+            self._ensure_finalized()
+            return 0 if self.part else super().get_pointer_to_function(name)
+
+        def serialize_using_object_code(self) -> tuple[str, str, Any]:
+            if not self.part:
+                return super().serialize_using_object_code()
+            return self.name, "part", self._get_module_for_linking().as_bitcode()
+
+        @classmethod
+        def _unserialize(cls, codegen: Any, state: tuple[str, str, Any]) -> Any:
+            name, kind, bitcode = state
+            if kind != "part":
+                return super()._unserialize(codegen, state)
+            loaded = cls(codegen, name)
+            loaded.part, loaded._final_module = True, parse(bitcode)
+            loaded._finalize_final_module()
+            return loaded
+
+    class PartCompiler(compiler):
+        """Compiles a part."""
+
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            self.state.library = Library(codegen, "part")
+            self.state.library.part = True
+
+    codegen._library_class = Library
+    Part.compiler = PartCompiler
 
 
 Hearer = Callable[[Any], None]
@@ -276,11 +345,14 @@ class Kernel:
         """What numba makes of it, declared by now."""
         with _declaring:
             if "dispatcher" not in self.__dict__:  # else another thread has been here meanwhile
-                made = _numba().njit(**self.targetoptions)(self.py_func)
+                made = _numba().njit(**self.targetoptions, **self._compiled_by())(self.py_func)
                 made._cache = _Cache(self, self._cached)
                 made.compile = partial(_compile_in_turn, made.compile, made._cache)
                 self.__dict__["dispatcher"] = made
             return self.__dict__["dispatcher"]
+
+    def _compiled_by(self) -> dict[str, Any]:
+        return {}
 
     @property
     def signatures(self) -> list[Any]:
@@ -293,7 +365,12 @@ class Kernel:
 
 
 class Part(Kernel):
-    """A kernel without the code that takes Python's arguments; numba by itself would jump to where nothing is."""
+    """A kernel without machine code, which Python cannot call; numba by itself would jump to where nothing is."""
+
+    compiler: Any  # numba's, once it is imported
+
+    def _compiled_by(self) -> dict[str, Any]:
+        return {"pipeline_class": self.compiler}
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Raise `TypeError`."""
@@ -328,7 +405,7 @@ nogil_njit = decorator("nogil_njit")
 """As `njit`, and other threads run meanwhile: for kernels that work on a range of boards or points of their own."""
 
 part_njit = decorator("part_njit")
-"""A part of kernels: as `njit`, but callable from kernels only, which saves the code that takes Python's arguments.
+"""A part of kernels: as `njit`, but callable from kernels only, which saves machine code.
 
 A call from Python is a `TypeError`.
 """

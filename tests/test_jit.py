@@ -62,25 +62,30 @@ def below(x):
 def above(x):
     return below(x)
 
+@njit
+def beside(x):
+    return below(x)
+
 print("ready", flush=True)
 sys.stdin.readline()
-for number in map(eval, sys.argv[1:]):
-    assert above(number) == number + 1
+for number in map(eval, sys.argv[2:]):
+    assert globals()[sys.argv[1]](number) == number + 1
 """
 
 
-def started(path, home, numbers):
-    """A process that calls a kernel with numbers, written to a module of its own, when it is told to."""
+def started(path, home, numbers, kernel="above"):
+    """A process that calls a kernel with numbers, in a module of its own, when it is told to."""
     path.write_text(PROGRAM)
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(home)}
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    process = subprocess.Popen([sys.executable, path, *numbers], env=environment, **pipes)
+    process = subprocess.Popen([sys.executable, path, kernel, *numbers], env=environment, **pipes)
     assert process.stdout.readline() == "ready\n"
     return process
 
 
 def test_processes_compile_a_kernel_once_between_them(tmp_path):
-    """Two begin at the same time, with two types each, of which they have one in common; a third finds all of them."""
+    """Two begin at the same time, with two types each, of which they have one in common; a third finds all of them, and
+    another kernel finds the part that it shares, of which no machine code is kept."""
     home, path = tmp_path / "home", tmp_path / "program.py"
     pair = [started(path, home, numbers) for numbers in (["1", "1.5"], ["1.5", "1j"])]
     for process in pair:
@@ -91,6 +96,16 @@ def test_processes_compile_a_kernel_once_between_them(tmp_path):
     compiled = sorted(line for lines in said for line in lines if line)
     assert compiled == [f"{name} {kind}" for name in ("above", "below") for kind in ("complex128", "float64", "int64")]
     assert started(path, home, ["1", "1.5", "1j"]).communicate("go\n", timeout=60)[0] == ""
+    other = started(path, home, ["1.5"], "beside").communicate("go\n", timeout=60)[0]
+    assert other == "beside float64\n"
+
+
+def test_parts_have_no_machine_code():
+    """Kernels have, for Python and for other kernels alike."""
+    after(1)
+    for kernel, has in ((following, False), (after, True)):
+        (compiled,) = kernel.dispatcher.overloads.values()
+        assert bool(compiled.library.get_pointer_to_function(compiled.fndesc.mangled_name)) is has
 
 
 def test_a_turn_that_nobody_gives_back_is_waited_for_no_longer_than_need_be(tmp_path, monkeypatch):

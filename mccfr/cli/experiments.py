@@ -23,7 +23,8 @@ def compare(experiment: Path, out: Path, overrides: tuple[str, ...], force: bool
 
     EXPERIMENT is a run's TOML file that also has a table named compare, or the name of an example, which is copied
     to runs/experiments first. OUT gets runs/NAME-SEED, ordinary run directories; table.csv with a row for each
-    variant, seed and point; summary.csv with geometric means over seeds and their 95 % intervals; and plot.png.
+    variant, seed and point; summary.csv with geometric means over seeds and their 95 % intervals; pairs.csv with
+    ratios to the first variant, seed by seed; and plot.png.
     Each run is the one that solve makes of its configuration: abstractions are built from their recipes, and a run
     that would find too little memory or disk is refused. Ctrl-C stops with a checkpoint (exit status 75); the same
     command goes on, and leaves finished runs alone.

@@ -95,6 +95,12 @@ def _plan_text(plan: dict[str, Any]) -> str:
         f"{duration_text(plan['checkpoint_seconds'])} beside the workers, who rest for "
         f"{duration_text(plan['checkpoint_pause_seconds'])}",
     ]
+    if "seconds_per_iteration" in plan:
+        lines.append(
+            f"learning     memories {bytes_text(plan['memories_bytes'])}, networks "
+            f"{bytes_text(plan['networks_bytes'])} ({plan['parameters']:,} parameters each); an iteration about "
+            f"{duration_text(plan['seconds_per_iteration'])} of one processor"
+        )
     if plan["nodes_per_iteration"] is not None:
         lines.append(
             f"iteration    about {plan['nodes_per_iteration']:,.0f} nodes; {plan['iterations_per_second']:,.0f} "
@@ -104,8 +110,10 @@ def _plan_text(plan: dict[str, Any]) -> str:
         visits = ", ".join(f"{count:,.3g}" for count in plan["visits_per_infoset_per_street"])
         lines.append(f"visits       {visits} to an infoset on average, by street")
     if plan["seconds"] is not None:
+        by_nodes = "seconds_per_iteration" not in plan
         speed = f"{plan['nodes_per_second_assumed'] / 1e6:.0f} M nodes/s"
-        lines.append(f"time         about {duration_text(plan['seconds'])}, if the machine does {speed}")
+        assumed = f", if the machine does {speed}" if by_nodes else " of training"
+        lines.append(f"time         about {duration_text(plan['seconds'])}{assumed}")
     return "\n".join(lines)
 
 

@@ -39,6 +39,8 @@ from mccfr.cli.responding import RESPONDER, name_responder_abstraction, responde
     help="head-to-head: a policy, a run, uniform or always-call; its card abstraction and menu may be others.",
 )
 @click.option("--against-checkpoint", type=click.IntRange(min=0), help="Checkpoint of the run in --against.")
+@click.option("--average", help="Of a run of deep-cfr: sd or network; default: the first of its solver.averages.")
+@click.option("--against-average", help="The same of the run in --against.")
 @abstraction_option
 @click.option("--against-abstraction", type=path_type, help="The same of the run in --against.")
 @click.option("--from", "from_street", metavar="STREET", help="sampled-br: street from which it responds; the last.")
@@ -88,6 +90,8 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
             against_number=options["against_checkpoint"],
             against_abstraction=options["against_abstraction"],
             strategy=options["strategy"],
+            average=options["average"],
+            against_average=options["against_average"],
             effort=effort,
             reporter=report,
             **{
@@ -111,11 +115,11 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
 @click.option(
     "--format",
     "format_name",
-    default="policy",
-    show_default=True,
-    type=click.Choice(["policy", "zarr", "hdf5", "csv", "parquet", "openspiel"]),
-    help="policy: plain files that any language can map; openspiel: a table that OpenSpiel can score.",
+    type=click.Choice(["policy", "networks", "zarr", "hdf5", "csv", "parquet", "openspiel"]),
+    help="policy (default): plain files that any language can map; networks: the default of deep-cfr; openspiel: a "
+    "table that OpenSpiel can score.",
 )
+@click.option("--tabulate", is_flag=True, help="Of networks: evaluate them everywhere, and write an ordinary policy.")
 @click.option("--checkpoint", type=click.IntRange(min=0), help="Number of the checkpoint; default: the newest.")
 @click.option(
     "--quantise",
@@ -130,6 +134,14 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
     show_default=True,
     help="On which the cost of --quantise, --purify and --threshold is measured.",
 )
+@click.option("--values", is_flag=True, help="With what each bucket wins where a street begins, for re-solving.")
+@click.option(
+    "--values-boards",
+    type=click.IntRange(min=1),
+    default=200,
+    show_default=True,
+    help="That --values draws in whole hold'em; other games are walked whole.",
+)
 @click.option(
     "--best", metavar="METHOD", help="The checkpoint that this method (exact, sampled-br, lbr) found least exploitable."
 )
@@ -138,7 +150,8 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
 def export(
     directory: Path,
     out: Path,
-    format_name: str,
+    format_name: str | None,
+    tabulate: bool,
     checkpoint: int | None,
     quantise: str | None,
     best: str | None,
@@ -147,6 +160,8 @@ def export(
     purify: bool,
     threshold: float,
     cost_boards: int,
+    values: bool,
+    values_boards: int,
 ) -> None:
     """Write the average strategy of the run in DIR to OUT.
 
@@ -161,7 +176,11 @@ def export(
 
     if best is not None and checkpoint is not None:
         raise click.BadParameter("--best chooses the checkpoint: leave --checkpoint out")
+    if tabulate and format_name == "networks":
+        raise click.BadParameter("--tabulate writes a policy: leave --format networks out")
     run = open_run(directory, abstraction)
+    plain = quantise or purify or threshold or tabulate
+    format_name = format_name or ("networks" if run.algorithm.keeps_networks and not plain else "policy")
     if best is not None:
         checkpoint = best_checkpoint(run, best)
         click.echo(f"checkpoint {checkpoint} is the best by {best}", err=True)
@@ -178,6 +197,7 @@ def export(
             purify=purify,
             threshold=threshold,
             cost_boards=cost_boards if quantise or purify or threshold else 0,
+            value_boards=values_boards if values else 0,
         )
     click.echo(
         f"wrote {written}, {bytes_text(tree_bytes(written))}{_NEXT.get(format_name, '').format(written)}", err=True
@@ -185,6 +205,7 @@ def export(
 
 
 _NEXT = {
+    "networks": '; next: mccfr query {} ""',
     "policy": '; next: mccfr query {} ""',
     "zarr": '; next: zarr.open("{}") in Python, with the tree under tree/',
     "hdf5": '; next: h5py.File("{}") in Python, with the tree under tree/',
@@ -199,6 +220,7 @@ _NEXT = {
 @click.option("--hand", help="The actor's cards: AsKh, K. Without it: the probabilities of every hand.")
 @click.option("--board", help="Board cards: Qs7h2d, or 'Qs 7h 2d'.")
 @click.option("--checkpoint", type=click.IntRange(min=0), help="Of the run in DIR; default: the newest.")
+@click.option("--sample", type=click.IntRange(min=0), metavar="SEED", help="Of networks: the one that plays this hand.")
 @abstraction_option
 @json_option
 def query(policy: Path, line: str, hand: str | None, board: str | None, as_json: bool, **place: Any) -> None:
@@ -207,10 +229,17 @@ def query(policy: Path, line: str, hand: str | None, board: str | None, as_json:
 
     Example: mccfr query kuhn-policy cb --hand Q
     """
+    from mccfr.policy.network_query import query_networks
     from mccfr.policy.query import query as look_up
-    from mccfr.runs.results import open_source
+    from mccfr.runs.results import open_networks, open_source
 
-    found = look_up(open_source(policy, place["checkpoint"], place["abstraction"]), line, hand, board)
+    asked, sample = open_networks(policy, place["checkpoint"]), place["sample"]
+    if asked is not None:
+        found = query_networks(asked, line, hand, board, sample)
+    elif sample is not None:
+        raise click.BadParameter(f"{policy} keeps no networks, one of which could be drawn: leave --sample out")
+    else:
+        found = look_up(open_source(policy, place["checkpoint"], place["abstraction"]), line, hand, board)
     if as_json:
         print_json(found)
     else:
@@ -236,6 +265,10 @@ def _query_text(found: dict[str, Any]) -> str:
     for action in found["actions"]:
         lines.append(f"{action['action']:>10}  {action['probability']:.4f}")
     lines.append(f"weight {found['actions'][0]['weight']:g}" + ("" if found["reached"] else ": never reached, uniform"))
+    if "sampled_iteration" in found:
+        lines.append(f"played by the network of iteration {found['sampled_iteration']}")
+    elif "networks" in found:
+        lines.append(f"average of {found['networks']} networks")
     return "\n".join(lines)
 
 

@@ -2,8 +2,8 @@
 
 import os
 import sys
-import webbrowser
 from pathlib import Path
+from typing import Any
 
 import rich_click as click
 
@@ -16,21 +16,29 @@ from mccfr.cli.options import abstraction_option, path_type
 @click.option("--no-browser", is_flag=True, help="Open no browser, only say the address.")
 @click.option("--checkpoint", type=click.IntRange(min=0), help="Of a run; default: the newest.")
 @abstraction_option
-def view(target: Path, port: int, no_browser: bool, checkpoint: int | None, abstraction: Path | None) -> None:
-    """Look at a policy or a run in a browser: ranges, lines, boards, equities. Ctrl-C stops.
+@click.option(
+    "--against", metavar="POLICY-or-RUN", type=path_type, help="Shown beside it: a strategy for the same game."
+)
+@click.option("--against-checkpoint", type=click.IntRange(min=0), help="Of the run in --against; default: the newest.")
+@click.option("--against-abstraction", type=path_type, help="Where the abstraction of the run in --against lies.")
+def view(target: Path, port: int, no_browser: bool, **options: Any) -> None:
+    """Look at a policy or a run in a browser, and play against it: ranges, lines, boards, equities, values. Ctrl-C
+    stops.
 
     The page is served to this machine alone, and loads nothing from elsewhere.
 
     Example: mccfr view hunl-quick-policy
     """
-    from mccfr.view import open_spots, serve
+    from mccfr.view import open_shelf, serve
 
     def ready(url: str) -> None:
         click.echo(f"mccfr: {target} at {url} - Ctrl-C stops", err=True)
         if not no_browser and _has_screen():
+            import webbrowser  # asks the system for browsers
+
             webbrowser.open(url)
 
-    serve(open_spots(target, checkpoint, abstraction), port, ready=ready)
+    serve(open_shelf(target, **options), port, ready=ready)
 
 
 def _has_screen() -> bool:

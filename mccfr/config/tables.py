@@ -331,6 +331,7 @@ class DeepCfrConfig(SolverConfig, frozen=True, tag="deep-cfr"):
     learning_rate: float = 1e-3
     decay: Literal["none", "linear"] = "linear"  # of the learning rate within a fit, down to 0
     gradient_norm: float = 1.0  # longer gradients are cut to it
+    last_layer: Literal["solved", "steps"] = "solved"  # solved: after the steps, exactly for the memory; steps: by them
     start: Literal["last", "scratch"] = "last"  # what a fit begins with
     memory: int = 1_000_000  # samples a player
     averages: Sequence[Literal["sd", "network"]] = ("sd",)  # the first is the run's strategy

@@ -93,7 +93,7 @@ def play_units(
     found = np.zeros((count, units.fields))
     if effort.keep is not None:  # reading whole strategies takes time
         what = {**what, "strategies": [side.fingerprint() for side in sides]}
-    with closing(_Kept(effort.keep, what, units.fields)) as kept, _interrupted() as stopped:
+    with closing(_Kept(effort.keep, what, units.fields)) as kept, signals_noted(spared=0) as stopped:
         done = 0
         for unit, numbers in kept.read():
             if unit < count:
@@ -192,8 +192,11 @@ def _pool(units: Units, workers: int) -> Iterator[ProcessPoolExecutor]:
 
 
 @contextmanager
-def _interrupted() -> Iterator[list[int]]:
-    """SIGINT and SIGTERM raise `KeyboardInterrupt` inside, in the main thread; the list names the signal."""
+def signals_noted(*, spared: int) -> Iterator[list[int]]:
+    """SIGINT and SIGTERM are noted in the list; all but the first `spared` raise `KeyboardInterrupt`.
+
+    In the main thread only: elsewhere signals are not ours.
+    """
     seen: list[int] = []
     if threading.current_thread() is not threading.main_thread():
         yield seen
@@ -201,7 +204,8 @@ def _interrupted() -> Iterator[list[int]]:
 
     def note(number: int, _: FrameType | None) -> None:
         seen.append(number)
-        raise KeyboardInterrupt
+        if len(seen) > spared:
+            raise KeyboardInterrupt
 
     before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

@@ -23,7 +23,7 @@ from mccfr.intervals import student95
 from mccfr.runs import rundir
 from storage import durable
 
-TABLE, SUMMARY = "table.csv", "summary.csv"
+TABLE, SUMMARY, PAIRS = "table.csv", "summary.csv", "pairs.csv"
 COLUMNS = (
     "variant",
     "seed",
@@ -38,6 +38,8 @@ COLUMNS = (
 )
 _MEASURED = ("iterations", "nodes_touched", "exploitability_chips", "exploitability_mbb", "value_chips")
 SUMMARY_COLUMNS = ("measure", "variant", "point", *AXES.values(), "seeds", "geometric_mean", "low95", "high95")
+
+PAIR_COLUMNS = ("measure", "variant", "against", "point", "seeds", "ratio", "low95", "high95")
 
 Row = dict[str, Any]
 
@@ -75,12 +77,14 @@ def read_rows(experiment: Experiment, out: Path) -> list[Row]:
 
 
 def publish(experiment: Experiment, out: Path) -> list[Curve]:
-    """Write table.csv and summary.csv of what has been measured so far into `out`; returns the curves."""
+    """Write table.csv, summary.csv and pairs.csv of what has been measured so far into `out`; returns the curves."""
     rows = read_rows(experiment, out)
     found = curves(experiment, rows)
     if rows:
         write_table(rows, out / TABLE)
         write_summary(found, out / SUMMARY)
+        if len(experiment.variants) > 1:
+            _write(out / PAIRS, PAIR_COLUMNS, pairs(experiment, rows))
     return found
 
 
@@ -117,12 +121,42 @@ def _point_of(experiment: Experiment, value: float) -> float | None:
 
 def curves(experiment: Experiment, rows: Sequence[Row]) -> list[Curve]:
     """A curve for each measure and variant, in that order; variants that have no row yet are left out."""
-    measures = experiment.measures
-    if not measures:
-        mbb = all(row["exploitability_mbb"] is not None for row in rows)
-        measures = ("exploitability_mbb" if mbb else "exploitability_chips",)
-    found = [_curve(measure, variant.name, rows) for measure in measures for variant in experiment.variants]
+    found = [
+        _curve(measure, variant.name, rows)
+        for measure in _measures(experiment, rows)
+        for variant in experiment.variants
+    ]
     return [curve for curve in found if len(curve.point)]
+
+
+def _measures(experiment: Experiment, rows: Sequence[Row]) -> Sequence[str]:
+    """What is drawn: the experiment's measures, or exploitability, in mbb where every row has it."""
+    if experiment.measures:
+        return experiment.measures
+    mbb = all(row["exploitability_mbb"] is not None for row in rows)
+    return ("exploitability_mbb" if mbb else "exploitability_chips",)
+
+
+def pairs(experiment: Experiment, rows: Sequence[Row]) -> list[list[Any]]:
+    """Lines of PAIR_COLUMNS: how many times the first variant's measure each other one has, seed by seed.
+
+    Geometric mean over the seeds that both have, at each point, and its 95 % interval: what seeds have in common, the
+    deals of sampling above all, is not in it.  Points where a value is 0 or below are left out.
+    """
+    first, lines = experiment.variants[0].name, []
+    for measure in _measures(experiment, rows):
+        found: dict[tuple[str, float], dict[int, float]] = {}
+        for row in rows:
+            if (value := _value(row, measure)) is not None and value > 0:
+                found.setdefault((row["variant"], row["point"]), {})[row["seed"]] = value
+        for (variant, point), mine in found.items():
+            others = found.get((first, point), {})
+            both = sorted(mine.keys() & others.keys())
+            if variant != first and both:
+                ratios = [float(f"{n:.8g}") for n in geometric_mean([mine[seed] / others[seed] for seed in both])]
+                shown = [None if math.isnan(n) else n for n in ratios]
+                lines.append([measure, variant, first, point, len(both), *shown])
+    return lines
 
 
 def _value(row: Row, measure: str) -> float | None:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from mccfr.games.betting import BettingState
+from mccfr.games.game import Game
 from mccfr.games.reading import NOWHERE
 from mccfr.games.translation import Translation
 from mccfr.policy.source import PolicySource
@@ -32,23 +33,12 @@ def query(source: PolicySource, line: str, hand: str | None = None, board: str |
     game = source.game
     tree, cards = game.tree, game.cards
     try:
-        node = find_decision(tree, line)
+        node, answer = answer_head(game, line)
     except ValueError:
         if game.real_rules is None:
             raise
         return _translated(source, line, hand, board)
-    street, player = divmod(int(tree.arrays.block[node]), 2)
-    chips = [None] * int(tree.arrays.count[node]) if not cards.dealt else [_whole(n) for n in to_chips(tree, node)]
-    actions: list[dict[str, Any]] = [
-        {"action": tree.label[child], "to_chips": to} for child, to in zip(tree.children(node), chips, strict=True)
-    ]
-    answer = {
-        "line": line_text(tree, node),
-        "street": game.street_name(street),
-        "player": player,
-        "pot_chips": None if not cards.dealt else _whole(sum(put_in_chips(tree, node))),
-        "actions": actions,
-    }
+    street, player, actions = int(tree.arrays.block[node]) // 2, answer["player"], answer["actions"]
     if not cards.dealt:
         if hand or board:
             raise ValueError(f"game {game.name!r} has no cards: leave hand and board out")
@@ -60,6 +50,23 @@ def query(source: PolicySource, line: str, hand: str | None = None, board: str |
         **answer,
         "hands": {name: source.probabilities(node, bucket).tolist() for name, bucket in buckets.items()},
         "unreached": [name for name, bucket in buckets.items() if source.weight(node, bucket) == 0],
+    }
+
+
+def answer_head(game: Game, line: str) -> tuple[int, dict[str, Any]]:
+    """The decision that a line leads to, and what an answer says of it; `ValueError` for a line that is none."""
+    tree, dealt = game.tree, game.cards.dealt
+    node = find_decision(tree, line)
+    street, player = divmod(int(tree.arrays.block[node]), 2)
+    chips = [None] * int(tree.arrays.count[node]) if not dealt else [_whole(n) for n in to_chips(tree, node)]
+    return node, {
+        "line": line_text(tree, node),
+        "street": game.street_name(street),
+        "player": player,
+        "pot_chips": None if not dealt else _whole(sum(put_in_chips(tree, node))),
+        "actions": [
+            {"action": tree.label[child], "to_chips": to} for child, to in zip(tree.children(node), chips, strict=True)
+        ],
     }
 
 

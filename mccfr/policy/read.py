@@ -18,6 +18,7 @@ from mccfr.policy.query import query
 from mccfr.policy.rebuild import Guards, rebuild_game
 from mccfr.policy.row_checksums import ROW_CHECKSUMS_FILE, GuardedTable, row_checksum_problem
 from mccfr.policy.source import place
+from mccfr.policy.values import read_values
 from mccfr.tables.strategy import Rows, StoredStrategy, Strategy, row_starts
 from mccfr.trees.lines import all_lines
 from storage.json_files import read_json
@@ -181,6 +182,10 @@ class Policy:
     def query(self, line: str, hand: str | None = None, board: str | None = None) -> dict[str, Any]:
         """The strategy at the decision that a line leads to: `mccfr.policy.query.query` of this policy."""
         return query(self, line, hand, board)
+
+    def values(self, node: int, player: int) -> npt.NDArray[np.float32]:
+        """[buckets] what a player's buckets win at a decision that begins a street (`mccfr.policy.values`)."""
+        return read_values(self.path, self.meta, self.game.tree, node, player)
 
     def strategy(self) -> Strategy:
         """The whole strategy as it lies on the disk: a block is made dense while it is asked for, and no longer.

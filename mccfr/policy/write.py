@@ -18,6 +18,7 @@ from mccfr.games.game import Game
 from mccfr.policy.layout import DECK, FORMAT, FORMAT_VERSION, META, block_file, game_arrays, game_fields, game_texts
 from mccfr.policy.quantise import TOTALS, quantise
 from mccfr.policy.row_checksums import ROW_CHECKSUMS_FILE, RowChecksums
+from mccfr.policy.values import PolicyValues
 from mccfr.tables.strategy import Strategy, row_starts
 from storage import durable
 from storage.json_files import read_json
@@ -47,6 +48,7 @@ def write_policy(
     quantise: str = "uint16",
     provenance: Mapping[str, Any],
     abstraction: Mapping[str, Any] | None = None,
+    values: PolicyValues | None = None,
 ) -> None:
     """Write `strategy` as a policy directory at `out`; see `mccfr.policy.layout` for what is in it.
 
@@ -54,6 +56,7 @@ def write_policy(
     quantise       "uint8" or "uint16"
     provenance     JSON that says where the strategy comes from: checkpoint, nodes touched, iterations, source identity
     abstraction    what made the buckets (`abstraction.buckets.Abstraction.origin`); None: lossless
+    values         what buckets win where streets begin; None: not in the policy
 
     A policy that is at `out` already is replaced in one step.  Raises `FileExistsError` where there is something else,
     `ValueError` where the strategy does not fit the game or the values are not JSON, `OSError` where the disk fails;
@@ -67,6 +70,8 @@ def write_policy(
         "quantisation": {"dtype": quantise, "total": TOTALS[quantise], "rounding": "largest remainder"},
         "provenance": _plain(provenance, "the provenance"),
     }
+    if values is not None:
+        fields["values"] = values.fields()
     with output(out, is_policy) as temporary:
         durable.make_dir(temporary)
         writer = _Writer(temporary, _policies_in(out.parent))
@@ -76,6 +81,8 @@ def write_policy(
             writer.texts(f"{name}.json", texts)
         for name, array in tables.items():
             writer.array(name, array, cut=True)
+        for name, array in ({} if values is None else values.arrays()).items():
+            writer.array(name, array)
         fields |= writer.finish()
         write_manifest(temporary / META, FORMAT, FORMAT_VERSION, fields)
         durable.fsync_dir(temporary)

@@ -12,11 +12,12 @@ from typing import Any
 
 from mccfr import __version__
 from mccfr.games.game import Game
+from mccfr.report.averages import averages_section
 from mccfr.report.boards import Cards, shown_cards
 from mccfr.report.curve import curve_svg
 from mccfr.report.decisions import SCALE, decision_views, hand_lists
 from mccfr.report.grid import make_grid
-from mccfr.report.page import SCRIPT, STYLE
+from mccfr.report.page import script, style
 from mccfr.runs.averages import stored_average
 from mccfr.runs.results import find_checkpoint
 from mccfr.runs.rundir import CONFIG, EVALUATIONS, Run, open_run
@@ -88,7 +89,6 @@ def _data(game: Game, cards: Cards, views: Mapping[str, Any]) -> dict[str, Any]:
         "rows": grid.rows,
         "columns": grid.columns,
         "label": list(grid.label),
-        "place": [list(place) for place in grid.place],
         "cell": grid.cell.tolist(),
         "boards": [{"name": b.name, "street": b.street_name, "parent": b.parent} for b in cards.boards],
         "hands": hand_lists(cards),
@@ -131,7 +131,7 @@ def _page(run: Run, game: Game, checkpoint: Checkpoint, data: Mapping[str, Any],
 <meta http-equiv="Content-Security-Policy" content="{_POLICY}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
-<style>{STYLE}</style>
+<style>{style()}</style>
 </head>
 <body>
 <h1>{title}</h1>
@@ -142,19 +142,20 @@ def _page(run: Run, game: Game, checkpoint: Checkpoint, data: Mapping[str, Any],
 <p id="boards"></p>
 <div id="line"></div>
 <div id="strategy">
-<div><svg id="grid" role="img" aria-label="range"></svg></div>
+<div><div id="grid" class="grid"></div></div>
 <div><div id="actions"></div><div id="hands"></div></div>
 </div>
-<p class="quiet">Widths are probabilities of actions, strength of colour the square root of the cell's reach: the share
-of a hand's weight that comes to this decision, of the largest weight in the player's range. Actions at the side are
-means over the range. {escape(left_out)}</p>
+<p class="quiet">A cell is filled as far as its hands come to this decision, of those that come most; widths are
+probabilities of actions. Reach is the share of a hand's weight that comes here, of the largest weight in the player's
+range. Actions at the side are means over the range. {escape(left_out)}</p>
 {_curves(records, axis)}
 <details><summary>Evaluations</summary>{_evaluations(records)}</details>
+{averages_section(run, game, checkpoint)}
 <h2>Run</h2>
 {_facts(run, game, checkpoint)}
 <details><summary>Configuration</summary><pre>{config}</pre></details>
 <script type="application/json" id="data">{script_json(data)}</script>
-<script>{SCRIPT}</script>
+<script>{script()}</script>
 </body>
 </html>
 """
@@ -227,6 +228,10 @@ def _evaluations(records: Sequence[Mapping[str, Any]]) -> str:
         "95 %": lambda record: " to ".join(_number(end) for end in record.get("ci95_chips") or ()),
         "against": lambda record: record.get("against") or "",
         "gained on the same boards": lambda record: _number(record.get("gain_chips")),
+        "loss": lambda record: _pair(record.get("loss")),
+        "explained share of the targets' variance": lambda record: _pair(record.get("explained")),
+        "samples": lambda record: _pair(record.get("samples")),
+        "networks": lambda record: _pair(record.get("networks")),
         "95 % of that": lambda record: " to ".join(_number(end) for end in record.get("gain_ci95_chips") or ()),
     }
     cells = {name: [text(record) for record in records] for name, text in columns.items()}
@@ -238,6 +243,11 @@ def _evaluations(records: Sequence[Mapping[str, Any]]) -> str:
 
 def _number(value: float | None) -> str:
     return "" if value is None else f"{value:,.8g}"
+
+
+def _pair(values: Sequence[float] | None) -> str:
+    """What there is of either player."""
+    return "" if values is None else ", ".join(f"{value:,.4g}" if value % 1 else f"{value:,.0f}" for value in values)
 
 
 def _facts(run: Run, game: Game, checkpoint: Checkpoint) -> str:

@@ -18,6 +18,7 @@ from mccfr.config.tables import Config
 from mccfr.games.game import Game
 from mccfr.runs.events import Totals
 from mccfr.runs.snapshot_mean import SnapshotMean
+from mccfr.solvers.deep.asked import Asked
 from mccfr.solvers.registry import algorithm_of
 from mccfr.tables.discount import Discount, Schedule
 from mccfr.tables.layout import TableSet
@@ -55,6 +56,15 @@ def named_average(game: Game, config: Config, checkpoint: Checkpoint, name: str)
     algorithm = algorithm_of(config)
     tables = {spec.name: checkpoint.read(spec.name) for spec in checkpoint.specs if algorithm.is_averaged(spec.name)}
     return algorithm.named_average(name, game, TableSet(tables, checkpoint.specs), checkpoint.state["iterations"])
+
+
+def checkpoint_networks(game: Game, config: Config, checkpoint: Checkpoint, average: str | None = None) -> Asked:
+    """The networks behind an average strategy of a run's checkpoint (None: its first); `ValueError` where none are."""
+    algorithm = algorithm_of(config)
+    specs = [spec for spec in checkpoint.specs if algorithm.is_asked(spec.name, average)]
+    tables = TableSet({spec.name: checkpoint.read(spec.name) for spec in specs}, specs)
+    found: Asked = algorithm.asked(game, tables, checkpoint.state["iterations"], average)
+    return found
 
 
 def stored_average(game: Game, config: Config, checkpoint: Checkpoint) -> Strategy:

@@ -59,7 +59,7 @@ def make_plan(config: Config, base: Path) -> dict[str, Any]:
     layout = planned_layout(config, game)
     streets, kind = range(game.tree.streets), (config.tables.format, config.tables.checkpoint_compression)
     per_street = [sum(s.nbytes for s in layout.specs if f"/street{street}/" in s.name) for street in streets]
-    return {
+    found = {
         "game": game.name,
         **game.counts(),
         "histories": count_histories(game),
@@ -75,6 +75,10 @@ def make_plan(config: Config, base: Path) -> dict[str, Any]:
         "disk_bytes": disk_bytes(config, game, layout),
         **_time(config, game, algorithm_of(config).forecast(game)),
     }
+    besides = algorithm_of(config).planned(game, layout)
+    if "seconds_per_iteration" in besides and config.run.iterations is not None:
+        found["seconds"] = config.run.iterations * besides["seconds_per_iteration"]
+    return {**found, **besides}
 
 
 def _processes(config: Config) -> int:

@@ -12,17 +12,22 @@ from mccfr.evaluation.side import Side
 from mccfr.games.game import Game
 from mccfr.policy import Policy, PolicySource, StrategySource, is_policy
 from mccfr.policy.export import RAW, export
+from mccfr.policy.export.networks import is_networks, read_networks, write_networks
 from mccfr.policy.sharpen import sharpened
-from mccfr.runs.averages import named_average, stored_average
+from mccfr.runs.averages import checkpoint_networks, named_average, stored_average
 from mccfr.runs.export_cost import export_cost
+from mccfr.runs.export_values import policy_values
 from mccfr.runs.phases import naming_phases, naming_steps
 from mccfr.runs.report import EVALUATING, Reporter, Silent
 from mccfr.runs.rundir import CHECKPOINTS, EVALUATIONS, Run, is_run, open_run
 from mccfr.runs.state import state_problem
+from mccfr.solvers.deep.asked import Asked
 from mccfr.tables.layout import TableSet
 from mccfr.tables.strategy import Strategy, pure_strategy, uniform_strategy
 from storage.checkpoint import Checkpoint, checkpoint_path, is_checkpoint, list_checkpoints, open_checkpoint
 
+NETWORKS = "networks"
+"""The export format of networks as they are."""
 PLAIN_STRATEGIES: Mapping[str, Callable[[Game], Strategy]] = {
     "uniform": uniform_strategy,
     "always-call": partial(pure_strategy, action="c"),
@@ -87,10 +92,13 @@ class Target:
     abstraction: Mapping[str, str] | None = None
 
 
-def open_target(target: Path, number: int | None = None, abstraction: Path | None = None) -> Target:
-    """A run's checkpoint (the newest without a number) or a policy.
+def open_target(
+    target: Path, number: int | None = None, abstraction: Path | None = None, average: str | None = None
+) -> Target:
+    """A run's checkpoint (the newest without a number), a policy, or exported networks.
 
     abstraction  where a run's abstraction lies, if not where it was when the run was made
+    average      which average strategy of a run, where its algorithm makes several
     Raises `ValueError` where `target` is neither, and for another abstraction than the run's.
     """
     if is_run(target):
@@ -99,16 +107,34 @@ def open_target(target: Path, number: int | None = None, abstraction: Path | Non
         counts = {key: checkpoint.state[key] for key in ("nodes_touched", "iterations")}
         counts |= {"checkpoint": checkpoint.number}
         hashes = None if origin is None else origin.content_hashes()
+        if average is not None:
+            return Target(game, named_average(game, run.config, checkpoint, average), counts, hashes)
         return Target(game, stored_average(game, run.config, checkpoint), counts, hashes)
+    if average is not None:
+        raise ValueError(f"{target} is no run, so it has one strategy: leave --average out")
     if is_policy(target):
         _check_no_abstraction(target, abstraction)
         policy = Policy.open(target)
         origin = policy.meta["provenance"]
         counts = {key: origin.get(key) for key in ("nodes_touched", "iterations", "checkpoint")}
         return Target(policy.game, policy.strategy(), counts)
+    if is_networks(target):
+        asked, meta = read_networks(target)
+        counts = {key: meta["provenance"].get(key) for key in ("nodes_touched", "iterations", "checkpoint")}
+        return Target(asked.game, asked.strategy(), counts)
     if is_checkpoint(target):
         raise ValueError(f"{target} is a checkpoint: give its run's directory and --checkpoint {int(target.name)}")
     raise ValueError(f"{target} is neither a run directory nor an exported policy")
+
+
+def open_networks(target: Path, number: int | None = None) -> Asked | None:
+    """The networks of a directory or of a run's checkpoint; None where there are none.  Raises as `open_target`."""
+    if is_networks(target):
+        return read_networks(target)[0]
+    run = open_run(target) if is_run(target) else None
+    if run is None or not run.algorithm.keeps_networks:
+        return None
+    return checkpoint_networks(run.build_game(), run.config, find_checkpoint(run, number))
 
 
 def _check_no_abstraction(target: Path, abstraction: Path | None) -> None:
@@ -144,6 +170,8 @@ def evaluate_target(
     against_number: int | None = None,
     against_abstraction: Path | None = None,
     strategy: str | None = None,
+    average: str | None = None,
+    against_average: str | None = None,
     reporter: Reporter | None = None,
     **options: Any,
 ) -> dict[str, Any]:
@@ -153,6 +181,7 @@ def evaluate_target(
     against, against_number  head-to-head: a policy, a run (and checkpoint), "uniform" or "always-call"
     against_abstraction      as `abstraction`, of the other run
     strategy                 one of PLAIN_STRATEGIES, which is measured instead in the same game; the record names it
+    average, against_average which average strategy of either run; the record names the first
     reporter                 told of phases
     options                  of the method (`mccfr.evaluation.methods.measure`)
     Raises `ValueError` where a target is neither run nor policy, the method is unknown or does not suit the game, or
@@ -161,15 +190,15 @@ def evaluate_target(
     """
     with naming_phases(reporter or Silent()) as told:
         told.phase(f"reading {target}")
-        found = open_target(target, number, abstraction)
-        named = {}
+        found = open_target(target, number, abstraction, average)
+        named = {} if average is None else {"average": average}
         if strategy is not None:
-            found, named = _plain_target(found, strategy), {"strategy": strategy}
+            found, named = _plain_target(found, strategy), {**named, "strategy": strategy}
         load_method(method, (Path(),))
 
         def other() -> tuple[Side, str]:
             told.phase(f"reading {against}")
-            return opponent(found, against, against_number, against_abstraction), against
+            return opponent(found, against, against_number, against_abstraction, against_average), against
 
         return evaluate_found(found, method, other, reporter=told, **options) | named
 
@@ -203,7 +232,13 @@ def evaluate_found(
         return measure(method, side, other, name, **options) | found.counts
 
 
-def opponent(found: Target, name: str, number: int | None = None, abstraction: Path | None = None) -> Side:
+def opponent(
+    found: Target,
+    name: str,
+    number: int | None = None,
+    abstraction: Path | None = None,
+    average: str | None = None,
+) -> Side:
     """A strategy for the game of `found` by name (PLAIN_STRATEGIES), or that of a run or policy in its own.
 
     Two runs on one abstraction look their buckets up in one copy of its tables.  Raises `ValueError` where the name is
@@ -212,7 +247,7 @@ def opponent(found: Target, name: str, number: int | None = None, abstraction: P
     game = found.game
     if name in PLAIN_STRATEGIES:
         return Side(game, PLAIN_STRATEGIES[name](game))
-    other = open_target(Path(name), number, abstraction)
+    other = open_target(Path(name), number, abstraction, average)
     if _shares_tables(found, other):
         return Side(replace(other.game, cards=game.cards), other.strategy)
     return Side(other.game, other.strategy)
@@ -237,24 +272,30 @@ def export_run(
     purify: bool = False,
     threshold: float = 0.0,
     cost_boards: int = 0,
+    value_boards: int = 0,
 ) -> Path:
     """Export the average strategy of a run's checkpoint to `out`; returns what was written.  Tells of phases.
 
     average            which one, of an algorithm that makes several
     purify, threshold  change it before, as `mccfr.policy.sharpen.sharpened` does
     cost_boards        of a policy, say what it has lost by all that, measured on so many boards; 0: do not
+    value_boards       of a policy, add what buckets win where streets begin, on so many boards; 0: do not
 
     Raises `ValueError` where raw tables are asked for that no strategy was made of, and as what it calls.
     """
     if (purify or threshold) and form in RAW:
         raise ValueError(f"{form} holds the run's tables as they are: purify and threshold change strategies")
+    if value_boards and form != "policy":
+        raise ValueError(f"{form} has no place for values: export a policy")
+    if (purify or threshold) and form == NETWORKS:
+        raise ValueError("purify and threshold change tables of a strategy: add --tabulate")
     told = reporter or Silent()
     checkpoint, abstraction = find_checkpoint(run, number), run.abstraction()
     told.phase(f"reading checkpoint {checkpoint.number}")
     strategy: Strategy | None = None
-    if average is not None:
+    if average is not None and form != NETWORKS:
         strategy = named_average(game, run.config, checkpoint, average)
-    elif form not in RAW:
+    elif form not in (*RAW, NETWORKS):
         strategy = stored_average(game, run.config, checkpoint)
     tables = read_tables(checkpoint) if form in RAW else TableSet({})
     provenance = {
@@ -266,17 +307,26 @@ def export_run(
     }
     if purify or threshold:
         provenance |= {"purify": purify, "threshold": threshold}
+    kept = None if strategy is None else sharpened(game, strategy, purify=purify, threshold=threshold)
+    values = None
+    if value_boards and kept is not None:
+        values = policy_values(StrategySource(game, kept), value_boards, told)
     told.phase(f"writing {out}")
+    if form == NETWORKS:
+        asked = checkpoint_networks(game, run.config, checkpoint, average)
+        write_networks(out, asked, to_document(run.config), provenance)
+        return out
     export(
         game,
         to_document(run.config)["game"],
-        None if strategy is None else sharpened(game, strategy, purify=purify, threshold=threshold),
+        kept,
         tables,
         out,
         form,
         quantise,
         provenance,
         abstraction.origin() if abstraction is not None and form == "policy" else None,
+        values,
     )
     if cost_boards and form == "policy" and strategy is not None:
         told.message(export_cost(game, strategy, out, cost_boards, told))

@@ -9,14 +9,19 @@ import numpy.typing as npt
 
 from mccfr.config.tables import Config, DeepCfrConfig, FlopHoldemGame
 from mccfr.games.game import Game
+from mccfr.solvers.deep.asked import Asked, asked_tables, average_tables
 from mccfr.solvers.deep.averages import Averages, dealt_average, fit_figures
-from mccfr.solvers.deep.dealt_cfr import DealtCfr, check_options, dealt_specs, is_dealt
+from mccfr.solvers.deep.dealt_cfr import Dealt, DealtCfr, check_options, dealt_specs, is_dealt
 from mccfr.solvers.deep.learned import keeps_sums, table_specs
 from mccfr.solvers.deep.single_deep_cfr import Iterations, SingleDeepCfr
 from mccfr.solvers.deep.tabulated import check_tabulated
 from mccfr.solvers.solver import Algorithm, Share
 from mccfr.tables.layout import TableLayout, TableSet
 from mccfr.tables.strategy import Strategy
+
+_FLOPS = 3e10  # a second of one processor in products of these sizes
+_FIT_PASSES = 4  # products with all parameters for each sample of a step: forward, two back, and the last layer's pass
+_LISTED_SECONDS, _DEALT_SECONDS = 1e-6, 2e-5  # of a traversal; docs/deep.md has measurements
 
 
 class DeepCfr(Algorithm):
@@ -119,12 +124,59 @@ class DeepCfr(Algorithm):
 
     def named_average(self, name: str, game: Game, tables: TableSet, iterations: int) -> Strategy:
         """As `Algorithm.named_average`; `ValueError` for an average that the run does not keep."""
-        if name not in self.averages:
-            raise ValueError(f"solver.averages of the run are {', '.join(self.averages)}: {name!r} is not among them")
-        options = self._options(game)
+        name, options = self._named(name), self._options(game)
         if is_dealt(game):
             return dealt_average(name, game, options, tables, iterations)
         return Averages(game, options, tables, iterations).average(name)
+
+    @property
+    def keeps_networks(self) -> bool:
+        """As `Algorithm.keeps_networks`: unless tables are fitted in their place."""
+        return self._solver.fit == "network"
+
+    def is_asked(self, name: str, average: str | None) -> bool:
+        """As `Algorithm.is_asked`."""
+        wanted = {"networks", "strategy_sum", "counters"}
+        return name.partition("/")[0] in (wanted if self._named(average) == "sd" else {"strategy_memory", "counters"})
+
+    def asked(self, game: Game, tables: TableSet, iterations: int, average: str | None = None) -> Asked:
+        """As `Algorithm.asked`; Deep CFR's network of the average strategy is fitted here."""
+        options, name = self._options(game), self._named(average)
+        if name == "sd":
+            return Asked(game, options, asked_tables(tables))
+        if is_dealt(game):
+            dealt = Dealt.of(game, options, tables)
+            made = [dealt.average_network(player, iterations) for player in range(2)]
+        else:
+            averages = Averages(game, options, tables, iterations)
+            made = [averages.average_network(player) for player in range(2)]
+        return Asked(game, options, average_tables(made, iterations), shares=True)
+
+    def planned(self, game: Game, layout: TableLayout) -> dict[str, Any]:
+        """As `Algorithm.planned`: bytes of memories and of networks, and time at speeds measured on one processor."""
+        config, size = self._options(game), sum(spec.nbytes for spec in layout.specs if "memory/" in spec.name)
+        networks = [spec for spec in layout.specs if spec.name.startswith("network")]
+        parameters = max((spec.shape[-1] for spec in networks if spec.name.startswith("network/")), default=0)
+        dealt = is_dealt(game)
+        rows = int(game.infosets[::2].sum()) if config.batch == "all" else int(config.batch)
+        if not dealt:  # samples of one infoset are merged
+            rows = min(rows, int(game.infosets[::2].sum()))
+        passes = _FIT_PASSES * config.steps if config.fit == "network" else 0
+        fit = passes * rows * 2 * parameters / _FLOPS
+        walked = config.traversals * (_DEALT_SECONDS if dealt else _LISTED_SECONDS)
+        return {
+            "memories_bytes": size,
+            "networks_bytes": sum(spec.nbytes for spec in networks),
+            "parameters": parameters,
+            "seconds_per_iteration": 2 * (walked + fit),
+        }
+
+    def _named(self, average: str | None) -> str:
+        """One of the run's averages, the first by itself; `ValueError` for others."""
+        name = average or self.averages[0]
+        if name not in self.averages:
+            raise ValueError(f"solver.averages of the run are {', '.join(self.averages)}: {name!r} is not among them")
+        return name
 
     def figures(self, tables: TableSet) -> dict[str, Any]:
         """As `Algorithm.figures`: of each player's newest fit, and what memories and B^M have been offered."""

@@ -26,11 +26,15 @@ def as_element(typing_context, array, number):
     return array.dtype(array, number), codegen
 
 
+# Places and counts come as integers of several widths and as literals, and numba compiles a part for each of them: they
+# are handed on as int64.
+
+
 @part_njit
-def _lane(values, place, count, lane):
-    """Sum of every eighth value from `lane` on."""
+def _lane(values, first, end):
+    """Sum of every eighth value from `first` on."""
     total = as_element(values, 0.0)
-    for i in range(place + lane, place + count, _LANES):
+    for i in range(first, end, _LANES):
         total += values[i]
     return total
 
@@ -38,12 +42,13 @@ def _lane(values, place, count, lane):
 @njit
 def total_of(values, place, count):
     """Sum of values[place : place+count] in the order of eight lanes folded in half three times."""
+    first, end = np.int64(place), np.int64(place) + np.int64(count)
     return (
-        (_lane(values, place, count, 0) + _lane(values, place, count, 4))
-        + (_lane(values, place, count, 2) + _lane(values, place, count, 6))
+        (_lane(values, first, end) + _lane(values, first + 4, end))
+        + (_lane(values, first + 2, end) + _lane(values, first + 6, end))
     ) + (
-        (_lane(values, place, count, 1) + _lane(values, place, count, 5))
-        + (_lane(values, place, count, 3) + _lane(values, place, count, 7))
+        (_lane(values, first + 1, end) + _lane(values, first + 5, end))
+        + (_lane(values, first + 3, end) + _lane(values, first + 7, end))
     )
 
 
@@ -87,7 +92,7 @@ def _four(weights, place, actions, a):
 def _prefix(weights, place, actions, a):
     """Sum of the positive weights up to action a < 8, added within each half of eight lanes first."""
     here = _four(weights, place, actions, a)
-    return here + _four(weights, place, actions, 3) if a >= 4 else here
+    return here + _four(weights, place, actions, np.int64(3)) if a >= 4 else here
 
 
 @part_njit
@@ -131,11 +136,12 @@ def choose(weights, place, actions, u, even=False):
     likely.  The first positive weight whose prefix sum exceeds u·sum, or else (by rounding) the last positive one: what
     has no probability is never drawn.
     """
+    place, actions, u = np.int64(place), np.int64(actions), np.float64(u)
     if even or last_positive(weights, place, actions) < 0:
         return _choose_evenly(weights, actions, u)
     if actions > _LANES:
         return _choose_of_many(weights, place, actions, u)
-    limit = as_element(weights, u) * _prefix(weights, place, actions, _LANES - 1)
+    limit = as_element(weights, u) * _prefix(weights, place, actions, np.int64(_LANES - 1))
     for a in range(actions):
         if weights[place + a] > 0 and not _prefix(weights, place, actions, a) <= limit:
             return a

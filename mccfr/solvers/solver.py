@@ -157,6 +157,20 @@ class Algorithm(ABC):
         """One of `averages`, from the tables that `is_averaged` names."""
         raise ValueError(f"{self.name!r} has no average of the name {name!r}")
 
+    @property
+    def keeps_networks(self) -> bool:
+        """Whether a run's strategy is that of networks it keeps, which `asked` gives."""
+        return False
+
+    def is_asked(self, name: str, average: str | None) -> bool:
+        """Whether `asked` needs a table, for one of `averages` (None: the first)."""
+        del average
+        return self.is_averaged(name)
+
+    def asked(self, game: Game, tables: TableSet, iterations: int, average: str | None = None) -> Any:
+        """The networks behind one of `averages` (None: the first), as a `mccfr.solvers.deep.asked.Asked`."""
+        raise ValueError(f"{self.name!r} keeps no networks: what it has learnt is a table")
+
     def figures(self, tables: TableSet) -> dict[str, Any]:
         """What lines of evaluations.jsonl say besides, from the tables that `is_averaged` names."""
         del tables
@@ -166,6 +180,11 @@ class Algorithm(ABC):
         """What one iteration visits, as far as that can be said beforehand."""
         del game
         return None
+
+    def planned(self, game: Game, layout: TableLayout) -> dict[str, Any]:
+        """What `plan` says besides: numbers by name, `seconds_per_iteration` among them where nodes do not tell it."""
+        del game, layout
+        return {}
 
     def counts_lost_updates(self, game: Game) -> bool:
         """Whether the strategy sums of a run say how many updates workers have lost of each other's."""

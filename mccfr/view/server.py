@@ -1,19 +1,22 @@
 """Hands the page and its answers out over HTTP, to this machine alone.
 
-Python's own server does: three answers in JSON and four files, asked for by one browser.  A library such as bottle
+Python's own server does: a dozen answers in JSON and six files, asked for by one browser.  A library such as bottle
 would route them with as many lines, and serve them by the same `http.server` underneath unless another one comes with
 it; what matters here - whom it answers, with which headers - would be ours to write all the same.
 
 It listens at 127.0.0.1 and answers only requests that name it so: a page of somebody else's whose name has been made to
-lead here (DNS rebinding) is refused by its `Host`.  Nothing but GET is known, and the headers forbid the page to load
-anything from elsewhere.
+lead here (DNS rebinding) is refused by its `Host`.  What changes something is sent by POST as JSON, which a form of
+somebody else's page cannot do, and a script there only after a question that is refused (there is no OPTIONS).  The
+headers forbid the page to load anything from elsewhere.
 """
 
 import errno
 import json
+import signal
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
@@ -21,18 +24,27 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from mccfr import __version__
-from mccfr.view.spots import Spots
+from mccfr.view.shelf import Shelf, Shown
 
 ADDRESS = "127.0.0.1"
 PORT = 8765
 MOST_TEXT = 2_000
 """Characters of a line or board."""
+MOST_BODY = 8_192
+"""Bytes of what a page sends."""
 _SILENCE_SECONDS = 60
-_TYPES = {
-    "index.html": "text/html; charset=utf-8",
-    "view.css": "text/css; charset=utf-8",
-    "view.js": "text/javascript; charset=utf-8",
+_HTML, _CSS, _SCRIPT = (f"text/{kind}; charset=utf-8" for kind in ("html", "css", "javascript"))
+_FILES = {
+    "index.html": ("mccfr.view", _HTML),
+    "strategy.css": ("mccfr.report", _CSS),
+    "view.css": ("mccfr.view", _CSS),
+    "strategy.js": ("mccfr.report", _SCRIPT),
+    "view.js": ("mccfr.view", _SCRIPT),
+    "play.js": ("mccfr.view", _SCRIPT),
 }
+"""Of each file, the package whose `static` holds it, and its type."""
+_Known = Mapping[str, type]
+_Asked = tuple[Callable[..., dict[str, Any]], _Known]
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -44,13 +56,13 @@ _HEADERS = {
 
 
 class ViewServer(ThreadingHTTPServer):
-    """A server of one strategy; `spots` answers."""
+    """A server of strategies; what `shelf` holds answers."""
 
     daemon_threads = True
 
-    def __init__(self, spots: Spots, port: int = PORT) -> None:
+    def __init__(self, shelf: Shelf, port: int = PORT) -> None:
         """Listen at 127.0.0.1; port 0 takes a free one.  Raises `ValueError` where the port cannot be had."""
-        self.spots = spots
+        self.shelf = shelf
         try:
             super().__init__((ADDRESS, port), _Handler)
         except OSError as error:
@@ -75,27 +87,55 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer a request."""
-        host = f"{ADDRESS}:{self.server.server_port}", f"localhost:{self.server.server_port}"
-        if self.headers.get("Host") not in host:
-            status, body = HTTPStatus.MISDIRECTED_REQUEST, f"this server answers to {' and '.join(host)} only"
-            self._send(status, "text/plain; charset=utf-8", body.encode())
+        if not self._named():
             return
         url = urlsplit(self.path)
         name = url.path.removeprefix("/") or "index.html"
-        if name in _TYPES:
-            self._send(HTTPStatus.OK, _TYPES[name], files("mccfr.view").joinpath("static", name).read_bytes())
+        if name in _FILES:
+            package, kind = _FILES[name]
+            self._send(HTTPStatus.OK, kind, files(package).joinpath("static", name).read_bytes())
             return
-        asked: dict[str, Callable[..., dict[str, Any]]] = {
-            "/api/game": self.server.spots.game,
-            "/api/spot": self.server.spots.spot,
-            "/api/equity": self.server.spots.equity,
-        }
-        if url.path not in asked:
-            self._answer(HTTPStatus.NOT_FOUND, {"error": f"there is no {url.path[:80]!r} here"})
+        self._ask(_GET.get(url.path), lambda known: _arguments(url.query, known))
+
+    def do_POST(self) -> None:
+        """Do what a request asks for, of what a page may change: a hand that is played, a spot that is solved."""
+        if not self._named():
             return
+        length = self.headers.get("Content-Length", "")
+        own = (None, *(f"http://{name}" for name in self._names()))
+        plain = self.headers.get("Content-Type") == "application/json" and self.headers.get("Origin") in own
+        if not plain or not length.isdecimal() or int(length) > MOST_BODY:
+            self.close_connection = True  # what may follow the headers is not read
+            message = f"send application/json of at most {MOST_BODY:,} bytes, from this server's own page"
+            self._answer(HTTPStatus.BAD_REQUEST, {"error": message})
+            return
+        body = self.rfile.read(int(length))
+        self._ask(_POST.get(urlsplit(self.path).path), lambda known: _fields(body, known))
+
+    def _names(self) -> tuple[str, str]:
+        """What this server is called."""
+        return f"{ADDRESS}:{self.server.server_port}", f"localhost:{self.server.server_port}"
+
+    def _named(self) -> bool:
+        """Whether a request names this machine; else it is refused."""
+        if self.headers.get("Host") in self._names():
+            return True
+        self.close_connection = True
+        body = f"this server answers to {' and '.join(self._names())} only"
+        self._send(HTTPStatus.MISDIRECTED_REQUEST, "text/plain; charset=utf-8", body.encode())
+        return False
+
+    def _ask(self, asked: "_Asked | None", read: Callable[[_Known], dict[str, Any]]) -> None:
+        """Answer what is asked with what `read` makes of the request."""
+        if asked is None:
+            path = urlsplit(self.path).path[:80]
+            self._answer(HTTPStatus.NOT_FOUND, {"error": f"there is no {path!r} here"})
+            return
+        does, known = asked
         try:
-            given = _arguments(url.query, () if url.path == "/api/game" else ("line", "board"))
-            self._answer(HTTPStatus.OK, asked[url.path](**given))
+            given = read({"of": int, **known})
+            shelf, of = self.server.shelf, given.pop("of", 0)
+            self._answer(HTTPStatus.OK, does(shelf.shown(of), **given) | _shelved(shelf, of, does))
         except ValueError as error:
             self._answer(HTTPStatus.BAD_REQUEST, {"error": " ".join(str(error).split())})
         except OSError as error:  # a damaged file
@@ -103,7 +143,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _refuse(self) -> None:
         self.close_connection = True  # what may follow the headers is not read
-        self._send(HTTPStatus.METHOD_NOT_ALLOWED, "text/plain; charset=utf-8", b"only GET is known", Allow="GET")
+        self._send(
+            HTTPStatus.METHOD_NOT_ALLOWED,
+            "text/plain; charset=utf-8",
+            b"only GET and POST are known",
+            Allow="GET, POST",
+        )
 
     def _answer(self, status: HTTPStatus, value: dict[str, Any]) -> None:
         body = json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
@@ -125,11 +170,11 @@ class _Handler(BaseHTTPRequestHandler):
         """Say nothing: the terminal belongs to whoever started it."""
 
 
-for _method in ("HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT"):
+for _method in ("HEAD", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT"):
     setattr(_Handler, f"do_{_method}", _Handler._refuse)  # http.server looks methods up by these names
 
 
-def _arguments(query: str, known: tuple[str, ...]) -> dict[str, str]:
+def _arguments(query: str, known: _Known) -> dict[str, Any]:
     """Parameters of a request; `ValueError` for others than the known ones, twice the same, and long ones."""
     try:
         found = parse_qs(query, keep_blank_values=True, strict_parsing=bool(query), max_num_fields=8, errors="strict")
@@ -137,21 +182,98 @@ def _arguments(query: str, known: tuple[str, ...]) -> dict[str, str]:
         raise ValueError("the query is not understood: write line=r300c/&board=Kc7d2s") from None
     for name, values in found.items():
         if name not in known or len(values) > 1:
-            raise ValueError(f"{name[:40]!r} is no parameter here, or is given twice; known are {known or 'none'}")
-        if len(values[0]) > MOST_TEXT:
-            raise ValueError(f"{name} has {len(values[0]):,} characters; at most {MOST_TEXT:,} are read")
-    return {name: values[0] for name, values in found.items()}
+            raise ValueError(f"{name[:40]!r} is no parameter here, or is given twice; known are {', '.join(known)}")
+        if known[name] is int and not (values[0].isdecimal() and len(values[0]) < 10):
+            raise ValueError(f"{name} = {values[0][:40]!r} is not a whole number")
+    return _checked({name: known[name](values[0]) for name, values in found.items()})
 
 
-def serve(spots: Spots, port: int = PORT, *, ready: Callable[[str], None]) -> None:
-    """Serve a strategy until Ctrl-C.
+def _fields(body: bytes, known: _Known) -> dict[str, Any]:
+    """The same of a request's JSON object."""
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        raise ValueError("the request is not JSON") from None
+    if not isinstance(found, dict):
+        raise ValueError("the request is no JSON object")
+    for name, value in found.items():
+        if name not in known:
+            raise ValueError(f"{name[:40]!r} is no parameter here; known are {', '.join(known)}")
+        if type(value) is not known[name]:
+            wanted = "a whole number" if known[name] is int else "text"
+            raise ValueError(f"{name} = {str(value)[:40]!r} is not {wanted}")
+    return _checked(found)
+
+
+def _checked(given: dict[str, Any]) -> dict[str, Any]:
+    """Parameters none of which is too long."""
+    for name, value in given.items():
+        if isinstance(value, str) and len(value) > MOST_TEXT:
+            raise ValueError(f"{name} has {len(value):,} characters; at most {MOST_TEXT:,} are read")
+    return given
+
+
+def _shelved(shelf: Shelf, of: int, does: Callable[..., Any]) -> dict[str, Any]:
+    """What the page learns of the other strategies when it asks for the game."""
+    return {"strategies": shelf.names, "of": of} if does is _game else {}
+
+
+def _game(shown: Shown) -> dict[str, Any]:
+    return shown.spots.game()
+
+
+_AT: _Known = {"line": str, "board": str}
+_GET: Mapping[str, _Asked] = {
+    "/api/game": (_game, {}),
+    "/api/spot": (lambda shown, **at: shown.spots.spot(**{"line": "", **at}), _AT),
+    "/api/equity": (lambda shown, **at: shown.spots.equity(**{"line": "", **at}), _AT),
+    "/api/values": (lambda shown, **at: shown.worth.values(**{"line": "", **at}), {**_AT, "boards": int}),
+    "/api/solve": (lambda shown: shown.solving.state(), {}),
+    "/api/play": (lambda shown: shown.playing.state(), {}),
+}
+_POST: Mapping[str, _Asked] = {
+    "/api/solve": (
+        lambda shown, **job: shown.solving.start(**{"line": "", "board": "", **job}),
+        {**_AT, "method": str, "iterations": int},
+    ),
+    "/api/solve/stop": (lambda shown: shown.solving.stop(), {}),
+    "/api/play/sit": (lambda shown, **given: shown.playing.sit(**given), {"resolve": str, "seed": int}),
+    "/api/play/deal": (lambda shown, hand=-1: shown.playing.deal(hand), {"hand": int}),
+    "/api/play/act": (
+        lambda shown, hand=-1, line="", action="": shown.playing.act(hand, line, action),
+        {"hand": int, "line": str, "action": str},
+    ),
+}
+"""What is asked of a strategy, and with which parameters beside `of`, its number."""
+
+
+def serve(shelf: Shelf, port: int = PORT, *, ready: Callable[[str], None]) -> None:
+    """Serve strategies until Ctrl-C; a second one, while the process ends, is not heard.
 
     port   0: a free one
     ready  is told the page's address once it answers
 
     Raises `ValueError` where the port cannot be had.
     """
-    with ViewServer(spots, port) as server:
+    with ViewServer(shelf, port) as server, suppress(KeyboardInterrupt), _one_interrupt():
         ready(server.url)
-        with suppress(KeyboardInterrupt):
-            server.serve_forever()
+        server.serve_forever()
+
+
+@contextmanager
+def _one_interrupt() -> Iterator[None]:
+    """SIGINT is heard once inside, as `KeyboardInterrupt`, and never again; in the main thread only."""
+
+    def hear(number: int, frame: Any) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, hear)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGINT) is hear:
+            signal.signal(signal.SIGINT, before)

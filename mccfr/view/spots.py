@@ -1,9 +1,8 @@
 """What a page shows of a strategy: the game, and what both players may hold and do at a line of betting on a board."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,15 +12,15 @@ from mccfr.cards.listed import ListedCards, card_names
 from mccfr.games.betting import BettingState
 from mccfr.games.reading import NOWHERE, Reading
 from mccfr.games.translation import Translation, actions_of, real_betting
-from mccfr.play.dealing import Board, RunOuts, dealing_of
-from mccfr.play.player import State
-from mccfr.play.terminal import money_of
+from mccfr.play.dealing import Board, Dealing, RunOuts, dealing_of
+from mccfr.play.player import Betting, State
+from mccfr.play.terminal import Money, money_of
 from mccfr.policy.source import PolicySource
 from mccfr.report.grid import make_grid
-from mccfr.runs.results import open_source
 from mccfr.trees.lines import line_text, to_chips
+from mccfr.view.preflop import preflop_won
 from mccfr.view.range_text import range_text
-from mccfr.view.words import action_kind, action_text, details, pot_share, roles, street_text
+from mccfr.view.words import action_kind, action_text, pot_share, roles, street_text
 
 MOST_RUN_OUTS = 2_500
 """Full boards that equities are counted over; after a flop there are 1,176."""
@@ -65,6 +64,26 @@ class _Spot:
     boards: list[Board] | None
     places: dict[tuple[int, int], _Place]
     path: list[dict[str, Any]]
+    acted: list[tuple[State, str]]
+
+
+class Decision(NamedTuple):
+    """A spot for whoever computes more of it.  H hands, L of them live.
+
+    node   the decision of the tree that the line is; None where the line is only taken for some
+    state  of the real betting
+    acted  (state, action, board) of all that was done, the boards as dealing has them
+    board  of the state's street
+    reach  [2, H] weights of both players' hands
+    live   [L] hands that the board leaves, ascending: those that a spot's answer has
+    """
+
+    node: int | None
+    state: State
+    acted: list[tuple[Any, str, Board]]
+    board: Board
+    reach: Weights
+    live: npt.NDArray[np.int64]
 
 
 class Spots:
@@ -92,6 +111,31 @@ class Spots:
         self._square = len(self._grid.label) != len(self._names)
         self._money, self._roles = money_of(source.game), roles(source.game)
         self._showdowns: Callable[[int, Board], RunOuts] = lru_cache(_KEPT_RUN_OUTS)(self._all_showdowns)
+
+    @property
+    def source(self) -> PolicySource:
+        """The strategy itself."""
+        return self._source
+
+    @property
+    def dealing(self) -> Dealing:
+        """Its hands and boards."""
+        return self._dealing
+
+    @property
+    def betting(self) -> Betting:
+        """The real betting of its game."""
+        return self._betting
+
+    @property
+    def money(self) -> Money:
+        """How its chips are told."""
+        return self._money
+
+    @property
+    def roles(self) -> tuple[str, str]:
+        """What its positions are called."""
+        return self._roles
 
     # --- what is asked ---
 
@@ -155,25 +199,62 @@ class Spots:
         """What hands of both players win of the pot at a showdown against the other's range, were there no more bets.
 
         `equity` [2][h] goes with `hands` of `spot`, None where a hand meets nothing; `mean` [2] is that of the ranges.
-        Both are None before any board in whole hold'em, and where cards are missing.  Raises as `spot`.
+        Before the flop these are means over the suits of both hands' classes (`mccfr.view.preflop`), exact where ranges
+        do not know suits.  Both are None where cards are missing.  Raises as `spot`.
         """
         found = self._follow(line, board)
-        drawn = self._listed is None and not self._game.cards.cards_on(found.state.street)
-        if found.boards is None or drawn:
+        if found.boards is None:
             return {"equity": None, "mean": None}
-        street, last = found.state.street, found.boards[-1]
-        live, showdowns = self._live(found), self._showdowns(street, last)
-        weight = self._reach(found)
+        live, weight = self._live(found), self._reach(found)
         each, mean = [], []
         for player in range(2):
             met, own = self._dealing.met(weight[1 - player]), weight[player]
             known = met > _LEAST_MET * max(weight[1 - player].sum(), 1e-300)
-            won = self._dealing.won(showdowns, weight[1 - player])
-            share = np.where(known, 0.5 + 0.5 * won / np.where(known, met, 1), np.nan)
+            share = np.where(known, self._won(found, weight[1 - player]) / np.where(known, met, 1), np.nan)
             total = float((own * met)[known].sum())
             mean.append(round(float((own * met * share)[known].sum()) / total, _DIGITS) if total > 0 else None)
             each.append([None if np.isnan(one) else round(one, _DIGITS) for one in share[live].tolist()])
         return {"equity": each, "mean": mean}
+
+    def decision(self, line: str, board: str) -> Decision:
+        """A spot with a board; raises as `spot`, and `ValueError` where cards are missing."""
+        found = self._follow(line, board)
+        if found.boards is None:
+            raise ValueError("cards of the board are missing: choose them first")
+        acted = [(state, action, found.boards[state.street]) for state, action in found.acted]
+        node, reach = self._single(found), self._reach(found)
+        return Decision(node, found.state, acted, found.boards[-1], reach, self._live(found))
+
+    def strategy(self, line: str, board: str, actions: Sequence[str], played: Weights) -> dict[str, Any]:
+        """Another strategy at a spot, as `spot` tells its own: `actions`, `frequencies`, `hands` and `classes`.
+
+        actions  legal ones, as they are written
+        played   [H, A] their probabilities
+        """
+        found = self._follow(line, board)
+        told = [Action(action, self._to_chips(found.state, action)) for action in actions]
+        return {"actions": [self._told(found, one) for one in told], **self._played(found, played)}
+
+    def step(self, state: Any, action: str, line: str) -> dict[str, Any]:
+        """An action at a state of the real betting, as pages tell it, and the line before it."""
+        told = action_text(state, action, self._to_chips(state, action), self._money, self._rules)
+        return {
+            "line": line,
+            "street": state.street,
+            "player": state.player,
+            "action": action,
+            "kind": action_kind(action),
+            "name": told,
+        }
+
+    def _won(self, found: "_Spot", other: Weights) -> Weights:
+        """[H] weight [H] of the other's hands times what is won of the pot from them, mean over the boards to come."""
+        assert found.boards is not None
+        street = found.state.street
+        if self._listed is None and not self._game.cards.cards_on(street):
+            return preflop_won(other)
+        won = self._dealing.won(self._showdowns(street, found.boards[-1]), other)
+        return np.asarray(0.5 * (self._dealing.met(other) + won))
 
     # --- how it is found ---
 
@@ -191,14 +272,15 @@ class Spots:
         boards = self._boards(state.street, board)
         here: Any = self._betting.start()[0]
         places = {(0, NOWHERE): _Place(1.0, self._dealing.prior.astype(np.float64))}
-        done, path = "", list[dict[str, Any]]()
+        done, path, acted = "", list[dict[str, Any]](), list[tuple[State, str]]()
         for action in actions:
-            path.append(self._step(here, action, done))
+            path.append(self.step(here, action, done))
+            acted.append((here, action))
             places = self._moved(places, here, action, None if boards is None else boards[here.street])
             after: Any = self._betting.apply(here, action)
             done += action + "/" * (after.street != here.street)
             here = after
-        return _Spot(done, here, boards, places, path)
+        return _Spot(done, here, boards, places, path, acted)
 
     def _moved(
         self, places: Mapping[tuple[int, int], _Place], state: Any, action: str, board: Board | None
@@ -338,18 +420,6 @@ class Spots:
         names = card_names(self._listed)
         return [names[card] for card in np.unique(self._listed.board_cards[-1]).tolist() if card in names]
 
-    def _step(self, state: Any, action: str, line: str) -> dict[str, Any]:
-        """An action on the way, and the line before it."""
-        told = action_text(state, action, self._to_chips(state, action), self._money, self._rules)
-        return {
-            "line": line,
-            "street": state.street,
-            "player": state.player,
-            "action": action,
-            "kind": action_kind(action),
-            "name": told,
-        }
-
     def _told(self, found: _Spot, action: Action) -> dict[str, Any]:
         state: Any = found.state
         after = self._betting.apply(state, action.action)
@@ -383,69 +453,61 @@ class Spots:
 
     def _hands(self, found: _Spot, actions: list[Action]) -> dict[str, Any]:
         """The parts of an answer that a board is needed for."""
-        player, live = found.state.player, self._live(found)
+        live, reach, share = self._live(found), self._reach(found), self._shares(found)
         played, met = self._strategy(found, actions)
+        possible = np.zeros(self._dealing.hands, bool)
+        possible[live] = True
+        told = self._played(found, played)
+        told["hands"] |= {
+            "names": [self._names[hand] for hand in live.tolist()],
+            "cells": self._grid.cell[live].tolist(),
+            "trained": met[live].tolist(),
+            "reach": _rounded(reach[:, live]),
+            "shares": _rounded(share[:, live]),
+        }
+        told["classes"] |= self._classes(reach[:, live], share[:, live], live)
+        ranges = [
+            {
+                "role": self._roles[one],
+                "combos": round(float(reach[one].sum()), 2),
+                "text": range_text(self._grid, self._names, reach[one], possible),
+            }
+            for one in range(2)
+        ]
+        return {**told, "ranges": ranges}
+
+    def _shares(self, found: _Spot) -> Weights:
+        """[2, H] probability of each hand of a player, given all that was done; 0 where nobody comes here."""
         reach = self._reach(found)
         joint = np.stack([reach[one] * np.maximum(self._dealing.met(reach[1 - one]), 0) for one in range(2)])
         total = joint.sum(axis=1, keepdims=True)
-        share = np.where(total > 0, joint / np.where(total > 0, total, 1), 0)
-        frequency = share[player] @ played if total[player] > 0 else None
-        possible = np.zeros(self._dealing.hands, bool)
-        possible[live] = True
+        return np.where(total > 0, joint / np.where(total > 0, total, 1), 0)
+
+    def _played(self, found: _Spot, played: Weights) -> dict[str, Any]:
+        """What a strategy [H, A] plays: over the range, by hand, and by class of hands."""
+        player, live, share = found.state.player, self._live(found), self._shares(found)
+        cell, cells = self._grid.cell[live], len(self._grid.label)
+        own = share[player][live]
+        shares = np.bincount(cell, own, cells)
+        weight = np.where(shares[cell] > 0, own, 1.0)  # a plain mean where nobody comes with the class
+        whole = np.maximum(np.bincount(cell, weight, cells), 1e-300)
+        mean = np.stack([np.bincount(cell, weight * column, cells) / whole for column in played[live].T], axis=1)
         return {
-            "frequencies": None if frequency is None else _rounded(frequency),
-            "hands": {
-                "names": [self._names[hand] for hand in live.tolist()],
-                "cells": self._grid.cell[live].tolist(),
-                "probabilities": _rounded(played[live]),
-                "trained": met[live].tolist(),
-                "reach": _rounded(reach[:, live]),
-                "shares": _rounded(share[:, live]),
-            },
-            "classes": self._classes(played[live], reach[:, live], share[:, live], live, player),
-            "ranges": [
-                {
-                    "role": self._roles[one],
-                    "combos": round(float(reach[one].sum()), 2),
-                    "text": range_text(self._grid, self._names, reach[one], possible),
-                }
-                for one in range(2)
-            ],
+            "frequencies": _rounded(share[player] @ played) if share[player].any() else None,
+            "hands": {"probabilities": _rounded(played[live])},
+            "classes": {"probabilities": _rounded(mean)},
         }
 
-    def _classes(
-        self, played: Weights, reach: Weights, share: Weights, live: npt.NDArray[np.int64], player: int
-    ) -> dict[str, Any]:
-        """Means over the hands of each cell: of what is played by shares, or plainly where the cell has none."""
+    def _classes(self, reach: Weights, share: Weights, live: npt.NDArray[np.int64]) -> dict[str, Any]:
+        """Of each cell: hands that the board leaves, their mean reach, the sum of their shares."""
         cell, cells = self._grid.cell[live], len(self._grid.label)
-
-        def summed(values: Weights) -> Weights:
-            return np.asarray(np.bincount(cell, values, cells))
-
-        count = summed(np.ones(len(live)))
-        shares = np.stack([summed(one) for one in share])
-        weight = np.where(shares[player][cell] > 0, share[player], 1.0)
-        whole = np.maximum(summed(weight), 1e-300)
-        mean = np.stack([summed(weight * column) / whole for column in played.T], axis=1)
+        count = np.bincount(cell, minlength=cells)
         return {
-            "combos": count.astype(int).tolist(),
-            "probabilities": _rounded(mean),
-            "reach": _rounded(np.stack([summed(one) / np.maximum(count, 1) for one in reach])),
-            "shares": _rounded(shares),
+            "combos": count.tolist(),
+            "reach": _rounded(np.stack([np.bincount(cell, one, cells) / np.maximum(count, 1) for one in reach])),
+            "shares": _rounded(np.stack([np.bincount(cell, one, cells) for one in share])),
         }
 
 
 def _rounded(values: Weights) -> Any:
     return np.round(values, _DIGITS).tolist()
-
-
-def open_spots(target: Path, checkpoint: int | None = None, abstraction: Path | None = None) -> Spots:
-    """The spots of a policy, or of a run's checkpoint (the newest without a number).
-
-    abstraction  where a run's card abstraction lies, if it was moved
-
-    Raises as `mccfr.runs.results.open_source`, and `ValueError` for a game without cards.
-    """
-    source = open_source(target, checkpoint, abstraction, check=False)  # look-ups check the pieces that they touch
-    origin = getattr(source, "meta", {}).get("provenance", {})
-    return Spots(source, target.resolve().name, details(source.game, origin))

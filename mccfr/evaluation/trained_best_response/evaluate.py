@@ -1,13 +1,10 @@
 """From a policy to what an opponent wins who was trained against it."""
 
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -17,7 +14,7 @@ from mccfr.evaluation.telling import tell_step
 from mccfr.evaluation.trained_best_response.knowledge import Knowledge, knowledge
 from mccfr.evaluation.trained_best_response.scoring import Chosen, Seat, Won
 from mccfr.evaluation.trained_best_response.training import WAYS, Training
-from mccfr.evaluation.units import Effort, StoppedError, play_units, units_in
+from mccfr.evaluation.units import Effort, StoppedError, play_units, signals_noted, units_in
 from mccfr.intervals import ratio95
 from mccfr.rng import CHOICE, EVALUATION
 from mccfr.solvers.responder import EXTERNAL, PUBLIC, SAMPLERS
@@ -149,7 +146,7 @@ class Trial:
 
     def open(self, stack: ExitStack) -> None:
         """Take over what `--keep` holds; signals are noted from here on, and heeded between batches."""
-        self._stop = stack.enter_context(_noted())
+        self._stop = stack.enter_context(signals_noted(spared=1))
         if self._effort.keep is not None:
             self._saved = _Saved(self._effort.keep, self._identity(), stack)
             if (kept := self._saved.newest()) is not None:
@@ -317,24 +314,3 @@ class _Saved:
         """Write a checkpoint in the place of the one before."""
         number = checkpoints.next_number(self._root)
         checkpoints.commit(self._root, number, specs, arrays, state, self._identity, format="zarr", keep=1)
-
-
-@contextmanager
-def _noted() -> Iterator[list[int]]:
-    """SIGINT and SIGTERM are noted in the list; a second one raises `KeyboardInterrupt`.  In the main thread only."""
-    seen: list[int] = []
-    if threading.current_thread() is not threading.main_thread():
-        yield seen
-        return
-
-    def note(number: int, _: FrameType | None) -> None:
-        seen.append(number)
-        if len(seen) > 1:
-            raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield seen
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -9,6 +9,7 @@ from mccfr.policy import StrategySource, write_policy
 from mccfr.policy.export.openspiel import write_openspiel
 from mccfr.policy.export.rows import write_csv, write_parquet
 from mccfr.policy.export.tables import write_tables
+from mccfr.policy.values import PolicyValues
 from mccfr.tables.layout import TableSet
 from mccfr.tables.strategy import Strategy
 
@@ -27,6 +28,7 @@ def export(
     quantise: str,
     provenance: Mapping[str, Any],
     abstraction: Mapping[str, Any] | None = None,
+    values: PolicyValues | None = None,
 ) -> None:
     """Write an average strategy, or the tables it comes from, to `out`: whole, or not at all.
 
@@ -38,6 +40,7 @@ def export(
     quantise       policy only: "uint8" or "uint16"
     provenance     JSON that says where the strategy comes from
     abstraction    policy only: what made its buckets (`Abstraction.origin`); None: lossless
+    values         policy only: what buckets win where streets begin; None: left out
 
     An earlier export of the same format at `out` is replaced in one step.  Raises `ValueError` for an unknown format
     and for one that this game or installation has not, `FileExistsError` where `out` is something else.
@@ -57,6 +60,7 @@ def export(
                 quantise=quantise,
                 provenance=provenance,
                 abstraction=abstraction,
+                values=values,
             )
         case "csv":
             write_csv(out, source)

@@ -95,16 +95,22 @@ class Averages:
             tuple(learned.averaging.weights(block, weights) for block in blocks),
         )
 
-    def _fitted(self, player: int) -> npt.NDArray[np.float64]:
-        """[n, A] a player's average strategy by a network of his memory."""
+    def average_network(self, player: int) -> npt.NDArray[np.float32]:
+        """[P] parameters of a player's average strategy, fitted to his strategy memory from scratch; 0 without any."""
         learned, config = self._learned, self._learned.config
-        network, inputs = learned.networks[player]
-        stream = player + STRATEGY_STREAM
+        network, stream = learned.networks[player][0], player + STRATEGY_STREAM
+        if not learned.memory(player, "strategy_memory")[1]:
+            return np.zeros(network.size, np.float32)
         parameters = network.initial(new_stream(config.seed, stream, PARAMETERS, self._iterations))
         start = int(new_stream(config.seed, stream, MINIBATCH, self._iterations)[0])
         batches = learned.batches(player, start, "strategy_memory")
         fit(network, parameters, batches, descent(config, config.strategy_steps), shares=True)
-        return softmax(learned.outputs(player, parameters), inputs.legal).astype(np.float64)
+        return parameters
+
+    def _fitted(self, player: int) -> npt.NDArray[np.float64]:
+        """[n, A] a player's average strategy by a network of his memory."""
+        output = self._learned.outputs(player, self.average_network(player))
+        return softmax(output, self._learned.networks[player][1].legal).astype(np.float64)
 
 
 def dealt_average(name: str, game: Game, config: DeepCfrConfig, tables: Tables, iterations: int) -> Strategy:

@@ -6,6 +6,7 @@ when it is asked for, over every network that is kept.  Chips are far from 1 her
 of the pot at the root; regret matching does not know the difference.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +19,7 @@ from mccfr.rng import MINIBATCH, PARAMETERS, new_stream
 from mccfr.solvers.deep.blas import one_thread
 from mccfr.solvers.deep.dealt import NO_CARD, View, draw_hands, view
 from mccfr.solvers.deep.dealt_memory import DealtBatches, DealtMemory, cards_known, insert
-from mccfr.solvers.deep.fitting import fit
+from mccfr.solvers.deep.fitting import Batch, fit
 from mccfr.solvers.deep.learned import (
     ADVANTAGE_STREAM,
     SAMPLES,
@@ -134,6 +135,12 @@ class Dealt:
         unit = self.game.pot_chips if kind == "memory" else 1.0
         return DealtBatches(self.view, *self.memory(player, kind), int(self.config.batch), start, unit)
 
+    def passed(self, player: int, start: int) -> Iterator[Batch]:
+        """A player's memory minibatch by minibatch, each sample at most once, and no more of them than a fit reads."""
+        batches, held, batch = self.batches(player, start), self.memory(player)[1], int(self.config.batch)
+        for _ in range(max(1, min(self.config.steps, held // batch))):
+            yield batches.next()
+
     def strategies(self, parameters: tuple[Array, Array]) -> Strategies:
         """What two networks play, player 0's and player 1's."""
         return Strategies(self.game.tree.arrays, self.view, (self.apart, self.apart), parameters)
@@ -223,5 +230,12 @@ class DealtCfr(Iterations):
         counters[counter] = insert(memory, samples, cards, self._known, float(t), offered, self._config.seed, number)
 
     def _fit(self, player: int, t: int) -> None:
-        self._fit_network(self.dealt.network, lambda start: self.dealt.batches(player, start), player, t)
+        dealt = self.dealt
+        self._fit_network(
+            dealt.network,
+            lambda start: dealt.batches(player, start),
+            dealt.passed(player, int(new_stream(self._config.seed, player, MINIBATCH, t)[1])),
+            player,
+            t,
+        )
         self._tables[f"figures/player{player}"][:] = self.dealt.error(player)

@@ -15,6 +15,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from abstraction.cards import card_text
 from mccfr.cards.deals import NO_BUCKET
 from mccfr.cards.listed import ListedCards, card_names
 from mccfr.games.game import Game
@@ -55,6 +56,28 @@ def features(game: Game, infosets: Infosets, player: int) -> Features:
         line = np.broadcast_to(lines[rows][None], (len(held), len(rows), lines.shape[1]))
         pieces.append(np.concatenate([wide, line], axis=2).reshape(len(held) * len(rows), -1))
     return Features(np.concatenate(pieces).astype(np.float32), groups, lines.shape[1])
+
+
+def column_names(game: Game) -> list[str]:
+    """What each column of a network's input says; [] where it is a one-hot of the infoset."""
+    cards = game.cards
+    if isinstance(cards, ListedCards):
+        every = sorted(card_names(cards).values())
+        ranks, suits = (sorted({part(name) for name in every}) for part in (_rank, _suit))
+    else:
+        every = [card_text(card) for card in range(cards.deck_size)] if cards.dealt else []
+        ranks, suits = (list(dict.fromkeys(part(name) for name in every)) for part in (_rank, _suit))
+    if not every:
+        return []
+    known = [0, *(cards.cards_on(street) for street in range(game.tree.streets))]
+    groups = ["hand", *(f"board of street {k}" for k, (a, b) in enumerate(pairwise(known)) if b > a)]
+    kinds = [*(f"rank {name}" for name in ranks), *(f"suit {name}" for name in suits), *(f"card {n}" for n in every)]
+    names = [f"{group}, {kind}" for group in groups for kind in kinds]
+    for street, most in enumerate(_steps(game)[1]):
+        for place in range(most):
+            action = f"street {street}, action {place + 1}"
+            names += [f"{action}: has happened", f"{action}: its chips as a share of the pot before"]
+    return [*names, "pot as a share of the largest"]
 
 
 def _row_nodes(game: Game, block: int) -> Iterator[tuple[int, int]]:
@@ -101,29 +124,38 @@ def _suit(name: str) -> str:
     return name[1:]
 
 
-def bet_columns(game: Game) -> npt.NDArray[np.float32]:
-    """[N, columns] of the betting that leads to each decision; 0 at other nodes."""
+def _steps(game: Game) -> tuple[dict[int, list[tuple[int, int, float]]], list[int]]:
+    """Of each decision the actions before it: street, place on it, chips as a share of the pot; most of each street."""
     tree, decisions = game.tree, game.tree.decisions.tolist()
-    paths = {node: tree.path(node) for node in decisions}
     street = {node: int(tree.arrays.block[node]) // 2 for node in decisions}
-    pots = {node: float(sum(put_in_chips(tree, node))) for node in decisions}
+    pots = _pots(game)
     taken: dict[int, list[tuple[int, int, float]]] = {}
-    for node, path in paths.items():
+    most = [0] * tree.streets
+    for node in decisions:
         places, steps = [0] * tree.streets, []
-        for over, below in pairwise(path):
+        for over, below in pairwise(tree.path(node)):
             here = street[over]
             steps.append((here, places[here], (pots[below] - pots[over]) / max(pots[over], 1e-9)))
             places[here] += 1
+            most[here] = max(most[here], places[here])
         taken[node] = steps
-    most = [0] * tree.streets
-    for steps in taken.values():
-        for here, place, _ in steps:
-            most[here] = max(most[here], place + 1)
+    return taken, most
+
+
+def _pots(game: Game) -> dict[int, float]:
+    """Chips in the pot at each decision."""
+    return {node: float(sum(put_in_chips(game.tree, node))) for node in game.tree.decisions.tolist()}
+
+
+def bet_columns(game: Game) -> npt.NDArray[np.float32]:
+    """[N, columns] of the betting that leads to each decision; 0 at other nodes."""
+    (taken, most), pots = _steps(game), _pots(game)
+    largest = max(pots.values())
     first = np.concatenate([[0], np.cumsum(most)])
-    values = np.zeros((len(tree.arrays.kind), 2 * int(first[-1]) + 1), np.float32)
+    values = np.zeros((len(game.tree.arrays.kind), 2 * int(first[-1]) + 1), np.float32)
     for node, steps in taken.items():
         for here, place, share in steps:
             values[node, 2 * (int(first[here]) + place)] = 1
             values[node, 2 * (int(first[here]) + place) + 1] = share
-        values[node, -1] = pots[node] / max(pots.values())
+        values[node, -1] = pots[node] / largest
     return values

@@ -1,6 +1,6 @@
 """What a run has learnt, as its tables hold it: memories, networks, and the strategies that follow from them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,9 @@ from mccfr.config.tables import DeepCfrConfig
 from mccfr.games.game import Game
 from mccfr.solvers.deep.blas import one_thread
 from mccfr.solvers.deep.features import features
-from mccfr.solvers.deep.fitting import Descent, Inputs, MergedBatches
+from mccfr.solvers.deep.fitting import Batch, Descent, Inputs, MergedBatches
 from mccfr.solvers.deep.infosets import Averaging, Infosets, list_infosets, numbering
-from mccfr.solvers.deep.memory import Memory, means, new_merged
+from mccfr.solvers.deep.memory import Memory, means, merge, new_merged
 from mccfr.solvers.deep.network import Network, branches, plain
 from mccfr.tables.layout import table_name
 from storage.schema import ArraySpec
@@ -178,6 +178,15 @@ class Learned:
         """Minibatches of a player's memory; `start` is the number that their order follows from."""
         batch = None if self.config.batch == "all" else int(self.config.batch)
         return MergedBatches(self.networks[player][1], *self.memory(player, kind), batch, self.merged[player], start)
+
+    def whole(self, player: int) -> Iterator[Batch]:
+        """A player's whole memory, samples of one infoset merged; the arrays are those of `merged`."""
+        inputs, (memory, held), merged = self.networks[player][1], self.memory(player), self.merged[player]
+        found = merge(memory, held, merged)[0]
+        for at in range(0, found, _ROWS):
+            part = slice(at, min(at + _ROWS, found))
+            rows = merged.row[part]
+            yield Batch(inputs.take(rows), merged.weight[part], merged.total[part], inputs.legal[rows])
 
     def memory(self, player: int, kind: str = "memory") -> tuple[Memory, int]:
         """A player's "memory" or "strategy_memory", and how many samples it holds."""

@@ -123,6 +123,12 @@ class Network:
             found.append(_made(layer, parameters, given, found))
         return found
 
+    def output_layer(self, parameters: Array) -> tuple[int, Array, Array]:
+        """(place of the layer it takes, weights [U, A], bias [A]) of the last layer, as views of the parameters."""
+        layer = self.layers[-1]
+        assert isinstance(layer, Dense) and layer.source >= 0 and not layer.rectified
+        return layer.source, *_weights(layer, parameters)
+
     def backward(
         self, parameters: Array, given: Array | npt.NDArray[np.int64], found: list[Array], slope: Array, gradient: Array
     ) -> None:

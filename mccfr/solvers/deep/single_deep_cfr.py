@@ -18,7 +18,7 @@ What is drawn at random is a function of seed, player, purpose and number: besid
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from mccfr.games.game import Game
 from mccfr.rng import MINIBATCH, PARAMETERS, RESERVOIR, new_stream
 from mccfr.solvers.deep import traversals
 from mccfr.solvers.deep.every_deal import every_deal
-from mccfr.solvers.deep.fitting import Batches, fit
+from mccfr.solvers.deep.fitting import Batch, Batches, fit
 from mccfr.solvers.deep.learned import (
     ADVANTAGE_STREAM,
     NETWORK_STREAM,
@@ -44,6 +44,7 @@ from mccfr.solvers.deep.learned import (
 )
 from mccfr.solvers.deep.memory import insert, reservoir_place, squared_error
 from mccfr.solvers.deep.network import Network
+from mccfr.solvers.deep.output_layer import solve_output
 from mccfr.solvers.deep.traversals import Samples, new_samples, new_work
 from mccfr.tables.layout import table_name
 
@@ -111,13 +112,26 @@ class Iterations(ABC):
             self._tables[f"{at}/weight"][place] = weight
             self._tables[f"{at}/iteration"][place] = fitted
 
-    def _fit_network(self, network: Network, batches: Callable[[int], Batches], player: int, t: int) -> None:
-        """Fit a player's network, of the tables, to the minibatches of his memory, whose order a number decides."""
+    def _fit_network(
+        self,
+        network: Network,
+        batches: Callable[[int], Batches],
+        whole: Iterable[Batch],
+        player: int,
+        t: int,
+    ) -> None:
+        """Fit a player's network, of the tables, to his memory.
+
+        batches  minibatches of it, in an order that a number decides
+        whole    a pass over it, begun when the minibatches are done
+        """
         config, parameters = self._config, self._tables[f"network/player{player}"]
         if t == 1 or config.start == "scratch":
             parameters[:] = network.initial(new_stream(config.seed, player, PARAMETERS, t))
         start = int(new_stream(config.seed, player, MINIBATCH, t)[0])
         fit(network, parameters, batches(start), descent(config, config.steps))
+        if config.last_layer == "solved":
+            solve_output(network, parameters, whole)
 
 
 class SingleDeepCfr(Iterations):
@@ -223,7 +237,13 @@ class SingleDeepCfr(Iterations):
         learned = self.learned
         memory, held = learned.memory(player)
         if self._config.fit == "network":
-            self._fit_network(learned.networks[player][0], lambda start: learned.batches(player, start), player, t)
+            self._fit_network(
+                learned.networks[player][0],
+                lambda start: learned.batches(player, start),
+                learned.whole(player),
+                player,
+                t,
+            )
         advantages = learned.advantages(player)
         self._tables[f"figures/player{player}"][:] = squared_error(memory, held, advantages, learned.merged[player])
         learned.play(player, advantages, self.sigma)

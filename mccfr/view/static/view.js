@@ -1,13 +1,19 @@
-"use strict";
 /* The page of `mccfr view`.  What it shows follows from the fragment of its address, #line=...&board=..., and from what
    the server answers to it.  Text that comes from there is written as text, never as markup. */
-(function () {
+const View = (() => {
+  "use strict";
+  const { SUITS, bar, button, colours, drawnCard, drawnHand, element, percent } = Strategy;
   const byId = (id) => document.getElementById(id);
-  const SUITS = { c: "♣", d: "♦", h: "♥", s: "♠" };
-  const REDS = 6, ALL = -1;
+  const ALL = -1, SOLVED = "solved", NONE = "";
+  const SLOW_BOARDS = 100;    // of what is drawn for values before the turn
+  const POLL = 400;           // milliseconds between two looks at a spot that is being solved
   let game = null;            // what /api/game says
   let spot = null;            // the spot that is shown
   let equities = null;        // its equities, once they have come
+  let worth = null;           // its expected values, the same
+  let beside = NONE;          // what is shown beside it: the number of a strategy, SOLVED, or nothing
+  let other = null;           // that strategy here, as a spot; {problem} where it has none
+  let solved = null;          // the spot solved again: what /api/solve says
   let chosen = ALL;           // cell of the grid whose hands are listed
   let shown = "strategy";     // or the position whose range is drawn
   let cards = [];             // the board as far as it was ever chosen: later streets are kept when one goes back
@@ -16,20 +22,6 @@
 
   /* --- small helpers --- */
 
-  function element(name, text, attributes, ...children) {
-    const made = document.createElement(name);
-    if (text !== null && text !== undefined) made.textContent = text;
-    for (const [key, value] of Object.entries(attributes || {})) made.setAttribute(key, value);
-    made.append(...children);
-    return made;
-  }
-  function button(text, title, does, attributes) {
-    const made = element("button", text, { type: "button", ...attributes });
-    if (title) made.title = title;
-    made.addEventListener("click", does);
-    return made;
-  }
-  const percent = (share, digits = 1) => share === null ? "–" : (100 * share).toFixed(digits) + " %";
   const money = (chips) => (chips / game.unit_chips).toLocaleString("en", { maximumFractionDigits: 2 }) + " " + game.unit;
   const streetCards = (street) => game.streets[street].cards;
 
@@ -39,42 +31,12 @@
     for (let place = 0; place < text.length; place += width) found.push(text.slice(place, place + width));
     return found;
   }
-  function drawnCard(name) {
-    const suit = name.length === 2 && SUITS[name[1]];
-    return element("span", suit ? name[0] + suit : name, { class: "card " + (suit ? name[1] : "") });
-  }
-  function drawnHand(name) {
-    const made = element("td", null, { class: "hand" }), parts = name.match(/^(?:[2-9TJQKA][cdhs])+$/);
-    if (!parts) { made.textContent = name; return made; }
-    for (const card of name.match(/../g)) made.append(element("span", card[0] + SUITS[card[1]], { class: "suit " + card[1] }));
-    return made;
-  }
-  /* The class that colours each action: raises the redder the larger, however many there are. */
-  function colours(actions) {
-    const raises = actions.filter((one) => one.kind === "raise").length;
-    let place = 0;
-    return actions.map(function (one) {
-      if (one.kind !== "raise") return one.kind + "-fill";
-      const red = raises < 2 ? 3 : 1 + Math.round(place++ * (REDS - 1) / (raises - 1));
-      return "raise-" + (raises === 2 && red === REDS ? 5 : Math.max(red, raises < 4 ? 2 : 1));
-    });
-  }
   const brief = (one) => one.kind === "raise" ? one.name.replace(/^All-in .*|^(Raise|Bet) (to |by )?/,
     (found) => found.startsWith("All-in") ? "All-in" : "") : one.name.split(" ")[0];
-  function bar(shares, colour) {
-    const made = element("span", null, { class: "bar" });
-    shares.forEach(function (share, action) {
-      const part = element("i", null, { class: colour[action] });
-      part.style.width = 100 * share + "%";
-      made.append(part);
-    });
-    return made;
-  }
-
   /* --- where we are --- */
 
   function place() {
-    const found = { line: "", board: "" };
+    const found = { line: "", board: "", beside: NONE };
     for (const part of location.hash.replace(/^#/, "").split("&")) {
       const cut = part.indexOf("=");
       if (cut < 0) continue;
@@ -85,7 +47,8 @@
     return found;
   }
   function address(line, board) {
-    return "#line=" + encodeURIComponent(line).replaceAll("%2F", "/") + (board ? "&board=" + encodeURIComponent(board) : "");
+    return "#line=" + encodeURIComponent(line).replaceAll("%2F", "/") +
+      (board ? "&board=" + encodeURIComponent(board) : "") + (beside && beside !== SOLVED ? "&beside=" + beside : "");
   }
   /* Go to a line; `replaced` where the step is no place to come back to. */
   function go(line, board, replaced) {
@@ -101,37 +64,37 @@
     for (let earlier = street; cards.length < count && earlier > 0; earlier--) count = streetCards(earlier - 1);
     return cards.slice(0, count).join("");
   }
-  async function ask(path, query) {
-    const answer = await fetch(path + "?" + new URLSearchParams(query));
+  async function ask(path, query) { return answered(await fetch(path + "?" + new URLSearchParams(query))); }
+  async function send(path, body) {
+    return answered(await fetch(path, { method: "POST", headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(body) }));
+  }
+  async function answered(answer) {
     const found = await answer.json();
     if (!answer.ok) throw new Error(found.error);
     return found;
   }
   async function load() {
-    const at = place(), number = ++asked;
-    if (at.board) {
-      const given = split(at.board);
+    const number = ++asked, { line, board, beside: wanted } = place(), at = { line, board };
+    if (Play.show(location.hash === "#play")) return;
+    if (wanted !== beside && beside !== SOLVED) beside = game.strategies[wanted] && wanted !== "0" ? wanted : NONE;
+    if (board) {
+      const given = split(board);
       if (given.join("") !== cards.slice(0, given.length).join("")) cards = given;
     }
     try {
       const found = await ask("/api/spot", at);
       if (number !== asked) return;
       spot = found;
-      equities = null;
+      equities = worth = other = null;
       picking = null;
       if (spot.board) cards = [...split(spot.board), ...cards.slice(split(spot.board).length)];
       problem("");
       draw();
       if (spot.missing_cards) openPicker();
       document.body.dataset.ready = address(spot.line, spot.board);
-      if (!spot.missing_cards) {
-        const more = await ask("/api/equity", at);
-        if (number !== asked) return;
-        equities = more;
-        drawRanges();
-        drawHands();
-      }
-      document.body.dataset.complete = address(spot.line, spot.board);
+      if (!spot.missing_cards) await complete(at, number);
+      if (number === asked) document.body.dataset.complete = address(spot.line, spot.board);
     } catch (error) {
       if (number !== asked) return;
       const silent = error instanceof TypeError;
@@ -142,6 +105,43 @@
       }
       problem(silent ? "The server does not answer: is mccfr view still running?" : error.message);
     }
+  }
+  /* What comes later than the spot itself: what is beside it, equities, values where they are quick. */
+  async function complete(at, number) {
+    if (solved && (solved.line !== at.line || solved.board !== at.board)) solved = null;
+    if (beside === SOLVED && !solved) beside = NONE;
+    if (beside === SOLVED) other = solved.result && { ...spot, ...solved.result };
+    else if (beside) {
+      const found = await ask("/api/spot", { ...at, of: beside }).catch((error) => ({ problem: error.message }));
+      if (number !== asked) return;
+      other = found;
+    }
+    if (other) draw();
+    const more = await ask("/api/equity", at);
+    if (number !== asked) return;
+    equities = more;
+    drawRanges();
+    drawHands();
+    if (!slow()) await value(at, number);
+  }
+  /* Whether too many boards may follow to walk them all. */
+  const slow = () => game.square && streetCards(game.streets.length - 1) - streetCards(spot.street) > 1;
+  /* Have values computed, as many boards as it takes. */
+  async function value(at, number) {
+    for (let boards = 2; ; boards = Math.min(2 * boards, SLOW_BOARDS)) {
+      const found = await ask("/api/values", { ...at, boards });
+      if (number !== asked) return;
+      worth = found;
+      drawRanges();
+      drawHands();
+      drawActions();
+      drawWorth();
+      if (worth.why || worth.exact || (worth.of === null && worth.boards >= SLOW_BOARDS)) return;
+    }
+  }
+  async function valueHere() {
+    byId("value").disabled = true;
+    try { await value({ line: spot.line, board: spot.board }, asked); } catch (error) { problem(error.message); }
   }
   function problem(text) {
     byId("problem").textContent = text;
@@ -245,30 +245,67 @@
   }
   function take(action) { if (action && !action.ends) go(action.line, boardOf(action.line)); }
   function drawActions() {
-    const box = byId("actions"), colour = colours(spot.actions), keys = keysOf(spot.actions);
+    const box = byId("actions"), keys = keysOf(spot.actions), there = other && other.actions ? other : null;
+    const all = there ? together() : spot.actions, colour = colours(all);
     byId("who").textContent = spot.role + " to act";
     let text = "Pot " + money(spot.pot_chips);
-    game.roles.forEach(function (role, player) {
+    game.roles.forEach((role, player) => {
       text += " · " + role + " " + (spot.behind_chips ? money(spot.behind_chips[player]) + " behind"
         : "has put in " + money(spot.put_in_chips[player]));
     });
     byId("money").textContent = text;
     box.replaceChildren();
-    spot.actions.forEach(function (one, place) {
-      const made = button(null, one.ends ? "The hand ends here" : "Go on (" + keys[place] + ")", () => take(one),
-        { class: "action", "data-action": one.action });
+    box.classList.toggle("two", there !== null);
+    if (there) {
+      box.append(element("div", null, { class: "action heads" }, element("i"), element("span"),
+        element("small", "here"), element("small", "beside"), element("span")));
+    }
+    all.forEach((one, row) => {
+      const place = spot.actions.findIndex((each) => each.action === one.action), own = place >= 0;
+      const made = button(null, one.ends ? "The hand ends here" : "Go on" + (own ? " (" + keys[place] + ")" : ""),
+        () => take(one), { class: "action", "data-action": one.action });
       const size = one.pot_share === null ? "" : one.pot_share > 3 ? " " + one.pot_share.toFixed(0) + "× pot"
         : " " + Math.round(100 * one.pot_share) + " % pot";
       const name = element("span", one.name);
-      name.append(element("small", size + (one.ends ? " · ends the hand" : "")));
-      const share = spot.frequencies ? percent(spot.frequencies[place]) : "–";
-      made.append(element("i", null, { class: colour[place] }), name,
-        element("span", spot.hands ? share : "", { class: "share" }), ...(one.ends ? [] : [element("kbd", keys[place])]));
+      const ev = own ? meanWorth(place) : null;
+      name.append(element("small", size + (one.ends ? " · ends the hand" : "") + (ev === null ? "" : " · EV " + big(ev))));
+      made.append(element("i", null, { class: colour[row] }), name);
+      made.append(element("span", share(spot, place), { class: "share" }));
+      if (there) made.append(element("span", share(there, there.actions.findIndex((each) => each.action === one.action)),
+        { class: "share" }));
+      made.append(one.ends || !own ? element("span") : element("kbd", keys[place]));
       made.disabled = one.ends;
       box.append(made);
     });
     byId("other").hidden = !game.any_bet || !spot.actions.some((one) => one.kind === "raise");
     byId("unit").textContent = game.unit + " over the hand";
+  }
+  const find = (actions, wanted) => actions.find((one) => one.action === wanted.action);
+  /* The actions of both strategies, in the order of their amounts. */
+  function together() {
+    const order = { fold: 0, call: 1, raise: 2 };
+    return [...spot.actions, ...other.actions.filter((one) => !find(spot.actions, one))]
+      .sort((one, another) => order[one.kind] - order[another.kind] || one.to_chips - another.to_chips);
+  }
+  /* The colours of a strategy's actions, the same for the same in both. */
+  function shared(actions) {
+    const all = compared() ? together() : actions, colour = colours(all);
+    return actions.map((one) => colour[all.findIndex((each) => each.action === one.action)]);
+  }
+  function share(from, place) {
+    if (!from.hands) return "";
+    return place < 0 ? "0.0 %" : from.frequencies ? percent(from.frequencies[place]) : "–";
+  }
+  const big = (chips) => (chips / game.unit_chips).toFixed(2);
+  /* What an action is worth to the range that takes it, in chips; null where nothing is known. */
+  function meanWorth(action) {
+    if (!worth || !worth.actions) return null;
+    let sum = 0, weight = 0;
+    worth.actions.forEach((row, hand) => {
+      const reach = spot.hands.shares[spot.player][hand] * spot.hands.probabilities[hand][action];
+      if (reach > 0 && row[action] !== null) { sum += reach * row[action]; weight += reach; }
+    });
+    return weight > 0 ? sum / weight : null;
   }
   function drawNote() {
     const note = byId("note");
@@ -281,64 +318,97 @@
     } else if (spot.hands && spot.frequencies === null) {
       text = "By these strategies nobody comes here: what is shown is what they would do all the same.";
     }
+    if (other && other.problem) text += (text && " ") + "Beside it: " + other.problem;
     note.textContent = text;
     note.hidden = !text;
   }
 
   /* --- ranges and hands --- */
 
+  const compared = () => other !== null && other.classes ? other : null;
   function drawViews() {
-    const box = byId("views"), names = [["strategy", spot.role + "'s strategy"], ...game.roles.map((role, player) =>
+    const names = [["strategy", spot.role + "'s strategy"], ...game.roles.map((role, player) =>
       [player, role + "'s range"])];
-    box.replaceChildren(...names.map(([key, name]) => button(name, null, () => show(key), { role: "tab",
+    if (compared()) names.splice(1, 0, ["difference", "Difference"]);
+    else if (shown === "difference") shown = "strategy";
+    byId("views").replaceChildren(...names.map(([key, name]) => button(name, null, () => show(key), { role: "tab",
       "aria-selected": key === shown })));
   }
   function show(key) { shown = key; drawViews(); drawGrid(); drawHands(); }
-  const whose = () => shown === "strategy" ? spot.player : shown;
-  function drawGrid() {
-    const box = byId("grid"), classes = spot.classes, colour = colours(spot.actions), player = whose();
-    box.hidden = !game.square;
-    byId("legend").hidden = !game.square || !classes;
-    byId("legend").textContent = "A cell is filled as far as its hands come here, of those that come here most" +
-      (shown === "strategy" ? "; widths are what they do." : ".");
-    box.replaceChildren();
-    box.style.gridTemplateColumns = "repeat(" + game.grid.columns + ", 1fr)";
-    const most = classes ? Math.max(...classes.reach[player], 1e-300) : 1;
-    game.grid.label.forEach(function (label, cell) {
-      const there = classes !== null && classes.combos[cell] > 0, made = button(null, null, () => choose(cell),
-        { class: "cell" + (there ? "" : " none"), tabindex: "-1", "data-class": label });
-      if (there) {
-        const fill = element("span", null, { class: "fill" }), reach = classes.reach[player][cell];
-        fill.style.height = 100 * reach / most + "%";
-        const parts = shown === "strategy" ? classes.probabilities[cell] : [1];
-        parts.forEach(function (share, action) {
-          const part = element("i", null, { class: shown === "strategy" ? colour[action] : "range-fill" });
-          part.style.width = 100 * share + "%";
-          fill.append(part);
-        });
-        made.append(fill);
-        const text = shown === "strategy"
-          ? spot.actions.map((one, action) => one.name + " " + percent(parts[action])).join(", ") + "; " : "";
-        made.title = label + ": " + text + "reach " + percent(reach) + ", share " + percent(classes.shares[player][cell], 2);
+  const whose = () => shown === "strategy" || shown === "difference" ? spot.player : shown;
+  /* What a strategy does with a class or hand, by the actions of both. */
+  function across(actions, shares) {
+    return together().map((one) => shares[actions.findIndex((each) => each.action === one.action)] || 0);
+  }
+  /* Half the sum of differences: the probability with which the two do something else. */
+  function difference(own, others) {
+    const there = across(compared().actions, others);
+    return across(spot.actions, own).reduce((sum, share, action) => sum + Math.abs(share - there[action]), 0) / 2;
+  }
+  function cellsOf(from, actions) {
+    const classes = spot.classes, player = whose(), colour = shared(actions);
+    if (classes === null) return game.grid.label.map(() => null);
+    const most = Math.max(...classes.reach[player], 1e-300);
+    return game.grid.label.map((_, cell) => {
+      if (!classes.combos[cell]) return null;
+      const reach = classes.reach[player][cell], shares = from.classes.probabilities[cell];
+      const told = "reach " + percent(reach) + ", share " + percent(classes.shares[player][cell], 2);
+      if (shown === "difference") {
+        const apart = difference(classes.probabilities[cell], compared().classes.probabilities[cell]);
+        return { shares: [reach / most], colour: ["difference-fill"], height: apart, title: percent(apart) + " apart; " + told };
       }
-      made.disabled = !there;
-      made.append(element("span", label, { class: "name" }));
-      if (cell === chosen) made.setAttribute("aria-current", "true");
-      box.append(made);
+      if (shown !== "strategy") return { shares: [1], colour: ["range-fill"], height: reach / most, title: told };
+      const text = actions.map((one, action) => one.name + " " + percent(shares[action])).join(", ");
+      return { shares, colour, height: reach / most, title: text + "; " + told };
     });
   }
+  function drawGrid() {
+    const two = compared() !== null && shown === "strategy";
+    byId("grids").hidden = !game.square;
+    byId("grids").classList.toggle("two", two);
+    byId("legend").hidden = !game.square || !spot.classes;
+    byId("legend").textContent = shown === "difference"
+      ? "A cell is filled as high as the two do something else with it (half the sum of differences of probabilities), and " +
+        "as wide as its hands come here, of those that come here most."
+      : "A cell is filled as far as its hands come here, of those that come here most" +
+        (shown === "strategy" ? "; widths are what they do." : ".");
+    byId("name-here").hidden = byId("panel-beside").hidden = !two;
+    byId("name-here").textContent = game.strategies[0];
+    const drawn = (id, from) => Strategy.drawGrid(byId(id), game.grid.columns, game.grid.label,
+      cellsOf(from, from.actions), chosen, choose);
+    drawn("grid", spot);
+    if (!two) return;
+    byId("name-beside").textContent = besideName();
+    drawn("grid-beside", compared());
+  }
+  const besideName = () => beside === SOLVED ? "Solved again" : game.strategies[beside];
   function choose(cell) { chosen = chosen === cell ? ALL : cell; drawGrid(); drawHands(); }
   function drawRanges() {
     const box = byId("ranges");
     box.replaceChildren();
     if (!spot.ranges) { box.append(element("p", "Choose the board first.", { class: "quiet" })); return; }
-    spot.ranges.forEach(function (one, player) {
+    spot.ranges.forEach((one, player) => {
       const mean = equities && equities.mean ? equities.mean[player] : null;
       const copy = button("Copy", "Copy the range as text", () => copyText(one.text, copy), { "data-range": one.text });
+      const ev = worth && worth.mean && worth.mean[player] !== null ? worth.mean[player] : null;
       box.append(element("div", null, { class: "range" }, element("span", one.role),
         element("span", one.combos.toLocaleString("en", { maximumFractionDigits: 1 }) + (game.square ? " combos" : " hands")),
-        element("span", mean === null ? "" : "equity " + percent(mean)), copy));
+        element("span", mean === null ? "" : "equity " + percent(mean)),
+        element("span", ev === null ? "" : "EV " + big(ev) + within(worth.ci95[player], ev)), copy));
     });
+  }
+  function within(interval, mean) {
+    return interval === null || interval[1] - mean < 0.005 * game.unit_chips ? "" : " ± " + big(interval[1] - mean);
+  }
+  function drawWorth() {
+    const box = byId("worth"), start = byId("value");
+    start.hidden = !spot.hands || !slow() || (worth !== null && worth.why !== null);
+    start.disabled = worth !== null;
+    const kind = !worth ? "" : worth.why ? worth.why : worth.exact ? "Values are exact by this strategy."
+      : worth.of === null ? "Values are an estimate over " + worth.boards + " of " + SLOW_BOARDS + " boards."
+        : worth.boards + " of " + worth.of + " boards …";
+    box.textContent = kind + (worth && !worth.why ? " EV: what is won from here on, in " + game.unit + "." : "");
+    box.hidden = !kind;
   }
   async function copyText(text, from) {
     try {
@@ -348,35 +418,109 @@
     } catch { window.prompt("The range:", text); }
   }
   function drawHands() {
-    const box = byId("hands"), hands = spot.hands, player = whose();
+    const box = byId("hands"), hands = spot.hands, player = whose(), pair = compared();
     byId("all").hidden = chosen === ALL || !game.square;
     byId("hands-title").textContent = chosen === ALL || !game.square ? "Hands" : game.grid.label[chosen];
     box.replaceChildren();
     if (!hands) return;
-    const colour = colours(spot.actions), acts = player === spot.player;
+    const acts = player === spot.player, two = acts && pair !== null;
     const rows = hands.names.map((_, place) => place)
       .filter((place) => chosen === ALL || !game.square || hands.cells[place] === chosen);
-    if (game.square) rows.sort((one, other) => hands.shares[player][other] - hands.shares[player][one] || other - one);
+    const apart = two ? hands.names.map((_, place) => difference(hands.probabilities[place], pair.hands.probabilities[place]))
+      : null;
+    const weight = (place) => hands.shares[player][place] * (shown === "difference" ? apart[place] : 1);
+    if (game.square || shown === "difference") rows.sort((one, another) => weight(another) - weight(one) || another - one);
     const head = element("tr", null, {}, element("th", "hand"));
-    if (acts) head.append(element("th"), ...spot.actions.map((one) => element("th", brief(one))));
-    head.append(...["share", "reach", "equity"].map((text) => element("th", text)));
+    if (two) head.append(element("th", "here"), element("th", "beside"), element("th", "apart"));
+    else if (acts) head.append(element("th"), ...spot.actions.map((one) => element("th", brief(one))));
+    head.append(...["share", ...(two ? [] : ["reach"]), "equity", "EV"].map((text) => element("th", text)));
     const body = element("tbody");
-    for (const place of rows) body.append(drawnRow(hands, place, player, acts, colour));
+    for (const place of rows) body.append(drawnRow(place, player, acts, two ? apart[place] : null));
     box.append(element("table", null, {}, element("thead", null, {}, head), body));
   }
-  function drawnRow(hands, place, player, acts, colour) {
-    const row = element("tr", null, hands.reach[player][place] > 0 ? {} : { class: "gone" });
+  function drawnRow(place, player, acts, apart) {
+    const hands = spot.hands, row = element("tr", null, hands.reach[player][place] > 0 ? {} : { class: "gone" });
     row.append(drawnHand(hands.names[place]));
     if (acts) {
-      const shares = hands.probabilities[place], drawn = element("td", null, {}, bar(shares, colour));
-      if (!hands.trained[place]) drawn.title = "Training never came here with this hand: uniform";
-      row.append(drawn, ...shares.map((share) => element("td", percent(share))));
+      const shares = hands.probabilities[place], ev = worth && worth.actions ? worth.actions[place] : null;
+      const told = (one, action) => one.name + " " + percent(shares[action]) + (ev && ev[action] !== null
+        ? ", EV " + big(ev[action]) : "");
+      const drawn = element("td", null, {}, bar(shares, shared(spot.actions)));
+      drawn.title = (hands.trained[place] ? "" : "Training never came here with this hand: uniform. ") +
+        spot.actions.map(told).join("; ");
+      row.append(drawn);
+      if (apart !== null) {
+        const there = compared(), others = there.hands.probabilities[place];
+        const second = element("td", null, {}, bar(others, shared(there.actions)));
+        second.title = there.actions.map((one, action) => one.name + " " + percent(others[action])).join("; ");
+        row.append(second, element("td", percent(apart)));
+      } else row.append(...shares.map((share_, action) => titled(element("td", percent(share_)), told(spot.actions[action], action))));
     }
     const equity = equities && equities.equity ? equities.equity[player][place] : null;
-    row.append(element("td", percent(hands.shares[player][place], 2)), element("td", percent(hands.reach[player][place])),
-      element("td", percent(equity)));
+    const won = worth && worth.hands ? worth.hands[player][place] : null;
+    row.append(element("td", percent(hands.shares[player][place], 2)));
+    if (apart === null) row.append(element("td", percent(hands.reach[player][place])));
+    row.append(element("td", percent(equity)), element("td", won === null ? "–" : big(won)));
     return row;
   }
+  function titled(made, title) { made.title = title; return made; }
+
+  /* --- what is beside --- */
+
+  function drawBeside() {
+    const choice = byId("beside"), names = game.strategies.map((name, number) => [String(number), name]).slice(1);
+    if (solved && solved.result) names.push([SOLVED, "this spot, solved again"]);
+    choice.replaceChildren(element("option", "nothing", { value: NONE }),
+      ...names.map(([key, name]) => element("option", name, { value: key })));
+    choice.value = beside;
+    byId("beside-row").hidden = !names.length;
+  }
+  function besideChosen() {
+    beside = byId("beside").value;
+    go(spot.line, spot.board || boardOf(spot.line), true);
+  }
+
+  /* --- solving again --- */
+
+  const solvable = () => game.any_bet && !spot.missing_cards && [4, 5].includes(streetCards(spot.street));
+  function drawSolving() {
+    byId("solving").hidden = !solvable();
+    if (!solvable()) return;
+    const here = solved && solved.line === spot.line && solved.board === spot.board ? solved : null;
+    const running = here !== null && !here.done;
+    byId("solve").disabled = running;
+    byId("solve-stop").hidden = !running;
+    let text = "";
+    if (here) {
+      const found = here.result;
+      text = here.problem || (running ? "Solving, " + here.seconds.toFixed(0) + " s" : "Solved in " + here.seconds.toFixed(1) + " s") +
+        (found ? ": " + found.iterations + " of " + here.iterations + " iterations, gap " + big(found.gap_chips) + " " +
+          game.unit + " (" + percent(found.gap_chips / spot.pot_chips) + " of the pot)" : " …");
+    }
+    byId("solve-state").textContent = text;
+    byId("solve-progress").hidden = !running;
+    byId("solve-progress").value = here && here.result ? here.result.iterations / here.iterations : 0;
+  }
+  async function solve() {
+    const number = asked, at = { line: spot.line, board: spot.board };
+    try {
+      solved = await send("/api/solve", { ...at, method: byId("solve-method").value });
+      while (number === asked) {
+        drawSolving();
+        const before = solved.result && solved.result.iterations;
+        solved = await ask("/api/solve", {});
+        if (number !== asked) return;
+        if (solved.result && solved.result.iterations !== before) {
+          beside = SOLVED;
+          other = { ...spot, ...solved.result };
+          draw();
+        }
+        if (solved.done) { drawSolving(); return; }
+        await new Promise((done) => setTimeout(done, POLL));
+      }
+    } catch (error) { problem(error.message); }
+  }
+
   function draw() {
     if (game.square && chosen !== ALL && spot.classes && !spot.classes.combos[chosen]) chosen = ALL;
     drawPath();
@@ -387,6 +531,9 @@
     drawGrid();
     drawRanges();
     drawHands();
+    drawWorth();
+    drawBeside();
+    drawSolving();
     document.title = (spot.line || "start") + (spot.board ? " " + spot.board : "") + " · " + game.title;
   }
 
@@ -420,14 +567,14 @@
     "ArrowUp": () => move(-1, 0), "ArrowDown": () => move(1, 0), "ArrowLeft": () => move(0, -1),
     "ArrowRight": () => move(0, 1),
     "a": () => { chosen = ALL; drawGrid(); drawHands(); },
-    "v": () => show(shown === "strategy" ? 0 : shown === 0 ? 1 : "strategy"),
+    "v": () => show(shown === "strategy" ? 0 : shown === 0 ? 1 : shown === 1 && compared() ? "difference" : "strategy"),
     "b": () => picking === null ? openPicker() : closePicker(),
-    "r": randomBoard, "t": turnTheme, "?": () => byId("keys").showModal(),
+    "r": randomBoard, "t": turnTheme, "p": () => { location.hash = "#play"; }, "?": () => byId("keys").showModal(),
     "Escape": closePicker,
   };
   function pressed(event) {
-    if (!spot || event.ctrlKey || event.metaKey || event.altKey || byId("keys").open) return;
-    if (event.target instanceof HTMLInputElement) return;
+    if (!spot || Play.shown() || event.ctrlKey || event.metaKey || event.altKey || byId("keys").open) return;
+    if (event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement) return;
     if (event.key.startsWith("Arrow") && byId("hands").contains(document.activeElement)) return;
     const place = keysOf(spot.actions).indexOf(event.key);
     if (place < 0 && !Object.hasOwn(KEYS, event.key)) return;
@@ -448,6 +595,10 @@
     byId("help").addEventListener("click", () => byId("keys").showModal());
     byId("other").addEventListener("submit", otherBet);
     byId("all").addEventListener("click", KEYS.a);
+    byId("value").addEventListener("click", valueHere);
+    byId("beside").addEventListener("change", besideChosen);
+    byId("solve").addEventListener("click", solve);
+    byId("solve-stop").addEventListener("click", () => send("/api/solve/stop", {}));
     byId("picker-close").addEventListener("click", closePicker);
     byId("picker-random").addEventListener("click", randomBoard);
     byId("picker-clear").addEventListener("click", () => { picking = firstCards(); drawPicker(); });
@@ -456,9 +607,11 @@
     byId("facts").textContent = [game.game, ...game.facts].join(" · ");
     document.querySelector("main").classList.toggle("list", !game.square);
     cards = firstCards();
+    Play.begin({ ask, send, game, money, split });
     window.addEventListener("hashchange", load);
     document.addEventListener("keydown", pressed);
     await load();
   }
-  begin();
+  return { begin };
 })();
+View.begin();

@@ -120,6 +120,17 @@ def test_summary_is_the_geometric_mean_over_seeds_with_its_interval(finished):
     assert float(last["high95"]) / float(last["geometric_mean"]) == pytest.approx(math.exp(half), rel=1e-6)
 
 
+def test_pairs_are_ratios_to_the_first_variant_seed_by_seed(finished):
+    _, out = finished
+    rows, found = lines(out / "table.csv"), lines(out / "pairs.csv")
+    assert [(row["variant"], row["against"], row["seeds"]) for row in found] == [("DCFR", "no discount", "2")] * 4
+    value = {(row["variant"], row["seed"]): float(row["exploitability_chips"]) for row in rows if row["point"] == "400"}
+    ratios = [value["DCFR", seed] / value["no discount", seed] for seed in ("3", "4")]
+    assert float(found[-1]["ratio"]) == pytest.approx(math.sqrt(ratios[0] * ratios[1]), rel=1e-6)
+    half = 12.706205 * abs(math.log(ratios[0] / ratios[1])) / 2
+    assert float(found[-1]["high95"]) / float(found[-1]["ratio"]) == pytest.approx(math.exp(half), rel=1e-5)
+
+
 def test_intervals_agree_with_scipy():
     from scipy import stats
 

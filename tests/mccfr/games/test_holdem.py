@@ -35,6 +35,7 @@ from mccfr.solvers.public import best_response
 from mccfr.solvers.public.public_tree import public_tree
 from mccfr.tables.strategy import pure_strategy
 from storage.manifest import content_hash
+from storage.npy import npy_pieces
 
 FLOP = "max_raises = 1\n"
 MENU = '[game.menu]\nfirst = ["1p", "allin"]\nlater = ["1p", "allin"]\n'
@@ -188,8 +189,12 @@ def test_queries_know_hands_classes_and_boards(trained):
 
 def reader_in_the_documents():
     """The program of docs/policies.md that reads a policy of whole hold'em."""
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs/policies.md").read_text(), re.DOTALL)
-    return next(block for block in blocks if "def look_up(" in block)
+    return next(block for block in python_in_the_documents() if "def look_up(" in block)
+
+
+def python_in_the_documents():
+    """The Python programs of docs/policies.md."""
+    return re.findall(r"```python\n(.*?)```", (ROOT / "docs/policies.md").read_text(), re.DOTALL)
 
 
 def test_the_reader_in_the_documents_reads_what_query_answers(trained, monkeypatch, tmp_path, capsys):
@@ -228,6 +233,58 @@ def program_in_the_documents(language, folder):
         pytest.skip("there is no node, which runs JavaScript, on this machine")
     (folder / "look_up.mjs").write_text(source)
     return ["node", str(folder / "look_up.mjs")]
+
+
+def carrying_values(policy, folder):
+    """A copy of a policy, by links, with values of its own: {(street, player): [buckets, places]}, {street: nodes}."""
+    tree, rng, values, roots = policy.game.tree, np.random.default_rng(8), {}, {}
+    folder.mkdir()
+    for path in policy.path.iterdir():
+        (folder / path.name).symlink_to(path)
+    for street in range(4):
+        own = tree.decisions[tree.street[tree.decisions] == street]
+        roots[street] = [node for node in own.tolist() if not node or tree.street[tree.parent[node]] < street]
+        (folder / f"values_root_street{street}.npy").write_bytes(
+            b"".join(npy_pieces(np.array(roots[street], np.int32)))
+        )
+        for player in range(2):
+            buckets = int(policy.game.cards.buckets[street][player])
+            values[street, player] = rng.normal(size=(buckets, len(roots[street]))).astype(np.float32)
+            file = folder / f"value_street{street}_player{player}.npy"
+            file.write_bytes(b"".join(npy_pieces(values[street, player])))
+    return values, roots
+
+
+@pytest.mark.parametrize("language", ["python", "c", "js"])
+def test_readers_find_values_where_streets_begin(trained, tmp_path, monkeypatch, language):
+    policy, rng = Policy.open(trained / "policy"), np.random.default_rng(4)
+    (tmp_path / "runs").mkdir()
+    folder = tmp_path / "runs/hunl-quick-policy"
+    values, roots = carrying_values(policy, folder)
+    lines, names = json.loads((folder / "tree_line.json").read_text()), {}
+    if language == "python":
+        source = next(block for block in python_in_the_documents() if "def value(" in block)
+        assert len(source.splitlines()) <= 30
+        monkeypatch.chdir(tmp_path)
+        exec(reader_in_the_documents().partition("\nprint(")[0] + source, names)
+    else:
+        program = program_in_the_documents(language, tmp_path)
+    for street in range(4):
+        place = int(rng.integers(len(roots[street])))
+        node, known = roots[street][place], (0, 3, 4, 5)[street]
+        dealt = rng.permutation(52)[:7].tolist()
+        hand, board = cards_text(dealt[:2]), cards_text(dealt[2 : 2 + known])
+        player = int(policy.game.tree.arrays.player[node])
+        bucket = policy.game.cards.hand_bucket(street, player, hand, board or None)
+        expected = float(values[street, player][bucket, place])
+        if language == "python":
+            assert names["value"](lines[node], hand, board) == expected
+            other = names["value"](lines[node], hand, board, 1 - player)
+            assert other == float(values[street, 1 - player][bucket, place])
+            continue
+        arguments = [*program, folder, lines[node], hand, *[board] * (known > 0)]
+        found = subprocess.run(arguments, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines()
+        assert found[-1].split()[0] == "value" and float(found[-1].split()[1]) == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize("language", ["c", "js"])

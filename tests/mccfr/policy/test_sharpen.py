@@ -84,5 +84,12 @@ def test_an_export_says_what_it_costs(capsys, tmp_path):
     assert all(np.isin(table, (0, 1)).all() for table in pure.strategy().probability)
     said = call(capsys, "export", tmp_path / "goofspiel", tmp_path / "bids", "--threshold", 0.2).err
     assert "exploitability" in said and "chips as exported" in said
+    assert call(capsys, "export", run, tmp_path / "valued", "--values").status == 0
+    valued = Policy.open(tmp_path / "valued")
+    assert valued.meta["values"]["bound"] == "exact" and valued.values(0, 1).shape == (3,)
+    ended = call(capsys, "export", run, tmp_path / "rows.csv", "--format", "csv", "--values")
+    assert ended.status == 2 and "csv has no place for values: export a policy" in ended.err
+    ended = call(capsys, "export", run, tmp_path / "tables", "--format", "zarr", "--values")
+    assert ended.status == 2 and "zarr has no place for values: export a policy" in ended.err
     ended = call(capsys, "export", run, tmp_path / "tables", "--format", "zarr", "--purify")
     assert ended.status == 2 and "zarr holds the run's tables as they are" in ended.err

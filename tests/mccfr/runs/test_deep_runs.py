@@ -57,7 +57,14 @@ def test_a_run_on_dealt_cards_goes_on_bit_for_bit_with_any_workers(tmp_path, cap
     assert problems_of(parts.directory) == []
     assert command("export", parts.directory, tmp_path / "raw", "--format", "zarr") == 0
     capsys.readouterr()
-    ended = call(capsys, "export", parts.directory, tmp_path / "policy")
+    assert command("export", parts.directory, tmp_path / "networks") == 0
+    asked = [str(tmp_path / "networks"), "r300", "--board", "", "--hand", "AsKs", "--json"]
+    found = json.loads(call(capsys, "query", *asked).out)
+    assert (found["networks"], found["reached"]) == (3, True)
+    assert found == json.loads(call(capsys, "query", parts.directory, *asked[1:]).out)
+    sampled = json.loads(call(capsys, "query", *asked, "--sample", "1").out)
+    assert (sampled["networks"], 0 <= sampled["sampled_iteration"] <= 3) == (1, True)
+    ended = call(capsys, "export", parts.directory, tmp_path / "policy", "--tabulate")
     assert (ended.status, "cannot be made a table" in ended.err) == (2, True)
 
 
@@ -105,6 +112,9 @@ def test_every_verb(tmp_path, capsys):
     plan = json.loads(call(capsys, "plan", config, "--json").out)
     assert plan["bytes_per_table"]["memory/player0/regret"] == 5000 * 3 * 4
     assert plan["bytes_per_table"]["networks/player1/weight"] == 4 * 8
+    assert plan["memories_bytes"] == 2 * 5000 * (4 + 4 + 3 * 4) * 2
+    assert plan["networks_bytes"] == 2 * (4 * plan["parameters"] * 5 + 4 * 16)
+    assert plan["seconds"] == 4 * plan["seconds_per_iteration"] > 0
     assert command("solve", config, "--run", run) == 0
     status = json.loads(call(capsys, "status", run, "--json").out)
     assert (status["state"], status["iterations"]) == ("finished", 4)
@@ -117,10 +127,10 @@ def test_every_verb(tmp_path, capsys):
     found = json.loads(call(capsys, "evaluate", run, "--json").out)
     assert found["exploitability_chips"] == pytest.approx(line["exploitability_chips"], rel=1e-12)
     assert command("verify", run) == 0
-    assert command("export", run, policy) == 0
+    assert command("export", run, policy, "--tabulate") == 0
     assert command("query", policy, "r3", "--hand", "K") == 0
     network = line["other_averages"]["network"]["exploitability_chips"]
-    assert command("export", run, tmp_path / "network", "--average", "network") == 0
+    assert command("export", run, tmp_path / "network", "--average", "network", "--tabulate") == 0
     capsys.readouterr()
     found = json.loads(call(capsys, "evaluate", tmp_path / "network", "--json").out)
     assert found["exploitability_chips"] == pytest.approx(network, abs=1e-3)
@@ -129,6 +139,14 @@ def test_every_verb(tmp_path, capsys):
     assert "sd, network" in ended.err
     assert command("export", run, tmp_path / "raw", "--format", "zarr") == 0
     assert command("report", run, tmp_path / "page.html") == 0
+    page = (tmp_path / "page.html").read_text()
+    assert "How far network is from sd" in page
+    assert "explained share" in page
+    capsys.readouterr()
+    options = ["--method", "head-to-head", "--against", run, "--json", "--average"]
+    ahead = json.loads(call(capsys, "evaluate", run, *options, "sd", "--against-average", "network").out)
+    behind = json.loads(call(capsys, "evaluate", run, *options, "network", "--against-average", "sd").out)
+    assert (ahead["average"], ahead["value_chips"]) == ("sd", -behind["value_chips"])
     experiment = tmp_path / "experiment.toml"
     experiment.write_text(
         '[compare]\nbase = "deep.toml"\ny = "exploitability_chips"\nlast = 4\nat = []\npoints = 2\n'

@@ -124,8 +124,7 @@ def test_equities_are_those_of_all_showdowns(holdem):
 
 
 def test_equities_before_the_last_board(holdem, leduc):
-    """Leduc's first street: the mean over boards; none before the flop of hold'em."""
-    assert holdem.equity("r200") == {"equity": None, "mean": None}
+    """Leduc's first street: the mean over boards; preflop of hold'em, all boards; none where cards are missing."""
     assert holdem.equity("r200c/") == {"equity": None, "mean": None}
     spots, _ = leduc
     found = dict(zip(spots.spot("")["hands"]["names"], spots.equity("")["equity"][0], strict=True))

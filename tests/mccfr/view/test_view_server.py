@@ -1,8 +1,12 @@
 """The page's server: this machine alone, GET alone, one sentence for what is wrong; and the page in a real browser."""
 
 import json
+import signal
 import socket
+import subprocess
+import sys
 import threading
+import time
 from contextlib import contextmanager
 from http.client import HTTPConnection
 
@@ -13,15 +17,15 @@ from policies import write_random
 from random_policy import policy
 
 from mccfr.config.tables import KuhnGame
-from mccfr.view import Spots, open_spots, server
+from mccfr.view import Shelf, Spots, open_spots, server
 from mccfr.view.server import ViewServer
 
 EVIL = "<img src=x onerror=alert(1)>"
 
 
 @contextmanager
-def serving(spots):
-    with ViewServer(spots, 0) as served:
+def serving(*spots):
+    with ViewServer(Shelf([(one.title, lambda one=one: one) for one in spots]), 0) as served:
         thread = threading.Thread(target=served.serve_forever, args=(0.01,))
         thread.start()
         try:
@@ -33,17 +37,23 @@ def serving(spots):
 
 @pytest.fixture(scope="module")
 def holdem():
-    with serving(Spots(policy(), f"my {EVIL}", ["a fact"])) as served:
+    one, other = Spots(policy(), f"my {EVIL}", ["a fact"]), Spots(policy(), f"beside {EVIL}")
+    with serving(one, other) as served:
+        served.spots = one
         yield served
 
 
-def ask(served, path, method="GET", host=None):
-    """(status, headers, body) of a request."""
+def ask(served, path, method="GET", host=None, body=None, **headers):
+    """(status, headers, body) of a request; a body is sent as JSON."""
     connection = HTTPConnection("127.0.0.1", served.server_port, timeout=60)
     connection.putrequest(method, path, skip_host=True)
     for name in host if isinstance(host, list) else [host or f"127.0.0.1:{served.server_port}"]:
         connection.putheader("Host", name)
-    connection.endheaders()
+    text = None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
+    if text is not None:
+        for name, value in {"Content-Type": "application/json", "Content-Length": str(len(text)), **headers}.items():
+            connection.putheader(name, value)
+    connection.endheaders(text)
     answer = connection.getresponse()
     found = answer.status, answer.headers, answer.read()
     connection.close()
@@ -55,7 +65,8 @@ def test_answers_are_those_of_the_spots(holdem):
     assert status == 200 and json.loads(body) == holdem.spots.spot("r200c/cr600", "Kc7d2s")
     assert headers["Content-Type"] == "application/json" and "Access-Control-Allow-Origin" not in headers
     assert json.loads(ask(holdem, "/api/game")[2])["title"] == f"my {EVIL}"
-    assert json.loads(ask(holdem, "/api/equity?line=r200")[2]) == {"equity": None, "mean": None}
+    assert json.loads(ask(holdem, "/api/equity?line=r200c/")[2]) == {"equity": None, "mean": None}
+    assert json.loads(ask(holdem, "/api/game?of=1")[2])["strategies"] == [f"my {EVIL}", f"beside {EVIL}"]
     assert holdem.server_address[0] == "127.0.0.1"
 
 
@@ -68,21 +79,25 @@ def test_only_requests_that_name_this_machine_are_answered(holdem):
         f"127.0.0.1:{port + 1}",
         f"127.0.0.1:{port}.evil",
     ):
-        for path in ("/", "/api/game"):
-            status, _, body = ask(holdem, path, host=host)
+        for path, sent in (("/", None), ("/api/game", None), ("/api/play/sit", {})):
+            status, _, body = ask(holdem, path, "GET" if sent is None else "POST", host=host, body=sent)
             assert status == 421 and b"answers to" in body and b"title" not in body
     assert ask(holdem, "/", host=[])[0] == 421
     assert ask(holdem, "/", host=f"localhost:{port}")[0] == 200
 
 
-@pytest.mark.parametrize("method", ["HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE"])
-def test_nothing_but_get_is_known(holdem, method):
+@pytest.mark.parametrize("method", ["HEAD", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE"])
+def test_nothing_but_get_and_post_is_known(holdem, method):
     status, headers, _ = ask(holdem, "/api/game", method)
-    assert status == 405 and headers["Allow"] == "GET"
+    assert status == 405 and headers["Allow"] == "GET, POST"
 
 
 def test_files_are_those_of_the_page_alone(holdem):
-    for path, kind in (("/", "text/html"), ("/view.js", "text/javascript"), ("/view.css", "text/css")):
+    for path, kind in (
+        ("/", "text/html"),
+        *((f"/{name}.js", "text/javascript") for name in ("view", "play", "strategy")),
+        *((f"/{name}.css", "text/css") for name in ("view", "strategy")),
+    ):
         status, headers, body = ask(holdem, path)
         assert status == 200 and headers["Content-Type"].startswith(kind) and body
         assert "default-src 'none'" in headers["Content-Security-Policy"] and b"http" not in body.replace(
@@ -104,6 +119,10 @@ def test_files_are_those_of_the_page_alone(holdem):
         ("/api/spot?line=" + "c" * 3000, "at most 2,000"),
         ("/api/spot?" + "&".join(["a=1"] * 50), "query is not understood"),
         ("/api/equity?line=" + "r" * 50, "is no action"),
+        ("/api/spot?of=2", "there are strategies 0 to 1"),
+        ("/api/values?boards=x", "boards = 'x' is not a whole number"),
+        ("/api/values?line=r200c/", "cards of the board are missing"),
+        ("/api/solve", "no spot has been solved again yet"),
     ],
 )
 def test_bad_requests_end_in_a_sentence(holdem, path, text):
@@ -111,6 +130,42 @@ def test_bad_requests_end_in_a_sentence(holdem, path, text):
     found = json.loads(body)
     assert status == 400 and list(found) == ["error"] and text in found["error"] and "\n" not in found["error"]
     assert "Traceback" not in found["error"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "text"),
+    [
+        ("/api/solve", {"line": "r200c/", "board": "Kc7d2s"}, "on the river and the turn: before that"),
+        ("/api/solve", {"line": "r200c/cc/cc/", "board": "Kc7d2s4h9d", "method": "magic"}, "one of maxmargin"),
+        ("/api/solve", {"line": "", "iterations": 10**9}, "they must be from 1 to 5,000"),
+        ("/api/solve", {"line": 7}, "line = '7' is not text"),
+        ("/api/play/sit", {"resolve": "moon"}, "it must be river or turn"),
+        ("/api/play/act", {"hand": True}, "hand = 'True' is not a whole number"),
+        ("/api/play/act", {"cards": "AsAd"}, "'cards' is no parameter"),
+        ("/api/play/act", b"[" * 5000, "is not JSON"),
+        ("/api/play/act", b"[]", "no JSON object"),
+        ("/api/play/act", b" " * 9000, "at most 8,192 bytes"),
+    ],
+)
+def test_bad_orders_end_in_a_sentence(holdem, path, body, text):
+    status, _, found = ask(holdem, path, "POST", body=body)
+    assert status == 400 and text in json.loads(found)["error"]
+
+
+def test_orders_come_from_this_page_alone(holdem):
+    """What a form or a script of another page could send is refused, and nothing is done."""
+    before = ask(holdem, "/api/play")[2]
+    for headers in (
+        {"Content-Type": "text/plain"},
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Content-Length": "x"},
+    ):
+        status, _, body = ask(holdem, "/api/play/sit", "POST", body={}, **headers)
+        assert status == 400 and b"from this server's own page" in body
+    assert ask(holdem, "/api/play")[2] == before
+    own = f"http://127.0.0.1:{holdem.server_port}"
+    assert ask(holdem, "/api/play/sit", "POST", body={"seed": 1}, Origin=own)[0] == 200
 
 
 def test_the_command_serves_until_it_is_stopped(tmp_path, capsys, monkeypatch):
@@ -128,6 +183,21 @@ def test_the_command_serves_until_it_is_stopped(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(server.ViewServer, "serve_forever", interrupted)
     status, out, err = call(capsys, "view", target, "--port", 0, "--no-browser")
     assert (status, out) == (0, "") and "http://127.0.0.1:" in err and err.count("\n") == 1
+
+
+def test_one_interrupt_is_heard(tmp_path):
+    """Ctrl-C twice, the second while the process ends: no line of Python's, exit status 0."""
+    target = write_random(tmp_path / "kuhn", KuhnGame())
+    started = subprocess.Popen(
+        [sys.executable, "-m", "mccfr", "view", target, "--port", "0", "--no-browser"],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    first = started.stderr.readline()
+    for _ in range(20):
+        started.send_signal(signal.SIGINT)
+        time.sleep(0.01)
+    assert "Ctrl-C stops" in first and started.communicate(timeout=60)[1] == "" and started.returncode == 0
 
 
 needs_browser = pytest.mark.skipif(program() is None, reason="there is no Chromium on this machine")
@@ -159,11 +229,12 @@ def test_the_page_in_a_browser(holdem, tmp_path):
         at("#line=r200c/&board=Kc7d2s")
         assert page["document.getElementById('who').textContent"] == "Big blind to act"
         row = page["document.querySelector('#hands tbody tr').innerText"]
-        assert "%" in row and "–" not in row, row  # its equity has come
+        assert row.split("\t")[-2].endswith("%"), row  # its equity has come
         page["history.back()"]
         at("#line=r200")
         page["history.forward()"]
         at("#line=r200c/&board=Kc7d2s")
+        assert page["document.getElementById('value').hidden"] is False  # of a flop values wait to be asked for
         page["location.hash = '#line=r250c/cr700&board=Kc7d2s'"]
         at("#line=r250c/cr700&board=Kc7d2s")
         assert "not in the strategy's tree" in page["document.getElementById('note').textContent"]
@@ -180,6 +251,30 @@ def test_the_page_in_a_browser(holdem, tmp_path):
         page.press("?")
         assert page["document.getElementById('keys').open"]
         page["document.getElementById('keys').close()"]
+        river = "#line=r200c/cc/cc/r400&board=Kc7d2s4h9d&beside=1"  # values, side by side, solved again
+        page[f"location.hash = {json.dumps(river)}"]
+        at(river)
+        assert page["document.getElementById('worth').textContent"].startswith("Values are exact")
+        assert "EV" in page["document.querySelector('[data-action=c]').innerText"]
+        assert page["document.getElementById('name-beside').textContent"] == f"beside {EVIL}"
+        assert page["document.querySelectorAll('#grid-beside .cell').length"] == 169
+        page["[...document.querySelectorAll('#views button')][1].click()"]
+        assert "half the sum of differences of probabilities" in page["document.getElementById('legend').textContent"]
+        page["document.getElementById('solve').click()"]
+        page.wait("document.getElementById('solve-state').textContent.startsWith('Solved in')")
+        assert "200 of 200 iterations, gap" in page["document.getElementById('solve-state').textContent"]
+        assert page["document.getElementById('beside').value"] == "solved"
+        page.press("p")  # and a hand: called down, from whatever seat
+        page.wait("!!document.querySelector('[data-play]')")
+        assert page["document.querySelectorAll('#seat-theirs .card.back').length"] == 2
+        while page["document.getElementById('play-result').hidden"]:
+            page.wait("!document.getElementById('play').classList.contains('busy')")
+            page.press("c")
+        assert page["document.getElementById('play-session').textContent"].startswith("Hand 1 · 1 played")
+        page.press("n")
+        page.wait("document.getElementById('play-session').textContent.startsWith('Hand 2')")
+        page["document.getElementById('tab-look').click()"]
+        page.wait("!document.getElementById('look').hidden")
         paper = "getComputedStyle(document.body).backgroundColor"
         page.prefer("light")
         light = page[paper]
@@ -199,7 +294,7 @@ def test_small_games_are_a_list_of_hands(tmp_path):
         assert "is not possible here" in page["document.getElementById('problem').innerText"]
         page["location.hash = '#line=cb'"]
         page.wait("document.body && document.body.dataset.complete")
-        assert page["document.getElementById('grid').hidden"]
+        assert page["document.getElementById('grids').hidden"]
         assert page["[...document.querySelectorAll('.hand')].map((one) => one.textContent).join()"] == "J,Q,K"
         assert page["document.querySelector('[data-action=c]').innerText"].startswith("Call 1 chips")
         assert page.problems == []

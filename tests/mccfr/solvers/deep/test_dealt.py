@@ -10,6 +10,7 @@ import pytest
 from mccfr.config.tables import DeepCfrConfig, FlopHoldemGame
 from mccfr.games.holdem import flop_holdem
 from mccfr.rng import ACTIONS, new_stream
+from mccfr.solvers.deep.asked import Asked
 from mccfr.solvers.deep.dealt import NO_CARD, draw_hands, view
 from mccfr.solvers.deep.dealt_cfr import DealtCfr, dealt_specs
 from mccfr.solvers.deep.lockstep import fill_words, traverse
@@ -214,3 +215,8 @@ def test_the_average_as_a_table_is_weighed_by_reach():
             found = strategy.probability[block][hand, slot : slot + count]
             assert np.abs(found - wanted).max() < 1e-4
             assert strategy.weight[block][hand, row] == pytest.approx(sums.sum(), abs=1e-4)
+        cards = classes[street].cards
+        found, weight = Asked(dealt.game, dealt.config, dealt.tables).at(node, cards)
+        wanted = strategy.probability[block][:, slot : slot + count]
+        assert np.abs(weight - strategy.weight[block][:, row]).max() < 1e-4
+        assert np.abs(weight[:, None] * (found - wanted)).max() < 1e-3

@@ -11,7 +11,7 @@ from places import ROOT
 from mccfr.config.tables import DeepCfrConfig, GoofspielGame, KuhnGame, LeducGame
 from mccfr.games.catalogue import build_game
 from mccfr.rng import new_stream
-from mccfr.solvers.deep import fitting, network
+from mccfr.solvers.deep import fitting, network, output_layer
 from mccfr.solvers.deep.features import features
 from mccfr.solvers.deep.infosets import list_infosets
 from mccfr.solvers.deep.learned import make_network, match_regrets
@@ -77,6 +77,42 @@ def test_illegal_actions_in_the_loss_are_caught():
     edit = ("return (weight * output - total) * legal", "return weight * output - total")
     gradient, differences = gradients("plain", False, mutant(fitting, edit))
     assert np.abs(gradient - differences).max() > 1e-3
+
+
+def solved(name, module=output_layer):
+    """Largest difference of a solved last layer from least squares over samples one by one, action by action."""
+    net, given = networks()[name]
+    random, counts = np.random.default_rng(6), np.array([2, 3, 2, 3, 3])
+    legal = (np.arange(ACTIONS) < counts[:, None]).astype(np.float64)
+    targets, weights = random.normal(size=(5, 3, ACTIONS)), random.uniform(1, 3, size=(5, 3))
+    parameters = net.initial(new_stream(0, 0)).astype(np.float64)
+    source, weight, bias = net.output_layer(parameters)
+    before = np.vstack([weight, bias])
+    seen = np.hstack([net.forward(parameters, given)[source], np.ones((5, 1))])
+    total = (weights[:, :, None] * targets).sum(axis=1)
+    batch = fitting.Batch(given, weights.sum(axis=1), total, legal)
+    parts = [fitting.Batch(*(part[rows] for part in batch)) for rows in ([3, 0], [1, 2, 4])]
+    module.solve_output(net, parameters, parts)
+    worst = 0.0
+    for action in range(ACTIONS):
+        rows = [(row, sample) for row in range(5) for sample in range(3) if action < counts[row]]
+        weigh = np.sqrt([weights[row, sample] for row, sample in rows])
+        left = [targets[row, sample, action] - seen[row] @ before[:, action] for row, sample in rows]
+        matrix = np.array([seen[row] for row, _ in rows]) * weigh[:, None]
+        ridge = np.sqrt(1e-6 * (matrix**2).sum() / len(before)) * np.eye(len(before))
+        wanted = np.linalg.lstsq(np.vstack([matrix, ridge]), np.append(left * weigh, np.zeros(len(before))))[0]
+        found = np.append(weight[:, action], bias[action]) - before[:, action]
+        worst = max(worst, np.abs(found - wanted).max() / np.abs(wanted).max())
+    return worst
+
+
+@pytest.mark.parametrize("name", ["plain", "one-hot", "branches"])
+def test_a_solved_last_layer_is_least_squares_over_samples_one_by_one(name):
+    assert solved(name) < 1e-6
+
+
+def test_a_last_layer_solved_for_illegal_actions_is_caught():
+    assert solved("plain", mutant(output_layer, ("products[: int(count)] +=", "products[:] +="))) > 1e-3
 
 
 def test_adam_is_its_formula():

@@ -1,0 +1,351 @@
+"""What every hand wins below a decision when both players go on by one strategy: its value against itself.
+
+Cards to come are dealt as full boards, one after the other.  On each, both ranges are walked down the betting as
+vectors, so that a board is exact in the private cards.  A hand's value is the ratio of two sums over boards: chips
+times the weight of the hands that the other may hold, and that weight.  Where every board there may be is walked, as
+from the turn on, it is exact; else an estimate.  (Public chance sampling of Johanson, Bard, Lanctot, Gibson & Bowling
+2012, on fixed strategies.)
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.cards import CARD_COUNT
+from mccfr.cards.deals import NO_BUCKET
+from mccfr.cards.listed import ListedCards
+from mccfr.games.subgame import nodes_below, subtree
+from mccfr.intervals import ratio95
+from mccfr.play.dealing import Board, Dealing, dealing_of
+from mccfr.policy.source import PolicySource
+from mccfr.rng import EVALUATION, new_stream, uniform
+from mccfr.solvers.public.best_response import Walk
+from mccfr.solvers.public.public_tree import public_tree
+from mccfr.solvers.public.street_walk import FOLLOW
+from mccfr.trees.compiled import DECISION
+from mccfr.trees.streets import street_trees
+
+Floats = npt.NDArray[np.float64]
+_STREAM = 2
+"""Worker, so to say, whose stream draws boards: those of other evaluations have 0, those of tables 1."""
+_LEAST_MET = 1e-12  # of the largest weight: what is left of differences of sums where a hand meets nothing
+
+
+class Below:
+    """What follows a decision, to be valued for hands on boards.  H hands, A actions.
+
+    node           the decision, of the source's tree
+    street         its street
+    player         who acts
+    cards_to_come  board cards that are dealt behind it
+    """
+
+    def __init__(self, source: PolicySource, dealing: Dealing, node: int) -> None:
+        """`dealing` is that of the source's cards; `ValueError` for a node where nobody decides."""
+        tree = source.game.tree
+        if not 0 <= node < len(tree.parent) or tree.arrays.kind[node] != DECISION:
+            raise ValueError(f"node {node} is not one of the tree's decisions")
+        self.node, self.street = node, int(tree.arrays.block[node]) // 2
+        self._source, self._dealing, self._nodes = source, dealing, nodes_below(tree, node)
+        self._game = replace(source.game, tree=subtree(tree, node), real_rules=None)
+        trees = street_trees(self._game.tree)
+        self.player = int(tree.arrays.player[node])
+        cards = source.game.cards
+        self.cards_to_come = cards.cards_on(cards.streets - 1) - cards.cards_on(self.street)
+        self._actions, self._child = int(trees.actions[0]), int(trees.child[0])
+
+    def values(self, cards: ListedCards, players: Sequence[int] = (0, 1)) -> tuple[Floats, Floats, Floats]:
+        """Counterfactual values by the strategy, with the cards that `dealt` or `listed` made; 0 of other `players`.
+
+        [2, H] of both players' hands at the decision, chips of the whole hand times the weight of the other's hands
+        that they meet; [A, H] of the player to act, after each of his actions; [2, H] that weight.
+        """
+        tables, cards = self._tables(cards)
+        public = public_tree(replace(self._game, cards=cards))
+        walk, hands = Walk(public, tables), self._dealing.hands
+        value, action, weight = np.zeros((2, hands)), np.zeros((self._actions, hands)), np.zeros((2, hands))
+        for player in players:
+            walk.values(player)
+            value[player] = walk.root.hand_value[0, FOLLOW]
+            met = self._dealing.met(public.reach[1 - player])
+            weight[player] = np.where(public.reach[player] > 0, np.maximum(met, 0), 0)
+            if player == self.player:
+                own = public.ranges.hand[slice(*public.ranges.first[player, :2])]
+                top = int(walk.root.member_first[0]) + self._child
+                action[:, own] = walk.root.value[FOLLOW, top : top + self._actions, : len(own)]
+        return value, action, weight
+
+    def dealt(self, full: Sequence[int], reach: Floats) -> ListedCards:
+        """One full board of the whole deck, from the decision's street on.
+
+        reach  [2, H] weights of both players' hands at the decision; those that hit the board do not count
+        """
+        dealing, deck = self._dealing, self._source.game.cards
+        last = deck.streets - 1
+        live = dealing.live(last, tuple(full))
+        boards = [tuple(full[: deck.cards_on(street)]) for street in range(self.street, last + 1)]
+        found = [dealing.buckets(street, 0, known) for street, known in enumerate(boards, self.street)]
+        return ListedCards(
+            np.where(dealing.cards < dealing.deck, dealing.cards, -1).astype(np.int16),
+            [""] * dealing.hands,
+            np.where(live, reach, 0.0),
+            [np.array([known], np.int16) for known in boards],
+            [np.zeros(1, np.int32) for _ in boards],
+            np.where(live, dealing.strengths(tuple(full)), -1).astype(np.int32)[None],
+            [np.tile(np.where(live, rows, NO_BUCKET), (2, 1))[:, None].astype(np.int32) for rows in found],
+            np.asarray(deck.buckets)[self.street :],
+        )
+
+    def listed(self, board: Board, reach: Floats) -> ListedCards:
+        """All boards that may follow one, of a game that lists them; `board` is its number, `reach` as of `dealt`."""
+        known, first = self._source.game.cards.after(self.street, board), self.street
+        return replace(
+            known,
+            reach=np.where(known.reach > 0, reach, 0.0),
+            board_cards=known.board_cards[first:],
+            board_parent=[np.zeros(1, np.int32), *known.board_parent[first + 1 :]],
+            bucket=known.bucket[first:],
+            buckets=known.buckets[first:],
+        )
+
+    def _tables(self, cards: ListedCards) -> tuple[list[Floats], ListedCards]:
+        """The strategy, [slots, buckets] of each block, and the cards with their buckets numbered as they are there.
+
+        Only buckets that some hand has on these boards are looked up.
+        """
+        tree, tables, buckets = self._game.tree, list[Floats](), list[Any]()
+        for street, rows in enumerate(cards.bucket):
+            numbered = np.full_like(rows, NO_BUCKET)
+            for player in range(2):
+                held = (rows[player] >= 0) & (cards.reach[player] > 0)
+                known = np.unique(rows[player][held])
+                numbered[player][held] = np.searchsorted(known, rows[player][held])
+                block = 2 * street + player
+                table = np.zeros((int(tree.row_slots[block]), max(1, len(known))))
+                for node in np.flatnonzero(tree.arrays.block == block).tolist() if len(known) else ():
+                    found = self._source.range_probabilities(int(self._nodes[node]), known)
+                    slot = int(tree.arrays.slot[node])
+                    table[slot : slot + found.shape[1]] = found.T
+                tables.append(table)
+            buckets.append(numbered)
+        counts = np.array([[max(1, int(rows[player].max()) + 1) for player in range(2)] for rows in buckets], np.int64)
+        return tables, replace(cards, bucket=buckets, buckets=counts)
+
+
+class HandValues:
+    """Values of a decision, which gather board by board.  H hands, A actions.
+
+    listed  how many boards there are to walk; None: too many, they are drawn
+    """
+
+    def __init__(self, below: Below, dealing: Dealing, board: Board, reach: Floats, seed: int = 0) -> None:
+        """
+        below  the decision, of a source whose cards `dealing` deals
+        board  what lies there: its cards, or its number where boards are listed
+        reach  [2, H] weights of both players' hands there
+        seed   of drawn boards
+        """
+        self._below, self._board, self._reach, self._seed = below, board, reach, seed
+        self._drawn = 0
+        self.listed: int | None = 1  # of a game that lists its boards one walk takes all
+        if isinstance(board, tuple):
+            self._drawn = below.cards_to_come
+            self.listed = None if self._drawn > 1 else CARD_COUNT - len(board) if self._drawn else 1
+        self._totals: tuple[Floats, Floats, Floats] | None = None
+        self._boards: list[tuple[float, float, float]] = []
+
+    @property
+    def boards(self) -> int:
+        """Boards walked so far."""
+        return len(self._boards)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all boards there may be have been walked, so that values are exact."""
+        return self.boards == self.listed
+
+    def walk(self) -> None:
+        """Walk one more board; `ValueError` where all have been."""
+        if self.complete:
+            raise ValueError(f"all {self.boards} boards have been walked")
+        if isinstance(self._board, tuple):
+            cards = self._below.dealt(self._run_out(self._board), self._reach)
+        else:
+            cards = self._below.listed(self._board, self._reach)
+        found = self._below.values(cards)
+        own = cards.reach
+        value, _, weight = found
+        self._boards.append((float(own[0] @ value[0]), float(own[1] @ value[1]), float(own[0] @ weight[0])))
+        if self._totals is None:
+            self._totals = found
+        else:
+            for total, more in zip(self._totals, found, strict=True):
+                np.add(total, more, out=total)
+
+    def _run_out(self, known: tuple[int, ...]) -> tuple[int, ...]:
+        """The next full board."""
+        left = [card for card in range(CARD_COUNT) if card not in known]
+        if self.listed is not None:
+            return (*known, *left[self.boards : self.boards + self._drawn])
+        return (*known, *_drawn(self._seed, self.boards, left, self._drawn))
+
+    def hands(self) -> Floats:
+        """[2, H] chips that each hand wins, of the whole hand; NaN where it meets no hand of the other's."""
+        value, _, weight = self._gathered()
+        return _ratio(value, weight)
+
+    def actions(self) -> Floats:
+        """[A, H] the same of the player to act, after each of his actions."""
+        _, action, weight = self._gathered()
+        return _ratio(action, weight[self._below.player])
+
+    def mean(self, player: int) -> tuple[float, tuple[float, float]] | None:
+        """What a player's range wins, chips a hand, and its 95 % interval; None where the ranges cannot meet.
+
+        Of one drawn board of several there is no interval: it is as wide as can be.
+        """
+        each = np.array(self._boards)
+        if not each.size or not each[:, 2].sum() > 0:
+            return None
+        if self.boards == 1 and not self.complete:
+            return float(each[0, player] / each[0, 2]), (-np.inf, np.inf)
+        return ratio95(each[:, player], each[:, 2], self.listed)
+
+    def _gathered(self) -> tuple[Floats, Floats, Floats]:
+        if self._totals is None:
+            raise ValueError("no board has been walked yet")
+        return self._totals
+
+
+def _ratio(value: Floats, weight: Floats) -> Floats:
+    """Values by weight; NaN where there is none."""
+    known = weight > _LEAST_MET * np.maximum(weight.max(initial=0), 1e-300)
+    return np.where(known, value / np.where(known, weight, 1), np.nan)
+
+
+class RootValues(NamedTuple):
+    """What buckets win where a street begins.  R places, B buckets of a player.
+
+    street, player  whose
+    nodes           [R] decisions that begin the street, ascending
+    value           [B, R] chips of the whole hand that a hand of the bucket wins there on average, both playing the
+                    strategy from there on: the mean over its hands and the boards, weighed by how likely the deal is
+                    and that the other player comes there with what he may hold; NaN where he never does
+    """
+
+    street: int
+    player: int
+    nodes: npt.NDArray[np.int32]
+    value: Floats
+
+
+def root_values(
+    source: PolicySource,
+    boards: int = 100,
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[list[RootValues], bool]:
+    """Values where streets begin, of every street and player, and whether they are exact.
+
+    boards    full boards that are drawn in whole hold'em; where boards are listed all are walked, and values are exact
+    progress  told of boards that are done, and how many there are
+
+    A player's own range counts for nothing: values are counterfactual, divided by the weight of what the other holds.
+    Raises `ValueError` for a game without cards beside its tree, and fewer than one board.
+    """
+    if boards < 1:
+        raise ValueError(f"boards = {boards}: at least 1 is needed")
+    dealing, cards = dealing_of(source.game.cards), source.game.cards
+    roots = _roots(source, dealing)
+    sums = {
+        (root.node, player): np.zeros((2, int(cards.buckets[root.street][player])))
+        for root in roots
+        for player in range(2)
+    }
+    listed = isinstance(cards, ListedCards)
+    dealt = range(len(cards.board_cards[-1])) if isinstance(cards, ListedCards) else range(boards)
+    known: set[tuple[int, Any]] = set()
+    for number in dealt:
+        path = _path(cards, number) if isinstance(cards, ListedCards) else _drawn_path(dealing, cards, seed, number)
+        reach = _reaches(source, dealing, path)
+        for root in roots:
+            if listed and (root.node, path[root.street]) in known:
+                continue  # all that may follow this board has been walked
+            known.add((root.node, path[root.street]))
+            for player in range(2):
+                _add_root(sums[root.node, player], root, dealing, path, player, reach[root.node])
+        if progress is not None:
+            progress(number + 1, len(dealt))
+    found = []
+    for street in range(dealing.streets):
+        own = [root.node for root in roots if root.street == street]
+        for player in range(2):
+            columns = [_ratio(*sums[node, player]) for node in own]
+            value = np.stack(columns, axis=1) if columns else np.zeros((int(cards.buckets[street][player]), 0))
+            found.append(RootValues(street, player, np.array(own, np.int32), value))
+    return found, listed
+
+
+def _roots(source: PolicySource, dealing: Dealing) -> list[Below]:
+    """The decisions that begin a street."""
+    tree = source.game.tree
+    decides = np.flatnonzero(tree.arrays.kind == DECISION).tolist()
+    street = tree.arrays.block // 2
+    begins = [node for node in decides if node == 0 or street[node] != street[tree.parent[node]]]
+    return [Below(source, dealing, node) for node in begins]
+
+
+def _path(cards: ListedCards, last: int) -> list[Board]:
+    """The boards of all streets that lead to one of the last."""
+    path = [last]
+    for parents in cards.board_parent[:0:-1]:
+        path.append(int(parents[path[-1]]))
+    return path[::-1]
+
+
+def _drawn_path(dealing: Dealing, cards: Any, seed: int, number: int) -> list[Board]:
+    full = _drawn(seed, number, list(range(CARD_COUNT)), cards.cards_on(dealing.streets - 1))
+    return [full[: cards.cards_on(street)] for street in range(dealing.streets)]
+
+
+def _drawn(seed: int, number: int, left: list[int], count: int) -> tuple[int, ...]:
+    """So many of the cards `left`, drawn; board `number` of a seed."""
+    stream = new_stream(seed, _STREAM, EVALUATION, number)
+    for place in range(count):
+        other = place + int(uniform(stream) * (len(left) - place))
+        left[place], left[other] = left[other], left[place]
+    return tuple(left[:count])
+
+
+def _reaches(source: PolicySource, dealing: Dealing, path: Sequence[Board]) -> dict[int, Floats]:
+    """[2, H] of each decision: weights of the deal times all that each player did on the way, on these boards."""
+    tree, found = source.game.tree, {0: dealing.prior.astype(np.float64)}
+    buckets = {
+        (street, player): dealing.buckets(street, player, board)
+        for street, board in enumerate(path)
+        for player in range(2)
+    }
+    for node in np.flatnonzero(tree.arrays.kind == DECISION).tolist():
+        street, player = divmod(int(tree.arrays.block[node]), 2)
+        rows = source.range_probabilities(node, buckets[street, player])
+        for column, child in enumerate(tree.children(node)):
+            if tree.arrays.kind[child] == DECISION:
+                found[child] = found[node].copy()
+                found[child][player] *= rows[:, column]
+    return found
+
+
+def _add_root(sums: Floats, root: Below, dealing: Dealing, path: Sequence[Board], player: int, reach: Floats) -> None:
+    """Add to sums [2, B] what a player's buckets win at a root, and the weight of the hands that they meet there."""
+    weight = reach.copy()
+    weight[player] = dealing.prior[player]
+    last, board = path[-1], path[root.street]
+    cards = root.dealt(last, weight) if isinstance(last, tuple) else root.listed(board, weight)
+    value, _, met = root.values(cards, (player,))
+    bucket = dealing.buckets(root.street, player, board)
+    held = (bucket >= 0) & (cards.reach[player] > 0)
+    for place, found in enumerate((value[player], met[player])):
+        sums[place] += np.bincount(bucket[held], (cards.reach[player] * found)[held], sums.shape[1])

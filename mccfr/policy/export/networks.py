@@ -1,0 +1,180 @@
+"""Networks of a run of Deep CFR as a directory of flat arrays that any program can read, written and read again.
+
+    networks.json      what this is: the game, the network's form, what its inputs mean; length and CRC-32C of each file
+    networks.npy       [T, P] float32 parameters, player 0's networks first; where one player's have fewer, 0 after them
+    weights.npy        [T] float64    of each network in its player's average
+    players.npy        [T] int64      whose it is
+    iterations.npy     [T] int64      in which it was fitted; 0: uniform play, all parameters 0
+
+Where infosets are listed, by player (I of them, A actions; street by street, those of a bucket together):
+
+    inputs_player0.npy   [I, F] float32  what the network sees; absent where that is a one-hot of the infoset
+    actions_player0.npy  [I] int64       number of actions, the first outputs
+    parents_player0.npy  [I] int64       infoset · A + action of the player's own decision before, -1 where he had none
+
+Where cards are dealt from the whole deck, by node of the betting tree:
+
+    bets.npy  [N, B] float32  columns of bets, after those of cards
+    tree.npy  [N, 5] int64    parent (-1: none), player (-1: nobody acts), street, first child, number of children
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.config.file import config_from
+from mccfr.config.tables import DeepCfrConfig
+from mccfr.games.catalogue import build_game
+from mccfr.games.game import Game
+from mccfr.solvers.deep.asked import Asked
+from mccfr.solvers.deep.dealt import view
+from mccfr.solvers.deep.dealt_cfr import is_dealt, make_dealt_network
+from mccfr.solvers.deep.features import VERSION, column_names
+from mccfr.solvers.deep.infosets import NO_CELL, list_infosets
+from mccfr.solvers.deep.learned import make_network
+from storage import durable
+from storage.json_files import parse_json, read_json
+from storage.listing import file_problems, listed_files
+from storage.manifest import canonical_json, read_manifest, write_manifest
+from storage.npy import npy_pieces, read_npy
+from storage.outputs import output
+
+MANIFEST, FORMAT, FORMAT_VERSION = "networks.json", "mccfr-networks", 1
+_PARTS = ("parameters", "weight", "iteration")
+
+
+def is_networks(path: Path) -> bool:
+    """Whether a directory says of itself that it holds networks, of whatever version."""
+    try:
+        content = read_json(path / MANIFEST)
+    except (OSError, ValueError):
+        return False
+    return isinstance(content, dict) and content.get("format") == FORMAT
+
+
+def write_networks(out: Path, asked: Asked, documents: Mapping[str, Any], provenance: Mapping[str, Any]) -> None:
+    """Write networks as a directory at `out`, whole or not at all; networks that weigh nothing are left out.
+
+    documents   the `[game]` and `[solver]` tables of the run's configuration
+    provenance  JSON that says where they come from
+
+    An earlier such directory at `out` is replaced in one step.  Raises `FileExistsError` where there is something else,
+    `ValueError` for parameters that are not finite, and for a game that needs files.
+    """
+    game, files = asked.game, config_from(documents, "the run's configuration").game.file_keys
+    if files:
+        raise ValueError(f"{game.name} is made from files (game.{files[0]}) that networks do not hold: use --tabulate")
+    arrays = {**_networks(asked), **_seen(game, asked.config)}
+    if not np.isfinite(arrays["networks"]).all():
+        raise ValueError("the run's networks have parameters that are not finite numbers")
+    fields = {
+        **{table: parse_json(canonical_json(documents[table]), table) for table in ("game", "solver")},
+        "outputs": "probabilities" if asked.shares else "advantages",
+        "actions": int(game.tree.arrays.count[game.tree.decisions].max()),
+        "parameters": _sizes(game, asked.config),
+        "features": {"version": VERSION, "columns": column_names(game)},
+        "lines": list(game.tree.label) if is_dealt(game) else None,
+        "provenance": dict(provenance),
+    }
+    with output(out, is_networks) as temporary:
+        durable.make_dir(temporary)
+        written = {
+            f"{name}.npy": durable.write_file(temporary / f"{name}.npy", npy_pieces(array))
+            for name, array in arrays.items()
+        }
+        listed = {name: {"length_bytes": length, "crc32c": crc} for name, (length, crc) in written.items()}
+        write_manifest(temporary / MANIFEST, FORMAT, FORMAT_VERSION, {**fields, "files": listed})
+        durable.fsync_dir(temporary)
+
+
+def read_networks(path: Path) -> tuple[Asked, dict[str, Any]]:
+    """Networks of a directory, and where they come from.
+
+    Raises `OSError` where a file is missing or damaged, `ValueError` for another version of the format or of what
+    networks see, for shapes that are not those of the game's networks, and for parameters that are not finite.
+    """
+    meta = read_manifest(path / MANIFEST, FORMAT, FORMAT_VERSION)
+    for problem in file_problems(path, listed_files(meta["files"])):
+        raise OSError(f"networks {path} are damaged: {problem}; export them again")
+    version = meta["features"]["version"]
+    if version != VERSION:
+        raise ValueError(
+            f"{path} has networks that see version {version} of the features; this program makes version {VERSION}: "
+            "use a program of that version"
+        )
+    config = config_from({"game": meta["game"], "solver": meta["solver"]}, str(path / MANIFEST))
+    assert isinstance(config.solver, DeepCfrConfig)
+    game = build_game(config.game, path, None)
+    arrays = {name.removesuffix(".npy"): read_npy(path / name) for name in meta["files"]}
+    for name, array in _seen(game, config.solver).items():
+        if name not in arrays or not np.array_equal(arrays[name], array):
+            raise ValueError(f"{path}/{name}.npy is not what networks see of {game.name}: these are of another game")
+    return Asked(game, config.solver, _tables(path, arrays, _sizes(game, config.solver)), shares=_says(meta)), meta
+
+
+def _says(meta: Mapping[str, Any]) -> bool:
+    return bool(meta["outputs"] == "probabilities")
+
+
+def _sizes(game: Game, config: DeepCfrConfig) -> list[int]:
+    """Parameters of either player's network."""
+    if is_dealt(game):
+        return [make_dealt_network(view(game), config).size] * 2
+    infosets = list_infosets(game)
+    return [make_network(game, infosets, player, config)[0].size for player in range(2)]
+
+
+def _networks(asked: Asked) -> dict[str, npt.NDArray[Any]]:
+    """Files of the networks themselves."""
+    kept = [np.flatnonzero(asked.tables[f"networks/player{player}/weight"]) for player in range(2)]
+    found = [[asked.tables[f"networks/player{p}/{part}"][kept[p]] for p in range(2)] for part in _PARTS]
+    width = max(table.shape[1] for table in found[0])
+    wide = [np.pad(table, ((0, 0), (0, width - table.shape[1]))) for table in found[0]]
+    return {
+        "networks": np.concatenate(wide),
+        "weights": np.concatenate(found[1]),
+        "players": np.repeat(np.arange(2), [len(places) for places in kept]),
+        "iterations": np.concatenate(found[2]),
+    }
+
+
+def _seen(game: Game, config: DeepCfrConfig) -> dict[str, npt.NDArray[Any]]:
+    """Files of what networks see."""
+    if is_dealt(game):
+        arrays = game.tree.arrays
+        street = np.maximum(arrays.block, 0) // 2
+        columns = (game.tree.parent, arrays.player, street, arrays.first, arrays.count)
+        return {"bets": view(game).lines, "tree": np.stack([column.astype(np.int64) for column in columns], axis=1)}
+    infosets, found = list_infosets(game), dict[str, npt.NDArray[Any]]()
+    for player in range(2):
+        mine, inputs = infosets.of(player), make_network(game, infosets, player, config)[1]
+        parent = infosets.parent[mine]
+        if inputs.features is not None:
+            found[f"inputs_player{player}"] = inputs.features
+        found[f"actions_player{player}"] = infosets.actions[mine]
+        found[f"parents_player{player}"] = np.where(parent == NO_CELL, NO_CELL, parent - mine.start * infosets.width)
+    return found
+
+
+def _tables(path: Path, arrays: Mapping[str, npt.NDArray[Any]], sizes: list[int]) -> dict[str, npt.NDArray[Any]]:
+    """Tables as a run has them, of the files; raises as `read_networks`."""
+    networks, count = arrays["networks"], len(arrays["weights"])
+    if networks.shape != (count, max(sizes)):
+        raise ValueError(
+            f"{path}/networks.npy has the shape {networks.shape}; the game's networks need {(count, max(sizes))}"
+        )
+    for name in ("networks", "weights"):
+        if not np.isfinite(arrays[name]).all():
+            raise ValueError(f"{path}/{name}.npy holds numbers that are not finite: export the run again")
+    found: dict[str, npt.NDArray[Any]] = {}
+    for player in range(2):
+        here, at = arrays["players"] == player, f"networks/player{player}"
+        if not here.any():
+            raise ValueError(f"{path}/players.npy has no network of player {player}")
+        found[f"counters/player{player}"] = np.zeros(3, np.int64)
+        found[f"{at}/parameters"] = np.ascontiguousarray(networks[here, : sizes[player]])
+        found[f"{at}/weight"], found[f"{at}/iteration"] = arrays["weights"][here], arrays["iterations"][here]
+    return found

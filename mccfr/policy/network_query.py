@@ -1,0 +1,68 @@
+"""One decision asked of networks: their explicit average there, or the one that plays a hand."""
+
+from typing import Any
+
+import numpy as np
+
+from abstraction.cards import combo_text
+from mccfr.cards.deck import WholeDeck, class_text
+from mccfr.policy.query import answer_head, query
+from mccfr.policy.source import StrategySource
+from mccfr.solvers.deep.asked import Asked
+from mccfr.solvers.deep.dealt import NO_CARD
+from mccfr.solvers.deep.dealt_cfr import is_dealt
+
+
+def query_networks(
+    asked: Asked, line: str, hand: str | None = None, board: str | None = None, seed: int | None = None
+) -> dict[str, Any]:
+    """As `mccfr.policy.query.query`, with `networks`: how many of the acting player's are asked.
+
+    seed  of the hand that one network plays, whose iteration is `sampled_iteration`; None: the explicit average
+
+    Where cards are dealt, a class of hole cards (`AKs`) is answered for the first of its hands: networks do not know
+    that suits are alike.  Raises as `query`.
+    """
+    if is_dealt(asked.game):
+        answer = _dealt(asked, line, hand, board, seed)
+    else:
+        answer = query(StrategySource(asked.game, asked.strategy(seed)), line, hand, board)
+    player = answer["player"]
+    if seed is None:
+        return {**answer, "networks": asked.count(player)}
+    return {**answer, "networks": 1, "sampled_iteration": asked.iteration(player, asked.drawn(player, seed))}
+
+
+def _dealt(asked: Asked, line: str, hand: str | None, board: str | None, seed: int | None) -> dict[str, Any]:
+    """The answer for cards themselves."""
+    game = asked.game
+    assert isinstance(game.cards, WholeDeck)
+    node, answer = answer_head(game, line)
+    street = int(game.tree.arrays.block[node]) // 2
+    dealt = game.cards.read_board(street, board)
+    combos = np.arange(len(game.cards.hand_cards())) if hand is None else game.cards.find_hands(hand)
+    cards = np.full((len(combos), 2 + game.cards.cards_on(game.tree.streets - 1)), NO_CARD, np.uint8)
+    cards[:, :2] = game.cards.hand_cards()[combos]
+    cards[:, 2 : 2 + len(dealt)] = dealt
+    live = ~np.isin(cards[:, :2], dealt).any(axis=1)
+    if not live.any():
+        raise ValueError(f"hand {hand!r} shares a card with the board {board}")
+    combos, cards = combos[live], cards[live]
+    if hand is None and not dealt:
+        names = {class_text(int(combo)): k for k, combo in reversed(list(enumerate(combos)))}
+    else:
+        names = {combo_text(int(combo)): k for k, combo in enumerate(combos)}
+    if hand is not None and dealt and len(names) > 1:
+        raise ValueError(f"hand {hand!r} means several hands on the board {board}: give both suits")
+    if hand is not None:
+        cards = cards[:1]
+    shares, weights = asked.at(node, cards, seed)
+    if hand is None:
+        return {
+            **answer,
+            "hands": {name: shares[k].tolist() for name, k in names.items()},
+            "unreached": [name for name, k in names.items() if weights[k] == 0],
+        }
+    for action, share in zip(answer["actions"], shares[0].tolist(), strict=True):
+        action.update(probability=share, weight=float(weights[0]))
+    return {**answer, "reached": bool(weights[0] > 0)}

@@ -1,0 +1,153 @@
+"""Strategies of the networks that a run keeps, where somebody asks for them: the explicit average, or one of them.
+
+*Explicit* (Steinberger 2019, equation 5): every network by its weight and its own reach of the infoset.  *Sampled*
+(section 4.1 there): one network of each player plays the whole hand, drawn by weight alone, which comes to the same by
+theorem 2.  Where a player's networks are of his average strategy (Deep CFR's), there is one, and it says probabilities.
+
+Where infosets are listed all of them are answered at once; where cards are dealt, only what is asked for, for the very
+cards that are named: networks do not know that suits are alike.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.config.tables import DeepCfrConfig
+from mccfr.games.game import Game
+from mccfr.rng import RESERVOIR, new_stream
+from mccfr.solvers.deep.averages import Averages
+from mccfr.solvers.deep.dealt import NO_CARD, card_values
+from mccfr.solvers.deep.dealt_cfr import Dealt, is_dealt
+from mccfr.solvers.deep.fitting import softmax
+from mccfr.solvers.deep.learned import Learned, Tables, match_regrets
+from mccfr.solvers.deep.tabulated import Tabulation, hand_classes
+from mccfr.tables.strategy import Strategy
+
+_HAND_STREAM = 6  # number of the random stream of player 0; those below are of memories
+
+
+def asked_tables(tables: Tables) -> Tables:
+    """Of a run's tables those that are needed to ask its networks, without memories."""
+    found = {name: table for name, table in tables.items() if name.startswith(("networks/", "strategy_sum/"))}
+    return {**found, **{f"counters/player{player}": np.zeros(3, np.int64) for player in range(2)}}
+
+
+def average_tables(average: Sequence[npt.NDArray[np.float32]], iterations: int) -> Tables:
+    """The same of one network of each player, of his average strategy after so many iterations."""
+    found: dict[str, npt.NDArray[Any]] = {}
+    for player, parameters in enumerate(average):
+        at = f"networks/player{player}"
+        found |= {f"{at}/parameters": parameters[None], f"{at}/weight": np.ones(1)}
+        found |= {f"{at}/iteration": np.full(1, iterations), f"counters/player{player}": np.zeros(3, np.int64)}
+    return found
+
+
+class Asked:
+    """Networks of both players that can be asked what they play.
+
+    Attributes:
+        tables: `networks/player{0,1}/parameters` [T, P], `weight` [T] (0: no network there), `iteration` [T]
+        shares: whether networks say probabilities
+    """
+
+    def __init__(self, game: Game, config: DeepCfrConfig, tables: Tables, *, shares: bool = False) -> None:
+        self.game, self.config, self.tables, self.shares = game, config, tables, shares
+
+    def count(self, player: int) -> int:
+        """How many networks a player has."""
+        return int(np.count_nonzero(self.tables[f"networks/player{player}/weight"]))
+
+    def drawn(self, player: int, seed: int) -> int:
+        """The place of the network that plays the hand of number `seed`: by weight."""
+        weights = self.tables[f"networks/player{player}/weight"]
+        word = int(new_stream(seed, player + _HAND_STREAM, RESERVOIR)[0])
+        point = (word >> 11) / 2**53 * float(weights.sum())
+        return int(min(np.searchsorted(np.cumsum(weights), point, side="right"), np.flatnonzero(weights)[-1]))
+
+    def iteration(self, player: int, place: int) -> int:
+        """In which iteration a network was fitted; 0: uniform play."""
+        return int(self.tables[f"networks/player{player}/iteration"][place])
+
+    def strategy(self, seed: int | None = None) -> Strategy:
+        """Of all infosets: the explicit average, or with a seed what plays that hand.
+
+        `ValueError` where there are too many classes of hands for a table, and for one network of dealt cards.
+        """
+        if is_dealt(self.game):
+            return self._tabulated(seed)
+        if seed is None and not self.shares:
+            made = Averages(self.game, self.config, self.tables, 0)
+            return made.average("sd") if any("strategy_sum" in name for name in self.tables) else made.explicit()
+        learned = Learned(self.game, self.config, self.tables)
+        sigma, weights = learned.infosets.uniform(), np.zeros(len(learned.infosets))
+        for player in range(2):
+            place, mine = 0 if seed is None else self.drawn(player, seed), learned.infosets.of(player)
+            at = f"networks/player{player}"
+            output = learned.outputs(player, self.tables[f"{at}/parameters"][place])
+            if self.shares:
+                sigma[mine] = softmax(output, learned.networks[player][1].legal)
+            else:
+                learned.play(player, output, sigma)
+            weights[mine] = self.tables[f"{at}/weight"][place]
+        blocks = range(2 * self.game.tree.streets)
+        return Strategy(
+            tuple(learned.averaging.rows(block, sigma) for block in blocks),
+            tuple(learned.averaging.weights(block, weights) for block in blocks),
+        )
+
+    def _tabulated(self, seed: int | None) -> Strategy:
+        dealt = Dealt.of(self.game, self.config, self.tables)
+        table, kept = Tabulation(dealt, hand_classes(self.game, dealt.view)), [dealt.networks(p) for p in range(2)]
+        if seed is not None:
+            places = [self.drawn(player, seed) for player in range(2)]
+            kept = [[(1.0, self.tables[f"networks/player{p}/parameters"][places[p]])] for p in range(2)]
+        if self.shares:
+            return table.shares([networks[0][1] for networks in kept])
+        return table.explicit(kept)
+
+    def at(
+        self, node: int, cards: npt.NDArray[np.uint8], seed: int | None = None
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """[n, A] probabilities at a decision with cards [n, C] that its player sees, and [n] the weight behind each.
+
+        cards  as `mccfr.solvers.deep.dealt.Hands.seen` has them; those of later streets are not looked at
+        seed   of the hand that one network plays; None: the explicit average, uniform where no network gets there
+        """
+        dealt = Dealt.of(self.game, self.config, self.tables)
+        tree, arrays = self.game.tree, self.game.tree.arrays
+        player, count = int(arrays.player[node]), int(arrays.count[node])
+        own = [(a, b - int(arrays.first[a])) for a, b in pairwise(tree.path(node)) if arrays.player[a] == player]
+        table = self.tables[f"networks/player{player}/weight"]
+        places = np.flatnonzero(table) if seed is None else [self.drawn(player, seed)]
+        sums, weights = np.zeros((len(cards), count)), np.zeros(len(cards))
+        for place in places:
+            parameters = self.tables[f"networks/player{player}/parameters"][place]
+            reach = np.full(len(cards), float(table[place]))
+            for over, action in own:
+                reach *= self._played(dealt, parameters, over, cards)[:, action]
+            here = self._played(dealt, parameters, node, cards)[:, :count]
+            sums += here * (reach[:, None] if seed is None else 1.0)
+            weights += reach
+        if seed is None:
+            sums = np.where(weights[:, None] > 0, sums / np.maximum(weights, 1e-300)[:, None], 1 / count)
+        return sums, weights
+
+    def _played(
+        self, dealt: Dealt, parameters: npt.NDArray[np.float32], node: int, cards: npt.NDArray[np.uint8]
+    ) -> npt.NDArray[np.float64]:
+        """[n, A] what a network plays at a decision."""
+        block, count = int(self.game.tree.arrays.block[node]), int(self.game.tree.arrays.count[node])
+        seen = np.array(cards)
+        seen[:, 2 + dealt.view.known[block // 2] :] = NO_CARD
+        line = np.broadcast_to(dealt.view.lines[node], (len(cards), dealt.view.lines.shape[1]))
+        given = np.concatenate([card_values(dealt.view, seen), line], axis=1)
+        output = dealt.network.forward(parameters, given)[-1]
+        if self.shares:
+            return softmax(output, np.broadcast_to(dealt.view.legal[node], output.shape)).astype(np.float64)
+        sigma = np.zeros(output.shape)
+        uniform_fallback = self.config.fallback == "uniform"
+        match_regrets(output.astype(np.float64), np.full(len(cards), count), 0, uniform_fallback, sigma)
+        return sigma

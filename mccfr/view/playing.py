@@ -1,0 +1,201 @@
+"""Hands that are played against a strategy in a page: a table with one person, who says one thing at a time.
+
+The table knows all cards and tells the person his own, the board, and at a showdown the other's.  What he does names
+the hand and the line that he has seen: said twice, it is done once.
+"""
+
+import secrets
+import threading
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from mccfr.games.betting import BettingState, amount_text
+from mccfr.games.translation import Translation
+from mccfr.play.dealing import Deal
+from mccfr.play.player import PlayerSpec, Program
+from mccfr.play.resolving import ResolvingSpec
+from mccfr.play.resolving.table import settings_of
+from mccfr.play.seat import PolicySpec
+from mccfr.view.spots import Spots
+
+_SHARES = (0.5, 1.0)  # of the pot: bets that are offered besides the least one and all-in
+
+
+class _Place(Program):
+    """The person's place at the table, which remembers what happens; he says himself what he does."""
+
+    def act(self, random: Random) -> str:
+        """Never asked: the person's actions are seen like another player's."""
+        raise RuntimeError("a person's place does not act")
+
+
+class Playing:
+    """A person's hands against a strategy, from either seat in turn; several threads may ask."""
+
+    def __init__(self, spots: Spots) -> None:
+        self._spots, self._lock = spots, threading.Lock()
+        self._begin("", 0)
+
+    def _begin(self, resolve: str, seed: int) -> None:
+        source, betting = self._spots.source, self._spots.betting
+        spec: PlayerSpec = ResolvingSpec(source, settings_of(resolve)) if resolve else PolicySpec(source)
+        self._bot, self._person = spec.player(betting, seed=seed), _Place(betting)
+        self._seed, self._number, self._position = seed, -1, 0
+        self._won, self._played, self._put_in = 0.0, 0, (0.0, 0.0)
+        self._log, self._result = list[dict[str, Any]](), None
+        self._cards: Deal | None = None
+
+    _result: dict[str, Any] | None
+
+    # --- what is asked ---
+
+    def sit(self, resolve: str = "", seed: int | None = None) -> dict[str, Any]:
+        """Begin a session and deal its first hand; answers as `state`.
+
+        resolve  how the strategy solves its hands again, as commands take it: "river"; "" not at all
+        seed     of cards and of what the strategy draws; None: one that nobody knows
+
+        Raises `ValueError` for a game that cannot be solved again, or another text.
+        """
+        with self._lock:
+            self._begin(resolve, secrets.randbits(48) if seed is None else seed)
+            return self._deal()
+
+    def deal(self, hand: int) -> dict[str, Any]:
+        """Deal the hand after number `hand`, which is over; said twice, or while it is played, it changes nothing."""
+        with self._lock:
+            return self._deal() if hand == self._number and self._result is not None else self._told()
+
+    def act(self, hand: int, line: str, action: str) -> dict[str, Any]:
+        """Do something in hand number `hand` after `line`; where the hand has gone on since, nothing is done.
+
+        Answers as `state`, after what the strategy does then.  Raises `ValueError` for an action that is not legal.
+        """
+        with self._lock:
+            if hand == self._number and line == self._person.line and self._result is None:
+                before = self._person.state
+                self._person.see(action)
+                self._bot.see(action)
+                self._done(before, action)
+                self._go_on()
+            return self._told()
+
+    def state(self) -> dict[str, Any]:
+        """The hand as the person may see it.
+
+        `hand` is its number, null before the first; `position` his; `cards` his own; `board`; `line`; `log`, what was
+        done (`street`, `player`, `name`, `kind`, and the `line` before it); `pot_chips`, `behind_chips` by position
+        where stacks are known; `actions` (`action`, `name`, `kind`) where it is his turn, `raise_chips`, the least and
+        the most he may bet on this street, null where he may not, and what was `put_in_before` it; `result` once the
+        hand is over: `won_chips`, and the other's cards, `shown`, null without a showdown; of the session `played`
+        hands and `won_chips`.
+        """
+        with self._lock:
+            return self._told()
+
+    # --- the table ---
+
+    def _deal(self) -> dict[str, Any]:
+        dealing = self._spots.dealing
+        self._number += 1
+        self._position, self._result, self._log = (self._number + 1) % 2, None, []
+        self._cards = dealing.draw(self._seed, self._number)
+        for player, position in ((self._person, self._position), (self._bot, 1 - self._position)):
+            player.deal(position, dealing.hand_text(self._cards.hands[position]), self._number)
+        self._lay()
+        self._go_on()
+        return self._told()
+
+    def _lay(self) -> None:
+        """Show both the board of the street."""
+        state, dealing = self._person.state, self._spots.dealing
+        if self._cards is not None and not isinstance(state, int):
+            text = dealing.board_text(state.street, self._cards.boards[state.street])
+            for player in (self._person, self._bot):
+                player.board(text)
+
+    def _go_on(self) -> None:
+        """Have the strategy act for as long as it is its turn."""
+        while not isinstance(state := self._bot.state, int) and state.player == self._bot.position:
+            action = self._bot.choose()
+            self._person.see(action)
+            self._done(state, action)
+
+    def _done(self, before: Any, action: str) -> None:
+        """Note what both have seen."""
+        line = self._log[-1]["after"] if self._log else ""
+        self._log.append({**self._spots.step(before, action, line), "after": self._person.line})
+        if isinstance(self._person.state, int):
+            self._end(before, action)
+        elif self._person.state.street != before.street:
+            self._lay()
+
+    def _end(self, before: Any, action: str) -> None:
+        """The betting is over."""
+        assert self._cards is not None
+        put_in = list(before.put_in)
+        if action == "c":
+            put_in[before.player] = before.to_call
+        self._put_in = tuple(put_in)
+        dealing, cards = self._spots.dealing, self._cards
+        fixed, showdown = self._spots.betting.settled(before, action)
+        shown = None
+        if showdown:
+            last = dealing.streets - 1
+            drawn = dealing.results(cards.hands, last, cards.boards[last], 1, np.random.default_rng(0))
+            fixed += showdown * float(drawn[0])
+            shown = dealing.hand_text(cards.hands[1 - self._position])
+            self._person.cards = dealing.board_text(last, cards.boards[last])
+        won = fixed * (1 - 2 * self._position)
+        self._won, self._played = self._won + won, self._played + 1
+        self._result = {"won_chips": won, "shown": shown}
+
+    # --- how it is told ---
+
+    def _told(self) -> dict[str, Any]:
+        if self._cards is None:
+            return {"hand": None}
+        person, state = self._person, self._person.state
+        turn = not isinstance(state, int) and state.player == self._position
+        put_in = self._put_in if isinstance(state, int) else state.put_in
+        rules = self._spots.betting.rules if isinstance(self._spots.betting, Translation) else None
+        return {
+            "hand": self._number,
+            "position": self._position,
+            "cards": person.hand,
+            "board": person.cards,
+            "line": person.line,
+            "log": self._log,
+            "pot_chips": sum(put_in),
+            "behind_chips": None if rules is None else [rules.stack - chips for chips in put_in],
+            "actions": self._actions() if turn else [],
+            "raise_chips": self._bounds() if turn else None,
+            "put_in_before": state.put_in_before if isinstance(state, BettingState) else None,
+            "result": self._result,
+            "played": self._played,
+            "won_chips": self._won,
+        }
+
+    def _bounds(self) -> list[float] | None:
+        """Least and most of a bet on this street, where it may be any amount."""
+        state, found = self._person.state, self._person.raises()
+        if not isinstance(state, BettingState) or not found:
+            return None
+        return [float(action[1:]) - state.put_in_before for action in found]
+
+    def _actions(self) -> list[dict[str, Any]]:
+        """What the person is offered; other bets he writes."""
+        person, state = self._person, self._person.state
+        assert not isinstance(state, int)
+        found = ["f"] * person.may_fold + ["c"] * person.may_call
+        bets = person.raises()
+        if isinstance(state, BettingState) and bets:
+            least, most = (float(action[1:]) for action in bets)
+            pots = [round(state.to_call + share * 2 * state.to_call) for share in _SHARES]
+            amounts = sorted({least, most, *(float(amount) for amount in pots if least < amount < most)})
+            found += [f"r{amount_text(amount)}" for amount in amounts]
+        elif bets:
+            found += bets if len(bets) < 2 or bets[0] != bets[-1] else bets[:1]
+        return [self._spots.step(state, action, person.line) for action in found]

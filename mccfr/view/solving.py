@@ -1,0 +1,123 @@
+"""Solving a spot again while a page waits: the river or the turn, on real hands and with the bets really made.
+
+`mccfr.play.resolving` says what is solved; nothing is kept of it but what every hand plays at the spot.  Solving is
+done in stages of more and more iterations, each from the beginning, so that there is something to look at soon.
+"""
+
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from mccfr.games.betting import BettingState
+from mccfr.play.resolving import METHODS, STREETS, Effort, Resolver, Settings
+from mccfr.play.seat import Seat
+from mccfr.view.spots import Decision, Spots
+
+MOST_ITERATIONS = 5_000
+_FIRST = 10
+_FACTOR = 4
+
+
+@dataclass
+class _Job:
+    """A spot that is being solved.
+
+    result   what `Spots.strategy` tells of the last stage, and its `gap_chips` and `iterations`; None: none has ended
+    problem  what went wrong, in a sentence
+    """
+
+    line: str
+    board: str
+    method: str
+    iterations: int
+    began: float = field(default_factory=time.perf_counter)
+    result: dict[str, Any] | None = None
+    problem: str = ""
+    seconds: float | None = None
+    stopped: bool = False
+
+    def told(self) -> dict[str, Any]:
+        """The job as it stands."""
+        seconds = time.perf_counter() - self.began if self.seconds is None else self.seconds
+        return {
+            "line": self.line,
+            "board": self.board,
+            "method": self.method,
+            "iterations": self.iterations,
+            "seconds": round(seconds, 2),
+            "done": self.seconds is not None,
+            "problem": self.problem,
+            "result": self.result,
+        }
+
+
+class Solving:
+    """Spots of a strategy that are solved again, one at a time: a new one ends the one before after its stage."""
+
+    def __init__(self, spots: Spots) -> None:
+        self._spots, self._lock = spots, threading.Lock()
+        self._job: _Job | None = None
+
+    def start(self, line: str, board: str, method: str = METHODS[0], iterations: int = 200) -> dict[str, Any]:
+        """Begin; answers as `state`.
+
+        Raises `ValueError` for a line or board as `Spots.spot` does, an earlier street than the turn, another game than
+        whole no-limit hold'em, an unknown method and a number of iterations out of bounds.
+        """
+        if method not in METHODS:
+            raise ValueError(f"method = {method!r} is not allowed: it must be one of {', '.join(METHODS)}")
+        if not 1 <= iterations <= MOST_ITERATIONS:
+            raise ValueError(f"iterations = {iterations}: they must be from 1 to {MOST_ITERATIONS:,}")
+        at = self._spots.decision(line, board)
+        seat = Seat(self._spots.source)
+        Resolver(seat)  # refuses other games
+        street = {4: "turn", 5: "river"}.get(self._spots.source.game.cards.cards_on(at.state.street))
+        if street not in STREETS:
+            raise ValueError(f"spots are solved again on the {' and the '.join(STREETS)}: before that too much follows")
+        job = _Job(line, board, method, iterations)
+        with self._lock:
+            if self._job is not None:
+                self._job.stopped = True
+            self._job = job
+        threading.Thread(target=self._solve, args=(job, at, seat, street), daemon=True).start()
+        return job.told()
+
+    def state(self) -> dict[str, Any]:
+        """The newest job: `line`, `board`, `method`, `iterations` asked for, `seconds`, `done`, `problem`, `result`.
+
+        Of the result: what every hand plays, as a spot tells it, `gap_chips` and `iterations` done.  Raises
+        `ValueError` where nothing was begun.
+        """
+        if self._job is None:
+            raise ValueError("no spot has been solved again yet")
+        return self._job.told()
+
+    def stop(self) -> dict[str, Any]:
+        """End the newest job after the stage that it is at; answers and raises as `state`."""
+        found = self.state()
+        if self._job is not None:
+            self._job.stopped = True
+        return found
+
+    def _solve(self, job: _Job, at: Decision, seat: Seat, street: str) -> None:
+        try:
+            iterations = min(_FIRST, job.iterations)
+            while not job.stopped:
+                job.result = self._stage(job, at, seat, street, iterations)
+                if iterations == job.iterations:
+                    break
+                iterations = min(_FACTOR * iterations, job.iterations)
+        except (ValueError, OSError, MemoryError) as error:
+            job.problem = " ".join(str(error).split())
+        finally:
+            job.seconds = time.perf_counter() - job.began
+
+    def _stage(self, job: _Job, at: Decision, seat: Seat, street: str, iterations: int) -> dict[str, Any]:
+        """What is found after so many iterations."""
+        assert isinstance(at.state, BettingState)
+        resolver = Resolver(seat, Settings(street, job.method, Effort(iterations=iterations)))
+        acted = [(state, action, board) for state, action, board in at.acted if isinstance(state, BettingState)]
+        found = resolver.begin(at.state.player, acted, at.state, at.board)
+        told = self._spots.strategy(job.line, job.board, found.actions, found.played().T)
+        return told | {"gap_chips": round(found.gap_chips, 4), "iterations": iterations}

@@ -1,0 +1,160 @@
+"""Values of hands by a strategy against itself: naive enumeration, deal by deal; policies that carry them."""
+
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+from policies import document, write_random
+from random_policy import policy
+from strategies import partly_reached_strategy
+
+from abstraction.cards import parse_cards
+from mccfr.config.tables import KuhnGame, LeducGame
+from mccfr.evaluation.hand_values import Below, HandValues, root_values
+from mccfr.games.catalogue import build_game
+from mccfr.play.dealing import dealing_of
+from mccfr.policy import Policy, StrategySource, verify_policy, write_policy
+from mccfr.policy.values import PolicyValues, StreetValues
+from mccfr.runs.export_values import policy_values
+from mccfr.runs.report import Silent
+from mccfr.trees.compiled import DECISION
+from mccfr.trees.lines import find_node
+
+
+def naive(source, node, buckets, showdown):
+    """Chips of player 0 below a node with one deal; buckets [street][player], `showdown` his result."""
+    arrays = source.game.tree.arrays
+    if arrays.kind[node] != DECISION:
+        return arrays.fixed[node] + arrays.showdown[node] * showdown
+    street, player = divmod(int(arrays.block[node]), 2)
+    played = source.probabilities(node, int(buckets[street][player]))
+    children = source.game.tree.children(node)
+    return sum(
+        share * naive(source, child, buckets, showdown) for share, child in zip(played, children, strict=True) if share
+    )
+
+
+def reach(source, node, buckets, player):
+    """Probability of all that a player did on the way to a node."""
+    arrays, path, found = source.game.tree.arrays, source.game.tree.path(node), 1.0
+    for above, below in pairwise(path):
+        street, who = divmod(int(arrays.block[above]), 2)
+        if who == player:
+            found *= source.probabilities(above, int(buckets[street][player]))[below - arrays.first[above]]
+    return found
+
+
+def test_buckets_of_leduc_win_where_streets_begin_what_deals_say():
+    """Every pair of hands on every board; a player's own range counts for nothing."""
+    game = build_game(LeducGame(), None)
+    source, cards = StrategySource(game, partly_reached_strategy(game)), game.cards
+    found, exact = root_values(source)
+    assert exact and [(one.street, one.player) for one in found] == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    for one in found:
+        for column, node in ((0, one.nodes[0]), (len(one.nodes) - 1, one.nodes[-1])):
+            won, weight = np.zeros((2, len(one.value)))
+            for first, second, board in product(range(6), range(6), range(len(cards.board_cards[1]))):
+                held = cards.hand_cards[[first, second], 0].tolist()
+                if len({*held, int(cards.board_cards[1][board, 0])}) < 3:
+                    continue
+                path = [int(cards.board_parent[1][board]), board]
+                buckets = [[int(cards.bucket[s][p, path[s], (first, second)[p]]) for p in (0, 1)] for s in (0, 1)]
+                result = np.sign(int(cards.strength[board, first]) - int(cards.strength[board, second]))
+                other, bucket = 1 - one.player, buckets[one.street][one.player]
+                share = reach(source, int(node), buckets, other)
+                value = naive(source, int(node), buckets, float(result))
+                won[bucket] += share * (-value if one.player else value)
+                weight[bucket] += share
+            known = weight > 0
+            assert one.value[known, column] == pytest.approx(won[known] / weight[known], abs=1e-9)
+            assert np.isnan(one.value[~known, column]).all()
+
+
+def test_hands_of_holdem_win_what_each_opponent_says():
+    """On the river every other hand by itself, with ranges as they are given; actions too."""
+    source = policy()
+    dealing, board = dealing_of(source.game.cards), tuple(parse_cards("Kc7d2s4hAs"))
+    below = Below(source, dealing, find_node(source.game.tree, "r200c/cc/cc/r400"))
+    live, strength = dealing.live(3, board), dealing.strengths(board)
+    weights = np.random.default_rng(5).random((2, dealing.hands)) * live
+    found = HandValues(below, dealing, board, weights)
+    found.walk()
+    assert found.complete and found.listed == 1
+    rows = [dealing.buckets(street, 0, board[: (0, 3, 4, 5)[street]]) for street in range(4)]
+    for player, hand in ((0, int(np.flatnonzero(live)[700])), (1, int(np.flatnonzero(live)[45]))):
+        others = np.flatnonzero((dealing.masks & dealing.masks[hand] == 0) & live)
+        values: dict[tuple[int, int, int], float] = {}
+
+        def value(node, other, hand=hand, player=player, values=values):
+            result = int(np.sign(int(strength[hand]) - int(strength[other]))) * (-1 if player else 1)
+            key = node, int(rows[3][other]), result
+            if key not in values:
+                buckets = [[row[hand], row[other]][:: -1 if player else 1] for row in rows]
+                values[key] = naive(source, node, buckets, result) * (-1 if player else 1)
+            return values[key]
+
+        met = weights[1 - player, others]
+        expected = met @ [value(below.node, other) for other in others.tolist()] / met.sum()
+        assert found.hands()[player, hand] == pytest.approx(expected, abs=1e-8)
+        if player == below.player:
+            for action, child in enumerate(source.game.tree.children(below.node)):
+                expected = met @ [value(child, other) for other in others.tolist()] / met.sum()
+                assert found.actions()[action, hand] == pytest.approx(expected, abs=1e-8)
+    (one, _), (other, _) = found.mean(0), found.mean(1)
+    assert one == pytest.approx(-other)
+
+
+def test_boards_before_the_river():
+    """The rivers after a turn are all walked; before that boards are drawn, and means have an interval."""
+    source = policy()
+    dealing, turn = dealing_of(source.game.cards), tuple(parse_cards("Kc7d2s4h"))
+    below = Below(source, dealing, find_node(source.game.tree, "r200c/cc/r20000"))
+    values = HandValues(below, dealing, turn, np.tile(dealing.live(2, turn) * 1.0, (2, 1)))
+    assert values.listed == 48
+    while not values.complete:
+        values.walk()
+    with pytest.raises(ValueError, match="all 48 boards have been walked"):
+        values.walk()
+    mean, (low, high) = values.mean(1)  # who is all-in: what the other folds and what is won at showdowns
+    assert low == mean == high
+    start = HandValues(
+        Below(source, dealing, find_node(source.game.tree, "r20000")), dealing, (), np.ones((2, dealing.hands)), seed=3
+    )
+    for _ in range(2):
+        start.walk()
+    mean, (low, high) = start.mean(0)
+    assert start.listed is None and not start.complete and low < mean < high
+    with pytest.raises(ValueError, match="is not one of the tree's decisions"):
+        Below(source, dealing, -1)
+
+
+def test_a_policy_carries_values(tmp_path):
+    """Exported, checked byte by byte, and read back where streets begin; a policy without says so."""
+    plain = Policy.open(write_random(tmp_path / "plain", KuhnGame()))
+    with pytest.raises(ValueError, match="export it with --values"):
+        plain.values(0, 0)
+    game = build_game(LeducGame(), None)
+    strategy = partly_reached_strategy(game)
+    values = policy_values(StrategySource(game, strategy), 1, Silent())
+    out = tmp_path / "leduc"
+    write_policy(out, game, document(LeducGame()), strategy, provenance={}, values=values)
+    assert verify_policy(out) == []
+    for check in (True, False):
+        found = Policy.open(out, check=check)
+        for one in values.streets:
+            for column, node in enumerate(one.nodes.tolist()):
+                assert np.array_equal(
+                    found.values(node, one.player), one.value[:, column].astype(np.float32), equal_nan=True
+                )
+        with pytest.raises(ValueError, match="begins no street"):
+            found.values(1, 0)
+        with pytest.raises(ValueError, match="it must be 0 or 1"):
+            found.values(0, 2)
+    assert found.meta["values"]["bound"] == "exact"
+    name = "value_street1_player0.npy"
+    damaged = bytearray((out / name).read_bytes())
+    damaged[-1] ^= 1
+    (out / name).write_bytes(damaged)
+    assert name in verify_policy(out)[0]
+    drawn = PolicyValues([StreetValues(0, 0, np.zeros(1), np.zeros((1, 1)))], boards=7).fields()
+    assert (drawn["bound"], drawn["boards"]) == ("estimate", 7)

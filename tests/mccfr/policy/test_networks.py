@@ -1,0 +1,145 @@
+"""Networks as files: what the documents' reader makes of them, what is asked of them, and which are refused."""
+
+import json
+import re
+from functools import cache
+
+import deep
+import numpy as np
+import pytest
+from places import ROOT
+
+from mccfr.config.file import to_document
+from mccfr.config.tables import Config, LeducGame
+from mccfr.games.catalogue import build_game
+from mccfr.policy.export import networks as files
+from mccfr.policy.network_query import query_networks
+from mccfr.solvers.deep.asked import Asked, asked_tables, average_tables
+from mccfr.solvers.deep.averages import Averages
+from storage.manifest import read_manifest, write_manifest
+
+LEDUC = LeducGame(merge_suits=True)
+
+
+@cache
+def trained():
+    """Six iterations of small networks on Leduc."""
+    game = build_game(LEDUC, None, None)
+    config = deep.options(units=8, layers=2, steps=20, strategy_steps=20, batch="all", horizon=6)
+    return deep.record(game, config, 6, dtype="float32")
+
+
+def asked_of(found):
+    learned = found.cfr.learned
+    return Asked(learned.game, learned.config, asked_tables(learned.tables))
+
+
+@pytest.fixture
+def written(tmp_path):
+    """A directory of networks."""
+    asked = asked_of(trained())
+    documents = to_document(Config(game=LEDUC, solver=asked.config))
+    files.write_networks(tmp_path / "networks", asked, documents, {"checkpoint": 1})
+    return tmp_path / "networks"
+
+
+def flat(strategy, learned, player):
+    """[I, A] probabilities at a player's infosets."""
+    infosets, made = learned.infosets, learned.infosets.uniform() * 0
+    for block in range(player, 4, 2):
+        places = infosets.numbering
+        here = slice(int(places.base[block]), int(places.base[block] + places.rows[block] * places.buckets[block]))
+        made[here][infosets.legal[here]] = strategy.probability[block].ravel()
+    return made[infosets.of(player)]
+
+
+def test_the_reader_of_the_documents_makes_the_explicit_average(written):
+    names = {}
+    text = (ROOT / "docs" / "deep.md").read_text(encoding="utf-8")
+    exec(re.search(r"```python\n(.*?)```", text, re.S)[1], names)
+    learned = trained().cfr.learned
+    wanted = Averages(learned.game, learned.config, learned.tables, 6).average("sd")
+    for player in range(2):
+        made = names["average"](written, player)
+        reached = made.sum(axis=1) > 0.5
+        assert reached.mean() > 0.5
+        assert np.abs(made - flat(wanted, learned, player))[reached].max() < 1e-4
+    again, _ = files.read_networks(written)
+    assert [again.iteration(player, 0) for player in range(2)] == [1, 0]
+    columns = json.loads((written / files.MANIFEST).read_text())["features"]["columns"]
+    assert len(columns) == np.load(written / "inputs_player0.npy").shape[1]
+    assert columns[:3] == ["hand, rank J", "hand, rank K", "hand, rank Q"]
+
+
+def test_an_answer_is_the_mean_of_what_networks_play(written):
+    """At a player's first decision every reach is 1: the average is the mean by weight, and so are draws by seed."""
+    asked, _ = files.read_networks(written)
+    answer = query_networks(asked, "", "K")
+    table = asked.tables["networks/player0/weight"]
+    rows, drawn = {}, np.zeros(len(table))
+    for seed in range(600):
+        place = asked.drawn(0, seed)
+        drawn[place] += 1
+        if place not in rows:
+            rows[place] = query_networks(asked, "", "K", seed=seed)
+    assert (np.abs(drawn / 600 - table / table.sum()) < 0.08).all()
+    assert len(rows) == answer["networks"] == 6
+    shares = [[action["probability"] for action in rows[place]["actions"]] for place in sorted(rows)]
+    wanted = np.average(shares, axis=0, weights=table)
+    assert np.abs(wanted - [action["probability"] for action in answer["actions"]]).max() < 1e-9
+    assert [rows[place]["sampled_iteration"] for place in sorted(rows)] == asked.tables[
+        "networks/player0/iteration"
+    ].tolist()
+
+
+def test_the_network_of_the_average_strategy_is_asked_as_it_is():
+    learned = trained().cfr.learned
+    made = Averages(learned.game, learned.config, learned.tables, 6)
+    tables = average_tables([made.average_network(player) for player in range(2)], 6)
+    asked = Asked(learned.game, learned.config, tables, shares=True)
+    for player in range(2):
+        found, wanted = (flat(strategy, learned, player) for strategy in (asked.strategy(), made.average("network")))
+        assert np.abs(found - wanted).max() < 1e-6
+
+
+def spoilt(directory, name, change):
+    """Change an array of a directory, or a field of what it says of itself, and sign it anew."""
+    content = read_manifest(directory / files.MANIFEST, files.FORMAT, files.FORMAT_VERSION)
+    for field in ("format", "format_version", "content_hash"):
+        del content[field]
+    if name is None:
+        change(content)
+    else:
+        array = change(np.load(directory / name))
+        length, crc = files.durable.write_file(directory / name, files.npy_pieces(array))
+        content["files"][name] = {"length_bytes": length, "crc32c": crc}
+    write_manifest(directory / files.MANIFEST, files.FORMAT, files.FORMAT_VERSION, content)
+
+
+def without_number(array):
+    array[0, 3] = np.nan
+    return array
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "told"),
+    [
+        ("networks.npy", without_number, "not finite"),
+        ("networks.npy", lambda array: array[:, :-1], "the game's networks need"),
+        (None, lambda content: content["features"].update(version=0), "see version 0 of the features"),
+        (None, lambda content: content["game"].update(ranks=4), "these are of another game"),
+        ("players.npy", lambda array: array * 0, "no network of player 1"),
+    ],
+)
+def test_networks_that_are_none_of_this_game_are_refused(written, name, change, told):
+    spoilt(written, name, change)
+    with pytest.raises(ValueError, match=told) as caught:
+        files.read_networks(written)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_damage_is_told(written):
+    path = written / "weights.npy"
+    path.write_bytes(path.read_bytes()[:-1] + b"\1")
+    with pytest.raises(OSError, match=r"weights\.npy"):
+        files.read_networks(written)

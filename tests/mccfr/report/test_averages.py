@@ -1,0 +1,36 @@
+"""How far averages are apart, by depth, against a loop over infosets."""
+
+import numpy as np
+import pytest
+
+from mccfr.config.tables import LeducGame
+from mccfr.games.catalogue import build_game
+from mccfr.report.averages import disagreements
+from mccfr.tables.strategy import Strategy, uniform_strategy
+
+
+def test_distances_are_means_by_weight_of_each_depth():
+    game = build_game(LeducGame(merge_suits=True), None, None)
+    tree, random, even = game.tree, np.random.default_rng(0), uniform_strategy(game)
+    weights = tuple(random.uniform(size=weight.shape) for weight in even.weight)
+    moved = []
+    for block, table in enumerate(even.probability):
+        changed = np.array(table)
+        for node in tree.decisions[tree.arrays.block[tree.decisions] == block].tolist():
+            slot = int(tree.arrays.slot[node])
+            step = random.uniform(0, 0.3, len(changed))
+            changed[:, slot] += step
+            changed[:, slot + 1] -= step
+        moved.append(changed)
+    found = disagreements(game, Strategy(even.probability, weights), Strategy(tuple(moved), even.weight))
+    assert [row.depth for row in found] == sorted({len(tree.path(node)) - 1 for node in tree.decisions.tolist()})
+    for row in found:
+        gaps, mass, count = 0.0, 0.0, 0
+        for node in tree.decisions.tolist():
+            if len(tree.path(node)) - 1 == row.depth:
+                block, slot = int(tree.arrays.block[node]), int(tree.arrays.slot[node])
+                for bucket, weight in enumerate(weights[block][:, tree.arrays.row[node]]):
+                    gaps += weight * abs(moved[block][bucket, slot] - even.probability[block][bucket, slot])
+                    mass, count = mass + weight, count + 1
+        assert row.mean == pytest.approx(gaps / mass, rel=1e-12)
+        assert row.infosets == count

@@ -1,0 +1,103 @@
+"""A table in a page: hands are those of the session, said once, and nobody sees the other's cards before a showdown."""
+
+import json
+
+import pytest
+from policies import write_random
+from random_policy import policy
+
+from abstraction.boards import preflop_classes
+from abstraction.cards import combo_index, parse_cards
+from mccfr.config.tables import KuhnGame
+from mccfr.view import Shelf, Spots, open_spots
+from mccfr.view.playing import Playing
+from mccfr.view.preflop import preflop_equities
+
+
+def played(table, state, choose):
+    """A hand to its end; every state of it."""
+    seen = [state]
+    while state["result"] is None:
+        state = table.act(state["hand"], state["line"], choose(state))
+        seen.append(state)
+    return seen
+
+
+def folding(state):
+    """Fold where that is possible."""
+    return "f" if state["actions"][0]["action"] == "f" else "c"
+
+
+def test_the_other_s_cards_are_told_at_showdowns_alone():
+    spots = Spots(policy(), "random")
+    table, ends = Playing(spots), set()
+    assert table.state() == {"hand": None}
+    state, won = table.sit(seed=2), 0.0
+    for number in range(12):
+        seen = played(table, state, folding if number % 4 == 3 else lambda now: "c")
+        dealt = spots.dealing.draw(2, number)
+        position = (number + 1) % 2
+        own, other = (spots.dealing.hand_text(dealt.hands[each]) for each in (position, 1 - position))
+        for state in seen:
+            assert (state["position"], state["cards"]) == (position, own)
+            shown = state["result"] is not None and state["result"]["shown"] is not None
+            assert (f'"{other}"' in json.dumps(state)) == shown
+            if state["actions"]:  # the board of the street, and no card more
+                street = state["line"].count("/")
+                assert state["board"] == spots.dealing.board_text(street, dealt.boards[street])
+        won += state["result"]["won_chips"]
+        assert state["won_chips"] == pytest.approx(won) and state["played"] == number + 1
+        if state["line"].endswith("f"):
+            folder = spots.betting.read(state["line"][:-1])[0].player
+            assert (state["result"]["won_chips"] > 0) == (folder != position)
+        ends.add(shown)
+        state = table.deal(number)
+    assert ends == {True, False}
+
+
+def test_what_is_said_twice_is_done_once():
+    table = Playing(Spots(policy(), "random"))
+    first = table.sit(seed=5)
+    after = table.act(first["hand"], first["line"], "c")
+    assert table.act(first["hand"], first["line"], "c") == after == table.state() == table.deal(first["hand"] + 3)
+    with pytest.raises(ValueError, match="a raise is to"):
+        table.act(after["hand"], after["line"], "r1")
+    over = played(table, after, lambda now: "c")[-1]
+    assert table.act(over["hand"], over["line"], "c") == over
+    following = table.deal(over["hand"])
+    assert following["hand"] == over["hand"] + 1 and table.deal(over["hand"]) == following
+
+
+def test_small_games_are_played_too(tmp_path):
+    table = Playing(open_spots(write_random(tmp_path / "kuhn", KuhnGame())))
+    for number in range(4):
+        state = table.sit(seed=1) if not number else table.deal(number - 1)
+        assert state["raise_chips"] is None and state["behind_chips"] is None
+        state = played(table, state, lambda now: now["actions"][-1]["action"])[-1]
+        assert abs(state["result"]["won_chips"]) in (1, 2)
+    with pytest.raises(ValueError, match="is not whole no-limit hold'em"):
+        table.sit("river")
+
+
+def test_equities_before_the_flop_are_the_known_ones():
+    """Against any two cards, as published tables have them to four digits; two pairs of classes by themselves."""
+    table, classes = preflop_equities(), preflop_classes()
+    assert table.shape == (169, 169) and abs(table + table.T - 1).max() < 1e-6
+    found = Spots(policy(), "random")
+    equity = dict(zip(found.spot("")["hands"]["names"], found.equity("")["equity"][0], strict=True))
+    for hand, known in (("AsAh", 0.8520), ("7s2h", 0.3458), ("3s2h", 0.3230), ("AsKs", 0.6704)):
+        assert equity[hand] == pytest.approx(known, abs=6e-5), hand
+    number = {name: classes[combo_index(*parse_cards(name))] for name in ("AsAh", "KsKh", "AsKs", "QsQh")}
+    assert table[number["AsAh"], number["KsKh"]] == pytest.approx(0.8195, abs=1e-4)
+    assert table[number["AsKs"], number["QsQh"]] == pytest.approx(0.4605, abs=1e-3)
+
+
+def test_strategies_beside_each_other_are_of_one_game(tmp_path):
+    kuhn = open_spots(write_random(tmp_path / "kuhn", KuhnGame()))
+    holdem = Spots(policy(), "random")
+    shelf = Shelf([("one", lambda: holdem), ("two", lambda: kuhn), ("three", lambda: Spots(policy(), "random"))])
+    assert shelf.shown(2).spots.spot("r200") == holdem.spot("r200") and shelf.shown(2) is shelf.shown(2)
+    with pytest.raises(ValueError, match="game"):
+        shelf.shown(1)
+    with pytest.raises(ValueError, match="there are strategies 0 to 2"):
+        shelf.shown(3)
