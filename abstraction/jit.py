@@ -93,6 +93,15 @@ def _choose_cache() -> Path:
     return ours
 
 
+def _features() -> str:
+    """What the processor can, and that vectors may fill its widest registers.
+
+    For many processors with AVX-512, LLVM halves the vectors that it makes of loops.
+    """
+    features: str = import_module("numba.core.codegen").get_host_cpu_features()
+    return f"{features},-prefer-256-bit" if "+avx512f" in features else features
+
+
 @cache
 def _numba() -> Any:
     """The package, with this version's cache."""
@@ -101,6 +110,8 @@ def _numba() -> Any:
     import numba
 
     numba.config.CACHE_DIR = directory
+    if numba.config.CPU_NAME is None and numba.config.CPU_FEATURES is None:
+        numba.config.CPU_FEATURES = _features()
     _compile_parts_for_kernels_alone()
     for watch in _watches:
         _listen(*watch)

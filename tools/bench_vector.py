@@ -1,5 +1,7 @@
 """Speed of full-width CFR on hold'em endgames: seconds an iteration, threads, memory, and where the time goes.
 
+With a C program that does the same (`--yardstick`), the two take turns, and each turn gives a ratio of processor times.
+
 Processor time is quoted for one worker, time on the clock for several.  Workers take turns, so that a drift of the
 machine meets all of them; the least time is the machine's at its best, the median what a user sees.
 """
@@ -12,7 +14,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from statistics import median
+from statistics import median, quantiles
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +24,7 @@ from abstraction.jit import njit
 from mccfr.config.tables import HoldemSubgame
 from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
+from mccfr.solvers.public.public_walk import train
 from mccfr.solvers.public.street_walk import Traversal, ascend, descend, new_scratch, terminals
 from mccfr.solvers.public.vector_cfr import DTYPES, VectorCfr, memory
 from mccfr.solvers.variants import PRESETS, variant
@@ -44,7 +47,7 @@ def _last_street(public, traversal, step, scratch, boards, phases):
             for board in range(boards[0], boards[1]):
                 descend(public, traversal, step, street, tree, board, scratch)
                 if phases == 2:
-                    terminals(public, traversal, street, tree, board, scratch)
+                    terminals(public, traversal.player, street, tree, board, scratch)
                 elif phases > 2:  # which begins with the terminals
                     ascend(public, traversal, step, street, tree, board, scratch)
 
@@ -72,6 +75,66 @@ def profile(cfr: VectorCfr, rounds: int) -> dict[str, float]:
     return dict(zip(PHASES, np.diff(seconds, prepend=0).tolist(), strict=True))
 
 
+# --- the C program ---
+
+COMPILER = ("gcc", "-O3", "-march=native", "-mprefer-vector-width=512", "-ffast-math")
+C_NAMES = {
+    **{"cfr": "CFR", "cfr+": "CFR+", "lcfr": "LCFR", "lcfr+": "LCFR+", "lcfr+quadratic": "LCFR+g2"},
+    **{"dcfr": "DCFR_1.5_0_2", "dcfr-pruning": "DCFR_1.5_0.5_2", "nh-lcfr": "NH-LCFR", "nh-dcfr": "NH-DCFR_1.5_0_2"},
+    **{"optimistic-lcfr": "Opt-LCFR", "optimistic-dcfr": "Opt-DCFR_1.5_0_2"},
+}
+"""Our variants by the C program's names."""
+
+
+def compiled(source: Path, directory: Path, dtype: str) -> Path:
+    """The C program for a dtype, compiled into `directory`."""
+    program = directory / f"yardstick-{dtype}"
+    real = {"float32": "float", "float64": "double"}[dtype]
+    subprocess.run([*COMPILER, f"-DREAL={real}", str(source), "-o", str(program), "-lm"], check=True)
+    return program
+
+
+def theirs(program: Path, file: Path, name: str, iterations: int) -> float:
+    """Processor seconds an iteration takes the C program: its own figure, without evaluations."""
+    command = [str(program), str(file), C_NAMES[name], str(iterations), "0"]
+    out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return float(out.splitlines()[-1].split(",")[4]) / iterations
+
+
+def half_width(ratios: list[float]) -> float:
+    """Half of a 95 % interval around their median, by quartiles (McGill, Tukey & Larsen 1978): 1.57·IQR/√n."""
+    low, _, high = quantiles(ratios, method="inclusive")
+    return float(1.57 * (high - low) / len(ratios) ** 0.5)
+
+
+def against(
+    program: Path, file: Path, game: Game, name: str, dtype: str, rounds: int, seconds: float
+) -> dict[str, Any]:
+    """One thread of ours and the C program in turn: medians of processor seconds, and of the ratios of pairs."""
+    cfr = VectorCfr(game, variant(name), dtype)
+    cfr.iterate(2)
+    iterations = max(1, round(seconds / _timed(cfr, 0.1)[1]))
+    ours, other = [], []
+    for _ in range(rounds):
+        began = time.process_time()
+        cfr.iterate(iterations)
+        ours.append((time.process_time() - began) / iterations)
+        other.append(theirs(program, file, name, iterations))
+    ratios = [one / c for one, c in zip(ours, other, strict=True)]
+    ratio = {"median": median(ratios), "half_width": half_width(ratios), "pairs": rounds}
+    return {"dtype": dtype, "processor_seconds": median(ours), "yardstick_seconds": median(other), "ratio": ratio}
+
+
+def machine() -> str:
+    """The processor, its vectors, and whether huge pages are given, as text."""
+    told = dict(line.split(":", 1) for line in Path("/proc/cpuinfo").read_text().splitlines() if ":" in line)
+    told = {key.strip(): value.strip() for key, value in told.items()}
+    vectors = [flag for flag in ("avx2", "avx512f") if flag in told.get("flags", "").split()]
+    pages = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    huge = pages.read_text().strip() if pages.exists() else "unknown"
+    return f"{told.get('model name', 'unknown processor')} ({', '.join(vectors) or 'no AVX2'}), huge pages: {huge}"
+
+
 # --- iterations ---
 
 
@@ -86,8 +149,9 @@ def _timed(cfr: VectorCfr, seconds: float) -> tuple[float, float]:
     """(clock, processor) seconds an iteration takes, over iterations of so many seconds or one."""
     began, processor, count = time.perf_counter(), time.process_time(), 0
     while count == 0 or time.perf_counter() - began < seconds:
-        cfr.iterate()
-        count += 1
+        more = max(1, count // 4)  # several at a call, as in a run
+        cfr.iterate(more)
+        count += more
     return (time.perf_counter() - began) / count, (time.process_time() - processor) / count
 
 
@@ -143,9 +207,12 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
 
 
 def _compile(kind: str) -> None:
-    """What a fresh process does to compile the kernels of a solver, and no others; prints its processor seconds."""
+    """What a fresh process does to compile the kernels of a solver, and no others; prints its processor seconds.
+
+    `assembly` prints the training kernel's machine code instead.
+    """
     game = build_game(HoldemSubgame(file=str(ENDGAME)), ROOT)
-    if kind == "vector":
+    if kind in ("vector", "assembly"):
         cfr = VectorCfr(game, variant("dcfr"))
         began = time.process_time()
         cfr.iterate(0)
@@ -155,16 +222,18 @@ def _compile(kind: str) -> None:
         sampler = PublicChanceSampling(game)
         began = time.process_time()
         sampler.warm_up()
-    print(time.process_time() - began)
+    if kind == "assembly":
+        print("\n".join(train.dispatcher.inspect_asm().values()))
+    else:
+        print(time.process_time() - began)
 
 
-def compile_seconds(kind: str) -> float:
-    """Processor seconds that a solver's kernels take to compile, with an empty cache and for one dtype."""
+def compiled_alone(kind: str) -> str:
+    """What `_compile` prints in a process of its own with an empty cache."""
     with tempfile.TemporaryDirectory() as directory:
         environment = os.environ | {"NUMBA_CACHE_DIR": directory}
         command = [sys.executable, str(Path(__file__).resolve()), kind]
-        out = subprocess.run(command, check=True, capture_output=True, text=True, env=environment, cwd=ROOT).stdout
-    return float(out)
+        return subprocess.run(command, check=True, capture_output=True, text=True, env=environment, cwd=ROOT).stdout
 
 
 @click.command()
@@ -174,7 +243,11 @@ def compile_seconds(kind: str) -> float:
 @click.option("--workers", type=click.IntRange(1), multiple=True, default=(1, 2), show_default=True, help="Threads.")
 @click.option("--rounds", type=click.IntRange(1), default=5, show_default=True, help="Turns of each number of workers.")
 @click.option("--seconds", default=1.0, show_default=True, help="Length of each measurement.")
-@click.option("--compile", "compiled", is_flag=True, help="Also time the compilation of the kernels, cache empty.")
+@click.option(
+    "--compile", "with_compiling", is_flag=True, help="Also time the compilation of the kernels, cache empty."
+)
+@click.option("--yardstick", type=click.Path(exists=True, path_type=Path), help="A C program; needs gcc.")
+@click.option("--assembly", is_flag=True, help="Print the machine code of the training kernel (float32) and end.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
 def vector(
     files: tuple[Path, ...],
@@ -183,20 +256,60 @@ def vector(
     workers: tuple[int, ...],
     rounds: int,
     seconds: float,
-    compiled: bool,
+    with_compiling: bool,
+    yardstick: Path | None,
+    assembly: bool,
     as_json: bool,
 ) -> None:
     """Seconds an iteration of full-width CFR on hold'em endgames (LibratusEndgames files) of all hands at once."""
-    if compiled:
-        spent = {kind: compile_seconds(kind) for kind in ("vector", "public-chance")}
+    if assembly:
+        click.echo(compiled_alone("assembly"))
+        return
+    if with_compiling:
+        spent = {kind: float(compiled_alone(kind)) for kind in ("vector", "public-chance")}
         text = ", ".join(f"{kind} {one:.1f} s" for kind, one in spent.items())
         click.echo(json.dumps({"compile_seconds": spent}) if as_json else f"compiling: {text}")
+    if yardstick is not None:
+        _beside(yardstick, files, name, dtypes, rounds, seconds, as_json)
+        return
     for file in files:
         click.echo(file.name, err=as_json)
         game = build_game(HoldemSubgame(file=str(file.resolve())), ROOT)
         for dtype in dtypes:
             found = measure(game, name, dtype, workers, rounds, seconds)
             click.echo(json.dumps({"file": file.name} | found) if as_json else "\n".join(_lines(found)))
+
+
+def _beside(
+    source: Path,
+    files: tuple[Path, ...],
+    name: str,
+    dtypes: tuple[str, ...],
+    rounds: int,
+    seconds: float,
+    as_json: bool,
+) -> None:
+    """Print what the two sides took, file by file."""
+    if name not in C_NAMES or rounds < 2:
+        raise click.UsageError(f"--yardstick takes two --rounds at least, and one of {', '.join(C_NAMES)}")
+    if not as_json:
+        click.echo(f"{machine()}; one thread; C: {' '.join(COMPILER)}")
+    with tempfile.TemporaryDirectory() as directory:
+        for dtype in dtypes:
+            program = compiled(source, Path(directory), dtype)
+            for file in files:
+                game = build_game(HoldemSubgame(file=str(file.resolve())), ROOT)
+                found = against(program, file, game, name, dtype, rounds, seconds)
+                if as_json:
+                    click.echo(json.dumps({"file": file.name, "variant": name, "machine": machine()} | found))
+                    continue
+                ratio, needed = found["ratio"], memory(game, variant(name), dtype).total_bytes
+                ours, other = found["processor_seconds"] * 1e3, found["yardstick_seconds"] * 1e3
+                click.echo(
+                    f"{file.name}, {dtype}: {ours:.3f} ms an iteration, C {other:.3f} ms, "
+                    f"ratio {ratio['median']:.3f} ± {ratio['half_width']:.3f} "
+                    f"({rounds} pairs); {needed / 1e6:,.1f} MB"
+                )
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from mccfr.cards.listed import ListedCards, joint_weight
 from mccfr.cards.symmetry import BoardCopies, Strategies, board_copies
 from mccfr.games.game import Game
 from mccfr.solvers.public.range_sums import Ranges, make_ranges
+from mccfr.solvers.public.terminal_lanes import RUN_OUTS
 from mccfr.trees.streets import AT_EXIT, AT_SHOWDOWN, StreetTrees, street_trees
 
 _BOARD_CHUNKS = 4  # parts of an exit's boards that threads may share; fixed, so that sums have one order
@@ -31,8 +32,9 @@ class PublicTree(NamedTuple):
     child_boards  [T, 2] int64    boards of the next street below a board, first and end
     last_boards   [T, 2] int64    last-street boards below a board (itself on the last street), first and end
     root_boards   [2] int64       boards of the first street
-    tasks         [K, 3] int64    the work below the first street that threads may share: a way out of it, first and end
-                                  of its boards, counted from the first board below
+    tasks         [K, 3] int64    the work below the first street that threads may share: an exit, first and end of its
+                                  boards, counted from the first board below; or a run-out, first and end of members
+                                  among which all run-outs are done
     copies        boards that are walked, and for which others
     joint_weight  float           sum of reach·reach over disjoint hands: expected values are divided by it
     """
@@ -80,21 +82,23 @@ def public_tree(game: Game, strategies: Strategies | None = None) -> PublicTree:
         child,
         last,
         start[:2].astype(np.int64),
-        _tasks(trees, int(np.diff(child[0])[0]), int(np.diff(last[0])[0])),
+        _tasks(trees, int(np.diff(child[0])[0])),
         copies,
         joint_weight(cards),
     )
 
 
-def _tasks(trees: StreetTrees, boards: int, last_boards: int) -> npt.NDArray[np.int64]:
+def _tasks(trees: StreetTrees, boards: int) -> npt.NDArray[np.int64]:
     """[K, 3] work below the first street, where a board has so many below it; see `PublicTree`."""
-    tasks = []
-    for member in range(int(trees.first[1]) if len(trees.members) > 1 else 0):
-        if trees.kind[member] == AT_EXIT:
-            cuts = np.linspace(0, boards, min(_BOARD_CHUNKS, boards) + 1).astype(int).tolist()
-            tasks += [(member, first, stop) for first, stop in pairwise(cuts)]
-        elif trees.kind[member] == AT_SHOWDOWN:
-            tasks.append((member, 0, last_boards))
+    if len(trees.members) == 1:
+        return np.zeros((0, 3), np.int64)
+    kind, tasks = trees.kind[: trees.first[1]], []
+    for member in np.flatnonzero(kind == AT_EXIT).tolist():
+        cuts = np.linspace(0, boards, min(_BOARD_CHUNKS, boards) + 1).astype(int).tolist()
+        tasks += [(member, first, stop) for first, stop in pairwise(cuts)]
+    showdowns = np.flatnonzero(kind == AT_SHOWDOWN)
+    for members in np.split(showdowns, range(RUN_OUTS, len(showdowns), RUN_OUTS)):
+        tasks += [(members[0], members[0], members[-1] + 1)] if len(members) else []
     return np.array(tasks, np.int64).reshape(-1, 3)
 
 

@@ -1,8 +1,8 @@
 """A player's walk of a whole public tree, to train or to value strategies: streets nested by an explicit stack.
 
 The betting of a street is walked once for each board (`street_walk`).  Below the first street, the work is cut into
-tasks - an exit of the first street on some of its boards, or a run-out - that threads may share; each leaves its values
-in a place of its own, and they are added in the order of tasks, so results do not depend on who did what.
+tasks - an exit of the first street on some of its boards, or some of its run-outs - that threads may share; each leaves
+its values in a place of its own, and they are added in the order of tasks, so results do not depend on who did what.
 """
 
 from typing import NamedTuple
@@ -11,19 +11,16 @@ import numpy as np
 
 from abstraction.jit import inline_njit, nogil_njit, part_njit
 from mccfr.solvers.minimisers import Step
-from mccfr.solvers.public.range_sums import range_showdown_values, run_totals, sum_range
 from mccfr.solvers.public.street_walk import (
-    FOLLOW,
     Traversal,
-    add_copies,
     ascend,
     clear,
     copy,
     descend,
     is_walked,
+    run_outs,
 )
-from mccfr.solvers.regret import as_element
-from mccfr.trees.streets import AT_EXIT, AT_SHOWDOWN
+from mccfr.trees.streets import AT_EXIT
 
 _TREE, _BOARD, _STOP, _MEMBER = 0, 1, 2, 3  # columns of `Scratch.state`
 _NOT_BEGUN = -2  # instead of a member: the way down is still to come
@@ -77,37 +74,11 @@ def _hand_up(ranges, player, board, found, out):
 
 
 @part_njit
-def _run_out(public, player, street, first_board, stop_board, chips, scratch):
-    """Add a showdown's values over last-street boards, the range in hand_reach[1, street], to hand_value[street]."""
-    ranges, top = public.ranges, scratch.member_first[-1]
-    weight = 1.0
-    for later in range(street, public.weight.shape[0]):
-        weight *= public.weight[later]
-    reach, value, hand_value = scratch.opponent_reach[top], scratch.value[FOLLOW, top], scratch.hand_value[street]
-    one = as_element(value, 1.0)
-    for board in range(first_board, stop_board):
-        if not is_walked(public.copies, street, board):
-            continue
-        first = ranges.first[1 - player, board]
-        count = ranges.first[1 - player, board + 1] - first
-        for k in range(count):
-            reach[k] = scratch.hand_reach[1, street, ranges.hand[first + k]]
-        reach[count] = as_element(reach, 0.0)
-        total = sum_range(ranges, 1 - player, board, reach, scratch.sums)
-        if total == 0.0:
-            continue
-        run_totals(ranges, 1 - player, board, total, scratch.sums)
-        range_showdown_values(ranges, player, board, total, scratch.sums, weight * chips, value)
-        for kind in range(hand_value.shape[0]):
-            add_copies(public.copies, ranges, player, street, board, one, value, hand_value[kind])
-
-
-@part_njit
-def _next_way_out(trees, tree, member):
-    """The first exit or run-out of a tree before the last street behind `member`, or -1."""
+def _next_exit(trees, tree, member):
+    """The first exit of a tree behind `member`, or -1."""
     base = trees.first[tree]
     for m in range(member + 1, trees.first[tree + 1] - base):
-        if trees.kind[base + m] == AT_EXIT or trees.kind[base + m] == AT_SHOWDOWN:
+        if trees.kind[base + m] == AT_EXIT:
             return m
     return -1
 
@@ -135,8 +106,13 @@ def _walk(public, traversal, step, street, tree, boards, scratch):
                 continue
             if state[_MEMBER] == _NOT_BEGUN:
                 descend(public, traversal, step, level, state[_TREE], state[_BOARD], scratch)
+                if level < last:
+                    here, begin = state[_TREE], np.int64(0)
+                    stop = trees.first[here + 1] - trees.first[here]
+                    player, board = traversal.player, state[_BOARD]
+                    run_outs(public, player, level, board, here, begin, stop, scratch, scratch.lanes)
                 state[_MEMBER] = -1
-            member = _next_way_out(trees, state[_TREE], state[_MEMBER]) if level < last else -1
+            member = _next_exit(trees, state[_TREE], state[_MEMBER]) if level < last else -1
             if member >= 0:
                 state[_MEMBER] = member
                 index, board = trees.first[state[_TREE]] + member, state[_BOARD]
@@ -146,11 +122,7 @@ def _walk(public, traversal, step, street, tree, boards, scratch):
                 alive = _hand_down(public.ranges, traversal.player, board, place, scratch, reach, values)
                 below = np.int64(trees.below[index])
                 first, stop = public.child_boards[board, 0], public.child_boards[board, 1]
-                if trees.kind[index] == AT_SHOWDOWN:
-                    first, stop = public.last_boards[board, 0], public.last_boards[board, 1]
-                    _run_out(public, traversal.player, level, first, stop, trees.chips[index], scratch)
-                    stop = first  # nothing is left to walk
-                elif not alive and step is None:
+                if not alive and step is None:
                     stop = first  # in training the traverser's averages go on
                 _enter(scratch, level, below, first, stop)
                 continue
@@ -168,20 +140,22 @@ def _walk(public, traversal, step, street, tree, boards, scratch):
 
 @inline_njit
 def _task(public, traversal, step, board, root, task, scratch):
-    """Work below the first street: one of its exits on some of the boards, or a run-out; root.task_value[task]."""
-    trees, member = public.trees, public.tasks[task, 0]
-    place, reach, values = root.member_first[0] + member, scratch.hand_reach[:, 1], scratch.hand_value[1]
-    _hand_down(public.ranges, traversal.player, board, place, root, reach, values)
+    """Work below the first street: one of its exits on some of the boards, or some of its run-outs.
+
+    An exit's values go to root.task_value[task], those of run-outs to where they belong.
+    """
+    trees, first_tree, member = public.trees, np.int64(0), public.tasks[task, 0]  # of street 0 as well
     if trees.kind[member] == AT_EXIT:
+        place, reach, values = root.member_first[0] + member, scratch.hand_reach[:, 1], scratch.hand_value[1]
+        _hand_down(public.ranges, traversal.player, board, place, root, reach, values)
         start, tree = public.child_boards[board, 0], np.int64(trees.below[member])
         boards = (start + public.tasks[task, 1], start + public.tasks[task, 2])
         _walk(public, traversal, step, np.int64(1), tree, boards, scratch)
+        for kind in range(values.shape[0]):
+            copy(values[kind], root.task_value[task, kind])
     else:
-        start = public.last_boards[board, 0]
-        first, stop = start + public.tasks[task, 1], start + public.tasks[task, 2]
-        _run_out(public, traversal.player, np.int64(1), first, stop, trees.chips[member], scratch)
-    for kind in range(values.shape[0]):
-        copy(values[kind], root.task_value[task, kind])
+        first, stop = public.tasks[task, 1], public.tasks[task, 2]
+        run_outs(public, traversal.player, first_tree, board, first_tree, first, stop, root, scratch.lanes)
 
 
 @inline_njit
@@ -191,6 +165,8 @@ def _collect(public, traversal, board, root):
     while task < tasks.shape[0]:
         member, found = tasks[task, 0], root.task_value[task]
         task += 1
+        if public.trees.kind[member] != AT_EXIT:
+            continue
         while task < tasks.shape[0] and tasks[task, 0] == member:
             for kind in range(found.shape[0]):
                 for hand in range(found.shape[1]):

@@ -30,13 +30,13 @@ from abstraction.jit import inline_njit, part_njit
 from mccfr.noise import gain_share
 from mccfr.solvers.minimisers import Rows, Tables, current_strategy, gain, update_average, update_regrets
 from mccfr.solvers.public.public_tree import PublicTree
-from mccfr.solvers.public.range_sums import (
-    Sums,
-    new_sums,
-    range_fold_values,
-    range_showdown_values,
-    run_totals,
-    sum_range,
+from mccfr.solvers.public.terminal_lanes import (
+    NOWHERE,
+    TerminalLanes,
+    aligned_zeros,
+    new_terminal_lanes,
+    value_jobs,
+    value_run_outs,
 )
 from mccfr.solvers.regret import as_element
 from mccfr.trees.streets import AT_DECISION, AT_FOLD, AT_SHOWDOWN
@@ -92,13 +92,13 @@ class Scratch(NamedTuple):
     own_range       [N] int32     row in own_reach
     opponent_reach  [N, W]        ranges of the opponent: deal weights times his strategy
     own_reach       [N, W]        the traverser's own; kept up in training only
-    value           [V, N, W]     counterfactual values of the traverser's hands
+    value           [V, N+1, W]   counterfactual values of the traverser's hands; the last row is anybody's
     sigma           [A, W]        the traverser's strategy
     hand_reach      [2, S, H]     ranges handed down to a street: the traverser's, the opponent's
     hand_value      [S, V, H]     values handed up from it
     task_value      [K, V, H]     values that tasks found
     state           [S, 4] int64  street tree, board, end of boards, member: the stack
-    sums            sums of one range
+    lanes           ranges side by side, for terminals
     """
 
     member_first: npt.NDArray[np.int64]
@@ -113,7 +113,7 @@ class Scratch(NamedTuple):
     hand_value: npt.NDArray[np.floating]
     task_value: npt.NDArray[np.floating]
     state: npt.NDArray[np.int64]
-    sums: Sums
+    lanes: TerminalLanes
 
 
 def new_scratch(public: PublicTree, streets: range, dtype: npt.DTypeLike, values: int = 1) -> Scratch:
@@ -127,15 +127,15 @@ def new_scratch(public: PublicTree, streets: range, dtype: npt.DTypeLike, values
         np.cumsum(cells) - cells,
         np.zeros(rows, np.int32),
         np.zeros(rows, np.int32),
-        np.zeros((rows, width), dtype),
-        np.zeros((rows, width), dtype),
-        np.zeros((values, rows, width), dtype),
-        np.zeros((max(1, int(cells.sum())), width), dtype),
+        aligned_zeros((rows, width), dtype),
+        aligned_zeros((rows, width), dtype),
+        aligned_zeros((values, rows + 1, width), dtype),
+        aligned_zeros((max(1, int(cells.sum())), width), dtype),
         np.zeros((2, public.streets, hands), dtype),
         np.zeros((public.streets, values, hands), dtype),
         np.zeros((len(public.tasks), values, hands), dtype),
         np.zeros((public.streets, 4), np.int64),
-        new_sums(public.ranges, dtype),
+        new_terminal_lanes(public.ranges, rows, width, hands, dtype),
     )
 
 
@@ -372,39 +372,74 @@ def _decision(public, traversal, step, street, tree, board, member, scratch):
         _regrets(public, traversal, step, street, board, rows, scratch, top + member, child)
 
 
+@part_njit
+def _jobs(trees, player, last, tree, top, opponent_range, lanes):
+    """List a street tree's folds and, on the last street, showdowns by the ranges they meet; how many ranges."""
+    jobs, base = np.int64(0), trees.first[tree]
+    for kind in range(1, -1, -1):  # showdowns first, so that what has folds only stands together
+        for m in range(trees.first[tree + 1] - base):
+            if trees.kind[base + m] != (AT_SHOWDOWN if kind else AT_FOLD) or (kind and not last):
+                continue
+            here = np.int64(opponent_range[top + m])
+            job = lanes.job_of[here]
+            if not (0 <= job < jobs and lanes.source[job] == here and lanes.ending[kind, job] == NOWHERE):
+                job = jobs
+                jobs += 1
+                lanes.source[job], lanes.ending[0, job], lanes.ending[1, job] = here, NOWHERE, NOWHERE
+                lanes.job_of[here] = job
+            chips = trees.chips[base + m]
+            lanes.ending[kind, job] = top + m
+            lanes.chips[kind, job] = as_element(lanes.chips, chips if kind or player == 0 else -chips)
+    return jobs
+
+
+@part_njit
+def _share(value, ending, jobs):
+    """Give endings the same value whoever chooses."""
+    for more in range(1, value.shape[0]):
+        for job in range(jobs):
+            for kind in range(2):
+                row = ending[kind, job]
+                if row != NOWHERE:
+                    copy(value[FOLLOW, row], value[more, row])
+
+
 @inline_njit
-def terminals(public, traversal, street, tree, board, scratch):
-    """Values of a street tree's folds and, on the last street, showdowns; a range is summed once for all in a row."""
-    trees, ranges, player, top = public.trees, public.ranges, traversal.player, scratch.member_first[street]
-    base, summed, run, last = trees.first[tree], -1, -1, street + 1 == public.weight.shape[0]
-    count, total = ranges.first[player, board + 1] - ranges.first[player, board], as_element(scratch.value, 0.0)
-    for m in range(trees.first[tree + 1] - base - 1, -1, -1):
-        kind = trees.kind[base + m]
-        if kind != AT_FOLD and not (last and kind == AT_SHOWDOWN):
-            continue
-        here, out = scratch.opponent_range[top + m], scratch.value[FOLLOW, top + m]
-        reach, chips = scratch.opponent_reach[here], trees.chips[base + m]
-        if here != summed:
-            summed, total = here, sum_range(ranges, 1 - player, board, reach, scratch.sums)
-        if total == 0.0:
-            clear(out, count)
-        elif kind == AT_FOLD:
-            chips = -chips if player == 1 else chips
-            range_fold_values(ranges, player, board, reach, total, scratch.sums, chips, out)
-        else:
-            if here != run:
-                run = here
-                run_totals(ranges, 1 - player, board, total, scratch.sums)
-            range_showdown_values(ranges, player, board, total, scratch.sums, chips, out)
-        for more in range(1, scratch.value.shape[0]):
-            copy(out, scratch.value[more, top + m])
+def terminals(public, player, street, tree, board, scratch):
+    """Values of a street tree's folds and, on the last street, showdowns."""
+    top, last, lanes = scratch.member_first[street], street + 1 == public.weight.shape[0], scratch.lanes
+    jobs = _jobs(public.trees, player, last, tree, top, scratch.opponent_range, lanes)
+    value_jobs(public.ranges, player, board, jobs, scratch.opponent_reach, lanes, scratch.value[FOLLOW])
+    _share(scratch.value, lanes.ending, jobs)
+
+
+@part_njit
+def run_outs(public, player, street, board, tree, first, stop, scratch, lanes):
+    """Values of the run-outs among members first .. stop-1, counted from its root, of a street tree on a board.
+
+    Ranges and values are in `scratch`; `lanes` may be another's.
+    """
+    trees, top, jobs, weight = public.trees, scratch.member_first[street], np.int64(0), 1.0
+    base = trees.first[tree]
+    for later in range(street + 1, public.weight.shape[0]):
+        weight *= public.weight[later]
+    for m in range(first, stop):
+        if trees.kind[base + m] == AT_SHOWDOWN:
+            lanes.source[jobs] = scratch.opponent_range[top + m]
+            lanes.ending[0, jobs], lanes.ending[1, jobs] = NOWHERE, top + m
+            lanes.chips[1, jobs] = as_element(lanes.chips, weight * trees.chips[base + m])
+            jobs += 1
+    span = (player, street, board, public.last_boards[board, 0], public.last_boards[board, 1])
+    reach, value = scratch.opponent_reach, scratch.value[FOLLOW]
+    value_run_outs(public.ranges, public.copies, span, jobs, reach, lanes, value)
+    _share(scratch.value, lanes.ending, jobs)
 
 
 @part_njit
 def ascend(public, traversal, step, street, tree, board, scratch):
     """Bring values up a street tree, those of ways on to other streets given, and add them to hand_value[street]."""
     trees, top = public.trees, scratch.member_first[street]
-    terminals(public, traversal, street, tree, board, scratch)
+    terminals(public, traversal.player, street, tree, board, scratch)
     base = trees.first[tree]
     for m in range(trees.first[tree + 1] - base - 1, -1, -1):
         if trees.kind[base + m] == AT_DECISION:

@@ -38,6 +38,7 @@ from storage.schema import ArraySpec
 
 DTYPES = ("float32", "float64")
 Array = npt.NDArray[np.floating]
+_RUN_OUT_MEMBERS = 16  # of a tree that takes as long, about, as the run-outs that are done together
 
 
 def table_specs(game: Game, variant: Variant, dtype: str = "float32") -> tuple[ArraySpec, ...]:
@@ -331,5 +332,6 @@ def _by_cost(public: PublicTree) -> npt.NDArray[np.int64]:
     """[K] tasks, those with most boards times members first: the order in which threads take them."""
     trees, tasks = public.trees, public.tasks
     below = trees.below[tasks[:, 0]]
-    cost = (tasks[:, 2] - tasks[:, 1]) * np.where(below >= 0, np.diff(trees.first)[below], 1)
+    boards = np.diff(public.child_boards[int(public.root_boards[0])])
+    cost = np.where(below >= 0, (tasks[:, 2] - tasks[:, 1]) * np.diff(trees.first)[below], _RUN_OUT_MEMBERS * boards)
     return np.argsort(-cost, kind="stable")

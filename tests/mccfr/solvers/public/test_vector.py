@@ -22,8 +22,8 @@ from mccfr.solvers.public.best_response import best_response_value, expected_val
 from mccfr.solvers.public.public_tree import public_tree
 from mccfr.solvers.public.public_walk import value
 from mccfr.solvers.public.range_lanes import fill_lanes, lane_rows, load_lanes, new_lanes, store_lanes
-from mccfr.solvers.public.range_sums import new_sums, range_fold_values, range_showdown_values, run_totals, sum_range
 from mccfr.solvers.public.sampled_board import from_cards
+from mccfr.solvers.public.terminal_lanes import new_terminal_lanes, value_jobs
 from mccfr.tables.strategy import Strategy, tabulate, uniform_strategy
 
 # --- the twin: one hand of the responder at a time against a vector over the other's, every board by its cards ---
@@ -243,22 +243,26 @@ def test_a_best_responder_that_sees_the_other_hand_is_caught():
 
 
 @njit
-def fill_by_sums(ranges, player, reach, sums, chips, out):
-    total = sum_range(ranges, 1 - player, 0, reach, sums)
-    range_fold_values(ranges, player, 0, reach, total, sums, chips[0], out[0])
-    run_totals(ranges, 1 - player, 0, total, sums)
-    range_showdown_values(ranges, player, 0, total, sums, chips[1], out[1])
-    return total
+def fill_by_jobs(ranges, player, jobs, reach, lanes, value):
+    value_jobs(ranges, player, 0, jobs, reach, lanes, value)
 
 
-def values_by_sums(game: Game, player: int, weight: np.ndarray, chips: tuple[float, float]) -> np.ndarray:
-    """[2, H] values of a player's hands on board 0, at a fold and at a showdown, by running totals; `weight` [H]."""
-    ranges = public_tree(game).ranges
-    mine, theirs = (ranges.hand[ranges.first[p, 0] : ranges.first[p, 1]] for p in (player, 1 - player))
-    found, out = np.zeros((2, len(weight))), np.ones((2, len(mine)))
-    total = fill_by_sums(ranges, player, np.append(weight[theirs], 0), new_sums(ranges, np.float64), chips, out)
-    assert total == pytest.approx(weight[theirs].sum())
-    found[:, mine] = out
+def values_by_jobs(game: Game, player: int, weight: np.ndarray, chips: tuple[float, float]) -> np.ndarray:
+    """[2, H] values of a player's hands on board 0, at a fold and at a showdown; `weight` [H].
+
+    The last but one of more ranges than are handled at a time; all of its cells that are no hand's are garbage.
+    """
+    ranges, jobs = public_tree(game).ranges, 11
+    mine, theirs = (ranges.hand[ranges.first[p, 0] : ranges.first[p, 0 + 1]] for p in (player, 1 - player))
+    width = -(-(max(len(mine), len(theirs)) + 1) // 16) * 16
+    reach, value = np.full((jobs, width), 7.0), np.zeros((2 * jobs + 1, width))
+    reach[-2, : len(theirs)] = weight[theirs]
+    lanes = new_terminal_lanes(ranges, jobs, width, len(weight), np.float64)
+    lanes.source[:jobs], lanes.ending[:, :jobs] = np.arange(jobs), np.arange(2 * jobs).reshape(2, jobs)
+    lanes.chips[:, :jobs] = np.array(chips)[:, None]
+    fill_by_jobs(ranges, player, jobs, reach, lanes, value)
+    found = np.zeros((2, len(weight)))
+    found[:, mine] = value[[jobs - 2, 2 * jobs - 2], : len(mine)]
     return found
 
 
@@ -284,7 +288,7 @@ def values_by_lanes(game: Game, player: int, weight: np.ndarray, chips: tuple[fl
     return found
 
 
-@pytest.mark.parametrize("values", [values_by_sums, values_by_lanes])
+@pytest.mark.parametrize("values", [values_by_jobs, values_by_lanes])
 def test_terminals_equal_the_matrix_of_all_pairs(values):
     cards = subgame_cards(small_deck(4, 3, 2, [2]), 4)
     game, masks, generator = all_in_game(cards), cards.hand_masks(), np.random.default_rng(9)
@@ -299,7 +303,7 @@ def test_terminals_equal_the_matrix_of_all_pairs(values):
         np.testing.assert_allclose(won, 2 * (disjoint * sign) @ weight, atol=1e-13)
 
 
-@pytest.mark.parametrize("values", [values_by_sums, values_by_lanes])
+@pytest.mark.parametrize("values", [values_by_jobs, values_by_lanes])
 def test_noise_of_card_removal_is_cleared(values):
     """Every hand of the opponent shares a card with ours: the sums leave noise, the values must be 0 exactly."""
     cards = small_deck(6, 2, 2, [0])
