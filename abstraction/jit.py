@@ -112,14 +112,21 @@ def _numba() -> Any:
     numba.config.CACHE_DIR = directory
     if numba.config.CPU_NAME is None and numba.config.CPU_FEATURES is None:
         numba.config.CPU_FEATURES = _features()
-    _compile_parts_for_kernels_alone()
+    if numba.__version__.startswith(_KNOWN_INSIDE):
+        _compile_parts_for_kernels_alone()
     for watch in _watches:
         _listen(*watch)
     return numba
 
 
+_KNOWN_INSIDE = ("0.68.",)
+"""Versions of numba whose inner classes are as `_compile_parts_for_kernels_alone` takes them to be."""
+
+
 def _compile_parts_for_kernels_alone() -> None:
     """Have numba make machine code of kernels only, and optimise what it compiles once, not twice.
+
+    This reaches into numba, so it is done with versions that it was tried with; with others compiling takes longer.
 
     A kernel holds the code of all that it calls.  numba by itself makes machine code of parts too, which nobody runs;
     and it puts each function through most of what the module around it is put through next.
@@ -367,10 +374,10 @@ class Kernel:
 class Part(Kernel):
     """A kernel without machine code, which Python cannot call; numba by itself would jump to where nothing is."""
 
-    compiler: Any  # numba's, once it is imported
+    compiler: Any = None  # what `_compile_parts_for_kernels_alone` has made for them
 
     def _compiled_by(self) -> dict[str, Any]:
-        return {"pipeline_class": self.compiler}
+        return {} if self.compiler is None else {"pipeline_class": self.compiler}
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Raise `TypeError`."""

@@ -108,6 +108,16 @@ def test_parts_have_no_machine_code():
         assert bool(compiled.library.get_pointer_to_function(compiled.fndesc.mangled_name)) is has
 
 
+def test_a_numba_of_another_make_compiles_parts_as_it_does(tmp_path, monkeypatch):
+    """Its inside is left alone, and kernels do the same."""
+    home, path = tmp_path / "home", tmp_path / "program.py"
+    monkeypatch.setattr(
+        sys.modules[__name__], "PROGRAM", f"from abstraction import jit\njit._KNOWN_INSIDE = ()\n{PROGRAM}"
+    )
+    made = started(path, home, ["1"]).communicate("go\n", timeout=60)[0]
+    assert made.split() == ["above", "int64", "below", "int64"]
+
+
 def test_a_turn_that_nobody_gives_back_is_waited_for_no_longer_than_need_be(tmp_path, monkeypatch):
     """As where the process that compiles a kernel was stopped by the terminal; and a failure gives the turn back."""
     monkeypatch.setattr(jit, "_PATIENCE_SECONDS", 0.1)
