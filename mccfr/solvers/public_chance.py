@@ -13,7 +13,7 @@ from mccfr.solvers.public.public_chance import (
     PublicChanceOptions,
     PublicChanceSampling,
     PublicChanceState,
-    round_nodes,
+    period_nodes,
     table_specs,
 )
 from mccfr.solvers.sampled import batch_nodes, schedule_of
@@ -41,10 +41,10 @@ class PublicChance(Algorithm):
         return schedule_of(self._solver)
 
     def completed(self, game: Game) -> Config:
-        """With the period's length: one round of all boards, unless the configuration says otherwise."""
+        """With the period's length: one round of all boards or a hundred, unless the configuration says otherwise."""
         if self._solver.period_nodes is not None:
             return self.config
-        solver = msgspec.structs.replace(self._solver, period_nodes=round_nodes(game))
+        solver = msgspec.structs.replace(self._solver, period_nodes=period_nodes(game))
         return msgspec.structs.replace(self.config, solver=solver)
 
     def layout(self, game: Game, wide: npt.NDArray[np.uint8] | None = None) -> TableLayout:

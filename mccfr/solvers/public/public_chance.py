@@ -7,7 +7,7 @@ streets, what a full-width iteration would add; where no board is drawn it is a 
 Changed from the paper: listed boards are drawn in rounds (`BoardSource`), and updates are weighted or discounted by
 period.  `linear`, `initial` and `dcfr` are those of the other samplers, but that `dcfr` sweeps the tables at the end of
 a period; or regrets are floored at 0 and strategy sums weighted by n^gamma in period n, as in CFR+ (Tammelin 2014).
-A period should be about one round of the boards (`round_nodes`).
+A period should be about one round of the boards, and where they are many a hundred of them (`period_nodes`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,6 +30,7 @@ from storage.schema import ArraySpec
 
 _BLOCKS = 8
 _ROUND_BOARDS = 48  # what counts as a round where boards are not listed
+_MOST_BOARDS = 100  # of a period: where a round has thousands, its first boards would weigh too much for too long
 
 
 @dataclass(frozen=True)
@@ -79,9 +80,9 @@ def new_tables(specs: tuple[ArraySpec, ...]) -> dict[str, npt.NDArray[np.generic
     return {spec.name: np.zeros(spec.shape, spec.dtype) for spec in specs}
 
 
-def round_nodes(game: Game) -> int:
-    """About the nodes that both traversals of every listed board touch: a good length of a period."""
-    return 2 * game.tree.nodes * (game.cards.boards or _ROUND_BOARDS)
+def period_nodes(game: Game) -> int:
+    """About the nodes that both traversals of every listed board touch, or of a hundred: a good length of a period."""
+    return 2 * game.tree.nodes * min(game.cards.boards or _ROUND_BOARDS, _MOST_BOARDS)
 
 
 def sampled_average(game: Game, tables: Mapping[str, npt.NDArray[np.generic]]) -> Strategy:

@@ -24,7 +24,7 @@ from mccfr.solvers.public.public_chance import (
     PublicChanceSampling,
     PublicChanceState,
     new_tables,
-    round_nodes,
+    period_nodes,
     table_specs,
 )
 from mccfr.solvers.public.sampled_board import BoardSource, from_cards, of_hands
@@ -389,7 +389,7 @@ def test_a_river_is_solved_in_single_precision():
 def test_every_way_to_weight_updates_solves_leduc_and_none_is_another():
     found = {}
     for kind in ("none", "linear", "initial", "dcfr"):
-        schedule = Schedule(kind, period_nodes=round_nodes(LEDUC))
+        schedule = Schedule(kind, period_nodes=period_nodes(LEDUC))
         found[kind] = solver(LEDUC, PublicChanceOptions(schedule, plus=False))
     found["floored"] = solver(LEDUC, floored(LEDUC, 6))
     chips = {}
