@@ -233,7 +233,7 @@ def query(policy: Path, line: str, hand: str | None, board: str | None, as_json:
     from mccfr.policy.query import query as look_up
     from mccfr.runs.results import open_networks, open_source
 
-    asked, sample = open_networks(policy, place["checkpoint"]), place["sample"]
+    asked, sample = open_networks(policy, place["checkpoint"], place["abstraction"]), place["sample"]
     if asked is not None:
         found = query_networks(asked, line, hand, board, sample)
     elif sample is not None:

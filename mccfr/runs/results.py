@@ -127,11 +127,11 @@ def open_target(
     raise ValueError(f"{target} is neither a run directory nor an exported policy")
 
 
-def open_networks(target: Path, number: int | None = None) -> Asked | None:
-    """The networks of a directory or of a run's checkpoint; None where there are none.  Raises as `open_target`."""
+def open_networks(target: Path, number: int | None = None, abstraction: Path | None = None) -> Asked | None:
+    """The networks of a directory or of a run's checkpoint; None where there are none.  As `open_target` otherwise."""
     if is_networks(target):
         return read_networks(target)[0]
-    run = open_run(target) if is_run(target) else None
+    run = open_run(target, abstraction) if is_run(target) else None
     if run is None or not run.algorithm.keeps_networks:
         return None
     return checkpoint_networks(run.build_game(), run.config, find_checkpoint(run, number))

@@ -394,7 +394,8 @@ def test_info_compares_and_draws(capsys, tmp_path, tables, monkeypatch):
     found = json.loads(out)
     assert code == 0 and [found[street]["adjusted_rand_index"] for street in STREETS] == [1.0] * 4
     assert "adjusted Rand index" not in call(capsys, "info", tables)[1]
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    for name in ["matplotlib", *(name for name in sys.modules if name.startswith("matplotlib."))]:
+        monkeypatch.setitem(sys.modules, name, None)
     assert "mccfr[plot]" in refused(capsys, "info", tables, "--figure", tmp_path / "report.png")
 
 

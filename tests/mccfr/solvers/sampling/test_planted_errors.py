@@ -261,7 +261,7 @@ def test_workers_that_share_a_stream_are_caught(algorithm, reached):
     draws, after which workers differ although they share a stream.
     """
     card, choice = 1 / 3, reached**2 + (1 - reached) ** 2
-    deals = ("game.cards.dealer(algorithm.config.solver.seed, share.worker)", "game.cards.dealer(0, 0)")
+    deals = ("game.cards.dealer(seed, share.worker)", "game.cards.dealer(0, 0)")
     actions = ("new_stream(self.config.solver.seed, worker)", "new_stream(0, 0)")
     within = 0.055  # five standard errors
     assert shared_draws(algorithm) == pytest.approx([card, choice], abs=within)
