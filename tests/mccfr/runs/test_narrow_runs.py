@@ -117,7 +117,6 @@ def test_two_workers_and_snapshots_of_every_dtype(dtype, form, tmp_path):
     tables = {"regret_dtype": dtype, "sum_dtype": dtype, "format": form}
     tables |= {"strategy_sums": "preflop", "snapshot_nodes": 100_000}
     made = make(tmp_path / "run", game=LEDUC, tables=tables, evaluation={"at_end": True}, workers=2)
-    outcome = go(made, nodes=2_000_000)
-    assert outcome.iterations > 0
+    go(made, nodes=2_000_000)
     last = next(made.backwards("evaluations.jsonl"))
     assert last["exploitability_chips"] < 0.6
