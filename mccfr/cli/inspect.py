@@ -91,6 +91,7 @@ def _plan_text(plan: dict[str, Any]) -> str:
         f"{bytes_text(plan['memory_available_bytes'])} available): tables, bucket tables "
         f"{bytes_text(plan['bucket_table_bytes'])}, copy for checkpoints {bytes_text(plan['copy_bytes'])}, strategies "
         f"of evaluations {bytes_text(plan['evaluation_bytes'])}, processes",
+        *_page_lines(plan["huge_pages"]),
         f"disk         {bytes_text(plan['disk_bytes'])} at most",
         f"checkpoint   {bytes_text(plan['checkpoint_bytes'])} before compression, about "
         f"{duration_text(plan['checkpoint_seconds'])} beside the workers, who rest for "
@@ -116,6 +117,13 @@ def _plan_text(plan: dict[str, Any]) -> str:
         assumed = f", if the machine does {speed}" if by_nodes else " of training"
         lines.append(f"time         about {duration_text(plan['seconds'])}{assumed}")
     return "\n".join(lines)
+
+
+def _page_lines(pages: dict[str, Any]) -> list[str]:
+    """Whether the tables will lie in huge pages, and what would bring that about."""
+    if pages["given"]:
+        return ["huge pages   asked for, and given where memory is not in too small pieces"]
+    return [f"huge pages   none: {pages['advice']}"] if pages["advice"] else []
 
 
 def _strata_lines(plan: dict[str, Any]) -> list[str]:

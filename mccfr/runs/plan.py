@@ -9,6 +9,7 @@ from mccfr.config.tables import Config
 from mccfr.evaluation.methods import method_for
 from mccfr.games.game import Game
 from mccfr.games.histories import count_histories
+from mccfr.runs.huge_pages import huge_page_plan
 from mccfr.runs.shared_deck import shared_bytes
 from mccfr.solvers.configured import configured_game
 from mccfr.solvers.forecast import Forecast
@@ -75,6 +76,8 @@ def make_plan(config: Config, base: Path) -> dict[str, Any]:
         "checkpoints_kept": checkpoints_kept(config, game),
         "disk_bytes": disk_bytes(config, game, layout),
         **_time(config, game, algorithm_of(config).forecast(game)),
+        "pool": config.run.pool,
+        "huge_pages": huge_page_plan(config, layout),
     }
     besides = algorithm_of(config).planned(game, layout)
     if "seconds_per_iteration" in besides and config.run.iterations is not None:
@@ -100,7 +103,7 @@ def _strata(config: Config, game: Game, layout: TableLayout) -> dict[str, Any]:
 
 
 def _processes(config: Config) -> int:
-    return config.run.workers + 1
+    return 1 if config.run.trains_in_threads else config.run.workers + 1
 
 
 def _memory(config: Config, game: Game, layout: TableLayout) -> dict[str, int]:
