@@ -9,7 +9,7 @@ import rich_click as click
 
 from mccfr.config.file import load_config
 from mccfr.runs.plan import planned_layout
-from mccfr.runs.shared_deck import own_buckets
+from mccfr.runs.shared_deck import own_buckets, share_buckets
 from mccfr.runs.worker import map_tables
 from mccfr.solvers.configured import configured_game
 from mccfr.solvers.registry import algorithm_of
@@ -48,7 +48,8 @@ def pages(config: Path, overrides: tuple[str, ...], rounds: int, seconds: float)
         create_live(layout.specs, format="zarr", link=Path(folder) / "live") as live,
     ):
         tables = private_tables(layout, huge_zeros), map_tables(layout, live.regions)
-        solvers = algorithm.solver(own_buckets(game, algorithm), tables[0]), algorithm.solver(game, tables[1])
+        shared, _block = share_buckets(game, live.directory, algorithm)
+        solvers = algorithm.solver(own_buckets(game, algorithm), tables[0]), algorithm.solver(shared, tables[1])
         for solver, kept in zip(solvers, tables, strict=True):
             solver.warm_up()
             _nodes_per_second(solver, seconds)
