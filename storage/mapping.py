@@ -223,6 +223,21 @@ def _map_descriptors(
     return Mapping(flat, offsets, {region.name: tuple(region.shape) for region in regions})
 
 
+def map_anonymous(cells: int, dtype: np.dtype[Any]) -> np.ndarray:
+    """[cells] zeros in memory of this process's own, from a multiple of 2 MiB on; every page is there at once.
+
+    Huge pages are asked for; the memory goes when the last array over it does.  Raises `OSError` where there is none.
+    """
+    used = _round_up(max(1, cells * dtype.itemsize), HUGE_PAGE_BYTES)
+    reserved_bytes = used + HUGE_PAGE_BYTES  # room to begin at a multiple of 2 MiB
+    reserved = _mmap(None, reserved_bytes, 0, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
+    pages, base = _Pages(reserved, reserved_bytes), _round_up(reserved, HUGE_PAGE_BYTES)
+    _check(_libc.mprotect(base, used, mmap.PROT_READ | mmap.PROT_WRITE), f"getting {used} bytes of memory")
+    _libc.madvise(base, used, mmap.MADV_HUGEPAGE)  # a wish, as above
+    _populate(base, used, writable=True)
+    return pages.array(base, cells, dtype, writable=True)
+
+
 def _mmap(address: int | None, length: int, protection: int, flags: int, descriptor: int, offset: int) -> int:
     result = _libc.mmap(address, length, protection, flags, descriptor, offset)
     if result == _MAP_FAILED:

@@ -19,6 +19,7 @@ from bench_checkpoint import checkpoint, lost_updates
 from bench_deep import deep
 from bench_evaluation import evaluation
 from bench_kernel import kernel
+from bench_pages import pages
 from bench_play import play
 from bench_public_chance import public_chance
 from bench_resolving import resolving
@@ -209,6 +210,7 @@ for command in (
     start,
     compiling,
     evaluation,
+    pages,
     play,
     resolving,
 ):

@@ -13,12 +13,18 @@ import rich_click as click
 from mccfr.runs.rundir import METRICS
 
 
-def _solve(config: Path, overrides: tuple[str, ...], nodes: int) -> tuple[float, float]:
+def _solve(config: Path, overrides: tuple[str, ...], nodes: int, workers: int) -> tuple[float, float]:
     """One run in processes of its own, without evaluations: (processor, training) seconds."""
     quiet = ("evaluation.at_nodes=[]", "evaluation.at_end=false", "evaluation.keep=false")
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "mccfr", "solve", str(config), "--run", f"{folder}/run", "--workers", "1"]
-        command += ["--nodes", str(nodes), *(part for o in (*quiet, *overrides) for part in ("--set", o))]
+        command = [sys.executable, "-m", "mccfr", "solve", str(config), "--run", f"{folder}/run"]
+        command += [
+            "--workers",
+            str(workers),
+            "--nodes",
+            str(nodes),
+            *(part for o in (*quiet, *overrides) for part in ("--set", o)),
+        ]
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         assert process.stderr is not None
         said = process.stderr.read()
@@ -35,21 +41,22 @@ def _solve(config: Path, overrides: tuple[str, ...], nodes: int) -> tuple[float,
 @click.option("--other", multiple=True, metavar="TABLE.KEY=VALUE", help="Settings of the other side.")
 @click.option("--nodes", default=200_000_000, show_default=True, help="Nodes of each run.")
 @click.option("--rounds", default=30, show_default=True, help="Pairs that are taken.")
-def settings(config: Path, one: tuple[str, ...], other: tuple[str, ...], nodes: int, rounds: int) -> None:
-    """Real `solve`s of CONFIG with one worker, under two settings in turn.
+@click.option("--workers", default=1, show_default=True)
+def settings(config: Path, one: tuple[str, ...], other: tuple[str, ...], nodes: int, rounds: int, workers: int) -> None:
+    """Real `solve`s of CONFIG under two settings in turn.
 
     Ratios one / other of processor time, less that of a run of one node, and of training time. The order within a pair
     changes from pair to pair. The configuration's abstraction must be built.
     """
     sides = (one, other)
     for side in sides:
-        _solve(config, side, max(1, nodes // 10))  # kernels are compiled, files are in memory
-    start = [statistics.median(_solve(config, side, 1)[0] for _ in range(3)) for side in sides]
+        _solve(config, side, max(1, nodes // 10), workers)  # kernels are compiled, files are in memory
+    start = [statistics.median(_solve(config, side, 1, workers)[0] for _ in range(3)) for side in sides]
     ratios: list[tuple[float, float]] = []
     for number in range(rounds):
         found: dict[int, tuple[float, float]] = {}
         for side in (0, 1) if number % 2 == 0 else (1, 0):
-            found[side] = _solve(config, sides[side], nodes)
+            found[side] = _solve(config, sides[side], nodes, workers)
         (cpu, trained), (other_cpu, other_trained) = found[0], found[1]
         ratios.append(((cpu - start[0]) / (other_cpu - start[1]), trained / other_trained))
         click.echo(f"{number + 1} of {rounds}: {ratios[-1][0]:.3f} of processor time", err=True)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import njit
+from abstraction.jit import nogil_njit
 from mccfr.rng import DEALS, below, seed_stream, uniform
 
 NO_BUCKET = -1
@@ -94,7 +94,7 @@ def new_deals(count: int, streets: int) -> Deals:
     return Deals(np.zeros((count, 2 * streets), np.int32), np.zeros(count, np.float64))
 
 
-@njit
+@nogil_njit
 def draw_deals(arrays, seed, worker, first_iteration, count, state, deals):
     """Draw the deals of iterations first_iteration .. +count-1 into `deals` [K >= count], in place.
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from abstraction.cards import CARD_COUNT
 from abstraction.evaluator import EvaluatorTables, evaluator_tables
-from abstraction.jit import allocating_njit, inline_njit
+from abstraction.jit import inline_njit, nogil_allocating_njit
 from abstraction.lookup import DEAL_CARDS, BucketTables, fill_buckets, fill_results
 from mccfr.cards.deals import Deals
 from mccfr.rng import DEALS, next_word, seed_stream
@@ -41,7 +41,7 @@ def take_card(word, deck, place):
     return word // left
 
 
-@allocating_njit
+@nogil_allocating_njit
 def draw_cards(seed, worker, purpose, first_iteration, count, state, cards):
     """Draw nine cards for iterations first_iteration .. + count − 1 into cards [K >= count, 9] int8, in place.
 
@@ -64,7 +64,7 @@ def draw_cards(seed, worker, purpose, first_iteration, count, state, cards):
             cards[k, place] = deck[place]
 
 
-@allocating_njit
+@nogil_allocating_njit
 def draw_holdem_deals(arrays, seed, worker, first_iteration, count, state, deals):
     """Draw the deals of iterations first_iteration .. + count − 1 into `deals` [K >= count], in place.
 

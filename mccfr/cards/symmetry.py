@@ -65,9 +65,9 @@ def board_copies(cards: ListedCards, strategies: Strategies | None = None) -> Bo
     lists: list[npt.NDArray[np.int64]] = []
     for row in range(cards.streets):
         for street in range(cards.streets):
-            here = _copies(cards, renamings, row - 1, street)
-            first[row, start[street] + 1 : start[street + 1] + 1] = [len(found) for found in here]
-            lists += here
+            counts, here = _copies(cards, renamings, row - 1, street)
+            first[row, start[street] + 1 : start[street + 1] + 1] = counts
+            lists.append(here)
     first[:, 1:] = np.cumsum(first[:, 1:]).reshape(first.shape[0], -1)
     first[1:, 0] = first[:-1, -1]
     times = np.ones(start[-1])
@@ -106,17 +106,20 @@ def alike_boards(cards: ListedCards, street: int) -> npt.NDArray[np.int64]:
     return np.array([renaming.boards[street] for renaming in _renamings(blind, None)]).min(axis=0)
 
 
-def _copies(cards: ListedCards, renamings: list[_Renaming], above: int, street: int) -> list[npt.NDArray[np.int64]]:
-    """For each board of a street the renamings that take it to its copies; none where another board stands for it.
+def _copies(
+    cards: ListedCards, renamings: list[_Renaming], above: int, street: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The renamings that take each board of a street to its copies: how many [B]; the renamings, board by board [.].
 
-    Only renamings that fix the board's ancestor on street `above` count (-1: all); empty for streets not below it.
+    There are none where another board stands for it.  Only renamings that fix the board's ancestor on street `above`
+    count (-1: all); none at all for streets not below it.
     """
     boards = np.arange(len(cards.board_cards[street]))
     ancestor: npt.NDArray[np.integer] = boards
     if street <= above:
-        return [boards[:0]] * len(boards)
+        return np.zeros(len(boards), np.int64), boards[:0]
     if len(renamings) == 1:
-        return [np.zeros(1, np.int64)] * len(boards)
+        return np.ones(len(boards), np.int64), np.zeros(len(boards), np.int64)
     for parents in cards.board_parent[street:above:-1] if above >= 0 else ():
         ancestor = parents[ancestor]
     images = np.array([renaming.boards[street] for renaming in renamings])
@@ -124,7 +127,14 @@ def _copies(cards: ListedCards, renamings: list[_Renaming], above: int, street: 
         fixes = np.array([renaming.boards[above][ancestor] == ancestor for renaming in renamings])
         images = np.where(fixes, images, boards)
     walked = images.min(axis=0) == boards
-    return [np.unique(images[:, b], return_index=True)[1] if walked[b] else boards[:0] for b in boards.tolist()]
+    images = images[:, walked]
+    order = np.argsort(images, axis=0, kind="stable")  # of equal images the first renaming comes first
+    images = np.take_along_axis(images, order, axis=0)
+    fresh = np.ones(images.shape, bool)
+    fresh[1:] = images[1:] != images[:-1]
+    counts = np.zeros(len(boards), np.int64)
+    counts[walked] = fresh.sum(axis=0)
+    return counts, order.T[fresh.T]
 
 
 # --- renamings that change nothing ---

@@ -8,6 +8,8 @@ import rich_click as click
 
 from mccfr.cli.options import bytes_text, duration_text, json_option, path_type, print_json
 
+_TRIAL_SECONDS = 1.0  # of each of two trainings
+
 
 @click.command()
 @json_option
@@ -58,8 +60,9 @@ def init(directory: Path) -> None:
 @click.command()
 @click.argument("config", type=path_type)
 @click.option("--set", "overrides", multiple=True, metavar="TABLE.KEY=VALUE", help="Override one key of the config.")
+@click.option("--measure", is_flag=True, help="Train for some two seconds to see how fast, on tables thrown away.")
 @json_option
-def plan(config: Path, overrides: tuple[str, ...], as_json: bool) -> None:
+def plan(config: Path, overrides: tuple[str, ...], measure: bool, as_json: bool) -> None:
     """Sizes of tree and tables, memory, disk and time of the run that CONFIG describes. Nothing is created.
 
     CONFIG is a TOML file, or the name of an example (kuhn, leduc, subgame, hunl-quick ...).
@@ -71,7 +74,7 @@ def plan(config: Path, overrides: tuple[str, ...], as_json: bool) -> None:
     from mccfr.runs.plan import make_plan
 
     config = find_file(config)
-    found = make_plan(load_config(config, overrides), config.parent)
+    found = make_plan(load_config(config, overrides), config.parent, seconds=_TRIAL_SECONDS if measure else 0.0)
     if as_json:
         print_json(found)
         return
@@ -91,6 +94,7 @@ def _plan_text(plan: dict[str, Any]) -> str:
         f"{bytes_text(plan['memory_available_bytes'])} available): tables, bucket tables "
         f"{bytes_text(plan['bucket_table_bytes'])}, copy for checkpoints {bytes_text(plan['copy_bytes'])}, strategies "
         f"of evaluations {bytes_text(plan['evaluation_bytes'])}, processes",
+        *_page_lines(plan["huge_pages"]),
         f"disk         {bytes_text(plan['disk_bytes'])} at most",
         f"checkpoint   {bytes_text(plan['checkpoint_bytes'])} before compression, about "
         f"{duration_text(plan['checkpoint_seconds'])} beside the workers, who rest for "
@@ -113,9 +117,17 @@ def _plan_text(plan: dict[str, Any]) -> str:
     if plan["seconds"] is not None:
         by_nodes = "seconds_per_iteration" not in plan
         speed = f"{plan['nodes_per_second_assumed'] / 1e6:.0f} M nodes/s"
-        assumed = f", if the machine does {speed}" if by_nodes else " of training"
+        known = f", at {speed} as measured" if plan["measured"] else f", if the machine does {speed}"
+        assumed = known if by_nodes else " of training"
         lines.append(f"time         about {duration_text(plan['seconds'])}{assumed}")
     return "\n".join(lines)
+
+
+def _page_lines(pages: dict[str, Any]) -> list[str]:
+    """Whether the tables will lie in huge pages, and what would bring that about."""
+    if pages["given"]:
+        return ["huge pages   asked for, and given where memory is not in too small pieces"]
+    return [f"huge pages   none: {pages['advice']}"] if pages["advice"] else []
 
 
 def _strata_lines(plan: dict[str, Any]) -> list[str]:

@@ -173,7 +173,7 @@ def _run_text(found: dict[str, Any]) -> str:
         f"speed        {found['nodes_per_second'] or 0:,.0f} nodes/s, {workers_text(found['workers'])}"
         + _speeds_text(found),
         f"checkpoint   {'none yet' if found['checkpoint'] is None else found['checkpoint']}",
-        f"tables       {bytes_text(found['tables_bytes'])}" + (f" in {found['live_dir']}" if found["live_dir"] else ""),
+        f"tables       {bytes_text(found['tables_bytes'])}{_memory_text(found)}",
         f"trained      {duration_text(found['training_seconds'])}",
         *(
             f"silent       worker {silent['worker']} for {duration_text(silent['seconds'])}: {silent['why']}"
@@ -186,6 +186,14 @@ def _run_text(found: dict[str, Any]) -> str:
     if last and last["exploitability_chips"] is None:
         lines.append(f"evaluation   {evaluation_text(last)}")
     return "\n".join(lines)
+
+
+def _memory_text(found: dict[str, Any]) -> str:
+    """Where the tables of a running run lie, and how much of them in huge pages; nothing of others."""
+    if found["state"] != "running" or found["huge_bytes"] is None:
+        return f" in {found['live_dir']}" if found["live_dir"] else ""
+    where = found["live_dir"] or "memory of the run's own, which no other program can read"
+    return f" in {where}, {bytes_text(found['huge_bytes'])} of it in huge pages ({found['pool']})"
 
 
 def _bound_lines(bounds: list[dict[str, Any]]) -> list[str]:

@@ -258,6 +258,20 @@ def _narrow_checks(config: Config) -> list[tuple[bool, str, str, str]]:
     return [(suits or dtype in wide, key, dtype, f"of 32 or 64 bits unless {needed}") for key, dtype in chosen.items()]
 
 
+def _pool_checks(config: Config) -> list[tuple[bool, str, str, str]]:
+    """Of `run.pool`: whether the rest suits threads, and what is allowed."""
+    processes, in_no_directory = config.run.pool == "processes", config.tables.live_dir == "auto"
+    return [
+        (processes or config.run.strata is None, "run.pool", "threads", "'processes' where run.strata is given"),
+        (
+            processes or in_no_directory,
+            "tables.live_dir",
+            config.tables.live_dir,
+            "'auto' where run.pool is 'threads', whose tables lie in no directory",
+        ),
+    ]
+
+
 def _problems(config: Config) -> list[str]:
     """Checks that types cannot express, one sentence each."""
     solver, run, tables = config.solver, config.run, config.tables
@@ -266,6 +280,7 @@ def _problems(config: Config) -> list[str]:
         (0 <= run.workers <= 1024, "run.workers", run.workers, "0 (in this process) to 1024"),
         *_strata_checks(config),
         *_narrow_checks(config),
+        *_pool_checks(config),
         (run.nodes is None or run.nodes >= 0, "run.nodes", run.nodes, "at least 0"),
         (run.iterations is None or run.iterations >= 0, "run.iterations", run.iterations, "at least 0"),
         (run.seconds is None or 0 <= run.seconds < float("inf"), "run.seconds", run.seconds, "at least 0"),

@@ -398,6 +398,7 @@ class RunSettings(_Table, frozen=True):
     """
 
     workers: int = 1  # 0: in this process
+    pool: Literal["processes", "threads"] = "processes"  # what workers are; threads: of this process, in huge pages
     strata: int | None = None  # shares of the boards of the second street that are trained apart; None: not shared out
     nodes: int | None = None
     iterations: int | None = None
@@ -405,6 +406,11 @@ class RunSettings(_Table, frozen=True):
     checkpoint_seconds: float = 600.0
     checkpoint_nodes: int | None = None
     keep_checkpoints: int = 3
+
+    @property
+    def trains_in_threads(self) -> bool:
+        """Whether workers are threads of the program's own process, on tables that only it can read."""
+        return self.pool == "threads" and self.workers > 0
 
 
 AUTO = "auto"

@@ -8,6 +8,7 @@ from mccfr.solvers.histories import histories
 from mccfr.solvers.public import best_response
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
 from mccfr.tables.strategy import Strategy
+from storage.threads import available_threads
 
 
 @dataclass(frozen=True)
@@ -40,15 +41,18 @@ def prepared_tree(game: Game) -> PublicTree | None:
     return public_tree(game)
 
 
-def evaluate_exact(game: Game, strategy: Strategy, public: PublicTree | None = None) -> Evaluation:
+def evaluate_exact(
+    game: Game, strategy: Strategy, public: PublicTree | None = None, threads: int | None = None
+) -> Evaluation:
     """Evaluate a strategy exactly: over a public tree for games with cards, by histories for the others.
 
-    public  the game's, if it is made already (`prepared_tree`)
+    public   the game's, if it is made already (`prepared_tree`)
+    threads  that share the work over a public tree, None: as many as there are processors; results do not depend on it
     `ValueError` for whole hold'em that goes on after the flop.
     """
     start = working_seconds()
     if game.cards.dealt:
-        value, best = _over_public_tree(replace(game, cards=game.cards.listed()), strategy, public)
+        value, best = _over_public_tree(replace(game, cards=game.cards.listed()), strategy, public, threads)
     else:
         value, best = _by_histories(game, strategy)
     exploitability = (best[0] + best[1]) / 2
@@ -62,8 +66,10 @@ def evaluate_exact(game: Game, strategy: Strategy, public: PublicTree | None = N
     )
 
 
-def _over_public_tree(game: Game, strategy: Strategy, public: PublicTree | None) -> tuple[float, tuple[float, float]]:
-    found = best_response.values(game, strategy, public=public)
+def _over_public_tree(
+    game: Game, strategy: Strategy, public: PublicTree | None, threads: int | None
+) -> tuple[float, tuple[float, float]]:
+    found = best_response.values(game, strategy, public=public, threads=threads or available_threads())
     best = found[:, best_response.RESPOND]
     return float(found[0, best_response.FOLLOW]), (float(best[0]), float(best[1]))
 

@@ -11,7 +11,9 @@ from mccfr.evaluation.methods import method_for
 from mccfr.games.game import Game
 from mccfr.games.histories import count_histories
 from mccfr.runs.averages import IN_MEMORY_BYTES
+from mccfr.runs.huge_pages import huge_page_plan
 from mccfr.runs.shared_deck import shared_bytes
+from mccfr.runs.trial import Trial, can_try, trial
 from mccfr.solvers.configured import configured_game
 from mccfr.solvers.forecast import Forecast
 from mccfr.solvers.registry import algorithm_of
@@ -64,10 +66,17 @@ def _as_numbers_bytes(layout: TableLayout, block: int) -> int:
     return min(4 * cells, IN_MEMORY_BYTES)
 
 
-def make_plan(config: Config, base: Path) -> dict[str, Any]:
-    """Sizes of tree and tables, memory, disk, visits and time of a run; files are relative to `base`."""
+def make_plan(config: Config, base: Path, *, seconds: float = 0.0) -> dict[str, Any]:
+    """Sizes of tree and tables, memory, disk, visits and time of a run; files are relative to `base`.
+
+    seconds  of training by which speed and nodes an iteration are measured, where the algorithm samples; 0: both are
+             assumed
+    Raises `ValueError` for a game or an algorithm that cannot be, and to measure for an abstraction that is not built.
+    """
     game = configured_game(config, base)
     layout = planned_layout(config, game)
+    expected = algorithm_of(config).forecast(game)
+    tried = trial(config, game, layout, config.run.nodes, seconds) if seconds and can_try(config) else None
     streets, kind = range(game.tree.streets), (config.tables.format, config.tables.checkpoint_compression)
     per_street = [sum(s.nbytes for s in layout.specs if f"/street{street}/" in s.name) for street in streets]
     found = {
@@ -85,7 +94,9 @@ def make_plan(config: Config, base: Path) -> dict[str, Any]:
         "checkpoint_pause_seconds": layout.nbytes / COPY_BYTES_PER_SECOND,
         "checkpoints_kept": checkpoints_kept(config, game),
         "disk_bytes": disk_bytes(config, game, layout),
-        **_time(config, game, algorithm_of(config).forecast(game)),
+        **_time(config, game, expected, tried),
+        "pool": config.run.pool,
+        "huge_pages": huge_page_plan(config, layout),
     }
     besides = algorithm_of(config).planned(game, layout)
     if "seconds_per_iteration" in besides and config.run.iterations is not None:
@@ -111,7 +122,7 @@ def _strata(config: Config, game: Game, layout: TableLayout) -> dict[str, Any]:
 
 
 def _processes(config: Config) -> int:
-    return config.run.workers + 1
+    return 1 if config.run.trains_in_threads else config.run.workers + 1
 
 
 def _memory(config: Config, game: Game, layout: TableLayout) -> dict[str, int]:
@@ -137,12 +148,17 @@ def _memory(config: Config, game: Game, layout: TableLayout) -> dict[str, int]:
     }
 
 
-def _time(config: Config, game: Game, expected: Forecast | None) -> dict[str, Any]:
+def _time(config: Config, game: Game, expected: Forecast | None, tried: Trial | None) -> dict[str, Any]:
     """Time and visits at the run's limit in nodes, or in iterations where it has only that."""
-    speed, nodes = NODES_PER_SECOND * max(1, config.run.workers), _nodes(config, expected)
+    one = NODES_PER_SECOND
+    if tried is not None and expected is not None:
+        one = tried.nodes_per_second or one
+        expected = Forecast(tried.nodes_per_iteration, expected.visits * (tried.nodes_per_iteration / expected.nodes))
+    speed, nodes = one * max(1, config.run.workers), _nodes(config, expected)
     found: dict[str, Any] = {
         "seconds": None if nodes is None else nodes / speed,
         "nodes_per_second_assumed": speed,
+        "measured": tried is not None,
         "nodes_per_iteration": None,
         "iterations_per_second": None,
         "iterations": config.run.iterations if config.run.nodes is None else None,

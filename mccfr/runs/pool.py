@@ -1,9 +1,9 @@
 """Who does the work of a run, and on which tables: worker processes, or this process itself.
 
-A pool owns the live tables.  They are there from the start, to be filled by whoever restores a run; `begin` sets the
-workers to them.  Both kinds obey the same few orders: `release` lets the workers train until the run's totals reach a
-limit; `resting` says whether all have got there (or have obeyed `pause`); while they rest, `states` and the tables are
-consistent.
+Its threads are in `thread_pool`.  A pool owns the live tables.  They are there from the start, to be filled by whoever
+restores a run; `begin` sets the workers to them.  All kinds obey the same few orders: `release` lets the workers train
+until the run's totals reach a limit; `resting` says whether all have got there (or have obeyed `pause`); while they
+rest, `states` and the tables are consistent.
 
 A worker that dies, or is ended because it does not answer, is *lost*: the others' orders go on without it.  What it
 had published stays in `totals` and `states`; the tables also hold the part of a batch that it had begun, which is as
@@ -17,18 +17,20 @@ import signal
 import subprocess
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 import mccfr
 from mccfr.games.game import Game
 from mccfr.runs import control
 from mccfr.runs.rundir import LOG, Run
 from mccfr.runs.shared_deck import share_buckets
-from mccfr.runs.watch import Silence, Watch
+from mccfr.runs.watch import Silence, Watch, process_stat
 from mccfr.runs.worker import map_tables, publish, read_state
 from mccfr.solvers.solver import Share, WorkerState
 from mccfr.tables.layout import TableSet
@@ -43,7 +45,7 @@ _LOW_MEMORY_SHARE = 0.05  # of all memory: with less left, a kill out of nowhere
 
 
 class Pool(Protocol):
-    """The orders that both kinds of pool take.
+    """The orders that every kind of pool takes.
 
     tables   the live tables
     game     what is played, with what workers share of it in shared memory
@@ -173,16 +175,21 @@ class InlinePool:
         self.pause()
 
 
-class ProcessPool:
-    """Worker processes on the shared tables, each with its own streams of deals and actions."""
+class WorkerPool(ABC):
+    """Workers that train on the same tables, each with its own streams of deals and actions, by their control cells.
 
-    _program = "mccfr.runs.worker"
+    How they are made, found dead and ended is the business of those derived from it.
+    """
 
-    def __init__(self, run: Run, game: Game, live: LiveTables) -> None:
-        self._run, self._live, self.warning = run, live, live.warning
-        self.tables = map_tables(run.layout(game), live.regions)
-        self.game, self._buckets = share_buckets(game, live.directory, run.algorithm)
-        self._processes: list[subprocess.Popen[bytes]] = []
+    tables: TableSet
+    game: Game
+    warning: str | None = None
+    _cells: npt.NDArray[np.int64]
+    _watch: Watch
+    _ended_text: ClassVar[str] = "was ended"
+
+    def __init__(self, run: Run) -> None:
+        self._run, self._log = run, run.path(LOG)
         self._lost: dict[int, str] = {}
         self._ended: set[int] = set()  # those of the lost that were ended here
 
@@ -202,58 +209,33 @@ class ProcessPool:
             publish(row, states[worker] if begun else WorkerState(rng=run.algorithm.first_words(worker)))
         # One worker sweeps all tables at the ends of periods there: when it is lost, they may be swept in part.
         self._sweeper = 0 if run.algorithm.sweeps() else None
-        self._begin_processes(workers)
+        self._begin_workers(workers)
 
     def _make_cells(self, rows: int) -> None:
         """Make the control block, with the order to rest in it."""
-        self._block = create_cells(self._live.directory / "control", (rows, control.COLUMNS))
-        self._cells = self._block.cells
+        self._cells = self._new_cells(rows)
         self._cells[0, control.COMMAND] = control.PAUSE
         self._cells[0, control.EPOCH] = 1
 
-    def _begin_processes(self, workers: int) -> None:
+    @abstractmethod
+    def _new_cells(self, rows: int) -> npt.NDArray[np.int64]:
+        """[rows, columns] zeros that all workers see."""
+
+    @abstractmethod
+    def _begin_workers(self, workers: int) -> None:
         """Start the workers, whose rows are ready, and watch them."""
-        self._ordered_at = time.monotonic()
-        self._kills_before = space.killed_for_memory()
-        try:
-            self._start(workers)
-        except BaseException:
-            self.kill()
-            raise
-        pids = [process.pid for process in self._processes]
-        self._watch = Watch(self._cells[1:], pids, lambda worker: worker not in self._lost)
 
-    def _assignment(self) -> dict[str, object]:
-        """What workers must know."""
-        run, live = self._run, self._live
-        return {
-            "run": str(run.directory.resolve()),
-            "abstraction": None if run.abstraction_path is None else str(run.abstraction_path.resolve()),
-            "regions": regions_to_json(live.regions),
-            "workers": run.config.run.workers,  # of this session: the run's own config may say another number
-            "cells": str(live.directory / "control"),
-            "shape": self._cells.shape,
-            "coordinator": os.getpid(),
-        }
+    @abstractmethod
+    def _find_dead(self) -> bool:
+        """Note the workers that have died; whether there are new ones."""
 
-    def _start(self, workers: int) -> None:
-        assignment = self._live.directory / "assignment.json"
-        assignment.write_text(json.dumps(self._assignment()))
-        root = str(Path(mccfr.__file__).resolve().parent.parent)
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))}
-        command = [sys.executable, "-P", "-m", self._program, str(assignment)]
-        self._log = self._run.path(LOG)
-        with self._log.open("ab") as log:
-            for worker in range(workers):
-                process = subprocess.Popen(
-                    [*command, str(worker)],
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                    env=environment,
-                    start_new_session=True,  # the terminal's Ctrl-C is the coordinator's business
-                )
-                self._processes.append(process)
+    @abstractmethod
+    def _end(self, worker: int) -> None:
+        """End a worker, as far as it can be."""
+
+    @abstractmethod
+    def _count(self) -> int:
+        """How many workers there are."""
 
     def _order(self, command: int) -> None:
         self._ordered_at = time.monotonic()
@@ -277,6 +259,111 @@ class ProcessPool:
             time.sleep(min(0.02, max(0.0005, (now - self._ordered_at) / 20)))
             now = time.monotonic()
 
+    def losses(self) -> dict[int, str]:
+        return self._lost
+
+    def died(self) -> bool:
+        return bool(self._lost.keys() - self._ended)
+
+    def can_save(self) -> bool:
+        # A single worker's run is repeatable to the bit, and would not be any more.
+        return not self._lost or (self._count() > 1 and self._sweeper not in self._lost)
+
+    def silent(self) -> list[Silence]:
+        return self._watch.silent()
+
+    def end_late(self, ordered_at: float, seconds: float, *, spare: bool) -> list[str]:
+        told, now = [], time.monotonic()
+        stuck = {silence.worker for silence in self.silent() if not silence.computes}
+        for worker in range(self._count()):
+            rests = self._cells[1 + worker, control.RESTING_SINCE] == self._cells[0, control.EPOCH]
+            if worker in self._lost or rests or now - ordered_at < self._watch.patience(worker, seconds):
+                continue
+            if spare and worker not in stuck:
+                continue
+            self._end(worker)
+            self._ended.add(worker)
+            self._lost[worker] = f"worker {worker} did not rest within {now - ordered_at:.0f} s and {self._ended_text}"
+            told.append(self._lost[worker])
+        return told
+
+    def resting(self) -> bool:
+        rests = self._cells[1:, control.RESTING_SINCE] == self._cells[0, control.EPOCH]
+        return all(rest or worker in self._lost for worker, rest in enumerate(rests.tolist()))
+
+    def totals(self) -> tuple[int, int]:
+        orders, workers = self._cells[0], self._cells[1:]
+        nodes = orders[control.BASE_NODES] + workers[:, control.NODES].sum()
+        return int(nodes), int(orders[control.BASE_ITERATIONS] + workers[:, control.ITERATIONS].sum())
+
+    def busy_seconds(self) -> float:
+        return float(self._cells[1:, control.BUSY_NANOSECONDS].max()) * 1e-9
+
+    def iterations_weight(self) -> float:
+        return float(self._cells[1:, control.WEIGHT].copy().view(np.float64).sum())
+
+    def states(self) -> list[WorkerState]:
+        return [*(read_state(row) for row in self._cells[1:]), *self._idle]
+
+
+class ProcessPool(WorkerPool):
+    """Worker processes on tables in shared memory."""
+
+    _program = "mccfr.runs.worker"
+
+    def __init__(self, run: Run, game: Game, live: LiveTables) -> None:
+        super().__init__(run)
+        self._live, self.warning = live, live.warning
+        self.tables = map_tables(run.layout(game), live.regions)
+        self.game, self._buckets = share_buckets(game, live.directory, run.algorithm)
+        self._processes: list[subprocess.Popen[bytes]] = []
+
+    def _new_cells(self, rows: int) -> npt.NDArray[np.int64]:
+        self._block = create_cells(self._live.directory / "control", (rows, control.COLUMNS))
+        return self._block.cells
+
+    def _begin_workers(self, workers: int) -> None:
+        self._ordered_at = time.monotonic()
+        self._kills_before = space.killed_for_memory()
+        try:
+            self._start(workers)
+        except BaseException:
+            self.kill()
+            raise
+        pids = [process.pid for process in self._processes]
+        self._watch = Watch(self._cells[1:], map(process_stat, pids), lambda worker: worker not in self._lost)
+
+    def _assignment(self) -> dict[str, object]:
+        """What workers must know."""
+        run, live = self._run, self._live
+        return {
+            "run": str(run.directory.resolve()),
+            "abstraction": None if run.abstraction_path is None else str(run.abstraction_path.resolve()),
+            "regions": regions_to_json(live.regions),
+            "workers": run.config.run.workers,  # of this session: the run's own config may say another number
+            "cells": str(live.directory / "control"),
+            "shape": self._cells.shape,
+            "coordinator": os.getpid(),
+        }
+
+    def _start(self, workers: int) -> None:
+        assignment = self._live.directory / "assignment.json"
+        assignment.write_text(json.dumps(self._assignment()))
+        root = str(Path(mccfr.__file__).resolve().parent.parent)
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))}
+        command = [sys.executable, "-P", "-m", self._program, str(assignment)]
+        with self._log.open("ab") as log:
+            for worker in range(workers):
+                process = subprocess.Popen(
+                    [*command, str(worker)],
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    env=environment,
+                    start_new_session=True,  # the terminal's Ctrl-C is the coordinator's business
+                )
+                self._processes.append(process)
+
     def _find_dead(self) -> bool:
         """Note the workers that have died; whether there are new ones."""
         before = len(self._lost)
@@ -297,35 +384,11 @@ class ProcessPool:
             return f", probably for want of memory: {available:,} bytes are available"
         return ""
 
-    def losses(self) -> dict[int, str]:
-        return self._lost
+    def _count(self) -> int:
+        return len(self._processes)
 
-    def died(self) -> bool:
-        return bool(self._lost.keys() - self._ended)
-
-    def can_save(self) -> bool:
-        # A single worker's run is repeatable to the bit, and would not be any more.
-        return not self._lost or (len(self._processes) > 1 and self._sweeper not in self._lost)
-
-    def silent(self) -> list[Silence]:
-        return self._watch.silent()
-
-    def end_late(self, ordered_at: float, seconds: float, *, spare: bool) -> list[str]:
-        told, now = [], time.monotonic()
-        stuck = {silence.worker for silence in self.silent() if not silence.computes}
-        for worker, process in enumerate(self._processes):
-            rests = self._cells[1 + worker, control.RESTING_SINCE] == self._cells[0, control.EPOCH]
-            if worker in self._lost or rests or now - ordered_at < self._watch.patience(worker, seconds):
-                continue
-            if spare and worker not in stuck:
-                continue
-            self._end(process)
-            self._ended.add(worker)
-            self._lost[worker] = f"worker {worker} did not rest within {now - ordered_at:.0f} s and was ended"
-            told.append(self._lost[worker])
-        return told
-
-    def _end(self, process: subprocess.Popen[bytes]) -> None:
+    def _end(self, worker: int) -> None:
+        process = self._processes[worker]
         process.kill()
         with contextlib.suppress(subprocess.TimeoutExpired):  # one that waits for a broken disk cannot even die
             process.wait(_KILL_SECONDS)
@@ -336,34 +399,16 @@ class ProcessPool:
             if worker not in self._lost:
                 self._ended.add(worker)
                 self._lost[worker] = f"worker {worker} was ended"
-        for process in self._processes:
-            self._end(process)
-
-    def resting(self) -> bool:
-        rests = self._cells[1:, control.RESTING_SINCE] == self._cells[0, control.EPOCH]
-        return all(rest or worker in self._lost for worker, rest in enumerate(rests.tolist()))
-
-    def totals(self) -> tuple[int, int]:
-        orders, workers = self._cells[0], self._cells[1:]
-        nodes = orders[control.BASE_NODES] + workers[:, control.NODES].sum()
-        return int(nodes), int(orders[control.BASE_ITERATIONS] + workers[:, control.ITERATIONS].sum())
-
-    def busy_seconds(self) -> float:
-        return float(self._cells[1:, control.BUSY_NANOSECONDS].max()) * 1e-9
-
-    def iterations_weight(self) -> float:
-        return float(self._cells[1:, control.WEIGHT].copy().view(np.float64).sum())
-
-    def states(self) -> list[WorkerState]:
-        return [*(read_state(row) for row in self._cells[1:]), *self._idle]
+        for worker in range(len(self._processes)):
+            self._end(worker)
 
     def close(self) -> None:
         if not self._processes:
             return
         self._order(control.QUIT)
         end = time.monotonic() + _END_SECONDS
-        for process in self._processes:
+        for worker, process in enumerate(self._processes):
             try:
                 process.wait(max(0.1, end - time.monotonic()))
             except subprocess.TimeoutExpired:
-                self._end(process)
+                self._end(worker)

@@ -1,4 +1,4 @@
-"""Which pool a run's settings ask for, on live tables of its layout."""
+"""Which pool a run's settings ask for, on tables of its layout."""
 
 import contextlib
 from collections.abc import Iterator
@@ -7,20 +7,25 @@ from mccfr.games.game import Game
 from mccfr.runs.pool import InlinePool, Pool, ProcessPool
 from mccfr.runs.rundir import LIVE, Run
 from mccfr.runs.strata.pool import InlineStrata, StrataPool
-from storage.live import create_live
+from mccfr.runs.thread_pool import ThreadPool
+from storage.live import check_room, create_live
 
 
 @contextlib.contextmanager
 def open_pool(run: Run, game: Game, *, force: bool = False) -> Iterator[Pool]:
-    """The pool of a run's settings on live tables of zeros; both go at the end of the `with` statement.
+    """The pool of a run's settings on tables of zeros; both go at the end of the `with` statement.
 
     `force`: although the tables take more memory than they should.  Raises `MemoryError` or `OSError` where they find
     no room.
     """
-    tables = run.config.tables
-    with create_live(
-        run.layout(game).specs, format=tables.format, live_dir=tables.live_dir, link=run.path(LIVE), force=force
-    ) as live:
+    tables, specs = run.config.tables, run.layout(game).specs
+    if run.config.run.trains_in_threads:
+        if not force:
+            check_room(specs, format=tables.format)
+        with contextlib.closing(ThreadPool(run, game)) as threads:
+            yield threads
+        return
+    with create_live(specs, format=tables.format, live_dir=tables.live_dir, link=run.path(LIVE), force=force) as live:
         inline, processes = (InlinePool, ProcessPool) if game.strata is None else (InlineStrata, StrataPool)
         pool: Pool = (processes if run.config.run.workers else inline)(run, game, live)
         try:

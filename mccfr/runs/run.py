@@ -35,6 +35,7 @@ from mccfr.solvers.solver import WorkerState
 from mccfr.tables.layout import TableSet
 from storage import checkpoint as checkpoints
 from storage.live import remove_stale_live, sweep_live
+from storage.pages import huge_bytes
 from storage.snapshot import Snapshot
 from storage.space import available_memory_bytes
 
@@ -107,7 +108,12 @@ class Session:
             states = self._restore(restored, pool.tables)
             self._reporter.phase(self._starting())
             pool.begin(states)
-            self._event("started", workers=self._settings.workers)
+            self._event(
+                "started",
+                workers=self._settings.workers,
+                pool=self._settings.pool,
+                huge_bytes=huge_bytes(pool.tables.values()),
+            )
             try:
                 return self._loop(pool)
             except AbandonedError as error:

@@ -122,7 +122,7 @@ def prepare_run(run: Run, reporter: Reporter, *, force: bool = False, game: Game
     if run.config.export is not None:
         check_format(game, run.config.export.format)
     lack = None
-    if not (run.path(rundir.LIVE).is_symlink() and rundir.is_locked(run)):  # a running run has its tables already
+    if not rundir.is_locked(run):  # a running run has its tables already
         lack = _find_room(run.config, game, run.layout(game), run.directory, reporter, force)
     _tell(run.config, lack, reporter)
     return game

@@ -7,7 +7,7 @@ why there is none: stopped, computing on one batch, or waiting.
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -47,11 +47,14 @@ class _Seen(NamedTuple):
 
 
 class Watch:
-    """Looks at the stamps of workers' rows [W, columns], and at those processes whose stamps are old."""
+    """Looks at the stamps of workers' rows [W, columns], and at those processes or threads whose stamps are old.
 
-    def __init__(self, rows: npt.NDArray[np.int64], pids: list[int], alive: Callable[[int], bool]) -> None:
-        self._rows, self._pids, self._alive = rows, pids, alive
-        self._seen = [_Seen(-1, time.monotonic()) for _ in pids]
+    stats  the file of each in which the kernel says what it does (`process_stat`, `thread_stat`)
+    """
+
+    def __init__(self, rows: npt.NDArray[np.int64], stats: Iterable[Path], alive: Callable[[int], bool]) -> None:
+        self._rows, self._stats, self._alive = rows, list(stats), alive
+        self._seen = [_Seen(-1, time.monotonic()) for _ in self._stats]
         self._looked_at = 0.0
         self._silent: list[Silence] = []
 
@@ -60,7 +63,7 @@ class Watch:
         now = time.monotonic()
         if now - self._looked_at >= min(_LOOK_SECONDS, SILENT_SECONDS / 4):
             self._looked_at = now
-            found = (self._look(worker, now) for worker in range(len(self._pids)) if self._alive(worker))
+            found = (self._look(worker, now) for worker in range(len(self._stats)) if self._alive(worker))
             self._silent = [silence for silence in found if silence is not None]
         return self._silent
 
@@ -77,7 +80,7 @@ class Watch:
         seconds = now - seen.since
         if seconds < limit / 2:
             return None
-        state, processor_seconds = process_state(self._pids[worker])
+        state, processor_seconds = _state(self._stats[worker])
         if seen.processor_seconds is None:
             self._seen[worker] = seen = seen._replace(aged=now, processor_seconds=processor_seconds)
         if seconds < limit or state == "":
@@ -91,18 +94,28 @@ class Watch:
 
 def _why(state: str, computes: bool) -> str:
     if state in "Tt":
-        return "its process is stopped (SIGSTOP, or a debugger); SIGCONT lets it go on"
+        return "it is stopped (SIGSTOP, or a debugger); SIGCONT lets it go on"
     if computes:
         return "it computes, and its batch does not end"
     if state == "D":
-        return "its process waits for a disk or for memory"
-    return "its process neither computes nor answers"
+        return "it waits for a disk or for memory"
+    return "it neither computes nor answers"
 
 
-def process_state(pid: int) -> tuple[str, float]:
-    """(state letter of a process as in `ps`, processor seconds it has taken); ("", 0) where there is none."""
+def process_stat(pid: int) -> Path:
+    """What the kernel tells of a process."""
+    return Path(f"/proc/{pid}/stat")
+
+
+def thread_stat(number: int) -> Path:
+    """What the kernel tells of a thread of this process, by its native number."""
+    return Path(f"/proc/self/task/{number}/stat")
+
+
+def _state(stat: Path) -> tuple[str, float]:
+    """(state letter of a process or thread as in `ps`, processor seconds taken); ("", 0) where there is none."""
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        fields = stat.read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
         return "", 0.0
     return fields[0], (int(fields[11]) + int(fields[12])) / _TICKS

@@ -1,6 +1,6 @@
-"""A worker process: maps the live tables and runs batches until it is told to rest or to end.
+"""A worker: runs batches until it is told to rest or to end.  A worker process maps the live tables first.
 
-Started by the coordinator as `python -m mccfr.runs.worker ASSIGNMENT INDEX`; the assignment is a JSON file beside
+It is started by the coordinator as `python -m mccfr.runs.worker ASSIGNMENT INDEX`; the assignment is a JSON file beside
 the live tables.  It ends by itself when its coordinator is gone.
 """
 
@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -51,11 +52,17 @@ def read_state(row: npt.NDArray[np.int64]) -> WorkerState:
     return WorkerState(int(row[control.ITERATIONS]), int(row[control.NODES]), [int(word) for word in words])
 
 
-def work(solver: Solver, schedule: Schedule, cells: npt.NDArray[np.int64], worker: int, parent: int) -> None:
-    """Obey the coordinator until it says QUIT or is gone; `schedule` says what an iteration weighs."""
+def work(
+    solver: Solver, schedule: Schedule, cells: npt.NDArray[np.int64], worker: int, led: Callable[[], bool]
+) -> None:
+    """Obey the coordinator until it says QUIT.
+
+    schedule  says what an iteration weighs
+    led       whether the coordinator is still there
+    """
     orders, mine, others = cells[0], cells[1 + worker], cells[1:]
     weight, rested_since = 0.0, time.monotonic_ns()
-    while os.getppid() == parent:
+    while led():
         mine[control.PROGRESS] = began = time.monotonic_ns()
         epoch, command = int(orders[control.EPOCH]), int(orders[control.COMMAND])
         if command == control.QUIT:
@@ -97,7 +104,8 @@ def main(assignment: str, worker: int) -> None:
     solver = run.algorithm.solver(game, tables, share)
     solver.warm_up()
     publish(block.cells[1 + worker], solver.state)
-    work(solver, run.algorithm.schedule, block.cells, worker, document["coordinator"])
+    coordinator = document["coordinator"]
+    work(solver, run.algorithm.schedule, block.cells, worker, lambda: os.getppid() == coordinator)
 
 
 if __name__ == "__main__":

@@ -169,7 +169,7 @@ class StrataPool(ProcessPool):
         self._intervals.begin(self._cells[1 + self._workers :], states)
         shape = (self._workers, self._intervals.cells)
         self._changes = create_cells(self._live.directory / "changes", shape)
-        self._begin_processes(self._workers)
+        self._begin_workers(self._workers)
 
     def _assignment(self) -> dict[str, object]:
         return {**super()._assignment(), "workers": self._workers, "changes": self._intervals.cells}

@@ -3,6 +3,7 @@
 `mccfr.solvers.public.street_walk` says what a best response is, and that it is exact.
 """
 
+from collections import deque
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,22 +12,26 @@ import numpy.typing as npt
 from mccfr.games.game import Game
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
 from mccfr.solvers.public.public_walk import Scope, value
-from mccfr.solvers.public.street_walk import FOLLOW, RESPOND, Views, new_scratch, street_tables
+from mccfr.solvers.public.street_walk import FOLLOW, RESPOND, Scratch, Views, new_scratch, street_tables
+from mccfr.solvers.public.walk_threads import tasks_by_cost, walk_parts
 from mccfr.tables.strategy import Strategy
 
 
 class Walk:
     """A public tree with a strategy on it, to be valued for either player."""
 
-    def __init__(self, public: PublicTree, tables: Sequence[npt.NDArray[np.float64]]) -> None:
-        """`tables` are those of all blocks, [slots, buckets] each."""
+    def __init__(self, public: PublicTree, tables: Sequence[npt.NDArray[np.float64]], threads: int = 1) -> None:
+        """`tables` are those of all blocks, [slots, buckets] each; values do not depend on the number of threads."""
         # Read-only or foreign layouts would have the kernels compiled once more.
         own = [np.require(table, np.float64, ["C", "W"]) for table in tables]
         self._public = public
         self._views = tuple(Views(None, street_tables(own, player), None) for player in range(2))
-        self.root, self._scratch = (
-            new_scratch(public, streets, np.float64, 2) for streets in (range(1), range(1, public.streets))
+        self.root = new_scratch(public, range(1), np.float64, 2)
+        self._scratch = deque(
+            new_scratch(public, range(1, public.streets), np.float64, 2)
+            for _ in range(max(1, min(threads, len(public.tasks))))
         )
+        self._order = tasks_by_cost(public)
 
     def values(self, player: int, respond_from: int = 0) -> npt.NDArray[np.float64]:
         """[2] counterfactual values of a player's hands, weighed by his own deal weights and summed.
@@ -35,25 +40,33 @@ class Walk:
         `joint_weight` they are chips a deal.  `root` keeps what was found on the first street.
         """
         public, root = self._public, self.root
-        (first, stop), parts = public.root_boards.tolist(), len(public.tasks) + 2
         root.hand_value.fill(0)
-        scope = Scope(player, player, first, stop, 0, parts, respond_from)
-        value(public, self._views, scope, root, self._scratch)
+
+        def call(parts: range, boards: range, scratch: Scratch) -> None:
+            scope = Scope(player, player, boards.start, boards.stop, parts.start, parts.stop, respond_from)
+            value(public, self._views, scope, root, scratch)
+
+        walk_parts(call, range(*public.root_boards.tolist()), self._order, self._scratch)
         found: npt.NDArray[np.float64] = root.hand_value[0] @ public.reach[player]
         return found
 
 
 def values(
-    game: Game, strategy: Strategy, players: Sequence[int] = (0, 1), public: PublicTree | None = None
+    game: Game,
+    strategy: Strategy,
+    players: Sequence[int] = (0, 1),
+    public: PublicTree | None = None,
+    threads: int = 1,
 ) -> npt.NDArray[np.float64]:
     """[players, 2] chips each player gets on average, without `offset_chips`, against the other's part of `strategy`.
 
     `FOLLOW` when he follows his own, `RESPOND` when he plays a best response.  `public` is the game's public tree, to
     save making it again; without it, boards on which hands play alike but for their suits are walked once, also where
-    the game tells them apart.  `ValueError` for a game without listed cards.
+    the game tells them apart.  What is found does not depend on the number of threads.  `ValueError` for a game without
+    listed cards.
     """
     public = public or public_tree(game, strategy.probability)
-    walk = Walk(public, [table.T for table in strategy.probability])  # slots first, as in training
+    walk = Walk(public, [table.T for table in strategy.probability], threads)  # slots first, as in training
     return np.array([walk.values(player) for player in players]) / public.joint_weight
 
 

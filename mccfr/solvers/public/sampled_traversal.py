@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import inline_njit, njit, part_njit
+from abstraction.jit import inline_njit, nogil_njit, part_njit
 from mccfr.noise import card_removal_share
 from mccfr.rng import random_at, uniform
 from mccfr.solvers.public.board_rows import (
@@ -315,7 +315,7 @@ def _last_street(trees, tables, board, task, scratch, level, jobs, rng):
     return nodes
 
 
-@njit
+@nogil_njit
 def sampled_traversal(trees, tables, board, task, scratch, rng):
     """One traversal on a board; `tables`, `scratch` and `rng` [4] uint64 are changed in place.
 

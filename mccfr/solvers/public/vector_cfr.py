@@ -23,13 +23,14 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.jit import nogil_allocating_njit, nogil_njit
-from abstraction.parallel import kernel_array, run_ranges
+from abstraction.parallel import kernel_array
 from mccfr.cards.listed import ListedCards, live_hands
 from mccfr.games.game import Game
 from mccfr.solvers.minimisers import Rows, Step, Tables, current_strategy, update_average, update_regrets
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
 from mccfr.solvers.public.public_walk import Scope, train
 from mccfr.solvers.public.street_walk import Scratch, Views, new_scratch, street_tables
+from mccfr.solvers.public.walk_threads import tasks_by_cost, walk_parts
 from mccfr.solvers.variants import Variant
 from mccfr.tables.layout import TableSet, table_name
 from mccfr.tables.strategy import Strategy, average_strategy, row_starts
@@ -38,7 +39,6 @@ from storage.schema import ArraySpec
 
 DTYPES = ("float32", "float64")
 Array = npt.NDArray[np.floating]
-_RUN_OUT_MEMBERS = 16  # of a tree that takes as long, about, as the run-outs that are done together
 
 
 def table_specs(game: Game, variant: Variant, dtype: str = "float32") -> tuple[ArraySpec, ...]:
@@ -192,7 +192,7 @@ class VectorCfr:
         self._starts = [row_starts(game, block) for block in range(2 * public.streets)]
         self._root = new_scratch(public, range(1), dtype)
         self._scratch = deque(new_scratch(public, range(1, public.streets), dtype) for _ in range(workers))
-        self._order = _by_cost(public)
+        self._order = tasks_by_cost(public)
         if not self.in_place:
             self._frozen = [np.zeros_like(table) for table in self._by_block("regret")]
             self._increments = [(np.zeros_like(table), np.zeros_like(table)) for table in self._frozen]
@@ -283,22 +283,11 @@ class VectorCfr:
 
     def _traverse(self, step: Step, player: range) -> None:
         """One player's traversal."""
-        field, parts = self._field, len(self._field.tasks) + 2
-        if self.workers == 1 or parts == 2:
-            self._call([step], player, range(parts), self._scratch[0])
-            return
-        for board in range(int(field.root_boards[0]), int(field.root_boards[1])):
 
-            def work(first: int, stop: int, board: int = board) -> None:
-                scratch = self._scratch.pop()
-                for task in self._order[first:stop].tolist():
-                    self._call([step], player, range(task + 1, task + 2), scratch, range(board, board + 1))
-                self._scratch.append(scratch)
+        def call(parts: range, boards: range, scratch: Scratch) -> None:
+            self._call([step], player, parts, scratch, boards)
 
-            here = range(board, board + 1)
-            self._call([step], player, range(1), self._scratch[0], here)
-            deque(run_ranges(work, 0, parts - 2, 1, self.workers), maxlen=0)
-            self._call([step], player, range(parts - 1, parts), self._scratch[0], here)
+        walk_parts(call, range(*self._field.root_boards.tolist()), self._order, self._scratch)
 
     def _call(
         self, steps: Sequence[Step], players: range, parts: range, scratch: Scratch, boards: range | None = None
@@ -326,12 +315,3 @@ class VectorCfr:
             absorb(step, self._block_tables(block), self._starts[block], increments, ones)
             for table in increments:
                 table.fill(0)
-
-
-def _by_cost(public: PublicTree) -> npt.NDArray[np.int64]:
-    """[K] tasks, those with most boards times members first: the order in which threads take them."""
-    trees, tasks = public.trees, public.tasks
-    below = trees.below[tasks[:, 0]]
-    boards = np.diff(public.child_boards[int(public.root_boards[0])])
-    cost = np.where(below >= 0, (tasks[:, 2] - tasks[:, 1]) * np.diff(trees.first)[below], _RUN_OUT_MEMBERS * boards)
-    return np.argsort(-cost, kind="stable")

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import njit, part_njit
+from abstraction.jit import nogil_njit, part_njit
 from mccfr.rng import next_word, random_at
 from mccfr.solvers.regret import as_element, choose, discount_regrets, regret_matching, total_of, update
 from mccfr.solvers.sampling.common import (
@@ -104,7 +104,7 @@ def _locate_all(tables, deals, deal, hand):
     locate(tables.sum_stamp_base, tables.rows, deals.bucket, deal, hand.sum_stamps)
 
 
-@njit
+@nogil_njit
 def external_sampling_with_baselines(tree, tables, deals, limits, discount, rng, work, baselines):
     """Run deals of a batch over general records; arguments and results as `external_sampling_general`.
 
@@ -155,7 +155,7 @@ def _value_list(tree, tables, traverser, result, discount, work, tail, baselines
         _note(baselines, cell + child - first, value[child])
 
 
-@njit
+@nogil_njit
 def outcome_sampling_with_baselines(tree, tables, deals, limits, discount, rng, path, epsilon, baselines):
     """Run deals of a batch over general records; arguments and results as `outcome_sampling_general`.
 

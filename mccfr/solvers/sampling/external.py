@@ -19,7 +19,7 @@ compiled into a kernel.
 
 import numpy as np
 
-from abstraction.jit import njit, part_njit
+from abstraction.jit import nogil_njit, part_njit
 from abstraction.prefetch import prefetch_to_write
 from mccfr.rng import random_at, second_word, uniform
 from mccfr.solvers.regret import choose, discount_regrets, regret_matching, total_of, update, update_explored
@@ -50,7 +50,7 @@ _PRUNED = -1  # stands for a child that is not visited in the worklist
 _EARLY, _LATE = 1 << 32, 1 << 33  # numbers, beyond those of places, of the words that discounts are rounded by
 
 
-@njit
+@nogil_njit
 def external_sampling_packed(tree, tables, deals, limits, discount, rng, work, pruning=NO_PRUNING):  # noqa: C901
     """Run deals of a batch over a packed tree; `tables`, `rng` and `work` are changed in place.
 
@@ -176,7 +176,7 @@ def external_sampling_packed(tree, tables, deals, limits, discount, rng, work, p
     return deal - limits[START], nodes
 
 
-@njit
+@nogil_njit
 def external_sampling_general(tree, tables, deals, limits, discount, rng, work, pruning=NO_PRUNING):
     """Run deals of a batch over general records; arguments and results as `external_sampling_packed`.
 

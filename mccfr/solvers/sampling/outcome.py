@@ -18,7 +18,7 @@ signed ones are checked for being negative at each access.
 
 import numpy as np
 
-from abstraction.jit import allocating_njit, inline_njit, njit, part_njit
+from abstraction.jit import inline_njit, nogil_allocating_njit, nogil_njit, part_njit
 from abstraction.prefetch import prefetch_to_write
 from mccfr.rng import next_word, random_at
 from mccfr.solvers.regret import choose, discount_regrets, regret_matching, update_sampled
@@ -53,7 +53,7 @@ _UPDATE, _DISCOUNT = (
 )  # numbers, beyond those of a path, of words that rows are rounded by
 
 
-@allocating_njit
+@nogil_allocating_njit
 def outcome_sampling_packed(tree, tables, deals, limits, discount, rng, path, epsilon):  # noqa: C901
     """Run deals of a batch over a packed tree; `tables`, `rng` and `path` are changed in place.
 
@@ -226,7 +226,7 @@ def _guess(tree, tables, guesses, half, left, share):
     return kept
 
 
-@njit
+@nogil_njit
 def outcome_sampling_general(tree, tables, deals, limits, discount, rng, path, epsilon):
     """Run deals of a batch over general records; arguments and results as `outcome_sampling_packed`.
 

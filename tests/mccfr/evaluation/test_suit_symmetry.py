@@ -131,3 +131,29 @@ def test_a_planted_error_is_seen():
     wrong = mutants.mutant(symmetry, ("!= rows[other[start : start + step]])", "!= rows[one[start : start + step]])"))
     copies = wrong.board_copies(game.cards, strategy.probability)
     assert walked(copies) < walked(board_copies(game.cards, strategy.probability))
+
+
+def test_values_do_not_depend_on_the_number_of_threads():
+    """To the last bit: threads leave what they find in places of its own, and it is added in one order."""
+    game = small("three suits, two streets of boards", True)
+    strategy = random_strategy(game)
+    public = public_tree(game)
+    assert len(public.tasks) > 3
+    one = values(game, strategy, public=public)
+    for threads in (2, 3):
+        np.testing.assert_array_equal(values(game, strategy, public=public, threads=threads), one)
+
+
+def test_planted_error_a_board_that_does_not_count_for_all_of_its_class():
+    """Boards stand for themselves alone, and those that they should stand for are not walked either."""
+    game = small("two suits", True)
+    strategy, public = random_strategy(game), public_tree(game)
+    copies = public.copies
+    alone = np.minimum(np.diff(copies.first, axis=1), 1)
+    first = np.zeros_like(copies.first)
+    first[:, 1:] = np.cumsum(alone).reshape(alone.shape)
+    first[1:, 0] = first[:-1, -1]
+    renaming = copies.renaming[copies.first[:, :-1][alone > 0]]
+    forgotten = public._replace(copies=copies._replace(first=first, renaming=renaming))
+    right = values(game, strategy, public=public)
+    assert np.abs(values(game, strategy, public=forgotten) - right).max() > 1e-6

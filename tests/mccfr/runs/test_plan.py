@@ -7,9 +7,11 @@ import pytest
 from commands import call
 from places import ROOT
 
+from mccfr.cards.deals import new_deals
 from mccfr.config.file import config_from
 from mccfr.runs import plan as plan_module
 from mccfr.runs.plan import beside_bytes, make_plan, planned_layout, room_problem
+from mccfr.runs.trial import _groups, _with_buckets
 from mccfr.solvers.configured import configured_game
 from mccfr.solvers.forecast import assumed_play, forecast
 from mccfr.solvers.registry import algorithm_of
@@ -81,6 +83,42 @@ def check_forecast(document, nodes):
     for street, expected in enumerate(plan["visits_per_infoset_per_street"]):
         added = sum(total for block, total in sums.items() if block // 2 == street)
         assert 0.5 < expected / (added / infosets[street]) < 2
+    measured = make_plan(
+        config_from({**document, "solver": {"discount": "none"}, "run": {"nodes": nodes}}, "test"), ROOT, seconds=0.2
+    )
+    assert measured["measured"] and not plan["measured"]
+    assert measured["nodes_per_iteration"] == pytest.approx(per_iteration, rel=0.1)  # Leduc's is assumed 20 % off
+    assert measured["nodes_per_second_assumed"] > 0
+
+
+@pytest.mark.parametrize("count", [1, 3, 10])
+def test_buckets_are_grouped_by_what_they_win_evenly(count):
+    generator = np.random.default_rng(count)
+    often = generator.integers(50, 150, 40).astype(float)
+    often[7] = 0  # never dealt
+    won = often * generator.uniform(-1, 1, 40)
+    group = _groups(np.stack([often, won]), count)
+    assert sorted(set(group.tolist())) == list(range(count))
+    strength, dealt = won / np.maximum(often, 1), often > 0
+    for lower in range(count - 1):
+        assert strength[dealt & (group <= lower)].max() < strength[dealt & (group > lower)].min()
+    sizes = np.bincount(group, often, count)
+    assert np.abs(sizes - often.sum() / count).max() <= 150
+
+
+def test_a_trial_of_few_buckets_has_few_and_deals_the_same_hands():
+    _, game = made({"game": RIVER})
+    few = _with_buckets(game, np.full(2, 10.0))
+    assert few.buckets.tolist() == [10, 10] and few.tree is game.tree
+    deals, others = new_deals(500, 1), new_deals(500, 1)
+    few.cards.dealer(3, 0).draw(7, 500, deals)
+    game.cards.dealer(3, 0).draw(7, 500, others)
+    np.testing.assert_array_equal(deals.result, others.result)
+    for block in range(2):
+        pairs = set(zip(others.bucket[:, block].tolist(), deals.bucket[:, block].tolist(), strict=True))
+        assert len(pairs) == len({before for before, _ in pairs})
+    assert few.infosets.sum() == 10 * game.tree.row_count.sum()
+    assert _with_buckets(game, game.buckets.astype(float)) is game
 
 
 @pytest.mark.parametrize("game", [{"name": "kuhn"}, {"name": "leduc"}, RIVER], ids=lambda game: game["name"])

@@ -1,0 +1,53 @@
+"""The parts of a player's walk of a public tree, shared by threads: see `public_walk`.
+
+Each task leaves its values in a place of its own, and they are added in the order of tasks, so that results do not
+depend on how many threads there are, to the last bit.
+"""
+
+from collections import deque
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.parallel import run_ranges
+from mccfr.solvers.public.public_tree import PublicTree
+from mccfr.solvers.public.street_walk import Scratch
+
+_RUN_OUT_MEMBERS = 16  # of a tree that takes as long, about, as the run-outs that are done together
+
+Call = Callable[[range, range, Scratch], None]
+"""Does parts of a walk on boards of the first street, both as ranges, in the scratch of the streets after it."""
+
+
+def tasks_by_cost(public: PublicTree) -> npt.NDArray[np.int64]:
+    """[K] tasks, those with most boards times members first: the order in which threads take them."""
+    trees, tasks = public.trees, public.tasks
+    below = trees.below[tasks[:, 0]]
+    boards = np.diff(public.child_boards[int(public.root_boards[0])])
+    cost = np.where(below >= 0, (tasks[:, 2] - tasks[:, 1]) * np.diff(trees.first)[below], _RUN_OUT_MEMBERS * boards)
+    return np.argsort(-cost, kind="stable")
+
+
+def walk_parts(call: Call, boards: range, order: npt.NDArray[np.int64], scratches: deque[Scratch]) -> None:
+    """Do all parts of a walk, its tasks in as many threads as there are scratches.
+
+    boards  of the first street
+    order   [K] as `tasks_by_cost` has it
+    """
+    tasks = len(order)
+    if len(scratches) == 1 or not tasks:
+        call(range(tasks + 2), boards, scratches[0])
+        return
+    for board in boards:
+        here = range(board, board + 1)
+
+        def work(first: int, stop: int, here: range = here) -> None:
+            scratch = scratches.pop()
+            for task in order[first:stop].tolist():
+                call(range(task + 1, task + 2), here, scratch)
+            scratches.append(scratch)
+
+        call(range(1), here, scratches[0])
+        deque(run_ranges(work, 0, tasks, 1, len(scratches)), maxlen=0)
+        call(range(tasks + 1, tasks + 2), here, scratches[0])
