@@ -15,5 +15,5 @@ class AverageStrategySampling(PartialAlgorithm):
         """As `PartialAlgorithm.rule`."""
         solver = self.config.solver
         assert isinstance(solver, AverageStrategyConfig)
-        numbers = {"epsilon": solver.epsilon, "tau": solver.threshold, "beta": solver.bonus}
-        return whole_rule(game.tree.streets, BY_AVERAGE, **numbers)
+        streets = game.tree.streets
+        return whole_rule(streets, BY_AVERAGE, epsilon=solver.epsilon, tau=solver.threshold, beta=solver.bonus)

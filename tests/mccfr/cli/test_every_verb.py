@@ -23,7 +23,8 @@ GAMES = {
 }
 CARDLESS = ("histories", "one move")
 PACKED = ("listed cards", "boards")
-SLOW = ("outcome-sampling", "public-chance-sampling", "cfr-br")
+PARTIAL = ("average-strategy-sampling", "robust-sampling", "targeted-sampling")
+SLOW = ("outcome-sampling", "public-chance-sampling", "cfr-br", *PARTIAL)
 EXPORTS = ("policy", "zarr", "hdf5", "csv", "parquet", "openspiel")
 METHODS = ("exact", "head-to-head")
 BOUNDS = {  # options for the whole deck, where they are not for small games
@@ -62,8 +63,13 @@ def allowed(algorithm, game):
     return game not in refused.get(algorithm, ())
 
 
-PAIRS = [  # the bucket tables of a whole deck are large: one algorithm that takes them, and one that refuses them
-    pytest.param(algorithm, game, marks=pytest.mark.slow if game == "whole deck" and algorithm in SLOW else ())
+def slow(algorithm, game):
+    """The bucket tables of a whole deck are large: one algorithm takes them, one refuses them; three share a kernel."""
+    return algorithm in (SLOW if game == "whole deck" else PARTIAL[1:] if game != "boards" else ())
+
+
+PAIRS = [
+    pytest.param(algorithm, game, marks=pytest.mark.slow if slow(algorithm, game) else ())
     for algorithm in OPTIONS
     for game in GAMES
 ]
