@@ -24,7 +24,7 @@ GAMES = {
 CARDLESS = ("histories", "one move")
 PACKED = ("listed cards", "boards")
 PARTIAL = ("average-strategy-sampling", "robust-sampling", "targeted-sampling")
-SLOW = ("outcome-sampling", "public-chance-sampling", "cfr-br", *PARTIAL)
+SLOW = ("outcome-sampling", "public-chance-sampling", "cfr-br")
 EXPORTS = ("policy", "zarr", "hdf5", "csv", "parquet", "openspiel")
 METHODS = ("exact", "head-to-head")
 BOUNDS = {  # options for the whole deck, where they are not for small games
@@ -64,8 +64,10 @@ def allowed(algorithm, game):
 
 
 def slow(algorithm, game):
-    """The bucket tables of a whole deck are large: one algorithm takes them, one refuses them; three share a kernel."""
-    return algorithm in (SLOW if game == "whole deck" else PARTIAL[1:] if game != "boards" else ())
+    """The bucket tables of a whole deck are large: one algorithm takes them, one refuses them; PARTIAL share a kernel."""
+    if algorithm in PARTIAL:
+        return game != "boards" and (algorithm, game) != (PARTIAL[0], "histories")
+    return game == "whole deck" and algorithm in SLOW
 
 
 PAIRS = [
