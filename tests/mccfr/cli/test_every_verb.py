@@ -64,7 +64,7 @@ def allowed(algorithm, game):
 
 
 def slow(algorithm, game):
-    """The bucket tables of a whole deck are large: one algorithm takes them, one refuses them; PARTIAL share a kernel."""
+    """The bucket tables of a whole deck are large: one algorithm takes them, one refuses; PARTIAL share a kernel."""
     if algorithm in PARTIAL:
         return game != "boards" and (algorithm, game) != (PARTIAL[0], "histories")
     return game == "whole deck" and algorithm in SLOW
