@@ -3,7 +3,6 @@
 import csv
 import sys
 
-import msgspec
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -13,7 +12,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 import figures
 import figures_catalogue as catalogue
-import figures_twin
+import figures_clock
 from figures_example import first_pure
 
 from mccfr.config.tables import KuhnGame
@@ -102,7 +101,9 @@ def test_a_figure_is_made_and_made_again(tmp_path, monkeypatch, capsys):
 def test_command_lists_and_refuses(tmp_path):
     listed = CliRunner().invoke(figures.main, ["list"])
     assert listed.exit_code == 0
-    assert all(name in listed.output for name in ("discounting-11", "pruning-1", "newer", "twin"))
+    assert all(
+        name in listed.output for name in ("discounting-11", "pruning-1", "newer", "twin", "leduc-12", "endgame-4")
+    )
     assert CliRunner().invoke(figures.main, ["discounting-12"]).exit_code == 2
     foreign = tmp_path / "curves"
     foreign.mkdir()
@@ -111,12 +112,11 @@ def test_command_lists_and_refuses(tmp_path):
     assert refused.exit_code == 2 and "something else than an experiment" in refused.output
 
 
-@pytest.mark.parametrize("name", figures_twin.SOLVERS)
-def test_every_algorithm_of_the_twin_is_traced_over_processor_time(name):
+@pytest.mark.parametrize("name", figures_clock.SOLVERS)
+def test_every_algorithm_is_traced_over_processor_time(name):
     """On Kuhn poker: what is measured is the same for every game."""
-    config = msgspec.structs.replace(figures_twin.config_of(name, horizon=1000), game=KuhnGame())
-    game = kuhn(KuhnGame())
-    found = list(figures_twin.trace(config, game, 0.02, 3))
+    config, game = figures_clock.config_of(name, {"name": "kuhn"}, horizon=1000), kuhn(KuhnGame())
+    found = list(figures_clock.trace(config, game, 0.02, 3))
     seconds, iterations, nodes, chips = (np.array(column) for column in zip(*found, strict=True))
     assert np.all(seconds >= 0.02) and np.all(np.diff(seconds) >= 0)
     assert np.all(iterations >= 1) and np.all(nodes > iterations)

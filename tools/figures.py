@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import rich_click as click
-from figures_catalogue import CATALOGUE, EXAMPLE, SIZES, TWIN, Comparison, Figure, Request
+from figures_catalogue import CATALOGUE, CLOCK, EXAMPLE, SIZES, Comparison, Figure, Request, clock_game
+from figures_clock import SECONDS, make_clock
 from figures_example import make_example
-from figures_twin import make_twin
 
 from mccfr.cli.progress import reporter
 from mccfr.experiments import Curve, Experiment, experiment_from, publish, run_experiment
@@ -96,7 +96,7 @@ def make(name: str, request: Request, out: Path) -> None:
 def _names() -> str:
     lines = [f"  {name:16}{entry.title}" for name, entry in CATALOGUE.items()]
     lines.append(f"  {EXAMPLE:16}D section 3: payoffs 0, 1 and -1,000,000")
-    return "\n".join([*lines, f"  {TWIN:16}the twenty-card game by every algorithm, over processor time"])
+    return "\n".join([*lines, f"  {', '.join(CLOCK)}: a game by every algorithm, over processor time"])
 
 
 @click.command()
@@ -105,7 +105,10 @@ def _names() -> str:
 @click.option("--out", type=click.Path(path_type=Path), help="Directory; default: runs/figures/NAME-SIZE.")
 @click.option("--games", type=click.Path(path_type=Path, exists=True, file_okay=False), help="With subgame1.txt ...")
 @click.option("--workers", type=click.IntRange(0, 1024), help="Threads, or processes of sampled runs; 0: this process.")
-def main(name: str, size: str, out: Path | None, games: Path | None, workers: int | None) -> None:
+@click.option("--seconds", type=click.FloatRange(0.01), help="Of each algorithm, where all are set against the clock.")
+def main(
+    name: str, size: str, out: Path | None, games: Path | None, workers: int | None, seconds: float | None
+) -> None:
     """Run the experiment NAME of the papers; the same command again goes on where it was stopped.
 
     NAME is `list` for the list of them. Runs, table.csv and summary.csv of each experiment, ratios.csv and NAME.png
@@ -115,7 +118,7 @@ def main(name: str, size: str, out: Path | None, games: Path | None, workers: in
     if name == "list":
         click.echo(_names())
         return
-    if name not in CATALOGUE and name not in (EXAMPLE, TWIN):
+    if name not in CATALOGUE and name not in (EXAMPLE, *CLOCK):
         raise click.UsageError(f"there is no figure {name!r}; there are:\n{_names()}")
     out = out or ROOT / "runs" / "figures" / f"{name}-{size}"
     if not can_plot():
@@ -124,8 +127,9 @@ def main(name: str, size: str, out: Path | None, games: Path | None, workers: in
         if name == EXAMPLE:
             for variant, first in make_example(out):
                 click.echo(f"{variant}: {'not yet' if first is None else f'{first:,}'}")
-        elif name == TWIN:
-            for line in make_twin(out, size):
+        elif name in CLOCK:
+            document, title = clock_game(name, Request(size, games, workers))
+            for line in make_clock(name, document, title, seconds or SECONDS[size], out):
                 click.echo(line)
         else:
             make(name, Request(size, games, workers), out)

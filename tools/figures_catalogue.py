@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from figures_clock import LEDUC_12, twin
+
 Document = dict[str, Any]
 
 SHIPPED = Path(__file__).resolve().parent.parent / "runs" / "games"
@@ -119,6 +121,19 @@ def _endgame(number: int, request: Request) -> tuple[Document, str]:
         return {"name": "holdem-subgame", "file": str(path.resolve())}, f"Subgame {number}"
     street = "turn" if number in _TURN_SUBGAMES else "river"
     return {"name": "holdem-subgame", "file": str(SHIPPED / f"{street}.txt")}, f"Shipped {street} endgame"
+
+
+CLOCK = ("twin", "leduc-12", *(f"endgame-{number}" for number in range(1, 5)))
+"""Games that every algorithm plays against the clock (`figures_clock`)."""
+
+
+def clock_game(name: str, request: Request) -> tuple[Document, str]:
+    """One of CLOCK, and what to call it."""
+    if name == "twin":
+        return twin(), "Twenty-card twin of hold'em"
+    if name == "leduc-12":
+        return LEDUC_12, "Leduc poker with 12 ranks"
+    return _endgame(int(name.removeprefix("endgame-")), request)
 
 
 def _endgame_variants(
@@ -380,5 +395,3 @@ def _entries() -> dict[str, Entry]:
 CATALOGUE = _entries()
 EXAMPLE = "example"
 """D, section 3: one decision among payoffs 0, 1 and -1,000,000; it asks for current strategies, not for runs."""
-TWIN = "twin"
-"""The twenty-card game by every algorithm, over processor time, which runs do not note."""

@@ -227,6 +227,10 @@ class SampledConfig(SolverConfig, frozen=True):
 class SampledActionsConfig(SampledConfig, frozen=True):
     """Of the algorithms that sample actions."""
 
+
+class BaselinesConfig(SampledActionsConfig, frozen=True):
+    """Of those that can estimate the values of actions that are not sampled."""
+
     baseline_rate: float = 0.0  # share by which baselines move towards sampled values; 0: none are kept
 
     def checks(self) -> list[Check]:
@@ -234,7 +238,7 @@ class SampledActionsConfig(SampledConfig, frozen=True):
         return [*super().checks(), ("baseline_rate", 0 <= self.baseline_rate <= 1, "0 to 1")]
 
 
-class ExternalSamplingConfig(SampledActionsConfig, frozen=True, tag="external-sampling"):
+class ExternalSamplingConfig(BaselinesConfig, frozen=True, tag="external-sampling"):
     """External sampling: all actions of the traverser, one of the opponent and of chance."""
 
     averages_snapshots: ClassVar[bool] = True
@@ -262,7 +266,7 @@ class ExternalSamplingConfig(SampledActionsConfig, frozen=True, tag="external-sa
         ]
 
 
-class OutcomeSamplingConfig(SampledActionsConfig, frozen=True, tag="outcome-sampling"):
+class OutcomeSamplingConfig(BaselinesConfig, frozen=True, tag="outcome-sampling"):
     """Outcome sampling: one path."""
 
     averages_snapshots: ClassVar[bool] = True
@@ -274,6 +278,61 @@ class OutcomeSamplingConfig(SampledActionsConfig, frozen=True, tag="outcome-samp
     def checks(self) -> list[Check]:
         """As `SolverConfig.checks`."""
         return [*super().checks(), ("epsilon", 0 < self.epsilon <= 1, "above 0 and at most 1")]
+
+
+class AverageStrategyConfig(SampledActionsConfig, frozen=True, tag="average-strategy-sampling"):
+    """Average strategy sampling: of the traverser's actions those that his average strategy plays, others seldom.
+
+    An action is walked with probability max(epsilon, (bonus + threshold·s) / (bonus + the row's sum of s)), s its
+    strategy sum in units of the present weight.  Names and defaults are the paper's, whose letters are tau and beta.
+    """
+
+    epsilon: float = 0.05
+    threshold: float = 1000.0
+    bonus: float = 1_000_000.0
+
+    def checks(self) -> list[Check]:
+        """As `SolverConfig.checks`."""
+        return [
+            *super().checks(),
+            ("epsilon", 0 < self.epsilon <= 1, "above 0 and at most 1"),
+            ("threshold", 0 <= self.threshold < float("inf"), "at least 0 and finite"),
+            ("bonus", 0 < self.bonus < float("inf"), "above 0 and finite"),
+        ]
+
+
+class RobustSamplingConfig(SampledActionsConfig, frozen=True, tag="robust-sampling"):
+    """Robust sampling: some of the traverser's actions, drawn evenly."""
+
+    most_actions: int = 2  # k of the paper: so many at each decision; all where there are no more
+
+    def checks(self) -> list[Check]:
+        """As `SolverConfig.checks`."""
+        return [*super().checks(), ("most_actions", self.most_actions >= 1, "at least 1")]
+
+
+class TargetedSamplingConfig(SampledActionsConfig, frozen=True, tag="targeted-sampling"):
+    """Targeted CFR: all actions of the traverser on the streets that a traversal is for, one on the others."""
+
+    full_share: float = 0.2  # of the traversals, which are for all streets; these alone add to strategy sums
+    targets: Sequence[Sequence[int]] = ()  # streets (from 0) that another may be for; none: the later half of them
+    target_shares: Sequence[float] = ()  # of each of `targets`, in proportion; none: equal ones
+    close_chips: float = 0.0  # all actions also where the two highest regrets differ by less, times the weight
+
+    def checks(self) -> list[Check]:
+        """As `SolverConfig.checks`; the game's streets are looked at when a solver is made."""
+        targets, shares = self.targets, self.target_shares
+        return [
+            *super().checks(),
+            ("full_share", 0 < self.full_share <= 1, "above 0 and at most 1"),
+            ("targets", all(t and min(t) >= 0 for t in targets), "lists of streets, from 0 on"),
+            (
+                "target_shares",
+                len(shares) in (0, len(targets)) and all(0 < share < float("inf") for share in shares),
+                "a number above 0 for each of solver.targets",
+            ),
+            ("close_chips", 0 <= self.close_chips < float("inf"), "at least 0 and finite"),
+        ]
 
 
 class PublicChanceConfig(SampledConfig, frozen=True, tag="public-chance-sampling"):
@@ -370,6 +429,9 @@ OPTIONS: dict[str, type[SolverConfig]] = {
     for kind in (
         ExternalSamplingConfig,
         OutcomeSamplingConfig,
+        AverageStrategyConfig,
+        RobustSamplingConfig,
+        TargetedSamplingConfig,
         PublicChanceConfig,
         FullWidthConfig,
         CfrBrConfig,

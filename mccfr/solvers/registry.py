@@ -14,6 +14,9 @@ from mccfr.solvers.solver import Algorithm
 _ALGORITHMS: dict[str, str | type[Algorithm]] = {
     "external-sampling": "mccfr.solvers.external:ExternalSampling",
     "outcome-sampling": "mccfr.solvers.outcome:OutcomeSampling",
+    "average-strategy-sampling": "mccfr.solvers.average_strategy:AverageStrategySampling",
+    "robust-sampling": "mccfr.solvers.robust:RobustSampling",
+    "targeted-sampling": "mccfr.solvers.targeted:TargetedSampling",
     "public-chance-sampling": "mccfr.solvers.public_chance:PublicChance",
     "cfr": "mccfr.solvers.full_width:FullWidth",
     "cfr-br": "mccfr.solvers.cfr_br:CfrBestResponse",

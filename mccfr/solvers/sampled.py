@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from mccfr.cards.deals import new_deals
 from mccfr.cards.strata import stratum_dealers
-from mccfr.config.tables import Config, SampledActionsConfig, SampledConfig
+from mccfr.config.tables import BaselinesConfig, Config, SampledActionsConfig, SampledConfig
 from mccfr.games.game import Game
 from mccfr.rng import new_stream
 from mccfr.solvers.forecast import Forecast, forecast
@@ -52,10 +52,10 @@ def batch_nodes(schedule: Schedule, workers: int) -> int | None:
 
 
 class SampledAlgorithm(Algorithm):
-    """External or outcome sampling, as far as they are alike."""
+    """External or outcome sampling and what lies between them, as far as they are alike."""
 
-    walks_all: ClassVar[bool]
-    """Whether the traverser walks all his actions, or a sampled one."""
+    walks_all: ClassVar[bool | None]
+    """Whether the traverser walks all his actions, or a sampled one; None: some, which cannot be said beforehand."""
     iterates: "ClassVar[type[SampledSolver]]"
     """What `solver` makes."""
 
@@ -91,7 +91,7 @@ class SampledAlgorithm(Algorithm):
             lazy=self.schedule.lazy,
             regret_dtype=tables.regret_dtype,
             wide=wide,
-            baselines=self._solver.baseline_rate > 0,
+            baselines=_baseline_rate(self._solver) > 0,
             first_regrets=first,
             sum_dtype=tables.sum_dtype if tables.sum_dtype in NARROW_DTYPES else "float32",
         )
@@ -111,7 +111,12 @@ class SampledAlgorithm(Algorithm):
 
     def forecast(self, game: Game) -> Forecast | None:
         """Expected visits under assumed play."""
-        return forecast(game, self.walks_all)
+        return None if self.walks_all is None else forecast(game, self.walks_all)
+
+
+def _baseline_rate(solver: SampledActionsConfig) -> float:
+    """Share by which baselines move; 0 where there are none."""
+    return solver.baseline_rate if isinstance(solver, BaselinesConfig) else 0.0
 
 
 def _first_street_only(game: Game, wide: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
@@ -157,7 +162,7 @@ class SampledSolver(ABC):
 
     def _new_baselines(self, game: Game, tables: TableSet) -> Baselines | None:
         """The baselines in the tables, where the configuration asks for them: general records then, for any tree."""
-        rate = self._config.baseline_rate
+        rate = _baseline_rate(self._config)
         if not rate:
             return None
         return new_baselines(self._tables.regret, cells_ahead(tables, BASELINE), rate, 2 * game.tree.nodes)

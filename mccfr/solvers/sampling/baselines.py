@@ -29,7 +29,7 @@ from mccfr.solvers.sampling.common import (
     add_strategy,
     exploration,
     explores,
-    locate,
+    locate_all,
     uniform_like,
 )
 from mccfr.solvers.sampling.external import bring_forward, visit
@@ -96,14 +96,6 @@ def _move(baselines):
     baselines.moves[0] = 0
 
 
-@part_njit
-def _locate_all(tables, deals, deal, hand):
-    locate(tables.regret_base, tables.width, deals.bucket, deal, hand.regrets)
-    locate(tables.sum_base, tables.width, deals.bucket, deal, hand.sums)
-    locate(tables.regret_stamp_base, tables.rows, deals.bucket, deal, hand.regret_stamps)
-    locate(tables.sum_stamp_base, tables.rows, deals.bucket, deal, hand.sum_stamps)
-
-
 @nogil_njit
 def external_sampling_with_baselines(tree, tables, deals, limits, discount, rng, work, baselines):
     """Run deals of a batch over general records; arguments and results as `external_sampling_general`.
@@ -112,7 +104,7 @@ def external_sampling_with_baselines(tree, tables, deals, limits, discount, rng,
     """
     nodes, deal = 0, limits[START]
     while deal < limits[STOP] and nodes < limits[NODE_LIMIT]:
-        _locate_all(tables, deals, deal, work.hand)
+        locate_all(tables, deals, deal, work.hand)
         for traverser in range(work.seats[0], work.seats[1]):
             tail, touched = visit(tree, tables, traverser, discount, rng, work, NO_PRUNING)
             _value_list(tree, tables, traverser, deals.result[deal], discount, work, tail, baselines)
@@ -163,7 +155,7 @@ def outcome_sampling_with_baselines(tree, tables, deals, limits, discount, rng, 
     """
     nodes, deal = 0, limits[START]
     while deal < limits[STOP] and nodes < limits[NODE_LIMIT]:
-        _locate_all(tables, deals, deal, path.hand)
+        locate_all(tables, deals, deal, path.hand)
         for traverser in range(path.seats[0], path.seats[1]):
             node, length, probability, touched = _walk(tree, tables, traverser, discount, next_word(rng), path, epsilon)
             nodes += touched

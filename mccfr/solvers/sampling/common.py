@@ -229,6 +229,15 @@ def locate(base, width, bucket, deal, first):
 
 
 @part_njit
+def locate_all(tables, deals, deal, hand):
+    """Where the rows of a deal begin in all tables, for general records: `hand` is changed in place."""
+    locate(tables.regret_base, tables.width, deals.bucket, deal, hand.regrets)
+    locate(tables.sum_base, tables.width, deals.bucket, deal, hand.sums)
+    locate(tables.regret_stamp_base, tables.rows, deals.bucket, deal, hand.regret_stamps)
+    locate(tables.sum_stamp_base, tables.rows, deals.bucket, deal, hand.sum_stamps)
+
+
+@part_njit
 def forward_sums(narrow, wide, form, row, actions, stamps, stamp, ends, factors, word):
     """Bring a row of strategy sums forward to `ends` period ends, its stamp with it, in place.
 

@@ -34,6 +34,7 @@ from mccfr.solvers.sampling.common import (
     WIDE,
     add_strategy,
     locate,
+    locate_all,
 )
 from mccfr.solvers.sampling.rows import (
     add_to_sums,
@@ -182,12 +183,9 @@ def external_sampling_general(tree, tables, deals, limits, discount, rng, work, 
 
     tree TreeArrays with N nodes; work for N nodes and N cells (a strategy is kept with the children it leads to).
     """
-    hand, nodes, deal = work.hand, 0, limits[START]
+    nodes, deal = 0, limits[START]
     while deal < limits[STOP] and nodes < limits[NODE_LIMIT]:
-        locate(tables.regret_base, tables.width, deals.bucket, deal, hand.regrets)
-        locate(tables.sum_base, tables.width, deals.bucket, deal, hand.sums)
-        locate(tables.regret_stamp_base, tables.rows, deals.bucket, deal, hand.regret_stamps)
-        locate(tables.sum_stamp_base, tables.rows, deals.bucket, deal, hand.sum_stamps)
+        locate_all(tables, deals, deal, work.hand)
         for traverser in range(work.seats[0], work.seats[1]):
             tail, touched = visit(tree, tables, traverser, discount, rng, work, pruning)
             _backward(tree, tables, traverser, deals.result[deal], discount, work, tail, pruning)

@@ -32,7 +32,7 @@ from mccfr.solvers.sampling.common import (
     add_strategy,
     exploration,
     explores,
-    locate,
+    locate_all,
     prefetch_one,
     uniform_like,
 )
@@ -232,12 +232,9 @@ def outcome_sampling_general(tree, tables, deals, limits, discount, rng, path, e
 
     tree TreeArrays; path with as many cells a decision as any has actions.
     """
-    nodes, deal, hand = 0, limits[START], path.hand
+    nodes, deal = 0, limits[START]
     while deal < limits[STOP] and nodes < limits[NODE_LIMIT]:
-        locate(tables.regret_base, tables.width, deals.bucket, deal, hand.regrets)
-        locate(tables.sum_base, tables.width, deals.bucket, deal, hand.sums)
-        locate(tables.regret_stamp_base, tables.rows, deals.bucket, deal, hand.regret_stamps)
-        locate(tables.sum_stamp_base, tables.rows, deals.bucket, deal, hand.sum_stamps)
+        locate_all(tables, deals, deal, path.hand)
         for traverser in range(2):
             word = next_word(rng)
             node, length, probability, touched = _walk(tree, tables, traverser, discount, word, path, epsilon)

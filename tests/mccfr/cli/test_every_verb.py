@@ -23,6 +23,7 @@ GAMES = {
 }
 CARDLESS = ("histories", "one move")
 PACKED = ("listed cards", "boards")
+PARTIAL = ("average-strategy-sampling", "robust-sampling", "targeted-sampling")
 SLOW = ("outcome-sampling", "public-chance-sampling", "cfr-br")
 EXPORTS = ("policy", "zarr", "hdf5", "csv", "parquet", "openspiel")
 METHODS = ("exact", "head-to-head")
@@ -62,8 +63,15 @@ def allowed(algorithm, game):
     return game not in refused.get(algorithm, ())
 
 
-PAIRS = [  # the bucket tables of a whole deck are large: one algorithm that takes them, and one that refuses them
-    pytest.param(algorithm, game, marks=pytest.mark.slow if game == "whole deck" and algorithm in SLOW else ())
+def slow(algorithm, game):
+    """The bucket tables of a whole deck are large: one algorithm takes them, one refuses; PARTIAL share a kernel."""
+    if algorithm in PARTIAL:
+        return game != "boards" and (algorithm, game) != (PARTIAL[0], "histories")
+    return game == "whole deck" and algorithm in SLOW
+
+
+PAIRS = [
+    pytest.param(algorithm, game, marks=pytest.mark.slow if slow(algorithm, game) else ())
     for algorithm in OPTIONS
     for game in GAMES
 ]

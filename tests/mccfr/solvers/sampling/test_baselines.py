@@ -1,7 +1,6 @@
 """Baselines of sampled traversals change no expectation, whatever they are, and make outcome sampling scatter less.
 
-Tables are in float64.  Expectations are sums over everything that a traversal may
-sample: it is run with one random stream after another until the outcomes seen have all the probability there is.
+Expectations are enumerated (`enumerated.py`), on tables in float64.
 """
 
 from functools import cache
@@ -9,18 +8,15 @@ from functools import cache
 import naive
 import numpy as np
 import pytest
+from enumerated import Traversals, mean_change
 from harness import KUHN, LEDUC, MERGED_LEDUC, Trainer
 from mutants import mutant
 
 import mccfr
-from mccfr.cards.deals import draw_deals, new_deals
-from mccfr.cards.listed import deal_arrays
-from mccfr.rng import new_stream
 from mccfr.solvers.outcome import tree_depth
 from mccfr.solvers.sampling import baselines
 from mccfr.solvers.sampling.common import new_worklist
-from mccfr.tables.discount import Schedule
-from mccfr.tables.layout import BASELINE, cells_ahead, make_layout, private_tables
+from mccfr.tables.layout import BASELINE, cells_ahead
 from mccfr.trees.compiled import DECISION
 
 EPSILON = 0.3
@@ -45,22 +41,15 @@ def wrong():
     )
 
 
-class Play:
-    """Traversals of single deals of a game, on tables of random regrets, all positive, and baselines."""
+class Play(Traversals):
+    """Traversals with baselines."""
 
     def __init__(self, algorithm, seats=(0, 2), rate=0.0, scale=0.0, error=NONE):
         """`scale` of the baselines to begin with; an `error` other than NONE is made by the mutant."""
-        module = wrong() if error else baselines
-        self.game = game = GAMES[algorithm]
-        self.tree = game.tree.arrays
-        layout = make_layout(game, lazy=False, regret_dtype="float64", baselines=True)
-        self.tables, rng = private_tables(layout), np.random.default_rng(3)
-        for name in sorted(self.tables):
-            if name.startswith("regret"):
-                self.tables[name][:] = np.abs(rng.normal(size=self.tables[name].shape))
-            if name.startswith(BASELINE):
-                self.tables[name][:] = scale * rng.normal(size=self.tables[name].shape)
+        super().__init__(GAMES[algorithm], baseline_scale=scale)
+        module, game = wrong() if error else baselines, self.game
         self.kernel = getattr(module, f"{algorithm}_sampling_with_baselines")
+        self.sampled = getattr(self, f"sampled_{algorithm}")
         blocks, nodes = 2 * game.tree.streets, len(self.tree.kind)
         flat = self.tables.kernel.regret
         made = baselines.new_baselines(flat, cells_ahead(self.tables, BASELINE), rate, 2 * nodes)
@@ -72,43 +61,6 @@ class Play:
             self.scratch = baselines.new_steps(tree_depth(game.tree), most, blocks, "float64")
             self.scratch.seats[:], own = seats, (EPSILON,)
         self.own = (*own, made)
-        self.deals, self.start = new_deals(8, game.tree.streets), flat.copy()
-        assert draw_deals(deal_arrays(game.cards), *map(np.uint64, (1, 0)), 0, 8, np.zeros(4, np.uint64), self.deals)
-
-    def run(self, seed, deals=(0, 1)):
-        """Play some deals from the tables as they were made, all flat; returns what has changed of them."""
-        flat = self.tables.kernel.regret
-        flat[:] = self.start
-        limits = np.array([*deals, np.iinfo(np.int64).max])
-        arrays = self.tree, self.tables.kernel, self.deals, limits, Schedule().at(0), new_stream(seed, 0), self.scratch
-        self.kernel(*arrays, *self.own)
-        return flat - self.start
-
-    def sigma(self, node):
-        """The strategy at a decision for the first deal, by regret matching."""
-        block, arrays = self.tree.block[node], self.tables.kernel
-        row = arrays.regret_base[block] + self.deals.bucket[0, block] * arrays.width[block] + self.tree.slot[node]
-        positive = np.maximum(self.start[row : row + self.tree.count[node]], 0)
-        total = positive.sum()
-        return row, positive / total if total > 0 else np.full(len(positive), 1 / len(positive))
-
-    def expected_regrets(self, seat):
-        """What one traversal of the first deal should add to the seat's regrets on average: [.] flat."""
-        found = np.zeros_like(self.start)
-
-        def value(node, reach):
-            if self.tree.kind[node] != DECISION:
-                return (1 - 2 * seat) * (self.tree.fixed[node] + self.tree.showdown[node] * self.deals.result[0])
-            row, sigma = self.sigma(node)
-            own = self.tree.player[node] == seat
-            worth = [value(self.tree.first[node] + a, reach * (1 if own else p)) for a, p in enumerate(sigma)]
-            mean = sigma @ worth
-            if own:
-                found[row : row + len(sigma)] += reach * (np.array(worth) - mean)
-            return mean
-
-        value(0, 1.0)
-        return found
 
     def sampled_external(self, seat):
         """(what has been sampled by the last traversal, its probability)."""
@@ -143,17 +95,7 @@ class Play:
 def error_of_the_mean(algorithm, seat, error=NONE):
     """Largest difference between enumerated and exact increments of regrets, with baselines of some chips."""
     play = Play(algorithm, (seat, seat + 1), scale=3.0, error=error)
-    mean, seen, seed = np.zeros_like(play.start), {}, 0
-    while sum(seen.values()) < 1 - 1e-12:
-        assert seed < 200_000
-        change = play.run(seed)
-        seed += 1
-        sampled, probability = getattr(play, f"sampled_{algorithm}")(seat)
-        if sampled not in seen:
-            seen[sampled] = probability
-            mean += probability * change
-    assert len(seen) >= 3
-    return np.abs(mean - play.expected_regrets(seat)).max()
+    return np.abs(mean_change(play, seat) - play.expected_regrets(seat)).max()
 
 
 @pytest.mark.parametrize("seat", [0, 1])

@@ -1,4 +1,4 @@
-"""The twenty-card twin of hold'em by every algorithm: exploitability against processor seconds.
+"""A game by every algorithm: exploitability against processor seconds.
 
 Processor time of training alone, in this process and on one core: what else the machine does moves no curve.  Runs note
 wall time, so these are no runs; solvers and evaluation are those of runs.  Schedules plan for the iterations that DCFR
@@ -33,6 +33,7 @@ _NO_LIMIT = 2**62
 _PLANNER = "DCFR(3/2, 0, 2)"
 
 _FULL = {"algorithm": "cfr", "dtype": "float32"}
+_SAMPLED = {"discount": "linear", "baseline_rate": 0.5}
 SOLVERS: Mapping[str, Mapping[str, Any]] = {
     _PLANNER: {**_FULL, "variant": "dcfr"},
     "CFR+": {**_FULL, "variant": "cfr+"},
@@ -42,17 +43,29 @@ SOLVERS: Mapping[str, Mapping[str, Any]] = {
     "public chance sampling": {"algorithm": "public-chance-sampling", "discount": "none"},
     "external sampling, linear": {"algorithm": "external-sampling", "discount": "linear"},
     "outcome sampling, linear": {"algorithm": "outcome-sampling", "discount": "linear"},
+    "average strategy sampling": {"algorithm": "average-strategy-sampling", "discount": "linear"},
+    "robust sampling, 2 actions": {"algorithm": "robust-sampling", "discount": "linear"},
+    "targeted sampling": {"algorithm": "targeted-sampling", "discount": "linear"},
+    "external sampling, baselines": {**_SAMPLED, "algorithm": "external-sampling"},
+    "outcome sampling, baselines": {**_SAMPLED, "algorithm": "outcome-sampling"},
 }
+LEDUC_12 = {"name": "leduc", "ranks": 12, "raises": 6, "merge_suits": True}
 Point = tuple[float, int, int, float]
 """Processor seconds, iterations, nodes touched, exploitability in chips."""
 
 
-def config_of(name: str, horizon: int | None = None) -> Config:
-    """The configuration of one of SOLVERS on the twin; schedules plan for `horizon` iterations."""
+def twin() -> Mapping[str, Any]:
+    """The `[game]` table of the twenty-card twin of hold'em."""
+    game: Mapping[str, Any] = load_document(TWIN)["game"]
+    return game
+
+
+def config_of(name: str, game: Mapping[str, Any], horizon: int | None = None) -> Config:
+    """The configuration of one of SOLVERS on a game; schedules plan for `horizon` iterations."""
     solver = dict(SOLVERS[name])
     if str(solver.get("variant")).startswith("hs-"):
         solver["horizon"] = horizon
-    return config_from({"game": load_document(TWIN)["game"], "solver": solver}, str(TWIN))
+    return config_from({"game": game, "solver": solver}, "the figure")
 
 
 def trace(config: Config, game: Game, seconds: float, points: int) -> Iterator[Point]:
@@ -79,31 +92,27 @@ def _curve(name: str, found: list[Point]) -> Curve:
     return Curve(name, "exploitability_chips", seconds, dict.fromkeys(AXES.values(), seconds), chips, none, none, ones)
 
 
-def make_twin(out: Path, size: str) -> list[str]:
-    """Write twin.csv and twin.png into `out`; returns lines for people."""
+def make_clock(name: str, document: Mapping[str, Any], title: str, seconds: float, out: Path) -> list[str]:
+    """Write NAME.csv and NAME.png into `out` after so many processor seconds of each; returns lines for people."""
     out.mkdir(parents=True, exist_ok=True)
-    game, horizon = configured_game(config_of(_PLANNER), TWIN.parent), None
+    game, horizon = configured_game(config_of(_PLANNER, document), TWIN.parent), None
     found: dict[str, list[Point]] = {}
-    for name in SOLVERS:
-        found[name] = list(trace(config_of(name, horizon), game, SECONDS[size], _POINTS))
-        if name == _PLANNER:
-            horizon = found[name][-1][1]
+    for solver in SOLVERS:
+        found[solver] = list(trace(config_of(solver, document, horizon), game, seconds, _POINTS))
+        if solver == _PLANNER:
+            horizon = found[solver][-1][1]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["algorithm", "processor_seconds", "iterations", "nodes_touched", "exploitability_chips"])
-    for name, points in found.items():
-        writer.writerows([name, f"{seconds:.4g}", run, nodes, f"{chips:.6g}"] for seconds, run, nodes, chips in points)
-    durable.replace_file(out / "twin.csv", text.getvalue().encode())
+    for solver, points in found.items():
+        writer.writerows([solver, f"{spent:.4g}", run, nodes, f"{chips:.6g}"] for spent, run, nodes, chips in points)
+    durable.replace_file(out / f"{name}.csv", text.getvalue().encode())
     if can_plot():
-        panel = Panel(
-            "Twenty-card twin of hold'em, processor time of one core",
-            "seconds",
-            MEASURES["exploitability_chips"],
-            [_curve(name, points) for name, points in found.items()],
-        )
-        draw([panel], out / "twin.png")
+        curves = [_curve(solver, points) for solver, points in found.items()]
+        panel = Panel(f"{title}, processor time of one core", "seconds", MEASURES["exploitability_chips"], curves)
+        draw([panel], out / f"{name}.png")
     return [
-        f"{name}: {chips:.4g} chips after {run:,} iterations, {nodes:,} nodes"
-        for name, points in found.items()
+        f"{solver}: {chips:.4g} chips after {run:,} iterations, {nodes:,} nodes"
+        for solver, points in found.items()
         for _, run, nodes, chips in points[-1:]
     ]
