@@ -5,6 +5,8 @@ on running in its old form.  The cache directory is therefore named after a hash
 of: the modules that import this one, and whatever of the project those import in turn.  It is set here, before any
 kernel is declared, and nowhere else.  `NUMBA_CACHE_DIR` in the environment moves the place, not the rule.
 
+Where the packages lie makes no difference: clones and installed copies of the same sources share what is compiled.
+
 Nothing is declared to numba, and numba is not imported, before a kernel is first called: to import it and to declare
 all kernels takes as long as many a command, and most processes call none or a few.
 """
@@ -25,6 +27,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+_ROOT = Path(__file__).resolve().parent.parent
 _PACKAGES = ("abstraction", "mccfr", "storage")
 _IMPORT = re.compile(r"\n(?:from|import) +((?:abstraction|mccfr|storage)[\w.]*)(?: +import +([^\n#]+))?")
 _VERSION = re.compile(r"[0-9a-f]{16}")  # what `kernel_source_hash` gives
@@ -43,7 +46,7 @@ def _sources(root: Path) -> dict[str, str]:
             for file in files:
                 if file.endswith(".py"):
                     name = within if file == "__init__.py" else f"{within}.{file[:-3]}"
-                    found[name] = Path(folder, file).read_text(encoding="utf-8")
+                    found[name] = Path(folder, file).read_bytes().decode()  # half the time of read_text
     return found
 
 
@@ -81,7 +84,7 @@ def _choose_cache() -> Path:
     base = Path(os.environ.get("NUMBA_CACHE_DIR") or Path(home) / "mccfr" / "kernels")
     if _VERSION.fullmatch(base.name):  # chosen by the process that has started this one
         base = base.parent
-    ours = base / kernel_source_hash(Path(__file__).resolve().parent.parent)
+    ours = base / kernel_source_hash(_ROOT)
     try:
         ours.mkdir(parents=True, exist_ok=True)
     except OSError:  # a read-only home: compile afresh in each session rather than fail
@@ -264,6 +267,42 @@ class intrinsic:  # noqa: N801 - a decorator
         return _known(self.declared)
 
 
+@cache
+def _cache_class() -> Any:
+    """numba's cache of a kernel's files, in a folder named after the kernel's place in the packages.
+
+    By itself numba names the folder after the path of the source, and looks whether the source is as it was; here the
+    directory around it answers for all sources.
+    """
+    caching: Any = import_module("numba.core.caching")
+
+    class Locator(caching.UserProvidedCacheLocator):
+        """Where a kernel's files are."""
+
+        def __init__(self, function: Any, file: str) -> None:
+            super().__init__(function, file)
+            folder = Path(file).resolve().parent
+            within = folder.relative_to(_ROOT).parts if folder.is_relative_to(_ROOT) else ()
+            self._ours = bool(within) and within[0] in _PACKAGES
+            if self._ours:
+                self._cache_path = str(Path(_numba().config.CACHE_DIR, ".".join(within)))
+
+        def get_source_stamp(self) -> Any:
+            return "" if self._ours else super().get_source_stamp()
+
+    class Files(caching.CompileResultCacheImpl):
+        """How a kernel is written to them."""
+
+        _locator_classes = (Locator, *caching.CompileResultCacheImpl._locator_classes)
+
+    class Cache(caching.FunctionCache):
+        """Looks kernels up in them."""
+
+        _impl_class = Files
+
+    return Cache
+
+
 class _Cache:
     """What is on disk of a kernel, in numba's form.
 
@@ -280,7 +319,7 @@ class _Cache:
 
     @cached_property
     def _files(self) -> Any:
-        return import_module("numba.core.caching").FunctionCache(self._kernel.py_func)
+        return _cache_class()(self._kernel.py_func)
 
     def load_overload(self, signature: Any, target: Any) -> Any:
         """What was compiled for a signature, or None: then numba is ready to compile it."""

@@ -5,11 +5,13 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
 from abstraction import jit
 from abstraction.jit import njit, part_njit
+from mccfr.rng import new_stream
 
 
 @part_njit
@@ -98,6 +100,28 @@ def test_processes_compile_a_kernel_once_between_them(tmp_path):
     assert started(path, home, ["1", "1.5", "1j"]).communicate("go\n", timeout=60)[0] == ""
     other = started(path, home, ["1.5"], "beside").communicate("go\n", timeout=60)[0]
     assert other == "beside float64\n"
+
+
+ELSEWHERE = """
+from abstraction.jit import watch_compiling
+watch_compiling(print, print)
+import mccfr.rng
+print(mccfr.rng.__file__, mccfr.rng.new_stream(1, 2)[0])
+"""
+
+
+def test_a_copy_of_the_packages_finds_what_this_one_has_compiled(tmp_path):
+    """Wherever it lies, and whenever its files were written; nothing is compiled there."""
+    wanted = new_stream(1, 2)[0]
+    root = Path(jit.__file__).parent.parent
+    for package in ("abstraction", "mccfr", "storage"):
+        for path in (root / package).rglob("*.py"):
+            copy = tmp_path / path.relative_to(root)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(path.read_bytes())
+    told = {"env": {**os.environ, "PYTHONPATH": str(tmp_path)}, "cwd": tmp_path, "capture_output": True, "text": True}
+    done = subprocess.run([sys.executable, "-c", ELSEWHERE], check=True, **told)
+    assert done.stdout == f"{tmp_path / 'mccfr/rng.py'} {wanted}\n"
 
 
 def test_parts_have_no_machine_code():
