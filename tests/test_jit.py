@@ -126,9 +126,19 @@ def test_a_copy_of_the_packages_finds_what_this_one_has_compiled(tmp_path):
 
 def test_parts_have_no_machine_code():
     """Kernels have, for Python and for other kernels alike."""
-    after(1)
-    for kernel, has in ((following, False), (after, True)):
-        (compiled,) = kernel.dispatcher.overloads.values()
+    below, above = jit.decorator("part_njit", cached=False), jit.decorator("njit", cached=False)
+
+    @below
+    def part(number):
+        return number + 1
+
+    @above
+    def kernel(number):
+        return part(number)
+
+    kernel(1)
+    for each, has in ((part, False), (kernel, True)):
+        (compiled,) = each.dispatcher.overloads.values()
         assert bool(compiled.library.get_pointer_to_function(compiled.fndesc.mangled_name)) is has
 
 
