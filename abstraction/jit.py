@@ -13,6 +13,7 @@ all kernels takes as long as many a command, and most processes call none or a f
 
 import contextlib
 import fcntl
+import gc
 import hashlib
 import os
 import re
@@ -35,6 +36,9 @@ _KEEP = 4  # directories of other versions left beside ours, newest first
 _LOCKS = "locks"  # folder in the cache's directory
 _PATIENCE_SECONDS = 60.0  # no kernel takes as long: who compiles it is stopped, or was forked
 _LOOK_SECONDS = 0.02
+_GARBAGE_AFTER = (
+    50_000  # new objects, of which a compiler makes many that stay: looking after 700 takes 7 % of its time
+)
 
 
 def _sources(root: Path) -> dict[str, str]:
@@ -364,9 +368,12 @@ class _Cache:
 def _compile_in_turn(compile_now: Callable[[Any], Any], cached: _Cache, signature: Any) -> Any:
     """numba's `compile`; whatever comes of it, a turn that the cache took ends with it."""
     with import_module("numba.core.compiler_lock").global_compiler_lock:  # other threads' turns do not end with it
+        looked_for_after = gc.get_threshold()
+        gc.set_threshold(_GARBAGE_AFTER, *looked_for_after[1:])
         try:
             return compile_now(signature)
         finally:
+            gc.set_threshold(*looked_for_after)
             cached.end_turn()
 
 

@@ -1,6 +1,7 @@
 """The door to numba: where compiled kernels are kept, and that parts of kernels are no functions of Python's."""
 
 import fcntl
+import gc
 import os
 import subprocess
 import sys
@@ -153,7 +154,8 @@ def test_a_numba_of_another_make_compiles_parts_as_it_does(tmp_path, monkeypatch
 
 
 def test_a_turn_that_nobody_gives_back_is_waited_for_no_longer_than_need_be(tmp_path, monkeypatch):
-    """As where the process that compiles a kernel was stopped by the terminal; and a failure gives the turn back."""
+    """As where the process that compiles a kernel was stopped by the terminal; and a failure gives the turn back, and
+    the collector its pace."""
     monkeypatch.setattr(jit, "_PATIENCE_SECONDS", 0.1)
 
     @njit
@@ -172,7 +174,9 @@ def test_a_turn_that_nobody_gives_back_is_waited_for_no_longer_than_need_be(tmp_
         began = time.monotonic()
         assert twice(2) == 4
         assert time.monotonic() - began >= 0.1
+    looked_for_after = gc.get_threshold()
     with pytest.raises(jit.errors.TypingError):
         wrong(1)
+    assert gc.get_threshold() == looked_for_after
     with (folder / f"{__name__}.wrong").open() as free:
         fcntl.flock(free, fcntl.LOCK_EX | fcntl.LOCK_NB)
