@@ -10,11 +10,8 @@ from numpy.typing import NDArray
 
 from abstraction.boards import STREET_CARDS, board_tables, check_board, locate_board
 from abstraction.cards import cards_text, combo_index, parse_cards
-from abstraction.clustering.quality import rand_index_of_counts
-from abstraction.features import ListedStreet, StandardPreflop, StandardStreet, StreetHands
 from abstraction.listing import DeckListing
 from abstraction.recipe import STREETS
-from abstraction.report import bucket_pairs
 from storage.checkpoint import Checkpoint, checkpoint_path, list_checkpoints, open_checkpoint, verify
 from storage.manifest import content_hash
 
@@ -167,31 +164,6 @@ class Abstraction:
     def sizes(self, street: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Dealt hands in each bucket [K] int64, and their mean equity [K] float64; `ValueError` where damaged."""
         return self._read(street, "hands"), self._read(street, "equity")
-
-    def agreement(self, other: "Abstraction") -> dict[str, float]:
-        """Adjusted Rand index of each street's buckets and another abstraction's, over all dealt hands.
-
-        1 where the same pairs of hands share a bucket, 0 where no more do than by chance.
-        """
-        if self.listing != other.listing:
-            raise ValueError(f"{other.path} is of another deck than {self.path}: only buckets of one deck compare")
-        return {street: self._agreement(other, street) for street in self.streets}
-
-    def _agreement(self, other: "Abstraction", street: str) -> float:
-        width = other.bucket_counts()[street]
-        found, both = bucket_pairs(
-            self._hands(street), self.table(street), other.table(street), (self.bucket_counts()[street], width)
-        )
-        return rand_index_of_counts(
-            both,
-            np.bincount(found // width, both).astype(np.int64),
-            np.bincount(found % width, both).astype(np.int64),
-        )
-
-    def _hands(self, street: str) -> StreetHands:
-        if self.listing is not None:
-            return ListedStreet(self.listing, STREETS.index(street))
-        return StandardStreet(STREET_CARDS[street]) if STREET_CARDS[street] else StandardPreflop()
 
     def info(self) -> dict[str, Any]:
         """What each stage was made from and what is known of its buckets."""

@@ -91,7 +91,7 @@ def sweep(places: Iterable[Path]) -> list[Path]:
     found = []
     for place in dict.fromkeys(places):
         with contextlib.suppress(OSError):  # a place that is not there, or not ours to read
-            found += [entry for entry in sorted(place.iterdir()) if _NAME.fullmatch(entry.name)]
+            found += sorted(entry for entry in place.iterdir() if _NAME.fullmatch(entry.name))
     return [directory for directory in found if remove_if_abandoned(directory)]
 
 

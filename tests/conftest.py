@@ -1,6 +1,7 @@
 """What is slow to make and tests share, and the report of processor time; helpers beside this file are importable."""
 
 import fcntl
+import gc
 import os
 from functools import cache
 
@@ -21,6 +22,13 @@ from storage.schema import ArraySpec
 
 def pytest_configure(config):
     config.pluginmanager.register(ProcessorTime())
+
+
+def pytest_collection_finish():
+    """What has been imported stays: garbage is looked for among what comes after, and less often."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 50)
 
 
 def write_slot_abstractions(roots):

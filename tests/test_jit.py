@@ -1,15 +1,18 @@
 """The door to numba: where compiled kernels are kept, and that parts of kernels are no functions of Python's."""
 
 import fcntl
+import gc
 import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
 from abstraction import jit
 from abstraction.jit import njit, part_njit
+from mccfr.rng import new_stream
 
 
 @part_njit
@@ -100,11 +103,43 @@ def test_processes_compile_a_kernel_once_between_them(tmp_path):
     assert other == "beside float64\n"
 
 
+ELSEWHERE = """
+from abstraction.jit import watch_compiling
+watch_compiling(print, print)
+import mccfr.rng
+print(mccfr.rng.__file__, mccfr.rng.new_stream(1, 2)[0])
+"""
+
+
+def test_a_copy_of_the_packages_finds_what_this_one_has_compiled(tmp_path):
+    """Wherever it lies, and whenever its files were written; nothing is compiled there."""
+    wanted = new_stream(1, 2)[0]
+    root = Path(jit.__file__).parent.parent
+    for package in ("abstraction", "mccfr", "storage"):
+        for path in (root / package).rglob("*.py"):
+            copy = tmp_path / path.relative_to(root)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(path.read_bytes())
+    told = {"env": {**os.environ, "PYTHONPATH": str(tmp_path)}, "cwd": tmp_path, "capture_output": True, "text": True}
+    done = subprocess.run([sys.executable, "-c", ELSEWHERE], check=True, **told)
+    assert done.stdout == f"{tmp_path / 'mccfr/rng.py'} {wanted}\n"
+
+
 def test_parts_have_no_machine_code():
     """Kernels have, for Python and for other kernels alike."""
-    after(1)
-    for kernel, has in ((following, False), (after, True)):
-        (compiled,) = kernel.dispatcher.overloads.values()
+    below, above = jit.decorator("part_njit", cached=False), jit.decorator("njit", cached=False)
+
+    @below
+    def part(number):
+        return number + 1
+
+    @above
+    def kernel(number):
+        return part(number)
+
+    kernel(1)
+    for each, has in ((part, False), (kernel, True)):
+        (compiled,) = each.dispatcher.overloads.values()
         assert bool(compiled.library.get_pointer_to_function(compiled.fndesc.mangled_name)) is has
 
 
@@ -119,7 +154,8 @@ def test_a_numba_of_another_make_compiles_parts_as_it_does(tmp_path, monkeypatch
 
 
 def test_a_turn_that_nobody_gives_back_is_waited_for_no_longer_than_need_be(tmp_path, monkeypatch):
-    """As where the process that compiles a kernel was stopped by the terminal; and a failure gives the turn back."""
+    """As where the process that compiles a kernel was stopped by the terminal; and a failure gives the turn back, and
+    the collector its pace."""
     monkeypatch.setattr(jit, "_PATIENCE_SECONDS", 0.1)
 
     @njit
@@ -138,7 +174,9 @@ def test_a_turn_that_nobody_gives_back_is_waited_for_no_longer_than_need_be(tmp_
         began = time.monotonic()
         assert twice(2) == 4
         assert time.monotonic() - began >= 0.1
+    looked_for_after = gc.get_threshold()
     with pytest.raises(jit.errors.TypingError):
         wrong(1)
+    assert gc.get_threshold() == looked_for_after
     with (folder / f"{__name__}.wrong").open() as free:
         fcntl.flock(free, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -86,8 +86,6 @@ def test_the_first_commands_of_an_installed_wheel(installed, tmp_path):
     assert "infosets     271,380" in installed(tmp_path, "mccfr", "plan", "hunl-quick").stdout
     assert not list(tmp_path.iterdir())
     solve = ["solve", "kuhn", "--workers", "0", "--iterations", "100"]
-    for when in ("at_end", "every_checkpoint"):  # kernels are compiled for this installation: no more than needed
-        solve += ["--set", f"evaluation.{when}=false"]
     said = installed(tmp_path, "mccfr", *solve).stderr
     assert "copied the example to runs/kuhn.toml" in said and "done: " in said
     assert installed(tmp_path, "mccfr", "solve", "hunl-quik", check=False).stderr.endswith(

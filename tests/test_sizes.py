@@ -1,6 +1,7 @@
 """How long functions may be, how many arguments a kernel may take, and which kernels are parts of others."""
 
 import ast
+from functools import cache
 
 import pytest
 from places import ROOT
@@ -10,10 +11,15 @@ PACKED = {"external_sampling_packed", "outcome_sampling_packed"}
 LINES, PACKED_LINES, ARGUMENTS = 90, 125, 10
 
 
+@cache
+def parsed(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def functions(package):
     """(where, function) of every function of a package."""
     for path in sorted((ROOT / package).rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 yield f"{path.relative_to(ROOT)}:{node.lineno} {node.name}", node
 
@@ -49,21 +55,23 @@ def is_kernel(node):
     return isinstance(node, ast.FunctionDef) and any("njit" in ast.unparse(d) for d in node.decorator_list)
 
 
-def names_outside_kernels(node):
+def names_outside_kernels(tree):
     """Every name that is used but inside kernels."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.Name):
-            yield child.id
-        elif isinstance(child, ast.Attribute):
-            yield child.attr
-        if not is_kernel(child):
-            yield from names_outside_kernels(child)
+    todo = [tree]
+    while todo:
+        for child in ast.iter_child_nodes(todo.pop()):
+            if isinstance(child, ast.Name):
+                yield child.id
+            elif isinstance(child, ast.Attribute):
+                yield child.attr
+            if not is_kernel(child):
+                todo.append(child)
 
 
 def test_kernels_that_only_kernels_call_are_parts():
     """They need no code that takes arguments from Python, which a quarter of the time of compiling would go into."""
     files = [file for part in ("mccfr", "abstraction", "tools", "tests") for file in (ROOT / part).rglob("*.py")]
-    used = {name for file in files for name in names_outside_kernels(ast.parse(file.read_text(encoding="utf-8")))}
+    used = {name for file in files for name in names_outside_kernels(parsed(file))}
     declared = {
         (f.name, ast.unparse(decorator))
         for package in ("mccfr", "abstraction")

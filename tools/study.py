@@ -39,7 +39,7 @@ from mccfr.solvers.public.public_tree import PublicTree, public_tree
 from mccfr.solvers.public.street_walk import FOLLOW, RESPOND
 from mccfr.solvers.registry import algorithm_of
 from mccfr.tables.layout import private_tables
-from mccfr.tables.simplified import purified, thresholded
+from mccfr.tables.simplified import simplified
 from mccfr.tables.strategy import Strategy, row_starts
 from storage import durable
 
@@ -181,12 +181,12 @@ class Study:
         return self._anchor
 
     def measure(
-        self, plan: Plan, strategy: Strategy, effort: Effort | None, *, simplified: bool
+        self, plan: Plan, strategy: Strategy, effort: Effort | None, *, simpler: bool
     ) -> tuple[dict[str, float], dict[str, float]]:
         """Every measure of a policy, in chips a hand, and half the 95 % interval of those that are sampled.
 
         effort      None: what best responses win, and the abstracted game's figure
-        simplified  what simpler forms of it are worth as well, and what setting 1 of local best response wins
+        simpler     what simpler forms of it are worth as well, and what setting 1 of local best response wins
         """
         game, public = self.game(plan.features, plan.buckets)
         found, half = {"exact": exploitability(public, strategy)}, dict[str, float]()
@@ -197,7 +197,7 @@ class Study:
         if effort is None:
             return found, half
         side = Side(game, strategy)
-        settings = "12" if simplified else "2"
+        settings = "12" if simpler else "2"
         asked: dict[str, dict[str, Any]] = {f"lbr {s}": {"setting": s, "hands": effort.hands} for s in settings}
         asked["trained-br"] = {"nodes": effort.nodes, "boards": effort.boards}
         for name, options in asked.items():
@@ -205,10 +205,11 @@ class Study:
             record = method.find(side, None, **{**method.takes, **options})
             found[name] = record["value_chips"]
             half[name] = (record["ci95_chips"][1] - record["ci95_chips"][0]) / 2
-        if simplified:
-            found["purified"] = exploitability(public, purified(game, strategy))
+        if simpler:
+            found["purified"] = exploitability(public, simplified(game, strategy, purify=True))
             for threshold in THRESHOLDS:
-                found[f"without {threshold}"] = exploitability(public, thresholded(game, strategy, threshold))
+                common = simplified(game, strategy, threshold=threshold)
+                found[f"without {threshold}"] = exploitability(public, common)
             found["uint8"] = exploitability(public, in_shares(game, strategy, "uint8"))
         found["lost to anchor"] = -won(game, strategy, *self.anchor)
         return found, half
@@ -429,7 +430,7 @@ def run(study: Study, out: Path, plans: Sequence[Plan], effort: Effort | None) -
             if (plan.name, point) in done:
                 continue
             last = effort is not None and effort.simplified and point == plan.points[-1]
-            chips, half = study.measure(plan, strategy, effort, simplified=last)
+            chips, half = study.measure(plan, strategy, effort, simpler=last)
             line = {"name": plan.name, "point": point, "nodes": nodes, "effort": asked, "chips": chips, "half": half}
             line |= {key: getattr(plan, key) for key in ("features", "buckets", "algorithm", "seed")}
             durable.append_line(out / POLICIES, json.dumps(line))

@@ -58,7 +58,9 @@ def info(directory: Path, against: Path | None, figure: Path | None, as_json: bo
     opened = Abstraction(directory)
     found = opened.info()
     if against is not None:
-        for street, index in opened.agreement(Abstraction(against)).items():
+        from abstraction.agreement import agreement
+
+        for street, index in agreement(opened, Abstraction(against)).items():
             found[street]["adjusted_rand_index"] = index
     if figure is not None:
         from abstraction.figure import draw_report

@@ -16,8 +16,7 @@ import time
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+from concurrent import futures  # whose pool of processes is imported where it is made
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -142,7 +141,7 @@ def _played(units: Units, left: list[int], workers: int) -> Iterator[tuple[int, 
             for unit in left:
                 yield unit, units.play(unit)
             return
-        waiting: dict[Future[npt.NDArray[np.float64]], int] = {}
+        waiting: dict[futures.Future[npt.NDArray[np.float64]], int] = {}
         following = iter(left)
         while True:
             for unit in following:
@@ -151,10 +150,10 @@ def _played(units: Units, left: list[int], workers: int) -> Iterator[tuple[int, 
                     break
             if not waiting:
                 return
-            for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+            for future in futures.wait(waiting, return_when=futures.FIRST_COMPLETED).done:
                 try:
                     yield waiting.pop(future), future.result()
-                except BrokenProcessPool:
+                except futures.BrokenExecutor:
                     raise RuntimeError("a worker process died, killed from outside or out of memory") from None
 
 
@@ -181,10 +180,10 @@ def _begin_work(units: Units, parent: int) -> None:
 
 
 @contextmanager
-def _pool(units: Units, workers: int) -> Iterator[ProcessPoolExecutor]:
+def _pool(units: Units, workers: int) -> "Iterator[futures.ProcessPoolExecutor]":
     """Workers that share this process's memory as it is now: strategies are not copied or read again."""
     context = multiprocessing.get_context("fork")
-    pool = ProcessPoolExecutor(workers, context, _begin_work, (units, os.getpid()))
+    pool = futures.ProcessPoolExecutor(workers, context, _begin_work, (units, os.getpid()))
     try:
         yield pool
     finally:
@@ -192,8 +191,8 @@ def _pool(units: Units, workers: int) -> Iterator[ProcessPoolExecutor]:
 
 
 @contextmanager
-def signals_noted(*, spared: int) -> Iterator[list[int]]:
-    """SIGINT and SIGTERM are noted in the list; all but the first `spared` raise `KeyboardInterrupt`.
+def signals_noted(*, spared: float, numbers: Sequence[int] = (signal.SIGINT, signal.SIGTERM)) -> Iterator[list[int]]:
+    """Signals of these numbers are noted in the list; all but the first `spared` raise `KeyboardInterrupt`.
 
     In the main thread only: elsewhere signals are not ours.
     """
@@ -207,7 +206,7 @@ def signals_noted(*, spared: int) -> Iterator[list[int]]:
         if len(seen) > spared:
             raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, note) for number in numbers}
     try:
         yield seen
     finally:

@@ -1,17 +1,17 @@
 """The runs of an experiment, one after the other: ordinary run directories, each continued where it stands."""
 
-import signal
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import replace
+from math import inf
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import msgspec
 
 from mccfr.config.file import to_document
 from mccfr.config.tables import AbstractionConfig, Config
+from mccfr.evaluation.units import signals_noted
 from mccfr.experiments.definition import MEASURES, Experiment, Variant
 from mccfr.games.game import Game
 from mccfr.runs import rundir
@@ -108,24 +108,8 @@ def run_experiment(
         if variant.config.abstraction not in seen:
             seen.append(variant.config.abstraction)
             find_abstraction(variant.config, Path(), stages)  # here, where Ctrl-C ends it at once
-    with _signals_noted() as noted:
+    with signals_noted(spared=inf, numbers=SIGNALS) as noted:  # while no run is there to note them
         return _conduct(experiment, out, reporter, noted, force)
-
-
-@contextmanager
-def _signals_noted() -> Iterator[list[int]]:
-    """The signals that stop a run, as a list, while no run is there to note them."""
-    noted: list[int] = []
-
-    def note(number: int, _: FrameType | None) -> None:
-        noted.append(number)
-
-    before = {number: signal.signal(number, note) for number in SIGNALS}
-    try:
-        yield noted
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _conduct(experiment: Experiment, out: Path, reporter: Reporter, noted: list[int], force: bool) -> int | None:

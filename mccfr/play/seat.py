@@ -19,12 +19,7 @@ from mccfr.games.translation import real_betting
 from mccfr.play.dealing import Dealing, dealing_of
 from mccfr.play.player import Betting, Player, PlayerSpec, State
 from mccfr.policy.source import PolicySource
-
-
-def check_threshold(threshold: float) -> None:
-    """Raise `ValueError` for a threshold outside of 0 to 1."""
-    if not 0 <= threshold <= 1:
-        raise ValueError(f"threshold = {threshold}: it must be between 0 and 1")
+from mccfr.tables.simplified import FOLD, check_threshold, simpler_rows
 
 
 @dataclass(frozen=True)
@@ -119,8 +114,7 @@ class Seat(Player):
         if not self.betting.decides(self.reading):
             self.reading = self.betting.outcomes(self.reading, state, "c")[0]
             return "c"
-        played = self.strategy()
-        chosen = int(self._likeliest(node, played)) if self.purify else self._sampled(played, random)
+        chosen = self._sampled(self.strategy(), random)
         action = self.betting.real_action(node, chosen, state)
         self.reading = self.betting.done(self.reading, chosen, action)
         return action
@@ -131,7 +125,7 @@ class Seat(Player):
         if self._bucket is None:
             street = int(self.policy.game.tree.arrays.block[node]) // 2
             self._bucket = self.policy.game.cards.hand_bucket(street, self.position, self.hand, self.cards or None)
-        return self._without_rare(self.policy.probabilities(node, self._bucket))
+        return self._as_played(node, self.policy.probabilities(node, self._bucket)[None])[0]
 
     def range_strategy(self) -> npt.NDArray[np.float64]:
         """[H, A] what every hand - in hold'em every combination - would play at `reading.node`, as it is written.
@@ -146,34 +140,18 @@ class Seat(Player):
 
     def played(self, node: int, buckets: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
         """[H, A] what hands of these buckets really do at a decision: as it is written, purified, without the rare."""
-        rows = self.policy.range_probabilities(node, buckets)
-        if self.purify:
-            best = np.zeros_like(rows)
-            best[np.arange(len(rows)), self._likeliest(node, self._without_rare(rows))] = 1
-            return np.where(rows.sum(axis=1, keepdims=True) > 0, best, 0)
-        return self._without_rare(rows)
+        return self._as_played(node, self.policy.range_probabilities(node, buckets))
 
     @cached_property
     def dealing(self) -> Dealing:
         """Hands and boards, numbered as `range_strategy` has them."""
         return dealing_of(self.policy.game.cards)
 
-    def _without_rare(self, played: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Rows [..., A] without what is below the threshold; a row that would have nothing left stays."""
-        if self.threshold == 0:
-            return played
-        kept = np.where(played < self.threshold, 0, played)
-        total = kept.sum(axis=-1, keepdims=True)
-        return np.where(total > 0, kept / np.where(total > 0, total, 1), played)
-
-    def _likeliest(self, node: int, played: npt.NDArray[np.float64]) -> npt.NDArray[np.intp]:
-        """Number of the likeliest action of rows [..., A] at a node; of several the first that is no fold."""
+    def _as_played(self, node: int, rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """[n, A] rows of a decision, purified and without the rare."""
         tree = self.policy.game.tree
-        best = played.argmax(axis=-1)
-        if tree.label[tree.children(node)[0]] != "f":
-            return best
-        other = 1 + played[..., 1:].argmax(axis=-1)
-        return np.where(played[..., 1:].max(axis=-1) >= played[..., 0], other, 0)
+        folds = np.array([tree.label[tree.children(node)[0]] == FOLD])
+        return simpler_rows(rows, np.array([0, rows.shape[1]]), folds, self.purify, self.threshold)
 
     @staticmethod
     def _sampled(played: npt.NDArray[np.float64], random: Random) -> int:

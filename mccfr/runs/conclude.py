@@ -9,7 +9,6 @@ import msgspec
 from mccfr.config.tables import RunSettings
 from mccfr.games.game import Game
 from mccfr.runs.report import Reporter
-from mccfr.runs.results import export_run
 from mccfr.runs.run import Outcome, train
 from mccfr.runs.rundir import Run
 
@@ -34,5 +33,7 @@ def train_and_export(run: Run, game: Game, reporter: Reporter, *, force: bool = 
     export = run.config.export
     if outcome.signal is not None or export is None:
         return outcome, None
+    from mccfr.runs.results import export_run  # all that policies are made of: most runs export nothing
+
     out = Path(export.out)
     return outcome, export_run(run, game, out, export.format, export.quantise, outcome.checkpoint, reporter)

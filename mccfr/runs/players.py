@@ -13,11 +13,12 @@ from mccfr.play.player import PlayerSpec
 from mccfr.play.programs import ProgramSpec, known_programs, program_named
 from mccfr.play.resolving import ResolvingSpec, Settings
 from mccfr.play.resolving.table import settings_of
-from mccfr.play.seat import PolicySpec, check_threshold
+from mccfr.play.seat import PolicySpec
 from mccfr.policy import Policy, StrategySource, is_policy
 from mccfr.policy.source import PolicySource
 from mccfr.runs.results import open_target
 from mccfr.runs.rundir import is_run, open_run
+from mccfr.tables.simplified import check_threshold
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from mccfr.games.game import Game
 from mccfr.policy import Policy, PolicySource, StrategySource, is_policy
 from mccfr.policy.export import RAW, export
 from mccfr.policy.export.networks import is_networks, read_networks, write_networks
-from mccfr.policy.sharpen import sharpened
 from mccfr.runs.averages import checkpoint_networks, named_average, stored_average
 from mccfr.runs.export_cost import export_cost
 from mccfr.runs.export_values import policy_values
@@ -23,6 +22,7 @@ from mccfr.runs.rundir import CHECKPOINTS, EVALUATIONS, Run, is_run, open_run
 from mccfr.runs.state import state_problem
 from mccfr.solvers.deep.asked import Asked
 from mccfr.tables.layout import TableSet
+from mccfr.tables.simplified import simplified
 from mccfr.tables.strategy import Strategy, pure_strategy, uniform_strategy
 from storage.checkpoint import Checkpoint, checkpoint_path, is_checkpoint, list_checkpoints, open_checkpoint
 
@@ -277,7 +277,7 @@ def export_run(
     """Export the average strategy of a run's checkpoint to `out`; returns what was written.  Tells of phases.
 
     average            which one, of an algorithm that makes several
-    purify, threshold  change it before, as `mccfr.policy.sharpen.sharpened` does
+    purify, threshold  change it before, as `mccfr.tables.simplified.simplified` does
     cost_boards        of a policy, say what it has lost by all that, measured on so many boards; 0: do not
     value_boards       of a policy, add what buckets win where streets begin, on so many boards; 0: do not
 
@@ -307,7 +307,7 @@ def export_run(
     }
     if purify or threshold:
         provenance |= {"purify": purify, "threshold": threshold}
-    kept = None if strategy is None else sharpened(game, strategy, purify=purify, threshold=threshold)
+    kept = None if strategy is None else simplified(game, strategy, purify=purify, threshold=threshold)
     values = None
     if value_boards and kept is not None:
         values = policy_values(StrategySource(game, kept), value_boards, told)

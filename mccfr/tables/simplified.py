@@ -1,52 +1,97 @@
-"""Strategies made simpler, as they may be played or stored: purified, without rare actions, in whole shares.
+"""Strategies played more plainly than they are written: purified, or without what is rarely played.
 
 Ganzfried, Sandholm & Waugh, "Strategy Purification and Thresholding: Effective Non-Equilibrium Approaches for Playing
-Large Games" (AAMAS 2012).  A seat at the table does the same to the rows that it plays (`mccfr.play.seat`), and an
-exported policy has whole shares (`mccfr.policy.quantise`); here all of a strategy is changed, to be evaluated.
+Large Games" (AAMAS 2012).  Both take out actions that an average strategy keeps from early iterations; whether that
+helps is measured, not known.
+
+Seats at the table, exported policies and evaluations all play the rows that `simpler_rows` makes.  Of several likeliest
+actions it takes the first that is no fold: a row that was never reached is uniform and says nothing, and is no reason
+to give up the pot.
 """
 
-from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from mccfr.games.game import Game
-from mccfr.tables.strategy import Strategy, row_starts
+from mccfr.tables.strategy import BlockArrays, Strategy, row_starts
+from mccfr.trees.compiled import DECISION
 
-Rows = npt.NDArray[np.float64]
-"""[buckets, actions] a row's probabilities."""
+Cells = npt.NDArray[np.float64]
+"""[buckets, slots] rows of probabilities side by side, or [buckets, rows] their weights."""
+FOLD = "f"
 
-
-def purified(game: Game, strategy: Strategy) -> Strategy:
-    """Always the likeliest action of each row, the first of several."""
-
-    def pure(rows: Rows) -> Rows:
-        return (np.arange(rows.shape[1]) == rows.argmax(axis=1)[:, None]).astype(np.float64)
-
-    return _changed(game, strategy, pure)
+CHOSEN_WEIGHT = float(np.finfo(np.float32).tiny)
+"""The weight of a purified row that was never reached, where 0 would say that it is uniform: 1.2e-38."""
 
 
-def thresholded(game: Game, strategy: Strategy, threshold: float) -> Strategy:
-    """No action of less probability than a threshold; the others in proportion.  A row that would be empty stays.
-
-    `ValueError` for a threshold outside of 0 to 1.
-    """
+def check_threshold(threshold: float) -> None:
+    """Raise `ValueError` for a threshold outside of 0 to 1."""
     if not 0 <= threshold <= 1:
         raise ValueError(f"threshold = {threshold}: it must be between 0 and 1")
 
-    def common(rows: Rows) -> Rows:
-        kept = np.where(rows < threshold, 0, rows)
-        total = kept.sum(axis=1, keepdims=True)
-        return np.where(total > 0, kept / np.where(total > 0, total, 1), rows)
 
-    return _changed(game, strategy, common)
+def simplified(game: Game, strategy: Strategy, *, purify: bool = False, threshold: float = 0.0) -> Strategy:
+    """A strategy as a seat with these options plays it.
+
+    purify     only the likeliest action, of several the first that is no fold; the weight of a row that was never
+               reached becomes `CHOSEN_WEIGHT`
+    threshold  no action of less probability, the others in proportion; a row that would have none left stays
+
+    Blocks are made one at a time, when they are asked for.  Raises `ValueError` for a threshold outside of 0 to 1.
+    """
+    check_threshold(threshold)
+    if not purify and threshold == 0:
+        return strategy
+
+    def cells(block: int) -> Cells:
+        given = np.asarray(strategy.probability[block], np.float64)
+        return simpler_rows(given, row_starts(game, block), rows_that_fold(game, block), purify, threshold)
+
+    def weight(block: int) -> Cells:
+        return np.maximum(strategy.weight[block], CHOSEN_WEIGHT)
+
+    made = partial(BlockArrays, strategy.blocks)
+    return Strategy(made(cells), made(weight) if purify else strategy.weight)
 
 
-def _changed(game: Game, strategy: Strategy, change: Callable[[Rows], Rows]) -> Strategy:
-    probability = []
-    for block, given in enumerate(strategy.probability):
-        made, starts = np.array(given), row_starts(game, block)
-        for first, stop in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
-            made[:, first:stop] = change(made[:, first:stop])
-        probability.append(made)
-    return Strategy(tuple(probability), strategy.weight)
+def rows_that_fold(game: Game, block: int) -> npt.NDArray[np.bool_]:
+    """[rows] whether the first action of each row of a block is a fold."""
+    arrays = game.tree.arrays
+    nodes = np.flatnonzero((arrays.kind == DECISION) & (arrays.block == block))
+    folds = np.zeros(int(game.tree.row_count[block]), np.bool_)
+    folds[arrays.row[nodes]] = [game.tree.label[child] == FOLD for child in arrays.first[nodes]]
+    return folds
+
+
+def simpler_rows(
+    cells: Cells, starts: npt.NDArray[np.int64], folds: npt.NDArray[np.bool_], purify: bool, threshold: float
+) -> Cells:
+    """[buckets, slots] rows as they are played: without what is rarer than a threshold, then, if asked, purified.
+
+    starts  [rows+1] first slot of each row, and the end of the last
+    folds   [rows] whether a row's first action is a fold
+
+    A row of zeros, of a hand that cannot be, stays.
+    """
+    if len(starts) == 1:
+        return cells
+    if threshold > 0:
+        cells = _without_rare(cells, starts, threshold)
+    return _likeliest(cells, starts, folds) if purify else cells
+
+
+def _without_rare(cells: Cells, starts: npt.NDArray[np.int64], threshold: float) -> Cells:
+    kept = np.where(cells < threshold, 0, cells)
+    total = np.repeat(np.add.reduceat(kept, starts[:-1], axis=1), np.diff(starts), axis=1)
+    return np.where(total > 0, kept / np.where(total > 0, total, 1), cells)
+
+
+def _likeliest(cells: Cells, starts: npt.NDArray[np.int64], folds: npt.NDArray[np.bool_]) -> Cells:
+    counts, slots = np.diff(starts), cells.shape[1]
+    turn = np.arange(slots)  # which of several is taken: the one whose turn is first
+    turn[starts[:-1][folds]] += slots
+    largest = np.repeat(np.maximum.reduceat(cells, starts[:-1], axis=1), counts, axis=1)
+    first = np.minimum.reduceat(np.where(cells == largest, turn, 2 * slots), starts[:-1], axis=1)
+    return ((turn == np.repeat(first, counts, axis=1)) & (largest > 0)).astype(np.float64)

@@ -102,7 +102,7 @@ class StoredStrategy(Strategy):
 
         forward  of (block, row, buckets): what stored weights are multiplied with; None: 1
         """
-        super().__init__(_Blocks(len(stored), probability), _Blocks(len(stored), weight))
+        super().__init__(BlockArrays(len(stored), probability), BlockArrays(len(stored), weight))
         self._stored: Sequence[Rows]
         self._forward: Callable[[int, int, npt.NDArray[np.integer]], npt.NDArray[np.float64] | float] | None
         object.__setattr__(self, "_stored", stored)  # dataclasses that are frozen take no other
@@ -120,7 +120,7 @@ class StoredStrategy(Strategy):
         return probability, weight if self._forward is None else weight * self._forward(block, row, buckets)
 
 
-class _Blocks(Sequence[npt.NDArray[np.float64]]):
+class BlockArrays(Sequence[npt.NDArray[np.float64]]):
     """Arrays by block, made when they are asked for; the last one is kept."""
 
     def __init__(self, count: int, make: Callable[[int], npt.NDArray[np.float64]]) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from commands import command
 
+from abstraction.agreement import agreement
 from abstraction.buckets import Abstraction, unused, verify_abstraction
 from abstraction.build import Builder
 from abstraction.deck import Near
@@ -143,8 +144,8 @@ def test_nested_buckets_have_perfect_recall(tmp_path, features):
         assert (table[~free] == unused(table.dtype)).all() and built.sizes(street)[0].sum() == free.sum()
     other = tmp_path / "other"
     Builder(Recipe(deck=DECK, **parts(features)), other).build()
-    agreement = built.agreement(Abstraction(other))
-    assert agreement["preflop"] == 1 and agreement["turn"] < 1
+    found = agreement(built, Abstraction(other))
+    assert found["preflop"] == 1 and found["turn"] < 1
 
 
 def test_clusters_of_boards_hold_buckets(tmp_path):

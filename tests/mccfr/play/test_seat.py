@@ -134,28 +134,13 @@ def test_own_actions_are_known_and_not_read_again():
 
 
 def test_purified_seats_play_the_likeliest_and_thresholds_leave_out_the_rare():
-    seat = Seat(policy(), purify=True)
-    seat.deal(1, "AsKd")
-    played, children = seat.strategy(), list(seat.policy.game.tree.children(0))
-    chosen = seat.choose()
-    assert seat.reading.node == children[int(played.argmax())] and chosen
-    rare = Seat(policy(), threshold=0.3)
-    rare.deal(1, "AsKd")
+    plain, seat, rare = Seat(policy()), Seat(policy(), purify=True), Seat(policy(), threshold=0.3)
+    for each in (plain, seat, rare):
+        each.deal(1, "AsKd")
+    played, children = plain.strategy(), list(seat.policy.game.tree.children(0))
+    assert seat.choose() and seat.reading.node == children[int(played.argmax())]
     kept = rare.strategy()
     assert kept.sum() == pytest.approx(1) and set(np.flatnonzero(kept)) == set(np.flatnonzero(played >= 0.3))
-
-
-def test_a_purified_row_of_equal_shares_is_no_fold():
-    """As rows are that were never reached."""
-    seat = Seat(policy(), purify=True)
-    seat.deal(0, "AsKd")
-    seat.see("r300")
-    node = seat.reading.node
-    labels = [seat.policy.game.tree.label[child] for child in seat.policy.game.tree.children(node)]
-    assert labels[:2] == ["f", "c"]
-    alike, sure, fold = np.full((2, 1, len(labels)), 1 / len(labels)), np.eye(len(labels))[-1], np.eye(len(labels))[0]
-    assert (seat._likeliest(node, alike) == 1).all()
-    assert seat._likeliest(node, sure) == len(labels) - 1 and seat._likeliest(node, fold) == 0
 
 
 def test_the_whole_range_plays_as_each_hand():

@@ -1,0 +1,34 @@
+"""How far two abstractions of one deck put the same hands together."""
+
+import numpy as np
+
+from abstraction.boards import STREET_CARDS
+from abstraction.buckets import Abstraction
+from abstraction.clustering.quality import rand_index_of_counts
+from abstraction.features import ListedStreet, StandardPreflop, StandardStreet, StreetHands
+from abstraction.recipe import STREETS
+from abstraction.report import bucket_pairs
+
+
+def agreement(one: Abstraction, other: Abstraction) -> dict[str, float]:
+    """Adjusted Rand index of each street's buckets and another abstraction's, over all dealt hands.
+
+    1 where the same pairs of hands share a bucket, 0 where no more do than by chance.  `ValueError` for another deck.
+    """
+    if one.listing != other.listing:
+        raise ValueError(f"{other.path} is of another deck than {one.path}: only buckets of one deck compare")
+    return {street: _on_street(one, other, street) for street in one.streets}
+
+
+def _on_street(one: Abstraction, other: Abstraction, street: str) -> float:
+    buckets = one.bucket_counts()[street], other.bucket_counts()[street]
+    found, both = bucket_pairs(_hands(one, street), one.table(street), other.table(street), buckets)
+    first, second = np.divmod(found, buckets[1])
+    counts = (np.bincount(each, both).astype(np.int64) for each in (first, second))
+    return rand_index_of_counts(both, *counts)
+
+
+def _hands(abstraction: Abstraction, street: str) -> StreetHands:
+    if abstraction.listing is not None:
+        return ListedStreet(abstraction.listing, STREETS.index(street))
+    return StandardStreet(STREET_CARDS[street]) if STREET_CARDS[street] else StandardPreflop()
