@@ -1,11 +1,14 @@
 """Hands of no-limit hold'em that are solved again as they are played."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from mutants import mutant
 from random_policy import MENU, policy
 from small_games import game_of
 
+from abstraction.cards import card_mask, combo_masks, parse_cards
 from mccfr.config.tables import Menu
 from mccfr.evaluation.local_best_response.evaluate import _ResolvedUnits
 from mccfr.evaluation.local_best_response.hand import PolicyRows
@@ -63,6 +66,35 @@ def test_a_bet_that_the_endgame_has_not_is_solved_again():
     assert isinstance(after, PublicState) and after.state.put_in == (471, 777)
     assert after.actions[:2] == ["f", "c"] and after.after("c") == OVER
     assert np.array_equal(after.ranges[0], before.ranges[0]), "his bet says nothing of our hand"
+
+
+def on_the_flop(iterations=1):
+    """A seat of position 0 that has seen a flop, and acts first there."""
+    seat = ResolvingSeat(policy(), replace(SMALL, street="flop", effort=Effort(iterations), turn_menu=SMALL.menu))
+    seat.deal(0, "AsKd", 1)
+    for action in ODD_LINE[0][1:]:
+        seat.see(action)
+    seat.board(CARDS[:6])
+    return seat
+
+
+def test_a_flop_is_solved_and_carried_on():
+    """From the flop to the turn and through a bet that its game has not: ranges follow what was solved, actions are
+    legal, and what is played follows from the public state."""
+    seat = on_the_flop()
+    here = seat.public_state()
+    live = here.ranges[0] > 0
+    assert here.played()[:, live].sum(axis=0) == pytest.approx(1) and here.actions[0] == "c"
+    checked = here.after("c")
+    assert np.array_equal(checked.ranges[0], here.ranges[0] * here.played()[0])
+    odd = checked.after("r777")
+    assert odd.state.put_in == (300, 777) and odd.actions[:2] == ["f", "c"]
+    assert np.array_equal(odd.ranges[0], checked.ranges[0]), "his bet says nothing of our hand"
+    turn = checked.after("c", tuple(parse_cards(CARDS[:8])))
+    assert turn.state.street == 2 and turn.played().shape == (len(turn.actions), 1326)
+    dealt = (combo_masks() & np.uint64(card_mask(parse_cards(CARDS[:8])))) == 0
+    assert np.array_equal(turn.ranges[0], checked.ranges[0] * dealt)
+    assert np.array_equal(on_the_flop().public_state().played(), here.played())
 
 
 def keeps_own_range(module):
@@ -129,9 +161,10 @@ def test_local_best_response_takes_as_much_where_nothing_is_solved():
 
 def test_settings_are_read():
     assert settings_of("river") == Settings()
+    assert settings_of("flop") == Settings("flop")
     assert settings_of("turn:unsafe:50") == Settings("turn", "unsafe", Effort(iterations=50))
     for text, says in (
-        ("flop", "river or turn"),
+        ("preflop", "river, turn or flop"),
         ("river:gadget", "maxmargin"),
         ("river::0", "no number of iterations"),
     ):
