@@ -96,17 +96,8 @@ class Spot:
         for above, node in pairwise(path):
             street, player = divmod(int(arrays.block[above]), 2)
             chosen = node - int(arrays.first[above])
-            found[player] *= self._rows(strategy, above, self.known.bucket[street][player, 0])[:, chosen]
+            found[player] *= hand_rows(self.origin, strategy, above, self.known.bucket[street][player, 0])[:, chosen]
         return found
-
-    def _rows(self, strategy: RowSource, node: int, buckets: npt.NDArray[np.int32]) -> Floats:
-        """[H, A] a strategy of the whole game at a node, for hands of these buckets; 0 where a hand cannot be."""
-        arrays, live = self.origin.tree.arrays, buckets != NO_BUCKET
-        first, count = int(arrays.slot[node]), int(arrays.count[node])
-        rows = np.zeros((len(buckets), count))
-        source = strategy.rows(int(arrays.block[node]))
-        rows[live] = source.read(int(arrays.row[node]), slice(first, first + count), buckets[live])[0]
-        return rows
 
     # --- strategies ---
 
@@ -124,7 +115,10 @@ class Spot:
             buckets = self.own_buckets(block)
             table = np.zeros((int(tree.row_slots[block]), len(buckets)))
             for node in np.flatnonzero(tree.arrays.block == block).tolist():
-                slot, rows = int(tree.arrays.slot[node]), self._rows(strategy, int(self.nodes[node]), buckets)
+                slot, rows = (
+                    int(tree.arrays.slot[node]),
+                    hand_rows(self.origin, strategy, int(self.nodes[node]), buckets),
+                )
                 table[slot : slot + rows.shape[1]] = rows.T
             found.append(table)
         return found
@@ -152,6 +146,16 @@ class Spot:
         place = int(walk.root.member_first[0]) + int(trees.child[0])
         action[:, hands] = walk.root.value[RESPOND, place : place + len(action), : len(hands)]
         return RootValues(value, action)
+
+
+def hand_rows(game: Game, strategy: RowSource, node: int, buckets: npt.NDArray[np.int32]) -> Floats:
+    """[H, A] a strategy of a game at a node, for hands of these buckets; 0 where a hand cannot be."""
+    arrays, live = game.tree.arrays, buckets != NO_BUCKET
+    first, count = int(arrays.slot[node]), int(arrays.count[node])
+    rows = np.zeros((len(buckets), count))
+    source = strategy.rows(int(arrays.block[node]))
+    rows[live] = source.read(int(arrays.row[node]), slice(first, first + count), buckets[live])[0]
+    return rows
 
 
 def _occurring(numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:

@@ -265,6 +265,14 @@ class PublicState:
             self._played = np.where(bucket >= 0, rows.T, np.where(masks, 0.0, 1 / len(self.actions)))
         return self._played
 
+    def responses(self) -> Floats:
+        """[1326] what the opponent's hands win from here by best responses to the solution in force, with its bets;
+        counterfactual, chips times the weights of our hands.  `ValueError` after the endgame's first decision."""
+        if self._node:
+            raise ValueError("best responses are found where an endgame begins")
+        tables: Tables = [table.T for table in self._strategy.probability]
+        return self._spot.best_response(1 - self.position, self.ranges[self.position], tables).value
+
     def after(self, action: str, board: Board = ()) -> "PublicState | int":
         """The state that a legal action leads to; `OVER` where nobody acts any more.
 

@@ -261,7 +261,7 @@ def test_three_blueprints_of_the_twin():
         cfr = VectorCfr(game, PRESETS["dcfr"], "float64")
         cfr.iterate(iterations)
         strategy = cfr.average_strategy()
-        before, found = exploitability(game, strategy), resolve_street(game, strategy, 2, "maxmargin", Effort(30))
+        before, found = exploitability(game, strategy), resolve_street(game, strategy, 2, "maxmargin", Effort(20))
         after, bound = exploitability(game, found.strategy), before + found.bound_chips.sum() / 2
         print(f"{iterations} iterations: {before:.4f} chips, {found.spots} spots -> {after:.4f}, bound {bound:.4f}")
         assert within_bound(game, strategy, found)

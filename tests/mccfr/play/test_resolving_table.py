@@ -10,6 +10,7 @@ from small_games import game_of
 
 from abstraction.cards import card_mask, combo_masks, parse_cards
 from mccfr.config.tables import Menu
+from mccfr.evaluation import resolved_best_response
 from mccfr.evaluation.local_best_response.evaluate import _ResolvedUnits
 from mccfr.evaluation.local_best_response.hand import PolicyRows
 from mccfr.evaluation.local_best_response.settings import Lines
@@ -157,6 +158,24 @@ def test_local_best_response_takes_as_much_where_nothing_is_solved():
     for unit in range(2):
         found = units.play(unit)
         assert found[:2] == pytest.approx(found[4:], rel=1e-9, abs=1e-9), unit
+
+
+def taken_unsolved(module):
+    """What a best response on the river wins less, by seat, where nothing is solved."""
+    played = policy(SMALL.menu)
+    side = Side(played.game, tabulate(played.game, played.row))
+    rivers = module.ResolvedRivers(side, SMALL, 0, drawn=3)
+    rivers._resolver = Unsolved(Seat(StrategySource(side.game, side.strategy)), Settings(menu=SMALL.menu))
+    return rivers.gained(0, list(parse_cards(CARDS)))
+
+
+def test_a_best_response_on_the_river_takes_as_much_where_nothing_is_solved():
+    """Ranges, the policy carried into endgames, and values of both; rounding is of millions of chips."""
+    assert taken_unsolved(resolved_best_response) == pytest.approx(0, abs=1e-3)
+    wrong = mutant(
+        resolved_best_response, ("(player, root.reach[1 - player], spot", "(player, root.reach[player], spot")
+    )
+    assert (np.abs(taken_unsolved(wrong)) > 1).all()
 
 
 def test_settings_are_read():
