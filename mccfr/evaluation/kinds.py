@@ -348,7 +348,7 @@ class LocalBestResponse(_OverDeals):
         from mccfr.play.resolving.table import settings_of
 
         game, settings = side.game, None if resolve is None else settings_of(resolve)
-        note = partial(tell_step, "hand")
+        note = partial(tell_step, "hand" if settings is None else "board")
         found = local_best_response(side, setting, hands, seed, note, effort, resolve=settings)
         first, second = found.seat_chips
         return {
@@ -363,7 +363,9 @@ class LocalBestResponse(_OverDeals):
 
     def told(self, record: Record, took: str) -> str:
         """As `Method.told`."""
-        deals = "every deal" if record["hands"] is None else f"{record['hands']:,} deals from both seats"
+        again = record.get("resolve")
+        each = "deals from both seats" if again is None else "boards, from both seats with several hands each"
+        deals = "every deal" if record["hands"] is None else f"{record['hands']:,} {each}"
         said = lower_bound_told(record, f"{deals}, {took}", f"local best response in setting {record['setting']}")
         return said + _gain_told(record)
 
@@ -389,6 +391,7 @@ class TrainedBestResponse(_OverDeals):
     line: ClassVar[type[EvaluationLine]] = TrainedBestResponseLine
     takes: ClassVar[Mapping[str, Any]] = {
         "responder_abstraction": None,
+        "responder_menu": None,
         "nodes": None,
         "sampler": "public-chance-sampling",
         "boards": None,
@@ -402,6 +405,7 @@ class TrainedBestResponse(_OverDeals):
         against: "Side | None",
         *none: Any,
         responder_abstraction: Path | None,
+        responder_menu: Path | None,
         nodes: int | None,
         sampler: str,
         boards: int | None,
@@ -412,7 +416,8 @@ class TrainedBestResponse(_OverDeals):
         from mccfr.evaluation.trained_best_response import trained_best_response
 
         game, place = side.game, None if responder_abstraction is None else Path(responder_abstraction)
-        found = trained_best_response(side, place, nodes, boards, seed, sampler, effort)
+        bets = None if responder_menu is None else Path(responder_menu)
+        found = trained_best_response(side, place, bets, nodes, boards, seed, sampler, effort)
         return {
             **_lower_bound(game, found.value_chips, found.ci95_chips),
             "best_response_chips": list(found.best_response_chips),
