@@ -211,6 +211,7 @@ def test_precision_ends_it():
         (lambda here, ranges: resolve(here, 0, ranges, None), "needs the opponent's alternatives"),
         (lambda here, ranges: resolve(here, 0, 0 * ranges, None, "unsafe"), "no hand that comes to node"),
         (lambda here, ranges: Spot(here.origin, -1, 0), "not one of the tree's decisions"),
+        (lambda here, ranges: resolve(Spot(here.origin, here.node, 0, merged=True), 0, ranges, ranges[1]), "converge"),
     ],
 )
 def test_what_cannot_be_solved_is_refused(what, says):

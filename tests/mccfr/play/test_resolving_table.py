@@ -16,12 +16,14 @@ from mccfr.evaluation.local_best_response import evaluate
 from mccfr.evaluation.local_best_response.evaluate import _ResolvedUnits, drawn
 from mccfr.evaluation.local_best_response.hand import PolicyRows
 from mccfr.evaluation.local_best_response.settings import Lines
+from mccfr.evaluation.sampled_best_response import sampled_best_response
 from mccfr.evaluation.side import Side
 from mccfr.games.betting import raise_bounds
 from mccfr.games.reading import OVER
 from mccfr.games.translation import real_betting
 from mccfr.play import ranges
 from mccfr.play.resolving import Effort, ResolvingSeat, Settings, table, watching
+from mccfr.play.resolving.endgame import endgame
 from mccfr.play.resolving.table import PublicState, Resolver, settings_of
 from mccfr.play.seat import Seat
 from mccfr.policy.source import StrategySource
@@ -221,6 +223,13 @@ def test_settings_are_read():
     ):
         with pytest.raises(ValueError, match=says):
             settings_of(text)
+    with pytest.raises(ValueError, match="sampled-br responds to rivers"):
+        resolved_best_response.ResolvedRivers(Side(policy().game, None), Settings("turn"), 0)
+    with pytest.raises(ValueError, match="--from river"):
+        sampled_best_response(Side(policy().game, None), 2, resolve=SMALL)
+    flop = on_the_flop().state
+    with pytest.raises(ValueError, match="needs the whole game's buckets"):
+        endgame(Resolver(Seat(policy())).rules, flop, parse_cards(CARDS[:6]))
     with pytest.raises(ValueError, match="always-call is a program"):
         open_player("always-call --resolve river")
     with pytest.raises(ValueError, match="leave them out"):
