@@ -34,7 +34,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class _Root:
+class Root:
     """A decision that begins the river: its node, both players' ranges there [2, H], and how much it matters."""
 
     node: int
@@ -63,6 +63,8 @@ class ResolvedRivers:
         known = self._game.cards.after(self._street, board)
         found, random = np.zeros(2), np.random.default_rng((EVALUATION, self._seed, unit, _ROOTS_DRAWN))
         reached = self._reached(known)
+        if not reached:
+            return found
         expected = np.array([root.share for root in reached])
         expected *= self._count / expected.sum()
         for player in range(2):
@@ -72,9 +74,9 @@ class ResolvedRivers:
                 found[player] += weight * self._less(reached[place], player, board)
         return found
 
-    def _reached(self, known: ListedCards) -> list[_Root]:
+    def _reached(self, known: ListedCards) -> list[Root]:
         """Decisions that begin the river and that somebody comes to."""
-        tree, found = self._game.tree, list[_Root]()
+        tree, found = self._game.tree, list[Root]()
         reach = {0: known.reach}
         inside = {node for root in self._roots for node in tree.path(root)}
         for node in sorted(inside):  # parents come before their children
@@ -85,7 +87,7 @@ class ResolvedRivers:
             if street == self._street:
                 together = float(here[0] @ self._dealing.met(here[1]))
                 if together > 0:
-                    found.append(_Root(node, here, together * sum(put_in_chips(tree, node))))
+                    found.append(Root(node, here, together * sum(put_in_chips(tree, node))))
                 continue
             rows = hand_rows(self._game, self._strategy, node, known.bucket[street][player, 0])
             for number, child in enumerate(tree.children(node)):
@@ -94,7 +96,7 @@ class ResolvedRivers:
                     reach[child][player] *= rows[:, number]
         return found
 
-    def _less(self, root: _Root, player: int, board: list[int]) -> float:
+    def _less(self, root: Root, player: int, board: list[int]) -> float:
         """What a responder's hands win less at a root, weighed by his own range."""
         spot = Spot(self._game, root.node, board)
         as_it_is = spot.best_response(player, root.reach[1 - player], spot.tables(self._strategy)).value

@@ -1,6 +1,7 @@
 """Hands of no-limit hold'em that are solved again as they are played."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
@@ -180,6 +181,25 @@ def test_a_best_response_on_the_river_takes_as_much_where_nothing_is_solved():
         resolved_best_response, ("(player, root.reach[1 - player], spot", "(player, root.reach[player], spot")
     )
     assert (np.abs(taken_unsolved(wrong)) > 1).all()
+
+
+class Drawn(resolved_best_response.ResolvedRivers):
+    """Four decisions, of known shares, at which known chips are taken less."""
+
+    def __init__(self):
+        self._seed, self._count, self._street = 0, 2, 3
+        self._game = SimpleNamespace(cards=SimpleNamespace(after=lambda *_: None))
+
+    def _reached(self, known):
+        return [resolved_best_response.Root(node, None, share) for node, share in enumerate((5.0, 1.0, 2.0, 3.0))]
+
+    def _less(self, root, player, board):
+        return (7.0, -2.0, 4.0, 1.0)[root.node] * (1 + player)
+
+
+def test_decisions_that_are_drawn_stand_for_all():
+    found = np.mean([Drawn().gained(unit, []) for unit in range(2_000)], axis=0)
+    assert found == pytest.approx([10, 20], rel=0.05)
 
 
 class Recorded:
