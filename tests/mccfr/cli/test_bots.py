@@ -46,6 +46,10 @@ def holdem(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
 
 
+PATIENT = Clock(per_hand=120.0)
+"""For who solves flops again beside other tests."""
+
+
 @contextmanager
 def dealing(of, guests=(), **options):
     """A dealer in a thread: (the port, what has come of it and what it said); waits for its end."""
@@ -93,7 +97,7 @@ def guest(program, of):
 
 def check_over_a_connection(program, hands, name="policy"):
     of, seen = plan(hands=hands, duplicate=True), []
-    with dealing(of, [guest(program, of)], ports=[0]) as (port, came, said):
+    with dealing(of, [guest(program, of)], ports=[0], clock=PATIENT) as (port, came, said):
         visit(port, seen.append, name)
     assert "error" not in came and len(seen) == hands
     assert not [text for text in said if "not legal" in text or "passed over" in text or "hung up" in text]
