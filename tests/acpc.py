@@ -26,6 +26,7 @@ CHEAP = Menu(first=("1p",), later=("allin",), max_bets=1)
 SOLVING = {
     "resolving": Settings("river", effort=Effort(2), menu=CHEAP),
     "resolving from the turn": Settings("turn", effort=Effort(2), menu=CHEAP, turn_menu=CHEAP),
+    "resolving from the flop": Settings("flop", effort=Effort(2), menu=CHEAP, turn_menu=CHEAP),
 }
 """The random policy, its hands solved again as cheaply as can be."""
 

@@ -9,7 +9,7 @@ from abstraction.cards import parse_cards
 from mccfr.config.tables import Menu
 from mccfr.games.betting import BettingState
 from mccfr.games.holdem_betting import holdem_rules
-from mccfr.play.resolving import METHODS, STREETS, Effort, Spot, resolve
+from mccfr.play.resolving import METHODS, Effort, Spot, resolve
 from mccfr.play.resolving.endgame import MENU, TURN_MENU, endgame
 from mccfr.solvers.variants import PRESETS
 from mccfr.tables.strategy import uniform_strategy
@@ -20,7 +20,7 @@ _MOST = 20_000
 
 
 @click.command("resolving")
-@click.argument("street", type=click.Choice(STREETS))
+@click.argument("street", type=click.Choice(list(_STREET)))
 @click.option("--pot", default=1_000.0, show_default=True, help="Chips, of stacks of 20,000.")
 @click.option("--precision", default=0.5, show_default=True, help="Of the pot, in per cent: the gadget's gap.")
 @click.option("--iterations", default=_MOST, show_default=True, help="The most; the gap is told in any case.")

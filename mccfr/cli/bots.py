@@ -29,7 +29,9 @@ _log_option = click.option(
     help="The hands in the ACPC form; FILE.phhs: as hand histories.",
 )
 _resolve_option = click.option(
-    "--resolve", metavar="STREET[:METHOD[:ITERATIONS]]", help="Solve hands again from the turn or the river on."
+    "--resolve",
+    metavar="STREET[:METHOD[:ITERATIONS]]",
+    help="Solve hands again from the flop, turn or river on.",
 )
 _TOLD_HANDS = 100
 

@@ -51,7 +51,7 @@ from mccfr.cli.responding import RESPONDER, name_responder_abstraction, responde
 @click.option(
     "--resolve",
     metavar="STREET[:METHOD[:ITERATIONS]]",
-    help="lbr: the policy solves its hands again from the river or turn on, and what that gains on the same deals.",
+    help="lbr, sampled-br: the policy solves its hands again from a street on; what that gains on the same deals.",
 )
 @click.option(
     "--strategy", metavar="NAME", help="Measure uniform, always-call or always-fold in the same game instead."

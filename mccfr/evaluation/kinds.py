@@ -241,6 +241,22 @@ def lower_bound_told(record: Record, took: str, what: str) -> str:
     return f"exploitability at least {value:.5g} {unit}: what {what} wins{error}{took})"
 
 
+def _gained(gain: tuple[float, tuple[float, float]] | None, resolve: str | None) -> dict[str, Any]:
+    """The fields of a record that say what solving again gains; none where nothing is."""
+    if gain is None:
+        return {}
+    return {"gain_chips": gain[0], "gain_ci95_chips": list(gain[1]), "resolve": resolve}
+
+
+def _gain_told(record: Record) -> str:
+    """These, behind a line for people."""
+    if record.get("resolve") is None:
+        return ""
+    low, high = record["gain_ci95_chips"]
+    gain = f"{record['gain_chips']:+.4g} chips a hand (95 %: {low:+.4g} to {high:+.4g})"
+    return f"; solving again from the {record['resolve']} on gains {gain}"
+
+
 class SampledBestResponse(_OverDeals):
     """What a player who knows his real cards wins from some street on, on sampled boards."""
 
@@ -248,7 +264,13 @@ class SampledBestResponse(_OverDeals):
     bound: ClassVar[str] = "lower"
     reads_rows: ClassVar[bool] = True
     line: ClassVar[type[EvaluationLine]] = LowerBoundLine
-    takes: ClassVar[Mapping[str, Any]] = {"from_street": None, "boards": None, "seed": 0, "effort": Effort()}
+    takes: ClassVar[Mapping[str, Any]] = {
+        "from_street": None,
+        "boards": None,
+        "seed": 0,
+        "resolve": None,
+        "effort": Effort(),
+    }
 
     def find(
         self,
@@ -258,14 +280,16 @@ class SampledBestResponse(_OverDeals):
         from_street: str | None,
         boards: int | None,
         seed: int,
+        resolve: str | None,
         effort: Effort,
     ) -> dict[str, Any]:
-        """As `Method.find`; `from_street` None: the last one."""
+        """As `Method.find`; `from_street` None: the last one; `resolve` as `settings_of` of re-solving has it."""
         from mccfr.evaluation.sampled_best_response import sampled_best_response
+        from mccfr.play.resolving.table import settings_of
 
-        game = side.game
+        game, settings = side.game, None if resolve is None else settings_of(resolve)
         street = game.tree.streets - 1 if from_street is None else street_number(game, from_street)
-        found = sampled_best_response(side, street, boards, seed, effort, partial(tell_step, "board"))
+        found = sampled_best_response(side, street, boards, seed, effort, partial(tell_step, "board"), settings)
         return {
             **_lower_bound(game, found.value_chips, found.ci95_chips),
             "best_response_chips": list(found.best_response_chips),
@@ -273,12 +297,13 @@ class SampledBestResponse(_OverDeals):
             "boards": found.boards,
             "units": found.boards,
             "seed": seed,
+            **_gained(found.gain_chips, resolve),
         }
 
     def told(self, record: Record, took: str) -> str:
         """As `Method.told`."""
         what = f"a best response from street {record['from']} on"
-        return lower_bound_told(record, f"{record['boards']:,} boards, {took}", what)
+        return lower_bound_told(record, f"{record['boards']:,} boards, {took}", what) + _gain_told(record)
 
     def short(self, record: Record) -> str:
         """As `Method.short`."""
@@ -325,10 +350,6 @@ class LocalBestResponse(_OverDeals):
         game, settings = side.game, None if resolve is None else settings_of(resolve)
         note = partial(tell_step, "hand" if settings is None else "board")
         found = local_best_response(side, setting, hands, seed, note, effort, resolve=settings)
-        gained: dict[str, Any] = {}
-        if found.gain_chips is not None:
-            mean, interval = found.gain_chips
-            gained = {"gain_chips": mean, "gain_ci95_chips": list(interval), "resolve": resolve}
         first, second = found.seat_chips
         return {
             **_lower_bound(game, found.mean_chips, found.ci95_chips),
@@ -337,7 +358,7 @@ class LocalBestResponse(_OverDeals):
             "hands": found.hands,
             "units": found.units,
             "seed": seed,
-            **gained,
+            **_gained(found.gain_chips, resolve),
         }
 
     def told(self, record: Record, took: str) -> str:
@@ -346,11 +367,7 @@ class LocalBestResponse(_OverDeals):
         each = "deals from both seats" if again is None else "boards, from both seats with several hands each"
         deals = "every deal" if record["hands"] is None else f"{record['hands']:,} {each}"
         said = lower_bound_told(record, f"{deals}, {took}", f"local best response in setting {record['setting']}")
-        if again is None:
-            return said
-        low, high = record["gain_ci95_chips"]
-        gain = f"{record['gain_chips']:+.4g} chips a hand (95 %: {low:+.4g} to {high:+.4g})"
-        return f"{said}; solving again from the {again} on gains {gain}"
+        return said + _gain_told(record)
 
     def short(self, record: Record) -> str:
         """As `Method.short`."""

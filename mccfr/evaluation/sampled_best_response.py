@@ -22,6 +22,7 @@ game gives the same: what he does before he responds is then known on every boar
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,10 +31,12 @@ from abstraction.boards import preflop_classes
 from mccfr.cards.cards import Cards
 from mccfr.cards.deals import NO_BUCKET
 from mccfr.cards.listed import ListedCards
+from mccfr.evaluation.resolved_best_response import ResolvedRivers
 from mccfr.evaluation.side import Side
 from mccfr.evaluation.strata import Strata, drawn_boards, stratified95, units_each
 from mccfr.evaluation.units import Effort, Units, play_units, units_in
 from mccfr.games.game import Game
+from mccfr.play.resolving.table import Settings
 from mccfr.solvers.public.best_response import Walk
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
 from mccfr.solvers.public.street_walk import RESPOND
@@ -58,6 +61,8 @@ class SampledBestResponse:
     best_response_chips  to each player, player 0's with the game's `offset_chips`, player 1's less it
     boards               boards played, each from both seats
     exact                whether these were all boards
+    gain_chips           what he wins less from the strategy when its hands are solved again than when they are not, on
+                         the same boards, and its interval; None where they are not
     """
 
     value_chips: float
@@ -65,6 +70,7 @@ class SampledBestResponse:
     best_response_chips: tuple[float, float]
     boards: int
     exact: bool
+    gain_chips: tuple[float, tuple[float, float]] | None = None
 
 
 def sampled_best_response(
@@ -74,20 +80,23 @@ def sampled_best_response(
     seed: int = 0,
     effort: Effort = Effort(),  # noqa: B008  (frozen)
     progress: Callable[[int, int], None] | None = None,
+    resolve: Settings | None = None,
 ) -> SampledBestResponse:
     """What a best response from a street on wins from a strategy.
 
     street    from which the responder knows his cards; before it he plays the strategy
     boards    how many are played; where boards are listed never more than there are, which is what None means
     progress  called after each board with the boards played and their number
+    resolve   how the strategy solves its hands again, whole no-limit hold'em and the river only
+              (`mccfr.evaluation.resolved_best_response`)
 
-    Raises `ValueError` for a game without cards beside its tree, and too few boards for an interval; and as
-    `play_units`.
+    Raises `ValueError` for a game without cards beside its tree, too few boards for an interval, and hands that are
+    solved again from another street than the responder's on; and as `play_units`.
     """
     game = side.game
     if not game.cards.dealt:
         raise ValueError(f"{game.name} deals no cards beside its tree: use the method exact")
-    sample = _Sample(side, street)
+    sample = _Sample(side, street, _rivers(side, street, resolve, seed))
     listed = sample.listed
     if boards is None:
         boards = _DEFAULT_BOARDS[game.cards.cards_on(street)] if listed is None else listed
@@ -97,7 +106,9 @@ def sampled_best_response(
     played = boards if listed is None else min(boards, listed)
     if played != listed and played < sample.least:
         raise ValueError(f"boards = {boards}: at least {sample.least} are needed, for an interval")
-    what = {"method": "sampled-br", "street": street, "boards": played, "seed": seed}
+    what: dict[str, Any] = {"method": "sampled-br", "street": street, "boards": played, "seed": seed}
+    if resolve is not None:
+        what["resolve"] = repr(resolve)
     if played == listed:
         won = play_units(_Whole(side, street), 1, effort, what=what, sides=(side,))
         return sample.result(won, played)
@@ -106,15 +117,25 @@ def sampled_best_response(
     return sample.result(found, played)
 
 
+def _rivers(side: Side, street: int, resolve: Settings | None, seed: int) -> ResolvedRivers | None:
+    if resolve is None:
+        return None
+    if street != side.game.tree.streets - 1:
+        raise ValueError("with resolve, a best response is taken from the river on: --from river")
+    return ResolvedRivers(side, resolve, seed)
+
+
 class _Sample(Units):
     """Boards of a street: what a responder wins on each.
 
-    A unit is (what he wins as player 0, as player 1, the board's weight); where he decides before the board lies, it is
+    A unit is (what he wins as player 0, as player 1, the board's weight), and by seat what he wins less where hands are
+    solved again, which the first two know of; where he decides before the board lies, it is
     what each way out of the first street is worth to each class of his hands instead of what he wins.
     """
 
-    def __init__(self, side: Side, street: int) -> None:
+    def __init__(self, side: Side, street: int, rivers: ResolvedRivers | None = None) -> None:
         cards = side.game.cards
+        self._rivers = rivers
         self._game, self._strategy, self._street = side.game, side.strategy, street
         # Before any board lies there is nothing to sample: boards of the next street are, and the rest is chosen.
         early = cards.cards_on(street) == 0 and _boards(cards, street) == 1 and street + 1 < cards.streets
@@ -124,7 +145,7 @@ class _Sample(Units):
         if early and self._first is None:
             self._lies, self.listed = street, 1
         self.least = _LEAST if self._first is None else _LEAST_SPLIT
-        self.fields = 3 if self._first is None else self._first.fields
+        self.fields = 3 + 2 * (rivers is not None) if self._first is None else self._first.fields
         self._strata = Strata.of(1, 1, 1)
         self._drawn: list[int] | list[list[int]] = []
 
@@ -140,7 +161,12 @@ class _Sample(Units):
         walk = Walk(public, tables)
         if self._first is None:
             won = [walk.values(player, self._street)[RESPOND] for player in range(2)]
-            return np.array([*won, public.joint_weight])
+            if self._rivers is None:
+                return np.array([*won, public.joint_weight])
+            board = self._drawn[unit]
+            assert isinstance(board, list)
+            less = self._rivers.gained(unit, board)
+            return np.array([*(np.array(won) - less), public.joint_weight, *less])
         return self._first.found(public, walk, self._lies)
 
     def result(self, found: npt.NDArray[np.float64], boards: int) -> SampledBestResponse:
@@ -152,7 +178,8 @@ class _Sample(Units):
         weight, offset = found[:, 2], self._game.offset_chips
         value, interval = stratified95(found[:, :2].sum(axis=1) / 2, weight, strata)
         best = [stratified95(found[:, player], weight, strata)[0] for player in range(2)]
-        return SampledBestResponse(value, interval, (best[0] + offset, best[1] - offset), boards, exact)
+        gain = None if self._rivers is None else stratified95(found[:, 3:].sum(axis=1) / 2, weight, strata)
+        return SampledBestResponse(value, interval, (best[0] + offset, best[1] - offset), boards, exact, gain)
 
 
 class _Whole(Units):

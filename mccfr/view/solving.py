@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mccfr.games.betting import BettingState
-from mccfr.play.resolving import METHODS, STREETS, Effort, Resolver, Settings
+from mccfr.play.resolving import METHODS, Effort, Resolver, Settings
 from mccfr.play.seat import Seat
 from mccfr.view.spots import Decision, Spots
 
@@ -73,8 +73,8 @@ class Solving:
         seat = Seat(self._spots.source)
         Resolver(seat)  # refuses other games
         street = {4: "turn", 5: "river"}.get(self._spots.source.game.cards.cards_on(at.state.street))
-        if street not in STREETS:
-            raise ValueError(f"spots are solved again on the {' and the '.join(STREETS)}: before that too much follows")
+        if street is None:
+            raise ValueError("spots are solved again on the river and the turn: before that too much follows")
         job = _Job(line, board, method, iterations)
         with self._lock:
             if self._job is not None:

@@ -18,6 +18,7 @@ from mccfr.play.terminal import Money, money_of
 from mccfr.policy.source import PolicySource
 from mccfr.report.grid import make_grid
 from mccfr.trees.lines import line_text, to_chips
+from mccfr.view.cells import DIGITS, Cells, rounded
 from mccfr.view.preflop import preflop_won
 from mccfr.view.range_text import range_text
 from mccfr.view.words import action_kind, action_text, pot_share, roles, street_text
@@ -26,7 +27,6 @@ MOST_RUN_OUTS = 2_500
 """Full boards that equities are counted over; after a flop there are 1,176."""
 _KEPT_RUN_OUTS = 4  # boards whose showdowns are kept, 19 MB each after a flop
 _LEAST_MET = 1e-12  # of a range's weight: what is left of differences of sums where a hand meets nothing
-_DIGITS = 6
 _WHOLE_DECK = 52
 
 Weights = npt.NDArray[np.float64]
@@ -108,6 +108,7 @@ class Spots:
         self._listed = cards if isinstance(cards, ListedCards) else None
         hand_cards = np.where(self._dealing.cards < self._dealing.deck, self._dealing.cards, -1)
         self._grid = make_grid(hand_cards, self._names)
+        self._cells = Cells(self._grid)
         self._square = len(self._grid.label) != len(self._names)
         self._money, self._roles = money_of(source.game), roles(source.game)
         self._showdowns: Callable[[int, Board], RunOuts] = lru_cache(_KEPT_RUN_OUTS)(self._all_showdowns)
@@ -212,8 +213,8 @@ class Spots:
             known = met > _LEAST_MET * max(weight[1 - player].sum(), 1e-300)
             share = np.where(known, self._won(found, weight[1 - player]) / np.where(known, met, 1), np.nan)
             total = float((own * met)[known].sum())
-            mean.append(round(float((own * met * share)[known].sum()) / total, _DIGITS) if total > 0 else None)
-            each.append([None if np.isnan(one) else round(one, _DIGITS) for one in share[live].tolist()])
+            mean.append(round(float((own * met * share)[known].sum()) / total, DIGITS) if total > 0 else None)
+            each.append([None if np.isnan(one) else round(one, DIGITS) for one in share[live].tolist()])
         return {"equity": each, "mean": mean}
 
     def decision(self, line: str, board: str) -> Decision:
@@ -462,10 +463,10 @@ class Spots:
             "names": [self._names[hand] for hand in live.tolist()],
             "cells": self._grid.cell[live].tolist(),
             "trained": met[live].tolist(),
-            "reach": _rounded(reach[:, live]),
-            "shares": _rounded(share[:, live]),
+            "reach": rounded(reach[:, live]),
+            "shares": rounded(share[:, live]),
         }
-        told["classes"] |= self._classes(reach[:, live], share[:, live], live)
+        told["classes"] |= self._cells.weights(reach[:, live], share[:, live], live)
         ranges = [
             {
                 "role": self._roles[one],
@@ -485,29 +486,9 @@ class Spots:
 
     def _played(self, found: _Spot, played: Weights) -> dict[str, Any]:
         """What a strategy [H, A] plays: over the range, by hand, and by class of hands."""
-        player, live, share = found.state.player, self._live(found), self._shares(found)
-        cell, cells = self._grid.cell[live], len(self._grid.label)
-        own = share[player][live]
-        shares = np.bincount(cell, own, cells)
-        weight = np.where(shares[cell] > 0, own, 1.0)  # a plain mean where nobody comes with the class
-        whole = np.maximum(np.bincount(cell, weight, cells), 1e-300)
-        mean = np.stack([np.bincount(cell, weight * column, cells) / whole for column in played[live].T], axis=1)
+        live, own = self._live(found), self._shares(found)[found.state.player]
         return {
-            "frequencies": _rounded(share[player] @ played) if share[player].any() else None,
-            "hands": {"probabilities": _rounded(played[live])},
-            "classes": {"probabilities": _rounded(mean)},
+            "frequencies": rounded(own @ played) if own.any() else None,
+            "hands": {"probabilities": rounded(played[live])},
+            "classes": {"probabilities": self._cells.means(played[live], own[live], live)},
         }
-
-    def _classes(self, reach: Weights, share: Weights, live: npt.NDArray[np.int64]) -> dict[str, Any]:
-        """Of each cell: hands that the board leaves, their mean reach, the sum of their shares."""
-        cell, cells = self._grid.cell[live], len(self._grid.label)
-        count = np.bincount(cell, minlength=cells)
-        return {
-            "combos": count.tolist(),
-            "reach": _rounded(np.stack([np.bincount(cell, one, cells) / np.maximum(count, 1) for one in reach])),
-            "shares": _rounded(np.stack([np.bincount(cell, one, cells) for one in share])),
-        }
-
-
-def _rounded(values: Weights) -> Any:
-    return np.round(values, _DIGITS).tolist()

@@ -4,20 +4,29 @@ Full-width CFR (DCFR unless told otherwise) on real hands, with a gadget before 
 iteration the opponent goes first: his hands' values in the subgame teach the gadget, and what comes through it is the
 range that our traversal meets.  Regrets of an infoset do not depend on its own player's range, so nothing else changes.
 
+A spot whose hands keep shared buckets on later streets (`Spot.merged`) is solved by public chance sampling instead, on
+BOARDS full boards an iteration: 2,352 turns and rivers follow a flop.  Tables are neither floored nor discounted there,
+and all iterations count alike: floors add up noise, and left six times the gap in a game of three streets.  Maxmargin
+did not converge so, and is refused.
+
 Chips are those of the whole hand throughout.  Counterfactual values are linear in our range, which is scaled to a sum
 of 1 inside, so that neither float32 nor what counts as a gain depends on how rarely we get here.
 """
 
 import time
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mccfr.play.resolving.gadgets import Gadget, Maxmargin, Resolving, Unsafe
 from mccfr.play.resolving.spot import Spot, Tables
+from mccfr.solvers.minimisers import NOTHING, REGRET_MATCHING, Step
+from mccfr.solvers.public.public_chance import PublicChanceOptions, PublicChanceSampling
 from mccfr.solvers.public.vector_cfr import VectorCfr
 from mccfr.solvers.variants import PRESETS, Variant
 from mccfr.tables.layout import table_name
@@ -26,6 +35,8 @@ from mccfr.tables.strategy import row_starts
 Floats = npt.NDArray[np.float64]
 METHODS = ("maxmargin", "resolving", "unsafe")
 """Gadgets by the names that commands take, the default first."""
+BOARDS = 8
+"""Full boards of one iteration where boards are sampled."""
 _CHECKED = 1.4  # precision is looked at whenever so many times as many iterations are done
 _FIRST_CHECK = 16
 
@@ -95,6 +106,7 @@ def resolve(
     variant: Variant = PRESETS["dcfr"],
     dtype: str = "float64",
     workers: int = 1,
+    seed: int = 0,
     alike: Sequence[npt.NDArray[np.integer]] | None = None,
 ) -> Resolved:
     """Solve a spot for one player.
@@ -103,13 +115,18 @@ def resolve(
                   by the unsafe method alone
     alternatives  [H] counterfactual values of the opponent's hands, at our range; the unsafe method needs none
     workers       threads that share the boards of the next street; what is found does not depend on them
+    seed          of the boards that are sampled where hands share buckets later; `variant`, `dtype` and `workers` are
+                  not asked then
     alike         by block [buckets]: infosets of one number get one strategy, the mean of theirs by how often we get
                   there; None: each its own.  Values and gap are those of what is got
 
-    Raises `ValueError` for another method, a range of ours without hands, and where alternatives are missing.
+    Raises `ValueError` for another method, or one that needs all boards where they are sampled, a range of ours without
+    hands, and where alternatives are missing.
     """
     if method not in METHODS:
         raise ValueError(f"method = {method!r} is not allowed: it must be one of {', '.join(METHODS)}")
+    if spot.merged and method == "maxmargin":
+        raise ValueError("method = 'maxmargin' does not converge on sampled boards: use 'resolving' or 'unsafe'")
     if alternatives is None and method != "unsafe":
         raise ValueError(f"method = {method!r} needs the opponent's alternatives; only 'unsafe' does without")
     scale = float(ranges[player].sum())
@@ -125,30 +142,72 @@ def resolve(
         gadget = Resolving(dealt / (dealt @ met), alternatives / scale)
     else:
         gadget = Maxmargin(dealt, alternatives / scale, met)
+    side = _Side(spot, player, ours, scale)
+    if spot.merged:
+        return _Sampling(side, gadget, alike, seed).run(effort)
     cfr = VectorCfr(spot.game, variant, dtype, workers, public=spot.public)
-    return _Solver(_Side(spot, player, ours, scale), gadget, cfr, alike).run(effort)
+    return _FullWidth(side, gadget, alike, cfr).run(effort)
 
 
-class _Solver:
+class _Solver(ABC):
     """CFR behind a gadget.  The gadget's game is one hand: gaps are chips."""
 
-    def __init__(
-        self, side: _Side, gadget: Gadget, cfr: VectorCfr, alike: Sequence[npt.NDArray[np.integer]] | None
-    ) -> None:
-        self._side, self._gadget, self._cfr, self._alike = side, gadget, cfr, alike
+    def __init__(self, side: _Side, gadget: Gadget, alike: Sequence[npt.NDArray[np.integer]] | None) -> None:
+        self._side, self._gadget, self._alike = side, gadget, alike
+        self._iteration = 0
+
+    @property
+    @abstractmethod
+    def _tables(self) -> Mapping[str, npt.NDArray[Any]]:
+        """Tables by name, [slot, bucket]."""
+
+    @abstractmethod
+    def _iterate(self) -> None:
+        """One iteration."""
 
     def run(self, effort: Effort) -> Resolved:
         """Iterate."""
-        began, following, cfr = time.perf_counter(), _FIRST_CHECK, self._cfr
-        while cfr.iteration < effort.iterations:
+        began, following = time.perf_counter(), _FIRST_CHECK
+        while self._iteration < effort.iterations:
             self._iterate()
+            self._iteration += 1
             if effort.seconds is not None and time.perf_counter() - began >= effort.seconds:
                 break
-            if effort.precision_chips and cfr.iteration >= following:
+            if effort.precision_chips and self._iteration >= following:
                 if (found := self._found()).gap_chips <= effort.precision_chips:
                     return found
-                following = int(cfr.iteration * _CHECKED)
+                following = int(self._iteration * _CHECKED)
         return self._found()
+
+    def _at_root(self, other: Floats) -> list[Floats]:
+        """Both players' ranges, by player."""
+        return [self._side.ours, other] if self._side.player == 0 else [other, self._side.ours]
+
+    def _found(self) -> Resolved:
+        """What the iterations so far have come to."""
+        game, tables = self._side.spot.game, []
+        for block, slots in enumerate(game.tree.row_slots.tolist()):
+            sums = self._tables.get(table_name("strategy_sum", block))
+            if sums is None:
+                sums = np.zeros((slots, int(game.buckets[block])))
+            elif self._alike is not None:
+                sums = _together(sums, self._alike[block])
+            tables.append(_shares(sums, row_starts(game, block)))
+        return Resolved(self._side, self._gadget, tables, self._iteration)
+
+
+class _FullWidth(_Solver):
+    """All boards in every iteration."""
+
+    def __init__(
+        self, side: _Side, gadget: Gadget, alike: Sequence[npt.NDArray[np.integer]] | None, cfr: VectorCfr
+    ) -> None:
+        super().__init__(side, gadget, alike)
+        self._cfr = cfr
+
+    @property
+    def _tables(self) -> Mapping[str, npt.NDArray[Any]]:
+        return self._cfr.tables
 
     def _iterate(self) -> None:
         cfr, player, gadget = self._cfr, self._side.player, self._gadget
@@ -158,21 +217,47 @@ class _Solver:
         cfr.traverse(player, self._at_root(gadget.range()))
         cfr.iteration += 1
 
-    def _at_root(self, other: Floats) -> list[Floats]:
-        """Both players' ranges, by player."""
-        return [self._side.ours, other] if self._side.player == 0 else [other, self._side.ours]
 
-    def _found(self) -> Resolved:
-        """What the iterations so far have come to."""
-        game, tables = self._cfr.game, []
-        for block, slots in enumerate(game.tree.row_slots.tolist()):
-            sums = self._cfr.tables.get(table_name("strategy_sum", block))
-            if sums is None:
-                sums = np.zeros((slots, int(game.buckets[block])))
-            elif self._alike is not None:
-                sums = _together(sums, self._alike[block])
-            tables.append(_shares(sums, row_starts(game, block)))
-        return Resolved(self._side, self._gadget, tables, self._cfr.iteration)
+class _Sampling(_Solver):
+    """Some boards in every iteration."""
+
+    def __init__(self, side: _Side, gadget: Gadget, alike: Sequence[npt.NDArray[np.integer]] | None, seed: int) -> None:
+        super().__init__(side, gadget, alike)
+        self._cfr = PublicChanceSampling(side.spot.game, PublicChanceOptions(plus=False), seed=seed)
+        self._factor = side.spot.board_factor
+
+    @property
+    def _tables(self) -> Mapping[str, npt.NDArray[Any]]:
+        return self._cfr.tables
+
+    def _iterate(self) -> None:
+        cfr, player, gadget = self._cfr, self._side.player, self._gadget
+        step = Step(REGRET_MATCHING, NOTHING, positive=1.0, negative=0.0, keep=1.0, weight=1.0)
+        at_root, values = self._at_root(gadget.range()), np.zeros(len(self._side.ours))
+        for _ in range(BOARDS):  # who comes in must not depend on the board that he then meets
+            values += cfr.traverse(1 - player, at_root)
+            cfr.traverse(player, at_root)
+            cfr.state.iterations += 1
+        gadget.update(values * (self._factor / BOARDS), step)
+
+
+def sampled_values(spot: Spot, player: int, other: Floats, tables: Tables, boards: int, seed: int = 0) -> Floats:
+    """[H] an estimate of what a player's hands win where both play a strategy; counterfactual, chips times weight.
+
+    other   [H] weights of the other player's hands at the root
+    tables  the strategy, as `Spot.tables`
+    boards  full ones that are drawn; exact where these are all that follow, each once
+    """
+    walked = PublicChanceSampling(spot.game, seed=seed)
+    for block, table in enumerate(tables):  # regrets that are matched to the strategy itself
+        if (name := table_name("regret", block)) in walked.tables:
+            walked.tables[name][:] = table
+    ranges = [other, other]
+    values = np.zeros(len(other))
+    for _ in range(boards):
+        values += walked.traverse(player, ranges, learn=False)
+        walked.state.iterations += 1
+    return values * (spot.board_factor / boards)
 
 
 def _together(sums: npt.NDArray[np.floating], alike: npt.NDArray[np.integer]) -> npt.NDArray[np.floating]:

@@ -3,6 +3,9 @@
 A spot is public: who holds what is a matter of ranges, which come with every question asked of it.  Its cards are those
 of the real game, whatever a strategy's abstraction merges, so that what is solved here and what is answered by a best
 response are exact in the real game.
+
+Where too many boards follow - a flop - a spot may keep the game's buckets on the streets after its own instead: then a
+strategy is a table of them, whatever the board, while best responses still are those of real hands.
 """
 
 from dataclasses import replace
@@ -28,6 +31,8 @@ Floats = npt.NDArray[np.float64]
 Tables = list[npt.NDArray[np.floating]]
 """A strategy of a spot, as walks take it: by block [slots, buckets]."""
 
+_ALL = 1_000_000  # more than any spot has boards
+
 
 class RootValues(NamedTuple):
     """What a player's hands win by a best response from a root on; counterfactual: at the other player's reach.
@@ -47,9 +52,10 @@ class Spot:
     nodes   [n] nodes of the game's tree that the subgame's stand for
     known   the game's cards once the board lies: buckets on all streets, those before included
     game    the subgame, all hands that can be dealt in it; `reach` of its cards are the weights of the deal
+    merged  whether hands share the game's buckets on later streets
     """
 
-    def __init__(self, game: Game, node: int, board: Any) -> None:
+    def __init__(self, game: Game, node: int, board: Any, *, merged: bool = False) -> None:
         """`board` is one of the decision's street: its number where boards are listed, else its cards.
 
         Raises `ValueError` for a node where nobody decides, a board that is none of the street's, and games without
@@ -61,9 +67,10 @@ class Spot:
         if not 0 <= node < len(tree.parent) or tree.arrays.kind[node] != DECISION:
             raise ValueError(f"node {node} is not one of the tree's decisions")
         self.node, self.street = node, int(tree.arrays.block[node]) // 2
-        self.origin, self.nodes = game, nodes_below(tree, node)
+        self.origin, self.nodes, self.merged = game, nodes_below(tree, node), merged
         self.known = game.cards.after(self.street, board)
-        self.game = replace(game, tree=subtree(tree, node), cards=_rest(self.known, self.street), real_rules=None)
+        cards = _rest(self.known, self.street, merged=merged)
+        self.game = replace(game, tree=subtree(tree, node), cards=cards, real_rules=None)
 
     # --- whose hands ---
 
@@ -71,6 +78,11 @@ class Spot:
     def dealing(self) -> Dealing:
         """Hands, as ranges number them."""
         return dealing_of(self.game.cards)
+
+    @cached_property
+    def board_factor(self) -> float:
+        """Full boards that may follow, for each that leaves any two hands."""
+        return self.dealing.full_boards(0, 0, (), _ALL, np.random.default_rng(0))[1]
 
     @property
     def weights(self) -> Floats:
@@ -84,17 +96,8 @@ class Spot:
         for above, node in pairwise(path):
             street, player = divmod(int(arrays.block[above]), 2)
             chosen = node - int(arrays.first[above])
-            found[player] *= self._rows(strategy, above, self.known.bucket[street][player, 0])[:, chosen]
+            found[player] *= hand_rows(self.origin, strategy, above, self.known.bucket[street][player, 0])[:, chosen]
         return found
-
-    def _rows(self, strategy: RowSource, node: int, buckets: npt.NDArray[np.int32]) -> Floats:
-        """[H, A] a strategy of the whole game at a node, for hands of these buckets; 0 where a hand cannot be."""
-        arrays, live = self.origin.tree.arrays, buckets != NO_BUCKET
-        first, count = int(arrays.slot[node]), int(arrays.count[node])
-        rows = np.zeros((len(buckets), count))
-        source = strategy.rows(int(arrays.block[node]))
-        rows[live] = source.read(int(arrays.row[node]), slice(first, first + count), buckets[live])[0]
-        return rows
 
     # --- strategies ---
 
@@ -102,7 +105,8 @@ class Spot:
         """[buckets] of a block of the subgame, the bucket that each of its infosets has in the whole game."""
         street, player = divmod(block, 2)
         mine = self.game.cards.listed().bucket[street][player] != NO_BUCKET
-        return self.known.bucket[self.street + street][player][mine]
+        known = self.known.bucket[self.street + street][player][mine]
+        return _occurring(known) if self.merged and street else known
 
     def tables(self, strategy: RowSource) -> Tables:
         """A strategy of the whole game, in the subgame."""
@@ -111,7 +115,10 @@ class Spot:
             buckets = self.own_buckets(block)
             table = np.zeros((int(tree.row_slots[block]), len(buckets)))
             for node in np.flatnonzero(tree.arrays.block == block).tolist():
-                slot, rows = int(tree.arrays.slot[node]), self._rows(strategy, int(self.nodes[node]), buckets)
+                slot, rows = (
+                    int(tree.arrays.slot[node]),
+                    hand_rows(self.origin, strategy, int(self.nodes[node]), buckets),
+                )
                 table[slot : slot + rows.shape[1]] = rows.T
             found.append(table)
         return found
@@ -141,10 +148,35 @@ class Spot:
         return RootValues(value, action)
 
 
-def _rest(known: ListedCards, street: int) -> ListedCards:
-    """Cards from a street on, every hand on every board a bucket of its own."""
-    boards = known.board_cards[street:]
-    bucket = [lossless_buckets(known.hand_masks(), known.reach, here) for here in boards]
+def hand_rows(game: Game, strategy: RowSource, node: int, buckets: npt.NDArray[np.int32]) -> Floats:
+    """[H, A] a strategy of a game at a node, for hands of these buckets; 0 where a hand cannot be."""
+    arrays, live = game.tree.arrays, buckets != NO_BUCKET
+    first, count = int(arrays.slot[node]), int(arrays.count[node])
+    rows = np.zeros((len(buckets), count))
+    source = strategy.rows(int(arrays.block[node]))
+    rows[live] = source.read(int(arrays.row[node]), slice(first, first + count), buckets[live])[0]
+    return rows
+
+
+def _occurring(numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    """Those of many small numbers that occur, ascending."""
+    return np.flatnonzero(np.bincount(numbers)).astype(np.int32)
+
+
+def _rest(known: ListedCards, street: int, *, merged: bool) -> ListedCards:
+    """Cards from a street on, every hand on every board a bucket of its own.
+
+    merged  on later streets hands keep the buckets that they share, numbered anew among those that occur
+    """
+    boards, masks = known.board_cards[street:], known.hand_masks()
+    bucket = [lossless_buckets(masks, known.reach, here) for here in boards]
+    for own, shared in zip(bucket[1:], known.bucket[street + 1 :], strict=True) if merged else ():
+        for player in range(2):
+            live = own[player] != NO_BUCKET
+            occurring = _occurring(shared[player][live])
+            number = np.zeros(occurring[-1] + 1, np.int32)
+            number[occurring] = np.arange(len(occurring))
+            own[player][live] = number[shared[player][live]]
     return replace(
         known,
         board_cards=boards,

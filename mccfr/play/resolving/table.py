@@ -9,7 +9,13 @@ so what our range becomes.  It is solved again
   in force wins with a bet that it has;
 * when the next street begins: on the real board, his alternatives the values of a best response to the last solution.
 
-At first his alternatives are the values of his best response to the policy itself, with the endgame's bets.
+At first his alternatives are the values of his best response to the policy itself, with the endgame's bets.  So ranges
+and the opponent's values are carried through the hand (continual re-solving: Moravčík et al. 2017), and the policy is
+asked once.
+
+A flop is an estimate: below it hands have the policy's buckets, boards are sampled, ranges are believed whatever the
+method, and alternatives after a bet that the endgame has not are values of the solution itself, on sampled boards.  The
+method is that of the streets behind it, whose alternatives are best responses to the flop's solution.
 
 Everything follows from the policy, the betting and the board, public to both players; nothing is drawn and no clock is
 asked.  So what is played in a public state is the same whenever it is asked for, and can be kept.
@@ -31,7 +37,7 @@ from mccfr.games.reading import OVER
 from mccfr.games.translation import Translation
 from mccfr.play.dealing import Board
 from mccfr.play.resolving.endgame import MENU, TURN_MENU, endgame
-from mccfr.play.resolving.solve import METHODS, Effort, Resolved, resolve
+from mccfr.play.resolving.solve import METHODS, Effort, Resolved, resolve, sampled_values
 from mccfr.play.resolving.spot import Spot, Tables
 from mccfr.play.resolving.watching import Watcher
 from mccfr.play.seat import Seat
@@ -40,12 +46,14 @@ from mccfr.tables.strategy import Strategy, uniform_strategy
 from mccfr.trees.compiled import DECISION
 
 Floats = npt.NDArray[np.float64]
-STREETS = ("river", "turn")
+STREETS = ("river", "turn", "flop")
 """Where solving may begin, by the names that commands take."""
-_BOARD_CARDS = {"turn": 4, "river": 5}
-_KEPT = {"turn": 8, "river": 256}  # endgames; one from the turn on may take 40 MB
-EFFORT = {"turn": Effort(iterations=100), "river": Effort(iterations=200)}
-"""Of a spot of a street: some seconds of processor time on the turn, a fifth of a second on the river."""
+_BOARD_CARDS = {"flop": 3, "turn": 4, "river": 5}
+_KEPT = {"flop": 2, "turn": 8, "river": 256}  # endgames; one from the turn on may take 40 MB, from the flop on 300
+EFFORT = {"flop": Effort(iterations=100), "turn": Effort(iterations=100), "river": Effort(iterations=200)}
+"""Of a spot of a street: some seconds of processor time on the flop and the turn, a fifth of a second on the river."""
+VALUE_BOARDS = 64
+"""Full boards that the opponent's values on the flop are estimated on."""
 NESTED = "resolving"
 """After a bet that an endgame has not, in place of the unsafe method: by no strategy in force does he make it with some
 hands and not with others, and who believes that he makes it with all of them pays off the best."""
@@ -59,12 +67,12 @@ Acted = tuple[BettingState, str, Board]
 class Settings:
     """How a hand is solved again.
 
-    street     the first that is, "river" or "turn"
-    method     one of `METHODS`
+    street     the first that is, one of `STREETS`
+    method     one of `METHODS`, from the turn on
     effort     for each spot; None: `EFFORT` of its street.  With `seconds` what is played is no function of the public
                state any more
     menu       bets of endgames on the river
-    turn_menu  bets of endgames from the turn on, those of their river included
+    turn_menu  bets of endgames from the flop or the turn on, those of later streets included
     workers    threads that share the rivers of a turn; nothing depends on them
     """
 
@@ -88,8 +96,8 @@ def settings_of(text: str) -> Settings:
     street, method, iterations, *more = [*text.split(":"), "", ""][: max(3, text.count(":") + 1)]
     if more or street not in STREETS or (method and method not in METHODS):
         raise ValueError(
-            f"resolve = {text!r} is not allowed: it must be {' or '.join(STREETS)}, and may go on with :METHOD, one of "
-            f"{', '.join(METHODS)}, and :ITERATIONS"
+            f"resolve = {text!r} is not allowed: it must be {', '.join(STREETS[:-1])} or {STREETS[-1]}, and may go on "
+            f"with :METHOD, one of {', '.join(METHODS)}, and :ITERATIONS"
         )
     if iterations and not (iterations.isdecimal() and int(iterations)):
         raise ValueError(
@@ -129,7 +137,7 @@ class Resolver:
             return self._kept[key]
         watcher = Watcher(self.seat, position, line)
         ranges = watcher.ranges()
-        method = self.settings.method
+        method = "unsafe" if self.on_flop(state) else self.settings.method
         spot = self.spot(position, state, board, ranges, method)
         ranges = ranges * spot.weights
         found: PublicState
@@ -155,7 +163,12 @@ class Resolver:
             live[1 - position] = True
         live &= (combo_masks() & np.uint64(card_mask(board))) == 0
         live[~live.any(axis=1)] = True
-        return Spot(endgame(self.rules, state, board, menu, live), 0, 0)
+        game = endgame(self.rules, state, board, menu, live, self.seat.policy.game.cards)
+        return Spot(game, 0, 0, merged=self.on_flop(state))
+
+    def on_flop(self, state: BettingState) -> bool:
+        """Whether too much follows to tell hands apart on all boards."""
+        return sum(self.rules.board_cards[: state.street + 1]) == _BOARD_CARDS["flop"]
 
     def solved(
         self,
@@ -176,7 +189,7 @@ class Resolver:
             alternatives = spot.best_response(1 - position, ranges[position], before).value
         assert not isinstance(alternatives, list)
         settings = self.settings
-        effort = settings.effort or EFFORT["turn" if spot.game.tree.streets > 1 else "river"]
+        effort = settings.effort or EFFORT[STREETS[spot.game.tree.streets - 1]]
         found = resolve(
             spot,
             position,
@@ -252,6 +265,14 @@ class PublicState:
             self._played = np.where(bucket >= 0, rows.T, np.where(masks, 0.0, 1 / len(self.actions)))
         return self._played
 
+    def responses(self) -> Floats:
+        """[1326] what the opponent's hands win from here by best responses to the solution in force, with its bets;
+        counterfactual, chips times the weights of our hands.  `ValueError` after the endgame's first decision."""
+        if self._node:
+            raise ValueError("best responses are found where an endgame begins")
+        tables: Tables = [table.T for table in self._strategy.probability]
+        return self._spot.best_response(1 - self.position, self.ranges[self.position], tables).value
+
     def after(self, action: str, board: Board = ()) -> "PublicState | int":
         """The state that a legal action leads to; `OVER` where nobody acts any more.
 
@@ -285,15 +306,18 @@ class PublicState:
     def _answered(self, state: BettingState) -> "PublicState":
         """After a bet that the endgame has not; his alternatives are his values before it."""
         board = self._game.cards.listed().board_cards[0][0].tolist()
-        method = self._resolver.settings.method
-        method = NESTED if method == "unsafe" else method
-        return self._again(Spot(self._game, self._node, 0), self.ranges, state, board, method)
+        method, merged = self._resolver.settings.method, self._spot.merged
+        method = NESTED if method == "unsafe" or merged else method
+        return self._again(Spot(self._game, self._node, 0, merged=merged), self.ranges, state, board, method)
 
     def _again(self, before: Spot, ranges: Floats, state: BettingState, board: Board, method: str) -> "PublicState":
         """A spot solved, his alternatives what a best response to the solution in force wins from `before` on."""
         value = None
         if method != "unsafe":
-            theirs = before.best_response(1 - self.position, ranges[self.position], before.tables(self._strategy))
-            value = theirs.value
+            other, tables = ranges[self.position], before.tables(self._strategy)
+            if before.merged:
+                value = sampled_values(before, 1 - self.position, other, tables, VALUE_BOARDS)
+            else:
+                value = before.best_response(1 - self.position, other, tables).value
         spot = self._resolver.spot(self.position, state, board, ranges, method)
         return self._resolver.solved(self.position, spot, ranges, value, state, method)

@@ -64,12 +64,15 @@ def resolve_street(
     *,
     players: tuple[int, ...] = (0, 1),
     reach: bool = False,
+    merged: bool = False,
     dtype: str = "float64",
 ) -> Whole:
     """Solve all spots of a street again, each against the strategy given.
 
     players  whose strategies are replaced
     reach    whether alternatives are raised by gifts (`gifts`)
+    merged   whether hands keep the buckets that they share on later streets, and boards are sampled (`Spot`): values,
+             gaps and bounds are those of real hands all the same
 
     Hands that share a bucket, as those do that are alike but for suits, are solved apart, and play the mean of what was
     found: by convexity no worse where they are alike, and what gaps and bounds are of in any case.
@@ -86,7 +89,7 @@ def resolve_street(
         times = float(public.copies.times[start + board])
         if times == 0:
             continue  # suits apart, another board is the same
-        spot = Spot(game, node, board)
+        spot = Spot(game, node, board, merged=merged)
         ranges, before = spot.ranges(strategy), spot.tables(strategy)
         alike = [spot.own_buckets(block) for block in range(2 * spot.game.tree.streets)]
         for player in players:

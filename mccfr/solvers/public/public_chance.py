@@ -158,13 +158,38 @@ class PublicChanceSampling:
             done, nodes = done + 1, nodes + touched
         return done, nodes
 
-    def _traverse(self, board: SampledBoard, regret_weight: float, sum_weight: float) -> int:
+    def _traverse(
+        self, board: SampledBoard, regret_weight: float, sum_weight: float, seats: Sequence[int] | None = None
+    ) -> int:
         floored, skip_below, nodes = int(self.options.plus), float(self.options.skip_below), 0
         word = np.uint64(second_word(self._rng))
-        for traverser in self._seats:
+        for traverser in self._seats if seats is None else seats:
             task = Task(traverser, regret_weight, sum_weight, floored, skip_below, word)
             nodes += sampled_traversal(self._trees, self._kernel_tables, board, task, self._scratch, self._rng)
         return nodes
+
+    def traverse(
+        self, player: int, ranges: Sequence[npt.NDArray[np.floating]], *, learn: bool = True
+    ) -> npt.NDArray[np.float64]:
+        """One player's part of the next iteration, at ranges of the caller's: for games that begin before their tree.
+
+        ranges  2 × [H] both players' weights of their hands; hands outside of the game's are left out
+        learn   whether the tables change
+        Returns [H] counterfactual values of his hands on the board that is drawn, of the strategies that he began with;
+        0 for hands that hit it.  Their mean over all boards is what a full-width traversal finds, but for one factor:
+        the share of boards that leave any two hands.  The caller counts: `state.iterations` is one more once both
+        players have traversed.
+        """
+        board, iteration = self._source.board(self.state.iterations), np.uint64(self.state.iterations)
+        for one, given in enumerate(ranges):
+            count = int(board.count[one])
+            board.weight[one, :count] = given[board.hand[one, :count]]
+        seed_stream(self._rng, *self._stream, np.uint64(ACTIONS), iteration)
+        weights = self.options.weights(self.state.nodes) if learn else (0.0, 0.0)
+        self.state.nodes += self._traverse(board, *weights, seats=(player,))
+        found, count = np.zeros(len(ranges[player])), int(board.count[player])
+        found[board.hand[player, :count]] = self._scratch.value[0, :count]
+        return found
 
     def _sweep(self, nodes: int) -> None:
         """Discount the tables for period ends gone by (`dcfr`; one worker does it for all)."""

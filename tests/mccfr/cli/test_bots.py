@@ -5,7 +5,7 @@ import os
 import signal
 import socket
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from random import Random
 
 import pytest
@@ -44,6 +44,10 @@ def holdem(monkeypatch, tmp_path):
     opened = bots.open_player
     monkeypatch.setattr(bots, "open_player", lambda name, manner: found if name == "holdem" else opened(name, manner))
     monkeypatch.chdir(tmp_path)
+
+
+PATIENT = Clock(per_hand=120.0)
+"""For who solves flops again beside other tests."""
 
 
 @contextmanager
@@ -93,7 +97,7 @@ def guest(program, of):
 
 def check_over_a_connection(program, hands, name="policy"):
     of, seen = plan(hands=hands, duplicate=True), []
-    with dealing(of, [guest(program, of)], ports=[0]) as (port, came, said):
+    with dealing(of, [guest(program, of)], ports=[0], clock=PATIENT) as (port, came, said):
         visit(port, seen.append, name)
     assert "error" not in came and len(seen) == hands
     assert not [text for text in said if "not legal" in text or "passed over" in text or "hung up" in text]
@@ -113,10 +117,10 @@ def test_a_bot_that_solves_its_hands_again_is_legal_and_in_step(program):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["resolving", "resolving from the turn"])
+@pytest.mark.parametrize("name", ["resolving", "resolving from the turn", "resolving from the flop"])
 @pytest.mark.parametrize("program", [PROGRAMS["min-raise"], PROGRAMS["odd-size"], Overbet, PROGRAMS["random"]])
 def test_hundreds_of_hands_of_a_bot_that_solves_them_again(program, name):
-    check_over_a_connection(program, 100, name)
+    check_over_a_connection(program, 16 if name == "resolving from the flop" else 100, name)
 
 
 @pytest.mark.slow
@@ -167,6 +171,39 @@ def test_a_signal_ends_a_bot_with_its_hands_kept(capsys, holdem, tmp_path):
     played = sum(line.startswith("STATE:") for line in diary.read_text().splitlines())
     assert status == 75 and f"stopped after {played} hands; they are in {diary}" in err and played > 2
     assert "has not answered" in str(came["error"])
+
+
+def test_a_signal_ends_a_dealer_and_its_match_goes_on(capsys, holdem, tmp_path):
+    """Status 75, one sentence, the hands in the log; the same command plays the others, as if nothing had been."""
+    log = tmp_path / "match.log"
+    of = ("--hands", 30, "--seed", 4, "--with", "odd-size", "--json", "--log")
+    seen = []
+
+    def finished(hand):
+        seen.append(hand)
+        if len(seen) == 10:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    def dealt(log, finished):
+        port = free_port()
+
+        def come():
+            with suppress(TableError):  # a line that ends in the middle of a hand
+                visit(port, finished, "min-raise")
+
+        thread = threading.Thread(target=come)
+        thread.start()
+        answer = call(capsys, "dealer", *of, log, "--port", port)
+        thread.join()
+        return answer
+
+    status, _, err = dealt(log, finished)
+    played = sum(line.startswith("STATE:") for line in log.read_text().splitlines())
+    assert status == 75 and f"stopped after {played} of 30 hands; the same command goes on from {log}" in err
+    assert 9 <= played < 30
+    went_on, straight = dealt(log, lambda _: None), dealt(tmp_path / "whole.log", lambda _: None)
+    assert went_on.status == straight.status == 0
+    assert json.loads(went_on.out) == json.loads(straight.out)
 
 
 def free_port():

@@ -34,6 +34,8 @@ THREE_STREETS = PokerGame(
     stack=7,
     merge_suits=True,
 )
+MOST_GAP = 0.1
+"""Chips: what 25 iterations of sampled boards leave in a spot, and no wrong ones."""
 SAFE = ("maxmargin", "resolving")
 
 
@@ -142,6 +144,45 @@ def test_nested_resolving_keeps_within_its_bound():
     assert exploitability(game, found.strategy) < exploitability(game, strategy)
 
 
+# --- boards sampled, hands in shared buckets on later streets ---
+
+
+def sampled_within_bound(module=whole):
+    """A good strategy but for a random second street, solved again there with the third street's buckets."""
+    game, _, strategy = three_streets()
+    found = module.resolve_street(game, strategy, 1, "resolving", Effort(25), players=(0,), merged=True)
+    return found, within_bound(game, strategy, found)
+
+
+def test_sampled_boards_keep_within_the_bound_and_solve():
+    """The bound is that of real hands, whatever was solved; that it is small says that the right game was."""
+    game, _, strategy = three_streets()
+    found, within = sampled_within_bound()
+    assert within and found.gap_chips < MOST_GAP
+    assert exploitability(game, found.strategy) < exploitability(game, strategy)
+
+
+def test_sampled_values_of_all_boards_are_exact():
+    game, good, _ = three_streets()
+    here = Spot(game, whole.roots(game, 1)[0], 0, merged=True)
+    other, tables = here.ranges(good)[0], here.tables(good)
+    boards = len(here.game.cards.listed().board_cards[-1])
+    found = solve.sampled_values(here, 1, other, tables, boards)
+    assert found == pytest.approx(self_play(here, 1, other, tables), rel=1e-4, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        ("gadget.update(values * (self._factor / BOARDS), step)", "gadget.update(values / BOARDS, step)"),
+        ("cfr.traverse(player, at_root)", "cfr.traverse(player, self._at_root(self._side.ours))"),
+    ],
+)
+def test_errors_of_sampled_solving_are_caught(edit):
+    """Values on another scale than alternatives; an opponent who comes with our range."""
+    assert sampled_within_bound(mutant_whole(edit))[0].gap_chips > MOST_GAP
+
+
 def test_the_same_spot_is_solved_to_the_same_strategy():
     game = game_of(LEDUC)
     strategy, _ = blueprint(LEDUC, 2)
@@ -170,6 +211,7 @@ def test_precision_ends_it():
         (lambda here, ranges: resolve(here, 0, ranges, None), "needs the opponent's alternatives"),
         (lambda here, ranges: resolve(here, 0, 0 * ranges, None, "unsafe"), "no hand that comes to node"),
         (lambda here, ranges: Spot(here.origin, -1, 0), "not one of the tree's decisions"),
+        (lambda here, ranges: resolve(Spot(here.origin, here.node, 0, merged=True), 0, ranges, ranges[1]), "converge"),
     ],
 )
 def test_what_cannot_be_solved_is_refused(what, says):
@@ -220,7 +262,7 @@ def test_three_blueprints_of_the_twin():
         cfr = VectorCfr(game, PRESETS["dcfr"], "float64")
         cfr.iterate(iterations)
         strategy = cfr.average_strategy()
-        before, found = exploitability(game, strategy), resolve_street(game, strategy, 2, "maxmargin", Effort(60))
+        before, found = exploitability(game, strategy), resolve_street(game, strategy, 2, "maxmargin", Effort(20))
         after, bound = exploitability(game, found.strategy), before + found.bound_chips.sum() / 2
         print(f"{iterations} iterations: {before:.4f} chips, {found.spots} spots -> {after:.4f}, bound {bound:.4f}")
         assert within_bound(game, strategy, found)

@@ -1,5 +1,7 @@
 """Hands of no-limit hold'em that are solved again as they are played."""
 
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
@@ -8,17 +10,21 @@ from mutants import mutant
 from random_policy import MENU, policy
 from small_games import game_of
 
+from abstraction.cards import card_mask, combo_masks, parse_cards
 from mccfr.config.tables import Menu
+from mccfr.evaluation import resolved_best_response
 from mccfr.evaluation.local_best_response import evaluate
 from mccfr.evaluation.local_best_response.evaluate import _ResolvedUnits, drawn
 from mccfr.evaluation.local_best_response.hand import PolicyRows
 from mccfr.evaluation.local_best_response.settings import Lines
+from mccfr.evaluation.sampled_best_response import sampled_best_response
 from mccfr.evaluation.side import Side
 from mccfr.games.betting import raise_bounds
 from mccfr.games.reading import OVER
 from mccfr.games.translation import real_betting
 from mccfr.play import ranges
 from mccfr.play.resolving import Effort, ResolvingSeat, Settings, table, watching
+from mccfr.play.resolving.endgame import endgame
 from mccfr.play.resolving.table import PublicState, Resolver, settings_of
 from mccfr.play.seat import Seat
 from mccfr.policy.source import StrategySource
@@ -66,6 +72,35 @@ def test_a_bet_that_the_endgame_has_not_is_solved_again():
     assert isinstance(after, PublicState) and after.state.put_in == (471, 777)
     assert after.actions[:2] == ["f", "c"] and after.after("c") == OVER
     assert np.array_equal(after.ranges[0], before.ranges[0]), "his bet says nothing of our hand"
+
+
+def on_the_flop(iterations=1):
+    """A seat of position 0 that has seen a flop, and acts first there."""
+    seat = ResolvingSeat(policy(), replace(SMALL, street="flop", effort=Effort(iterations), turn_menu=SMALL.menu))
+    seat.deal(0, "AsKd", 1)
+    for action in ODD_LINE[0][1:]:
+        seat.see(action)
+    seat.board(CARDS[:6])
+    return seat
+
+
+def test_a_flop_is_solved_and_carried_on():
+    """From the flop to the turn and through a bet that its game has not: ranges follow what was solved, actions are
+    legal, and what is played follows from the public state."""
+    seat = on_the_flop()
+    here = seat.public_state()
+    live = here.ranges[0] > 0
+    assert here.played()[:, live].sum(axis=0) == pytest.approx(1) and here.actions[0] == "c"
+    checked = here.after("c")
+    assert np.array_equal(checked.ranges[0], here.ranges[0] * here.played()[0])
+    odd = checked.after("r777")
+    assert odd.state.put_in == (300, 777) and odd.actions[:2] == ["f", "c"]
+    assert np.array_equal(odd.ranges[0], checked.ranges[0]), "his bet says nothing of our hand"
+    turn = checked.after("c", tuple(parse_cards(CARDS[:8])))
+    assert turn.state.street == 2 and turn.played().shape == (len(turn.actions), 1326)
+    dealt = (combo_masks() & np.uint64(card_mask(parse_cards(CARDS[:8])))) == 0
+    assert np.array_equal(turn.ranges[0], checked.ranges[0] * dealt)
+    assert np.array_equal(on_the_flop().public_state().played(), here.played())
 
 
 def keeps_own_range(module):
@@ -130,6 +165,43 @@ def test_local_best_response_takes_as_much_where_nothing_is_solved():
         assert found[:2] == pytest.approx(found[4:], rel=1e-9, abs=1e-9), unit
 
 
+def taken_unsolved(module):
+    """What a best response on the river wins less, by seat, where nothing is solved."""
+    played = policy(SMALL.menu)
+    side = Side(played.game, tabulate(played.game, played.row))
+    rivers = module.ResolvedRivers(side, SMALL, 0, drawn=3)
+    rivers._resolver = Unsolved(Seat(StrategySource(side.game, side.strategy)), Settings(menu=SMALL.menu))
+    return rivers.gained(0, list(parse_cards(CARDS)))
+
+
+def test_a_best_response_on_the_river_takes_as_much_where_nothing_is_solved():
+    """Ranges, the policy carried into endgames, and values of both; rounding is of millions of chips."""
+    assert taken_unsolved(resolved_best_response) == pytest.approx(0, abs=1e-3)
+    wrong = mutant(
+        resolved_best_response, ("(player, root.reach[1 - player], spot", "(player, root.reach[player], spot")
+    )
+    assert (np.abs(taken_unsolved(wrong)) > 1).all()
+
+
+class Drawn(resolved_best_response.ResolvedRivers):
+    """Four decisions, of known shares, at which known chips are taken less."""
+
+    def __init__(self):
+        self._seed, self._count, self._street = 0, 2, 3
+        self._game = SimpleNamespace(cards=SimpleNamespace(after=lambda *_: None))
+
+    def _reached(self, known):
+        return [resolved_best_response.Root(node, None, share) for node, share in enumerate((5.0, 1.0, 2.0, 3.0))]
+
+    def _less(self, root, player, board):
+        return (7.0, -2.0, 4.0, 1.0)[root.node] * (1 + player)
+
+
+def test_decisions_that_are_drawn_stand_for_all():
+    found = np.mean([Drawn().gained(unit, []) for unit in range(2_000)], axis=0)
+    assert found == pytest.approx([10, 20], rel=0.05)
+
+
 class Recorded:
     """In a responder's place: what it would draw the policy's actions by, and run-outs."""
 
@@ -162,14 +234,22 @@ def test_run_outs_know_nothing_of_the_actions_that_were_drawn(monkeypatch):
 
 def test_settings_are_read():
     assert settings_of("river") == Settings()
+    assert settings_of("flop") == Settings("flop")
     assert settings_of("turn:unsafe:50") == Settings("turn", "unsafe", Effort(iterations=50))
     for text, says in (
-        ("flop", "river or turn"),
+        ("preflop", "river, turn or flop"),
         ("river:gadget", "maxmargin"),
         ("river::0", "no number of iterations"),
     ):
         with pytest.raises(ValueError, match=says):
             settings_of(text)
+    with pytest.raises(ValueError, match="sampled-br responds to rivers"):
+        resolved_best_response.ResolvedRivers(Side(policy().game, None), Settings("turn"), 0)
+    with pytest.raises(ValueError, match="--from river"):
+        sampled_best_response(Side(policy().game, None), 2, resolve=SMALL)
+    flop = on_the_flop().state
+    with pytest.raises(ValueError, match="needs the whole game's buckets"):
+        endgame(Resolver(Seat(policy())).rules, flop, parse_cards(CARDS[:6]))
     with pytest.raises(ValueError, match="always-call is a program"):
         open_player("always-call --resolve river")
     with pytest.raises(ValueError, match="leave them out"):

@@ -286,6 +286,22 @@ def test_the_page_in_a_browser(holdem, tmp_path):
         assert page.requests and all(url.startswith((holdem.url, "data:", "about:")) for url in page.requests)
 
 
+@pytest.mark.slow
+@needs_browser
+def test_a_turn_is_solved_again_in_a_browser(holdem, tmp_path):
+    """All rivers behind it, on real hands: some ten seconds of processor time."""
+    turn = "#line=r200c/cc/r400&board=Kc7d2s4h"
+    with browsing(tmp_path) as page:
+        page.open(holdem.url + turn)
+        page.wait("document.body && document.body.dataset.complete")
+        page["document.getElementById('solve').click()"]
+        page.wait("document.getElementById('solve-state').textContent.startsWith('Solved in')")
+        assert "200 of 200 iterations, gap" in page["document.getElementById('solve-state').textContent"]
+        assert page["document.getElementById('beside').value"] == "solved"
+        assert page["document.querySelectorAll('#grid-beside .cell .fill').length"] == 169
+        assert page.problems == []
+
+
 @needs_browser
 def test_small_games_are_a_list_of_hands(tmp_path):
     with serving(open_spots(write_random(tmp_path / "kuhn", KuhnGame()))) as served, browsing(tmp_path / "x") as page:
