@@ -334,6 +334,7 @@ class DeepCfrConfig(SolverConfig, frozen=True, tag="deep-cfr"):
     layers: int = 3  # hidden ones of the plain network
     units: int = 64
     card_units: int = 192  # of the branch of cards
+    readout: Literal["last", "all"] = "last"  # hidden layers that the output sees; all: with a solved last layer
     steps: int = 750  # minibatches of a fit
     batch: int | Literal["all"] = 2048  # samples of a minibatch; all: the whole memory, merged by infosets
     learning_rate: float = 1e-3

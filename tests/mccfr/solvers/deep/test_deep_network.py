@@ -27,6 +27,8 @@ def networks():
         "plain": (network.plain(7, ACTIONS, 3, 6), values.normal(size=(5, 7))),
         "one-hot": (network.plain(9, ACTIONS, 2, 6), np.array([3, 0, 8, 5, 1])),
         "branches": (network.branches((4, 4), 5, ACTIONS, 6, 8), values.normal(size=(5, 13))),
+        "plain, all read": (network.plain(7, ACTIONS, 3, 6, reads_all=True), values.normal(size=(5, 7))),
+        "branches, all read": (network.branches((4,), 5, ACTIONS, 6, 8, reads_all=True), values.normal(size=(5, 9))),
     }
 
 
@@ -66,7 +68,7 @@ def gradients(name, shares, module=fitting):
 
 
 @pytest.mark.parametrize("shares", [False, True])
-@pytest.mark.parametrize("name", ["plain", "one-hot", "branches"])
+@pytest.mark.parametrize("name", ["plain", "one-hot", "branches", "plain, all read", "branches, all read"])
 def test_gradients_are_those_of_the_loss_over_samples_one_by_one(name, shares):
     gradient, differences = gradients(name, shares)
     assert np.abs(differences).max() > 0.01
@@ -106,7 +108,7 @@ def solved(name, module=output_layer):
     return worst
 
 
-@pytest.mark.parametrize("name", ["plain", "one-hot", "branches"])
+@pytest.mark.parametrize("name", ["plain", "one-hot", "branches", "plain, all read"])
 def test_a_solved_last_layer_is_least_squares_over_samples_one_by_one(name):
     assert solved(name) < 1e-6
 
@@ -183,10 +185,11 @@ def test_the_reader_of_the_documents_reads_a_network():
     text = (ROOT / "docs" / "deep.md").read_text(encoding="utf-8")
     names = {}
     exec(re.search(r"```python\n(.*?)```", text, re.S)[1], names)
-    net, given = networks()["plain"]
-    parameters = net.initial(new_stream(2, 0)).astype(np.float64)
-    found = names["advantages"](parameters, given, ACTIONS, units=6)
-    assert np.abs(found - net.forward(parameters, given)[-1]).max() < 1e-12
+    for name, readout in (("plain", "last"), ("plain, all read", "all")):
+        net, given = networks()[name]
+        parameters = net.initial(new_stream(2, 0)).astype(np.float64)
+        found = names["advantages"](parameters, given, ACTIONS, units=6, readout=readout)
+        assert np.abs(found - net.forward(parameters, given)[-1]).max() < 1e-12
 
 
 def test_layers_lie_side_by_side_in_the_parameters():
