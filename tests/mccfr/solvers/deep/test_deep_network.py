@@ -89,7 +89,6 @@ def solved(name, module=output_layer):
     targets, weights = random.normal(size=(5, 3, ACTIONS)), random.uniform(1, 3, size=(5, 3))
     parameters = net.initial(new_stream(0, 0)).astype(np.float64)
     source, weight, bias = net.output_layer(parameters)
-    before = np.vstack([weight, bias])
     seen = np.hstack([net.forward(parameters, given)[source], np.ones((5, 1))])
     total = (weights[:, :, None] * targets).sum(axis=1)
     batch = fitting.Batch(given, weights.sum(axis=1), total, legal)
@@ -99,11 +98,12 @@ def solved(name, module=output_layer):
     for action in range(ACTIONS):
         rows = [(row, sample) for row in range(5) for sample in range(3) if action < counts[row]]
         weigh = np.sqrt([weights[row, sample] for row, sample in rows])
-        left = [targets[row, sample, action] - seen[row] @ before[:, action] for row, sample in rows]
+        wanted = np.array([targets[row, sample, action] for row, sample in rows])
         matrix = np.array([seen[row] for row, _ in rows]) * weigh[:, None]
-        ridge = np.sqrt(1e-6 * (matrix**2).sum() / len(before)) * np.eye(len(before))
-        wanted = np.linalg.lstsq(np.vstack([matrix, ridge]), np.append(left * weigh, np.zeros(len(before))))[0]
-        found = np.append(weight[:, action], bias[action]) - before[:, action]
+        size = matrix.shape[1]
+        ridge = np.sqrt(output_layer.RIDGE * (matrix**2).sum() / size) * np.eye(size)
+        wanted = np.linalg.lstsq(np.vstack([matrix, ridge]), np.append(wanted * weigh, np.zeros(size)))[0]
+        found = np.append(weight[:, action], bias[action])
         worst = max(worst, np.abs(found - wanted).max() / np.abs(wanted).max())
     return worst
 
