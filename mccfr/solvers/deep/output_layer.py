@@ -21,12 +21,16 @@ import numpy.typing as npt
 from mccfr.solvers.deep.fitting import Batch
 from mccfr.solvers.deep.network import Network
 
-RIDGE = 1e-4
-"""What is added to the squared error, for each squared weight: a share of the mean squared output of a unit."""
+RIDGES = {"last": 1e-6, "all": 1e-4}
+"""What is added to the squared error for each squared weight, as a share of the mean squared output of a unit, by what
+the output sees.  More of it is wrong where few units are enough, less leaves large weights where there are many:
+docs/deep.md has figures."""
 
 
-def solve_output(network: Network, parameters: npt.NDArray[np.float32], batches: Iterable[Batch]) -> None:
+def solve_output(network: Network, parameters: npt.NDArray[np.float32], batches: Iterable[Batch], ridge: float) -> None:
     """Set the last layer, in place, to what has the least weighted squared error over all samples of `batches`.
+
+    ridge  one of RIDGES
 
     Legal actions of a row are the first ones.  Batches without weight change nothing.
     """
@@ -44,5 +48,5 @@ def solve_output(network: Network, parameters: npt.NDArray[np.float32], batches:
     for action in range(actions):
         scale = np.trace(products[action]) / (units + 1)
         if scale > 0:
-            found = np.linalg.solve(products[action] + RIDGE * scale * np.eye(units + 1), sums[:, action])
+            found = np.linalg.solve(products[action] + ridge * scale * np.eye(units + 1), sums[:, action])
             weight[:, action], bias[action] = found[:units], found[units]

@@ -48,7 +48,7 @@ from mccfr.solvers.deep.learned_baseline import LearnedBaseline, Transitions, ba
 from mccfr.solvers.deep.memory import insert, reservoir_place, squared_error
 from mccfr.solvers.deep.network import Network
 from mccfr.solvers.deep.outcome_paths import draw_paths, new_paths, value_paths
-from mccfr.solvers.deep.output_layer import solve_output
+from mccfr.solvers.deep.output_layer import RIDGES, solve_output
 from mccfr.solvers.deep.traversals import Samples, new_samples, new_work
 from mccfr.tables.layout import table_name
 from storage.schema import ArraySpec
@@ -147,7 +147,7 @@ class Iterations(ABC):
         start = int(new_stream(config.seed, player, MINIBATCH, t)[0])
         fit(network, parameters, batches(start), descent(config, config.steps))
         if config.last_layer == "solved":
-            solve_output(network, parameters, whole)
+            solve_output(network, parameters, whole, RIDGES[config.readout])
 
 
 def listed_specs(game: Game, config: DeepCfrConfig, dtype: str = "float32") -> tuple[ArraySpec, ...]:

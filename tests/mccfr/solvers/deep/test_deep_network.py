@@ -18,6 +18,7 @@ from mccfr.solvers.deep.learned import make_network, match_regrets
 
 LEDUC = build_game(LeducGame(), None, None)
 ACTIONS = 3
+RIDGE = 1e-4
 
 
 def networks():
@@ -93,7 +94,7 @@ def solved(name, module=output_layer):
     total = (weights[:, :, None] * targets).sum(axis=1)
     batch = fitting.Batch(given, weights.sum(axis=1), total, legal)
     parts = [fitting.Batch(*(part[rows] for part in batch)) for rows in ([3, 0], [1, 2, 4])]
-    module.solve_output(net, parameters, parts)
+    module.solve_output(net, parameters, parts, RIDGE)
     worst = 0.0
     for action in range(ACTIONS):
         rows = [(row, sample) for row in range(5) for sample in range(3) if action < counts[row]]
@@ -101,7 +102,7 @@ def solved(name, module=output_layer):
         wanted = np.array([targets[row, sample, action] for row, sample in rows])
         matrix = np.array([seen[row] for row, _ in rows]) * weigh[:, None]
         size = matrix.shape[1]
-        ridge = np.sqrt(output_layer.RIDGE * (matrix**2).sum() / size) * np.eye(size)
+        ridge = np.sqrt(RIDGE * (matrix**2).sum() / size) * np.eye(size)
         wanted = np.linalg.lstsq(np.vstack([matrix, ridge]), np.append(wanted * weigh, np.zeros(size)))[0]
         found = np.append(weight[:, action], bias[action])
         worst = max(worst, np.abs(found - wanted).max() / np.abs(wanted).max())
