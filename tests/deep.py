@@ -8,8 +8,7 @@ import numpy as np
 from mccfr.cards.deals import new_deals
 from mccfr.config.tables import DeepCfrConfig
 from mccfr.rng import ACTIONS, new_stream, uniform
-from mccfr.solvers.deep.learned import table_specs
-from mccfr.solvers.deep.single_deep_cfr import SingleDeepCfr
+from mccfr.solvers.deep.single_deep_cfr import SingleDeepCfr, listed_specs
 from mccfr.trees.compiled import CHANCE, DECISION, TERMINAL
 
 QUICK = {"traversals": 30, "memory": 4000, "strategy_memory": 4000, "averages": ("sd", "network"), "horizon": 50}
@@ -17,7 +16,7 @@ QUICK = {"traversals": 30, "memory": 4000, "strategy_memory": 4000, "averages": 
 
 def new_tables(game, config, dtype="float64"):
     """Zeroed tables by name."""
-    return {spec.name: np.zeros(spec.shape, spec.dtype) for spec in table_specs(game, config, dtype)}
+    return {spec.name: np.zeros(spec.shape, spec.dtype) for spec in listed_specs(game, config, dtype)}
 
 
 def options(**changed):

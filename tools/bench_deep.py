@@ -10,15 +10,19 @@ from typing import Any
 import numpy as np
 import rich_click as click
 
-from mccfr.config.tables import Config, DeepCfrConfig, LeducGame
+from mccfr.config.tables import Config, DeepCfrConfig, FlopHoldemGame, LeducGame
 from mccfr.games.catalogue import build_game
 from mccfr.solvers.deep.blas import one_thread
+from mccfr.solvers.deep.dealt import card_values, draw_hands
+from mccfr.solvers.deep.dealt_cfr import DealtCfr
 from mccfr.solvers.deep.fitting import Descent, MergedBatches, fit
 from mccfr.solvers.deep.single_deep_cfr import SingleDeepCfr
+from mccfr.solvers.deep.tabulated import Tabulation, own_decisions
 from mccfr.solvers.deep_cfr import DeepCfr
 from mccfr.tables.layout import private_tables
 
 _TIMES = 5  # measured so many times each, and the median told
+_HANDS = 2000  # of Flop Hold'em, whose decisions a network is evaluated at
 
 
 @dataclass(frozen=True)
@@ -73,12 +77,38 @@ def _measure(case: _Case, iterations: int, steps: int) -> None:
     thousand = _milliseconds(lambda: cfr._part(0, 0, 0, 1000))
     minibatch, whole = fitted(int(options.batch)), fitted(None)
     evaluation = _milliseconds(lambda: learned.advantages(0))
+    _tell(case.name, network.size, options, thousand, minibatch, 2 * evaluation)
+    infosets = len(learned.infosets)
+    click.echo(f"  {infosets:,} infosets of both players, {held:,} samples; step of the whole memory {whole:.3f} ms")
+
+
+def _measure_dealt(iterations: int, steps: int) -> None:
+    """Flop Hold'em, where an evaluation is of one network of each player at every infoset, told by a sample of them."""
+    config = FlopHoldemGame()
+    game = build_game(config, None, None)
+    options = DeepCfrConfig(traversals=2000, steps=5, horizon=iterations + 2, memory=400_000)
+    tables = private_tables(DeepCfr(Config(game=config, solver=options)).layout(game))
+    cfr = DealtCfr(game, options, tables)
+    cfr.iterate(iterations)
+    dealt, parameters = cfr.dealt, tables["network/player0"].copy()
+    seen, descent = dealt.view, Descent(steps, 1e-3, True, 1.0)
+    strategies = dealt.strategies((tables["network/player0"], tables["network/player1"]))
+    thousand = _milliseconds(lambda: cfr._part(strategies, 0, 0, 0, 1000))
+    step = _milliseconds(lambda: fit(dealt.network, parameters, dealt.batches(0, 0), descent)) / steps
+    hands = draw_hands(0, 0, _HANDS, seen.known[-1]).seen(0, seen.known[-1], seen.cards)
+    own, values = own_decisions(game.tree, 2 * (game.tree.streets - 1)), card_values(seen, hands)
+    part = _milliseconds(lambda: Tabulation(dealt, []).played(own, parameters, values))
+    evaluation = part / (_HANDS * len(own.node)) * int(game.infosets.sum())
+    _tell("flop-holdem", dealt.network.size, options, thousand, step, evaluation)
+
+
+def _tell(name: str, parameters: int, options: DeepCfrConfig, thousand: float, step: float, evaluation: float) -> None:
     real = DeepCfrConfig().steps
-    iteration = 2 * (thousand * options.traversals / 1000 + evaluation + real * minibatch)
+    iteration = 2 * (thousand * options.traversals / 1000 + real * step)
     click.echo(
-        f"{case.name}: {network.size:,} parameters, {len(learned.infosets):,} infosets, {held:,} samples; ms: 1,000 "
-        f"traversals {thousand:.2f}, step of {options.batch:,} samples {minibatch:.3f}, of the whole memory "
-        f"{whole:.3f}, all infosets of a player {evaluation:.2f}, iteration of {real} steps {iteration:.0f}"
+        f"{name}: {parameters:,} parameters; ms: 1,000 traversals {thousand:.2f}, step of {options.batch:,} samples "
+        f"{step:.3f}, a network of each player at all infosets {evaluation:,.2f}, iteration of {options.traversals:,} "
+        f"traversals and {real} steps a player, without that, {iteration:,.0f}"
     )
 
 
@@ -86,7 +116,8 @@ def _measure(case: _Case, iterations: int, steps: int) -> None:
 @click.option("--iterations", default=60, help="Iterations that fill memories before anything is measured.")
 @click.option("--steps", default=20, help="Steps of a fit that is measured.")
 def deep(iterations: int, steps: int) -> None:
-    """Deep CFR on Leduc and on Leduc with 12 ranks, beside the machine's own matrix product."""
+    """Deep CFR on Leduc, on Leduc with 12 ranks and on Flop Hold'em, beside the machine's own matrix product."""
     click.echo(f"numpy {np.__version__}, Python {sys.version.split()[0]}, matrix product {_product():.0f} GFLOP/s")
     for case in CASES:
         _measure(case, iterations, steps)
+    _measure_dealt(max(1, iterations // 10), steps)

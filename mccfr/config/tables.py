@@ -387,12 +387,17 @@ class DeepCfrConfig(SolverConfig, frozen=True, tag="deep-cfr"):
     traversals: int = 1500  # of each player in an iteration
     sampling: Literal["external", "outcome", "full"] = "external"  # full: every history, weighed by its reach
     epsilon: float = 0.5  # outcome: the traverser's share of uniform exploration
+    baseline: Literal["none", "learned"] = "none"  # outcome: what stands in for actions that are not taken
+    baseline_memory: int = 200_000  # learned: newest actions taken that it is fitted to
+    baseline_steps: int = 200  # of a fit, after each player's traversals
+    baseline_batch: int = 512  # actions of a step
     fit: Literal["network", "table"] = "network"  # table: exact weighted means of the memory in the network's place
     fallback: Literal["argmax", "uniform"] = "argmax"  # where no advantage is positive
     network: Literal["plain", "branches"] = "plain"
     layers: int = 3  # hidden ones of the plain network
     units: int = 64
     card_units: int = 192  # of the branch of cards
+    readout: Literal["last", "all"] = "last"  # hidden layers that the output sees; all: with a solved last layer
     steps: int = 750  # minibatches of a fit
     batch: int | Literal["all"] = 2048  # samples of a minibatch; all: the whole memory, merged by infosets
     learning_rate: float = 1e-3
@@ -411,9 +416,11 @@ class DeepCfrConfig(SolverConfig, frozen=True, tag="deep-cfr"):
     def checks(self) -> list[Check]:
         """As `SolverConfig.checks`."""
         counted = ("traversals", "layers", "units", "card_units", "steps", "memory", "strategy_memory")
+        later = ("strategy_steps", "baseline_memory", "baseline_steps", "baseline_batch")
         return [
             *super().checks(),
-            *((key, getattr(self, key) >= 1, "at least 1") for key in (*counted, "strategy_steps")),
+            *((key, getattr(self, key) >= 1, "at least 1") for key in (*counted, *later)),
+            ("baseline", self.baseline == "none" or self.sampling == "outcome", "'none' unless sampling = 'outcome'"),
             ("epsilon", 0 < self.epsilon <= 1, "above 0 and at most 1"),
             ("batch", self.batch == "all" or int(self.batch) >= 1, "at least 1, or 'all'"),
             ("learning_rate", self.learning_rate > 0, "above 0"),

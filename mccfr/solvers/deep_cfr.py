@@ -12,8 +12,8 @@ from mccfr.games.game import Game
 from mccfr.solvers.deep.asked import Asked, asked_tables, average_tables
 from mccfr.solvers.deep.averages import Averages, dealt_average, fit_figures
 from mccfr.solvers.deep.dealt_cfr import Dealt, DealtCfr, check_options, dealt_specs, is_dealt
-from mccfr.solvers.deep.learned import keeps_sums, table_specs
-from mccfr.solvers.deep.single_deep_cfr import Iterations, SingleDeepCfr
+from mccfr.solvers.deep.learned import keeps_sums
+from mccfr.solvers.deep.single_deep_cfr import Iterations, SingleDeepCfr, listed_specs
 from mccfr.solvers.deep.tabulated import check_tabulated
 from mccfr.solvers.solver import Algorithm, Share
 from mccfr.tables.layout import TableLayout, TableSet
@@ -80,7 +80,7 @@ class DeepCfr(Algorithm):
     def layout(self, game: Game, wide: npt.NDArray[np.uint8] | None = None) -> TableLayout:
         """As `Algorithm.layout`: memories, networks and counters, nothing padded."""
         nothing = np.zeros(2 * game.tree.streets, np.int64)
-        make = dealt_specs if is_dealt(game) else table_specs
+        make = dealt_specs if is_dealt(game) else listed_specs
         specs = make(game, self._options(game), self.config.tables.regret_dtype)
         return TableLayout(specs, nothing, nothing, nothing.astype(np.uint8))
 
@@ -168,8 +168,13 @@ class DeepCfr(Algorithm):
             "memories_bytes": size,
             "networks_bytes": sum(spec.nbytes for spec in networks),
             "parameters": parameters,
-            "seconds_per_iteration": 2 * (walked + fit),
+            "seconds_per_iteration": 2 * (walked + fit + self._baseline_seconds(layout)),
         }
+
+    def _baseline_seconds(self, layout: TableLayout) -> float:
+        """Of a fit of the learned baseline."""
+        size = sum(spec.shape[0] for spec in layout.specs if spec.name == "baseline/parameters")
+        return (_FIT_PASSES - 1) * self._solver.baseline_steps * self._solver.baseline_batch * 2 * size / _FLOPS
 
     def _named(self, average: str | None) -> str:
         """One of the run's averages, the first by itself; `ValueError` for others."""

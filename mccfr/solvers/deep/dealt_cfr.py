@@ -61,10 +61,11 @@ def check_options(game: Game, config: DeepCfrConfig) -> None:
 
 def make_dealt_network(seen: View, config: DeepCfrConfig) -> Network:
     """The network of either player."""
-    actions, bets = seen.legal.shape[1], seen.lines.shape[1]
+    actions, bets, reads_all = seen.legal.shape[1], seen.lines.shape[1], config.readout == "all"
     if config.network == "branches":
-        return branches(seen.groups, bets, actions, config.units, config.card_units)
-    return plain(seen.card_columns + bets, actions, config.layers, config.units, seen.card_columns)
+        return branches(seen.groups, bets, actions, config.units, config.card_units, reads_all=reads_all)
+    cards, columns = seen.card_columns, seen.card_columns + bets
+    return plain(columns, actions, config.layers, config.units, cards, reads_all=reads_all)
 
 
 def dealt_specs(game: Game, config: DeepCfrConfig, dtype: str = "float32") -> tuple[ArraySpec, ...]:

@@ -65,9 +65,11 @@ def make_network(game: Game, infosets: Infosets, player: int, config: DeepCfrCon
             raise ValueError(
                 f"solver.network = 'branches' sees cards and bets, and {game.name} has none that are named: use 'plain'"
             )
-        return branches(found.groups, found.bets, infosets.width, config.units, config.card_units), inputs
+        wide = infosets.width, config.units, config.card_units
+        return branches(found.groups, found.bets, *wide, reads_all=config.readout == "all"), inputs
     columns = infosets.count(player) if found.values is None else found.values.shape[1]
-    return plain(columns, infosets.width, config.layers, config.units), inputs
+    wide = infosets.width, config.layers, config.units
+    return plain(columns, *wide, reads_all=config.readout == "all"), inputs
 
 
 def keeps_sums(config: DeepCfrConfig) -> bool:

@@ -303,26 +303,32 @@ def _fill_uniform(state, numbers):
         numbers[k] = 2.0 * uniform(state) - 1.0
 
 
-def plain(inputs: int, actions: int, layers: int, units: int, cards: int = 0) -> Network:
+def plain(inputs: int, actions: int, layers: int, units: int, cards: int = 0, *, reads_all: bool = False) -> Network:
     """A plain stack: `layers` hidden layers of `units`, as in the Leduc runs of Single Deep CFR.
 
-    cards  columns of cards that come first, where they may be evaluated apart from bets (`Apart`); 0: they may not
+    cards      columns of cards that come first, where they may be evaluated apart from bets (`Apart`); 0: they may not
+    reads_all  the output sees every hidden layer, not only the last
     """
     builder, source, width = Builder(), -1, inputs
     if cards:
         source = builder.join((builder.columns(0, cards), builder.columns(cards, inputs)))
+    hidden = []
     for _ in range(layers):
         source, width = builder.dense(source, width, units), units
-    builder.dense(source, width, actions, rectified=False)
+        hidden.append(source)
+    _output(builder, hidden, units, actions, reads_all)
     return Network(builder.layers, builder.size)
 
 
-def branches(groups: Sequence[int], bets: int, actions: int, units: int, card_units: int) -> Network:
+def branches(
+    groups: Sequence[int], bets: int, actions: int, units: int, card_units: int, *, reads_all: bool = False
+) -> Network:
     """Brown et al. 2019, section 5.1: a branch of cards, one of bets, and a trunk with skips whose end is normalised.
 
-    groups  columns of each group of cards: ranks, suits and cards, each counted, so that a product with the embeddings
-            of all three is their sum over the unordered group
-    bets    columns after them
+    groups     columns of each group of cards: ranks, suits and cards, each counted, so that a product with the
+               embeddings of all three is their sum over the unordered group
+    bets       columns after them
+    reads_all  the output sees every layer of the trunk, the last of them normalised
     """
     builder, at, embedded = Builder(), 0, []
     for columns in groups:
@@ -334,8 +340,16 @@ def branches(groups: Sequence[int], bets: int, actions: int, units: int, card_un
     cards = builder.dense(cards, card_units, units)
     line = builder.dense(builder.columns(at, at + bets), bets, units)
     line = builder.dense(line, units, units, skip=True)
-    trunk = builder.dense(builder.join([cards, line]), 2 * units, units)
+    trunk = [builder.dense(builder.join([cards, line]), 2 * units, units)]
     for _ in range(2):
-        trunk = builder.dense(trunk, units, units, skip=True)
-    builder.dense(builder.normalise(trunk), units, actions, rectified=False)
+        trunk.append(builder.dense(trunk[-1], units, units, skip=True))
+    _output(builder, [*trunk[:-1], builder.normalise(trunk[-1])], units, actions, reads_all)
     return Network(builder.layers, builder.size)
+
+
+def _output(builder: Builder, hidden: Sequence[int], units: int, actions: int, reads_all: bool) -> None:
+    """Add the output of the last of some layers of `units`, or of all of them side by side."""
+    if reads_all and len(hidden) > 1:
+        builder.dense(builder.join(hidden), units * len(hidden), actions, rectified=False)
+    else:
+        builder.dense(hidden[-1], units, actions, rectified=False)

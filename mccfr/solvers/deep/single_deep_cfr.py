@@ -19,6 +19,7 @@ What is drawn at random is a function of seed, player, purpose and number: besid
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -41,15 +42,30 @@ from mccfr.solvers.deep.learned import (
     Tables,
     descent,
     keeps_sums,
+    table_specs,
 )
+from mccfr.solvers.deep.learned_baseline import LearnedBaseline, Transitions, baseline_specs
 from mccfr.solvers.deep.memory import insert, reservoir_place, squared_error
 from mccfr.solvers.deep.network import Network
-from mccfr.solvers.deep.output_layer import solve_output
+from mccfr.solvers.deep.outcome_paths import draw_paths, new_paths, value_paths
+from mccfr.solvers.deep.output_layer import RIDGES, solve_output
 from mccfr.solvers.deep.traversals import Samples, new_samples, new_work
 from mccfr.tables.layout import table_name
+from storage.schema import ArraySpec
 
 _PART = 256  # traversals that a thread makes at a time
 _SAMPLES_EACH = 16  # there is room for so many of each of them, and for one traversal of the whole tree
+
+
+class _Piece(NamedTuple):
+    """Samples of some traversals, how many, nodes touched, and what a learned baseline is to learn of them."""
+
+    samples: Samples
+    taken: int
+    plays: Samples
+    played: int
+    nodes: int
+    transitions: Transitions | None = None
 
 
 class Iterations(ABC):
@@ -131,7 +147,16 @@ class Iterations(ABC):
         start = int(new_stream(config.seed, player, MINIBATCH, t)[0])
         fit(network, parameters, batches(start), descent(config, config.steps))
         if config.last_layer == "solved":
-            solve_output(network, parameters, whole)
+            solve_output(network, parameters, whole, RIDGES[config.readout])
+
+
+def listed_specs(game: Game, config: DeepCfrConfig, dtype: str = "float32") -> tuple[ArraySpec, ...]:
+    """Names, shapes and dtypes of the tables over listed infosets; `dtype` is that of what memories hold.
+
+    Raises `ValueError` for games whose infosets cannot be listed, and for a baseline in one without named cards.
+    """
+    specs = table_specs(game, config, dtype)
+    return (*specs, *baseline_specs(game, config, dtype)) if config.baseline == "learned" else specs
 
 
 class SingleDeepCfr(Iterations):
@@ -151,6 +176,9 @@ class SingleDeepCfr(Iterations):
         self._every = every_deal(game) if config.sampling == "full" else None
         self._dealer = game.cards.dealer(config.seed, 0)
         self._deals = new_deals(config.traversals, game.tree.streets)
+        learns = config.baseline == "learned"
+        self._baseline = LearnedBaseline(game, self.learned.infosets, config, tables) if learns else None
+        self._depth = max(len(game.tree.path(node)) for node in game.tree.decisions.tolist())
         self.sigma = self.learned.infosets.uniform()
         if iteration:
             for player in range(2):
@@ -178,27 +206,46 @@ class SingleDeepCfr(Iterations):
         self._dealer.draw(first, count, self._deals)
         parts = run_ranges(lambda a, b: self._part(player, first, a, b), 0, count, _PART, self._threads)
         for pieces in parts:
-            for samples, taken, plays, played, nodes in pieces:
-                self._remember(player, t, samples, taken)
-                self._remember_plays(1 - player, t, plays, played)
-                self.nodes_touched += nodes
+            for piece in pieces:
+                self._remember(player, t, piece.samples, piece.taken)
+                self._remember_plays(1 - player, t, piece.plays, piece.played)
+                self.nodes_touched += piece.nodes
+                if self._baseline is not None and piece.transitions is not None:
+                    self._baseline.remember(piece.transitions)
+        if self._baseline is not None:
+            self._baseline.fit(2 * (t - 1) + player)
 
-    def _part(self, player: int, number: int, first: int, stop: int) -> list[tuple[Samples, int, Samples, int, int]]:
+    def _part(self, player: int, number: int, first: int, stop: int) -> list[_Piece]:
         """Traversals of deals first..stop-1 of the drawn ones, the first of which has the number `number` of all."""
+        if self._config.sampling == "outcome":
+            return [self._paths(player, number, first, stop)]
         tree, infosets, made = self._game.tree.arrays, self.learned.infosets, []
         room, work = _SAMPLES_EACH * _PART + len(tree.kind), new_work(len(tree.kind))
         while True:
             samples, plays = new_samples(room, infosets.width), new_samples(room, infosets.width)
             span = np.array([player, first, stop, self._config.seed, number + first], np.int64)
-            given = (tree, infosets.numbering, self.sigma.ravel(), self._deals, span, samples, plays, work)
-            if self._config.sampling == "external":
-                done, taken, played, touched = traversals.external(*given)
-            else:
-                done, taken, played, touched = traversals.outcome(*given, self._config.epsilon)
-            made.append((samples, taken, plays, played, touched))
+            done, taken, played, nodes = traversals.external(
+                tree, infosets.numbering, self.sigma.ravel(), self._deals, span, samples, plays, work
+            )
+            made.append(_Piece(samples, taken, plays, played, nodes))
             first += done
             if first >= stop:
                 return made
+
+    def _paths(self, player: int, number: int, first: int, stop: int) -> _Piece:
+        """The same by outcome sampling."""
+        tree, infosets, sigma = self._game.tree.arrays, self.learned.infosets, self.sigma.ravel()
+        paths, state = new_paths(stop - first, self._depth), np.zeros(4, np.uint64)
+        span = np.array([player, first, stop, self._config.seed, number + first], np.int64)
+        count, nodes = draw_paths(
+            tree, infosets.numbering, sigma, self._deals, span, self._config.epsilon, state, paths
+        )
+        samples, plays, ahead = *(new_samples(count, infosets.width) for _ in range(2)), np.zeros(count)
+        learns = self._baseline
+        baseline = np.zeros((count, infosets.width)) if learns is None else learns.values(paths, count)
+        taken, played = value_paths(tree, sigma, player, paths, baseline, samples, plays, ahead)
+        transitions = learns.transitions(paths, ahead) if learns is not None else None
+        return _Piece(samples, taken, plays, played, nodes, transitions)
 
     def _traverse_all(self, player: int, t: int) -> None:
         """Every history, in a traversal's place."""

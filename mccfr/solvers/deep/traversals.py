@@ -4,13 +4,10 @@
 traverser are walked, one of the opponent and of chance is sampled.  At each of the traverser's infosets the sample is
 the regret of every action, at the opponent's the strategy that he plays.
 
-*Outcome sampling*: one path.  The traverser explores with probability epsilon; the value of the action that he takes is
-divided by its probability, that of others is 0.  He comes to an infoset as often as his own exploration leads there,
-so every sample weighs one over that: advantages and strategies stay unbiased.
-
 *Full*: every deal and history.  An infoset's sample is its exact regret, and weighs what others and chance reach it.
 
 Each traversal has a stream of random numbers of its own, so it does not matter who makes it, nor after which others.
+Outcome sampling is in `mccfr.solvers.deep.outcome_paths`.
 """
 
 from typing import NamedTuple
@@ -20,7 +17,7 @@ import numpy.typing as npt
 
 from abstraction.jit import nogil_njit, part_njit
 from mccfr.rng import ACTIONS, seed_stream, uniform
-from mccfr.trees.compiled import CHANCE, DECISION, TERMINAL
+from mccfr.trees.compiled import CHANCE, TERMINAL
 
 TRAVERSER, START, STOP, SEED, NUMBER = range(5)
 """Cells of a kernel's `span` [5] int64: the player, first deal and one past the last, seed, number of the first
@@ -44,9 +41,9 @@ class Work(NamedTuple):
     """Scratch of a traversal.  N nodes.
 
     order  [N] int64    nodes in the order visited
-    child  [N] int64    of a node where one is sampled: which; outcome sampling: of the traverser's, too
+    child  [N] int64    of a node where one is sampled: which
     value  [N] float64  chips for the traverser
-    reach  [N] float64  full: of chance and the opponent; outcome: the traverser's chance of having explored up to here
+    reach  [N] float64  full: of chance and the opponent
     state  [4] uint64   random numbers
     """
 
@@ -70,7 +67,7 @@ def new_work(nodes: int) -> Work:
 
 
 @part_njit
-def _choose(probability, first, count, u):
+def choose(probability, first, count, u):
     """Which of `count` probabilities from `first` on the number u in [0, 1) falls to; never one of 0."""
     last = 0
     for k in range(count):
@@ -108,7 +105,7 @@ def external(tree, numbering, sigma, deals, span, samples, plays, work):
             if kind == TERMINAL:
                 value[node] = sign * (tree.fixed[node] + tree.showdown[node] * deals.result[deal])
             elif kind == CHANCE:
-                child[node] = first + _choose(tree.probability, first, count, uniform(state))
+                child[node] = first + choose(tree.probability, first, count, uniform(state))
                 order[tail] = child[node]
                 tail += 1
             elif tree.player[node] == traverser:
@@ -122,7 +119,7 @@ def external(tree, numbering, sigma, deals, span, samples, plays, work):
                 for k in range(count):
                     plays.value[played, k] = sigma[infoset * width + k]
                 played += 1
-                child[node] = first + _choose(sigma, infoset * width, count, uniform(state))
+                child[node] = first + choose(sigma, infoset * width, count, uniform(state))
                 order[tail] = child[node]
                 tail += 1
         for place in range(tail - 1, -1, -1):
@@ -141,61 +138,6 @@ def external(tree, numbering, sigma, deals, span, samples, plays, work):
             samples.infoset[taken], samples.weight[taken] = infoset, 1.0
             for k in range(count):
                 samples.value[taken, k] = value[first + k] - mean
-            taken += 1
-        deal += 1
-    return deal - span[START], taken, played, nodes
-
-
-@nogil_njit
-def outcome(tree, numbering, sigma, deals, span, samples, plays, work, epsilon):
-    """Outcome-sampling traversals; arguments and results as `external`, epsilon the share of uniform exploration."""
-    order, child, state, reach = work.order, work.child, work.state, work.reach
-    base, rows, width = numbering.base, numbering.rows, samples.value.shape[1]
-    traverser, sign = span[TRAVERSER], 1.0 - 2.0 * span[TRAVERSER]
-    taken, played, nodes, deal = 0, 0, 0, span[START]
-    room = min(len(samples.weight), len(plays.weight)) - len(order)
-    while deal < span[STOP] and max(taken, played) <= room:
-        number = span[NUMBER] + deal - span[START]
-        seed_stream(state, np.uint64(span[SEED]), np.uint64(traverser), np.uint64(ACTIONS), np.uint64(number))
-        node, length, explored = np.int64(0), 0, 1.0
-        nodes += tree.touched[0]
-        while tree.kind[node] != TERMINAL:
-            first, count = np.int64(tree.first[node]), tree.count[node]
-            order[length], reach[length] = node, explored
-            length += 1
-            if tree.kind[node] == CHANCE:
-                chosen = _choose(tree.probability, first, count, uniform(state))
-            else:
-                block = tree.block[node]
-                infoset = base[block] + deals.bucket[deal, block] * rows[block] + tree.row[node]
-                if tree.player[node] == traverser:
-                    chosen = np.int64(uniform(state) * count)
-                    u = uniform(state)
-                    if uniform(state) >= epsilon:
-                        chosen = np.int64(_choose(sigma, infoset * width, count, u))
-                    explored *= epsilon / count + (1.0 - epsilon) * sigma[infoset * width + chosen]
-                else:
-                    plays.infoset[played], plays.weight[played] = infoset, 1.0 / explored
-                    for k in range(count):
-                        plays.value[played, k] = sigma[infoset * width + k]
-                    played += 1
-                    chosen = np.int64(_choose(sigma, infoset * width, count, uniform(state)))
-            child[node] = chosen
-            node = first + chosen
-            nodes += tree.touched[node]
-        value = sign * (tree.fixed[node] + tree.showdown[node] * deals.result[deal])
-        for place in range(length - 1, -1, -1):
-            node = order[place]
-            if tree.kind[node] != DECISION or tree.player[node] != traverser:
-                continue
-            block, count, chosen = tree.block[node], tree.count[node], child[node]
-            infoset = base[block] + deals.bucket[deal, block] * rows[block] + tree.row[node]
-            gained = value / (epsilon / count + (1.0 - epsilon) * sigma[infoset * width + chosen])
-            value = sigma[infoset * width + chosen] * gained
-            samples.infoset[taken], samples.weight[taken] = infoset, 1.0 / reach[place]
-            for k in range(count):
-                samples.value[taken, k] = -value
-            samples.value[taken, chosen] += gained
             taken += 1
         deal += 1
     return deal - span[START], taken, played, nodes

@@ -20,6 +20,10 @@ SOLVERS = {
     "table": {**SMALL, "fit": "table"},
     "full": {**SMALL, "fit": "table", "sampling": "full"},
     "outcome": {**NETWORK, "sampling": "outcome", "start": "scratch", "batch": "all"},
+    "outcome, learned baseline": {
+        **{**SMALL, "fit": "table", "sampling": "outcome"},
+        **{"baseline": "learned", "baseline_memory": 150, "baseline_steps": 3, "baseline_batch": 16},
+    },
 }
 
 

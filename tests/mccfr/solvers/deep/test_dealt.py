@@ -125,10 +125,12 @@ def test_traversals_in_step_are_recursions_one_by_one(name, network):
         assert any(np.abs(value).max() > 1 for value in gained.values())
 
 
+@pytest.mark.parametrize("reads_all", [False, True])
 @pytest.mark.parametrize("make", ["plain", "branches"])
-def test_a_network_by_parts_is_the_network(make):
+def test_a_network_by_parts_is_the_network(make, reads_all):
     random = np.random.default_rng(4)
-    net = plain(13, 3, 3, 6, 8) if make == "plain" else branches((4, 4), 5, 3, 6, 8)
+    sizes = (plain, (13, 3, 3, 6, 8)) if make == "plain" else (branches, ((4, 4), 5, 3, 6, 8))
+    net = sizes[0](*sizes[1], reads_all=reads_all)
     apart, parameters = Apart(net, 8), net.initial(new_stream(0, 0)).astype(np.float64)
     cards, bets = random.normal(size=(5, 8)), random.normal(size=(4, 5))
     added = apart.cards(parameters, cards)[:, None] + apart.bets(parameters, bets)[None]

@@ -108,7 +108,7 @@ def test_an_average_without_reaches_is_caught(monkeypatch):
 
 
 PLAYED = """                played += 1
-                child[node] = first + _choose(sigma, infoset * width, count, uniform(state))
+                child[node] = first + choose(sigma, infoset * width, count, uniform(state))
                 order[tail]"""
 SAMPLED = """            value[node] = mean
             samples.infoset[taken], samples.weight[taken] = infoset, 1.0

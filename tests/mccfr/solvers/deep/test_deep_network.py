@@ -18,6 +18,7 @@ from mccfr.solvers.deep.learned import make_network, match_regrets
 
 LEDUC = build_game(LeducGame(), None, None)
 ACTIONS = 3
+RIDGE = 1e-4
 
 
 def networks():
@@ -27,6 +28,8 @@ def networks():
         "plain": (network.plain(7, ACTIONS, 3, 6), values.normal(size=(5, 7))),
         "one-hot": (network.plain(9, ACTIONS, 2, 6), np.array([3, 0, 8, 5, 1])),
         "branches": (network.branches((4, 4), 5, ACTIONS, 6, 8), values.normal(size=(5, 13))),
+        "plain, all read": (network.plain(7, ACTIONS, 3, 6, reads_all=True), values.normal(size=(5, 7))),
+        "branches, all read": (network.branches((4,), 5, ACTIONS, 6, 8, reads_all=True), values.normal(size=(5, 9))),
     }
 
 
@@ -66,7 +69,7 @@ def gradients(name, shares, module=fitting):
 
 
 @pytest.mark.parametrize("shares", [False, True])
-@pytest.mark.parametrize("name", ["plain", "one-hot", "branches"])
+@pytest.mark.parametrize("name", ["plain", "one-hot", "branches", "plain, all read", "branches, all read"])
 def test_gradients_are_those_of_the_loss_over_samples_one_by_one(name, shares):
     gradient, differences = gradients(name, shares)
     assert np.abs(differences).max() > 0.01
@@ -87,26 +90,26 @@ def solved(name, module=output_layer):
     targets, weights = random.normal(size=(5, 3, ACTIONS)), random.uniform(1, 3, size=(5, 3))
     parameters = net.initial(new_stream(0, 0)).astype(np.float64)
     source, weight, bias = net.output_layer(parameters)
-    before = np.vstack([weight, bias])
     seen = np.hstack([net.forward(parameters, given)[source], np.ones((5, 1))])
     total = (weights[:, :, None] * targets).sum(axis=1)
     batch = fitting.Batch(given, weights.sum(axis=1), total, legal)
     parts = [fitting.Batch(*(part[rows] for part in batch)) for rows in ([3, 0], [1, 2, 4])]
-    module.solve_output(net, parameters, parts)
+    module.solve_output(net, parameters, parts, RIDGE)
     worst = 0.0
     for action in range(ACTIONS):
         rows = [(row, sample) for row in range(5) for sample in range(3) if action < counts[row]]
         weigh = np.sqrt([weights[row, sample] for row, sample in rows])
-        left = [targets[row, sample, action] - seen[row] @ before[:, action] for row, sample in rows]
+        wanted = np.array([targets[row, sample, action] for row, sample in rows])
         matrix = np.array([seen[row] for row, _ in rows]) * weigh[:, None]
-        ridge = np.sqrt(1e-6 * (matrix**2).sum() / len(before)) * np.eye(len(before))
-        wanted = np.linalg.lstsq(np.vstack([matrix, ridge]), np.append(left * weigh, np.zeros(len(before))))[0]
-        found = np.append(weight[:, action], bias[action]) - before[:, action]
+        size = matrix.shape[1]
+        ridge = np.sqrt(RIDGE * (matrix**2).sum() / size) * np.eye(size)
+        wanted = np.linalg.lstsq(np.vstack([matrix, ridge]), np.append(wanted * weigh, np.zeros(size)))[0]
+        found = np.append(weight[:, action], bias[action])
         worst = max(worst, np.abs(found - wanted).max() / np.abs(wanted).max())
     return worst
 
 
-@pytest.mark.parametrize("name", ["plain", "one-hot", "branches"])
+@pytest.mark.parametrize("name", ["plain", "one-hot", "branches", "plain, all read"])
 def test_a_solved_last_layer_is_least_squares_over_samples_one_by_one(name):
     assert solved(name) < 1e-6
 
@@ -183,10 +186,11 @@ def test_the_reader_of_the_documents_reads_a_network():
     text = (ROOT / "docs" / "deep.md").read_text(encoding="utf-8")
     names = {}
     exec(re.search(r"```python\n(.*?)```", text, re.S)[1], names)
-    net, given = networks()["plain"]
-    parameters = net.initial(new_stream(2, 0)).astype(np.float64)
-    found = names["advantages"](parameters, given, ACTIONS, units=6)
-    assert np.abs(found - net.forward(parameters, given)[-1]).max() < 1e-12
+    for name, readout in (("plain", "last"), ("plain, all read", "all")):
+        net, given = networks()[name]
+        parameters = net.initial(new_stream(2, 0)).astype(np.float64)
+        found = names["advantages"](parameters, given, ACTIONS, units=6, readout=readout)
+        assert np.abs(found - net.forward(parameters, given)[-1]).max() < 1e-12
 
 
 def test_layers_lie_side_by_side_in_the_parameters():
