@@ -2,12 +2,21 @@
 
 import contextlib
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from typing import Protocol
 
 from mccfr.games.game import Game
 from mccfr.runs.pool import InlinePool, Pool, ProcessPool
 from mccfr.runs.rundir import LIVE, Run
 from mccfr.runs.strata.pool import InlineStrata, StrataPool
 from storage.live import create_live
+
+
+class PoolOpener(Protocol):
+    """Opens the pool of a run; `force`: although the tables take more memory than they should."""
+
+    def __call__(self, run: Run, game: Game, *, force: bool = False) -> AbstractContextManager[Pool]:
+        """The pool, for a `with` statement."""
 
 
 @contextlib.contextmanager
