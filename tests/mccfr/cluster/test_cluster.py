@@ -28,8 +28,9 @@ from mccfr.cluster.session import places_of
 from mccfr.cluster.sharing import longest, moved_by_speed, shared_out
 from mccfr.cluster.status import cluster_status
 from mccfr.runs.report import Silent
+from mccfr.runs.results import find_checkpoint
 from mccfr.runs.run import train
-from mccfr.runs.rundir import is_locked, lock, open_run, with_settings
+from mccfr.runs.rundir import is_locked, lock, with_settings
 from storage.checkpoint import list_checkpoints
 
 PROGRAM = [sys.executable, "-m", "mccfr", "cluster"]
@@ -236,14 +237,16 @@ def test_plan_counts_bytes_and_seconds(tmp_path, capsys):
     assert found["largest_stratum_bytes"] * 4 >= found["table_bytes"] - shared > found["largest_stratum_bytes"]
 
 
-def test_machines_of_one_host_train_the_same_bits_by_mpi(tmp_path, whole):
-    config = tmp_path / "leduc.toml"
-    config.write_text(LEDUC + "[solver]\nperiod_nodes = 100000\nseed = 5\n[run]\nstrata = 4\niterations = 8000\n")
-    arguments = ["local", config, "--machines", "2", "--run", tmp_path / "run"]
-    arguments += ["--set", "evaluation.at_end=false", "--set", "evaluation.every_checkpoint=false"]
-    ended = subprocess.run([*PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=300, check=False)
-    assert ended.returncode == 0, ended.stderr
-    assert_same(open_run(tmp_path / "run"), whole)
+def test_machines_of_one_host_train_the_same_bits_by_mpi_and_stop_on_a_signal(tmp_path):
+    plain = stratified_run(tmp_path / "plain")
+    run = stratified_run(tmp_path / "run", checkpoint_nodes=50_000)
+    process = launched(run, 2, "--workers", "1")
+    wait_for(lambda: process.poll() is not None or newest(run), 120)
+    process.send_signal(signal.SIGUSR1)
+    assert process.wait(60) == 75
+    go(plain, iterations=find_checkpoint(run, None).state["iterations"])
+    assert_same(run, plain)
+    assert {rank["machine"] for rank in cluster_status(run)["ranks"]} == {0, 1}
 
 
 @pytest.mark.slow
@@ -277,8 +280,8 @@ def test_one_digest_after_twenty_kills_one_slow_machine_and_other_machines(tmp_p
     assert_same(run, plain)
 
 
-def launched(run, machines):
-    command = [*PROGRAM, "local", str(run.directory), "--machines", str(machines)]
+def launched(run, machines, *more):
+    command = [*PROGRAM, "local", str(run.directory), "--machines", str(machines), *more]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
