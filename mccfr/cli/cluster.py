@@ -234,7 +234,8 @@ def _take_part(prepare: "Prepare", *, force: bool) -> None:
         except AbandonedError:
             raise  # whoever does not answer cannot be taken leave of
         except BaseException:
-            world.leave()
+            if world.rank == 0:  # it has let the others go; one of them that fails ends the job
+                world.leave()
             raise
         world.leave()
         if ended is not None:

@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 import time
+import traceback
 from pathlib import Path
 
 from mccfr.cli import main
@@ -34,6 +35,9 @@ def run(ended: Path, launcher: int, text: str, arguments: list[str]) -> None:
     except SystemExit as end:
         if coordinates:
             write_end(ended, pid=os.getpid(), status=end.code if isinstance(end.code, int) else 1)
+    except Exception:
+        traceback.print_exc()
+    finally:
         sys.stderr.flush()
         end_the_others()
 
