@@ -70,6 +70,25 @@ class Count(click.ParamType[int]):
         return int(number)
 
 
+class Amount(click.ParamType[float]):
+    """A number of bytes or bits with a decimal prefix: 256GB, 10Gbit."""
+
+    name = "amount"
+
+    def __init__(self, unit: str) -> None:
+        self._unit = unit
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number; fails with what is allowed."""
+        from mccfr.config.limits import shown
+
+        found = re.fullmatch(rf"(\d+(?:\.\d+)?)\s*([kMGT]?){self._unit}(?:/s)?", str(value).strip())
+        if found is None or float(found[1]) == 0:
+            text = f"{shown(value)} is not an amount above 0, such as 100M{self._unit} or 1.5G{self._unit}"
+            raise click.BadParameter(text, ctx, param)
+        return float(found[1]) * 1000.0 ** " kMGT".index(found[2] or " ")
+
+
 path_type = click.Path(path_type=Path)
 force_option = click.option("--force", is_flag=True, help="Run although memory or disk are too small for it.")
 abstraction_option = click.option(

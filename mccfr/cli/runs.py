@@ -1,5 +1,6 @@
 """Commands that work on runs: solve, resume, verify."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from mccfr.cli.progress import evaluation_text, reporter
 if TYPE_CHECKING:
     from mccfr.games.game import Game
     from mccfr.runs.report import Reporter
+    from mccfr.runs.run import Outcome
     from mccfr.runs.rundir import Run
 
 
@@ -37,6 +39,21 @@ def solve(config: Path, directory: Path | None, overrides: tuple[str, ...], forc
 
     Example: mccfr solve runs/leduc.toml --nodes 1e8 --workers 2 --set solver.discount=linear
     """
+    with reporter() as report:
+        run, game = started(config, directory, overrides, limits, report, force=force)
+        _train(run, game, report, force=force)
+
+
+def started(
+    config: Path,
+    directory: Path | None,
+    overrides: tuple[str, ...],
+    limits: Mapping[str, Any],
+    report: "Reporter",
+    *,
+    force: bool,
+) -> "tuple[Run, Game]":
+    """The run that a configuration describes, made or opened, with the limits of this session."""
     from msgspec.structs import replace
 
     from mccfr.cli.building import stage_reporter
@@ -52,11 +69,7 @@ def solve(config: Path, directory: Path | None, overrides: tuple[str, ...], forc
     settings, ignored = config_from(document, str(config), (config.parent,)), ignored_keys(document)
     settings = replace(settings, run=limited(settings.run, limits))
     directory = directory or Path("runs") / config.stem
-    with reporter() as report:
-        run, game = start_run(
-            settings, config.parent, directory, report, force=force, stages=stage_reporter, ignored=ignored
-        )
-        _train(run, game, report, force=force)
+    return start_run(settings, config.parent, directory, report, force=force, stages=stage_reporter, ignored=ignored)
 
 
 @click.command()
@@ -72,21 +85,33 @@ def resume(directory: Path, abstraction: Path | None, force: bool, **limits: Any
 
     Example: mccfr resume runs/leduc --nodes 2e8
     """
+    with reporter() as report:
+        _train(*reopened(directory, abstraction, limits, report, force=force), report, force=force)
+
+
+def reopened(
+    directory: Path, abstraction: Path | None, limits: Mapping[str, Any], report: "Reporter", *, force: bool
+) -> "tuple[Run, Game]":
+    """The run in a directory, with the limits of this session."""
     from mccfr.runs.conclude import limited
     from mccfr.runs.rundir import open_run, with_settings
     from mccfr.runs.start import prepare_run
 
     run = open_run(directory, abstraction)
     run = with_settings(run, run=limited(run.config.run, limits))
-    with reporter() as report:
-        _train(run, prepare_run(run, report, force=force), report, force=force)
+    return run, prepare_run(run, report, force=force)
 
 
 def _train(run: "Run", game: "Game", report: "Reporter", *, force: bool) -> None:
     """Train, export if asked, and end the process with 75 after a signal."""
     from mccfr.runs.conclude import train_and_export
-    from storage.space import tree_bytes
 
+    tell_beginning(run, game, report)
+    tell_end(run, *train_and_export(run, game, report, force=force), report)
+
+
+def tell_beginning(run: "Run", game: "Game", report: "Reporter") -> None:
+    """What is about to be trained."""
     settings = run.config.run
     if settings.nodes is None and settings.iterations is None and settings.seconds is None:
         report.message("no limit is set: the run goes on until Ctrl-C stops it (with a checkpoint)")
@@ -94,7 +119,12 @@ def _train(run: "Run", game: "Game", report: "Reporter", *, force: bool) -> None
         f"{run.directory}: {game.name}, {int(game.infosets.sum()):,} infosets, "
         f"{bytes_text(run.layout(game).nbytes)} of tables, {workers_text(settings.workers)}"
     )
-    outcome, exported = train_and_export(run, game, report, force=force)
+
+
+def tell_end(run: "Run", outcome: "Outcome", exported: Path | None, report: "Reporter") -> None:
+    """How the session ended; the process ends with 75 after a signal."""
+    from storage.space import tree_bytes
+
     if outcome.evaluation is not None and not outcome.evaluated:
         report.message(f"last evaluation {evaluation_text(outcome.evaluation)}")
     if exported is not None:

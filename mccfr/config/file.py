@@ -247,6 +247,20 @@ def _strata_checks(config: Config) -> list[tuple[bool, str, int | None, str]]:
     ]
 
 
+def _cluster_checks(config: Config) -> list[tuple[bool, str, object, str]]:
+    """Of `[cluster]`: whether each key is good, and what is allowed."""
+    machines, ports, network = config.cluster.machines, config.cluster.ports, config.cluster.network
+    return [
+        (_is_range(machines, 1, 1024), "cluster.machines", machines, "[least, most], from 1 to 1024"),
+        (_is_range(ports, 1024, 65535), "cluster.ports", ports, "[first, last], from 1024 to 65535"),
+        (bool(network) and not set(network) & set(", /"), "cluster.network", network, "the name of an interface"),
+    ]
+
+
+def _is_range(numbers: Sequence[int], least: int, most: int) -> bool:
+    return len(numbers) == 2 and least <= numbers[0] <= numbers[1] <= most
+
+
 def _narrow_checks(config: Config) -> list[tuple[bool, str, str, str]]:
     """Of 16-bit cells, as `_strata_checks`."""
     tables, wide = config.tables, ("auto", "float32", "float64")
@@ -279,6 +293,7 @@ def _problems(config: Config) -> list[str]:
         *((good, f"solver.{key}", getattr(solver, key), allowed) for key, good, allowed in solver.checks()),
         (0 <= run.workers <= 1024, "run.workers", run.workers, "0 (in this process) to 1024"),
         *_strata_checks(config),
+        *_cluster_checks(config),
         *_narrow_checks(config),
         *_pool_checks(config),
         (run.nodes is None or run.nodes >= 0, "run.nodes", run.nodes, "at least 0"),

@@ -523,6 +523,15 @@ class ExportConfig(_Table, frozen=True):
     quantise: Literal["uint8", "uint16"] = "uint16"
 
 
+class ClusterConfig(_Table, frozen=True):
+    """Several machines for one run in strata (`mccfr cluster`); none of it is part of a run's identity."""
+
+    engine: Literal["mpi", "none"] = "mpi"  # none: all machines in one process, one after the other
+    machines: Sequence[int] = (1, 1024)  # least and most that a session begins with
+    network: str = "lo"  # interface over which machines talk; lo: this machine alone, and nothing listens
+    ports: Sequence[int] = (47000, 47999)  # first and last that machines listen on, where there are several
+
+
 class Config(_Table, frozen=True):
     """One run, as its TOML file says it."""
 
@@ -533,3 +542,4 @@ class Config(_Table, frozen=True):
     run: RunSettings = RunSettings()
     evaluation: EvaluationConfig = EvaluationConfig()
     export: ExportConfig | None = None
+    cluster: ClusterConfig = ClusterConfig()

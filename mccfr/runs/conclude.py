@@ -8,6 +8,7 @@ import msgspec
 
 from mccfr.config.tables import RunSettings
 from mccfr.games.game import Game
+from mccfr.runs.pools import PoolOpener, open_pool
 from mccfr.runs.report import Reporter
 from mccfr.runs.run import Outcome, train
 from mccfr.runs.rundir import Run
@@ -24,12 +25,14 @@ def limited(settings: RunSettings, limits: Mapping[str, Any]) -> RunSettings:
     return msgspec.structs.replace(settings, **given)
 
 
-def train_and_export(run: Run, game: Game, reporter: Reporter, *, force: bool = False) -> tuple[Outcome, Path | None]:
+def train_and_export(
+    run: Run, game: Game, reporter: Reporter, *, force: bool = False, pools: PoolOpener = open_pool
+) -> tuple[Outcome, Path | None]:
     """Train a run to a limit or a signal; at a limit, write the export of its configuration, if there is one.
 
     Returns how the session ended, and what was exported.  Raises as `train`.
     """
-    outcome = train(run, game, reporter, force=force)
+    outcome = train(run, game, reporter, force=force, pools=pools)
     export = run.config.export
     if outcome.signal is not None or export is None:
         return outcome, None

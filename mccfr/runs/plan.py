@@ -17,6 +17,7 @@ from mccfr.runs.trial import Trial, can_try, trial
 from mccfr.solvers.configured import configured_game
 from mccfr.solvers.forecast import Forecast
 from mccfr.solvers.registry import algorithm_of
+from mccfr.solvers.strata import stratum_buckets
 from mccfr.tables.layout import TableLayout, table_name
 from mccfr.tables.row_tables import NEAR_BYTES
 from storage import live as live_tables
@@ -108,11 +109,9 @@ def _strata(config: Config, game: Game, layout: TableLayout) -> dict[str, Any]:
     """How tables are shared out among strata, and workers that would have none; {} without them."""
     if game.strata is None:
         return {}
-    first = np.zeros(game.strata.count, np.int64)
+    first = np.zeros(game.strata.count, np.int64)  # bytes of each
     for spec in layout.specs:
-        _, street, player = spec.name.split("/")
-        held = np.diff(game.strata.first[:, int(street.removeprefix("street")), int(player.removeprefix("player"))])
-        first += held * (spec.nbytes // spec.shape[0])
+        first += np.diff(stratum_buckets(game, spec.name)) * (spec.nbytes // spec.shape[0])
     return {
         "strata": game.strata.count,
         "shared_bytes": sum(spec.nbytes for spec in layout.specs if "/street0/" in spec.name),

@@ -2,6 +2,8 @@
 
 import contextlib
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from typing import Protocol
 
 from mccfr.games.game import Game
 from mccfr.runs.pool import InlinePool, Pool, ProcessPool
@@ -9,6 +11,13 @@ from mccfr.runs.rundir import LIVE, Run
 from mccfr.runs.strata.pool import InlineStrata, StrataPool
 from mccfr.runs.thread_pool import ThreadPool
 from storage.live import check_room, create_live
+
+
+class PoolOpener(Protocol):
+    """Opens the pool of a run; `force`: although the tables take more memory than they should."""
+
+    def __call__(self, run: Run, game: Game, *, force: bool = False) -> AbstractContextManager[Pool]:
+        """The pool, for a `with` statement."""
 
 
 @contextlib.contextmanager

@@ -25,7 +25,7 @@ from mccfr.runs.journals import Journals, disk_problem
 from mccfr.runs.meter import Meter
 from mccfr.runs.phases import naming_phases
 from mccfr.runs.pool import Pool
-from mccfr.runs.pools import open_pool
+from mccfr.runs.pools import PoolOpener, open_pool
 from mccfr.runs.report import TRAINING, Progress, Reporter
 from mccfr.runs.rundir import CHECKPOINTS, EVALUATIONS, JOURNAL, LIVE, Run, lock
 from mccfr.runs.saving import RunState, Saver, Stop
@@ -59,8 +59,11 @@ class Outcome:
 class Session:
     """From `solve` or `resume` to the last checkpoint.  The caller holds the run's lock."""
 
-    def __init__(self, run: Run, game: Game, reporter: Reporter, *, force: bool = False) -> None:
+    def __init__(
+        self, run: Run, game: Game, reporter: Reporter, *, force: bool = False, pools: PoolOpener = open_pool
+    ) -> None:
         self._run, self._game, self._reporter, self._force = run, game, reporter, force
+        self._pools = pools
         self._settings, self._points = run.config.run, run.config.evaluation
         self._events = Events(self._settings, self._points, run.config.tables.snapshot_nodes)
         self._signals = Signals()
@@ -99,7 +102,7 @@ class Session:
         for problem in problems:
             self._reporter.message(f"damaged checkpoint passed over: {problem}")
         self._reporter.phase("making the tables")
-        with open_pool(run, self._game, force=self._force) as pool:
+        with self._pools(run, self._game, force=self._force) as pool:
             layout = run.layout(self._game)
             for warning in (pool.warning, overflow_warning(self._game, layout)):
                 if warning:
@@ -365,11 +368,14 @@ class Session:
         return Outcome(self._signals.number, totals, number, self._evaluation, self._evaluated_now)
 
 
-def train(run: Run, game: Game, reporter: Reporter, *, force: bool = False) -> Outcome:
+def train(run: Run, game: Game, reporter: Reporter, *, force: bool = False, pools: PoolOpener = open_pool) -> Outcome:
     """Continue a run from its newest sound checkpoint until a limit of its settings or a signal; takes the lock.
 
-    `force`: although the tables take more memory than they should.  Raises as `Session.run`, and `BlockingIOError`
+    force  although the tables take more memory than they should
+    pools  opens who does the work: processes on this machine, or several machines
+
+    Raises as `Session.run`, and `BlockingIOError`
     while another process works on the run.
     """
     with lock(run) as held, naming_phases(reporter, held.note) as naming:
-        return Session(run, game, naming, force=force).run()
+        return Session(run, game, naming, force=force, pools=pools).run()

@@ -108,7 +108,12 @@ def reopen_run(config: Config, base: Path, directory: Path) -> Run:
     run = rundir.open_run(directory)
     rundir.check_same_run(run, config, base)
     return rundir.with_settings(
-        run, run=config.run, evaluation=config.evaluation, export=config.export, tables=config.tables
+        run,
+        run=config.run,
+        evaluation=config.evaluation,
+        export=config.export,
+        tables=config.tables,
+        cluster=config.cluster,
     )
 
 

@@ -21,14 +21,17 @@ from itertools import pairwise
 from math import cbrt, ceil, frexp, isfinite, ldexp
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from mccfr.games.game import Game
 from mccfr.solvers.sampled import SampledAlgorithm, SampledSolver
 from mccfr.solvers.solver import Share, WorkerState
-from mccfr.tables.layout import TableSet, table_name
+from mccfr.tables.layout import TableLayout, TableSet, table_name
 
+FIRST_STREET = "/street0/"
+"""In the names of tables that all strata share, and of their stamps."""
 LEAST_VISITS, VISITS_RATE = 2.0, 2.0
 """Visits of the most visited first-street row in an interval: so many, or VISITS_RATE times the cube root of those
 before it if that is more."""
@@ -52,6 +55,27 @@ def first_street_names(game: Game) -> list[str]:
     """The tables that all strata share."""
     blocks = [block for block in (0, 1) if game.tree.row_count[block]]
     return [table_name(kind, block) for kind in ("regret", "strategy_sum") for block in blocks]
+
+
+def with_copies(layout: TableLayout, regret_dtype: str) -> TableLayout:
+    """What a stratum is trained on: the first street, ahead of all others, as a copy in the kernels' dtype."""
+    copies = [spec for spec in layout.specs if FIRST_STREET in spec.name]
+    later = [spec for spec in layout.specs if FIRST_STREET not in spec.name]
+    typed = [
+        msgspec.structs.replace(spec, dtype=regret_dtype) if spec.name.startswith("regret/") else spec
+        for spec in copies
+    ]
+    return TableLayout((*typed, *later), layout.width, layout.rows, layout.wide)
+
+
+def stratum_buckets(game: Game, name: str) -> npt.NDArray[np.int64]:
+    """[N+1] where each stratum's buckets begin in a table of that name, those of stratum N where it ends.
+
+    All are 0 in a table of the first street, which belongs to nobody.
+    """
+    assert game.strata is not None
+    _, street, player = name.split("/")
+    return game.strata.first[:, int(street.removeprefix("street")), int(player.removeprefix("player"))]
 
 
 def first_states(algorithm: SampledAlgorithm, strata: int) -> list[WorkerState]:

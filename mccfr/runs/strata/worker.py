@@ -12,7 +12,6 @@ import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -21,30 +20,21 @@ from mccfr.runs import control
 from mccfr.runs.rundir import Run
 from mccfr.runs.worker import map_tables, publish, read_state
 from mccfr.solvers.sampled import SampledAlgorithm
-from mccfr.solvers.strata import Interval, StratumWorker, first_street_names
-from mccfr.tables.layout import TableLayout
+from mccfr.solvers.strata import FIRST_STREET, Interval, StratumWorker, first_street_names, with_copies
 from storage.mapping import Region, create_regions, map_cells, map_regions, regions_from_json
 
 _NAP_SECONDS = 0.0005
-_FIRST_STREET = "/street0/"
 
 
 def stratum_worker(
     run: Run, game: Game, regions: Sequence[Region], copies: Path, changes: npt.NDArray[np.int64]
 ) -> StratumWorker:
     """What trains strata on live tables, on a copy of the first street in a file `copies`."""
-    algorithm, layout = run.algorithm, run.layout(game)
+    algorithm, layout = run.algorithm, with_copies(run.layout(game), run.config.tables.regret_dtype)
     assert isinstance(algorithm, SampledAlgorithm)
-    own = [
-        msgspec.structs.replace(spec, dtype=run.config.tables.regret_dtype) if spec.name.startswith("regret/") else spec
-        for spec in layout.specs
-        if _FIRST_STREET in spec.name
-    ]
-    later = [spec for spec in layout.specs if _FIRST_STREET not in spec.name]
-    rest = [region for region in regions if _FIRST_STREET not in region.name]
-    tables = map_tables(
-        TableLayout((*own, *later), layout.width, layout.rows, layout.wide), (*create_regions(copies, own), *rest)
-    )
+    own = [spec for spec in layout.specs if FIRST_STREET in spec.name]
+    rest = [region for region in regions if FIRST_STREET not in region.name]
+    tables = map_tables(layout, (*create_regions(copies, own), *rest))
     names = first_street_names(game)
     totals = map_regions([region for region in regions if region.name in names], writable=False, populate=True)
     return StratumWorker(game, algorithm, {name: totals.view(name) for name in names}, tables, changes)

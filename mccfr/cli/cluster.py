@@ -1,0 +1,284 @@
+"""Commands for one run on several machines: cluster plan, local, solve, resume, status."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+from mccfr.cli.options import (
+    Amount,
+    abstraction_option,
+    bytes_text,
+    duration_text,
+    force_option,
+    json_option,
+    limit_options,
+    own_file,
+    path_type,
+    print_json,
+)
+from mccfr.cli.progress import reporter
+from mccfr.cli.runs import reopened, started, tell_beginning, tell_end
+
+if TYPE_CHECKING:
+    from mccfr.cluster.launch import Launch
+    from mccfr.games.game import Game
+    from mccfr.runs.report import Reporter
+    from mccfr.runs.rundir import Run
+
+    Prepare = Callable[[Reporter], tuple[Run, Game]]
+
+_run_option = click.option("--run", "directory", type=path_type, help="Run directory; default: runs/NAME.")
+_set_option = click.option("--set", "overrides", multiple=True, metavar="TABLE.KEY=VALUE", help="Override one key.")
+_hosts_option = click.option("--hosts", metavar="A,B,...", help="Start machines by ssh, this one first.")
+
+
+@click.group()
+def cluster() -> None:
+    """One run in strata (run.strata) on several machines, with the bits of a run on one; docs/cluster.md.
+
+    Needs the extra cluster. Inside srun or mpiexec, solve and resume use the machines they were started on.
+    """
+
+
+@cluster.command()
+@click.argument("config", type=path_type)
+@click.option("--machines", type=click.IntRange(1, 1024), required=True, help="How many.")
+@click.option("--memory", type=Amount("B"), help="Of each machine: 256GB.")
+@click.option("--network", type=Amount("bit"), default="1Gbit", show_default=True, help="Between machines: 10Gbit.")
+@_set_option
+@json_option
+def plan(
+    config: Path,
+    machines: int,
+    memory: float | None,
+    network: float,
+    overrides: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Bytes on each machine, and the seconds of a barrier and of a checkpoint; nothing is created.
+
+    Example: mccfr cluster plan hunl-large --machines 8 --memory 256GB --network 10Gbit --set run.strata=64
+    """
+    from mccfr.cluster.plan import plan_cluster
+    from mccfr.config.file import load_config
+
+    config = own_file(config)
+    found = plan_cluster(load_config(config, overrides), config.parent, machines, memory, network)
+    if as_json:
+        print_json(found)
+        return
+    click.echo(
+        f"machines     {machines} of {found['workers_per_machine']} workers, {found['strata']} strata; the busiest has "
+        f"{found['unevenness']:.2f} times its share, {found['idle_workers']} workers would have none\n"
+        f"memory       {bytes_text(found['table_bytes'])} of tables in all, {bytes_text(found['machine_bytes'])} on "
+        f"the largest machine, {bytes_text(found['coordinator_bytes'])} where the coordinator is; the largest stratum "
+        f"{bytes_text(found['largest_stratum_bytes'])}\n"
+        f"barrier      {bytes_text(found['barrier_bytes'])}, {found['barrier_seconds']:.2g} s\n"
+        f"checkpoint   {duration_text(found['collect_seconds'])} to collect the tables, "
+        f"{duration_text(found['checkpoint_seconds'])} to write them"
+    )
+
+
+@cluster.command()
+@click.argument("config", type=path_type)
+@click.option("--machines", type=click.IntRange(1, 64), default=2, show_default=True, help="How many.")
+@_run_option
+@limit_options
+@_set_option
+@force_option
+def local(
+    config: Path,
+    machines: int,
+    directory: Path | None,
+    overrides: tuple[str, ...],
+    force: bool,
+    **limits: Any,
+) -> None:
+    """Start the run that CONFIG describes, or continue it, on machines that are processes of this one.
+
+    CONFIG may be a run's directory, too.
+
+    For trying out what several machines do; each has run.workers of its own. A machine that dies is gone: the others
+    go on from the last checkpoint.
+
+    Example: mccfr cluster local leduc --machines 3 --set run.strata=6
+    """
+    from mccfr.runs.rundir import is_run
+
+    if is_run(config):
+        if directory is not None or overrides:
+            raise ValueError(f"{config} is a run already: leave --run and --set out")
+        _launch(
+            partial(reopened, config, None, limits, force=force),
+            ["resume", str(config), *_given(None, (), limits, force)],
+            machines,
+            None,
+            force=force,
+        )
+        return
+    prepare = partial(started, config, directory, overrides, limits, force=force)
+    arguments = ["solve", str(config), *_given(directory, overrides, limits, force)]
+    _launch(prepare, arguments, machines, None, force=force)
+
+
+@cluster.command()
+@click.argument("config", type=path_type)
+@_run_option
+@_hosts_option
+@limit_options
+@_set_option
+@force_option
+def solve(
+    config: Path,
+    directory: Path | None,
+    hosts: str | None,
+    overrides: tuple[str, ...],
+    force: bool,
+    **limits: Any,
+) -> None:
+    """Start the run that CONFIG describes, or continue it, on the machines of this job, or on --hosts.
+
+    Example: srun mccfr cluster solve blueprint.toml
+    """
+    prepare = partial(started, config, directory, overrides, limits, force=force)
+    arguments = ["solve", str(config), *_given(directory, overrides, limits, force)]
+    _launch_or_take_part(prepare, arguments, hosts, force=force)
+
+
+@cluster.command()
+@click.argument("directory", metavar="DIR", type=path_type)
+@_hosts_option
+@limit_options
+@abstraction_option
+@force_option
+def resume(directory: Path, hosts: str | None, abstraction: Path | None, force: bool, **limits: Any) -> None:
+    """Continue the run in DIR on the machines of this job, or on --hosts: any number of them, the bits are the same.
+
+    Example: srun mccfr cluster resume runs/blueprint
+    """
+    prepare = partial(reopened, directory, abstraction, limits, force=force)
+    moved = [] if abstraction is None else ["--abstraction", str(abstraction)]
+    arguments = ["resume", str(directory), *moved, *_given(None, (), limits, force)]
+    _launch_or_take_part(prepare, arguments, hosts, force=force)
+
+
+@cluster.command()
+@click.argument("directory", metavar="DIR", type=path_type)
+@json_option
+def status(directory: Path, as_json: bool) -> None:
+    """Where strata were trained until the machines rested last, how fast, and how long machines waited at barriers."""
+    from mccfr.cluster.status import cluster_status
+    from mccfr.runs.rundir import open_run
+
+    found = cluster_status(open_run(directory))
+    if as_json:
+        print_json(found)
+        return
+    click.echo(
+        f"{found['nodes_touched']:,} nodes; since the rest before: {found['barriers']:,} barriers, "
+        f"{bytes_text(found['sent_bytes'])} sent and {bytes_text(found['received_bytes'])} received by the "
+        f"coordinator, {found['moved_strata']} strata moved"
+    )
+    for rank in found["ranks"]:
+        click.echo(
+            f"machine {rank['machine']} ({rank['host']}, process {rank['pid']}): {len(rank['strata'])} strata, "
+            f"{rank['nodes_per_second'] / 1e6:.1f} M nodes/s, {rank['waiting_share']:.1%} waiting"
+        )
+
+
+def _given(directory: Path | None, overrides: tuple[str, ...], limits: Mapping[str, Any], force: bool) -> list[str]:
+    """Options as they were given, for the command that each rank executes."""
+    names = {"seconds": "time"}
+    options = [] if directory is None else ["--run", str(directory)]
+    options += [part for text in overrides for part in ("--set", text)]
+    options += [
+        part for key, value in limits.items() if value is not None for part in (f"--{names.get(key, key)}", str(value))
+    ]
+    return [*options, *(["--force"] if force else [])]
+
+
+def _launch_or_take_part(prepare: "Prepare", arguments: list[str], hosts: str | None, *, force: bool) -> None:
+    from mccfr.cluster.mpi import is_inside_mpi
+
+    if is_inside_mpi():
+        _take_part(prepare, force=force)
+        return
+    if hosts is None:
+        raise ValueError(
+            "there are no machines: start this inside srun or mpiexec, or name --hosts; mccfr cluster local tries it "
+            "on this machine"
+        )
+    named = [host for host in hosts.split(",") if host]
+    _launch(prepare, arguments, len(named), named, force=force)
+
+
+def _take_part(prepare: "Prepare", *, force: bool) -> None:
+    """This rank's part of a session."""
+    from mccfr.cluster.mpi import World
+    from mccfr.cluster.session import take_part
+    from mccfr.runs.endings import AbandonedError
+
+    world = World()
+    with reporter() as report:
+
+        def prepared() -> "tuple[Run, Game]":
+            run, game = prepare(report)
+            tell_beginning(run, game, report)
+            return run, game
+
+        try:
+            ended = take_part(world, prepared, report, force=force)
+        except AbandonedError:
+            raise  # whoever does not answer cannot be taken leave of
+        except BaseException:
+            if world.rank == 0:  # it has let the others go; one of them that fails ends the job
+                world.leave()
+            raise
+        world.leave()
+        if ended is not None:
+            tell_end(*ended, report)
+
+
+def _launch(prepare: "Prepare", arguments: list[str], machines: int, hosts: list[str] | None, *, force: bool) -> None:
+    """Check the run, start its machines, and end with the status of their coordinator."""
+    from mccfr.cluster.launch import answering, hosts_launch, local_launch, see_through
+    from mccfr.cluster.session import check_cluster, train_alone
+    from mccfr.runs.rundir import lock
+
+    with reporter() as report:
+        run, game = prepare(report)
+        check_cluster(run.config, machines)
+        settings, least = run.config.cluster, run.config.cluster.machines[0]
+        if settings.engine == "none":
+            tell_beginning(run, game, report)
+            tell_end(*train_alone(run, game, machines, report, force=force), report)
+            return
+        with lock(run):  # which is the coordinator's then
+            pass
+        workers = run.config.run.workers
+
+        def left(count: int) -> int:
+            if hosts is None:
+                return max(least, count - 1)
+            hosts[:] = answering(hosts)
+            if len(hosts) < least:
+                raise RuntimeError(f"{len(hosts)} machines answer, and cluster.machines needs {least}")
+            return len(hosts)
+
+        def start(count: int) -> "Launch":
+            return local_launch(count, workers) if hosts is None else hosts_launch(hosts, workers, settings)
+
+        start(machines)
+    status = see_through(run, start, left, ["cluster", *arguments], machines, _say)
+    if status:
+        raise click.exceptions.Exit(status)
+
+
+def _say(text: str) -> None:
+    click.echo(f"mccfr: {text}", err=True)
+
+
+COMMANDS = (cluster,)

@@ -1,0 +1,103 @@
+"""Whether machines may train one run together: what each knows of itself and of the run, compared before anything.
+
+Versions of what computes, the run's identity and its abstraction, and the processor's features that compiled code
+uses: where one of them differs, a stratum could come out otherwise on one machine than on the other.
+"""
+
+import platform
+import secrets
+import socket
+import time
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from mccfr import __version__
+from mccfr.runs.rundir import Run
+from storage import durable
+from storage.manifest import content_hash
+
+TOKEN = "cluster.token"
+"""A file of the run directory that the coordinator writes anew for each session, and all machines must find."""
+_FEATURES = ("avx", "avx2", "avx512f", "avx512dq", "avx512vl", "fma")
+_SEEN_SECONDS = 10.0  # network file systems show a new file a little later
+
+_COMPARED = {
+    "mccfr": "mccfr {}",
+    "python": "Python {}",
+    "numpy": "numpy {}",
+    "numba": "numba {}",
+    "identity": "a run of the identity {}",
+    "abstraction": "the abstraction {}",
+    "processor": "a processor with {}",
+}
+
+
+def processor_features() -> str:
+    """The architecture, and which of the features there are that vector code is compiled for."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    flags = next((set(line.partition(":")[2].split()) for line in lines if line.startswith("flags")), set())
+    return " ".join([platform.machine(), *(name for name in _FEATURES if name in flags)])
+
+
+def facts_of(run: Run) -> dict[str, Any]:
+    """What a machine that has opened a run tells of itself."""
+    hashes = run.manifest["identity_document"].get("abstraction")
+    return {
+        "host": socket.gethostname(),
+        "mccfr": __version__,
+        "python": platform.python_version(),
+        "numpy": version("numpy"),
+        "numba": version("numba"),
+        "identity": run.manifest["identity"][:12],
+        "abstraction": None if hashes is None else content_hash(hashes)[:12],
+        "processor": processor_features(),
+    }
+
+
+def disagreement(facts: Sequence[Mapping[str, Any]]) -> str | None:
+    """What keeps machines from training together, in one sentence, or None.
+
+    The first is the coordinator.  A machine that could not open the run has `host` and `problem`.
+    """
+    for other in facts[1:]:
+        if "problem" in other:
+            return f"{other['host']} cannot take part: {other['problem']}"
+        for key, text in _COMPARED.items():
+            if other[key] != facts[0][key]:
+                here, there = text.format(facts[0][key]), text.format(other[key])
+                return (
+                    f"{facts[0]['host']} has {here} and {other['host']} has {there}: machines of one run must agree, "
+                    "or its bits would depend on them"
+                )
+    return None
+
+
+def new_token(run: Run) -> str:
+    """Write a fresh token into the run directory, and return it."""
+    token = secrets.token_hex(16)
+    run.path(TOKEN).unlink(missing_ok=True)
+    durable.write_file(run.path(TOKEN), token.encode())
+    return token
+
+
+def check_shared(directory: Path, token: str, seconds: float = _SEEN_SECONDS) -> None:
+    """Raise `ValueError` unless the run directory is here the one into which the coordinator has written `token`."""
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            found = (directory / TOKEN).read_text()
+        except OSError:
+            found = ""
+        if found == token:
+            return
+        if time.monotonic() >= end:
+            raise ValueError(
+                f"{directory} is not the coordinator's (its {TOKEN} is not there): put the run on a file system that "
+                "all machines share, under the same path"
+            )
+        time.sleep(0.1)

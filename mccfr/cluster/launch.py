@@ -1,0 +1,226 @@
+"""Starts the ranks of a session and waits for them; starts what is left of them again where some are lost.
+
+MPI ends a job when one of its ranks dies.  The run goes on from its last checkpoint then, with the same bits, whatever
+the number of machines: so a loss costs what was trained since, and the seconds of a start.
+"""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+from typing import NamedTuple
+
+import mccfr
+from mccfr.cluster.mpi import NO_MPI
+from mccfr.config.tables import ClusterConfig
+from mccfr.runs.rundir import CHECKPOINTS, Run
+from mccfr.runs.signals import SIGNALS
+from storage.checkpoint import list_checkpoints
+
+RANK_PROGRAM = "mccfr.cli.rank"
+_MOST_LOSSES = 3  # one after the other without a new checkpoint
+_TICK_SECONDS = 0.1
+_PROBE_SECONDS = 20
+_NETWORKS = Path("/sys/class/net")
+
+
+class Launch(NamedTuple):
+    """How ranks are started.
+
+    command      the launcher with its options;  environment  what the ranks have besides
+    passes_file  whether open files of this process reach them: gforker stops handing on text at its first letter
+                 beyond ASCII, and closes it
+    """
+
+    command: list[str]
+    environment: Mapping[str, str]
+    passes_file: bool
+
+
+def _launcher(name: str) -> str:
+    """The path of a program of MPI; `RuntimeError` where it is not installed."""
+    beside = Path(sys.prefix) / "bin" / name
+    found = str(beside) if beside.is_file() else shutil.which(name)
+    if found is None:
+        raise RuntimeError(NO_MPI)
+    return found
+
+
+def local_launch(machines: int, workers: int) -> Launch:
+    """Machines that are processes of this one.  They talk through shared memory: nothing listens, not even here."""
+    ranks = 1 + machines * max(1, workers)
+    return Launch(
+        [_launcher("mpiexec.gforker"), "-n", str(ranks)], {"UCX_TLS": "self,sm", "UCX_NET_DEVICES": "lo"}, True
+    )
+
+
+def hosts_launch(hosts: Sequence[str], workers: int, settings: ClusterConfig) -> Launch:
+    """Machines that are reached by ssh; the coordinator is on the first one, which must be this one.
+
+    Raises `ValueError` for a network that is not there or not named, and where its ports are taken.
+    """
+    if settings.network == "lo":
+        raise ValueError(
+            f"cluster.network = 'lo' reaches no other machine, and --hosts names {', '.join(hosts)}: name the "
+            f"interface that they share, one of {', '.join(sorted(path.name for path in _NETWORKS.iterdir()))}"
+        )
+    if not (_NETWORKS / settings.network).exists():
+        known = ", ".join(sorted(path.name for path in _NETWORKS.iterdir()))
+        raise ValueError(f"cluster.network = {settings.network!r} is no interface of this machine, which has {known}")
+    each = max(1, workers)
+    first, last = settings.ports
+    check_ports(first, last, 2 + each)
+    ranks = [f"{hosts[0]}:{1 + each}", *(f"{host}:{each}" for host in hosts[1:])]
+    command = [_launcher("mpiexec.hydra"), "-launcher", "ssh", "-iface", settings.network, "-hosts", ",".join(ranks)]
+    environment = {
+        "UCX_NET_DEVICES": settings.network,
+        "UCX_TCP_PORT_RANGE": f"{first}-{last}",
+        "MPIEXEC_PORT_RANGE": f"{first}:{last}",
+    }
+    return Launch([*command, "-n", str(1 + len(hosts) * each)], environment, False)
+
+
+def check_ports(first: int, last: int, needed: int) -> None:
+    """Raise `ValueError` unless so many ports of a range are free on this machine."""
+    free = 0
+    for port in range(first, last + 1):
+        with socket.socket() as tried, suppress(OSError):
+            tried.bind(("", port))
+            free += 1
+        if free >= needed:
+            return
+    raise ValueError(
+        f"cluster.ports = [{first}, {last}]: {free} of these ports are free here and {needed} are needed, the others "
+        "are taken: name other ones"
+    )
+
+
+def answering(hosts: Sequence[str]) -> list[str]:
+    """Those hosts that ssh reaches."""
+    command = ["ssh", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={_PROBE_SECONDS // 2}"]
+    found = []
+    for host in hosts:
+        with suppress(OSError, subprocess.TimeoutExpired):
+            if subprocess.run([*command, host, "true"], timeout=_PROBE_SECONDS, check=False).returncode == 0:
+                found.append(host)
+    return found
+
+
+def see_through(
+    run: Run,
+    start: Callable[[int], Launch],
+    left: Callable[[int], int],
+    arguments: Sequence[str],
+    machines: int,
+    tell: Callable[[str], None],
+) -> int:
+    """Run a session to its end, starting again after losses; returns its exit status.
+
+    start      how so many machines are started
+    left       of so many machines, how many are left after one was lost
+    arguments  of the command that all ranks execute
+    tell       is given what happens, in sentences
+
+    Raises `RuntimeError` where ranks are lost again and again before there is a new checkpoint.
+    """
+    losses, newest = 0, -1
+    with _forwarding() as forward:
+        while True:
+            status = _once(start(machines), arguments, forward)
+            if status is not None:
+                return status
+            if forward.signal is not None:
+                raise RuntimeError(f"a rank was lost after signal {forward.signal}: resume {run.directory}")
+            saved = max(list_checkpoints(run.path(CHECKPOINTS)), default=0)
+            losses, newest = (losses + 1, newest) if saved == newest else (1, saved)
+            if losses > _MOST_LOSSES:
+                raise RuntimeError(
+                    f"a rank was lost {losses} times since checkpoint {saved}: the last words of the ranks are above; "
+                    f"continue with: mccfr cluster resume {run.directory}"
+                )
+            machines = left(machines)
+            tell(f"a machine was lost: {machines} go on from checkpoint {saved}")
+
+
+class _Forward:
+    """Hands signals on to the coordinator, at the latest when it is there.
+
+    signal  the first one that came
+    """
+
+    def __init__(self) -> None:
+        self.signal: int | None = None
+        self._pid: int | None = None
+        self._waiting: list[int] = []
+
+    def note(self, number: int, _: FrameType | None) -> None:
+        self.signal = self.signal or number
+        self._waiting.append(number)
+        self.flush()
+
+    def found(self, pid: int | None) -> None:
+        self._pid = pid
+        self.flush()
+
+    def flush(self) -> None:
+        while self._pid is not None and self._waiting:
+            with suppress(ProcessLookupError):
+                os.kill(self._pid, self._waiting.pop(0))
+
+
+@contextmanager
+def _forwarding() -> Iterator[_Forward]:
+    forward = _Forward()
+    before = {number: signal.signal(number, forward.note) for number in SIGNALS}
+    try:
+        yield forward
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _once(launch: Launch, arguments: Sequence[str], forward: _Forward) -> int | None:
+    """One job; the status that its coordinator ended with, None where it was lost."""
+    root = str(Path(mccfr.__file__).resolve().parent.parent)
+    path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
+    environment = {**os.environ, "PYTHONPATH": path, **launch.environment}
+    with tempfile.TemporaryDirectory(prefix="mccfr-cluster-") as folder:
+        ended = Path(folder) / "ended.json"
+        files = [os.dup(sys.stderr.fileno())] if launch.passes_file else []
+        facts = [str(ended), str(os.getpid()), str(files[0]) if files else "-"]
+        command = [*launch.command, sys.executable, "-P", "-m", RANK_PROGRAM, *facts, *arguments]
+        # The terminal's Ctrl-C is ours: it is handed on to the coordinator alone.
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, env=environment, start_new_session=True, pass_fds=files
+        )
+        for file in files:
+            os.close(file)
+        while process.poll() is None:
+            forward.found(read_end(ended).get("pid"))
+            time.sleep(_TICK_SECONDS)
+        forward.found(None)
+        return read_end(ended).get("status")
+
+
+def read_end(path: Path) -> dict[str, int]:
+    """What the coordinator has noted of itself: `pid`, and at its end `status`; {} where it has not."""
+    try:
+        return json.loads(path.read_text())
+    except (OSError, ValueError):
+        return {}
+
+
+def write_end(path: Path, **facts: int) -> None:
+    """Note it, in one step."""
+    beside = path.with_suffix(".new")
+    beside.write_text(json.dumps(facts))
+    beside.rename(path)

@@ -1,0 +1,262 @@
+"""The coordinator: a session's pool whose workers are ranks on several machines.
+
+Its tables are those of the whole run, and are brought up to date where the ranks come to rest: at limits,
+checkpoints, evaluations.  In between only the first street passes between it and the ranks.  A rank that is lost ends
+the session, which changes nothing but the time that is lost: the run goes on from its last checkpoint with the same
+bits, on whatever machines are left.
+"""
+
+import contextlib
+import json
+import time
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.cluster.engine import Engine
+from mccfr.cluster.messages import (
+    ANSWERED,
+    BUSY_NANOSECONDS,
+    COLLECT,
+    COMMAND,
+    EPOCH,
+    NODES,
+    OVERFLOW,
+    PLACE,
+    RUN,
+    SCALE,
+    TRAINED_NODES,
+    Answer,
+    Order,
+)
+from mccfr.cluster.sharing import LEAST_SECONDS, moved_by_speed, shared_out
+from mccfr.cluster.trainer import first_street_shapes, pieces
+from mccfr.games.game import Game
+from mccfr.runs import control
+from mccfr.runs.pools import PoolOpener
+from mccfr.runs.rundir import LIVE, Run
+from mccfr.runs.strata.pool import Intervals
+from mccfr.runs.watch import SILENT_SECONDS, Silence
+from mccfr.runs.worker import map_tables
+from mccfr.solvers.solver import WorkerState
+from storage import durable
+from storage.live import LiveTables, create_live
+
+RECORDS = "cluster.jsonl"
+"""A line each time the machines come to rest; for people, and no part of what a run goes on from."""
+_NAP_SECONDS = 0.0005
+
+
+class ClusterPool:
+    """What `mccfr.runs.pool.Pool` says, carried out by the ranks of an engine."""
+
+    def __init__(self, run: Run, game: Game, live: LiveTables, engine: Engine) -> None:
+        assert game.strata is not None
+        self._run, self._engine, self._strata = run, engine, game.strata
+        self.game, self.warning = game, live.warning
+        self.tables = map_tables(run.layout(game), live.regions)
+        self._intervals = Intervals(run, game, self.tables)
+        shapes = first_street_shapes(run, game)
+        self._order = Order(self._strata.count, sum(int(np.prod(shape)) for shape in shapes.values()))
+        self._first = self._order.totals(shapes)
+        ranks = len(engine.places)
+        self._waiting: set[int] = set()  # ranks whose answer to the present order is not there
+        self._changes = np.zeros(self._intervals.cells, np.int64)
+        self._fits, self._whole = True, True  # of the tables: nothing was trained since they were collected
+        self._busy = np.zeros(ranks)  # seconds of this session
+        self._since = np.zeros((3, ranks))  # seconds trained and waited, and nodes, since the ranks rested last
+        self._measured = np.zeros((2, ranks))  # seconds trained, and nodes, since strata were moved last
+        self._answered_at = np.zeros(ranks)
+        self._barriers, self._told_bytes = 0, (0, 0)
+        self._abandoned = False
+        self._ordered_at, self._longest = time.monotonic(), 0.0  # of intervals
+
+    def begin(self, states: Sequence[WorkerState]) -> None:
+        self._intervals.begin(np.zeros((self._strata.count, control.COLUMNS), np.int64), states)
+        self._order.owner[:] = -1
+        self._move(shared_out(self._strata.shares, [1.0] * len(self._engine.places)))
+
+    def release(self, stop_nodes: int, stop_iterations: int) -> None:
+        self._intervals.release(stop_nodes, stop_iterations)
+
+    def pause(self) -> None:
+        self._intervals.pause()
+
+    def wait(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while not self.resting() and time.monotonic() < end:
+            if self._intervals.interval is not None:
+                self._take_answers()
+            if self._waiting:
+                time.sleep(_NAP_SECONDS)
+            else:
+                self._advance()
+
+    def _take_answers(self) -> None:
+        for rank in sorted(self._waiting):
+            answer = self._engine.answer(rank)
+            if answer is not None and answer.head[ANSWERED] == self._order.head[EPOCH]:  # a late one is dropped
+                self._waiting.remove(rank)
+                self._add(rank, answer)
+
+    def _add(self, rank: int, answer: Answer) -> None:
+        """Take note of what a rank has done in the present interval."""
+        mine = self._order.owner == rank
+        self._intervals.rows[mine] = answer.rows[mine]
+        self._changes += answer.changes
+        self._fits &= not answer.head[OVERFLOW]
+        busy = answer.head[BUSY_NANOSECONDS] * 1e-9
+        self._busy[rank] += busy
+        self._since[0, rank] += busy
+        self._since[2, rank] += answer.head[TRAINED_NODES]
+        self._answered_at[rank] = now = time.monotonic()
+        self._longest = max(self._longest, now - self._ordered_at)
+
+    def _advance(self) -> None:
+        """Where all ranks rest: end the interval that they have trained; then begin one, or collect the tables."""
+        intervals = self._intervals
+        if intervals.interval is not None:
+            self._since[1] += time.monotonic() - self._answered_at
+            intervals.end(self._changes[None], fits=self._fits)
+            self._barriers += 1
+        if intervals.over():
+            self._collect()
+            return
+        interval = intervals.start()
+        self._order.head[NODES] = interval.nodes
+        self._order.head[SCALE] = np.float64(interval.scale).view(np.int64)
+        for name, totals in self._first.items():
+            totals[...] = self.tables[name]
+        self._changes[:], self._fits, self._whole = 0, True, False
+        self._waiting = set(range(len(self._engine.places)))
+        self._say(RUN)
+        self._ordered_at = time.monotonic()
+        self._engine.run(self._order)
+
+    def _say(self, command: int) -> None:
+        """Make the order ready: its command, a new epoch, the strata's states."""
+        self._order.head[COMMAND] = command
+        self._order.head[EPOCH] += 1
+        self._order.rows[:] = self._intervals.rows
+
+    def _collect(self) -> None:
+        """Bring the tables up to date, and move strata to where they are trained sooner."""
+        if not self._whole:
+            self._say(COLLECT)
+            self._engine.collect(self._order, self._pieces)
+            self._whole = True
+        if not self._since[2].all():
+            return  # some have trained nothing: how fast they are is not known
+        owner = self._order.owner.copy()
+        self._measured += self._since[[0, 2]]
+        if self._measured[0].min() >= LEAST_SECONDS:
+            owner = moved_by_speed(self._strata.shares, owner, (self._measured[1] / self._measured[0]).tolist())
+            self._measured[:] = 0
+        moved = int((owner != self._order.owner).sum())
+        self._note(moved)
+        if moved:
+            self._move(owner)
+        self._since[:] = 0
+
+    def _move(self, owner: npt.NDArray[np.int64]) -> None:
+        """Give strata to their new owners."""
+        self._order.moved[:] = owner != self._order.owner
+        self._order.owner[:] = owner
+        self._say(PLACE)
+        self._engine.place(self._order, self._pieces)
+
+    def _pieces(self, stratum: int) -> list[npt.NDArray[np.uint8]]:
+        return pieces(self.game, self.tables, stratum)
+
+    def _note(self, moved: int) -> None:
+        """Append how the machines have done since they rested last."""
+        engine, told = self._engine, self._told_bytes
+        self._told_bytes = (engine.sent_bytes, engine.received_bytes)
+        trained, waited, nodes = self._since
+        record = {
+            "nodes_touched": self._intervals.totals()[0],
+            "barriers": self._barriers,
+            "sent_bytes": engine.sent_bytes - told[0],
+            "received_bytes": engine.received_bytes - told[1],
+            "moved_strata": moved,
+            "ranks": [
+                {
+                    "machine": place.machine,
+                    "host": place.host,
+                    "pid": place.pid,
+                    "strata": np.flatnonzero(self._order.owner == rank).tolist(),
+                    "nodes_per_second": round(float(nodes[rank] / trained[rank])),
+                    "waiting_share": round(float(waited[rank] / (trained[rank] + waited[rank])), 4),
+                }
+                for rank, place in enumerate(engine.places)
+            ],
+            "unix_seconds": round(time.time(), 3),
+        }
+        self._barriers = 0
+        with contextlib.suppress(OSError):  # of a full disk the checkpoints tell
+            durable.append_line(self._run.path(RECORDS), json.dumps(record, allow_nan=False))
+
+    def resting(self) -> bool:
+        return self._intervals.interval is None and self._intervals.over() and self._whole
+
+    def totals(self) -> tuple[int, int]:
+        return self._intervals.totals()
+
+    def busy_seconds(self) -> float:
+        return float(self._busy.max())
+
+    def iterations_weight(self) -> float:
+        return self._intervals.weight
+
+    def states(self) -> list[WorkerState]:
+        return self._intervals.states()
+
+    def losses(self) -> dict[int, str]:
+        return {}
+
+    def died(self) -> bool:
+        return False
+
+    def can_save(self) -> bool:
+        return True
+
+    def silent(self) -> list[Silence]:
+        seconds, why = time.monotonic() - self._ordered_at, "its machine has not answered the order of an interval"
+        if seconds < SILENT_SECONDS + 2 * self._longest:
+            return []
+        return [Silence(rank, seconds, why) for rank in sorted(self._waiting)]
+
+    def end_late(self, ordered_at: float, seconds: float, *, spare: bool) -> list[str]:
+        return []
+
+    def kill(self) -> None:
+        self._abandoned = True  # whoever does not answer is not waited for
+
+    def close(self) -> None:
+        """Wait for the interval that is under way, which is short; then let the ranks end."""
+        if self._abandoned:
+            return
+        while self._waiting:
+            self._take_answers()
+            time.sleep(_NAP_SECONDS)
+        self._engine.close()
+
+
+def on_engine(engine: Engine) -> PoolOpener:
+    """What opens the pool of a run on an engine whose ranks have it open already."""
+
+    @contextlib.contextmanager
+    def open_cluster(run: Run, game: Game, *, force: bool = False) -> Iterator[ClusterPool]:
+        tables = run.config.tables
+        specs = run.layout(game).specs
+        with create_live(
+            specs, format=tables.format, live_dir=tables.live_dir, link=run.path(LIVE), force=force
+        ) as live:
+            pool = ClusterPool(run, game, live, engine)
+            try:
+                yield pool
+            finally:
+                pool.close()
+
+    return open_cluster

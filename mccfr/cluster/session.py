@@ -1,0 +1,159 @@
+"""A session on several machines: who takes part, whether they agree, and what each of them does then.
+
+Every rank calls `take_part`.  The first one makes or opens the run, and is told how it ended; the others train until it
+lets them go.
+"""
+
+import os
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mccfr.cluster.agreement import check_shared, disagreement, facts_of, new_token
+from mccfr.cluster.engine import OneProcess, Place
+from mccfr.cluster.mpi import MpiEngine, World, host_name, serve
+from mccfr.cluster.pool import on_engine
+from mccfr.cluster.trainer import Trainer, first_street_shapes
+from mccfr.config.tables import Config
+from mccfr.games.game import Game
+from mccfr.runs.conclude import train_and_export
+from mccfr.runs.endings import AbandonedError
+from mccfr.runs.report import Reporter
+from mccfr.runs.run import Outcome
+from mccfr.runs.rundir import Run, open_run
+from mccfr.runs.signals import SIGNALS
+
+Ended = tuple[Run, Outcome, Path | None]
+"""The run, how its session ended, and what was exported."""
+
+
+def check_cluster(config: Config, machines: int) -> None:
+    """Raise `ValueError` where a configuration cannot be trained on so many machines."""
+    least, most = config.cluster.machines
+    strata, ranks = config.run.strata, machines * max(1, config.run.workers)
+    if strata is None:
+        raise ValueError("several machines share out strata, and run.strata is not set: add --set run.strata=64")
+    if not least <= machines <= most:
+        raise ValueError(f"{machines} machines are given, and cluster.machines allows {least} to {most}")
+    if ranks > strata:
+        raise ValueError(
+            f"{machines} machines of {max(1, config.run.workers)} workers are {ranks}, and run.strata = {strata} gives "
+            "each of them less than a stratum: take fewer machines or workers, or more strata in a new run"
+        )
+
+
+def places_of(hosts: Sequence[str], workers: int) -> list[Place]:
+    """The machine of each rank: those on one host are machines of so many workers, in the order of their numbers."""
+    places: list[Place] = []
+    counted: dict[str, int] = {}
+    numbers: dict[tuple[str, int], int] = {}
+    for host in hosts:
+        part = counted.get(host, 0) // max(1, workers)
+        counted[host] = counted.get(host, 0) + 1
+        places.append(Place(numbers.setdefault((host, part), len(numbers)), host, 0))
+    return places
+
+
+def take_part(
+    world: World, prepare: Callable[[], tuple[Run, Game]], reporter: Reporter, *, force: bool = False
+) -> Ended | None:
+    """Do this rank's part of a session; None for those that train.
+
+    prepare  makes or opens the run; called by rank 0 alone
+
+    Raises on rank 0 what `prepare` and `train` raise, and `ValueError` where machines do not agree.
+    """
+    if world.rank:
+        _train(world)
+        return None
+    if world.size < 2:
+        raise ValueError("one rank coordinates and trains nothing: start at least two")
+    try:
+        run, game = prepare()
+        ranks = _agreed(world, run)
+    except BaseException:
+        _tell_all(world, {"go": False})
+        raise
+    _tell_all(world, {"go": True})
+    game = world.share_buckets(game, run.algorithm)
+    found = [world.receive_text(rank) for rank in range(1, world.size)]
+    shapes = first_street_shapes(run, game)
+    cells = sum(a * b for a, b in shapes.values())
+    assert game.strata is not None
+    engine = MpiEngine(world, ranks, game.strata.count, cells)
+    lacking = [answer for answer in found if "problem" in answer]
+    _tell_all(world, {"go": not lacking})
+    if lacking:
+        raise ValueError(f"{lacking[0]['host']} cannot take part: {lacking[0]['problem']}")
+    try:
+        outcome, exported = train_and_export(run, game, reporter, force=force, pools=on_engine(engine))
+    except AbandonedError:
+        raise
+    except BaseException:
+        engine.close()
+        raise
+    return run, outcome, exported
+
+
+def train_alone(run: Run, game: Game, machines: int, reporter: Reporter, *, force: bool = False) -> Ended:
+    """A session of the engine `none`: all machines in this process.  Raises as `train`."""
+    engine = OneProcess(run, game, machines, max(1, run.config.run.workers))
+    outcome, exported = train_and_export(run, game, reporter, force=force, pools=on_engine(engine))
+    return run, outcome, exported
+
+
+def _tell_all(world: World, value: Mapping[str, Any]) -> None:
+    for rank in range(1, world.size):
+        world.send_text(rank, value)
+
+
+def _agreed(world: World, run: Run) -> list[Place]:
+    """Where the ranks are that train, once all have been found to agree; `ValueError` where they do not."""
+    check_cluster(run.config, -(-(world.size - 1) // max(1, run.config.run.workers)))
+    token = new_token(run)
+    _tell_all(world, {"go": True, "run": str(run.directory.resolve()), "token": token, **_moved_abstraction(run)})
+    facts = [facts_of(run), *(world.receive_text(rank) for rank in range(1, world.size))]
+    problem = disagreement(facts)
+    if problem is not None:
+        raise ValueError(problem)
+    places = places_of([fact["host"] for fact in facts[1:]], run.config.run.workers)
+    check_cluster(run.config, len({place.machine for place in places}))
+    return [place._replace(pid=fact["pid"]) for place, fact in zip(places, facts[1:], strict=True)]
+
+
+def _moved_abstraction(run: Run) -> dict[str, str]:
+    path = run.abstraction_path
+    return {} if path is None else {"abstraction": str(path.resolve())}
+
+
+def _train(world: World) -> None:
+    """A rank that trains: agree, make tables, obey.  Signals are the coordinator's business."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    told = world.receive_text(0)
+    if not told["go"]:
+        return
+    run = None
+    try:
+        check_shared(Path(told["run"]), told["token"])
+        run = open_run(Path(told["run"]), Path(told["abstraction"]) if "abstraction" in told else None)
+        world.send_text(0, {**facts_of(run), "pid": os.getpid()})
+    except (ValueError, OSError) as error:
+        world.send_text(0, _problem(error))
+    if not world.receive_text(0)["go"] or run is None:
+        return
+    game, trainer = run.build_game(), None
+    game = world.share_buckets(game, run.algorithm)
+    try:
+        trainer = Trainer(run, game, world.rank - 1)
+        world.send_text(0, {"host": host_name()})
+    except (MemoryError, ValueError, OSError) as error:
+        world.send_text(0, _problem(error))
+    if world.receive_text(0)["go"] and trainer is not None:
+        serve(world, trainer)
+
+
+def _problem(error: Exception) -> dict[str, str]:
+    text = getattr(error, "strerror", None) or str(error)
+    return {"host": host_name(), "problem": " ".join(text.split()) or type(error).__name__}

@@ -1,0 +1,303 @@
+"""Runs on several machines: the bits of a run on one, however strata are shared out, and what is refused."""
+
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import msgspec
+import numpy as np
+import pytest
+from commands import call
+from sessions import NO_EVALUATION, assert_same, content, go, make, wait_for
+from stratified import LEDUC_12
+
+from mccfr.cluster import launch
+from mccfr.cluster import pool as pool_module
+from mccfr.cluster.agreement import check_shared, disagreement, facts_of, new_token
+from mccfr.cluster.engine import OneProcess
+from mccfr.cluster.launch import check_ports
+from mccfr.cluster.messages import ANSWERED, Answer, Order
+from mccfr.cluster.pool import on_engine
+from mccfr.cluster.session import places_of
+from mccfr.cluster.sharing import longest, moved_by_speed, shared_out
+from mccfr.cluster.status import cluster_status
+from mccfr.runs.report import Silent
+from mccfr.runs.results import find_checkpoint
+from mccfr.runs.run import train
+from mccfr.runs.rundir import is_locked, lock, with_settings
+from storage.checkpoint import list_checkpoints
+
+PROGRAM = [sys.executable, "-m", "mccfr", "cluster"]
+SOLVER = {"period_nodes": 100_000, "seed": 5}
+
+
+def stratified_run(path, **settings):
+    return make(path, SOLVER, LEDUC_12, evaluation=NO_EVALUATION, strata=4, **settings)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A run in this process, without machines."""
+    run = stratified_run(tmp_path_factory.mktemp("cluster") / "whole", iterations=8_000)
+    go(run)
+    return run
+
+
+def on_machines(run, machines, workers=1, **settings):
+    """A session on ranks of this process."""
+    run = with_settings(run, run=msgspec.structs.replace(run.config.run, **settings))
+    game = run.build_game()
+    engine = OneProcess(run, game, machines, workers)
+    train(run, game, Silent(), pools=on_engine(engine))
+    return engine
+
+
+def test_one_digest_for_every_number_of_machines(tmp_path, whole):
+    run = stratified_run(tmp_path / "run", checkpoint_nodes=100_000)
+    on_machines(run, 2, iterations=2_000)
+    on_machines(run, 1, workers=2, iterations=4_000)
+    go(run, workers=0, iterations=6_000)
+    on_machines(run, 4, iterations=8_000)
+    assert_same(run, whole)
+
+
+def test_strata_move_by_speed_and_no_rank_is_left_without_one(tmp_path, whole, monkeypatch):
+    shares = np.array([3, 3, 3, 3], np.int64)
+    owner = shared_out(shares, [1.0, 1.0])
+    assert sorted(owner.tolist()) == [0, 0, 1, 1]
+    np.testing.assert_array_equal(moved_by_speed(shares, owner, [1.0, 0.95]), owner)
+    slow = moved_by_speed(shares, owner, [8.0, 1.0])
+    assert sorted(slow.tolist()) == [0, 0, 0, 1]
+    assert longest(shares, slow, [8.0, 1.0]) < longest(shares, owner, [8.0, 1.0])
+    monkeypatch.setattr(pool_module, "LEAST_SECONDS", 0.0)
+    monkeypatch.setattr(pool_module, "moved_by_speed", lambda shares, owner, speeds: (owner + 1) % len(speeds))
+    run = stratified_run(tmp_path / "run", checkpoint_nodes=50_000)
+    on_machines(run, 3, iterations=8_000)
+    assert_same(run, whole)
+    found = cluster_status(run)
+    assert found["moved_strata"] == 4 and found["barriers"] and found["sent_bytes"] > found["received_bytes"] > 0
+
+
+class Twice(OneProcess):
+    """A planted error: the changes of one rank are counted twice."""
+
+    def answer(self, rank):
+        found = super().answer(rank)
+        if found is not None and rank == 0:
+            found.changes *= 2
+        return found
+
+
+class Stale(OneProcess):
+    """A planted error: an interval is trained with the first street of the one before."""
+
+    first = None
+
+    def run(self, order):
+        now, self.first = self.first, order.first.copy()
+        if now is not None:
+            order.first[:] = now
+        super().run(order)
+
+
+class Late(OneProcess):
+    """Before each answer of rank 0 comes one more, to the order before."""
+
+    told = 0
+
+    def answer(self, rank):
+        newest = self._trainers[rank].answer
+        if rank == 0 and self.told < newest.head[ANSWERED]:
+            self.told = int(newest.head[ANSWERED])
+            late = Answer(len(newest.rows), len(newest.changes))
+            late.cells[:] = 7
+            late.head[ANSWERED] = self.told - 1
+            return late
+        return super().answer(rank)
+
+
+def digest_of(run, kind, **settings):
+    run = with_settings(run, run=msgspec.structs.replace(run.config.run, **settings))
+    game = run.build_game()
+    train(run, game, Silent(), pools=on_engine(kind(run, game, 2, 1)))
+    return content(run)[0]
+
+
+@pytest.mark.parametrize(("kind", "sound"), [(OneProcess, True), (Late, True), (Twice, False), (Stale, False)])
+def test_planted_errors_change_the_digest_and_late_answers_do_not(tmp_path, kind, sound):
+    run, plain = stratified_run(tmp_path / "run"), stratified_run(tmp_path / "plain")
+    go(plain, iterations=2_000)
+    tables, expected = digest_of(run, kind, iterations=2_000), content(plain)[0]
+    same = all(np.array_equal(table, expected[name]) for name, table in tables.items())
+    assert same == sound
+
+
+def test_a_message_holds_what_is_put_into_it():
+    order = Order(3, 5)
+    tables = order.totals({"a": (1, 2), "b": (3, 1)})
+    tables["b"][...] = 1.5
+    order.rows[2, 1], order.owner[1], order.head[1] = 7, 2, 9
+    other = Order(3, 5)
+    other.cells[:] = order.cells
+    assert other.first.tolist() == [0.0, 0.0, 1.5, 1.5, 1.5]
+    assert (other.rows[2, 1], other.owner[1], other.head[1]) == (7, 2, 9)
+
+
+FACTS = {
+    "host": "a",
+    "mccfr": "1",
+    "python": "3",
+    "numpy": "2",
+    "numba": "0",
+    "identity": "i",
+    "abstraction": None,
+    "processor": "p",
+}
+
+
+@pytest.mark.parametrize("key", [key for key in FACTS if key != "host"])
+def test_machines_that_differ_are_named_with_what_differs(key):
+    assert disagreement([FACTS, {**FACTS, "host": "b"}]) is None
+    said = disagreement([FACTS, {**FACTS, "host": "b", key: "other"}])
+    assert said.startswith("a has ") and "b has" in said and "other" in said
+    assert "b cannot take part: no" in disagreement([FACTS, {"host": "b", "problem": "no"}])
+
+
+def test_a_directory_that_is_not_shared_is_found(tmp_path, whole):
+    token = new_token(whole)
+    check_shared(whole.directory, token)
+    with pytest.raises(ValueError, match="is not the coordinator's"):
+        check_shared(tmp_path, token, seconds=0)
+    assert facts_of(whole)["identity"] == whole.manifest["identity"][:12]
+
+
+def test_machines_are_the_ranks_of_a_host_by_their_workers():
+    places = places_of(["a", "a", "b", "a", "a", "b"], 2)
+    assert [place.machine for place in places] == [0, 0, 1, 2, 2, 1]
+
+
+LEDUC = '[game]\nname = "leduc"\nranks = 12\nmerge_suits = true\n'
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["local", "--machines", "2"], "run.strata is not set"),
+        (["local", "--machines", "5", "--set", "run.strata=4"], "each of them less than a stratum"),
+        (["local", "--machines", "3", "--set", "run.strata=4", "--set", "cluster.machines=[1, 2]"], "allows 1 to 2"),
+        (["solve", "--set", "run.strata=4"], "there are no machines"),
+        (["solve", "--set", "run.strata=4", "--hosts", "a,b"], "reaches no other machine"),
+        (["solve", "--set", "run.strata=4", "--hosts", "a,b", "--set", 'cluster.network="no0"'], "is no interface"),
+        (["local", "--set", "cluster.machines=[2, 1]"], "cluster.machines = [2, 1] is not allowed"),
+        (["local", "--set", "cluster.ports=[80, 1]"], "cluster.ports = [80, 1] is not allowed"),
+        (["plan", "--machines", "2", "--set", "run.strata=4", "--memory", "1MB"], "the largest of 2 machines needs"),
+        (["plan", "--machines", "2", "--memory", "1 apple"], "is not an amount"),
+    ],
+)
+def test_bad_input_is_refused_in_a_sentence(tmp_path, capsys, arguments, said):
+    config = tmp_path / "leduc.toml"
+    config.write_text(LEDUC)
+    directory = [] if arguments[0] == "plan" else ["--run", tmp_path / "run"]
+    ended = call(capsys, "cluster", arguments[0], config, *arguments[1:], *directory)
+    assert ended.status == 2 and said in ended.err, ended.err
+
+
+def test_taken_ports_are_refused():
+    with socket.socket() as taken:
+        taken.bind(("", 0))
+        port = taken.getsockname()[1]
+        with pytest.raises(ValueError, match="0 of these ports are free here and 1 are needed"):
+            check_ports(port, port, 1)
+
+
+def test_a_run_is_not_started_twice_and_mpi_is_asked_for(tmp_path, capsys, monkeypatch):
+    run = stratified_run(tmp_path / "run")
+    with lock(run), pytest.raises(BlockingIOError, match="is locked by process"):
+        on_machines(run, 1, iterations=10)
+    monkeypatch.setattr(launch.shutil, "which", lambda name: None)
+    monkeypatch.setattr(launch.sys, "prefix", str(tmp_path))
+    with pytest.raises(RuntimeError, match=r"pip install 'mccfr\[cluster\]'"):
+        launch.local_launch(2, 1)
+
+
+def test_plan_counts_bytes_and_seconds(tmp_path, capsys):
+    config = tmp_path / "leduc.toml"
+    config.write_text(LEDUC)
+    arguments = ["plan", config, "--machines", 2, "--set", "run.strata=4", "--network", "1Gbit", "--json"]
+    found = json.loads(call(capsys, "cluster", *arguments).out)
+    shared = 2 * 2 * 12 * 16 * 8  # regrets and sums of both players, 12 cards, a cache line of cells, float64
+    assert found["barrier_bytes"] == 2 * shared * 2
+    assert found["barrier_seconds"] == pytest.approx(found["barrier_bytes"] * 8 / 1e9)
+    assert found["largest_stratum_bytes"] * 4 >= found["table_bytes"] - shared > found["largest_stratum_bytes"]
+
+
+def test_machines_of_one_host_train_the_same_bits_by_mpi_and_stop_on_a_signal(tmp_path):
+    plain = stratified_run(tmp_path / "plain")
+    run = stratified_run(tmp_path / "run", checkpoint_nodes=50_000)
+    process = launched(run, 2, "--workers", "1")
+    wait_for(lambda: process.poll() is not None or newest(run), 120)
+    process.send_signal(signal.SIGUSR1)
+    assert process.wait(60) == 75
+    go(plain, iterations=find_checkpoint(run, None).state["iterations"])
+    assert_same(run, plain)
+    assert {rank["machine"] for rank in cluster_status(run)["ranks"]} == {0, 1}
+
+
+@pytest.mark.slow
+def test_one_digest_after_twenty_kills_one_slow_machine_and_other_machines(tmp_path):
+    settings = {"strata": 12, "nodes": 60_000_000, "checkpoint_nodes": 2_000_000}
+    solver = {"period_nodes": 1_000_000, "seed": 2}
+    plain = make(tmp_path / "plain", solver, LEDUC_12, evaluation=NO_EVALUATION, workers=0, **settings)
+    run = make(tmp_path / "run", solver, LEDUC_12, evaluation=NO_EVALUATION, workers=1, **settings)
+    go(plain)
+    moments = random.Random(7)
+    for kill in range(20):
+        wait_for(lambda: not is_locked(run))
+        saved, process = newest(run), launched(run, 2 + kill % 3)
+        wait_for(lambda saved=saved, process=process: process.poll() is not None or newest(run) > saved, 300)
+        time.sleep(moments.uniform(0, 0.5))
+        assert process.poll() is None, "it had ended before it was killed: make the run longer"
+        pids = [rank["pid"] for rank in cluster_status(run)["ranks"]]
+        os.kill(moments.choice(pids), signal.SIGKILL)
+        if kill % 2:
+            time.sleep(moments.uniform(0, 5))
+            process.kill()
+        else:
+            process.terminate()
+        process.wait(120)
+    wait_for(lambda: not is_locked(run))
+    process = launched(run, 3)
+    slowing = threading.Thread(target=slow, args=(run, process))
+    slowing.start()
+    assert process.wait(900) == 0
+    slowing.join()
+    assert_same(run, plain)
+
+
+def launched(run, machines, *more):
+    command = [*PROGRAM, "local", str(run.directory), "--machines", str(machines), *more]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def newest(run):
+    return max(list_checkpoints(run.path("checkpoints")), default=0)
+
+
+def slow(run, process):
+    """Stop one machine for seven eighths of the time."""
+    saved = newest(run)
+    wait_for(lambda: process.poll() is not None or newest(run) > saved, 300)
+    pid = cluster_status(run)["ranks"][0]["pid"]
+    while process.poll() is None:
+        for number, seconds in ((signal.SIGSTOP, 0.07), (signal.SIGCONT, 0.01)):
+            try:
+                os.kill(pid, number)
+            except ProcessLookupError:
+                return
+            time.sleep(seconds)
