@@ -19,7 +19,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from mccfr.runs.worker import map_tables, publish, read_state
 from mccfr.solvers.solver import Share, WorkerState
 from mccfr.tables.layout import TableSet
 from storage import space
+from storage.checkpoint import Checkpoint
 from storage.live import LiveTables
 from storage.mapping import create_cells, regions_to_json
 
@@ -40,6 +41,16 @@ _SLICE_SECONDS = 0.05
 _END_SECONDS = 10.0
 _KILL_SECONDS = 5.0
 _LOW_MEMORY_SHARE = 0.05  # of all memory: with less left, a kill out of nowhere is probably the system's
+
+
+class Besides(Protocol):
+    """What a checkpoint holds beside the tables: all that is not in memory."""
+
+    def write(self) -> tuple[dict[str, Any], dict[str, str]]:
+        """Bring it to disk; returns what the checkpoint's state says of it, and its parents: {name: content hash}."""
+
+    def settle(self) -> None:
+        """The checkpoint is there: remove what no checkpoint names any more."""
 
 
 class Pool(Protocol):
@@ -53,6 +64,12 @@ class Pool(Protocol):
     tables: TableSet
     game: Game
     warning: str | None
+
+    def go_on(self, checkpoint: Checkpoint | None) -> None:
+        """Take what a checkpoint holds beside the tables, before `begin`; None: the run begins."""
+
+    def besides(self) -> Besides | None:
+        """What a checkpoint of this moment must hold beside the tables; only while all rest.  None: nothing."""
 
     def begin(self, states: Sequence[WorkerState]) -> None:
         """Set workers to the tables, going on from their states (none: from the start); they rest until released."""
@@ -114,6 +131,12 @@ class InlinePool:
         self.tables = map_tables(run.layout(game), live.regions)
         self._algorithm, self._weight = run.algorithm, 0.0
         self._stop = (0, 0)
+
+    def go_on(self, checkpoint: Checkpoint | None) -> None:
+        pass
+
+    def besides(self) -> Besides | None:
+        return None
 
     def begin(self, states: Sequence[WorkerState]) -> None:
         share = Share(state=states[0]) if states else Share()
@@ -185,6 +208,12 @@ class ProcessPool:
         self._processes: list[subprocess.Popen[bytes]] = []
         self._lost: dict[int, str] = {}
         self._ended: set[int] = set()  # those of the lost that were ended here
+
+    def go_on(self, checkpoint: Checkpoint | None) -> None:
+        pass
+
+    def besides(self) -> Besides | None:
+        return None
 
     def begin(self, states: Sequence[WorkerState]) -> None:
         run = self._run

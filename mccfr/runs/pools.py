@@ -1,13 +1,15 @@
 """Which pool a run's settings ask for, on live tables of its layout."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from mccfr.games.game import Game
 from mccfr.runs.pool import InlinePool, Pool, ProcessPool
 from mccfr.runs.rundir import LIVE, Run
+from mccfr.runs.strata.frames import live_specs
 from mccfr.runs.strata.pool import InlineStrata, StrataPool
-from storage.live import create_live
+from mccfr.runs.strata.turns import InlineTurns, TurnsPool
+from storage.live import LiveTables, create_live
 
 
 @contextlib.contextmanager
@@ -18,12 +20,19 @@ def open_pool(run: Run, game: Game, *, force: bool = False) -> Iterator[Pool]:
     no room.
     """
     tables = run.config.tables
-    with create_live(
-        run.layout(game).specs, format=tables.format, live_dir=tables.live_dir, link=run.path(LIVE), force=force
-    ) as live:
-        inline, processes = (InlinePool, ProcessPool) if game.strata is None else (InlineStrata, StrataPool)
-        pool: Pool = (processes if run.config.run.workers else inline)(run, game, live)
+    specs = live_specs(run.config, game, run.layout(game))
+    with create_live(specs, format=tables.format, live_dir=tables.live_dir, link=run.path(LIVE), force=force) as live:
+        pool = _kind(run, game)(run, game, live)
         try:
             yield pool
         finally:
             pool.close()
+
+
+def _kind(run: Run, game: Game) -> Callable[[Run, Game, LiveTables], Pool]:
+    processes = run.config.run.workers > 0
+    if game.strata is None:
+        return ProcessPool if processes else InlinePool
+    if run.config.tables.resident is None:
+        return StrataPool if processes else InlineStrata
+    return TurnsPool if processes else InlineTurns
