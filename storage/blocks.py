@@ -102,11 +102,10 @@ class BlockStore:
         identity: dict[str, Any],
         *,
         format: str,  # noqa: A002 - the name of the config's key
-        compressed: bool,
     ) -> None:
         self.root, self.partition, self.versions = root, partition, dict[int, tuple[int, str]]()
         self.written = 0
-        self._identity, self._format, self._compressed = identity, format, compressed
+        self._identity, self._format = identity, format
         self._named: set[str] = set()  # versions that checkpoints name
         self._lock = Lock()
 
@@ -157,7 +156,7 @@ class BlockStore:
             self._identity,
             format=self._format,
             keep=_EVERY_VERSION,
-            compressed=self._compressed,
+            compressed=False,  # what moves in every cycle is to move as fast as the disk does
             background=background,
         )
         with self._lock:

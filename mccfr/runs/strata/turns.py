@@ -43,7 +43,6 @@ class TurnIntervals(Intervals):
             parts,
             {"blocks_of": run.identity["run_identity"]},
             format=run.config.tables.format,
-            compressed=run.config.tables.checkpoint_compression != "none",
         )
         self._resident = Resident(store, tables, len(frame_blocks(run.config, layout, parts)))
 
