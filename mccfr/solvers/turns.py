@@ -1,8 +1,9 @@
 """Strata in turn: blocks of strata trained one after the other, so that two of them in memory are enough.
 
 In every *cycle* each block has one *turn*, in an order that is drawn anew from (seed, cycle).  A turn gives each of the
-block's strata its share of the cycle's iterations, what rounding leaves carried over, in intervals as strata have them
-otherwise (`mccfr.solvers.strata`): its changes of the first street are added to the totals before the next turn begins.
+block's strata its share of the cycle's iterations, rounded so that all cycles so far have exactly theirs, in intervals
+as strata have them otherwise (`mccfr.solvers.strata`): its changes of the first street are added to the totals before
+the next turn begins.
 What an update weighs is fixed over a whole cycle, and the first street is discounted where a cycle ends.
 
 So what a run in turn trains follows from seed, strata, blocks and the length of a cycle; how many blocks are in memory,
@@ -12,6 +13,7 @@ and who trains them, decides nothing.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import accumulate, pairwise
 from math import ceil
 
 from mccfr.config.tables import CYCLE_ITERATIONS, Config
@@ -42,6 +44,25 @@ def block_bounds(strata: int, blocks: int) -> list[int]:
 def turn_order(seed: int, cycle: int, blocks: int) -> list[int]:
     """The blocks in the order of a cycle: every order is as likely."""
     return sorted(range(blocks), key=lambda block: sha256(f"turn {seed} {cycle} {block}".encode()).digest())
+
+
+def cycle_quotas(shares: Sequence[int], iterations: int, cycle: int) -> list[int]:
+    """Iterations of each stratum in a cycle of so many: cycles 0 .. cycle have exactly their number together.
+
+    Running sums of shares are rounded, so that each stratum has its share of all iterations so far to less than one.
+    """
+    ends = list(accumulate(shares, initial=0))
+
+    def so_far(cycles: int) -> list[int]:
+        known = [cycles * iterations * end // ends[-1] for end in ends]
+        return [after - before for before, after in pairwise(known)]
+
+    return [now - before for now, before in zip(so_far(cycle + 1), so_far(cycle), strict=True)]
+
+
+def least_cycle_iterations(shares: Sequence[int]) -> int:
+    """Iterations with which each stratum is sure to have some in every cycle, and none less than none."""
+    return ceil(3 * sum(shares) / min(shares))
 
 
 class Turns:
@@ -79,7 +100,7 @@ class Turns:
         return self.between and self.position.turns % self.blocks == 0
 
     def begin(self, states: Sequence[WorkerState]) -> tuple[Interval, list[int]]:
-        """The next interval and the strata's quotas in it; `due` of states is changed in place where a turn begins."""
+        """The next interval and the strata's quotas in it."""
         if self.between:
             self._begin_turn(states)
         return self._left.pop()
@@ -89,11 +110,8 @@ class Turns:
             self.position = Position(self.position.turns, sum(state.nodes for state in states))
         block = self.block()
         strata = range(self.bounds[block], self.bounds[block + 1])
-        shares, turn = self._barrier.strata.shares.tolist(), [0] * len(states)
-        whole = sum(shares)
-        for stratum in strata:
-            owed = states[stratum].due + self._iterations * shares[stratum]
-            turn[stratum], states[stratum].due = divmod(owed, whole)
+        every = cycle_quotas(self._barrier.strata.shares.tolist(), self._iterations, self.position.turns // self.blocks)
+        turn = [quota if stratum in strata else 0 for stratum, quota in enumerate(every)]
         iterations = sum(turn)
         done = sum(state.iterations for state in states)
         count = max(1, ceil(iterations / interval_iterations(done, self._barrier.strata.hottest)))

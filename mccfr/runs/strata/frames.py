@@ -15,7 +15,7 @@ import numpy.typing as npt
 from mccfr.config.sizes import bytes_of
 from mccfr.config.tables import Config
 from mccfr.games.game import Game
-from mccfr.solvers.turns import block_bounds, turns_of
+from mccfr.solvers.turns import block_bounds, least_cycle_iterations, turns_of
 from mccfr.tables.layout import TableArrays, TableLayout, TableSet, table_name
 from storage.blocks import Partition
 from storage.schema import ArraySpec
@@ -35,9 +35,17 @@ def first_specs(layout: TableLayout) -> list[ArraySpec]:
 
 
 def partition(config: Config, game: Game, layout: TableLayout) -> Partition:
-    """How the tables after the first street are cut into the blocks of a run in turn."""
+    """How the tables after the first street are cut into the blocks of a run in turn.
+
+    Raises `ValueError` for cycles that are too short to give every stratum its share.
+    """
     assert game.strata is not None
-    blocks, _ = turns_of(config)
+    (blocks, iterations), least = turns_of(config), least_cycle_iterations(game.strata.shares.tolist())
+    if iterations < least:
+        raise ValueError(
+            f"run.cycle_iterations = {iterations} is not allowed: it must be at least {least:,}, so that every one of "
+            f"{game.strata.count} strata has some"
+        )
     strata = np.array(block_bounds(game.strata.count, blocks))
     later = tuple(spec for spec in layout.specs if FIRST_STREET not in spec.name)
     first = {}

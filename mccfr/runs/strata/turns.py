@@ -83,10 +83,8 @@ class TurnIntervals(Intervals):
         return not self._goes_on or (reached and self._turns.between_cycles)
 
     def start(self) -> Interval:
-        states = self.states()
         begins = self._turns.between
-        self.interval, quotas = self._turns.begin(states)
-        self._due = [state.due for state in states]
+        self.interval, quotas = self._turns.begin(self.states())
         self.rows[:, control.QUOTA] = quotas
         if begins:
             block = self._turns.block()
