@@ -8,7 +8,7 @@ import rich_click as click
 
 from mccfr.cli.options import Count, path_type
 
-RESPONDER = ("responder_abstraction", "nodes", "sampler")
+RESPONDER = ("responder_abstraction", "responder_menu", "nodes", "sampler")
 """Names of the options."""
 
 
@@ -21,6 +21,13 @@ def responder_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help="trained-br: what trains it, public-chance-sampling (default) or external-sampling.",
         ),
         click.option("--nodes", type=Count(), help="trained-br: nodes to touch in training; by the game's size."),
+        click.option(
+            "--responder-menu",
+            metavar="CONFIG",
+            type=path_type,
+            help="trained-br: the responder's bets, those of another configuration's [game.menu]; by default those of "
+            "the policy's tree.",
+        ),
         click.option(
             "--responder-abstraction",
             metavar="DIR",

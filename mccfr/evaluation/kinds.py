@@ -323,7 +323,7 @@ class LocalBestResponse(_OverDeals):
         from mccfr.play.resolving.table import settings_of
 
         game, settings = side.game, None if resolve is None else settings_of(resolve)
-        note = partial(tell_step, "hand")
+        note = partial(tell_step, "hand" if settings is None else "board")
         found = local_best_response(side, setting, hands, seed, note, effort, resolve=settings)
         gained: dict[str, Any] = {}
         if found.gain_chips is not None:
@@ -342,13 +342,15 @@ class LocalBestResponse(_OverDeals):
 
     def told(self, record: Record, took: str) -> str:
         """As `Method.told`."""
-        deals = "every deal" if record["hands"] is None else f"{record['hands']:,} deals from both seats"
+        again = record.get("resolve")
+        each = "deals from both seats" if again is None else "boards, from both seats with several hands each"
+        deals = "every deal" if record["hands"] is None else f"{record['hands']:,} {each}"
         said = lower_bound_told(record, f"{deals}, {took}", f"local best response in setting {record['setting']}")
-        if record.get("resolve") is None:
+        if again is None:
             return said
         low, high = record["gain_ci95_chips"]
         gain = f"{record['gain_chips']:+.4g} chips a hand (95 %: {low:+.4g} to {high:+.4g})"
-        return f"{said}; solving again from the {record['resolve']} on gains {gain}"
+        return f"{said}; solving again from the {again} on gains {gain}"
 
     def short(self, record: Record) -> str:
         """As `Method.short`."""
@@ -372,6 +374,7 @@ class TrainedBestResponse(_OverDeals):
     line: ClassVar[type[EvaluationLine]] = TrainedBestResponseLine
     takes: ClassVar[Mapping[str, Any]] = {
         "responder_abstraction": None,
+        "responder_menu": None,
         "nodes": None,
         "sampler": "public-chance-sampling",
         "boards": None,
@@ -385,6 +388,7 @@ class TrainedBestResponse(_OverDeals):
         against: "Side | None",
         *none: Any,
         responder_abstraction: Path | None,
+        responder_menu: Path | None,
         nodes: int | None,
         sampler: str,
         boards: int | None,
@@ -395,7 +399,8 @@ class TrainedBestResponse(_OverDeals):
         from mccfr.evaluation.trained_best_response import trained_best_response
 
         game, place = side.game, None if responder_abstraction is None else Path(responder_abstraction)
-        found = trained_best_response(side, place, nodes, boards, seed, sampler, effort)
+        bets = None if responder_menu is None else Path(responder_menu)
+        found = trained_best_response(side, place, bets, nodes, boards, seed, sampler, effort)
         return {
             **_lower_bound(game, found.value_chips, found.ci95_chips),
             "best_response_chips": list(found.best_response_chips),

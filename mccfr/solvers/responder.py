@@ -24,7 +24,7 @@ from mccfr.solvers.public_chance import PublicChance, PublicChanceSolver
 from mccfr.solvers.solver import Share, Solver, WorkerState
 from mccfr.tables.layout import NO_SUMS, TableLayout, TableSet, make_layout, private_tables
 from mccfr.tables.row_tables import some_rows
-from mccfr.tables.strategy import Rows, RowSource, row_starts
+from mccfr.tables.strategy import Rows, RowSource
 
 PUBLIC, EXTERNAL = "public-chance-sampling", "external-sampling"
 SAMPLERS = (PUBLIC, EXTERNAL)
@@ -78,21 +78,24 @@ def responder_tables(
     game: Game,
     seat: int,
     strategy: RowSource,
+    starts: Sequence[npt.NDArray[np.int64]],
     allocate: Callable[[int, str], npt.NDArray[np.generic]] = np.zeros,
 ) -> TableSet:
     """The tables of `responder_layout`, with the rows of the opponent of `seat` in their places.
 
     strategy  the opponent's, on the buckets that `game` has for him
+    starts    of each block of the strategy, the first slot of its rows, and the end of the last; what the game has
+              behind them is left to the caller
     allocate  as of `private_tables`
     """
     tables = private_tables(responder_layout(sampler, game), allocate)
     for block in range(1 - seat, 2 * game.tree.streets, 2):
-        starts, cells = row_starts(game, block), tables.rows("regret", block)
+        cells = tables.rows("regret", block)
         buckets = 0 if cells is None else len(cells)
         for first in range(0, buckets, _AT_A_TIME):
             some = np.arange(first, min(first + _AT_A_TIME, buckets), dtype=np.int32)
             assert cells is not None
-            cells[some, : starts[-1]] = some_rows(strategy.rows(block), starts, some, _BLOCKS).T
+            cells[some, : starts[block][-1]] = some_rows(strategy.rows(block), starts[block], some, _BLOCKS).T
     return tables
 
 

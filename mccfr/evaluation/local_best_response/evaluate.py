@@ -29,7 +29,7 @@ LEAST_HANDS = 100
 """Fewer have no interval that holds: few hands lose or win whole stacks."""
 MOST_ENUMERATED = 3_000
 """Pairs of a hand and a board, of both seats, up to which every deal is looked at."""
-
+_POLICY_DRAWS = 1  # worker, so to say, of the stream that the actions of a policy which solves again are drawn from
 
 FOLLOWED = 2 / 3
 """Of the first pot: with more at stake, every action of the policy is followed, and not one of several."""
@@ -92,17 +92,16 @@ def local_best_response(
         seats = enumerated(side, lines, rows)
         mean = (seats[0] + seats[1]) / 2
         return LocalBestResponse(mean, (mean, mean), seats, None, deals, seed)
+    what: dict[str, Any] = {"method": "lbr", "setting": setting, "seed": seed}
     units: _DeckUnits | _ListedUnits
-    if resolve is not None:
-        units = _ResolvedUnits(side, lines, rows, seed, resolve)
-    else:
+    if resolve is None:
         units = (_DeckUnits if isinstance(side.game.cards, WholeDeck) else _ListedUnits)(side, lines, rows, seed)
+    else:
+        units = _ResolvedUnits(side, lines, rows, seed, resolve)
+        what |= {"resolve": repr(resolve), "hands": units.hands, "stream": _POLICY_DRAWS}
     count = DEFAULT_HANDS if hands is None else hands
     if effort.seconds is not None:
         count = units_in(units, effort.seconds, effort.workers, least=LEAST_HANDS, most=hands)
-    what: dict[str, Any] = {"method": "lbr", "setting": setting, "seed": seed}
-    if resolve is not None:
-        what["resolve"] = repr(resolve)
     found = play_units(units, count, effort, what=what, sides=(side,), progress=progress)
     luck = found[:, 2:4]
     chips = without_luck(found[:, :2], luck)
@@ -196,35 +195,40 @@ class _ResolvedUnits(_DeckUnits):
 
     Chips won in each seat of the first, luck, and chips won of the second: means over `hands` of the responder's hands
     in each seat.  They cost little beside the first of them, since what is solved depends on the board and the betting
-    alone; and as they take the same draws, most of them meet the same betting.
+    alone; and as they take the same draws of the policy's actions, most of them meet the same betting.  These draws
+    have a stream of their own: run-outs are drawn from the board's meanwhile, and must know nothing of them.
     """
 
     fields = 6
     hands = 24
 
     def __init__(self, side: Side, lines: Lines, rows: PolicyRows, seed: int, settings: Settings) -> None:
-        self._resolver = Resolver(Seat(StrategySource(side.game, cast(Strategy, side.strategy))), settings)
+        self._resolver, self._seed = (
+            Resolver(Seat(StrategySource(side.game, cast(Strategy, side.strategy))), settings),
+            seed,
+        )
         super().__init__(side, lines, rows, seed)
 
     def play(self, unit: int) -> Floats:
         """As `Units.play`."""
         board, dealt, state = self._table.unit(unit)
         free = np.flatnonzero(~board.hits(0, self._table.known[-1]))
+        draws = new_stream(self._seed, _POLICY_DRAWS, EVALUATION, unit)
         found = np.zeros((self.hands, 3, 2))
         more = [free[(drawn(state, self.hands - 1) * len(free)).astype(int)].tolist() for _ in range(2)]
         for seat in range(2):
             for number, hand in enumerate([dealt[seat], *more[seat]]):
                 begun = DeckHand(board, hand)
                 responders = [
-                    ResolvedResponder(self._lines, self._rows, seat, self._drawing(state), self._resolver, board.cards),
-                    Responder(self._lines, self._rows, seat, self._drawing(state)),
+                    ResolvedResponder(self._lines, self._rows, seat, self._drawing(draws), self._resolver, board.cards),
+                    Responder(self._lines, self._rows, seat, self._drawing(draws)),
                 ]
                 won = [responder.play(begun, begun.prior()) for responder in responders]
                 found[number, :, seat] = won[0], board.luck(hand), won[1]
         return found.mean(axis=0).ravel()
 
-    def _drawing(self, state: npt.NDArray[np.uint64]) -> Choose:
-        return partial(drawn_actions, state.copy(), self._large)
+    def _drawing(self, draws: npt.NDArray[np.uint64]) -> Choose:
+        return partial(drawn_actions, draws.copy(), self._large)
 
 
 class _ListedUnits(Units):

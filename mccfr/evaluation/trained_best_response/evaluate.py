@@ -1,5 +1,6 @@
 """From a policy to what an opponent wins who was trained against it."""
 
+import hashlib
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -22,7 +23,6 @@ from mccfr.tables.layout import table_name
 from storage import checkpoint as checkpoints
 from storage.lock import RunLock
 from storage.schema import ArraySpec
-from storage.space import available_memory_bytes
 
 MOMENTS = (1 / 8, 1 / 4, 1 / 2, 1.0)
 """Of the training, at which a responder may be the one that is chosen."""
@@ -35,7 +35,6 @@ _TRAINING_SHARE, _SCORING_SHARE = 0.6, 0.25  # of a time that is given; the rest
 _TRIED_SHARE, _TRIED_SECONDS = 0.05, 2.0
 _TRIED_NODES = 10_000
 _SAVED_SECONDS = 300.0
-_MEMORY_SHARE = 0.8
 _GB = 1e9
 
 
@@ -67,6 +66,7 @@ class TrainedBestResponse:
 def trained_best_response(
     policy: Side,
     abstraction: Path | None = None,
+    menu: Path | None = None,
     nodes: int | None = None,
     boards: int | None = None,
     seed: int = 0,
@@ -77,13 +77,15 @@ def trained_best_response(
     """Train a responder of each seat against a policy, choose its checkpoint, and score it.
 
     abstraction  of the responder's cards: as `knowledge` has it
+    menu         configuration whose `[game.menu]` has the responder's bets; None: those of the policy's tree
     nodes        to touch in training, by both seats; None: some visits to every infoset, or as `effort` has time for
     boards       to score on, at least 2, and never more than are listed; a quarter as many to choose by
     sampler      one of `mccfr.solvers.responder.SAMPLERS`, which he is trained by
     progress     called with what is counted, how many are done and of how many
 
-    Raises `ValueError` for a game without cards beside its tree, an abstraction that is none, too few boards, and
-    tables that do not fit into memory; and as `play_units`.
+    Raises `ValueError` for a game without cards beside its tree, an abstraction that is none, a menu that does not suit
+    the game or meets the policy's tree at too many places, too few boards, and tables that do not fit into memory; and
+    as `play_units`.
     """
     if not policy.game.cards.dealt:
         raise ValueError(f"{policy.game.name} deals no cards beside its tree: use the method exact")
@@ -91,14 +93,8 @@ def trained_best_response(
         raise ValueError(f"boards = {boards}: at least 2 are needed, for an interval")
     if sampler not in SAMPLERS:
         raise ValueError(f"sampler = {sampler!r} is not allowed: it must be one of {', '.join(SAMPLERS)}")
-    known = knowledge(policy.game, abstraction)
-    needed, free = Training.bytes_needed(known.game, policy.game, sampler), available_memory_bytes()
-    if needed > _MEMORY_SHARE * free:
-        raise ValueError(
-            f"a responder with {known.words} needs {needed / _GB:.2g} GB of memory and {free / _GB:.2g} GB are free: "
-            "give him a coarser abstraction by --responder-abstraction"
-        )
-    trial = Trial(policy, known, nodes, boards, seed, sampler, effort, progress, needed)
+    known = knowledge(policy.game, abstraction, menu)
+    trial = Trial(policy, known, nodes, boards, seed, sampler, effort, progress)
     with ExitStack() as stack:
         trial.open(stack)
         trial.train()
@@ -118,13 +114,12 @@ class Trial:
         sampler: str,
         effort: Effort,
         progress: Callable[[str, int, int], None],
-        needed: int,
     ) -> None:
         self._policy, self._known, self._own = policy, known, known.game
         self._seed, self._sampler, self._effort, self._progress = seed, sampler, effort, progress
-        self._size = f"{needed / _GB:.2g} GB"
-        self._progress(f"(training a responder, {self._size}) node", 0, 1)
         self._training, self._chosen = Training(self._own, policy, seed, sampler), Chosen()
+        self._size = f"{self._training.bytes_needed / _GB:.2g} GB"
+        self._progress(f"(training a responder, {self._size}) node", 0, 1)
         self._saved: _Saved | None = None
         if nodes is None and effort.seconds is None:
             nodes = self._default_nodes()
@@ -142,7 +137,7 @@ class Trial:
         if self._sampler == EXTERNAL:
             return min(max(_VISITS * int(self._own.infosets.sum()), _LEAST_NODES), _MOST_NODES)
         boards = min(max(_ROUNDS * (self._own.cards.boards or 0), _LEAST_TRAINED), _MOST_TRAINED)
-        return 2 * boards * self._own.tree.nodes
+        return boards * self._training.tree_nodes
 
     def open(self, stack: ExitStack) -> None:
         """Take over what `--keep` holds; signals are noted from here on, and heeded between batches."""
@@ -157,6 +152,7 @@ class Trial:
             "method": "trained-br",
             "policy": self._policy.fingerprint(),
             "responder": self._known.origin or self._known.words,
+            "bets": hashlib.sha256("\n".join(self._own.tree.label).encode()).hexdigest(),
             "seed": self._seed,
             "sampler": self._sampler,
             "nodes": self._nodes or 0,

@@ -1,4 +1,4 @@
-"""What a responder remembers of his cards: the finest that is sensible, or an abstraction that is named."""
+"""What a responder knows: of his cards the finest that is sensible, or an abstraction that is named; and his bets."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -7,14 +7,17 @@ from typing import NamedTuple
 from abstraction.buckets import Abstraction, is_abstraction
 from mccfr.cards.listed import ListedCards
 from mccfr.cards.symmetry import lossless
-from mccfr.config.tables import FlopHoldemGame
+from mccfr.config.examples import find_file
+from mccfr.config.file import load_config
+from mccfr.config.tables import FlopHoldemGame, Menu
+from mccfr.evaluation.trained_best_response.menus import with_menu
 from mccfr.games.bucketed import bucketed
 from mccfr.games.game import Game
 from mccfr.games.holdem import deck_on, flop_holdem
 
 
 class Knowledge(NamedTuple):
-    """A game as the responder remembers its cards.
+    """A game as the responder remembers its cards, with his bets.
 
     words   what that is, for people
     origin  content hashes of the abstraction, by street; empty where it is none that is named
@@ -25,13 +28,25 @@ class Knowledge(NamedTuple):
     origin: dict[str, str]
 
 
-def knowledge(game: Game, abstraction: Path | None) -> Knowledge:
+def knowledge(game: Game, abstraction: Path | None, menu: Path | None = None) -> Knowledge:
     """The responder's game against a policy of `game`.
 
     abstraction  directory of a built one, or the recipe that lies beside it; None: every hand where boards are listed
                  and in hold'em that ends on the flop, else the policy's own buckets
-    Raises `ValueError` for what is no abstraction, and for a game that it does not suit.
+    menu         configuration, or the name of a shipped one, with the `[game.menu]` of his bets; None: the policy's
+    Raises `ValueError` for what is no abstraction, and for a game that it or the menu does not suit.
     """
+    known = _of_cards(game, abstraction)
+    if menu is None:
+        return known
+    config = load_config(find_file(menu))
+    bets = getattr(config.game, "menu", None)
+    if not isinstance(bets, Menu):
+        raise ValueError(f"{menu} has no [game.menu], and no bets for a responder therefore: name one with a menu")
+    return known._replace(game=with_menu(known.game, bets), words=f"{known.words} and the bets of {menu}")
+
+
+def _of_cards(game: Game, abstraction: Path | None) -> Knowledge:
     cards = game.cards
     if abstraction is None:
         if isinstance(cards, ListedCards):

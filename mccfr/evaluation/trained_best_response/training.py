@@ -14,16 +14,20 @@ import numpy.typing as npt
 
 from abstraction.compiling import working_seconds
 from mccfr.evaluation.side import Side
+from mccfr.evaluation.trained_best_response.menus import against_policy
 from mccfr.games.game import Game
 from mccfr.solvers.responder import Learnt, best, matched, responder, responder_layout, responder_tables
 from mccfr.solvers.solver import Solver, WorkerState
 from mccfr.tables.layout import TableSet, table_name
 from mccfr.tables.strategy import row_starts
+from storage.space import available_memory_bytes
 
 WAYS = {"regret matching": matched, "the largest regret": best}
 """How a responder may play by his regrets, by its name in records."""
 _MOST = 2**62
 _TOLD_SECONDS = 0.2
+_MEMORY_SHARE = 0.8
+_GB = 1e9
 _NODES, _ITERATIONS, _WORDS, _STOP = 0, 1, 2, 6  # cells of what two processes share
 Told = Callable[[int], None]
 """Called with the nodes that both seats have touched so far."""
@@ -33,35 +37,54 @@ class Training:
     """A responder for each seat of a policy.
 
     Attributes:
+        bytes_needed: memory that it takes
         busy_seconds: time spent in `train`, without that of compiling
     """
 
     def __init__(self, own: Game, policy: Side, seed: int, sampler: str) -> None:
-        """`own` is the policy's game as the responders remember its cards; raises as `Cards.seated`.
+        """`own` is the policy's game as the responders remember its cards, and with their bets.
 
         sampler  one of `mccfr.solvers.responder.SAMPLERS`
+        Raises as `Cards.seated`, and `ValueError` where the bets of both meet at too many places, and where there is
+        too little memory.
         """
-        theirs = policy.game.cards
-        cards = own.cards.seated(theirs), theirs.seated(own.cards)
-        self._games = [replace(own, cards=each) for each in cards]
+        trees = [against_policy(own, policy.game, seat) for seat in range(2)]
+        cards = own.cards.seated(policy.game.cards), policy.game.cards.seated(own.cards)
+        self._games = [replace(own, cards=each, tree=trees[seat].tree) for seat, each in enumerate(cards)]
+        self.bytes_needed = self._checked_bytes(own, policy.game, sampler)
         self._tables: list[TableSet] = []
         self._shared = [_shared_cells(8, "uint64") for _ in range(2)]
         self._seed, self._sampler, self.busy_seconds = seed, sampler, 0.0
+        blocks = range(2 * own.tree.streets)
+        theirs = [row_starts(policy.game, block) for block in blocks]
         for seat, game in enumerate(self._games):
-            self._tables.append(responder_tables(sampler, game, seat, policy.strategy, _shared_cells))
+            self._tables.append(responder_tables(sampler, game, seat, policy.strategy, theirs, _shared_cells))
+            for block, probabilities in trees[seat].drawn.items():
+                cells, first = self._tables[seat].rows("regret", block), int(theirs[block][-1])
+                assert cells is not None
+                cells[:, first : first + len(probabilities)] = probabilities
         self._solvers = [self._solver(seat, WorkerState()) for seat in range(2)]
-        self._starts = [row_starts(own, block) for block in range(2 * own.tree.streets)]
+        self._starts = [row_starts(own, block) for block in blocks]
 
     def _solver(self, seat: int, state: WorkerState) -> Solver:
         return responder(self._sampler, self._games[seat], seat, self._tables[seat], self._seed, state)
 
-    @staticmethod
-    def bytes_needed(own: Game, policy: Game, sampler: str) -> int:
+    def _checked_bytes(self, own: Game, policy: Game, sampler: str) -> int:
         """Memory of the tables of both seats, of the best responders that they have had, and of bucket tables."""
-        cards = own.cards.seated(policy.cards), policy.cards.seated(own.cards)
-        tables = sum(responder_layout(sampler, replace(own, cards=each)).nbytes for each in cards)
+        tables = sum(responder_layout(sampler, each).nbytes for each in self._games)
         decks = {id(game.cards): game.cards.shared_bytes for game in (own, policy)}
-        return 2 * tables + sum(decks.values())
+        needed, free = 2 * tables + sum(decks.values()), available_memory_bytes()
+        if needed > _MEMORY_SHARE * free:
+            raise ValueError(
+                f"such a responder needs {needed / _GB:.2g} GB of memory and {free / _GB:.2g} GB are free: give him a "
+                "coarser abstraction by --responder-abstraction, or fewer bets by --responder-menu"
+            )
+        return needed
+
+    @property
+    def tree_nodes(self) -> int:
+        """Of the betting trees of both seats, those of readings not counted."""
+        return sum(int(game.tree.arrays.touched.sum()) for game in self._games)
 
     @property
     def nodes(self) -> int:

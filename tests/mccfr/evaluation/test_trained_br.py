@@ -116,7 +116,7 @@ def luck(seeds, *, nodes, planted=None):
     side, found = side_of("blind"), []
     known = knowledge(side.game, None)
     for seed in range(seeds):
-        trial = Trial(side, known, nodes, 2, seed, PUBLIC, Effort(), lambda *_: None, 0)
+        trial = Trial(side, known, nodes, 2, seed, PUBLIC, Effort(), lambda *_: None)
         with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
             if planted is not None:
                 planted(patch, known.game, seed)
@@ -217,7 +217,10 @@ def test_a_run_is_measured_by_it_and_refusals_are_one_sentence(tmp_path, capsys)
     for options, said in (
         (["--responder-abstraction", tmp_path], "is for hold'em games"),
         (["--sampler", "cfr"], "it must be one of public-chance-sampling, external-sampling"),
-        (["--setting", 2], "the method trained-br has no --setting; what it takes: --responder-abstraction, --nodes"),
+        (
+            ["--setting", 2],
+            "the method trained-br has no --setting; what it takes: --responder-abstraction, --responder-",
+        ),
     ):
         ended = call(capsys, "evaluate", directory, "--method", "trained-br", "--nodes", 1000, *options)
         assert ended.status == 2 and said in ended.err and ended.err.count("\n") == 1
