@@ -130,7 +130,7 @@ def test_a_flipped_bit_and_a_write_cut_short_are_found_and_the_run_goes_on_from_
     assert "checksum" in "".join(problems_of(copied.directory))
     listener = Listener()
     go(copied, listener)
-    assert "damaged checkpoint passed over" in listener.told[0] and not half.exists()
+    assert any("damaged checkpoint passed over" in text for text in listener.told) and not half.exists()
     assert_same(copied, memory)
 
 
