@@ -37,7 +37,7 @@ COMMIT_BYTES_PER_SECOND = {
 on two processors and a disk of 160 MB a second (`tools/bench checkpoint`)."""
 
 FEW_CYCLES = 300
-"""Of blocks in turn: with fewer in a run the average suffers (docs/strata.md)."""
+"""Of blocks in turn, in a run: fewer are worth a warning (docs/strata.md)."""
 WEAR_BYTES = 100e12
 """Of writing in a run that is worth a warning: a sixth of what a disk of 1 TB is often rated for."""
 
@@ -159,8 +159,8 @@ def _turn_warnings(found: Mapping[str, Any]) -> list[str]:
     said = []
     if found["cycles"] is not None and found["cycles"] < FEW_CYCLES:
         said.append(
-            f"{found['cycles']:,.0f} cycles are few, and below {FEW_CYCLES} strategies get worse: train longer, or "
-            "lower run.cycle_iterations"
+            f"{found['cycles']:,.0f} cycles are few: below {FEW_CYCLES} the order of blocks may show in strategies; "
+            "train longer, or lower run.cycle_iterations"
         )
     if found["written_bytes"] is not None and found["written_bytes"] > WEAR_BYTES:
         said.append(
