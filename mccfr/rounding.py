@@ -23,6 +23,9 @@ from abstraction.jit import intrinsic, types
 LARGEST_VARIANCE = 0.375 * 2.0**-23
 """Of a float32 sum of many additions of one sign, by rounding, relative to its square: (m - 2/3)/m^2 at m = 4/3."""
 
+SCALE_ZERO, LEAST_SCALE, MOST_SCALE = 128, 28, 228
+"""Scales of rows of 16-bit cells: that of a unit of 1, and the least and largest; a unit is 2^(scale - SCALE_ZERO)."""
+
 _EXTRA = 52 - 23  # binary digits that float64 has and float32 has not
 _LANE = 0x9E3779B9  # 2^32 / golden ratio, to odd: lanes far apart
 

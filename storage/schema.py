@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-ALLOWED_DTYPES = ("float32", "float64", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+ALLOWED_DTYPES = ("float16", "float32", "float64", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 
 _COMPONENT = re.compile(r"^[A-Za-z0-9_.-]+$")
 _RESERVED = (".", "..", "zarr.json")  # the last one is the name of Zarr's own metadata file

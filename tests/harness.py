@@ -18,6 +18,7 @@ from mccfr.solvers.sampling import external, outcome
 from mccfr.solvers.sampling.common import new_path, new_worklist
 from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import TableArrays, TableSet, make_layout, private_tables, sum_forms, table_name
+from mccfr.tables.narrow import NARROW_DTYPES
 from mccfr.tables.strategy import Strategy, average_strategy
 from mccfr.trees.compiled import (
     CHANCE,
@@ -66,18 +67,20 @@ class Trainer:
         self.planted = planted
         blocks, streets = 2 * game.tree.streets, game.tree.streets
         wide = sum_forms(blocks, sum_dtype)
-        layout = make_layout(game, lazy=self.schedule.lazy, regret_dtype=regret_dtype, wide=wide)
+        narrow = sum_dtype if sum_dtype in NARROW_DTYPES else "float32"
+        layout = make_layout(game, lazy=self.schedule.lazy, regret_dtype=regret_dtype, wide=wide, sum_dtype=narrow)
         self.tables = private_tables(layout)
         self.tree = game.tree.arrays if general else pack(game.tree)
         self.kernel = getattr(
             kernels or PRODUCTION[algorithm], f"{algorithm}_sampling_{'general' if general else 'packed'}"
         )
         most = int(game.tree.arrays.count.max()) if general else MAX_PACKED_ACTIONS
+        number = "float32" if regret_dtype in NARROW_DTYPES else regret_dtype
         if algorithm == "external":
             nodes = len(game.tree.arrays.kind) if general else len(self.tree)
-            self.scratch = (new_worklist(nodes, nodes * (1 if general else most), blocks, regret_dtype),)
+            self.scratch = (new_worklist(nodes, nodes * (1 if general else most), blocks, number),)
         else:
-            self.scratch = (new_path(len(game.tree.arrays.kind), most, blocks, regret_dtype), epsilon)
+            self.scratch = (new_path(len(game.tree.arrays.kind), most, blocks, number), epsilon)
         self.rng = new_stream(seed, 0)
         self.deal_arrays = deal_arrays(game.cards) if game.cards.dealt else no_deal_arrays()
         self.deals, self.deal_state = new_deals(batch, streets), np.zeros(4, np.uint64)

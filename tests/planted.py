@@ -58,9 +58,9 @@ def wrong_external() -> ModuleType:
     )
     hopeless = f"-pruning.below * {_unless(THRESHOLD_WITHOUT_WEIGHT, 'weight', '1.0')}"
     floors = [_unless(NO_FLOOR, f"-pruning.{which} * weight", "-np.inf") for which in ("floor", "first_floor")]
-    ends = _unless(NEVER_DISCOUNTED, "discount.ends", "0")
-    discounted = "regret, start[place], node.actions, stamps, stamp, ends, positive_factors, negative_factors\n"
-    forwarded = "row, actions, stamps, stamp, ends, sum_factors, word\n"
+    ends = _unless(NEVER_DISCOUNTED, "ends", "0")
+    discounted = "regret, row, node.actions, stamps, stamp, ends, positive_factors, negative_factors\n"
+    forwarded = "row, actions, stamps, stamp, ends, sum_factors\n"
     return mutant(
         external,
         ("import njit, part_njit", "import allocating_njit, njit, part_njit"),  # `reach` is an array
@@ -75,12 +75,13 @@ def wrong_external() -> ModuleType:
             "nodes += node.leaves_touched\n",
             "nodes += node.leaves_touched\n"
             f"                    if limits[3] == {AT_OWN_NODES}:\n"
-            "                        row, word = sums[block] + node.slot, second_word(rng)\n"
+            "                        row = sums[block] + node.slot, 0, np.uint64(0)\n"
+            "                        word = second_word(rng)\n"
             f"                        {_ADDITION}\n",
         ),
         (backward, _REACH + backward),
         ("mine, value, first, endings, weight)", "mine, value, first, endings, weight * reach[place])"),
-        ("sum_factors = (\n        discount.ends,", f"sum_factors = (\n        {ends},"),
+        ("sum_factors = discount\n", f"sum_factors = discount\n    ends = {ends}\n"),
         (
             f"{discounted}                    )\n",
             f"{discounted}                    )\n                    if limits[3] == {DISCOUNTED_AGAIN}:\n"
@@ -97,8 +98,8 @@ def wrong_external() -> ModuleType:
             f"traverser and (block // 2 < last_street or limits[3] == {SKIPS_ON_THE_LAST_STREET})",
         ),
         (
-            "skips and sigma[mine + action] == 0 and regret",
-            f"skips and (sigma[mine + action] == 0 or limits[3] == {SKIPS_IN_UNIFORM_PLAY}) and regret",
+            "skips and sigma[mine + action] == 0 and cell_",
+            f"skips and (sigma[mine + action] == 0 or limits[3] == {SKIPS_IN_UNIFORM_PLAY}) and cell_",
         ),
     )
 
@@ -107,7 +108,7 @@ def wrong_external() -> ModuleType:
 def wrong_outcome() -> ModuleType:
     """Outcome sampling (over packed trees) with its errors, compiled once a process."""
     choice = "epsilon / actions + (1.0 - epsilon) * sigma[np.uint64(mine + action)]"
-    changed = "not unchanged_row(regret, row, actions, seen, mine)"
+    changed = "not unchanged_row(regret, at, actions, seen, mine)"
     return mutant(
         outcome,
         (f"probability *= {choice}", f"probability *= {_unless(UNDIVIDED, choice, '1.0')}"),

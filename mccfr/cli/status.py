@@ -230,6 +230,8 @@ def _trend_lines(found: dict[str, Any]) -> list[str]:
         lines.append(
             f"change       {found['preflop_change']:.2%} of the first street's average strategy in a checkpoint"
         )
+    if found["saturated_cells"] is not None:
+        lines.append(f"saturated    {found['saturated_cells']:,} of the tables' 16-bit cells")
     return lines
 
 

@@ -289,6 +289,17 @@ def _strata_checks(config: Config) -> list[tuple[bool, str, int | str | None, st
     ]
 
 
+def _narrow_checks(config: Config) -> list[tuple[bool, str, str, str]]:
+    """Of 16-bit cells, as `_strata_checks`."""
+    tables, wide = config.tables, ("auto", "float32", "float64")
+    suits = config.solver.trains_narrow and config.run.strata is None and not getattr(config.solver, "baseline_rate", 0)
+    needed = (
+        "solver.algorithm is 'external-sampling' or 'outcome-sampling', without solver.baseline_rate and run.strata"
+    )
+    chosen = {"tables.regret_dtype": tables.regret_dtype, "tables.sum_dtype": tables.sum_dtype}
+    return [(suits or dtype in wide, key, dtype, f"of 32 or 64 bits unless {needed}") for key, dtype in chosen.items()]
+
+
 def _problems(config: Config) -> list[str]:
     """Checks that types cannot express, one sentence each."""
     solver, run, tables = config.solver, config.run, config.tables
@@ -296,6 +307,7 @@ def _problems(config: Config) -> list[str]:
         *((good, f"solver.{key}", getattr(solver, key), allowed) for key, good, allowed in solver.checks()),
         (0 <= run.workers <= 1024, "run.workers", run.workers, "0 (in this process) to 1024"),
         *_strata_checks(config),
+        *_narrow_checks(config),
         (run.nodes is None or run.nodes >= 0, "run.nodes", run.nodes, "at least 0"),
         (run.iterations is None or run.iterations >= 0, "run.iterations", run.iterations, "at least 0"),
         (run.seconds is None or 0 <= run.seconds < float("inf"), "run.seconds", run.seconds, "at least 0"),

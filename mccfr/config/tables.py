@@ -188,6 +188,8 @@ class SolverConfig(_Table, frozen=True, tag_field="algorithm"):
 
     averages_snapshots: ClassVar[bool] = False
     """Whether `tables.strategy_sums = "preflop"` is possible: sums on the first street only."""
+    trains_narrow: ClassVar[bool] = False
+    """Whether tables may have cells of 16 bits."""
     trains_strata: ClassVar[bool] = False
     """Whether `run.strata` is possible: deals are drawn for one share of the boards at a time."""
 
@@ -236,6 +238,7 @@ class ExternalSamplingConfig(SampledActionsConfig, frozen=True, tag="external-sa
     """External sampling: all actions of the traverser, one of the opponent and of chance."""
 
     averages_snapshots: ClassVar[bool] = True
+    trains_narrow: ClassVar[bool] = True
     trains_strata: ClassVar[bool] = True
 
     negative_regret_pruning: bool = False  # skip hopeless actions on 95 % of the traversals
@@ -263,6 +266,7 @@ class OutcomeSamplingConfig(SampledActionsConfig, frozen=True, tag="outcome-samp
     """Outcome sampling: one path."""
 
     averages_snapshots: ClassVar[bool] = True
+    trains_narrow: ClassVar[bool] = True
     trains_strata: ClassVar[bool] = True
 
     epsilon: float = 0.6  # share of uniform exploration (Lanctot et al. 2009)
@@ -380,8 +384,8 @@ class TablesConfig(_Table, frozen=True):
 
     format: Literal["zarr", "hdf5"] = "zarr"
     live_dir: str = "auto"  # "auto": /dev/shm where it is large enough, else anonymous shared memory
-    regret_dtype: Literal["float32", "float64"] = "float32"
-    sum_dtype: Literal["auto", "float32", "float64"] = "auto"
+    regret_dtype: Literal["float32", "float64", "float16", "bfloat16", "int16"] = "float32"
+    sum_dtype: Literal["auto", "float32", "float64", "float16", "bfloat16", "int16"] = "auto"
     strategy_sums: Literal["all", "preflop"] = "all"  # streets that keep them; the others' average is of snapshots
     snapshot_nodes: int | None = None  # with "preflop": a checkpoint at every multiple of so many nodes stays for good
     checkpoint_compression: Literal["auto", "none"] = "auto"  # auto: zstd in Zarr, gzip in HDF5; none: raw cells

@@ -21,6 +21,7 @@ from mccfr.report.page import script, style
 from mccfr.runs.averages import stored_average
 from mccfr.runs.results import find_checkpoint
 from mccfr.runs.rundir import CONFIG, EVALUATIONS, Run, open_run
+from mccfr.runs.trends import TRENDS
 from storage import durable
 from storage.checkpoint import Checkpoint
 from storage.outputs import check_output, output
@@ -250,6 +251,13 @@ def _pair(values: Sequence[float] | None) -> str:
     return "" if values is None else ", ".join(f"{value:,.4g}" if value % 1 else f"{value:,.0f}" for value in values)
 
 
+def _saturated(run: Run, checkpoint: Checkpoint) -> dict[str, str]:
+    """Of tables with 16-bit cells: how many are at the end of what they can hold."""
+    line = next((line for line in run.backwards(TRENDS) if line["checkpoint"] == checkpoint.number), {})
+    count = line.get("saturated_cells")
+    return {} if count is None else {"saturated 16-bit cells": f"{count:,}"}
+
+
 def _facts(run: Run, game: Game, checkpoint: Checkpoint) -> str:
     counts, state = game.counts(), checkpoint.state
     facts = {
@@ -264,6 +272,7 @@ def _facts(run: Run, game: Game, checkpoint: Checkpoint) -> str:
         "training time": f"{state['training_seconds']:,.1f} s",
         "checkpoint": str(checkpoint.number),
         "identity": str(run.manifest["identity"]),
+        **_saturated(run, checkpoint),
         "made by": str(run.manifest["created_by"]) + f", report by mccfr {__version__}",
     }
     lines = [f"<tr><td>{escape(name)}</td><td>{escape(text)}</td></tr>" for name, text in facts.items()]

@@ -6,7 +6,7 @@ On later streets it is a heuristic: the mean over the run's snapshots and the ch
 beside it are the totals of those: weight of iterations times own reach, whether or not chance ever dealt the hand.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -21,7 +21,8 @@ from mccfr.runs.snapshot_mean import SnapshotMean
 from mccfr.solvers.deep.asked import Asked
 from mccfr.solvers.registry import algorithm_of
 from mccfr.tables.discount import Discount, Schedule
-from mccfr.tables.layout import TableSet
+from mccfr.tables.layout import TableSet, table_name
+from mccfr.tables.narrow import number_dtype, numbers
 from mccfr.tables.strategy import (
     Rows,
     StoredStrategy,
@@ -30,12 +31,13 @@ from mccfr.tables.strategy import (
     average_strategy,
     check_sums,
     forward_factors,
+    row_starts,
 )
 from storage.checkpoint import Checkpoint, checkpoint_path, open_checkpoint
 from storage.schema import ArraySpec
 from storage.spill import spilled
 
-_IN_MEMORY_BYTES = 64 << 20
+IN_MEMORY_BYTES = 64 << 20
 """Of a table that is read into memory whole."""
 
 
@@ -89,7 +91,7 @@ def sums_average(game: Game, tables: TableSet, discount: Discount) -> Strategy:
     """
     rows = []
     for block, buckets in enumerate(game.buckets.tolist()):
-        sums = tables.rows("strategy_sum", block)
+        sums = _sums_outside(game, tables, block)
         if sums is None:  # nobody acts there
             sums = np.zeros((buckets, 0), np.float32)
         check_sums(sums, block)
@@ -107,9 +109,22 @@ def sums_average(game: Game, tables: TableSet, discount: Discount) -> Strategy:
     )
 
 
+def _sums_outside(game: Game, tables: TableSet, block: int) -> npt.NDArray[Any] | None:
+    """`TableSet.numbers` of a block's sums; those made of many 16-bit cells lie in a temporary file."""
+    cells, starts = tables.rows("strategy_sum", block), row_starts(game, block)
+    scales = tables.rows("strategy_sum_scale", block)
+    if cells is None or number_dtype(cells.dtype) == cells.dtype or 4 * cells.size <= IN_MEMORY_BYTES:
+        return tables.numbers("strategy_sum", block, starts)
+    found, step = spilled(cells.shape, np.dtype(np.float32)), max(1, IN_MEMORY_BYTES // (4 * cells.shape[1]))
+    for at in range(0, len(cells), step):
+        here = slice(at, at + step)
+        found[here] = numbers(cells[here], None if scales is None else scales[here], starts)
+    return found
+
+
 def _read_outside(checkpoint: Checkpoint, spec: ArraySpec) -> npt.NDArray[Any]:
     """A table of a checkpoint; where it is large, in a temporary file instead of memory."""
-    if spec.nbytes <= _IN_MEMORY_BYTES:
+    if spec.nbytes <= IN_MEMORY_BYTES:
         return checkpoint.read(spec.name)
     table = spilled(spec.shape, spec.numpy_dtype)
     checkpoint.read_into(spec.name, table)
@@ -137,9 +152,23 @@ def _snapshot_average(game: Game, schedule: Schedule, newest: Checkpoint) -> Str
     before = Totals()
     for entry in [*newest.state["snapshots"], snapshot_entry(newest.number, totals)]:
         now = Totals(entry["nodes_touched"], entry["iterations"])
-        mean.add(_sibling(newest, entry["checkpoint"]).read, stretch_weight(schedule, before, now))
+        mean.add(_regrets_of(game, _sibling(newest, entry["checkpoint"])), stretch_weight(schedule, before, now))
         before = now
     return mean.strategy
+
+
+def _regrets_of(game: Game, checkpoint: Checkpoint) -> Callable[[str], npt.NDArray[Any]]:
+    """What reads a checkpoint's regrets by the name of their table, as numbers."""
+    names = {spec.name for spec in checkpoint.specs}
+
+    def read(name: str) -> npt.NDArray[Any]:
+        kind, street, player = name.split("/")
+        block = 2 * int(street.removeprefix("street")) + int(player.removeprefix("player"))
+        scale = table_name(f"{kind}_scale", block)
+        scales = checkpoint.read(scale) if scale in names else None
+        return numbers(checkpoint.read(name), scales, row_starts(game, block))
+
+    return read
 
 
 def _sibling(newest: Checkpoint, number: int) -> Checkpoint:

@@ -4,6 +4,7 @@ import numpy as np
 
 from mccfr.games.game import Game
 from mccfr.tables.layout import TableLayout
+from mccfr.tables.narrow import number_dtype
 from mccfr.trees.compiled import TERMINAL
 from mccfr.trees.lines import line_text
 from storage.formats import NotFiniteError
@@ -20,7 +21,7 @@ def overflow_warning(game: Game, layout: TableLayout) -> str | None:
     dtype = next((spec.dtype for spec in layout.specs if spec.name.startswith("regret/")), None)
     if dtype is None:
         return None
-    limit = float(np.finfo(dtype).max)
+    limit = float(np.finfo(number_dtype(np.dtype(dtype))).max)  # cells of 16 bits reach as far, or have a scale
     if 2 * largest <= limit / _ADDITIONS:
         return None
     return (

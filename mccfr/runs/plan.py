@@ -1,7 +1,7 @@
 """What a run will need, computed before anything is created or allocated, and the refusal of what finds no room."""
 
 from collections.abc import Mapping
-from math import ceil
+from math import ceil, prod
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +11,14 @@ from mccfr.config.tables import Config
 from mccfr.evaluation.methods import method_for
 from mccfr.games.game import Game
 from mccfr.games.histories import count_histories
+from mccfr.runs.averages import IN_MEMORY_BYTES
 from mccfr.runs.shared_deck import shared_bytes
 from mccfr.runs.strata.frames import frame_blocks, live_specs, partition
 from mccfr.solvers.configured import configured_game
 from mccfr.solvers.forecast import Forecast
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.turns import turns_of
-from mccfr.tables.layout import TableLayout
+from mccfr.tables.layout import TableLayout, table_name
 from mccfr.tables.row_tables import NEAR_BYTES
 from storage import live as live_tables
 from storage import space
@@ -59,8 +60,17 @@ def evaluation_bytes(config: Config, game: Game, layout: TableLayout) -> int:
         whole = 8 * game.buckets * (game.tree.row_slots + game.tree.row_count)
         if method.reads_rows and algorithm.averages_sums and config.tables.strategy_sums == "all":
             whole = np.minimum(whole, NEAR_BYTES)
+        if algorithm.averages_sums:
+            whole = whole + [_as_numbers_bytes(layout, block) for block in range(len(whole))]
         needed.append(int(whole.sum()) * (1 + method.meets) + method.listing_bytes(game))
     return max(needed) + max((spec.nbytes for spec in layout.specs), default=0) * bool(config.tables.snapshot_nodes)
+
+
+def _as_numbers_bytes(layout: TableLayout, block: int) -> int:
+    """Memory that a block's sums of 16 bits take as numbers; large ones lie in a file."""
+    name = table_name("strategy_sum", block)
+    cells = sum(prod(spec.shape) for spec in layout.specs if spec.name == name and spec.numpy_dtype.itemsize == 2)
+    return min(4 * cells, IN_MEMORY_BYTES)
 
 
 def make_plan(config: Config, base: Path) -> dict[str, Any]:

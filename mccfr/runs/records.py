@@ -53,6 +53,7 @@ class _Trends(msgspec.Struct):
     never_reached_per_street: list[float | None] | None = None
     lost_updates: _LostUpdates | None = None
     preflop_change: float | None = None
+    saturated_cells: _Count | None = None
 
 
 class _Journal(msgspec.Struct):

@@ -23,6 +23,7 @@ from mccfr.runs.rundir import CHECKPOINTS, EVALUATIONS, JOURNAL, Run
 from mccfr.runs.trends import TRENDS, Trends
 from mccfr.solvers.solver import WorkerState
 from mccfr.tables.layout import TableLayout, TableSet
+from mccfr.tables.narrow import saturated
 from mccfr.tables.notes import table_notes
 from mccfr.tables.strategy import Strategy
 from storage import checkpoint as checkpoints
@@ -236,6 +237,7 @@ class Saver:
             "nodes_touched": now.totals.nodes,
             "iterations": now.totals.iterations,
             **self._trends.measure(TableSet(arrays, self._layout.specs), now.iterations_weight, weight),
+            "saturated_cells": saturated(arrays, self._layout.specs),
             "pause_seconds": round(now.pause_seconds, 4),
             "commit_seconds": round(commit_seconds, 4),
             "unix_seconds": round(time.time(), 3),

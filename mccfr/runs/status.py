@@ -99,6 +99,7 @@ def run_status(run: Run) -> dict[str, Any]:
         "never_reached_per_street": trend.get("never_reached_per_street"),
         "lost_updates": trend.get("lost_updates"),
         "preflop_change": trend.get("preflop_change"),
+        "saturated_cells": trend.get("saturated_cells"),
         "trend_checkpoint": trend.get("checkpoint"),
         "last_evaluation": next(run.backwards(EVALUATIONS), None),
         "bounds": _bounds(run),

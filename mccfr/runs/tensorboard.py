@@ -53,7 +53,7 @@ def _training(metrics: Iterable[Mapping[str, Any]]) -> Iterator[Scalar]:
 
 def _trends(trends: Iterable[Mapping[str, Any]]) -> Iterator[Scalar]:
     for line in trends:
-        values: dict[str, float | None] = {"preflop_change": line.get("preflop_change")}
+        values: dict[str, float | None] = {key: line.get(key) for key in ("preflop_change", "saturated_cells")}
         values |= {
             f"never_reached/street{street}": share
             for street, share in enumerate(line.get("never_reached_per_street") or ())

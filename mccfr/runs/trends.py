@@ -188,7 +188,11 @@ class FirstStreet(NamedTuple):
 
 def first_street(game: Game, tables: TableSet) -> FirstStreet | None:
     """The first street of tables; None where it is too large to keep, or keeps no sums."""
-    found = {block: tables.rows("strategy_sum", block) for block in (0, 1) if game.tree.row_count[block]}
+    found = {
+        block: tables.numbers("strategy_sum", block, row_starts(game, block))
+        for block in (0, 1)
+        if game.tree.row_count[block]
+    }
     probability: dict[int, npt.NDArray[np.float64]] = {}
     weight: dict[int, npt.NDArray[np.float64]] = {}
     if not found or sum(0 if table is None else table.size * 8 for table in found.values()) > _KEPT_BYTES:
@@ -257,7 +261,8 @@ class Trends:
         totals = {
             block: block_totals(game, block, sums)
             for block in range(2 * game.tree.streets)
-            if game.tree.row_count[block] and (sums := tables.rows("strategy_sum", block)) is not None
+            if game.tree.row_count[block]
+            and (sums := tables.numbers("strategy_sum", block, row_starts(game, block))) is not None
         }
         lost = None
         if iterations_weight and self._taken is not None:

@@ -8,6 +8,7 @@ from mccfr.solvers.sampled import SampledAlgorithm, SampledSolver
 from mccfr.solvers.sampling.baselines import Baselines, external_sampling_with_baselines
 from mccfr.solvers.sampling.common import Pruning, new_worklist
 from mccfr.solvers.sampling.external import external_sampling_general, external_sampling_packed
+from mccfr.tables.narrow import NARROW_DTYPES, number_dtype
 from mccfr.trees.compiled import MAX_PACKED_ACTIONS
 
 
@@ -22,7 +23,7 @@ class ExternalSolver(SampledSolver):
         if self._baselines is not None:
             self._kernel = external_sampling_with_baselines
         cells = nodes * (MAX_PACKED_ACTIONS if packed else 1)
-        self._scratch = new_worklist(nodes, cells, 2 * game.tree.streets, dtype)
+        self._scratch = new_worklist(nodes, cells, 2 * game.tree.streets, number_dtype(dtype))
 
     def _own(self, total_nodes: int) -> tuple[Pruning | Baselines, ...]:
         config = self._config
@@ -56,6 +57,8 @@ class ExternalSampling(SampledAlgorithm):
         return -solver.floor_chips * self.schedule.weight(total_nodes) if prunes else -inf
 
     def counts_lost_updates(self, game: Game) -> bool:
-        """Where sums neither fade nor miss actions that were skipped."""
+        """Where sums neither fade nor miss actions that were skipped, nor are of 16 bits, which are too rough."""
         assert isinstance(self.config.solver, ExternalSamplingConfig)
+        if self.config.tables.sum_dtype in NARROW_DTYPES:
+            return False
         return game.cards.dealt and not self.schedule.lazy and not self.config.solver.negative_regret_pruning

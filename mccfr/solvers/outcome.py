@@ -8,6 +8,7 @@ from mccfr.solvers.sampled import SampledAlgorithm, SampledSolver
 from mccfr.solvers.sampling.baselines import Baselines, new_steps, outcome_sampling_with_baselines
 from mccfr.solvers.sampling.common import new_path
 from mccfr.solvers.sampling.outcome import outcome_sampling_general, outcome_sampling_packed
+from mccfr.tables.narrow import number_dtype
 from mccfr.trees.compiled import DECISION, MAX_PACKED_ACTIONS, NO_PARENT, CompiledTree
 
 
@@ -27,7 +28,7 @@ class OutcomeSolver(SampledSolver):
     def _choose_kernel(self, game: Game, packed: bool) -> None:
         self._kernel = outcome_sampling_packed if packed else outcome_sampling_general
         most = MAX_PACKED_ACTIONS if packed else int(game.tree.arrays.count.max())
-        scratch = tree_depth(game.tree), most, 2 * game.tree.streets, self._tables.regret.dtype
+        scratch = tree_depth(game.tree), most, 2 * game.tree.streets, number_dtype(self._tables.regret.dtype)
         if self._baselines is None:
             self._scratch = new_path(*scratch)
         else:

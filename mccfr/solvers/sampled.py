@@ -18,6 +18,7 @@ from mccfr.solvers.sampling.baselines import Baselines, new_baselines
 from mccfr.solvers.solver import Algorithm, Share, WorkerState
 from mccfr.tables.discount import Discount, Schedule
 from mccfr.tables.layout import BASELINE, NO_SUMS, TableArrays, TableLayout, TableSet, cells_ahead, make_layout
+from mccfr.tables.narrow import NARROW_DTYPES
 from mccfr.trees.compiled import can_pack, pack
 
 PERIOD_NODES = 10_000_000
@@ -72,6 +73,13 @@ class SampledAlgorithm(Algorithm):
     def layout(self, game: Game, wide: npt.NDArray[np.uint8] | None = None) -> TableLayout:
         """As `Algorithm.layout`; without sums after the first street where `[tables]` says so."""
         tables = self.config.tables
+        chosen = {"regret_dtype": tables.regret_dtype, "sum_dtype": tables.sum_dtype}
+        narrow = next((key for key, dtype in chosen.items() if dtype in NARROW_DTYPES), None)
+        if narrow is not None and not can_pack(game.tree):
+            raise ValueError(
+                f"tables.{narrow} = {chosen[narrow]!r} is for betting trees of at most eight actions a decision, and "
+                f"{game.name} is none: use 'float32'"
+            )
         wide = self.sum_forms(game) if wide is None else wide
         if tables.strategy_sums == "preflop":
             wide = _first_street_only(game, wide)
@@ -85,6 +93,7 @@ class SampledAlgorithm(Algorithm):
             wide=wide,
             baselines=self._solver.baseline_rate > 0,
             first_regrets=first,
+            sum_dtype=tables.sum_dtype if tables.sum_dtype in NARROW_DTYPES else "float32",
         )
 
     def first_floor(self, total_nodes: int) -> float:

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.games.game import Game
+from mccfr.tables.narrow import HALF, has_scale, numbers, stored_dtype
 from storage.schema import ArraySpec
 
 _LINE_CELLS = 16  # float32 cells of a cache line
@@ -32,14 +33,16 @@ SLOT_FIRST = ("slot", "bucket")
 class TableArrays(NamedTuple):
     """Tables as kernels take them.  B blocks; `*_base` are element offsets of each block in the flat array.
 
-    regret      [.] float32 or float64  all regret tables in one flat array
-    narrow_sum  [.] float32             strategy sums of the blocks that keep them in float32
+    regret      [.] float32 or float64  all regret tables in one flat array; or 16-bit cells (`mccfr.tables.narrow`)
+    narrow_sum  [.] float32             strategy sums of the blocks that keep them in float32, or in 16 bits
     wide_sum    [.] float64             strategy sums of the other blocks
     stamp       [.] uint32              stamps of both kinds; untouched unless discounting is lazy
     regret_base, sum_base, regret_stamp_base, sum_stamp_base  [B] int64
     width       [B] int64               cells from one bucket to the next
     rows        [B] int64               stamps from one bucket to the next
     wide        [B] uint8               1: the block's sums are in wide_sum, 0: in narrow_sum, NO_SUMS: it keeps none
+    scale       [.] uint8               scales of rows of 16-bit cells, if they have any
+    regret_scale_base, sum_scale_base  [B] int64
     """
 
     regret: npt.NDArray[np.floating]
@@ -53,6 +56,9 @@ class TableArrays(NamedTuple):
     width: npt.NDArray[np.int64]
     rows: npt.NDArray[np.int64]
     wide: npt.NDArray[np.uint8]
+    scale: npt.NDArray[np.uint8]
+    regret_scale_base: npt.NDArray[np.int64]
+    sum_scale_base: npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -92,24 +98,29 @@ def make_layout(
     wide: npt.NDArray[np.uint8] | None = None,
     baselines: bool = False,
     first_regrets: str | None = None,
+    sum_dtype: str = "float32",
 ) -> TableLayout:
-    """Schema of the tables of `game`.
+    """Schema of the tables of `game`; dtypes may be those of `mccfr.tables.narrow` as well.
 
     lazy           with stamps
+    sum_dtype      of the sums that are not in float64
     wide           [B] where sums are in float64, or NO_SUMS; None: nowhere
     baselines      with a table of what actions have been worth, of the regrets' shape and dtype
     first_regrets  dtype of the first street's regrets, if it is another one
     """
     buckets, rows = game.buckets, game.tree.row_count
-    width = -(-game.tree.row_slots // _LINE_CELLS) * _LINE_CELLS  # up to a whole cache line
+    width = -(-game.tree.row_slots // _LINE_CELLS) * _LINE_CELLS  # up to a whole cache line, of 16 bits half a one
     wide = sum_forms(len(rows), "auto") if wide is None else wide
     specs = []
     for block in map(int, np.flatnonzero(rows)):
         shape, stamps = (int(buckets[block]), int(width[block])), (int(buckets[block]), int(rows[block]))
         kinds = {"regret": first_regrets or regret_dtype if block < 2 else regret_dtype}
         if wide[block] != NO_SUMS:
-            kinds["strategy_sum"] = "float64" if wide[block] else "float32"
-        specs += [ArraySpec(table_name(kind, block), shape, dtype, ("bucket", "slot")) for kind, dtype in kinds.items()]
+            kinds["strategy_sum"] = "float64" if wide[block] else sum_dtype
+        for kind, dtype in kinds.items():
+            specs.append(ArraySpec(table_name(kind, block), shape, stored_dtype(dtype), ("bucket", "slot")))
+            if has_scale(dtype):
+                specs.append(ArraySpec(table_name(f"{kind}_scale", block), stamps, "uint8", ("bucket", "row")))
         if lazy:
             names = [table_name(f"{kind}_stamp", block) for kind in kinds]
             specs += [ArraySpec(name, stamps, "uint32", ("bucket", "row")) for name in names]
@@ -148,11 +159,20 @@ class TableSet(Mapping[str, npt.NDArray[np.generic]]):
     def rows(self, kind: str, block: int) -> npt.NDArray[Any] | None:
         """[buckets, slots or rows] of a block, whichever axis lies first; None where it has no such table.
 
-        A view: what is written into it is written into the table.
+        A view: what is written into it is written into the table.  16-bit cells are those of the file
+        (`mccfr.tables.narrow`); `numbers` has what they mean.
         """
         name = table_name(kind, block)
         table = self._arrays.get(name)
         return table.T if table is not None and self.axes.get(name, ())[:1] == SLOT_FIRST[:1] else table
+
+    def numbers(self, kind: str, block: int, starts: npt.NDArray[np.int64]) -> npt.NDArray[Any] | None:
+        """`rows` of regrets or sums, to be read: 16-bit cells as float32, a copy.
+
+        starts  [rows+1] first slot of each row, and the end of the last
+        """
+        cells = self.rows(kind, block)
+        return cells if cells is None else numbers(cells, self.rows(f"{kind}_scale", block), starts)
 
 
 def kernel_arrays(
@@ -167,15 +187,21 @@ def kernel_arrays(
     if len(dtypes) != 1:
         return None
     (dtype,) = dtypes
+    kept = {spec.dtype for spec in layout.specs if spec.name.startswith("strategy_sum/")} - {"float64"}
+    sum_dtype = kept.pop() if kept else "float32"
+
+    def cells(dtype: str) -> npt.NDArray[Any]:
+        found = flat.get(dtype, np.zeros(1, dtype))
+        return found.view(HALF) if dtype == "float16" else found
 
     def base(kind: str) -> npt.NDArray[np.int64]:
         return np.array([offsets.get(table_name(kind, block), 0) for block in range(blocks)], np.int64)
 
     return TableArrays(
-        flat[dtype],  # type: ignore[arg-type]
-        flat.get("float32", np.zeros(1, np.float32)),  # type: ignore[arg-type]
-        flat.get("float64", np.zeros(1, np.float64)),  # type: ignore[arg-type]
-        flat.get("uint32", np.zeros(1, np.uint32)),  # type: ignore[arg-type]
+        cells(dtype),
+        cells(sum_dtype),
+        cells("float64"),
+        cells("uint32"),
         base("regret"),
         base("strategy_sum"),
         base("regret_stamp"),
@@ -183,6 +209,9 @@ def kernel_arrays(
         layout.width,
         layout.rows,
         layout.wide,
+        cells("uint8"),
+        base("regret_scale"),
+        base("strategy_sum_scale"),
     )
 
 

@@ -171,7 +171,7 @@ def average_block(
     starts, buckets = row_starts(game, block), int(game.buckets[block])
     probability, weight = np.zeros((buckets, int(starts[-1]))), np.zeros((buckets, len(starts) - 1))
     if len(starts) > 1:
-        sums = tables.rows("strategy_sum", block)
+        sums = tables.numbers("strategy_sum", block, starts)
         if sums is None:
             raise KeyError(table_name("strategy_sum", block))
         check_sums(sums, block)

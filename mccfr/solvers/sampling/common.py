@@ -18,7 +18,8 @@ NARROW, WIDE = 0, 1
 """In `TableArrays.wide`: blocks whose strategy sums are in float32 and in float64.  Above that, a block keeps none."""
 
 _LOWER = np.uint64(0xFFFFFFFF)
-_FORWARD = np.uint64(64)  # beyond the numbers of a path
+FORWARD = np.uint64(64)
+"""Number, beyond those of a path, of the word by which sums are brought forward, from that of the addition."""
 
 GUESSED_DEALS = 16
 """Deals in a batch of outcome sampling, which guesses two at a time: enough to keep many cache misses under way, few
@@ -55,6 +56,8 @@ class Hand(NamedTuple):
     sums: npt.NDArray[np.int64]
     regret_stamps: npt.NDArray[np.int64]
     sum_stamps: npt.NDArray[np.int64]
+    regret_scales: npt.NDArray[np.int64]
+    sum_scales: npt.NDArray[np.int64]
 
 
 class Worklist(NamedTuple):
@@ -92,6 +95,7 @@ class Guesses(NamedTuple):
     sigma   [W·(L+1)·8] R        strategies there, in the dtype of the regrets
     seen    [W·(L+1)·8] R        the rows they follow from
     start   [W/2·B] int64        first regret cell of the hand of each deal in each block
+    scales  [2, W/2·B] int64     first scale there, of regrets and of sums, where tables have scales
     to_sum  [B] int64            from a regret cell's index to that of the strategy sum beside it
     stream  [2, 4] uint64        the stream of random words as it was before either batch
     """
@@ -103,6 +107,7 @@ class Guesses(NamedTuple):
     sigma: npt.NDArray[np.floating]
     seen: npt.NDArray[np.floating]
     start: npt.NDArray[np.int64]
+    scales: npt.NDArray[np.int64]
     to_sum: npt.NDArray[np.int64]
     stream: npt.NDArray[np.uint64]
 
@@ -129,7 +134,7 @@ class Path(NamedTuple):
 
 
 def _new_hand(blocks: int) -> Hand:
-    return Hand(*(np.zeros(blocks, np.int64) for _ in range(4)))
+    return Hand(*(np.zeros(blocks, np.int64) for _ in Hand._fields))
 
 
 def new_worklist(
@@ -167,6 +172,7 @@ def new_path(depth: int, max_actions: int, blocks: int, dtype: npt.DTypeLike) ->
             np.zeros(paths * (depth + 1) * MAX_PACKED_ACTIONS, dtype),
             np.zeros(paths * (depth + 1) * MAX_PACKED_ACTIONS, dtype),
             np.zeros(paths // 2 * blocks, np.int64),
+            np.zeros((2, paths // 2 * blocks), np.int64),
             np.zeros(blocks, np.int64),
             np.zeros((2, 4), np.uint64),
         ),
@@ -231,7 +237,7 @@ def forward_sums(narrow, wide, form, row, actions, stamps, stamp, ends, factors,
     """
     keep = sum_discount(stamps, stamp, ends, factors)
     if keep != 1.0:
-        other = random_at(word, _FORWARD)
+        other = random_at(word, FORWARD)
         if form == NARROW:
             discount_sums(narrow, row, actions, keep, other)
         else:

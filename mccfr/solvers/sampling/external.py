@@ -21,8 +21,9 @@ import numpy as np
 
 from abstraction.jit import njit, part_njit
 from abstraction.prefetch import prefetch_to_write
-from mccfr.rng import second_word, uniform
+from mccfr.rng import random_at, second_word, uniform
 from mccfr.solvers.regret import choose, discount_regrets, regret_matching, total_of, update, update_explored
+from mccfr.solvers.sampling.cells import LANES, cell_number, is_scaled, prefetch_scale, scale_at
 from mccfr.solvers.sampling.common import (
     NARROW,
     NO_PRUNING,
@@ -32,13 +33,13 @@ from mccfr.solvers.sampling.common import (
     STOP,
     WIDE,
     add_strategy,
-    forward_sums,
     locate,
 )
 from mccfr.solvers.sampling.rows import (
-    LANES,
     add_to_sums,
     choose_row,
+    discount_regrets_row,
+    forward_sums_row,
     regret_matching_row,
     update_explored_row,
     update_row,
@@ -46,6 +47,7 @@ from mccfr.solvers.sampling.rows import (
 from mccfr.trees.compiled import CHANCE, TERMINAL
 
 _PRUNED = -1  # stands for a child that is not visited in the worklist
+_EARLY, _LATE = 1 << 32, 1 << 33  # numbers, beyond those of places, of the words that discounts are rounded by
 
 
 @njit
@@ -56,37 +58,28 @@ def external_sampling_packed(tree, tables, deals, limits, discount, rng, work, p
     Worklist for D nodes and 8·D cells; pruning Pruning.  Returns (iterations run, nodes touched): it stops after the
     first iteration that reaches limits[NODE_LIMIT].
     """
-    regret, narrow_sum, wide_sum, wide, stamps = (
-        tables.regret,
-        tables.narrow_sum,
-        tables.wide_sum,
-        tables.wide,
-        tables.stamp,
-    )
+    regret, narrow_sum, wide_sum, wide = tables.regret, tables.narrow_sum, tables.wide_sum, tables.wide
+    stamps, scales = tables.stamp, tables.scale
     order, start, child, value, sigma, hand = work.order, work.start, work.child, work.value, work.sigma, work.hand
-    regrets, sums, regret_stamps, sum_stamps = hand.regrets, hand.sums, hand.regret_stamps, hand.sum_stamps
-    ends, positive_factors, negative_factors, sum_factors = (
-        discount.ends,
-        discount.positive_factors,
-        discount.negative_factors,
-        discount.sum_factors,
-    )
-    weight, lazy, last_street = discount.weight, discount.lazy, regrets.shape[0] // 2 - 1
+    regrets, sums, regret_stamps, sum_stamps, regret_scales, sum_scales = hand
+    weight, lazy, ends, positive_factors, negative_factors, sum_factors = discount
     hopeless, floor, first_floor = -pruning.below * weight, -pruning.floor * weight, -pruning.first_floor * weight
-    nodes, rows, deal = 0, 0, limits[START]
+    nodes, rows, deal, last_street = 0, 0, limits[START], regrets.shape[0] // 2 - 1
     while deal < limits[STOP] and nodes < limits[NODE_LIMIT]:
         locate(tables.regret_base, tables.width, deals.bucket, deal, regrets)
         locate(tables.sum_base, tables.width, deals.bucket, deal, sums)
         if lazy:
             locate(tables.regret_stamp_base, tables.rows, deals.bucket, deal, regret_stamps)
             locate(tables.sum_stamp_base, tables.rows, deals.bucket, deal, sum_stamps)
+        if is_scaled(regret) or is_scaled(narrow_sum):
+            locate(tables.regret_scale_base, tables.rows, deals.bucket, deal, regret_scales)
+            locate(tables.sum_scale_base, tables.rows, deals.bucket, deal, sum_scales)
         for traverser in range(work.seats[0], work.seats[1]):
             sign = 1.0 - 2.0 * traverser
             result = sign * deals.result[deal]
             prunes = pruning.active != 0 and uniform(rng) < PRUNED_SHARE
             # Forward: strategies, strategy sums, choices; children are pushed.
-            order[0] = 0
-            start[0] = regrets[tree[0].block] + tree[0].slot
+            order[0], start[0] = 0, regrets[tree[0].block] + tree[0].slot
             tail, place = 1, 0
             while place < tail:
                 if pruning.active and order[place] == _PRUNED:
@@ -95,7 +88,9 @@ def external_sampling_packed(tree, tables, deals, limits, discount, rng, work, p
                 node = tree[order[place]]
                 rows += 1
                 block, actions, mine = node.block, node.actions, place * LANES
-                regret_matching_row(regret, start[place], actions, sigma, mine)
+                scale = scale_at(regret, scales, regret_scales[block] + node.row)
+                at = start[place], scale, random_at(~second_word(rng), np.uint64(place + _EARLY))
+                regret_matching_row(regret, at, actions, sigma, mine)
                 nodes += node.touched
                 child[place] = tail
                 endings = node.folds + node.ends
@@ -105,19 +100,20 @@ def external_sampling_packed(tree, tables, deals, limits, discount, rng, work, p
                     nodes += node.leaves_touched
                     if skips and lazy:  # regrets as they are by now
                         stamp = regret_stamps[block] + node.row
-                        discount_regrets(
-                            regret, start[place], actions, stamps, stamp, ends, positive_factors, negative_factors
+                        discount_regrets_row(
+                            regret, at, actions, stamps, stamp, ends, positive_factors, negative_factors
                         )
                 else:
                     if wide[block] <= WIDE:
-                        row, word = sums[block] + node.slot, second_word(rng)
+                        word = second_word(rng)
+                        row = sums[block] + node.slot, scale_at(narrow_sum, scales, sum_scales[block] + node.row), word
                         if lazy:
                             stamp = sum_stamps[block] + node.row
-                            forward_sums(
-                                narrow_sum, wide_sum, wide[block], row, actions, stamps, stamp, ends, sum_factors, word
+                            forward_sums_row(
+                                narrow_sum, wide_sum, wide[block], row, actions, stamps, stamp, ends, sum_factors
                             )
                         add_to_sums(narrow_sum, wide_sum, wide[block], row, actions, sigma, mine, weight, word)
-                    action = choose_row(regret, start[place], actions, uniform(rng), False)
+                    action = choose_row(regret, at, actions, uniform(rng), False)
                     first = action - endings
                     stop = first + 1
                     if first < 0:  # the hand ends here
@@ -131,7 +127,7 @@ def external_sampling_packed(tree, tables, deals, limits, discount, rng, work, p
                             value[place] = result * node.call_value
                 for k in range(first, stop):
                     action = endings + k
-                    if skips and sigma[mine + action] == 0 and regret[start[place] + action] < hopeless:
+                    if skips and sigma[mine + action] == 0 and cell_number(regret, at, action) < hopeless:
                         order[tail] = _PRUNED
                         value[tail] = np.nan
                         tail += 1
@@ -141,9 +137,11 @@ def external_sampling_packed(tree, tables, deals, limits, discount, rng, work, p
                     order[tail] = index
                     start[tail] = regrets[below.block] + below.slot
                     prefetch_to_write(regret, start[tail])
+                    prefetch_scale(regret, scales, regret_scales[below.block] + below.row)
                     if below.player != traverser:
                         if wide[below.block] == NARROW:
                             prefetch_to_write(narrow_sum, sums[below.block] + below.slot)
+                            prefetch_scale(narrow_sum, scales, sum_scales[below.block] + below.row)
                         elif wide[below.block] == WIDE:
                             prefetch_to_write(wide_sum, sums[below.block] + below.slot)
                     tail += 1
@@ -157,13 +155,15 @@ def external_sampling_packed(tree, tables, deals, limits, discount, rng, work, p
                     if child[place] >= 0:
                         value[place] = value[child[place]]
                     continue
+                word, scale = ~second_word(rng), scale_at(regret, scales, regret_scales[node.block] + node.row)
                 if lazy:
                     stamp = regret_stamps[node.block] + node.row
-                    discount_regrets(
-                        regret, start[place], node.actions, stamps, stamp, ends, positive_factors, negative_factors
+                    row = start[place], scale, random_at(word, np.uint64(place + _LATE))
+                    discount_regrets_row(
+                        regret, row, node.actions, stamps, stamp, ends, positive_factors, negative_factors
                     )
                 endings = (node.folds, sign * node.fold_value, node.ends, result * node.call_value)
-                row, mine, first = start[place], place * LANES, child[place]
+                row, mine, first = (start[place], scale, random_at(word, np.uint64(place))), place * LANES, child[place]
                 if pruning.active:
                     least = floor if node.block > 1 else first_floor
                     value[place] = update_explored_row(

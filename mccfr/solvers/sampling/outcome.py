@@ -22,6 +22,7 @@ from abstraction.jit import allocating_njit, inline_njit, njit, part_njit
 from abstraction.prefetch import prefetch_to_write
 from mccfr.rng import next_word, random_at
 from mccfr.solvers.regret import choose, discount_regrets, regret_matching, update_sampled
+from mccfr.solvers.sampling.cells import LANES, is_scaled, prefetch_scale, scale_at
 from mccfr.solvers.sampling.common import (
     GUESSED_DEALS,
     NODE_LIMIT,
@@ -31,15 +32,25 @@ from mccfr.solvers.sampling.common import (
     add_strategy,
     exploration,
     explores,
-    forward_sums,
     locate,
     prefetch_one,
     uniform_like,
 )
-from mccfr.solvers.sampling.rows import LANES, add_to_sums, foresee_row, unchanged_row, update_sampled_row
+from mccfr.solvers.sampling.rows import (
+    add_to_sums,
+    discount_regrets_row,
+    foresee_row,
+    forward_sums_row,
+    unchanged_row,
+    update_sampled_row,
+)
 from mccfr.trees.compiled import CHANCE, TERMINAL
 
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
+_UPDATE, _DISCOUNT = (
+    np.uint64(128),
+    np.uint64(192),
+)  # numbers, beyond those of a path, of words that rows are rounded by
 
 
 @allocating_njit
@@ -50,23 +61,14 @@ def outcome_sampling_packed(tree, tables, deals, limits, discount, rng, path, ep
     Path with 8 cells a decision; epsilon float64 in (0, 1].  Returns (iterations run, nodes touched): it stops after
     the first iteration that reaches limits[NODE_LIMIT].
     """
-    regret, narrow_sum, wide_sum, wide, stamps = (
-        tables.regret,
-        tables.narrow_sum,
-        tables.wide_sum,
-        tables.wide,
-        tables.stamp,
-    )
-    base, width, regret_stamp_base, sum_stamp_base, stamp_width = (
-        tables.regret_base,
-        tables.width,
-        tables.regret_stamp_base,
-        tables.sum_stamp_base,
-        tables.rows,
-    )
+    regret, narrow_sum, wide_sum, wide = tables.regret, tables.narrow_sum, tables.wide_sum, tables.wide
+    stamps, scales = tables.stamp, tables.scale
+    scaled = is_scaled(regret) or is_scaled(narrow_sum)
+    base, width, stamp_width = tables.regret_base, tables.width, tables.rows
+    regret_stamp_base, sum_stamp_base = tables.regret_stamp_base, tables.sum_stamp_base
     bucket, results = deals.bucket, deals.result
     guesses = path.guesses
-    going, words, lengths, steps, sigma, seen, start, to_sum, streams = guesses
+    going, words, lengths, steps, sigma, seen, start, of_scales, to_sum, streams = guesses
     weight, lazy, ends, positive_factors, negative_factors, sum_factors = discount
     blocks, room = np.uint64(to_sum.shape[0]), np.uint64(steps.shape[0] // lengths.shape[0])
     share, ahead, left = exploration(epsilon), rng.copy(), np.zeros(2, np.int64)
@@ -82,6 +84,9 @@ def outcome_sampling_packed(tree, tables, deals, limits, discount, rng, path, ep
             while begun < stop:
                 i = np.uint64(2 * half * GUESSED_DEALS + left[half])
                 _locate(start, (i >> _ONE) * blocks, base, width, bucket, begun)
+                if scaled:
+                    _locate(of_scales[0], (i >> _ONE) * blocks, tables.regret_scale_base, stamp_width, bucket, begun)
+                    _locate(of_scales[1], (i >> _ONE) * blocks, tables.sum_scale_base, stamp_width, bucket, begun)
                 row = start[(i >> _ONE) * blocks + np.uint64(tree[0].block)] + tree[0].slot
                 prefetch_to_write(regret, row)
                 for _ in range(2):
@@ -106,23 +111,24 @@ def outcome_sampling_packed(tree, tables, deals, limits, discount, rng, path, ep
                     node, row, mine = tree[np.uint64(step.node)], step.row, np.int64(root + level) * LANES
                     block, actions, action = np.uint64(node.block), node.actions, np.int64(step.action)
                     nodes += node.touched
-                    own = node.player == traverser
-                    if wrong or not unchanged_row(regret, row, actions, seen, mine):
-                        even, u = own & explores(step.word, share), uniform_like(regret, step.word)
-                        action = foresee_row(regret, row, actions, u, even, sigma, seen, mine)
+                    own, hand = node.player == traverser, (i >> _ONE) * blocks + block
+                    at = row, scale_at(regret, scales, of_scales[0, hand] + node.row), _ZERO
+                    if wrong or not unchanged_row(regret, at, actions, seen, mine):
+                        even, u = own & explores(step.word, share), uniform_like(sigma, step.word)
+                        action = foresee_row(regret, at, actions, u, even, sigma, seen, mine)
                         wrong |= action != step.action
                         step.action = action
                     if own:
                         probability *= epsilon / actions + (1.0 - epsilon) * sigma[np.uint64(mine + action)]
                     elif wide[block] <= WIDE:
                         share_of, word = weight / probability, random_at(~words[i], level)
-                        row += to_sum[block]
+                        at = row + to_sum[block], scale_at(narrow_sum, scales, of_scales[1, hand] + node.row), word
                         if lazy:
                             stamp = sum_stamp_base[block] + bucket[deal, block] * stamp_width[block] + node.row
-                            forward_sums(
-                                narrow_sum, wide_sum, wide[block], row, actions, stamps, stamp, ends, sum_factors, word
+                            forward_sums_row(
+                                narrow_sum, wide_sum, wide[block], at, actions, stamps, stamp, ends, sum_factors
                             )
-                        add_to_sums(narrow_sum, wide_sum, wide[block], row, actions, sigma, mine, share_of, word)
+                        add_to_sums(narrow_sum, wide_sum, wide[block], at, actions, sigma, mine, share_of, word)
                     level += _ONE
                     if wrong:  # the row has changed since the guess: the path goes on as it is drawn now
                         child = action - node.folds - node.ends
@@ -145,13 +151,16 @@ def outcome_sampling_packed(tree, tables, deals, limits, discount, rng, path, ep
                     if node.player != traverser:
                         continue
                     here = worth * sigma[np.uint64(np.int64(root + level) * LANES + action)]
+                    block = np.uint64(node.block)
+                    scale = scale_at(regret, scales, of_scales[0, (i >> _ONE) * blocks + block] + node.row)
                     if lazy:
-                        block = np.uint64(node.block)
                         stamp = regret_stamp_base[block] + bucket[deal, block] * stamp_width[block] + node.row
-                        discount_regrets(
-                            regret, row, node.actions, stamps, stamp, ends, positive_factors, negative_factors
+                        at = row, scale, random_at(~words[i], level + _DISCOUNT)
+                        discount_regrets_row(
+                            regret, at, node.actions, stamps, stamp, ends, positive_factors, negative_factors
                         )
-                    update_sampled_row(regret, row, node.actions, action, worth, here, weight)
+                    at = row, scale, random_at(~words[i], level + _UPDATE)
+                    update_sampled_row(regret, at, node.actions, action, worth, here, weight)
                     worth = here
                 i += _ONE
             deal += 1
@@ -181,17 +190,20 @@ def _guess(tree, tables, guesses, half, left, share):
     ended is given the root as its next node, and dropped.
     """
     regret, narrow_sum, wide_sum, wide = tables.regret, tables.narrow_sum, tables.wide_sum, tables.wide
-    going, words, lengths, steps, sigma, seen, start, to_sum, _ = guesses
+    scales = tables.scale
+    going, words, lengths, steps, sigma, seen, start, of_scales, to_sum, _ = guesses
     blocks, room, kept = np.uint64(to_sum.shape[0]), np.uint64(steps.shape[0] // lengths.shape[0]), 0
     for j in range(left):
         i = np.uint64(going[half, j])
         level, traverser = np.uint64(lengths[i]), np.int64(i & _ONE)
-        at = i * room + level
-        step, mine = steps[at], np.int64(at) * LANES
+        place = i * room + level
+        step, mine = steps[place], np.int64(place) * LANES
         node = tree[np.uint64(step.node)]
         drawn = random_at(words[i], level)
-        even, u = (node.player == traverser) & explores(drawn, share), uniform_like(regret, drawn)
-        action = foresee_row(regret, step.row, node.actions, u, even, sigma, seen, mine)
+        even, u = (node.player == traverser) & explores(drawn, share), uniform_like(sigma, drawn)
+        hand = (i >> _ONE) * blocks
+        at = step.row, scale_at(regret, scales, of_scales[0, hand + np.uint64(node.block)] + node.row), _ZERO
+        action = foresee_row(regret, at, node.actions, u, even, sigma, seen, mine)
         step.word, step.action = drawn, action
         lengths[i] = np.int64(level) + 1
         child = action - node.folds - node.ends
@@ -199,14 +211,16 @@ def _guess(tree, tables, guesses, half, left, share):
         index = (node.first + child) * goes_on
         below = tree[np.uint64(index)]
         block = np.uint64(below.block)
-        row = start[(i >> _ONE) * blocks + block] + below.slot
-        step = steps[at + _ONE]
+        row = start[hand + block] + below.slot
+        step = steps[place + _ONE]
         step.node, step.row = index, row
         prefetch_to_write(regret, row)
         # Own nodes, and blocks without sums, need no second line and ask for one that is at hand.
         which = np.int64(below.player != traverser) * ((1 + np.int64(wide[block])) & 3)
         sums = row + to_sum[block]
         prefetch_one(which, (sigma, narrow_sum, wide_sum), (mine, sums, sums))
+        prefetch_scale(regret, scales, of_scales[0, hand + block] + below.row)
+        prefetch_scale(narrow_sum, scales, of_scales[1, hand + block] + below.row)
         going[half, kept] = i
         kept += goes_on
     return kept

@@ -3,74 +3,47 @@
 Each function here is one LLVM sequence over eight masked lanes; its scalar twin of the same name without `_row` in
 `mccfr.solvers.regret` gives the same bits (tests compare them), because both add in the same order.  Elements may be
 float32 or float64; lanes beyond the row's actions are never read or written.  LLVM lowers the masked accesses to the
-machine's vector instructions, and to plain code where it has none.
+machine's vector instructions, and to plain code where it has none.  Cells may have 16 bits as well, which have no
+scalar twins (`mccfr.solvers.sampling.cells`): a row's place is then (first cell, address of its scale, random word).
 """
 
+import numpy as np
 from llvmlite import ir
 
-from abstraction.jit import intrinsic, types
-from mccfr.rounding import emit_added, emit_bits, halves
-from mccfr.solvers.sampling.common import NARROW
-
-LANES = 8
-_I1, _I32 = ir.IntType(1), ir.IntType(32)
-_LANE_NUMBERS = ir.Constant(ir.VectorType(_I32, LANES), list(range(LANES)))
-
-
-def _pointer(context, builder, array_type, array, index):
-    data = context.make_array(array_type)(context, builder, array).data
-    return builder.gep(data, [index])
-
-
-def _splat(builder, value, lanes=LANES):
-    vector = ir.Constant(ir.VectorType(value.type, lanes), ir.Undefined)
-    vector = builder.insert_element(vector, value, _I32(0))
-    return builder.shuffle_vector(vector, vector, ir.Constant(ir.VectorType(_I32, lanes), [0] * lanes))
-
-
-def _suffix(element):
-    return "f32" if isinstance(element, ir.FloatType) else "f64"
-
-
-def _function(builder, name, result, arguments):
-    found = builder.module.globals.get(name)
-    return found or ir.Function(builder.module, ir.FunctionType(result, arguments), name)
-
-
-def _int32(builder, number):
-    return builder.trunc(number, _I32) if number.type.width > 32 else builder.sext(number, _I32)
-
-
-def _mask(builder, actions):
-    return builder.icmp_signed("<", _LANE_NUMBERS, _splat(builder, _int32(builder, actions)))
-
-
-def _load(builder, pointer, mask):
-    element = pointer.type.pointee
-    vector = ir.VectorType(element, LANES)
-    place = builder.bitcast(pointer, vector.as_pointer())
-    name = f"llvm.masked.load.v{LANES}{_suffix(element)}.p0"
-    load = _function(builder, name, vector, [place.type, _I32, mask.type, vector])
-    return builder.call(load, [place, _I32(4), mask, ir.Constant(vector, [0.0] * LANES)])
-
-
-def _store(builder, vector, pointer, mask):
-    place = builder.bitcast(pointer, vector.type.as_pointer())
-    name = f"llvm.masked.store.v{LANES}{_suffix(vector.type.element)}.p0"
-    store = _function(builder, name, ir.VoidType(), [vector.type, place.type, _I32, mask.type])
-    builder.call(store, [vector, place, _I32(4), mask])
+from abstraction.jit import intrinsic, part_njit, types
+from mccfr.rng import random_at
+from mccfr.rounding import emit_added, emit_bits, emit_rounded, halves
+from mccfr.solvers.regret import gap_factor, sum_discount
+from mccfr.solvers.sampling.cells import (
+    I1,
+    I32,
+    LANE_NUMBERS,
+    LANES,
+    first_cell,
+    int32,
+    lane_mask,
+    load,
+    load_row,
+    number_type,
+    place_type,
+    pointer,
+    splat,
+    store,
+    store_sum,
+)
+from mccfr.solvers.sampling.common import FORWARD, NARROW
 
 
 def _shuffled(builder, vector, lanes):
     nothing = ir.Constant(vector.type, [0.0] * LANES)
-    return builder.shuffle_vector(vector, nothing, ir.Constant(ir.VectorType(_I32, LANES), lanes))
+    return builder.shuffle_vector(vector, nothing, ir.Constant(ir.VectorType(I32, LANES), lanes))
 
 
 def _total(builder, vector):
     """Sum of the lanes in the order ((0+4)+(2+6)) + ((1+5)+(3+7))."""
     for half in (4, 2, 1):
         vector = builder.fadd(vector, _shuffled(builder, vector, [(i + half) % LANES for i in range(LANES)]))
-    return builder.extract_element(vector, _I32(0))
+    return builder.extract_element(vector, I32(0))
 
 
 def _prefix_sums(builder, vector):
@@ -90,8 +63,8 @@ def _strategy(builder, row, mask, actions):
     some = builder.fcmp_ordered(">", total, element(0.0))
     # Division, not a product with 1/total, which overflows where discounting has made a whole row tiny.
     ones = builder.select(mask, ir.Constant(row.type, [1.0] * LANES), zero)
-    divisor = builder.select(some, total, builder.sitofp(_int32(builder, actions), element))
-    return builder.fdiv(builder.select(_splat(builder, some), positive, ones), _splat(builder, divisor))
+    divisor = builder.select(some, total, builder.sitofp(int32(builder, actions), element))
+    return builder.fdiv(builder.select(splat(builder, some), positive, ones), splat(builder, divisor))
 
 
 def _drawn(builder, row, mask, actions, u, even):
@@ -102,21 +75,21 @@ def _drawn(builder, row, mask, actions, u, even):
     sums = _prefix_sums(builder, builder.select(is_positive, row, zero))
     positive = builder.bitcast(is_positive, bits)
     even = builder.or_(even, builder.icmp_unsigned("==", positive, bits(0)))
-    evens = _splat(builder, even)
+    evens = splat(builder, even)
     ones = ir.Constant(row.type, [lane + 1.0 for lane in range(LANES)])  # prefix sums of equal weights
-    count = _splat(builder, builder.sitofp(_int32(builder, actions), element))
+    count = splat(builder, builder.sitofp(int32(builder, actions), element))
     total = builder.select(evens, count, _shuffled(builder, sums, [LANES - 1] * LANES))
-    limit = builder.fmul(_splat(builder, u), total)
+    limit = builder.fmul(splat(builder, u), total)
     above = builder.fcmp_unordered(">", builder.select(evens, ones, sums), limit)
-    possible = builder.zext(builder.select(even, builder.bitcast(mask, bits), positive), _I32)
-    last = builder.lshr(_I32(1 << 31), builder.ctlz(possible, _I1(0)))
-    found = builder.and_(possible, builder.or_(builder.zext(builder.bitcast(above, bits), _I32), last))
-    return builder.zext(builder.cttz(found, _I1(0)), ir.IntType(64))
+    possible = builder.zext(builder.select(even, builder.bitcast(mask, bits), positive), I32)
+    last = builder.lshr(I32(1 << 31), builder.ctlz(possible, I1(0)))
+    found = builder.and_(possible, builder.or_(builder.zext(builder.bitcast(above, bits), I32), last))
+    return builder.zext(builder.cttz(found, I1(0)), ir.IntType(64))
 
 
 def _put(context, builder, array_type, array, place, vector):
     """Store eight lanes at array[place]."""
-    target = _pointer(context, builder, array_type, array, place)
+    target = pointer(context, builder, array_type, array, place)
     builder.store(vector, builder.bitcast(target, vector.type.as_pointer()), align=4)
 
 
@@ -129,12 +102,12 @@ def regret_matching_row(typing_context, regret, start, actions, sigma, place):
 
     def codegen(context, builder, signature, arguments):
         regret_, start_, actions_, sigma_, place_ = arguments
-        mask = _mask(builder, actions_)
-        row = _load(builder, _pointer(context, builder, signature.args[0], regret_, start_), mask)
+        mask = lane_mask(builder, actions_)
+        row = load_row(context, builder, signature.args[0], regret_, start_, mask)
         _put(context, builder, signature.args[3], sigma_, place_, _strategy(builder, row, mask, actions_))
         return context.get_dummy_value()
 
-    return types.void(regret, types.int64, actions, sigma, types.int64), codegen
+    return types.void(regret, place_type(start), actions, sigma, types.int64), codegen
 
 
 @intrinsic
@@ -146,12 +119,12 @@ def choose_row(typing_context, weights, start, actions, u, even):
 
     def codegen(context, builder, signature, arguments):
         weights_, start_, actions_, u_, even_ = arguments
-        mask = _mask(builder, actions_)
-        row = _load(builder, _pointer(context, builder, signature.args[0], weights_, start_), mask)
-        number = context.cast(builder, u_, signature.args[3], signature.args[0].dtype)
+        mask = lane_mask(builder, actions_)
+        row = load_row(context, builder, signature.args[0], weights_, start_, mask)
+        number = context.cast(builder, u_, signature.args[3], number_type(signature.args[0].dtype))
         return _drawn(builder, row, mask, actions_, number, even_)
 
-    return types.int64(weights, types.int64, actions, u, types.boolean), codegen
+    return types.int64(weights, place_type(start), actions, u, types.boolean), codegen
 
 
 @intrinsic
@@ -163,15 +136,15 @@ def foresee_row(typing_context, regret, start, actions, u, even, sigma, seen, pl
 
     def codegen(context, builder, signature, arguments):
         regret_, start_, actions_, u_, even_, sigma_, seen_, place_ = arguments
-        mask = _mask(builder, actions_)
-        row = _load(builder, _pointer(context, builder, signature.args[0], regret_, start_), mask)
-        number = context.cast(builder, u_, signature.args[3], signature.args[0].dtype)
+        mask = lane_mask(builder, actions_)
+        row = load_row(context, builder, signature.args[0], regret_, start_, mask)
+        number = context.cast(builder, u_, signature.args[3], number_type(signature.args[0].dtype))
         action = _drawn(builder, row, mask, actions_, number, even_)
         _put(context, builder, signature.args[5], sigma_, place_, _strategy(builder, row, mask, actions_))
         _put(context, builder, signature.args[6], seen_, place_, row)
         return action
 
-    return types.int64(regret, types.int64, actions, u, types.boolean, sigma, seen, types.int64), codegen
+    return types.int64(regret, place_type(start), actions, u, types.boolean, sigma, seen, types.int64), codegen
 
 
 @intrinsic
@@ -180,14 +153,14 @@ def unchanged_row(typing_context, regret, start, actions, seen, place):
 
     def codegen(context, builder, signature, arguments):
         regret_, start_, actions_, seen_, place_ = arguments
-        mask = _mask(builder, actions_)
-        row = _load(builder, _pointer(context, builder, signature.args[0], regret_, start_), mask)
-        source = _pointer(context, builder, signature.args[3], seen_, place_)
+        mask = lane_mask(builder, actions_)
+        row = load_row(context, builder, signature.args[0], regret_, start_, mask)
+        source = pointer(context, builder, signature.args[3], seen_, place_)
         before = builder.load(builder.bitcast(source, row.type.as_pointer()), align=4)
         other = builder.bitcast(builder.fcmp_unordered("!=", row, before), ir.IntType(LANES))
         return builder.icmp_unsigned("==", other, other.type(0))
 
-    return types.boolean(regret, types.int64, actions, seen, types.int64), codegen
+    return types.boolean(regret, place_type(start), actions, seen, types.int64), codegen
 
 
 def _in_element(builder, vector, element):
@@ -201,17 +174,18 @@ def _in_element(builder, vector, element):
 def _add(context, builder, kinds, arguments):
     """The code of `add_row`; kinds are the types of its first and fourth argument, the two arrays."""
     sums, start, actions, sigma, place, weight, word = arguments
-    target = _pointer(context, builder, kinds[0], sums, start)
-    source = _pointer(context, builder, kinds[1], sigma, place)
-    element, mask = target.type.pointee, _mask(builder, actions)
+    source, number = pointer(context, builder, kinds[1], sigma, place), number_type(kinds[0].dtype)
+    element, mask = context.get_value_type(number), lane_mask(builder, actions)
     shares = builder.load(builder.bitcast(source, ir.VectorType(source.type.pointee, LANES).as_pointer()), align=4)
-    factor = _splat(builder, context.cast(builder, weight, types.float64, kinds[0].dtype))
-    row, addend = _load(builder, target, mask), builder.fmul(factor, _in_element(builder, shares, element))
-    if isinstance(element, ir.DoubleType):
-        _store(builder, builder.fadd(row, addend), target, mask)
-    else:
-        bits = emit_bits(builder, *(_splat(builder, half) for half in halves(builder, word)), _LANE_NUMBERS)
-        _store(builder, emit_added(builder, row, addend, bits), target, mask)
+    factor = splat(builder, context.cast(builder, weight, types.float64, number))
+    row = load_row(context, builder, kinds[0], sums, start, mask)
+    addend = builder.fmul(factor, _in_element(builder, shares, element))
+    if number != kinds[0].dtype or isinstance(element, ir.DoubleType):
+        store_sum(context, builder, kinds[0], sums, start, mask, row, addend)
+        return
+    bits = emit_bits(builder, *(splat(builder, half) for half in halves(builder, word)), LANE_NUMBERS)
+    target = pointer(context, builder, kinds[0], sums, first_cell(builder, start))
+    store(builder, emit_added(builder, row, addend, bits), target, mask)
 
 
 @intrinsic
@@ -222,7 +196,7 @@ def add_row(typing_context, sums, start, actions, sigma, place, weight, word):
         _add(context, builder, (signature.args[0], signature.args[3]), arguments)
         return context.get_dummy_value()
 
-    return types.void(sums, types.int64, actions, sigma, types.int64, types.float64, types.uint64), codegen
+    return types.void(sums, place_type(start), actions, sigma, types.int64, types.float64, types.uint64), codegen
 
 
 @intrinsic
@@ -242,7 +216,7 @@ def add_to_sums(typing_context, narrow, wide, form, start, actions, sigma, place
         return context.get_dummy_value()
 
     return types.void(
-        narrow, wide, form, types.int64, actions, sigma, types.int64, types.float64, types.uint64
+        narrow, wide, form, place_type(start), actions, sigma, types.int64, types.float64, types.uint64
     ), codegen
 
 
@@ -251,44 +225,47 @@ def _action_values(context, builder, signature, arguments, mask):
     value_, child_, endings_ = arguments[5:8]
     folds, fold, ends, call = (
         context.cast(builder, builder.extract_value(endings_, i), signature.args[7].types[i], kind)
-        for i, kind in enumerate((types.int32, signature.args[0].dtype) * 2)
+        for i, kind in enumerate((types.int32, number_type(signature.args[0].dtype)) * 2)
     )
     before = builder.add(folds, ends)
-    children = builder.and_(mask, builder.icmp_signed(">=", _LANE_NUMBERS, _splat(builder, before)))
+    children = builder.and_(mask, builder.icmp_signed(">=", LANE_NUMBERS, splat(builder, before)))
     first = builder.sub(child_, builder.sext(before, child_.type))
-    values = _load(builder, _pointer(context, builder, signature.args[5], value_, first), children)
-    at_fold = builder.icmp_signed("<", _LANE_NUMBERS, _splat(builder, folds))
+    values = load(builder, pointer(context, builder, signature.args[5], value_, first), children)
+    at_fold = builder.icmp_signed("<", LANE_NUMBERS, splat(builder, folds))
     at_call = builder.and_(
-        builder.icmp_signed(">=", _LANE_NUMBERS, _splat(builder, folds)),
-        builder.icmp_signed("<", _LANE_NUMBERS, _splat(builder, before)),
+        builder.icmp_signed(">=", LANE_NUMBERS, splat(builder, folds)),
+        builder.icmp_signed("<", LANE_NUMBERS, splat(builder, before)),
     )
-    values = builder.select(at_call, _splat(builder, call), values)
-    return builder.select(at_fold, _splat(builder, fold), values)
+    values = builder.select(at_call, splat(builder, call), values)
+    return builder.select(at_fold, splat(builder, fold), values)
 
 
 def _update(context, builder, signature, arguments):
     """The code of `update_row`, and with a ninth argument, the floor, of `update_explored_row`."""
     regret_, start_, actions_, sigma_, place_ = arguments[:5]
-    target = _pointer(context, builder, signature.args[0], regret_, start_)
-    vector = ir.VectorType(target.type.pointee, LANES)
-    dtype = signature.args[0].dtype
-    mask = _mask(builder, actions_)
+    dtype = number_type(signature.args[0].dtype)
+    vector = ir.VectorType(context.get_value_type(dtype), LANES)
+    mask, nothing = lane_mask(builder, actions_), ir.Constant(vector, [0.0] * LANES)
     values = _action_values(context, builder, signature, arguments, mask)
-    source = _pointer(context, builder, signature.args[3], sigma_, place_)
+    source = pointer(context, builder, signature.args[3], sigma_, place_)
     products = builder.fmul(builder.load(builder.bitcast(source, vector.as_pointer()), align=4), values)
     prunes = len(arguments) > 9
     if prunes:
         explored = builder.fcmp_ordered("ord", values, values)
-        products = builder.select(explored, products, ir.Constant(vector, [0.0] * LANES))
-        mask = builder.and_(mask, explored)
+        products = builder.select(explored, products, nothing)
     total = _total(builder, products)
-    gain = builder.fsub(values, _splat(builder, total))
+    gain = builder.fsub(values, splat(builder, total))
     factor = context.cast(builder, arguments[8], signature.args[8], dtype)
-    row = builder.fadd(_load(builder, target, mask), builder.fmul(gain, _splat(builder, factor)))
+    row = load_row(context, builder, signature.args[0], regret_, start_, mask)
+    change = builder.fmul(gain, splat(builder, factor))
     if prunes:
-        floor = _splat(builder, context.cast(builder, arguments[9], signature.args[9], dtype))
-        row = builder.select(builder.fcmp_ordered("<", row, floor), floor, row)
-    _store(builder, row, target, mask)
+        floor = splat(builder, context.cast(builder, arguments[9], signature.args[9], dtype))
+        below = builder.fcmp_ordered("<", builder.fadd(row, change), floor)  # false where a value is nan
+        change = builder.select(builder.and_(explored, builder.not_(below)), change, nothing)
+        row = builder.select(below, floor, row)
+        if dtype == signature.args[0].dtype:  # else a row is written whole, because its scale may change
+            mask = builder.and_(mask, explored)
+    store_sum(context, builder, signature.args[0], regret_, start_, mask, row, change)
     return total
 
 
@@ -301,8 +278,8 @@ def update_row(typing_context, regret, start, actions, sigma, place, value, chil
 
     v = sum of sigma·values; regret += weight · (values - v).  As `mccfr.solvers.regret.update`.
     """
-    signature = regret.dtype(regret, types.int64, actions, sigma, types.int64, value, types.int64, endings, weight)
-    return signature, _update
+    result, at = number_type(regret.dtype), place_type(start)
+    return result(regret, at, actions, sigma, types.int64, value, types.int64, endings, weight), _update
 
 
 @intrinsic
@@ -311,10 +288,8 @@ def update_explored_row(typing_context, regret, start, actions, sigma, place, va
 
     No regret that is updated is left below `floor`.  As `mccfr.solvers.regret.update_explored`.
     """
-    signature = regret.dtype(
-        regret, types.int64, actions, sigma, types.int64, value, types.int64, endings, weight, floor
-    )
-    return signature, _update
+    result, at = number_type(regret.dtype), place_type(start)
+    return result(regret, at, actions, sigma, types.int64, value, types.int64, endings, weight, floor), _update
 
 
 @intrinsic
@@ -326,16 +301,81 @@ def update_sampled_row(typing_context, regret, start, actions, action, worth, he
 
     def codegen(context, builder, signature, arguments):
         regret_, start_, actions_, action_, worth_, here_, weight_ = arguments
-        dtype = signature.args[0].dtype
-        target = _pointer(context, builder, signature.args[0], regret_, start_)
-        zero = ir.Constant(ir.VectorType(target.type.pointee, LANES), [0.0] * LANES)
-        taken = builder.icmp_signed("==", _LANE_NUMBERS, _splat(builder, _int32(builder, action_)))
-        gains = builder.select(taken, _splat(builder, context.cast(builder, worth_, signature.args[4], dtype)), zero)
-        gains = builder.fsub(gains, _splat(builder, context.cast(builder, here_, signature.args[5], dtype)))
-        factor = _splat(builder, context.cast(builder, weight_, signature.args[6], dtype))
-        mask = _mask(builder, actions_)
-        row = _load(builder, target, mask)
-        _store(builder, builder.fadd(row, builder.fmul(gains, factor)), target, mask)
+        dtype = number_type(signature.args[0].dtype)
+        zero = ir.Constant(ir.VectorType(context.get_value_type(dtype), LANES), [0.0] * LANES)
+        taken = builder.icmp_signed("==", LANE_NUMBERS, splat(builder, int32(builder, action_)))
+        gains = builder.select(taken, splat(builder, context.cast(builder, worth_, signature.args[4], dtype)), zero)
+        gains = builder.fsub(gains, splat(builder, context.cast(builder, here_, signature.args[5], dtype)))
+        factor = splat(builder, context.cast(builder, weight_, signature.args[6], dtype))
+        mask = lane_mask(builder, actions_)
+        row, change = load_row(context, builder, signature.args[0], regret_, start_, mask), builder.fmul(gains, factor)
+        store_sum(context, builder, signature.args[0], regret_, start_, mask, row, change)
         return context.get_dummy_value()
 
-    return types.void(regret, types.int64, actions, action, worth, here, weight), codegen
+    return types.void(regret, place_type(start), actions, action, worth, here, weight), codegen
+
+
+@intrinsic
+def _discount_row(typing_context, regret, start, actions, positive, negative):
+    """regret[start : start+actions] times the factor of its sign, in place."""
+
+    def codegen(context, builder, signature, arguments):
+        regret_, start_, actions_ = arguments[:3]
+        dtype, mask = number_type(signature.args[0].dtype), lane_mask(builder, actions_)
+        row = load_row(context, builder, signature.args[0], regret_, start_, mask)
+        nothing = ir.Constant(row.type, [0.0] * LANES)
+        factors = (splat(builder, context.cast(builder, arguments[i], types.float64, dtype)) for i in (3, 4))
+        factor = builder.select(builder.fcmp_ordered(">", row, nothing), *factors)
+        unchanged = ir.Constant(row.type, [-0.0] * LANES)  # -0.0 + -0.0 is -0.0
+        store_sum(context, builder, signature.args[0], regret_, start_, mask, builder.fmul(row, factor), unchanged)
+        return context.get_dummy_value()
+
+    return types.void(regret, place_type(start), actions, types.float64, types.float64), codegen
+
+
+@part_njit
+def discount_regrets_row(regret, start, actions, stamps, stamp, ends, positive_factors, negative_factors):
+    """As `mccfr.solvers.regret.discount_regrets`."""
+    seen = np.int64(stamps[stamp])
+    if seen < ends:  # another worker may be a period ahead
+        positive, negative = gap_factor(positive_factors, seen, ends), gap_factor(negative_factors, seen, ends)
+        _discount_row(regret, start, actions, positive, negative)
+        stamps[stamp] = ends
+
+
+@intrinsic
+def discount_sums_row(typing_context, sums, start, actions, keep, word):
+    """sums[start : start+actions] *= keep, in place.  As `mccfr.solvers.regret.discount_sums`."""
+
+    def codegen(context, builder, signature, arguments):
+        sums_, start_, actions_, keep_, word_ = arguments
+        dtype, mask = sums.dtype, lane_mask(builder, actions_)
+        row = load_row(context, builder, signature.args[0], sums_, start_, mask)
+        if number_type(dtype) != dtype:
+            factor = splat(builder, context.cast(builder, keep_, types.float64, types.float32))
+            nothing = ir.Constant(row.type, [-0.0] * LANES)
+            store_sum(context, builder, signature.args[0], sums_, start_, mask, builder.fmul(row, factor), nothing)
+            return context.get_dummy_value()
+        row = builder.fmul(_in_element(builder, row, ir.DoubleType()), splat(builder, keep_))
+        if dtype == types.float32:
+            bits = emit_bits(builder, *(splat(builder, half) for half in halves(builder, word_)), LANE_NUMBERS)
+            row = emit_rounded(builder, row, bits)
+        store(builder, row, pointer(context, builder, signature.args[0], sums_, first_cell(builder, start_)), mask)
+        return context.get_dummy_value()
+
+    return types.void(sums, place_type(start), actions, types.float64, types.uint64), codegen
+
+
+@part_njit
+def forward_sums_row(narrow, wide, form, at, actions, stamps, stamp, ends, factors):
+    """As `mccfr.solvers.sampling.common.forward_sums`; at = (first cell, address of the scale, word of the addition).
+
+    The row is rounded by another word that the addition's gives.
+    """
+    keep = sum_discount(stamps, stamp, ends, factors)
+    if keep != 1.0:
+        other = random_at(at[2], FORWARD)
+        if form == NARROW:
+            discount_sums_row(narrow, (at[0], at[1], other), actions, keep, other)
+        else:
+            discount_sums_row(wide, at[0], actions, keep, other)
