@@ -302,8 +302,10 @@ def is_checkpoint(path: Path) -> bool:
     )
 
 
-def open_checkpoint(path: Path) -> Checkpoint:
+def open_checkpoint(path: Path, kind: type[Checkpoint] = Checkpoint) -> Checkpoint:
     """Open a checkpoint's directory and check its manifest and state; the tables are checked when they are read.
+
+    `kind`: the class of what is returned.
 
     Raises:
         FileNotFoundError: there is no manifest.
@@ -314,7 +316,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
     path = Path(path)
     if path.is_symlink():
         raise OSError(f"checkpoint {path} is a symbolic link, which no part of a checkpoint may be")
-    return Checkpoint(path, read_manifest(path / _MANIFEST, FORMAT, FORMAT_VERSION))
+    return kind(path, read_manifest(path / _MANIFEST, FORMAT, FORMAT_VERSION))
 
 
 def verify(path: Path) -> list[str]:
@@ -349,12 +351,17 @@ def _extra_entries(path: Path, files: Iterable[str]) -> list[str]:
     return [f"{entry.relative_to(path)} is not in the manifest" for entry in path.rglob("*") if entry not in expected]
 
 
-def newest_valid(root: Path, identity: dict[str, Any] | None = None) -> tuple[Checkpoint | None, list[str]]:
+def newest_valid(
+    root: Path,
+    identity: dict[str, Any] | None = None,
+    besides: Callable[[Checkpoint], Sequence[str]] = lambda _: (),
+) -> tuple[Checkpoint | None, list[str]]:
     """Return the newest checkpoint that verifies in full, and what was wrong with the newer ones.
 
     Args:
         root:     directory of the checkpoints
         identity: what the checkpoint's identity must be; None accepts any
+        besides:  what is wrong with what a checkpoint names outside of its directory
 
     Returns:
         (checkpoint, or None where there is no sound one; problems of those that were skipped).
@@ -372,11 +379,12 @@ def newest_valid(root: Path, identity: dict[str, Any] | None = None) -> tuple[Ch
             problems.append(f"{path.name}: {error}")
             continue
         found = verify(path)
+        if not found and identity is not None:
+            _check_identity(checkpoint, identity)
+        found = found or list(besides(checkpoint))
         if found:
             problems.extend(found)
             continue
-        if identity is not None:
-            _check_identity(checkpoint, identity)
         return checkpoint, problems
     return None, problems
 

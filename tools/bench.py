@@ -25,6 +25,7 @@ from bench_public_chance import public_chance
 from bench_resolving import resolving
 from bench_settings import settings
 from bench_start import compiling, start
+from bench_turns import turns
 from bench_vector import vector
 
 from mccfr.config.file import config_from
@@ -213,6 +214,7 @@ for command in (
     pages,
     play,
     resolving,
+    turns,
 ):
     bench.add_command(command)
 

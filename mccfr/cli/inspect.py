@@ -136,8 +136,30 @@ def _strata_lines(plan: dict[str, Any]) -> list[str]:
     idle = f"; {plan['idle_workers']} workers would have none" if plan["idle_workers"] else ""
     return [
         f"strata       {plan['strata']}: {bytes_text(plan['shared_bytes'])} shared, "
-        f"{bytes_text(plan['largest_stratum_bytes'])} of the largest{idle}"
+        f"{bytes_text(plan['largest_stratum_bytes'])} of the largest{idle}",
+        *_turn_lines(plan),
     ]
+
+
+def _turn_lines(plan: dict[str, Any]) -> list[str]:
+    if "blocks" not in plan:
+        return []
+    moving, training = plan["cycle_moving_seconds"], plan["cycle_training_seconds"]
+    trained = "" if training is None else f", training takes {duration_text(training)}"
+    disk = "all blocks in memory, none moves"
+    if moving:
+        disk = (
+            f"moving blocks takes {duration_text(moving)} (disk: {plan['disk_write_bytes_per_second'] / 1e6:,.0f} MB a "
+            f"second written, {plan['disk_read_bytes_per_second'] / 1e6:,.0f} read)"
+        )
+    lines = [
+        f"in turn      {plan['blocks']} blocks, {bytes_text(plan['largest_block_bytes'])} the largest; "
+        f"{bytes_text(plan['resident_bytes'])} in memory",
+        f"cycle        {plan['cycle_iterations']:,} iterations: {disk}{trained}",
+    ]
+    if plan["cycles"] is not None:
+        lines.append(f"cycles       {plan['cycles']:,.1f}, which write {bytes_text(plan['written_bytes'])}")
+    return [*lines, *(f"warning      {sentence}" for sentence in plan["turn_warnings"])]
 
 
 COMMANDS = (init, games, plan)

@@ -34,6 +34,7 @@ from mccfr.cluster.sharing import LEAST_SECONDS, moved_by_speed, shared_out
 from mccfr.cluster.trainer import first_street_shapes, pieces
 from mccfr.games.game import Game
 from mccfr.runs import control
+from mccfr.runs.pool import AllInMemory
 from mccfr.runs.pools import PoolOpener
 from mccfr.runs.rundir import LIVE, Run
 from mccfr.runs.strata.pool import Intervals
@@ -48,7 +49,7 @@ RECORDS = "cluster.jsonl"
 _NAP_SECONDS = 0.0005
 
 
-class ClusterPool:
+class ClusterPool(AllInMemory):
     """What `mccfr.runs.pool.Pool` says, carried out by the ranks of an engine."""
 
     def __init__(self, run: Run, game: Game, live: LiveTables, engine: Engine) -> None:

@@ -13,6 +13,7 @@ import msgspec
 from mccfr.config import outside
 from mccfr.config.limits import limit_problems, shown
 from mccfr.config.made import loaded_options, made_options
+from mccfr.config.sizes import bytes_of
 from mccfr.config.suggest import did_you_mean
 from mccfr.config.tables import AUTO, GAMES, METHODS, OPTIONS, Config, SampledConfig, SolverConfig
 
@@ -232,9 +233,19 @@ def _methods() -> list[str]:
     return [*METHODS, *outside.installed(outside.METHODS)]
 
 
-def _strata_checks(config: Config) -> list[tuple[bool, str, int | None, str]]:
-    """Of `run.strata`: whether it is good, and what is allowed."""
-    strata, sums = config.run.strata, config.tables.strategy_sums
+def _size_problem(text: str | None) -> str | None:
+    """What a text must be that is to name an amount of memory; None where it does."""
+    try:
+        bytes_of(text or "1B")
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def _strata_checks(config: Config) -> list[tuple[bool, str, int | str | None, str]]:
+    """Of `run.strata` and what goes with it: whether it is good, and what is allowed."""
+    run, strata, sums = config.run, config.run.strata, config.tables.strategy_sums
+    resident, unfit = config.tables.resident, _size_problem(config.tables.resident)
     plain = sums == "all" and not getattr(config.solver, "baseline_rate", 0)
     suits = strata is None or (config.solver.trains_strata and plain)
     needed = (
@@ -244,6 +255,37 @@ def _strata_checks(config: Config) -> list[tuple[bool, str, int | None, str]]:
     return [
         (strata is None or strata >= 1, "run.strata", strata, "at least 1"),
         (suits, "run.strata", strata, f"left out unless {needed}"),
+        (unfit is None, "tables.resident", resident, unfit or ""),
+        (
+            resident is None or strata is not None,
+            "tables.resident",
+            resident,
+            "left out unless run.strata shares the tables out, such as run.strata = 16",
+        ),
+        (
+            resident is not None or (run.blocks is None and run.cycle_iterations is None),
+            "run.blocks" if run.blocks is not None else "run.cycle_iterations",
+            run.cycle_iterations if run.blocks is None else run.blocks,
+            "left out unless tables.resident is set, such as tables.resident = '16GB'",
+        ),
+        (
+            run.blocks is None or 2 <= run.blocks <= (strata or 0),
+            "run.blocks",
+            run.blocks,
+            f"from 2 to {strata}, the strata",
+        ),
+        (
+            resident is None or strata is None or strata >= 2,
+            "run.strata",
+            strata,
+            "at least 2 with tables.resident",
+        ),
+        (
+            run.cycle_iterations is None or run.cycle_iterations >= 1,
+            "run.cycle_iterations",
+            run.cycle_iterations,
+            "at least 1",
+        ),
     ]
 
 

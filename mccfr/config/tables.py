@@ -458,10 +458,15 @@ class TablesConfig(_Table, frozen=True):
     strategy_sums: Literal["all", "preflop"] = "all"  # streets that keep them; the others' average is of snapshots
     snapshot_nodes: int | None = None  # with "preflop": a checkpoint at every multiple of so many nodes stays for good
     checkpoint_compression: Literal["auto", "none"] = "auto"  # auto: zstd in Zarr, gzip in HDF5; none: raw cells
+    resident: str | None = None  # "16GB": strata in turn, so much of the tables in memory; None: all, all at once
+
+
+CYCLE_ITERATIONS = 1_000_000
+"""Iterations of a cycle of blocks: a cycle of hold'em reads and writes some GB at this length as fast as it trains."""
 
 
 class RunSettings(_Table, frozen=True):
-    """Limits and checkpoints; none of this but `strata` is part of a run's identity.
+    """Limits and checkpoints; of this `strata`, and with them `blocks` and `cycle_iterations`, are a run's identity.
 
     `nodes` and `iterations` are totals of the run; `seconds` is the training time of each session.
     """
@@ -469,6 +474,8 @@ class RunSettings(_Table, frozen=True):
     workers: int = 1  # 0: in this process
     pool: Literal["processes", "threads"] = "processes"  # what workers are; threads: of this process, in huge pages
     strata: int | None = None  # shares of the boards of the second street that are trained apart; None: not shared out
+    blocks: int | None = None  # with tables.resident: groups of strata that are trained in turn; None: each stratum one
+    cycle_iterations: int | None = None  # with tables.resident: of all blocks' turns; None: CYCLE_ITERATIONS
     nodes: int | None = None
     iterations: int | None = None
     seconds: float | None = None

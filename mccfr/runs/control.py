@@ -7,10 +7,11 @@ A worker publishes its counters before it acknowledges, so what the coordinator 
 COLUMNS = 16
 
 # Row 0
-COMMAND, EPOCH, STOP_NODES, STOP_ITERATIONS, BASE_NODES, BASE_ITERATIONS, INTERVAL_SCALE = range(7)
+COMMAND, EPOCH, STOP_NODES, STOP_ITERATIONS, BASE_NODES, BASE_ITERATIONS, INTERVAL_SCALE, FRAME, BLOCK = range(9)
 RUN, PAUSE, QUIT = 1, 2, 3
 """COMMAND: train until the run's totals reach STOP_NODES or STOP_ITERATIONS; rest; end.  Each order has a new EPOCH.
-With strata RUN is one interval: BASE_NODES are those at its barrier, INTERVAL_SCALE a float64 in a cell's bits."""
+With strata RUN is one interval: BASE_NODES are those at its barrier, INTERVAL_SCALE a float64 in a cell's bits, and
+where strata are in turn BLOCK is the one that is trained, in frame FRAME."""
 
 # Rows of workers
 RESTING_SINCE, ITERATIONS, NODES, BUSY_NANOSECONDS, RNG, WEIGHT, PROGRESS, LONGEST_BATCH = 0, 1, 2, 3, 4, 8, 9, 10

@@ -18,6 +18,7 @@ from mccfr.runs.paired import LastUnits
 from mccfr.runs.rundir import CHECKPOINTS, Run
 from mccfr.tables.strategy import Strategy, uniform_strategy
 from storage import checkpoint as checkpoints
+from storage.blocks import open_whole
 
 
 def check_evaluation(points: EvaluationConfig, game: Game) -> None:
@@ -109,4 +110,4 @@ class Evaluator:
         return options
 
     def _open(self, number: int) -> checkpoints.Checkpoint:
-        return checkpoints.open_checkpoint(checkpoints.checkpoint_path(self._root, number))
+        return open_whole(checkpoints.checkpoint_path(self._root, number))

@@ -1,6 +1,7 @@
 """What a run will need, computed before anything is created or allocated, and the refusal of what finds no room."""
 
-from math import prod
+from collections.abc import Mapping
+from math import ceil, prod
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +14,18 @@ from mccfr.games.histories import count_histories
 from mccfr.runs.averages import IN_MEMORY_BYTES
 from mccfr.runs.huge_pages import huge_page_plan
 from mccfr.runs.shared_deck import shared_bytes
+from mccfr.runs.strata.frames import frame_blocks, live_specs, partition
 from mccfr.runs.trial import Trial, can_try, trial
 from mccfr.solvers.configured import configured_game
 from mccfr.solvers.forecast import Forecast
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.strata import stratum_buckets
+from mccfr.solvers.turns import turns_of
 from mccfr.tables.layout import TableLayout, table_name
 from mccfr.tables.row_tables import NEAR_BYTES
 from storage import live as live_tables
 from storage import space
+from storage.disk_speed import disk_speed
 
 NODES_PER_SECOND = 3e7
 """Nodes a second of one worker that times are estimated with; docs/performance.md has measurements."""
@@ -35,6 +39,11 @@ COMMIT_BYTES_PER_SECOND = {
 }
 """Raw bytes a second of a commit, by format and compression, where workers keep all processors busy: measured with two
 on two processors and a disk of 160 MB a second (`tools/bench checkpoint`)."""
+
+FEW_CYCLES = 300
+"""Of blocks in turn, in a run: fewer are worth a warning (docs/strata.md)."""
+WEAR_BYTES = 100e12
+"""Of writing in a run that is worth a warning: a sixth of what a disk of 1 TB is often rated for."""
 
 _PROCESS_BYTES = 200 << 20  # interpreter, libraries and compiled kernels of one process
 
@@ -88,6 +97,7 @@ def make_plan(config: Config, base: Path, *, seconds: float = 0.0) -> dict[str, 
         "table_bytes": live_tables.live_bytes(layout.specs, format=config.tables.format),
         "bytes_per_street": per_street,
         **_strata(config, game, layout),
+        **_turns(config, game, layout),
         "bytes_per_table": {spec.name: spec.nbytes for spec in layout.specs},
         **_memory(config, game, layout),
         "checkpoint_bytes": layout.nbytes,  # before compression
@@ -120,6 +130,66 @@ def _strata(config: Config, game: Game, layout: TableLayout) -> dict[str, Any]:
     }
 
 
+def _turns(config: Config, game: Game, layout: TableLayout) -> dict[str, Any]:
+    """Cycles of strata in turn: how long, how many, and what they write; {} without `tables.resident`.
+
+    Raises `ValueError` where `tables.resident` is too small.
+    """
+    if config.tables.resident is None:
+        return {}
+    parts = partition(config, game, layout)
+    frames, (blocks, iterations) = frame_blocks(config, layout, parts), turns_of(config)
+    sizes = [parts.nbytes(block) for block in range(blocks)]
+    expected = algorithm_of(config).forecast(game)
+    # of each block, a worker trains one stratum at a time
+    speed = NODES_PER_SECOND * max(1, min(config.run.workers, (config.run.strata or 1) // blocks))
+    trained = None if expected is None else iterations * expected.nodes / speed
+    found: dict[str, Any] = {
+        "blocks": blocks,
+        "largest_block_bytes": max(sizes),
+        "resident_bytes": sum(spec.nbytes for spec in live_specs(config, game, layout)),
+        "cycle_iterations": iterations,
+        "cycle_training_seconds": trained,
+        "cycle_moving_seconds": 0.0,
+        "cycles": None,
+        "written_bytes": None,
+        "disk_write_bytes_per_second": None,
+        "disk_read_bytes_per_second": None,
+    }
+    if len(frames) < blocks:
+        disk = disk_speed(Path())
+        found |= {
+            "disk_write_bytes_per_second": disk.write,
+            "disk_read_bytes_per_second": disk.read,
+            "cycle_moving_seconds": sum(sizes) / disk.write + sum(sizes) / disk.read,
+        }
+    found["cycle_seconds"] = None if trained is None else max(trained, found["cycle_moving_seconds"])
+    total: float | None = config.run.iterations
+    if config.run.nodes is not None and expected is not None:
+        total = config.run.nodes / expected.nodes
+    if total is not None:
+        found["cycles"] = total / iterations
+        found["written_bytes"] = ceil(total / iterations) * sum(sizes) if len(frames) < blocks else sum(sizes)
+    found["turn_warnings"] = _turn_warnings(found)
+    return found
+
+
+def _turn_warnings(found: Mapping[str, Any]) -> list[str]:
+    """Sentences about cycles that cost more than they should."""
+    said = []
+    if found["cycles"] is not None and found["cycles"] < FEW_CYCLES:
+        said.append(
+            f"{found['cycles']:,.0f} cycles are few: below {FEW_CYCLES} the order of blocks may show in strategies; "
+            "train longer, or lower run.cycle_iterations"
+        )
+    if found["written_bytes"] is not None and found["written_bytes"] > WEAR_BYTES:
+        said.append(
+            f"{found['written_bytes'] / 1e12:,.0f} TB will be written, and a disk of 1 TB is often rated for 600: "
+            "raise run.cycle_iterations, or tables.resident"
+        )
+    return said
+
+
 def _processes(config: Config) -> int:
     return 1 if config.run.trains_in_threads else config.run.workers + 1
 
@@ -130,8 +200,8 @@ def _memory(config: Config, game: Game, layout: TableLayout) -> dict[str, int]:
     A checkpoint's copy of the tables, of which the strategy sums stay for the evaluation after it, is taken only where
     it fits, so that it is not among what a run cannot do without.
     """
-    tables = live_tables.live_bytes(layout.specs, format=config.tables.format)
-    copy = layout.nbytes if config.run.workers else 0
+    tables = live_tables.live_bytes(live_specs(config, game, layout), format=config.tables.format)
+    copy = layout.nbytes if config.run.workers and config.tables.resident is None else 0
     sums = sum(spec.nbytes for spec in layout.specs if spec.name.startswith("strategy_sum")) if copy else 0
     points = config.evaluation
     asked = points.every_checkpoint or points.at_end or points.at_nodes or points.at_iterations
@@ -216,14 +286,17 @@ def room_problem(config: Config, game: Game, layout: TableLayout, directory: Pat
     tables = config.tables
     try:
         live_tables.check_room(
-            layout.specs, format=tables.format, live_dir=tables.live_dir, beside_bytes=beside_bytes(config, game)
+            live_specs(config, game, layout),
+            format=tables.format,
+            live_dir=tables.live_dir,
+            beside_bytes=beside_bytes(config, game),
         )
     except NotADirectoryError as error:
         raise ValueError(error.strerror or str(error)) from None
     except (MemoryError, OSError) as error:
         return getattr(error, "strerror", None) or str(error)
     there = next(path for path in (directory.absolute(), *directory.absolute().parents) if path.is_dir())
-    saved = sum(path.stat().st_size for path in (directory / "checkpoints").rglob("*") if path.is_file())
+    saved = sum(space.tree_bytes(path) for name in ("checkpoints", "blocks") if (path := directory / name).is_dir())
     needed, free = max(0, disk_bytes(config, game, layout) - saved), space.free_bytes(there)
     if needed <= free:
         return None

@@ -20,7 +20,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,7 @@ from mccfr.runs.worker import map_tables, publish, read_state
 from mccfr.solvers.solver import Share, WorkerState
 from mccfr.tables.layout import TableSet
 from storage import space
+from storage.checkpoint import Checkpoint
 from storage.live import LiveTables
 from storage.mapping import create_cells, regions_to_json
 
@@ -42,6 +43,16 @@ _SLICE_SECONDS = 0.05
 _END_SECONDS = 10.0
 _KILL_SECONDS = 5.0
 _LOW_MEMORY_SHARE = 0.05  # of all memory: with less left, a kill out of nowhere is probably the system's
+
+
+class Besides(Protocol):
+    """What a checkpoint holds beside the tables: all that is not in memory."""
+
+    def write(self) -> tuple[dict[str, Any], dict[str, str]]:
+        """Bring it to disk; returns what the checkpoint's state says of it, and its parents: {name: content hash}."""
+
+    def settle(self) -> None:
+        """The checkpoint is there: remove what no checkpoint names any more."""
 
 
 class Pool(Protocol):
@@ -55,6 +66,12 @@ class Pool(Protocol):
     tables: TableSet
     game: Game
     warning: str | None
+
+    def go_on(self, checkpoint: Checkpoint | None) -> None:
+        """Take what a checkpoint holds beside the tables, before `begin`; None: the run begins."""
+
+    def besides(self) -> Besides | None:
+        """What a checkpoint of this moment must hold beside the tables; only while all rest.  None: nothing."""
 
     def begin(self, states: Sequence[WorkerState]) -> None:
         """Set workers to the tables, going on from their states (none: from the start); they rest until released."""
@@ -108,7 +125,17 @@ class Pool(Protocol):
         """End the workers."""
 
 
-class InlinePool:
+class AllInMemory:
+    """What pools say whose tables are whole in memory, so that nothing else belongs to a checkpoint."""
+
+    def go_on(self, checkpoint: Checkpoint | None) -> None:
+        pass
+
+    def besides(self) -> Besides | None:
+        return None
+
+
+class InlinePool(AllInMemory):
     """`workers = 0`: the coordinator's own process does the work, in slices."""
 
     def __init__(self, run: Run, game: Game, live: LiveTables) -> None:
@@ -175,7 +202,7 @@ class InlinePool:
         self.pause()
 
 
-class WorkerPool(ABC):
+class WorkerPool(AllInMemory, ABC):
     """Workers that train on the same tables, each with its own streams of deals and actions, by their control cells.
 
     How they are made, found dead and ended is the business of those derived from it.

@@ -1,16 +1,18 @@
 """Which pool a run's settings ask for, on tables of its layout."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import Protocol
 
 from mccfr.games.game import Game
 from mccfr.runs.pool import InlinePool, Pool, ProcessPool
 from mccfr.runs.rundir import LIVE, Run
+from mccfr.runs.strata.frames import live_specs
 from mccfr.runs.strata.pool import InlineStrata, StrataPool
+from mccfr.runs.strata.turns import InlineTurns, TurnsPool
 from mccfr.runs.thread_pool import ThreadPool
-from storage.live import check_room, create_live
+from storage.live import LiveTables, check_room, create_live
 
 
 class PoolOpener(Protocol):
@@ -27,7 +29,8 @@ def open_pool(run: Run, game: Game, *, force: bool = False) -> Iterator[Pool]:
     `force`: although the tables take more memory than they should.  Raises `MemoryError` or `OSError` where they find
     no room.
     """
-    tables, specs = run.config.tables, run.layout(game).specs
+    tables = run.config.tables
+    specs = live_specs(run.config, game, run.layout(game))
     if run.config.run.trains_in_threads:
         if not force:
             check_room(specs, format=tables.format)
@@ -35,9 +38,17 @@ def open_pool(run: Run, game: Game, *, force: bool = False) -> Iterator[Pool]:
             yield threads
         return
     with create_live(specs, format=tables.format, live_dir=tables.live_dir, link=run.path(LIVE), force=force) as live:
-        inline, processes = (InlinePool, ProcessPool) if game.strata is None else (InlineStrata, StrataPool)
-        pool: Pool = (processes if run.config.run.workers else inline)(run, game, live)
+        pool = _kind(run, game)(run, game, live)
         try:
             yield pool
         finally:
             pool.close()
+
+
+def _kind(run: Run, game: Game) -> Callable[[Run, Game, LiveTables], Pool]:
+    processes = run.config.run.workers > 0
+    if game.strata is None:
+        return ProcessPool if processes else InlinePool
+    if run.config.tables.resident is None:
+        return StrataPool if processes else InlineStrata
+    return TurnsPool if processes else InlineTurns

@@ -24,7 +24,8 @@ from mccfr.solvers.deep.asked import Asked
 from mccfr.tables.layout import TableSet
 from mccfr.tables.simplified import simplified
 from mccfr.tables.strategy import Strategy, pure_strategy, uniform_strategy
-from storage.checkpoint import Checkpoint, checkpoint_path, is_checkpoint, list_checkpoints, open_checkpoint
+from storage.blocks import open_whole
+from storage.checkpoint import Checkpoint, checkpoint_path, is_checkpoint, list_checkpoints
 
 NETWORKS = "networks"
 """The export format of networks as they are."""
@@ -46,7 +47,7 @@ def find_checkpoint(run: Run, number: int | None) -> Checkpoint:
         )
     if number is not None and number not in numbers:
         raise ValueError(f"{run.directory} has no checkpoint {number}; it has {', '.join(map(str, numbers))}")
-    checkpoint = open_checkpoint(checkpoint_path(root, numbers[-1] if number is None else number))
+    checkpoint = open_whole(checkpoint_path(root, numbers[-1] if number is None else number))
     if checkpoint.identity != run.identity:
         raise ValueError(f"{checkpoint.path} belongs to the run {checkpoint.identity}, and this is {run.identity}")
     if (problem := state_problem(checkpoint.state)) is not None:

@@ -34,6 +34,7 @@ from mccfr.runs.state import state_problem
 from mccfr.solvers.solver import WorkerState
 from mccfr.tables.layout import TableSet
 from storage import checkpoint as checkpoints
+from storage.blocks import block_problems
 from storage.live import remove_stale_live, sweep_live
 from storage.pages import huge_bytes
 from storage.snapshot import Snapshot
@@ -98,7 +99,7 @@ class Session:
         for removed in sweep_live(run.config.tables.live_dir):
             self._reporter.message(f"removed the live tables of a process that died: {removed}")
         checkpoints.sweep(run.path(CHECKPOINTS))
-        restored, problems = checkpoints.newest_valid(run.path(CHECKPOINTS), run.identity)
+        restored, problems = checkpoints.newest_valid(run.path(CHECKPOINTS), run.identity, block_problems)
         for problem in problems:
             self._reporter.message(f"damaged checkpoint passed over: {problem}")
         self._reporter.phase("making the tables")
@@ -108,7 +109,7 @@ class Session:
                 if warning:
                     self._reporter.message(warning)
             self._saver = Saver(run, pool.game, layout, self._reporter, self._journals)
-            states = self._restore(restored, pool.tables)
+            states = self._restore(restored, pool)
             self._reporter.phase(self._starting())
             pool.begin(states)
             self._event(
@@ -136,9 +137,10 @@ class Session:
             return "loading kernels"
         return f"starting {count} worker{'s' * (count > 1)} (kernels are compiled once a version)"
 
-    def _restore(self, restored: checkpoints.Checkpoint | None, tables: TableSet) -> list[WorkerState]:
+    def _restore(self, restored: checkpoints.Checkpoint | None, pool: Pool) -> list[WorkerState]:
         """Fill the live tables from a checkpoint, drop records of work that was lost, return the workers' states."""
-        states = []
+        states, tables = [], pool.tables
+        pool.go_on(restored)
         if restored is not None:
             for name, table in tables.items():
                 restored.read_into(name, table)
@@ -170,6 +172,7 @@ class Session:
             point = self._events.evaluation_between(seen, totals)
             keep = point and self._points.keep
             commit = keep or self._checkpoint_called() or self._events.checkpoint_between(seen, totals) or done
+            commit = commit or (point and pool.besides() is not None)
             commit = commit and (self._saver.committed is None or self._saver.committed[1] != totals)
             evaluate = (
                 point
@@ -289,9 +292,14 @@ class Session:
         return self._saver.due()
 
     def _room(self, tables: TableSet, names: list[str]) -> Snapshot | None:
-        """Memory for a copy of some tables; None where there is too little, or nobody who could train meanwhile."""
+        """Memory for a copy of some tables; None where there is too little, or nobody who could train meanwhile.
+
+        Nobody could either where what is saved is not in memory as a whole.
+        """
         size = sum(tables[name].nbytes for name in names)
-        if self._settings.workers == 0 or size > _COPY_SHARE * available_memory_bytes():
+        if self._settings.workers == 0 or self._run.config.tables.resident is not None:
+            return None
+        if size > _COPY_SHARE * available_memory_bytes():
             return None
         try:
             return Snapshot({name: tables[name] for name in names})
@@ -311,7 +319,7 @@ class Session:
         weight = None if self._weight_before is None else self._weight_before + pool.iterations_weight()
         seconds = self._meter.trained_before + pool.busy_seconds()
         pause = time.monotonic() - began
-        now = RunState(Totals(*pool.totals()), pool.states(), seconds, weight, pause)
+        now = RunState(Totals(*pool.totals()), pool.states(), seconds, weight, pool.besides(), pause)
         arrays = {name: pool.tables[name] for name in names}
         if room is not None:
             self._release(pool)

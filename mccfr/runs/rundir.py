@@ -40,6 +40,7 @@ from mccfr.runs import records
 from mccfr.solvers.configured import configured_game
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.solver import Algorithm
+from mccfr.solvers.turns import turns_of
 from mccfr.tables.layout import TableLayout
 from storage import durable
 from storage.lock import RunLock, is_held, noted
@@ -134,6 +135,9 @@ def identity_document(config: Config, base: Path) -> dict[str, Any]:
         identity["code"] = code
     if config.run.strata is not None:
         identity["run"] = {"strata": config.run.strata}
+        if config.tables.resident is not None:
+            blocks, iterations = turns_of(config)
+            identity["run"] |= {"blocks": blocks, "cycle_iterations": iterations}
     if config.abstraction is not None:
         identity["abstraction"] = Abstraction(base / config.abstraction.path).content_hashes()
     return identity

@@ -10,13 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.games.game import Game
-from mccfr.runs.averages import checkpoint_average, snapshots_behind, sums_average
+from mccfr.runs.averages import snapshots_behind, stored_average, sums_average
 from mccfr.runs.evaluator import Evaluator
 from mccfr.runs.events import Totals
 from mccfr.runs.finite import not_finite_text
 from mccfr.runs.journals import Journals, disk_problem
 from mccfr.runs.phases import naming_steps
 from mccfr.runs.plan import evaluation_bytes
+from mccfr.runs.pool import Besides
 from mccfr.runs.report import EVALUATING, Reporter
 from mccfr.runs.rundir import CHECKPOINTS, EVALUATIONS, JOURNAL, Run
 from mccfr.runs.trends import TRENDS, Trends
@@ -27,6 +28,7 @@ from mccfr.tables.notes import table_notes
 from mccfr.tables.strategy import Strategy
 from storage import checkpoint as checkpoints
 from storage import durable
+from storage.blocks import open_whole
 from storage.formats import NotFiniteError, check_finite
 from storage.space import available_memory_bytes
 
@@ -47,6 +49,7 @@ class RunState:
     states: list[WorkerState]
     training_seconds: float
     iterations_weight: float | None  # total over the whole run; None: the run began with a version that did not count
+    besides: Besides | None  # what its checkpoint holds beside the tables
     pause_seconds: float  # from the order to rest until a copy of the tables was taken, or was found not to fit
 
 
@@ -192,22 +195,26 @@ class Saver:
         }
         if run.config.tables.strategy_sums == "preflop":
             state |= {"snapshot": self._snapshot_due(totals), "snapshots": self._snapshots}
+        fields, parents = ({}, {}) if now.besides is None else now.besides.write()
         checkpoints.commit(
             root,
             number,
-            self._layout.specs,
+            [spec for spec in self._layout.specs if spec.name in arrays],
             arrays,
-            state,
+            state | fields,
             run.identity,
             format=run.config.tables.format,
             keep=run.config.run.keep_checkpoints,
             journal=run.path(JOURNAL),
+            parents=parents,
             spared=[*self._evaluator.kept, *(snapshot["checkpoint"] for snapshot in self._snapshots)],
             compressed=run.config.tables.checkpoint_compression != "none",
             background=background,
             notes=self._notes,
         )
         self._note_commit(number, totals, kept, state)
+        if now.besides is not None:
+            now.besides.settle()
         return number
 
     def _note_commit(self, number: int, totals: Totals, kept: bool, state: Mapping[str, Any]) -> None:
@@ -248,7 +255,8 @@ class Saver:
                 "memory are available; evaluate the checkpoint on a larger machine, or less often"
             )
             return []
-        if stop.commit and self.failure is not None and self._run.config.tables.strategy_sums == "preflop":
+        from_files = now.besides is not None or self._run.config.tables.strategy_sums == "preflop"
+        if stop.commit and self.failure is not None and from_files:
             self._reporter.message(f"no evaluation at {totals.nodes:,} nodes: it needs the checkpoint")
             return []
         number = self.committed[0] if self.committed and self.committed[1] == totals else None
@@ -279,14 +287,14 @@ class Saver:
                 record.update({"average": algorithm.averages[0], "other_averages": found})
 
     def _average(self, arrays: Arrays, totals: Totals) -> Strategy:
-        """The average strategy of tables by name; where snapshots make it, of the checkpoint that holds the tables."""
+        """The average strategy of tables by name; where files make it, of the checkpoint that holds the tables."""
         config = self._run.config
-        if config.tables.strategy_sums == "all":
+        if config.tables.strategy_sums == "all" and config.tables.resident is None:
             algorithm, tables = self._run.algorithm, TableSet(arrays, self._layout.specs)
             if algorithm.averages_sums:
                 return sums_average(self._game, tables, self._schedule.at(totals.nodes))
             return algorithm.average(self._game, tables, totals.nodes, totals.iterations)
         if self.committed is None or self.committed[1] != totals:
-            raise RuntimeError("an average strategy of snapshots was asked for between checkpoints")
+            raise RuntimeError("an average strategy that is made from files was asked for between checkpoints")
         path = checkpoints.checkpoint_path(self._run.path(CHECKPOINTS), self.committed[0])
-        return checkpoint_average(self._game, config, checkpoints.open_checkpoint(path))
+        return stored_average(self._game, config, open_whole(path))

@@ -25,6 +25,13 @@ class SnapshotFields(msgspec.Struct, frozen=True):
     iterations: _Count
 
 
+class TurnFields(msgspec.Struct, frozen=True):
+    """Of strata in turn: turns that have ended, and nodes touched when the present cycle began."""
+
+    ended: _Count
+    cycle_nodes: _Count
+
+
 class StateFields(msgspec.Struct, frozen=True):
     """`state.json` of a run's checkpoint.  What has a default is absent in those of older versions."""
 
@@ -37,6 +44,7 @@ class StateFields(msgspec.Struct, frozen=True):
     kept: bool = False
     snapshot: bool = False
     snapshots: list[SnapshotFields] = []
+    turns: TurnFields | None = None
 
 
 def state_problem(state: dict[str, Any]) -> str | None:

@@ -19,7 +19,8 @@ from mccfr.runs.rundir import (
 )
 from mccfr.runs.state import state_problem
 from mccfr.runs.trends import TRENDS
-from storage.checkpoint import checkpoint_path, list_checkpoints, open_checkpoint
+from storage.blocks import open_whole
+from storage.checkpoint import checkpoint_path, list_checkpoints
 
 RECENT_SECONDS = 600.0
 """Training time over which the recent speed is taken."""
@@ -65,7 +66,7 @@ def _session(journal: Iterator[Mapping[str, Any]]) -> tuple[str | None, Mapping[
 def run_status(run: Run) -> dict[str, Any]:
     """The fields of `status --json`."""
     numbers = list_checkpoints(run.path(CHECKPOINTS))
-    newest = open_checkpoint(checkpoint_path(run.path(CHECKPOINTS), numbers[-1])) if numbers else None
+    newest = open_whole(checkpoint_path(run.path(CHECKPOINTS), numbers[-1])) if numbers else None
     if newest is not None and (problem := state_problem(newest.state)) is not None:
         raise ValueError(f"{newest.path}: {problem}")
     saved = newest.state if newest else {"nodes_touched": 0, "iterations": 0, "period": 1, "training_seconds": 0.0}

@@ -9,6 +9,7 @@ from mccfr.runs.report import Reporter, Silent
 from mccfr.runs.rundir import CHECKPOINTS, is_run, open_run
 from mccfr.runs.state import state_problem
 from storage import checkpoint as checkpoints
+from storage.blocks import block_problems
 
 
 def problems_of(path: Path, reporter: Reporter | None = None, abstraction: Path | None = None) -> list[str]:
@@ -37,13 +38,16 @@ def problems_of(path: Path, reporter: Reporter | None = None, abstraction: Path 
 
 
 def _problems_of_checkpoint(path: Path) -> list[str]:
-    """Of its bytes, and of its state if a run wrote it (an abstraction's stages are checkpoints too)."""
+    """Of its bytes and those of the blocks that it names, and of its state if a run wrote it.
+
+    An abstraction's stages are checkpoints too.
+    """
     problems = checkpoints.verify(path)
     if problems:
         return problems
     found = checkpoints.open_checkpoint(path)
     problem = state_problem(found.state) if "run_identity" in found.identity else None
-    return [f"{path.name}: {problem}"] if problem else []
+    return [f"{path.name}: {problem}"] if problem else block_problems(found)
 
 
 def _problems_of_run(path: Path, told: Reporter, abstraction: Path | None) -> list[str]:

@@ -17,7 +17,7 @@ from mccfr.solvers.forecast import Forecast, forecast
 from mccfr.solvers.sampling.baselines import Baselines, new_baselines
 from mccfr.solvers.solver import Algorithm, Share, WorkerState
 from mccfr.tables.discount import Discount, Schedule
-from mccfr.tables.layout import BASELINE, NO_SUMS, TableLayout, TableSet, cells_ahead, make_layout
+from mccfr.tables.layout import BASELINE, NO_SUMS, TableArrays, TableLayout, TableSet, cells_ahead, make_layout
 from mccfr.tables.narrow import NARROW_DTYPES
 from mccfr.trees.compiled import can_pack, pack
 
@@ -204,6 +204,10 @@ class SampledSolver(ABC):
         self.state.rng = [int(word) for word in self._rng]
         self.busy_seconds += time.perf_counter() - began
         return iterations, nodes
+
+    def train_on(self, tables: TableArrays) -> None:
+        """Go on with tables in other places, of the same dtypes."""
+        self._tables = tables
 
     def run_stratum(self, stratum: int, state: WorkerState, total_nodes: int, iterations: int) -> int:
         """Run so many iterations on deals of one stratum, all weighed as at `total_nodes`; returns their nodes.

@@ -132,7 +132,7 @@ class StratumWorker:
     ) -> None:
         assert game.strata is not None
         self.solver: SampledSolver = algorithm.solver(game, tables, Share())
-        self._algorithm, self._totals, self._tables, self.changes = algorithm, totals, tables, changes
+        self._algorithm, self._totals, self.tables, self.changes = algorithm, totals, tables, changes
         self._parts = Changes(first_street_names(game), totals)
         self._most = _MOST / game.strata.count
 
@@ -141,7 +141,7 @@ class StratumWorker:
 
         Returns False where a change does not fit into whole numbers of 64 bits: it is not added then.
         """
-        copies: dict[str, npt.NDArray[Any]] = {name: self._tables[name] for name in self._parts.names}
+        copies: dict[str, npt.NDArray[Any]] = {name: self.tables[name] for name in self._parts.names}
         for name, copy in copies.items():
             np.copyto(copy, self._totals[name], casting="same_kind")
         begun = {name: copy.astype(np.float64) for name, copy in copies.items()}
@@ -163,7 +163,7 @@ class StratumWorker:
             ends = self._algorithm.schedule.at(nodes).ends
             for name in self._parts.names:
                 kind, _, place = name.partition("/")
-                self._tables[f"{kind}_stamp/{place}"][...] = ends
+                self.tables[f"{kind}_stamp/{place}"][...] = ends
 
 
 @dataclass
@@ -194,24 +194,31 @@ class Barrier:
         found, due = quotas(iterations, shares, [state.due for state in states])
         for state, left in zip(states, due, strict=True):
             state.due = left
-        nodes = sum(state.nodes for state in states)
+        return self.interval(sum(state.nodes for state in states), iterations), found
+
+    def interval(self, nodes: int, iterations: int) -> Interval:
+        """An interval of so many iterations, which weigh what the schedule says at a count of nodes."""
         _, exponent = frexp(self.algorithm.schedule.weight(nodes) * self._span * iterations)
-        return Interval(nodes, ldexp(1.0, _BITS - exponent)), found
+        return Interval(nodes, ldexp(1.0, _BITS - exponent))
 
     def end(self, interval: Interval, changes: npt.NDArray[np.int64], nodes: int) -> None:
         """Add the changes of all strata [cells] to the totals, then floors and the discounts of periods that are over.
 
         nodes  touched by all strata at the end of the interval
         """
+        self.add(interval, changes)
+        self.discount(interval.nodes, nodes)
+
+    def add(self, interval: Interval, changes: npt.NDArray[np.int64]) -> None:
+        """Add changes [cells] of an interval to the totals, which keep above the floor of pruning."""
         floor = self.algorithm.first_floor(interval.nodes)
         for name in self.parts.names:
             total = self.totals[name]
             total += self.parts.of(changes, name).reshape(total.shape) / interval.scale
             if name.startswith("regret/") and isfinite(floor):
                 np.maximum(total, floor, out=total)
-        self._discount(interval.nodes, nodes)
 
-    def _discount(self, before: int, now: int) -> None:
+    def discount(self, before: int, now: int) -> None:
         """Bring totals over the ends of periods between two counts of nodes, and note it in their stamps."""
         schedule = self.algorithm.schedule
         if not schedule.lazy:

@@ -65,6 +65,10 @@ class Intervals:
         """Rest at the next barrier."""
         self._goes_on = False
 
+    def ready(self) -> bool:
+        """Whether the next interval can begin now: where blocks are on a disk, the next one may be on its way."""
+        return True
+
     def over(self) -> bool:
         """Whether no interval follows the barrier that the strata are at."""
         nodes, iterations = self.totals()
@@ -87,10 +91,14 @@ class Intervals:
                 f"a row of the first street changed by more between {self.interval.nodes:,} and {nodes:,} nodes than "
                 "64 bits hold: nothing was added; payoffs are too large, or solver.epsilon too small, for run.strata"
             )
-        self._barrier.end(self.interval, changes.sum(axis=0), nodes)
+        self._add(self.interval, changes.sum(axis=0), nodes)
         weight = self._algorithm.schedule.weight(self.interval.nodes)
         self.weight += weight * int(self.rows[:, control.QUOTA].sum())
         self.interval = None
+
+    def _add(self, interval: Interval, changes: npt.NDArray[np.int64], nodes: int) -> None:
+        """Bring the first street to the barrier at a count of nodes, with the changes [cells] of all strata."""
+        self._barrier.end(interval, changes, nodes)
 
     def totals(self) -> tuple[int, int]:
         """(nodes, iterations) of all strata; consistent at barriers."""
@@ -106,12 +114,16 @@ class InlineStrata(InlinePool):
 
     def __init__(self, run: Run, game: Game, live: LiveTables) -> None:
         super().__init__(run, game, live)
-        self._intervals = Intervals(run, game, self.tables)
+        self._run = run
+        self._intervals = self._make_intervals()
         self._changes = np.zeros((1, self._intervals.cells), np.int64)
         copies = live.directory / "first-street"
         self._worker = stratum_worker(run, game, live.regions, copies, self._changes[0])
         self._left: list[int] = []  # strata of the present interval that are still to come
         self._fits = True
+
+    def _make_intervals(self) -> Intervals:
+        return Intervals(self._run, self.game, self.tables)
 
     def begin(self, states: Sequence[WorkerState]) -> None:
         assert self.game.strata is not None
@@ -128,13 +140,20 @@ class InlineStrata(InlinePool):
         end, intervals = time.monotonic() + min(seconds, _SLICE_SECONDS), self._intervals
         while not self.resting() and time.monotonic() < end:
             if intervals.interval is None:
+                if not intervals.ready():
+                    time.sleep(_NAP_SECONDS)
+                    continue
                 intervals.start()
+                self._place()
                 self._changes[:] = 0
                 self._left = list(range(len(intervals.rows)))
             assert intervals.interval is not None
             self._fits &= train_strata(self._worker, intervals.rows, [self._left.pop()], intervals.interval)
             if not self._left:
                 intervals.end(self._changes, fits=self._fits)
+
+    def _place(self) -> None:
+        """Have the worker find the strata of the interval that begins."""
 
     def resting(self) -> bool:
         return self._intervals.interval is None and self._intervals.over()
@@ -159,7 +178,10 @@ class StrataPool(ProcessPool):
 
     def __init__(self, run: Run, game: Game, live: LiveTables) -> None:
         super().__init__(run, game, live)
-        self._intervals = Intervals(run, game, self.tables)
+        self._intervals = self._make_intervals()
+
+    def _make_intervals(self) -> Intervals:
+        return Intervals(self._run, self.game, self.tables)
 
     def begin(self, states: Sequence[WorkerState]) -> None:
         assert self.game.strata is not None
@@ -187,11 +209,15 @@ class StrataPool(ProcessPool):
         if intervals.interval is not None:
             overflow = self._cells[1 : 1 + self._workers, control.OVERFLOW].any()
             intervals.end(self._changes.cells, fits=not overflow)
-        if not intervals.over():
+        if not intervals.over() and intervals.ready():
             interval = intervals.start()
             self._cells[0, control.BASE_NODES] = interval.nodes
             self._cells[0, control.INTERVAL_SCALE] = np.float64(interval.scale).view(np.int64)
+            self._place()
             self._order(control.RUN)
+
+    def _place(self) -> None:
+        """Say in the coordinator's row where the strata of the interval are that begins."""
 
     def wait(self, seconds: float) -> None:
         end = time.monotonic() + seconds
@@ -200,7 +226,7 @@ class StrataPool(ProcessPool):
                 return
             if self._all_rest():
                 self._advance()
-            else:
+            if not self._all_rest() or self._intervals.interval is None:
                 time.sleep(_NAP_SECONDS)
 
     def _all_rest(self) -> bool:

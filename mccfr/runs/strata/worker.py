@@ -18,6 +18,7 @@ import numpy.typing as npt
 from mccfr.games.game import Game
 from mccfr.runs import control
 from mccfr.runs.rundir import Run
+from mccfr.runs.strata.frames import partition, placed
 from mccfr.runs.worker import map_tables, publish, read_state
 from mccfr.solvers.sampled import SampledAlgorithm
 from mccfr.solvers.strata import FIRST_STREET, Interval, StratumWorker, first_street_names, with_copies
@@ -52,7 +53,24 @@ def train_strata(worker: StratumWorker, rows: npt.NDArray[np.int64], strata: Ite
     return fits
 
 
-def work(worker: StratumWorker, cells: npt.NDArray[np.int64], number: int, workers: int, parent: int) -> None:
+class Placing:
+    """Has a worker find a block of strata in the frame where it lies; nothing moves where all strata are in memory."""
+
+    def __init__(self, run: Run, game: Game, worker: StratumWorker) -> None:
+        self._worker, self._at = worker, (-1, -1)
+        in_turn = run.config.tables.resident is not None
+        self._parts = partition(run.config, game, run.layout(game)) if in_turn else None
+
+    def __call__(self, frame: int, block: int) -> None:
+        """Go on with a block that lies in a frame."""
+        if self._parts is not None and self._at != (frame, block):
+            self._worker.solver.train_on(placed(self._worker.tables, self._parts, frame, block))
+            self._at = (frame, block)
+
+
+def work(
+    worker: StratumWorker, place: Placing, cells: npt.NDArray[np.int64], number: int, workers: int, parent: int
+) -> None:
     """Obey the coordinator until it says QUIT or is gone."""
     orders, mine, strata = cells[0], cells[1 + number], cells[1 + workers :]
     while os.getppid() == parent:
@@ -66,6 +84,7 @@ def work(worker: StratumWorker, cells: npt.NDArray[np.int64], number: int, worke
         if command == control.RUN:
             scale = orders[control.INTERVAL_SCALE : control.INTERVAL_SCALE + 1].view(np.float64)
             interval = Interval(int(orders[control.BASE_NODES]), float(scale[0]))
+            place(int(orders[control.FRAME]), int(orders[control.BLOCK]))
             worker.changes[:] = 0
             for stratum in range(number, len(strata), workers):
                 if not train_strata(worker, strata, [stratum], interval):
@@ -93,7 +112,7 @@ def main(assignment: str, number: int) -> None:
     regions = regions_from_json(document["regions"])
     worker = stratum_worker(run, game, regions, directory / f"first-street-{number}", changes.cells[number])
     worker.solver.warm_up()
-    work(worker, block.cells, number, workers, document["coordinator"])
+    work(worker, Placing(run, game, worker), block.cells, number, workers, document["coordinator"])
 
 
 if __name__ == "__main__":

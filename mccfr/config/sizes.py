@@ -1,0 +1,29 @@
+"""Amounts of memory as people write them: `16GB`, `512 MiB`, `1.5e9`."""
+
+import re
+
+_UNITS = {
+    "": 1,
+    "B": 1,
+    "kB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+    "TB": 10**12,
+    "KiB": 1 << 10,
+    "MiB": 1 << 20,
+    "GiB": 1 << 30,
+    "TiB": 1 << 40,
+}
+_KNOWN = {unit.lower(): factor for unit, factor in _UNITS.items()}
+_MOST = 10**18
+
+
+def bytes_of(text: str) -> int:
+    """Bytes of a text such as `16GB` or `512 MiB`; `ValueError`, in words that follow a key, for any other."""
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?(?:[eE][0-9]+)?) ?([A-Za-z]*)", text.strip())
+    if found is None or found[2].lower() not in _KNOWN:
+        raise ValueError(f"a number and one of {', '.join(unit for unit in _UNITS if unit)}, such as '16GB'")
+    amount = float(found[1]) * _KNOWN[found[2].lower()]
+    if not 1 <= amount <= _MOST:
+        raise ValueError(f"from 1 byte to {_MOST:,} bytes")
+    return int(amount)

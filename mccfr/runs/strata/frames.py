@@ -1,0 +1,133 @@
+"""Where blocks of strata lie in memory: *frames*, places for the tables of one block each.
+
+Buckets after the first street are numbered through all strata, and kernels find a row by its number.  So a kernel is
+given tables that seem to begin where row 0 would lie if the whole table were in memory, before the frame: none of the
+rows that it asks for lies outside of the block.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.config.sizes import bytes_of
+from mccfr.config.tables import Config
+from mccfr.games.game import Game
+from mccfr.solvers.strata import FIRST_STREET
+from mccfr.solvers.turns import block_bounds, least_cycle_iterations, turns_of
+from mccfr.tables.layout import TableArrays, TableLayout, TableSet, table_name
+from storage.blocks import Partition
+from storage.schema import ArraySpec
+
+_FEWEST = 2  # one trained, one moving
+_KINDS = {
+    "regret_base": ("regret", "regret"),
+    "regret_stamp_base": ("regret_stamp", "stamp"),
+    "sum_stamp_base": ("strategy_sum_stamp", "stamp"),
+}
+
+
+def first_specs(layout: TableLayout) -> list[ArraySpec]:
+    """The tables that all strata share."""
+    return [spec for spec in layout.specs if FIRST_STREET in spec.name]
+
+
+def partition(config: Config, game: Game, layout: TableLayout) -> Partition:
+    """How the tables after the first street are cut into the blocks of a run in turn.
+
+    Raises `ValueError` for cycles that are too short to give every stratum its share.
+    """
+    assert game.strata is not None
+    (blocks, iterations), least = turns_of(config), least_cycle_iterations(game.strata.shares.tolist())
+    if iterations < least:
+        raise ValueError(
+            f"run.cycle_iterations = {iterations} is not allowed: it must be at least {least:,}, so that every one of "
+            f"{game.strata.count} strata has some"
+        )
+    strata = np.array(block_bounds(game.strata.count, blocks))
+    later = tuple(spec for spec in layout.specs if FIRST_STREET not in spec.name)
+    first = {}
+    for spec in later:
+        _, street, player = spec.name.split("/")
+        place = int(street.removeprefix("street")), int(player.removeprefix("player"))
+        first[spec.name] = game.strata.first[strata, *place].tolist()
+    return Partition(later, first)
+
+
+def least_resident_bytes(layout: TableLayout, parts: Partition) -> int:
+    """What `tables.resident` must be at least: the first street and two of the largest block."""
+    shared = sum(spec.nbytes for spec in first_specs(layout))
+    return shared + _FEWEST * sum(spec.nbytes for spec in _frame(parts, range(parts.blocks)))
+
+
+def frame_blocks(config: Config, layout: TableLayout, parts: Partition) -> list[range]:
+    """Which blocks a frame has room for, frame by frame: one each where all fit into memory, else two for any block.
+
+    Raises `ValueError`, with both numbers, where `tables.resident` is too small.
+    """
+    assert config.tables.resident is not None
+    resident, least = bytes_of(config.tables.resident), least_resident_bytes(layout, parts)
+    if layout.nbytes <= resident:
+        return [range(block, block + 1) for block in range(parts.blocks)]
+    if resident < least:
+        raise ValueError(
+            f"tables.resident = {config.tables.resident!r} are {resident:,} bytes, and two of the largest of "
+            f"{parts.blocks} blocks and the first street take {least:,}: raise it, or run.strata and run.blocks"
+        )
+    return [range(parts.blocks)] * _FEWEST
+
+
+def _frame(parts: Partition, blocks: range) -> list[ArraySpec]:
+    """Tables with room for any of some blocks."""
+    rows = {name: int(np.diff(first)[blocks].max()) for name, first in parts.first.items()}
+    return [msgspec.structs.replace(spec, shape=(max(1, rows[spec.name]), *spec.shape[1:])) for spec in parts.arrays]
+
+
+def frame_name(frame: int, name: str) -> str:
+    """Name of a table in a frame among the live tables."""
+    return f"frame{frame}/{name}"
+
+
+def frame_specs(config: Config, layout: TableLayout, parts: Partition) -> list[ArraySpec]:
+    """The tables of all frames."""
+    return [
+        msgspec.structs.replace(spec, name=frame_name(frame, spec.name))
+        for frame, blocks in enumerate(frame_blocks(config, layout, parts))
+        for spec in _frame(parts, blocks)
+    ]
+
+
+def live_specs(config: Config, game: Game, layout: TableLayout) -> list[ArraySpec]:
+    """The tables that a run has in memory: all, or with `tables.resident` the first street and frames."""
+    if config.tables.resident is None:
+        return list(layout.specs)
+    return [*first_specs(layout), *frame_specs(config, layout, partition(config, game, layout))]
+
+
+def cells_of(
+    tables: Mapping[str, npt.NDArray[Any]], parts: Partition, frame: int, block: int
+) -> dict[str, npt.NDArray[Any]]:
+    """{name: the rows of a block where they lie in a frame}."""
+    return {spec.name: tables[frame_name(frame, spec.name)][: spec.shape[0]] for spec in parts.parts(block)}
+
+
+def placed(tables: TableSet, parts: Partition, frame: int, block: int) -> TableArrays:
+    """The kernels' form of tables with a block in a frame; first streets stay where they are."""
+    kernel = tables.kernel
+    assert kernel is not None
+    bases = {field: getattr(kernel, field).copy() for field in (*_KINDS, "sum_base")}
+
+    def place(field: str, kind: str, number: int, flat: npt.NDArray[Any]) -> None:
+        name = table_name(kind, number)
+        if name in parts.first:
+            table = tables[frame_name(frame, name)]
+            ahead = (table.ctypes.data - flat.ctypes.data) // flat.itemsize
+            bases[field][number] = ahead - parts.first[name][block] * table.shape[1]
+
+    for number in range(2, len(kernel.width)):
+        for field, (kind, flat) in _KINDS.items():
+            place(field, kind, number, getattr(kernel, flat))
+        place("sum_base", "strategy_sum", number, kernel.wide_sum if kernel.wide[number] == 1 else kernel.narrow_sum)
+    return kernel._replace(**bases)

@@ -1,0 +1,278 @@
+"""Tables in blocks on a disk: rows of the first axis, block by block, each written whole as a version of its own.
+
+A version is a checkpoint of a block's rows (`storage.checkpoint`), `ROOT/blocks/0003/000017`: whole or not there,
+fsynced, a checksum on every piece.  It never changes: what is written of a block later is another version.  The
+checkpoints in `ROOT/checkpoints` name the versions that belong to them, with the hash of each one's manifest, so that a
+checkpoint of tables of any size is a list; a version goes when no checkpoint names it and a newer one is written.
+
+A block without a version holds zeros.
+"""
+
+import secrets
+import shutil
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from storage import checkpoint as checkpoints
+from storage import durable
+from storage.checkpoint import Checkpoint
+from storage.schema import ArraySpec, specs_from_json, specs_to_json, validate_specs
+
+BLOCKS = "blocks"
+"""The directory of all versions, and the field of a checkpoint's state that says what they are parts of."""
+
+CHECKPOINTS = "checkpoints"
+"""The directory beside it, of the checkpoints that name versions."""
+_EVERY_VERSION = 2**62
+
+
+class Partition(msgspec.Struct, frozen=True):
+    """How arrays are cut into blocks along their first axes.
+
+    Fields:
+        arrays: the whole arrays
+        first:  {name: [blocks+1] row at which each block begins, and the number of rows}
+    """
+
+    arrays: tuple[ArraySpec, ...]
+    first: dict[str, list[int]]
+
+    @property
+    def blocks(self) -> int:
+        """Number of blocks."""
+        return len(next(iter(self.first.values()))) - 1
+
+    def parts(self, block: int) -> tuple[ArraySpec, ...]:
+        """What a block holds of each array; nothing of those that it has no row of."""
+        rows = ((spec, self.first[spec.name][block], self.first[spec.name][block + 1]) for spec in self.arrays)
+        return tuple(_with_rows(spec, end - first) for spec, first, end in rows if end > first)
+
+    def nbytes(self, block: int) -> int:
+        """Bytes of a block's cells."""
+        return sum(spec.nbytes for spec in self.parts(block))
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data for a checkpoint's state."""
+        return {"arrays": specs_to_json(self.arrays), "first": self.first}
+
+
+def _with_rows(spec: ArraySpec, rows: int) -> ArraySpec:
+    return msgspec.structs.replace(spec, shape=(rows, *spec.shape[1:]))
+
+
+def partition_from_json(data: Any) -> Partition:
+    """What `to_json` has turned into plain data; `ValueError` where that is not what it is."""
+    if not isinstance(data, dict):
+        raise ValueError("the blocks of a checkpoint's state are no object")
+    arrays = specs_from_json(data.get("arrays"))
+    first = msgspec.convert(data.get("first"), dict[str, list[int]])
+    if set(first) != {spec.name for spec in arrays} or len({len(rows) for rows in first.values()}) != 1:
+        raise ValueError("the blocks of a checkpoint's state do not belong to its arrays")
+    for spec in arrays:
+        rows = first[spec.name]
+        if rows[0] != 0 or rows[-1] != spec.shape[0] or rows != sorted(rows):
+            raise ValueError(f"the blocks of array {spec.name!r} do not cover its {spec.shape[0]} rows")
+    return Partition(arrays, first)
+
+
+def block_name(block: int, version: int) -> str:
+    """How a checkpoint names a version: its path, relative to ROOT."""
+    return f"{BLOCKS}/{block:04d}/{version:06d}"
+
+
+class BlockStore:
+    """The versions of a run's blocks, of which one process writes new ones; from several threads if it likes.
+
+    Attributes:
+        partition: what the blocks are
+        versions:  {block: (its newest version, the hash of that one's manifest)}; none where a block holds zeros
+        written:   bytes of cells written so far by this object
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        partition: Partition,
+        identity: dict[str, Any],
+        *,
+        format: str,  # noqa: A002 - the name of the config's key
+    ) -> None:
+        self.root, self.partition, self.versions = root, partition, dict[int, tuple[int, str]]()
+        self.written = 0
+        self._identity, self._format = identity, format
+        self._named: set[str] = set()  # versions that checkpoints name
+        self._lock = Lock()
+
+    def go_on(self, checkpoint: Checkpoint | None) -> None:
+        """Take the versions that a checkpoint names (None: zeros), and remove those that none does.
+
+        Raises `ValueError` where the checkpoint is of other blocks.
+        """
+        self.versions = {}
+        if checkpoint is not None:
+            if partition_from_json(checkpoint.state.get(BLOCKS)) != self.partition:
+                raise ValueError(f"{checkpoint.path} holds other blocks than this run has")
+            for name, content_hash in _named_by(checkpoint).items():
+                _, block, version = name.split("/")
+                self.versions[int(block)] = (int(version), content_hash)
+        folder = self.root / BLOCKS
+        for path in folder.iterdir() if folder.is_dir() else ():
+            checkpoints.sweep(path)
+        self.settle()
+
+    def names(self) -> dict[str, str]:
+        """{name: hash of the manifest} of the newest versions, for a checkpoint to name."""
+        return {block_name(block, version): found for block, (version, found) in sorted(self.versions.items())}
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint's state must say for its blocks to be read."""
+        return {BLOCKS: self.partition.to_json()}
+
+    def write(self, block: int, arrays: Mapping[str, np.ndarray], *, background: bool = False) -> None:
+        """Write a new version of a block, durably; the one before goes unless a checkpoint names it.
+
+        arrays      {name: cells of the block}, which nobody changes meanwhile
+        background  give way to whoever else wants the processors
+
+        Raises as `checkpoint.commit`: the versions that there were stay then.
+        """
+        folder = self.root / BLOCKS / f"{block:04d}"
+        if not folder.parent.is_dir():
+            durable.make_dir(folder.parent)
+            durable.fsync_dir(self.root)
+        number = max(1, checkpoints.next_number(folder))
+        checkpoints.commit(
+            folder,
+            number,
+            self.partition.parts(block),
+            arrays,
+            {"block": block},
+            self._identity,
+            format=self._format,
+            keep=_EVERY_VERSION,
+            compressed=False,  # what moves in every cycle is to move as fast as the disk does
+            background=background,
+        )
+        with self._lock:
+            before = self.versions.get(block)
+            self.versions[block] = (number, checkpoints.open_checkpoint(folder / f"{number:06d}").content_hash)
+            self.written += self.partition.nbytes(block)
+            if before is not None and block_name(block, before[0]) not in self._named:
+                self._remove(block_name(block, before[0]))
+
+    def read(self, block: int, arrays: Mapping[str, np.ndarray]) -> None:
+        """Fill the cells of a block from its newest version.
+
+        Raises `OSError` for a version that is damaged or gone: nothing can be said of the cells then.
+        """
+        found = self.versions.get(block)
+        if found is None:
+            for cells in arrays.values():
+                cells[...] = 0
+            return
+        stored = _open_version(self.root, block_name(block, found[0]), found[1])
+        for name, cells in arrays.items():
+            stored.read_into(name, cells)
+
+    def settle(self) -> None:
+        """Remove the versions that neither a checkpoint names nor the next one will."""
+        root = self.root / CHECKPOINTS
+        with self._lock:
+            self._named = set()
+            for number in checkpoints.list_checkpoints(root):
+                self._named.update(_named_in(checkpoints.checkpoint_path(root, number)))
+            kept = self._named | set(self.names())
+            folder = self.root / BLOCKS
+            for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+                for version in checkpoints.list_checkpoints(path):
+                    name = f"{BLOCKS}/{path.name}/{version:06d}"
+                    if name not in kept:
+                        self._remove(name)
+
+    def _remove(self, name: str) -> None:
+        """Remove a version: renamed first, so that a crash half-way leaves what `sweep` removes."""
+        path = self.root / name
+        gone = path.with_name(f"{durable.TEMPORARY_PREFIX}drop-{path.name}-{secrets.token_hex(4)}")
+        durable.rename(path, gone)
+        durable.fsync_dir(path.parent)
+        shutil.rmtree(gone)
+
+
+def _named_by(checkpoint: Checkpoint) -> dict[str, str]:
+    return {name: found for name, found in checkpoint.parents.items() if name.startswith(f"{BLOCKS}/")}
+
+
+def _named_in(path: Path) -> Iterable[str]:
+    """The versions that a checkpoint names, as far as it can still be read: damaged ones name nothing to go on from."""
+    try:
+        return list(_named_by(checkpoints.open_checkpoint(path)))
+    except (OSError, ValueError):
+        return []
+
+
+def _open_version(root: Path, name: str, content_hash: str) -> Checkpoint:
+    """Open a version; `OSError` where it is damaged, gone or another one than its checkpoint names."""
+    try:
+        found = checkpoints.open_checkpoint(root / name)
+    except FileNotFoundError:
+        raise OSError(f"{root / name} is gone, and a checkpoint names it") from None
+    except ValueError as error:
+        raise OSError(str(error)) from error
+    if found.content_hash != content_hash:
+        raise OSError(f"{root / name} is another version than the one that its checkpoint names")
+    return found
+
+
+def block_problems(checkpoint: Checkpoint) -> list[str]:
+    """What is wrong with the versions that a checkpoint names, every byte of them read; a sentence for each thing."""
+    root, problems = checkpoint.path.parent.parent, []
+    for name, content_hash in _named_by(checkpoint).items():
+        found = checkpoints.verify(root / name)
+        problems += [f"{name}: {problem}" for problem in found]
+        if not found:
+            try:
+                _open_version(root, name, content_hash)
+            except OSError as error:
+                problems.append(f"{name}: {error}")
+    return [f"{checkpoint.path.name}: {problem}" for problem in problems]
+
+
+class WholeCheckpoint(Checkpoint):
+    """A checkpoint with the arrays of its blocks as if they were its own."""
+
+    def __init__(self, path: Path, manifest: dict[str, Any]) -> None:
+        super().__init__(path, manifest)
+        self._own = self.specs
+        try:
+            self._partition = partition_from_json(self.state[BLOCKS])
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
+        self.specs = validate_specs((*self._own, *self._partition.arrays))
+
+    def _read(self, spec: ArraySpec, out: np.ndarray | None) -> np.ndarray:
+        if spec in self._own:
+            return super()._read(spec, out)
+        cells = np.empty(spec.shape, spec.numpy_dtype) if out is None else out
+        names = {int(name.split("/")[1]): name for name in _named_by(self)}
+        rows = self._partition.first[spec.name]
+        for block, (first, end) in enumerate(pairwise(rows)):
+            if block not in names:
+                cells[first:end] = 0
+            elif end > first:
+                root = self.path.parent.parent
+                _open_version(root, names[block], self.parents[names[block]]).read_into(spec.name, cells[first:end])
+        return cells
+
+
+def open_whole(path: Path) -> Checkpoint:
+    """Open a checkpoint as `checkpoint.open_checkpoint` does; what it holds in blocks is read as its own."""
+    found = checkpoints.open_checkpoint(path)
+    if BLOCKS not in found.state:
+        return found
+    return checkpoints.open_checkpoint(path, WholeCheckpoint)

@@ -1,0 +1,244 @@
+"""Strata in turn, blocks of them on a disk: the bits of the same schedule in memory, whatever happens on the way."""
+
+import errno
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+
+import msgspec
+import numpy as np
+import pytest
+from commands import call
+from sessions import NO_EVALUATION, Listener, assert_same, content, go, make, wait_for
+from stratified import LEDUC_12
+
+from mccfr.config.file import config_from
+from mccfr.runs.plan import make_plan
+from mccfr.runs.results import evaluate_target
+from mccfr.runs.rundir import check_same_run, with_settings
+from mccfr.runs.strata.frames import live_specs
+from mccfr.runs.strata.resident import Resident
+from mccfr.runs.verification import problems_of
+from mccfr.solvers.configured import configured_game
+from storage import blocks
+from storage import checkpoint as checkpoints
+
+SOLVER = {"period_nodes": 10_000, "seed": 5}
+SMALL = "80kB"  # two of four blocks
+
+
+def turned(path, resident=SMALL, solver=SOLVER, **settings):
+    settings = {"strata": 6, "blocks": 4, "cycle_iterations": 400, "iterations": 800, **settings}
+    return make(path, solver, LEDUC_12, tables={"resident": resident}, evaluation=NO_EVALUATION, **settings)
+
+
+def newest(run):
+    return max(checkpoints.list_checkpoints(run.path("checkpoints")), default=0)
+
+
+@pytest.fixture(scope="module")
+def memory(tmp_path_factory):
+    """A run of the schedule with all blocks in memory, in one session."""
+    run = turned(tmp_path_factory.mktemp("turns") / "memory", "1GB")
+    go(run)
+    return run
+
+
+@pytest.fixture(scope="module")
+def disk(tmp_path_factory):
+    """The same with two of four blocks in memory, and checkpoints on the way."""
+    run = turned(tmp_path_factory.mktemp("turns") / "disk", checkpoint_nodes=2_000)
+    go(run)
+    return run
+
+
+@pytest.fixture
+def copied(disk, tmp_path):
+    """A copy of it, to be damaged."""
+    shutil.copytree(disk.directory, tmp_path / "copy")
+    return with_settings(type(disk)(tmp_path / "copy", disk.config, disk.manifest))
+
+
+def test_blocks_on_a_disk_have_the_bits_of_the_schedule_in_memory(disk, memory):
+    assert_same(disk, memory)
+    assert not problems_of(disk.directory)
+    assert len(live_specs(disk.config, disk.build_game(), disk.layout(disk.build_game()))) == 4 + 2 * 4
+    found = [evaluate_target(run.directory, "exact")["exploitability_chips"] for run in (disk, memory)]
+    assert found[0] == found[1] < 2.5
+
+
+def test_the_bits_do_not_depend_on_workers_sessions_or_what_is_resident(tmp_path, memory):
+    run = turned(tmp_path / "run", "1GB")
+    go(run, workers=2, iterations=400)
+    tables = msgspec.structs.replace(run.config.tables, resident=SMALL)
+    go(with_settings(run, tables=tables), workers=0)
+    assert_same(run, memory)
+
+
+def test_a_session_that_rests_between_turns_goes_on_there(tmp_path, memory, monkeypatch):
+    from mccfr.runs.strata.turns import TurnIntervals
+
+    run, pause, turns = turned(tmp_path / "run"), TurnIntervals.pause, []
+    end = TurnIntervals._add
+
+    def stops(intervals, *args):
+        end(intervals, *args)
+        if intervals._turns.between:
+            turns.append(intervals._turns.position.turns)
+            if turns[-1] == 6:
+                pause(intervals)
+                signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(TurnIntervals, "_add", stops)
+    assert go(run).signal == signal.SIGTERM
+    state = checkpoints.newest_valid(run.path("checkpoints"), run.identity)[0].state
+    assert state["turns"]["ended"] == 6 and 0 < state["turns"]["cycle_nodes"] < state["nodes_touched"]
+    go(run)
+    assert turns == list(range(1, 9))
+    assert_same(run, memory)
+
+
+def test_only_versions_that_a_checkpoint_names_are_kept(disk):
+    kept = checkpoints.list_checkpoints(disk.path("checkpoints"))
+    named = {
+        name
+        for number in kept
+        for name in checkpoints.open_checkpoint(checkpoints.checkpoint_path(disk.path("checkpoints"), number)).parents
+    }
+    found = {path.relative_to(disk.directory).as_posix() for path in disk.path("blocks").glob("*/*")}
+    assert len(kept) == 2 and found == named
+
+
+def test_a_flipped_bit_and_a_write_cut_short_are_found_and_the_run_goes_on_from_before(copied, memory):
+    root = copied.path("checkpoints")
+    last, before = (
+        set(checkpoints.open_checkpoint(checkpoints.checkpoint_path(root, newest(copied) - back)).parents)
+        for back in (0, 1)
+    )
+    cells = next(file for file in sorted((copied.directory / min(last - before)).rglob("c/*/*")))
+    data = bytearray(cells.read_bytes())
+    data[len(data) // 2] ^= 4
+    cells.write_bytes(data)
+    half = copied.path("blocks") / "0001" / ".tmp-000099-0123abcd"
+    half.mkdir()
+    (half / "state.json").write_text("{")
+    with pytest.raises(OSError, match="checksum"):
+        content(copied)
+    assert "checksum" in "".join(problems_of(copied.directory))
+    listener = Listener()
+    go(copied, listener)
+    assert any("damaged checkpoint passed over" in text for text in listener.told) and not half.exists()
+    assert_same(copied, memory)
+
+
+def test_a_full_disk_ends_the_session_with_a_sentence_and_it_can_go_on(tmp_path, memory, monkeypatch):
+    run, commit, written = turned(tmp_path / "run", checkpoint_nodes=2_000), checkpoints.commit, []
+
+    def fills(root, number, *args, **options):
+        if root.parent.name == "blocks":
+            written.append(root.name)
+            if len(written) == 6:
+                raise OSError(errno.ENOSPC, "No space left on device")
+        return commit(root, number, *args, **options)
+
+    monkeypatch.setattr(blocks.checkpoints, "commit", fills)
+    with pytest.raises(RuntimeError, match=r"No space left on device: what was trained .* mccfr resume"):
+        go(run)
+    assert newest(run) > 0
+    go(run)
+    assert_same(run, memory)
+
+
+def lost_writes(resident, frame):
+    resident._changed.discard(frame)
+
+
+def test_planted_blocks_that_are_not_written_back(tmp_path, memory, monkeypatch):
+    run = turned(tmp_path / "run")
+    monkeypatch.setattr(Resident, "_write", lost_writes)
+    go(run)
+    with pytest.raises(AssertionError):
+        assert_same(run, memory)
+
+
+def test_in_turn_and_how_is_a_part_of_what_a_run_is(tmp_path, memory):
+    for settings, words in [({"cycle_iterations": 500}, "cycle_iterations = 400 there"), ({"blocks": 2}, "blocks = 4")]:
+        with pytest.raises(ValueError, match=words):
+            check_same_run(memory, turned(tmp_path / words[:6], **settings).config, tmp_path)
+
+
+def configured(resident="1GB", **run):
+    run = {"strata": 4, **run}
+    return config_from({"game": LEDUC_12, "tables": {"resident": resident}, "run": run}, "test")
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"resident": "16 bananas"}, r"tables.resident = '16 bananas' .* TiB, such as '16GB'"),
+        ({"strata": None}, "unless run.strata shares the tables out"),
+        ({"strata": 1}, "run.strata = 1 is not allowed: it must be at least 2"),
+        ({"blocks": 5}, "run.blocks = 5 is not allowed: it must be from 2 to 4"),
+        ({"resident": None, "blocks": 2}, "run.blocks = 2 .* unless tables.resident is set"),
+        ({"cycle_iterations": 0}, "run.cycle_iterations = 0"),
+    ],
+)
+def test_bad_settings_are_refused_in_a_sentence(settings, words):
+    with pytest.raises(ValueError, match=words):
+        configured(**settings)
+
+
+def test_too_little_memory_for_two_blocks_is_refused_with_both_numbers(tmp_path):
+    config = configured("50kB")
+    with pytest.raises(
+        ValueError, match=r"are 50,000 bytes, and two of the largest of 4 blocks .* take [0-9]{2},[0-9]+"
+    ):
+        make_plan(config, tmp_path)
+
+
+def test_cycles_too_short_for_every_stratum_are_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"run.cycle_iterations = 5 .* at least 12, so that every one of 4 strata"):
+        make_plan(configured(cycle_iterations=5), tmp_path)
+
+
+def test_plan_says_how_long_a_cycle_takes_and_what_is_written(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "leduc.toml"
+    run = "[run]\nstrata = 4\niterations = 100_000\ncycle_iterations = 1000\n"
+    path.write_text(f'[game]\nname = "leduc"\nranks = 12\n{run}[tables]\nresident = "1MB"\n')
+    said = call(capsys, "plan", path).out
+    assert "4 blocks" in said and "100.0, which write" in said and "100 cycles are few" in said
+    config = configured(iterations=10**6, cycle_iterations=1000, resident="70kB")
+    plan = make_plan(config, tmp_path)
+    game = configured_game(config, tmp_path)
+    later = sum(size for street, size in enumerate(plan["bytes_per_street"]) if street)
+    assert plan["cycles"] == 1000 and plan["written_bytes"] == 1000 * later and not plan["turn_warnings"]
+    assert plan["cycle_seconds"] >= plan["cycle_moving_seconds"] > 0 and game.strata.count == 4
+    wearing = make_plan(configured(iterations=10**17, cycle_iterations=100, resident="70kB"), tmp_path)
+    assert "TB will be written" in wearing["turn_warnings"][0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("game", ["leduc-12", "flop-holdem"])
+def test_one_digest_after_five_kills_at_random_moments_of_moving(tmp_path, game):
+    document = LEDUC_12 if game == "leduc-12" else {"name": "flop-holdem", "max_raises": 1}
+    resident = SMALL if game == "leduc-12" else "200MB"
+    settings = {"strata": 8, "blocks": 4, "cycle_iterations": 20_000, "iterations": 400_000}
+    make_run = partial(make, solver=SOLVER, game=document, evaluation=NO_EVALUATION, **settings)
+    whole = make_run(tmp_path / "whole", tables={"resident": "2GB"})
+    run = make_run(tmp_path / "killed", tables={"resident": resident}, checkpoint_nodes=200_000)
+    go(whole)
+    random = np.random.default_rng(7)
+    command = [sys.executable, "-m", "mccfr", "resume", str(run.directory), "--workers"]
+    for kill in range(5):
+        saved = newest(run)
+        process = subprocess.Popen([*command, str(1 + kill % 2)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait_for(lambda: process.poll() is not None or newest(run) > saved, 300)  # noqa: B023
+        time.sleep(random.uniform(0, 1))
+        process.kill()
+        assert process.wait() == -signal.SIGKILL, "it had ended before it was killed: make the run longer"
+    go(run, workers=2)
+    assert_same(run, whole)
