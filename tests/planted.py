@@ -63,8 +63,8 @@ def wrong_external() -> ModuleType:
     forwarded = "row, actions, stamps, stamp, ends, sum_factors\n"
     return mutant(
         external,
-        ("import njit, part_njit", "import allocating_njit, njit, part_njit"),  # `reach` is an array
-        ("@njit\ndef external_sampling_packed(", "@allocating_njit\ndef external_sampling_packed("),
+        ("import nogil_njit, part_njit", "import allocating_njit, nogil_njit, part_njit"),  # `reach` is an array
+        ("@nogil_njit\ndef external_sampling_packed(", "@allocating_njit\ndef external_sampling_packed("),
         (
             f"    {bounds}\n",
             f"    hopeless, floor, first_floor = {hopeless}, {', '.join(floors)}\n"

@@ -35,9 +35,7 @@ def check_cluster(config: Config, machines: int) -> None:
     if strata is None:
         raise ValueError("several machines share out strata, and run.strata is not set: add --set run.strata=64")
     if config.tables.resident is not None:
-        raise ValueError(
-            "several machines keep all strata in memory: leave tables.resident out, or take one"
-        )
+        raise ValueError("several machines keep all strata in memory: leave tables.resident out, or take one")
     if not least <= machines <= most:
         raise ValueError(f"{machines} machines are given, and cluster.machines allows {least} to {most}")
     if ranks > strata:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from abstraction import build, features, report, stages
+from abstraction.agreement import agreement
 from abstraction.boards import (
     BOARD_COUNTS,
     STREET_CARDS,
@@ -318,7 +319,7 @@ def test_agreement_of_two_tables_is_that_of_all_hands(monkeypatch, cells):
 
 def build_agreement(first, second):
     class Fixed(Abstraction):
-        listing = None
+        listing, streets = None, ("flop",)
 
         def __init__(self, rows):
             self._rows = rows
@@ -329,7 +330,7 @@ def build_agreement(first, second):
         def bucket_counts(self):
             return {"flop": 9}
 
-    return Fixed(first)._agreement(Fixed(second), "flop")
+    return agreement(Fixed(first), Fixed(second))["flop"]
 
 
 # -- the command line --------------------------------------------------------------------------------------------------

@@ -239,7 +239,7 @@ def new_steps(depth: int, max_actions: int, blocks: int, dtype: npt.DTypeLike) -
         np.zeros(depth * max_actions, dtype),
         np.zeros(max_actions, dtype),
         np.zeros(1, np.int64),
-        Hand(*(np.zeros(blocks, np.int64) for _ in range(4))),
+        Hand(*(np.zeros(blocks, np.int64) for _ in Hand._fields)),
         np.array([0, 2]),
     )
 

@@ -184,7 +184,7 @@ def test_a_run_is_evaluated_from_its_sums_as_from_its_dense_average(tmp_path, mo
     run = make(tmp_path / "run", SOLVERS[name], game={"name": "leduc"})
     go(run, iterations=300)
     if in_file:
-        monkeypatch.setattr(averages, "_IN_MEMORY_BYTES", 0)
+        monkeypatch.setattr(averages, "IN_MEMORY_BYTES", 0)
     target, game = open_target(run.directory), run.build_game()
     dense = checkpoint_average(game, run.config, find_checkpoint(run, None))
     for block in range(target.strategy.blocks):

@@ -139,7 +139,7 @@ def test_bad_requests_end_in_a_sentence(holdem, path, text):
         ("/api/solve", {"line": "r200c/cc/cc/", "board": "Kc7d2s4h9d", "method": "magic"}, "one of maxmargin"),
         ("/api/solve", {"line": "", "iterations": 10**9}, "they must be from 1 to 5,000"),
         ("/api/solve", {"line": 7}, "line = '7' is not text"),
-        ("/api/play/sit", {"resolve": "moon"}, "it must be river or turn"),
+        ("/api/play/sit", {"resolve": "moon"}, "it must be river, turn or flop"),
         ("/api/play/act", {"hand": True}, "hand = 'True' is not a whole number"),
         ("/api/play/act", {"cards": "AsAd"}, "'cards' is no parameter"),
         ("/api/play/act", b"[" * 5000, "is not JSON"),

@@ -124,6 +124,10 @@ BEFORE = """            if span[5] == 1:
 """
 
 
+SPAN = """            span = np.array([player, first, stop, self._config.seed, number + first], np.int64)
+            done"""
+
+
 @cache
 def wrong_traversals():
     """External sampling with two errors, one at a time: 1 passes the best value up for the mean, 2 stores strategies
@@ -134,7 +138,7 @@ def wrong_traversals():
 
 @pytest.mark.parametrize("error", [0, 1, 2])
 def test_the_best_value_for_the_mean_and_strategies_at_the_traversers_nodes_are_caught(error):
-    edits = [("self._config.seed, number + first]", f"self._config.seed, number + first, {error}]")]
+    edits = [(SPAN, SPAN.replace("first]", f"first, {error}]"))]
     if error == 2:
         edits.append(("_plays(1 - player, t, plays, played)", "_plays(player, t, plays, played)"))
     module = mutant(single_deep_cfr, *edits)
