@@ -140,7 +140,7 @@ def wrong_traversals():
 def test_the_best_value_for_the_mean_and_strategies_at_the_traversers_nodes_are_caught(error):
     edits = [(SPAN, SPAN.replace("first]", f"first, {error}]"))]
     if error == 2:
-        edits.append(("_plays(1 - player, t, plays, played)", "_plays(player, t, plays, played)"))
+        edits.append(("plays(1 - player, t, piece.plays", "plays(player, t, piece.plays"))
     module = mutant(single_deep_cfr, *edits)
     module.traversals = wrong_traversals()
     strategies, average = worst_of_twin(
