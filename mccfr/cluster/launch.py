@@ -47,11 +47,11 @@ class Launch(NamedTuple):
 
 
 def _launcher(name: str) -> str:
-    """The path of a program of MPI; `RuntimeError` where it is not installed."""
+    """The path of a program of MPI; `ValueError` where it is not installed."""
     beside = Path(sys.prefix) / "bin" / name
     found = str(beside) if beside.is_file() else shutil.which(name)
     if found is None:
-        raise RuntimeError(NO_MPI)
+        raise ValueError(NO_MPI)
     return found
 
 

@@ -38,11 +38,11 @@ class World:
     """All ranks of the job, and how they talk."""
 
     def __init__(self) -> None:
-        """Join the job; `RuntimeError` where MPI is not installed."""
+        """Join the job; `ValueError` where MPI is not installed."""
         try:
             import mpi4py
         except ImportError:
-            raise RuntimeError(NO_MPI) from None
+            raise ValueError(NO_MPI) from None
         mpi4py.rc.initialize = mpi4py.rc.finalize = False
         from mpi4py import MPI
 
@@ -108,7 +108,7 @@ def end_the_others() -> None:
             MPI.COMM_WORLD.Abort(1)
 
 
-NO_MPI = "several machines need MPI, which is not installed: pip install 'mccfr[cluster]'"
+NO_MPI = "several machines need MPI, which is not installed: tools/bootstrap cluster, or pip install '.[cluster]'"
 
 
 def _parts(pieces: Iterable[npt.NDArray[np.uint8]]) -> Iterator[npt.NDArray[np.uint8]]:

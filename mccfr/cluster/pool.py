@@ -34,7 +34,7 @@ from mccfr.cluster.sharing import LEAST_SECONDS, moved_by_speed, shared_out
 from mccfr.cluster.trainer import first_street_shapes, pieces
 from mccfr.games.game import Game
 from mccfr.runs import control
-from mccfr.runs.pool import AllInMemory
+from mccfr.runs.pool import AllInMemory, NobodyLost
 from mccfr.runs.pools import PoolOpener
 from mccfr.runs.rundir import LIVE, Run
 from mccfr.runs.strata.pool import Intervals
@@ -49,7 +49,7 @@ RECORDS = "cluster.jsonl"
 _NAP_SECONDS = 0.0005
 
 
-class ClusterPool(AllInMemory):
+class ClusterPool(AllInMemory, NobodyLost):
     """What `mccfr.runs.pool.Pool` says, carried out by the ranks of an engine."""
 
     def __init__(self, run: Run, game: Game, live: LiveTables, engine: Engine) -> None:
@@ -213,23 +213,11 @@ class ClusterPool(AllInMemory):
     def states(self) -> list[WorkerState]:
         return self._intervals.states()
 
-    def losses(self) -> dict[int, str]:
-        return {}
-
-    def died(self) -> bool:
-        return False
-
-    def can_save(self) -> bool:
-        return True
-
     def silent(self) -> list[Silence]:
         seconds, why = time.monotonic() - self._ordered_at, "its machine has not answered the order of an interval"
         if seconds < SILENT_SECONDS + 2 * self._longest:
             return []
         return [Silence(rank, seconds, why) for rank in sorted(self._waiting)]
-
-    def end_late(self, ordered_at: float, seconds: float, *, spare: bool) -> list[str]:
-        return []
 
     def kill(self) -> None:
         self._abandoned = True  # whoever does not answer is not waited for

@@ -135,7 +135,23 @@ class AllInMemory:
         return None
 
 
-class InlinePool(AllInMemory):
+class NobodyLost:
+    """What pools say that go on with all who train or not at all."""
+
+    def losses(self) -> dict[int, str]:
+        return {}
+
+    def died(self) -> bool:
+        return False
+
+    def can_save(self) -> bool:
+        return True
+
+    def end_late(self, ordered_at: float, seconds: float, *, spare: bool) -> list[str]:
+        return []
+
+
+class InlinePool(AllInMemory, NobodyLost):
     """`workers = 0`: the coordinator's own process does the work, in slices."""
 
     def __init__(self, run: Run, game: Game, live: LiveTables) -> None:
@@ -180,19 +196,7 @@ class InlinePool(AllInMemory):
     def states(self) -> list[WorkerState]:
         return [self._solver.state, *self._idle]
 
-    def losses(self) -> dict[int, str]:
-        return {}
-
-    def died(self) -> bool:
-        return False
-
-    def can_save(self) -> bool:
-        return True
-
     def silent(self) -> list[Silence]:
-        return []
-
-    def end_late(self, ordered_at: float, seconds: float, *, spare: bool) -> list[str]:
         return []
 
     def kill(self) -> None:

@@ -222,8 +222,12 @@ def test_a_run_is_not_started_twice_and_mpi_is_asked_for(tmp_path, capsys, monke
         on_machines(run, 1, iterations=10)
     monkeypatch.setattr(launch.shutil, "which", lambda name: None)
     monkeypatch.setattr(launch.sys, "prefix", str(tmp_path))
-    with pytest.raises(RuntimeError, match=r"pip install 'mccfr\[cluster\]'"):
-        launch.local_launch(2, 1)
+    config = tmp_path / "leduc.toml"
+    config.write_text(LEDUC)
+    ended = call(
+        capsys, "cluster", "local", config, "--machines", 2, "--set", "run.strata=3", "--run", tmp_path / "other"
+    )
+    assert ended.status == 2 and "tools/bootstrap cluster" in ended.err and ended.err.count("\n") == 1, ended.err
 
 
 def test_plan_counts_bytes_and_seconds(tmp_path, capsys):

@@ -5,24 +5,19 @@ import os
 import re
 import shutil
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from commands import command
 from places import ROOT, RUNS
-from strategies import play, random_strategy, seated
 
-from abstraction.boards import BOARD_COUNTS, preflop_classes
 from abstraction.buckets import Abstraction
 from abstraction.cards import cards_text, combo_index
-from abstraction.evaluator import strength
 from mccfr.cards import deck
-from mccfr.cards.deck import WholeDeck
 from mccfr.config.file import config_from
-from mccfr.config.tables import AbstractionConfig, FlopHoldemGame, HoldemGame, Menu
-from mccfr.games.holdem import flop_holdem, holdem
+from mccfr.config.tables import AbstractionConfig, HoldemGame, Menu
+from mccfr.games.holdem import holdem
 from mccfr.policy import Policy
 from mccfr.policy.query import query
 from mccfr.policy.source import StrategySource
@@ -31,8 +26,6 @@ from mccfr.runs.results import evaluate_target
 from mccfr.runs.rundir import open_run
 from mccfr.runs.verification import problems_of
 from mccfr.solvers.configured import configured_game
-from mccfr.solvers.public import best_response
-from mccfr.solvers.public.public_tree import public_tree
 from mccfr.tables.strategy import pure_strategy
 from storage.manifest import content_hash
 from storage.npy import npy_pieces
@@ -408,110 +401,3 @@ def test_sizes_are_known_before_the_abstraction_is_built(tmp_path):
     game = configured_game(config_from(document, "test"), Path())
     with pytest.raises(ValueError, match="is not built yet"):
         game.cards.board_buckets([0, 5, 10, 15, 20])
-
-
-def test_flop_holdem_is_lossless_without_an_abstraction():
-    game = flop_holdem(FlopHoldemGame(), None, Path())
-    assert game.buckets.tolist() == [169, 169, 1286792, 1286792]
-    row = game.cards.street_buckets(1, [0, 1, 2])
-    assert len(np.unique(row[row >= 0])) < (row >= 0).sum()  # 2c 2d 2h: suits of the deck are alike
-    five = flop_holdem(
-        FlopHoldemGame(board_cards=5), AbstractionConfig("no", str(RUNS / "abstractions/quick.toml")), Path()
-    )
-    assert five.buckets.tolist() == [169, 169, 200, 200] and five.cards.board_cards == (0, 5)
-
-
-def test_5_flop_holdem_needs_no_abstraction():
-    """The size is that of the paper's game, and no table is made to say so."""
-    paper = FlopHoldemGame(bet="pot", limp=False, max_raises=[1, 2], board_cards=5)
-    game = flop_holdem(paper, None, Path())
-    assert game.buckets.tolist() == [169, 169, 123156254, 123156254]
-    assert game.infosets.tolist() == [169, 169, 3 * 123156254, 3 * 123156254]
-    with pytest.raises(ValueError, match="boards of 5 cards are too many"):
-        game.cards.listed()
-
-
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ({"max_raises": 0}, "max_raises = 0 is not allowed: it must be at least 1, or a list of two"),
-        ({"max_raises": [1, 2, 3]}, "a list of two numbers, before the flop and on it"),
-        ({"max_raises": [3, -1]}, "of which one may be 0"),
-        ({"max_raises": [0, 2], "limp": False}, "limp = False is not allowed where game.max_raises has no raise"),
-        ({"bet": 0.0}, "bet = .* must be finite and above 0"),
-    ],
-)
-def test_flop_holdem_of_no_sensible_bets_is_refused(given, words):
-    with pytest.raises(ValueError, match=words):
-        flop_holdem(FlopHoldemGame(**given), None, Path())
-
-
-def test_listed_flops_are_those_of_the_deck():
-    """Every flop with its buckets and strengths, as exact evaluation takes them; more board cards are refused."""
-    deck = flop_holdem(FlopHoldemGame(), None, Path()).cards
-    cards = deck.listed()
-    assert [len(boards) for boards in cards.board_cards] == [1, 22_100]
-    for board in (0, 7_777, 22_099):
-        known = cards.board_cards[1][board].tolist()
-        assert np.array_equal(cards.bucket[1][0, board], deck.street_buckets(1, known))
-        for combo in (3, 500, 1325):
-            hand = cards.hand_cards[combo].tolist()
-            wanted = -1 if set(hand) & set(known) else strength([*hand, *known])
-            assert cards.strength[board, combo] == wanted
-    five = FlopHoldemGame(board_cards=5)
-    whole = flop_holdem(five, AbstractionConfig("no", str(RUNS / "abstractions/quick.toml")), Path()).cards
-    with pytest.raises(ValueError, match="boards of 5 cards are too many"):
-        whole.listed()
-
-
-@pytest.mark.slow
-def test_flop_holdem_is_solved_and_measured_exactly(tmp_path, capsys):
-    """Six gigabytes and a minute for each evaluation.  Uniform play loses 148.8 chips to a best response; 10^9 nodes,
-    fourteen for each infoset, leave 77."""
-    config = tmp_path / "flop.toml"
-    config.write_text(
-        '[game]\nname = "flop-holdem"\n[run]\nworkers = 2\nnodes = 1_000_000_000\n'
-        "[evaluation]\nat_nodes = [1]\nevery_checkpoint = false\n"
-    )
-    assert command("solve", config, "--run", tmp_path / "run") == 0
-    first, last = open_run(tmp_path / "run").read("evaluations.jsonl")
-    assert first["exploitability_chips"] == pytest.approx(148.8, abs=3)  # one batch has hardly moved it
-    assert last["bound"] == "exact" and last["exploitability_mbb"] < 900
-    capsys.readouterr()
-
-
-@pytest.mark.parametrize("board_cards", [3, 5])
-def test_flop_holdem_runs_by_public_chance_sampling_and_head_to_head(
-    tmp_path, slot_abstractions, tables_read_once, capsys, board_cards
-):
-    """With three board cards as with five: solved, measured at a checkpoint and by the command, far above uniform."""
-    config = write_config(
-        tmp_path,
-        slot_abstractions[0],
-        game="flop-holdem",
-        menu=f"max_raises = 1\nboard_cards = {board_cards}\n",
-        more=f'[solver]\nalgorithm = "public-chance-sampling"\n[export]\nout = "{tmp_path / "policy"}"\n',
-    )
-    assert command("solve", config, "--run", tmp_path / "run", "--iterations", 400) == 0
-    assert problems_of(tmp_path / "run") == problems_of(tmp_path / "policy") == []
-    last = open_run(tmp_path / "run").read("evaluations.jsonl")[-1]
-    assert last["boards"] == 20 and last["ci95_chips"][0] > 0
-    capsys.readouterr()
-    options = ("--method", "head-to-head", "--boards", 40, "--seed", 7, "--json")
-    assert command("evaluate", tmp_path / "policy", *options) == 0
-    assert json.loads(capsys.readouterr().out)["ci95_chips"][0] > 0
-
-
-@pytest.mark.slow
-def test_flops_off_the_deck_are_worth_what_all_flops_are():
-    """Head-to-head on sampled flops against the exact values of both seatings, 22,100 flops each: six gigabytes."""
-    lossless = flop_holdem(FlopHoldemGame(max_raises=1), None, Path())
-    slots = np.broadcast_to((np.arange(1326) * 10 // 1326).astype(np.uint16), (BOARD_COUNTS[3], 1326))
-    tables = [preflop_classes()[None].astype(np.uint16), slots]
-    deck = WholeDeck((0, 3), np.array([[169, 169], [10, 10]]), lambda: tables)
-    game = replace(lossless, cards=deck)
-    a, b = random_strategy(game, 1), random_strategy(game, 2)
-    public = public_tree(replace(game, cards=deck.listed()))
-    first, second = (best_response.expected_value(game, seated(*pair), public) for pair in ((a, b), (b, a)))
-    low, high = play(game, a, b, boards=400, seed=1).ci95_chips
-    assert low < (first - second) / 2 < high < 0
