@@ -104,7 +104,7 @@ def local(
     For trying out what several machines do; each has run.workers of its own. A machine that dies is gone: the others
     go on from the last checkpoint.
 
-    Example: mccfr cluster local leduc --machines 3 --set run.strata=6
+    Example: mccfr cluster local leduc --machines 3 --set game.ranks=12 --set run.strata=6
     """
     from mccfr.runs.rundir import is_run
 
