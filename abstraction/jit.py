@@ -1,202 +1,41 @@
 """The one door to numba: every kernel module takes `njit` (and `intrinsic`) from here.
 
-Numba's on-disk cache does not notice edits to helpers or constants in *other* modules, so a changed helper would go
-on running in its old form.  The cache directory is therefore named after a hash of every module that kernels are made
-of: the modules that import this one, and whatever of the project those import in turn.  It is set here, before any
-kernel is declared, and nowhere else.  `NUMBA_CACHE_DIR` in the environment moves the place, not the rule.
-
-Where the packages lie makes no difference: clones and installed copies of the same sources share what is compiled.
+Where compiled kernels are kept, `abstraction.kernel_files` says; it is set here, before any kernel is declared, and
+nowhere else.
 
 Nothing is declared to numba, and numba is not imported, before a kernel is first called: to import it and to declare
 all kernels takes as long as many a command, and most processes call none or a few.
 """
 
-import contextlib
-import fcntl
 import gc
-import hashlib
 import os
-import re
-import shutil
-import sys
-import tempfile
 import threading
-import time
 from collections.abc import Callable
 from functools import cache, cached_property, partial
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
-_ROOT = Path(__file__).resolve().parent.parent
-_PACKAGES = ("abstraction", "mccfr", "storage")
-_IMPORT = re.compile(r"\n(?:from|import) +((?:abstraction|mccfr|storage)[\w.]*)(?: +import +([^\n#]+))?")
-_VERSION = re.compile(r"[0-9a-f]{16}")  # what `kernel_source_hash` gives
-_KEEP = 4  # directories of other versions left beside ours, newest first
-_LOCKS = "locks"  # folder in the cache's directory
-_PATIENCE_SECONDS = 60.0  # no kernel takes as long: who compiles it is stopped, or was forked
-_LOOK_SECONDS = 0.02
-_GARBAGE_AFTER = (
-    50_000  # new objects, of which a compiler makes many that stay: looking after 700 takes 7 % of its time
-)
+from abstraction.kernel_files import KernelFiles, choose_directory
+from abstraction.numba_inside import KNOWN_VERSIONS, part_compiler, processor_features
 
-
-def _sources(root: Path) -> dict[str, str]:
-    """Text of every module of the project, by dotted name."""
-    found = {}
-    for package in _PACKAGES:
-        for folder, _, files in os.walk(root / package):  # twice as fast as rglob, and every process does it
-            within = os.path.relpath(folder, root).replace(os.sep, ".")
-            for file in files:
-                if file.endswith(".py"):
-                    name = within if file == "__init__.py" else f"{within}.{file[:-3]}"
-                    found[name] = Path(folder, file).read_bytes().decode()  # half the time of read_text
-    return found
-
-
-def _imports(text: str, known: dict[str, str]) -> set[str]:
-    """Project modules that a module's top-level imports name."""
-    names: set[str] = set()
-    for module, imported in _IMPORT.findall("\n" + text):
-        candidates = [module, *(f"{module}.{name.strip(' ()')}" for name in imported.split(","))]
-        names.update(name for name in candidates if name in known)
-    return names
-
-
-def kernel_source_hash(root: Path) -> str:
-    """First 16 hex digits of the SHA-256 over all that kernels are made of, numba's version and how it optimises."""
-    from importlib.metadata import version
-
-    sources = _sources(root)
-    members: set[str] = set()
-    todo = [name for name, text in sources.items() if "abstraction.jit" in _imports(text, sources)]
-    while todo:
-        name = todo.pop()
-        if name not in members:
-            members.add(name)
-            todo.extend(_imports(sources[name], sources))
-    optimised = os.environ.get("NUMBA_OPT", "")  # which numba does not look at when it looks for what is kept
-    digest = hashlib.sha256(f"{version('numba')} {sys.version} {optimised}".encode())
-    for name in sorted(members):
-        digest.update(name.encode() + b"\0" + sources[name].encode() + b"\0")
-    return digest.hexdigest()[:16]
-
-
-def _choose_cache() -> Path:
-    """Make (or find) this version's cache directory and drop the oldest of the others."""
-    home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    base = Path(os.environ.get("NUMBA_CACHE_DIR") or Path(home) / "mccfr" / "kernels")
-    if _VERSION.fullmatch(base.name):  # chosen by the process that has started this one
-        base = base.parent
-    ours = base / kernel_source_hash(_ROOT)
-    try:
-        ours.mkdir(parents=True, exist_ok=True)
-    except OSError:  # a read-only home: compile afresh in each session rather than fail
-        return Path(tempfile.mkdtemp(prefix="mccfr-kernels-"))
-    others = sorted((d for d in base.iterdir() if d.is_dir() and d != ours), key=lambda d: d.stat().st_mtime)
-    for old in others[:-_KEEP]:
-        if _VERSION.fullmatch(old.name):
-            shutil.rmtree(old, ignore_errors=True)
-    return ours
-
-
-def _features() -> str:
-    """What the processor can, and that vectors may fill its widest registers.
-
-    For many processors with AVX-512, LLVM halves the vectors that it makes of loops.
-    """
-    features: str = import_module("numba.core.codegen").get_host_cpu_features()
-    return f"{features},-prefer-256-bit" if "+avx512f" in features else features
+_GARBAGE_AFTER = 50_000  # new objects, of which compiling makes many that stay: looking after 700 takes 7 % of its time
 
 
 @cache
 def _numba() -> Any:
     """The package, with this version's cache."""
-    directory = str(_choose_cache())
+    directory = str(choose_directory())
     os.environ["NUMBA_CACHE_DIR"] = directory
     import numba
 
     numba.config.CACHE_DIR = directory
     if numba.config.CPU_NAME is None and numba.config.CPU_FEATURES is None:
-        numba.config.CPU_FEATURES = _features()
-    if numba.__version__.startswith(_KNOWN_INSIDE):
-        _compile_parts_for_kernels_alone()
+        numba.config.CPU_FEATURES = processor_features()
+    if numba.__version__.startswith(KNOWN_VERSIONS):
+        Part.compiler = part_compiler()
     for watch in _watches:
         _listen(*watch)
     return numba
-
-
-_KNOWN_INSIDE = ("0.68.",)
-"""Versions of numba whose inner classes are as `_compile_parts_for_kernels_alone` takes them to be."""
-
-
-def _compile_parts_for_kernels_alone() -> None:
-    """Have numba make machine code of kernels only, and optimise what it compiles once, not twice.
-
-    This reaches into numba, so it is done with versions that it was tried with; with others compiling takes longer.
-
-    A kernel holds the code of all that it calls.  numba by itself makes machine code of parts too, which nobody runs;
-    and it puts each function through most of what the module around it is put through next.
-    """
-    codegen = import_module("numba.core.registry").cpu_target.target_context.codegen()
-    library: Any = import_module("numba.core.codegen").JITCodeLibrary
-    parse = import_module("llvmlite.binding").parse_bitcode
-    compiler: Any = import_module("numba.core.compiler").Compiler
-
-    class Nowhere:
-        """Where a part's environment is put: what Python's calls would find, and nobody calls a part from Python."""
-
-        def set_env(self, name: str, environment: Any) -> None: ...
-
-    class Library(library):
-        """A function's code; `part`: of a part, of which there is no machine code."""
-
-        part = False
-
-        @property
-        def codegen(self) -> Any:
-            return Nowhere() if self.part else self._codegen
-
-        def _optimize_functions(self, module: Any) -> None:
-            module.data_layout = self._codegen._data_layout
-
-        def _finalize_final_module(self) -> None:
-            if not self.part:
-                super()._finalize_final_module()
-                return
-            self._finalize_dynamic_globals()
-            self._verify_declare_only_symbols()
-            self._finalized = True
-
-        def get_pointer_to_function(self, name: str) -> int:
-            self._ensure_finalized()
-            return 0 if self.part else super().get_pointer_to_function(name)
-
-        def serialize_using_object_code(self) -> tuple[str, str, Any]:
-            if not self.part:
-                return super().serialize_using_object_code()
-            return self.name, "part", self._get_module_for_linking().as_bitcode()
-
-        @classmethod
-        def _unserialize(cls, codegen: Any, state: tuple[str, str, Any]) -> Any:
-            name, kind, bitcode = state
-            if kind != "part":
-                return super()._unserialize(codegen, state)
-            loaded = cls(codegen, name)
-            loaded.part, loaded._final_module = True, parse(bitcode)
-            loaded._finalize_final_module()
-            return loaded
-
-    class PartCompiler(compiler):
-        """Compiles a part."""
-
-        def __init__(self, *arguments: Any) -> None:
-            super().__init__(*arguments)
-            self.state.library = Library(codegen, "part")
-            self.state.library.part = True
-
-    codegen._library_class = Library
-    Part.compiler = PartCompiler
 
 
 Hearer = Callable[[Any], None]
@@ -271,101 +110,12 @@ class intrinsic:  # noqa: N801 - a decorator
         return _known(self.declared)
 
 
-@cache
-def _cache_class() -> Any:
-    """numba's cache of a kernel's files, in a folder named after the kernel's place in the packages.
-
-    By itself numba names the folder after the path of the source, and looks whether the source is as it was; here the
-    directory around it answers for all sources.
-    """
-    caching: Any = import_module("numba.core.caching")
-
-    class Locator(caching.UserProvidedCacheLocator):
-        """Where a kernel's files are."""
-
-        def __init__(self, function: Any, file: str) -> None:
-            super().__init__(function, file)
-            folder = Path(file).resolve().parent
-            within = folder.relative_to(_ROOT).parts if folder.is_relative_to(_ROOT) else ()
-            self._ours = bool(within) and within[0] in _PACKAGES
-            if self._ours:
-                self._cache_path = str(Path(_numba().config.CACHE_DIR, ".".join(within)))
-
-        def get_source_stamp(self) -> Any:
-            return "" if self._ours else super().get_source_stamp()
-
-    class Files(caching.CompileResultCacheImpl):
-        """How a kernel is written to them."""
-
-        _locator_classes = (Locator, *caching.CompileResultCacheImpl._locator_classes)
-
-    class Cache(caching.FunctionCache):
-        """Looks kernels up in them."""
-
-        _impl_class = Files
-
-    return Cache
+def _declare_intrinsics() -> None:
+    for each in _intrinsics:
+        each.declared  # noqa: B018 - which makes it
 
 
-class _Cache:
-    """What is on disk of a kernel, in numba's form.
-
-    numba by itself declares all that it can compile before it looks into a cache, which takes longer than loading the
-    kernels of a run; and its compiler does so again.
-
-    Processes that need a kernel at the same time compile it once: the others wait for what the first one keeps.
-    Nobody waits in a circle, since while a kernel's turn is held only those that it calls are waited for.  By itself
-    numba lets all of them compile it, and of two that keep something at the same time, one may be forgotten.
-    """
-
-    def __init__(self, kernel: "Kernel", on_disk: bool) -> None:
-        self._kernel, self._on_disk, self._turn = kernel, on_disk, -1
-
-    @cached_property
-    def _files(self) -> Any:
-        return _cache_class()(self._kernel.py_func)
-
-    def load_overload(self, signature: Any, target: Any) -> Any:
-        """What was compiled for a signature, or None: then numba is ready to compile it."""
-        if self._kernel.targetoptions.get("_nrt", True):  # references are counted
-            import_module("numba.core.runtime").rtsys.initialize(target)
-        found = self._files._load_overload(signature, target) if self._on_disk else None
-        if found is None and self._on_disk:
-            self._take_turn()
-            found = self._files._load_overload(signature, target)
-        if found is None:
-            for each in _intrinsics:
-                each.declared  # noqa: B018 - which makes it
-        return found
-
-    def save_overload(self, signature: Any, compiled: Any) -> None:
-        """Keep what was compiled for a signature."""
-        if self._on_disk:
-            self._files.save_overload(signature, compiled)
-
-    def _take_turn(self) -> None:
-        """Wait until no other process compiles this kernel."""
-        folder = Path(_numba().config.CACHE_DIR, _LOCKS)
-        until = time.monotonic() + _PATIENCE_SECONDS
-        with contextlib.suppress(OSError):  # a disk without room or locks: who compiles twice loses time alone
-            folder.mkdir(exist_ok=True)
-            name = f"{self._kernel.__module__}.{self._kernel.__name__}"
-            self._turn = os.open(folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-            while time.monotonic() < until:
-                try:
-                    fcntl.flock(self._turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    time.sleep(_LOOK_SECONDS)
-
-    def end_turn(self) -> None:
-        """Let other processes compile it, or find what was kept."""
-        if self._turn >= 0:
-            os.close(self._turn)
-            self._turn = -1
-
-
-def _compile_in_turn(compile_now: Callable[[Any], Any], cached: _Cache, signature: Any) -> Any:
+def _compile_in_turn(compile_now: Callable[[Any], Any], cached: KernelFiles, signature: Any) -> Any:
     """numba's `compile`; whatever comes of it, a turn that the cache took ends with it."""
     with import_module("numba.core.compiler_lock").global_compiler_lock:  # other threads' turns do not end with it
         looked_for_after = gc.get_threshold()
@@ -399,7 +149,7 @@ class Kernel:
         with _declaring:
             if "dispatcher" not in self.__dict__:  # else another thread has been here meanwhile
                 made = _numba().njit(**self.targetoptions, **self._compiled_by())(self.py_func)
-                made._cache = _Cache(self, self._cached)
+                made._cache = KernelFiles(self, self._cached, _declare_intrinsics)
                 made.compile = partial(_compile_in_turn, made.compile, made._cache)
                 self.__dict__["dispatcher"] = made
             return self.__dict__["dispatcher"]
@@ -420,7 +170,7 @@ class Kernel:
 class Part(Kernel):
     """A kernel without machine code, which Python cannot call; numba by itself would jump to where nothing is."""
 
-    compiler: Any = None  # what `_compile_parts_for_kernels_alone` has made for them
+    compiler: Any = None  # what `numba_inside` has made for them
 
     def _compiled_by(self) -> dict[str, Any]:
         return {} if self.compiler is None else {"pipeline_class": self.compiler}
@@ -492,7 +242,6 @@ __all__ = [
     "event",
     "inline_njit",
     "intrinsic",
-    "kernel_source_hash",
     "njit",
     "nogil_allocating_njit",
     "nogil_njit",

@@ -4,7 +4,7 @@ from functools import cache
 
 from random_policy import policy
 
-from mccfr.config.tables import HoldemGame, Menu
+from mccfr.config.games import HoldemGame, Menu
 from mccfr.games.real_rules import real_rules
 from mccfr.play.acpc_session import AcpcSession
 from mccfr.play.dealer import Dealer, LocalSeat, MatchPlan

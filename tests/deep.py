@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 
 from mccfr.cards.deals import new_deals
-from mccfr.config.tables import DeepCfrConfig
+from mccfr.config.solvers import DeepCfrConfig
 from mccfr.rng import ACTIONS, new_stream, uniform
 from mccfr.solvers.deep.single_deep_cfr import SingleDeepCfr, listed_specs
 from mccfr.trees.compiled import CHANCE, DECISION, TERMINAL

@@ -10,7 +10,7 @@ import numpy as np
 from mccfr.cards.deals import Deals, draw_deals, new_deals, no_deal_arrays
 from mccfr.cards.listed import deal_arrays
 from mccfr.cards.nothing import NO_CARDS
-from mccfr.config.tables import KuhnGame, LeducGame
+from mccfr.config.games import KuhnGame, LeducGame
 from mccfr.games.game import Game
 from mccfr.games.poker import kuhn, leduc
 from mccfr.rng import new_stream

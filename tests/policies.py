@@ -6,7 +6,8 @@ from places import RUNS
 from strategies import partly_reached_strategy
 
 from mccfr.config.file import to_document
-from mccfr.config.tables import AbstractionConfig, Config, GameConfig
+from mccfr.config.games import GameConfig
+from mccfr.config.tables import AbstractionConfig, Config
 from mccfr.games.catalogue import build_game
 from mccfr.policy import write_policy
 from storage import durable

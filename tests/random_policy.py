@@ -9,7 +9,7 @@ import numpy as np
 from abstraction.cards import combo_masks, hand_cards
 from mccfr.cards.deals import card_masks
 from mccfr.cards.deck import WholeDeck
-from mccfr.config.tables import HoldemGame, Menu
+from mccfr.config.games import HoldemGame, Menu
 from mccfr.games.betting import build_tree
 from mccfr.games.game import Game
 from mccfr.games.holdem_betting import holdem_rules

@@ -9,7 +9,7 @@ from abstraction.boards import BOARD_COUNTS, STREET_CARDS
 from abstraction.cards import hand_cards
 from mccfr.cards.deck import WholeDeck
 from mccfr.cards.listed import ListedCards
-from mccfr.config.tables import ClairvoyanceGame, HoldemSubgame, KuhnGame, LeducGame, Menu, PokerGame
+from mccfr.config.games import ClairvoyanceGame, HoldemSubgame, KuhnGame, LeducGame, Menu, PokerGame
 from mccfr.games.betting import BettingRules, build_tree
 from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game

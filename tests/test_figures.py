@@ -15,7 +15,7 @@ import figures_catalogue as catalogue
 import figures_clock
 from figures_example import first_pure
 
-from mccfr.config.tables import KuhnGame
+from mccfr.config.games import KuhnGame
 from mccfr.experiments import Curve, experiment_from
 from mccfr.experiments.definition import AXES
 from mccfr.games.poker import kuhn

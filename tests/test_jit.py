@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from abstraction import jit
+from abstraction import jit, kernel_files
 from abstraction.jit import njit, part_njit
 from mccfr.rng import new_stream
 
@@ -36,12 +36,12 @@ def test_a_part_of_kernels_is_not_called_from_python():
 def test_processes_that_a_process_starts_find_what_it_has_compiled(tmp_path, monkeypatch):
     """The place is handed on in the environment, and is not searched for another one inside."""
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    chosen = jit._choose_cache()
+    chosen = kernel_files.choose_directory()
     assert chosen.parent == tmp_path
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(chosen))
-    assert jit._choose_cache() == chosen
+    assert kernel_files.choose_directory() == chosen
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / ("0" * 16)))  # another version's
-    assert jit._choose_cache() == chosen
+    assert kernel_files.choose_directory() == chosen
 
 
 PROGRAM = """
@@ -147,7 +147,7 @@ def test_a_numba_of_another_make_compiles_parts_as_it_does(tmp_path, monkeypatch
     """Its inside is left alone, and kernels do the same."""
     home, path = tmp_path / "home", tmp_path / "program.py"
     monkeypatch.setattr(
-        sys.modules[__name__], "PROGRAM", f"from abstraction import jit\njit._KNOWN_INSIDE = ()\n{PROGRAM}"
+        sys.modules[__name__], "PROGRAM", f"from abstraction import jit\njit.KNOWN_VERSIONS = ()\n{PROGRAM}"
     )
     made = started(path, home, ["1"]).communicate("go\n", timeout=60)[0]
     assert made.split() == ["above", "int64", "below", "int64"]
@@ -156,7 +156,7 @@ def test_a_numba_of_another_make_compiles_parts_as_it_does(tmp_path, monkeypatch
 def test_a_turn_that_nobody_gives_back_is_waited_for_no_longer_than_need_be(tmp_path, monkeypatch):
     """As where the process that compiles a kernel was stopped by the terminal; and a failure gives the turn back, and
     the collector its pace."""
-    monkeypatch.setattr(jit, "_PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr(kernel_files, "_PATIENCE_SECONDS", 0.1)
 
     @njit
     def twice(number):
@@ -167,7 +167,7 @@ def test_a_turn_that_nobody_gives_back_is_waited_for_no_longer_than_need_be(tmp_
         return number.nothing
 
     monkeypatch.setattr(jit._numba().config, "CACHE_DIR", str(tmp_path))
-    folder = tmp_path / jit._LOCKS
+    folder = tmp_path / kernel_files._LOCKS
     folder.mkdir()
     with (folder / f"{__name__}.twice").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import mccfr
 from mccfr.cards.small_deck import small_deck
-from mccfr.config.tables import SolverConfig
+from mccfr.config.solvers import SolverConfig
 from mccfr.evaluation.methods import EvaluationLine, Method
 from mccfr.games.betting import BettingRules, build_tree
 from mccfr.solvers.solver import Algorithm, Share

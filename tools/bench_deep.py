@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 import rich_click as click
 
-from mccfr.config.tables import Config, DeepCfrConfig, FlopHoldemGame, LeducGame
+from mccfr.config.games import FlopHoldemGame, LeducGame
+from mccfr.config.solvers import DeepCfrConfig
+from mccfr.config.tables import Config
 from mccfr.games.catalogue import build_game
 from mccfr.solvers.deep.blas import one_thread
 from mccfr.solvers.deep.dealt import card_values, draw_hands

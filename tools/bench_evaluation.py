@@ -9,7 +9,7 @@ import numpy.typing as npt
 import rich_click as click
 
 from mccfr.cards.deck import WholeDeck
-from mccfr.config.tables import HoldemGame, Menu
+from mccfr.config.games import HoldemGame, Menu
 from mccfr.evaluation.local_best_response import SETTINGS, local_best_response
 from mccfr.evaluation.side import Side
 from mccfr.evaluation.trained_best_response.scoring import Won

@@ -24,7 +24,7 @@ import rich_click as click
 
 from abstraction.jit import njit
 from mccfr.cards.deals import Deals, new_deals
-from mccfr.config.tables import Menu
+from mccfr.config.games import Menu
 from mccfr.games.betting import BettingRules, build_tree
 from mccfr.games.menu import MenuGame, menu_targets
 from mccfr.rng import new_stream, uniform

@@ -6,7 +6,7 @@ import numpy as np
 import rich_click as click
 
 from abstraction.cards import parse_cards
-from mccfr.config.tables import Menu
+from mccfr.config.games import Menu
 from mccfr.games.betting import BettingState
 from mccfr.games.holdem_betting import holdem_rules
 from mccfr.play.resolving import METHODS, Effort, Spot, resolve

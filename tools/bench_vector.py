@@ -21,7 +21,7 @@ import numpy as np
 import rich_click as click
 
 from abstraction.jit import njit
-from mccfr.config.tables import HoldemSubgame
+from mccfr.config.games import HoldemSubgame
 from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
 from mccfr.solvers.public.public_walk import train

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.config.tables import MatrixGame
+from mccfr.config.games import MatrixGame
 from mccfr.experiments.definition import AXES
 from mccfr.experiments.plot import Panel, can_plot, draw
 from mccfr.experiments.table import Curve

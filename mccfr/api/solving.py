@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from mccfr.api.records import Pathlike, Progress, plain
 from mccfr.config.file import config_from, ignored_keys, to_document
-from mccfr.config.tables import AbstractionConfig, Config, GameConfig
+from mccfr.config.games import GameConfig
+from mccfr.config.tables import AbstractionConfig, Config
 from mccfr.games.game import Game
 from mccfr.policy import Policy, StrategySource, write_policy
 from mccfr.policy.query import query

@@ -154,7 +154,7 @@ def dealer(hands: int, duplicate: bool, as_json: bool, **options: Any) -> None:
 
     Example: mccfr dealer --hands 3000 --duplicate --port 20000 --log match.log
     """
-    from mccfr.config.tables import HoldemGame
+    from mccfr.config.games import HoldemGame
     from mccfr.play.dealer import Clock, MatchPlan
     from mccfr.runs.bots import guest, record_text, run_dealer
     from mccfr.runs.players import AS_WRITTEN, Manner

@@ -11,11 +11,13 @@ from typing import Any
 import msgspec
 
 from mccfr.config import outside
+from mccfr.config.games import GAMES
 from mccfr.config.limits import limit_problems, shown
 from mccfr.config.made import loaded_options, made_options
 from mccfr.config.sizes import bytes_of
+from mccfr.config.solvers import OPTIONS, SampledConfig, SolverConfig
 from mccfr.config.suggest import did_you_mean
-from mccfr.config.tables import AUTO, GAMES, METHODS, OPTIONS, Config, SampledConfig, SolverConfig
+from mccfr.config.tables import AUTO, METHODS, Config
 
 DEFAULT_ALGORITHM = "external-sampling"
 """Of a `[solver]` table that names none."""

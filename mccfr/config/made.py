@@ -9,7 +9,8 @@ from typing import Any, cast, get_type_hints
 import msgspec
 
 from mccfr.config import outside
-from mccfr.config.tables import GameConfig, SolverConfig
+from mccfr.config.games import GameConfig
+from mccfr.config.solvers import SolverConfig
 
 _MADE: dict[tuple[str, str], tuple[Any, Any]] = {}
 

@@ -15,7 +15,8 @@ import msgspec
 
 from mccfr.config import outside
 from mccfr.config.file import config_from, options_named
-from mccfr.config.tables import GAMES, AbstractionConfig, GameConfig
+from mccfr.config.games import GAMES, GameConfig
+from mccfr.config.tables import AbstractionConfig
 from mccfr.games.game import Game
 from mccfr.games.histories import count_histories
 

@@ -10,7 +10,7 @@ from math import perm
 from typing import NamedTuple
 
 from mccfr.cards.nothing import NO_CARDS
-from mccfr.config.tables import GoofspielGame
+from mccfr.config.games import GoofspielGame
 from mccfr.games.game import Game
 from mccfr.trees.histories import HISTORY_BYTES, Decision, build_history_tree
 from storage.space import available_memory_bytes

@@ -12,7 +12,8 @@ from abstraction.boards import preflop_classes
 from abstraction.buckets import Abstraction, is_abstraction
 from abstraction.recipe import LOSSLESS_BUCKETS, Recipe, load_recipe
 from mccfr.cards.deck import STREET_NAMES, WholeDeck
-from mccfr.config.tables import AbstractionConfig, FlopHoldemGame, HoldemGame
+from mccfr.config.games import FlopHoldemGame, HoldemGame
+from mccfr.config.tables import AbstractionConfig
 from mccfr.games.betting import build_tree
 from mccfr.games.game import Game
 from mccfr.games.holdem_betting import flop_holdem_rules, holdem_rules

@@ -4,7 +4,7 @@ from math import isfinite
 from pathlib import Path
 
 from mccfr.cards.endgame import endgame_cards
-from mccfr.config.tables import HoldemSubgame
+from mccfr.config.games import HoldemSubgame
 from mccfr.games.betting import BettingRules, build_tree
 from mccfr.games.game import Game
 from mccfr.games.libratus import read_endgame

@@ -3,7 +3,7 @@
 from math import isfinite
 
 from mccfr.cards.nothing import NO_CARDS
-from mccfr.config.tables import MatrixGame
+from mccfr.config.games import MatrixGame
 from mccfr.games.game import Game
 from mccfr.trees.histories import Decision, build_history_tree, largest_payoff
 

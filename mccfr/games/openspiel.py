@@ -3,7 +3,7 @@
 from typing import Any
 
 from mccfr.cards.nothing import NO_CARDS
-from mccfr.config.tables import OpenSpielGame
+from mccfr.config.games import OpenSpielGame
 from mccfr.games.game import Game
 from mccfr.trees.histories import Chance, Decision, Expansion, build_history_tree, largest_payoff
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from mccfr.cards.listed import ListedCards
 from mccfr.cards.small_deck import small_deck
-from mccfr.config.tables import AkqGame, ClairvoyanceGame, KuhnGame, LeducGame, Menu, PokerGame
+from mccfr.config.games import AkqGame, ClairvoyanceGame, KuhnGame, LeducGame, Menu, PokerGame
 from mccfr.games.betting import MAX_STREETS, BettingRules, BettingState, build_tree
 from mccfr.games.game import Game
 from mccfr.games.menu import PLAYER_NAMES, STREET_NAMES, MenuGame, check_opening, menu_targets

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mccfr.config.file import config_from
-from mccfr.config.tables import HoldemGame, Menu, PokerGame
+from mccfr.config.games import HoldemGame, Menu, PokerGame
 from mccfr.games.betting import BettingRules
 from mccfr.games.holdem_betting import holdem_rules
 from mccfr.games.small_betting import small_rules

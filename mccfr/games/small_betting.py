@@ -1,6 +1,6 @@
 """Betting rules of poker on small decks, by the rules of the ACPC dealer, but for which raises there are."""
 
-from mccfr.config.tables import PokerGame
+from mccfr.config.games import PokerGame
 from mccfr.games.betting import BettingRules
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from abstraction.cards import parse_cards
 from abstraction.evaluator import strength
-from mccfr.config.tables import HoldemGame
+from mccfr.config.games import HoldemGame
 from mccfr.games.betting import BettingRules, BettingState, amount_text, fold_value
 from mccfr.games.real_rules import real_rules
 from mccfr.games.translation import actions_of, apply_action

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from mccfr.config.tables import HoldemGame
+from mccfr.config.games import HoldemGame
 from mccfr.games.betting import amount_text
 from mccfr.play.acpc import TableError, cards_text, read_cards, shown
 from mccfr.play.hands import Hand, write_hands

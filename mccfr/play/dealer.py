@@ -16,7 +16,7 @@ import numpy as np
 
 from abstraction.cards import combo_text
 from mccfr.cards.deck import WholeDeck
-from mccfr.config.tables import HoldemGame
+from mccfr.config.games import HoldemGame
 from mccfr.games.betting import BettingState, amount_text, raise_bounds
 from mccfr.intervals import ratio95
 from mccfr.play.acpc import MOST_ACTIONS, MatchState, Played, TableError, acpc_rules, followed, shown, won_chips

@@ -11,7 +11,7 @@ from typing import Any
 
 import tomli_w
 
-from mccfr.config.tables import HoldemGame
+from mccfr.config.games import HoldemGame
 from mccfr.games.betting import BettingState
 from mccfr.games.real_rules import real_rules
 from mccfr.games.translation import actions_of, apply_action

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from mccfr.config.tables import HoldemGame
+from mccfr.config.games import HoldemGame
 from mccfr.games.betting import BettingRules, BettingState, amount_text
 from mccfr.games.translation import apply_action
 from mccfr.play.acpc import Played, TableError, followed, read_cards, shown, told_game, won_chips

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mccfr.config.tables import HoldemGame, Menu
+from mccfr.config.games import HoldemGame, Menu
 from mccfr.evaluation.units import StoppedError, signals_noted
 from mccfr.games.betting import BettingRules, amount_text, build_tree
 from mccfr.games.holdem_betting import holdem_rules

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from abstraction.compiling import working_seconds
-from mccfr.config.tables import HoldemGame
+from mccfr.config.games import HoldemGame
 from mccfr.evaluation.match import Figure, Match, match
 from mccfr.evaluation.telling import tell_step
 from mccfr.evaluation.units import Effort

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from mccfr.config.file import config_from, to_document
-from mccfr.config.tables import HoldemGame
+from mccfr.config.games import HoldemGame
 from mccfr.evaluation.match import Contender
 from mccfr.evaluation.side import Side
 from mccfr.play.player import PlayerSpec

@@ -33,7 +33,8 @@ from mccfr.config.file import (
     options_named,
     to_document,
 )
-from mccfr.config.tables import AbstractionConfig, Config, FullWidthConfig
+from mccfr.config.solvers import FullWidthConfig
+from mccfr.config.tables import AbstractionConfig, Config
 from mccfr.games.catalogue import game_files
 from mccfr.games.game import Game
 from mccfr.runs import records

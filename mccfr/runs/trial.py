@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.cards.deals import Deals, new_deals
-from mccfr.config.tables import Config, SampledActionsConfig
+from mccfr.config.solvers import SampledActionsConfig
+from mccfr.config.tables import Config
 from mccfr.games.game import Game
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.sampled import PERIOD_NODES, SampledAlgorithm, SampledSolver

@@ -1,6 +1,6 @@
 """Average strategy sampling as a run sees it; which actions it walks: `mccfr.solvers.sampling.average_strategy`."""
 
-from mccfr.config.tables import AverageStrategyConfig
+from mccfr.config.solvers import AverageStrategyConfig
 from mccfr.games.game import Game
 from mccfr.solvers.partial import PartialAlgorithm
 from mccfr.solvers.sampling.partial import BY_AVERAGE, Rule, whole_rule

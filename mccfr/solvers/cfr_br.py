@@ -3,7 +3,8 @@
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.config.tables import CfrBrConfig, Config
+from mccfr.config.solvers import CfrBrConfig
+from mccfr.config.tables import Config
 from mccfr.games.game import Game
 from mccfr.solvers.iterating import IterationSolver
 from mccfr.solvers.public.cfr_br import CfrBr, listed_cards

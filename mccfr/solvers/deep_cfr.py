@@ -7,7 +7,9 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.config.tables import Config, DeepCfrConfig, FlopHoldemGame
+from mccfr.config.games import FlopHoldemGame
+from mccfr.config.solvers import DeepCfrConfig
+from mccfr.config.tables import Config
 from mccfr.games.game import Game
 from mccfr.solvers.deep.asked import Asked, asked_tables, average_tables
 from mccfr.solvers.deep.averages import Averages, dealt_average, fit_figures

@@ -2,7 +2,7 @@
 
 from math import inf
 
-from mccfr.config.tables import ExternalSamplingConfig
+from mccfr.config.solvers import ExternalSamplingConfig
 from mccfr.games.game import Game
 from mccfr.solvers.sampled import SampledAlgorithm, SampledSolver
 from mccfr.solvers.sampling.baselines import Baselines, external_sampling_with_baselines

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.config import outside
-from mccfr.config.tables import Config, FullWidthConfig
+from mccfr.config.solvers import FullWidthConfig
+from mccfr.config.tables import Config
 from mccfr.games.game import Game
 from mccfr.solvers.histories.history_cfr import HistoryCfr, check_best_response, history_tables
 from mccfr.solvers.histories.pruned_cfr import PrunedCfr, pruned_tables

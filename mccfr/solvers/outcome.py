@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mccfr.config.tables import OutcomeSamplingConfig
+from mccfr.config.solvers import OutcomeSamplingConfig
 from mccfr.games.game import Game
 from mccfr.solvers.sampled import SampledAlgorithm, SampledSolver
 from mccfr.solvers.sampling.baselines import Baselines, new_steps, outcome_sampling_with_baselines

@@ -7,7 +7,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.config.tables import Config, PublicChanceConfig
+from mccfr.config.solvers import PublicChanceConfig
+from mccfr.config.tables import Config
 from mccfr.games.game import Game
 from mccfr.solvers.public.public_chance import (
     PublicChanceOptions,

@@ -8,7 +8,8 @@ from importlib import import_module
 
 from mccfr.config import outside
 from mccfr.config.file import options_named
-from mccfr.config.tables import Config, SolverConfig
+from mccfr.config.solvers import SolverConfig
+from mccfr.config.tables import Config
 from mccfr.solvers.solver import Algorithm
 
 _ALGORITHMS: dict[str, str | type[Algorithm]] = {

@@ -17,7 +17,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.config.tables import Config, ExternalSamplingConfig, GameConfig, PublicChanceConfig
+from mccfr.config.games import GameConfig
+from mccfr.config.solvers import ExternalSamplingConfig, PublicChanceConfig
+from mccfr.config.tables import Config
 from mccfr.games.game import Game
 from mccfr.solvers.external import ExternalSampling, ExternalSolver
 from mccfr.solvers.public_chance import PublicChance, PublicChanceSolver

@@ -1,6 +1,6 @@
 """Robust sampling as a run sees it; which actions it walks: `mccfr.solvers.sampling.robust`."""
 
-from mccfr.config.tables import RobustSamplingConfig
+from mccfr.config.solvers import RobustSamplingConfig
 from mccfr.games.game import Game
 from mccfr.solvers.partial import PartialAlgorithm
 from mccfr.solvers.sampling.partial import EVENLY, Rule, whole_rule

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from mccfr.cards.deals import new_deals
 from mccfr.cards.strata import stratum_dealers
-from mccfr.config.tables import BaselinesConfig, Config, SampledActionsConfig, SampledConfig
+from mccfr.config.solvers import BaselinesConfig, SampledActionsConfig, SampledConfig
+from mccfr.config.tables import Config
 from mccfr.games.game import Game
 from mccfr.rng import new_stream
 from mccfr.solvers.forecast import Forecast, forecast

@@ -7,7 +7,8 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.config.tables import Config, SolverConfig
+from mccfr.config.solvers import SolverConfig
+from mccfr.config.tables import Config
 from mccfr.games.game import Game
 from mccfr.solvers.forecast import Forecast
 from mccfr.tables.discount import Schedule

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mccfr.config.tables import TargetedSamplingConfig
+from mccfr.config.solvers import TargetedSamplingConfig
 from mccfr.games.game import Game
 from mccfr.solvers.partial import PartialAlgorithm
 from mccfr.solvers.sampling.partial import Rule, whole_rule

@@ -17,7 +17,7 @@ from abstraction.next_street import NextStreet
 from abstraction.recipe import DeckRecipe, Recipe, StreetRecipe, build_order, load_recipe, stage_document
 from abstraction.small_deck import SmallDeck
 from mccfr.cards.small_deck import small_deck
-from mccfr.config.tables import KuhnGame, PokerGame
+from mccfr.config.games import KuhnGame, PokerGame
 from mccfr.games.bucketed import bucketed
 from mccfr.games.catalogue import build_game
 from mccfr.games.recall import forgotten_street

@@ -9,7 +9,7 @@ from mccfr.cards.listed import ListedCards
 from mccfr.cards.symmetry import lossless
 from mccfr.config.examples import find_file
 from mccfr.config.file import load_config
-from mccfr.config.tables import FlopHoldemGame, Menu
+from mccfr.config.games import FlopHoldemGame, Menu
 from mccfr.evaluation.trained_best_response.menus import with_menu
 from mccfr.games.bucketed import bucketed
 from mccfr.games.game import Game

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.config.tables import Menu
+from mccfr.config.games import Menu
 from mccfr.evaluation.meeting import Meeting, meeting_tree
 from mccfr.evaluation.same_game import same_tree
 from mccfr.games.betting import BettingRules, build_tree

@@ -14,7 +14,7 @@ from abstraction.cards import COMBO_COUNT
 from mccfr.cards.cards import Cards
 from mccfr.cards.endgame import endgame_cards
 from mccfr.cards.listed import ListedCards
-from mccfr.config.tables import Menu
+from mccfr.config.games import Menu
 from mccfr.games.betting import BettingRules, BettingState, build_tree
 from mccfr.games.game import Game
 from mccfr.games.menu import MenuGame, menu_targets

@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.cards import card_mask, combo_masks
-from mccfr.config.tables import Menu
+from mccfr.config.games import Menu
 from mccfr.games.betting import BettingState
 from mccfr.games.game import Game
 from mccfr.games.reading import OVER

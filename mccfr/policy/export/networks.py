@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.config.file import config_from
-from mccfr.config.tables import DeepCfrConfig
+from mccfr.config.solvers import DeepCfrConfig
 from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
 from mccfr.solvers.deep.asked import Asked

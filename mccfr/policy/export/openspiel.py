@@ -23,7 +23,7 @@ from typing import Any
 
 import msgspec
 
-from mccfr.config.tables import GAMES, GoofspielGame, KuhnGame, LeducGame, OpenSpielGame, PokerGame
+from mccfr.config.games import GAMES, GoofspielGame, KuhnGame, LeducGame, OpenSpielGame, PokerGame
 from mccfr.policy.export.openspiel_walk import Walk
 from mccfr.policy.source import PolicySource
 from storage import durable

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.config.tables import DeepCfrConfig
+from mccfr.config.solvers import DeepCfrConfig
 from mccfr.games.game import Game
 from mccfr.rng import MINIBATCH, PARAMETERS, new_stream
 from mccfr.solvers.deep.dealt_cfr import Dealt

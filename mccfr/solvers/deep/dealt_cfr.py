@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.parallel import run_ranges
-from mccfr.config.tables import DeepCfrConfig
+from mccfr.config.solvers import DeepCfrConfig
 from mccfr.games.game import Game
 from mccfr.rng import MINIBATCH, PARAMETERS, new_stream
 from mccfr.solvers.deep.blas import one_thread

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.jit import njit
-from mccfr.config.tables import DeepCfrConfig
+from mccfr.config.solvers import DeepCfrConfig
 from mccfr.games.game import Game
 from mccfr.solvers.deep.blas import one_thread
 from mccfr.solvers.deep.features import features

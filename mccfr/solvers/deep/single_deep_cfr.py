@@ -25,7 +25,7 @@ import numpy as np
 
 from abstraction.parallel import run_ranges
 from mccfr.cards.deals import new_deals
-from mccfr.config.tables import DeepCfrConfig
+from mccfr.config.solvers import DeepCfrConfig
 from mccfr.games.game import Game
 from mccfr.rng import MINIBATCH, PARAMETERS, RESERVOIR, new_stream
 from mccfr.solvers.deep import traversals

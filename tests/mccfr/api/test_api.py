@@ -11,7 +11,8 @@ import pytest
 from places import RUNS
 
 import mccfr
-from mccfr.config.tables import OPTIONS, GoofspielGame
+from mccfr.config.games import GoofspielGame
+from mccfr.config.solvers import OPTIONS
 from mccfr.games.game import Game
 from mccfr.games.goofspiel import goofspiel
 

@@ -18,7 +18,7 @@ from slumbot_double import Double, served
 from small_games import TOY
 
 from mccfr.cli import bots as commands
-from mccfr.config.tables import KuhnGame, LeducGame
+from mccfr.config.games import KuhnGame, LeducGame
 from mccfr.evaluation.match import Contender
 from mccfr.evaluation.side import Side
 from mccfr.play.acpc import TableError

@@ -8,7 +8,7 @@ from commands import call
 from places import ROOT
 
 from mccfr.config.file import config_from
-from mccfr.config.tables import OPTIONS
+from mccfr.config.solvers import OPTIONS
 from mccfr.games.catalogue import build_game
 from mccfr.runs.verification import problems_of
 from mccfr.trees.compiled import can_pack

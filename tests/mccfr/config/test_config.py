@@ -8,7 +8,7 @@ import tomli_w
 from places import RUNS
 
 from mccfr.config.file import config_from, load_config, parse_override, to_document
-from mccfr.config.tables import GAMES
+from mccfr.config.games import GAMES
 from mccfr.runs.rundir import _without_nothing
 
 SHIPPED = sorted(RUNS.glob("*.toml"))

@@ -14,7 +14,9 @@ from places import RUNS
 
 from mccfr.cli.options import Count, Duration
 from mccfr.config.file import config_from, load_config
-from mccfr.config.tables import GAMES, OPTIONS, AbstractionConfig, Config, Menu, PlayerMenu, StreetMenu
+from mccfr.config.games import GAMES, Menu, PlayerMenu, StreetMenu
+from mccfr.config.solvers import OPTIONS
+from mccfr.config.tables import AbstractionConfig, Config
 from mccfr.games.betting import MAX_NODES, build_tree
 from mccfr.games.catalogue import build_game
 from mccfr.games.holdem_betting import holdem_rules

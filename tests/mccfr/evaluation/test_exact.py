@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from places import ENDGAMES, RUNS
 
-from mccfr.config.tables import AkqGame, ClairvoyanceGame, GoofspielGame, HoldemSubgame, KuhnGame, LeducGame, MatrixGame
+from mccfr.config.games import AkqGame, ClairvoyanceGame, GoofspielGame, HoldemSubgame, KuhnGame, LeducGame, MatrixGame
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.catalogue import build_game
 from mccfr.tables.strategy import tabulate, uniform_strategy

@@ -9,7 +9,7 @@ from random_policy import policy
 from strategies import partly_reached_strategy
 
 from abstraction.cards import parse_cards
-from mccfr.config.tables import KuhnGame, LeducGame
+from mccfr.config.games import KuhnGame, LeducGame
 from mccfr.evaluation.hand_values import Below, HandValues, root_values
 from mccfr.games.catalogue import build_game
 from mccfr.play.dealing import dealing_of

@@ -8,7 +8,7 @@ from strategies import exact_chips, play, random_strategy, seated
 from abstraction.cards import hand_cards
 from abstraction.evaluator import strengths
 from mccfr.cards.deals import card_masks
-from mccfr.config.tables import GoofspielGame
+from mccfr.config.games import GoofspielGame
 from mccfr.evaluation import head_to_head as module
 from mccfr.evaluation.head_to_head import head_to_head
 from mccfr.evaluation.side import Side

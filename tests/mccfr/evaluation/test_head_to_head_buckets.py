@@ -13,7 +13,8 @@ from strategies import exact_chips, play, random_strategy
 
 from abstraction.cards import hand_cards
 from mccfr.cards.deck import WholeDeck
-from mccfr.config.tables import AbstractionConfig, FlopHoldemGame, HoldemGame, HoldemSubgame, LeducGame, Menu
+from mccfr.config.games import FlopHoldemGame, HoldemGame, HoldemSubgame, LeducGame, Menu
+from mccfr.config.tables import AbstractionConfig
 from mccfr.evaluation import head_to_head as module
 from mccfr.evaluation.head_to_head import head_to_head
 from mccfr.evaluation.side import Side

@@ -13,7 +13,7 @@ from strategies import random_strategy
 
 import mccfr
 from mccfr.config.file import load_config
-from mccfr.config.tables import Menu, PokerGame
+from mccfr.config.games import Menu, PokerGame
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.evaluation.local_best_response import LEAST_HANDS, local_best_response
 from mccfr.evaluation.local_best_response.dealt import ListedHand, ListedTable

@@ -11,7 +11,7 @@ from policies import write_random
 
 from abstraction.cards import cards_text, combo_text, parse_cards
 from abstraction.evaluator import board_strengths
-from mccfr.config.tables import GoofspielGame, LeducGame
+from mccfr.config.games import GoofspielGame, LeducGame
 from mccfr.evaluation.local_best_response import local_best_response
 from mccfr.evaluation.local_best_response.dealt import DeckBoard, DeckHand, DeckTable, combo
 from mccfr.evaluation.local_best_response.evaluate import _DeckUnits, without_luck

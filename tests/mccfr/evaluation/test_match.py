@@ -17,7 +17,7 @@ from test_meeting import BLINDS, MENUS
 
 from abstraction.cards import parse_cards
 from abstraction.evaluator import strength
-from mccfr.config.tables import GoofspielGame, HoldemGame, KuhnGame, LeducGame
+from mccfr.config.games import GoofspielGame, HoldemGame, KuhnGame, LeducGame
 from mccfr.evaluation.aivat import Aivat
 from mccfr.evaluation.head_to_head import head_to_head
 from mccfr.evaluation.match import LEAST_PAIRS, Contender, Match, _figure, match

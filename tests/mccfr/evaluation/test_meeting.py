@@ -14,7 +14,7 @@ from strategies import random_strategy
 from test_head_to_head_buckets import renumbered
 
 from mccfr.cards.deals import card_masks
-from mccfr.config.tables import HoldemGame, Menu, PokerGame
+from mccfr.config.games import HoldemGame, Menu, PokerGame
 from mccfr.evaluation import meeting as module
 from mccfr.evaluation.head_to_head import head_to_head
 from mccfr.evaluation.meeting import meeting_tree, shared_tree

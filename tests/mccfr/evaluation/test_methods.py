@@ -6,6 +6,7 @@ import pytest
 from commands import command
 
 from mccfr.config import tables
+from mccfr.config.games import GoofspielGame
 from mccfr.evaluation import methods
 from mccfr.evaluation.methods import check_method, load_method, method_named, told
 from mccfr.games.catalogue import build_game
@@ -79,7 +80,7 @@ def test_what_is_no_method_is_refused():
         method_named("toys:MixedLine")
     with pytest.raises(ValueError, match="'guess' is not one of: exact, head-to-head"):
         method_named("guess")
-    goofspiel = build_game(tables.GoofspielGame(cards=3), None)
+    goofspiel = build_game(GoofspielGame(cards=3), None)
     with pytest.raises(ValueError, match="use the method exact"):
         check_method(goofspiel, "head-to-head")
 

@@ -9,7 +9,7 @@ from commands import call, command
 from harness import Trainer
 from strategies import random_strategy
 
-from mccfr.config.tables import Menu, PokerGame
+from mccfr.config.games import Menu, PokerGame
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.evaluation.meeting import meeting_tree
 from mccfr.evaluation.side import Side

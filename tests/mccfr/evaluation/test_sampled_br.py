@@ -10,7 +10,7 @@ from random_policy import policy
 from small_games import GAMES, game_of
 from strategies import random_strategy
 
-from mccfr.config.tables import PokerGame
+from mccfr.config.games import PokerGame
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.evaluation.head_to_head import Table
 from mccfr.evaluation.kinds import street_number

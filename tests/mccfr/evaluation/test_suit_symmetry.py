@@ -9,7 +9,7 @@ import pytest
 
 from mccfr.cards import symmetry
 from mccfr.cards.symmetry import board_copies
-from mccfr.config.tables import PokerGame
+from mccfr.config.games import PokerGame
 from mccfr.games.poker import poker
 from mccfr.solvers.public.best_response import values
 from mccfr.solvers.public.public_tree import public_tree

@@ -15,7 +15,7 @@ from small_games import game_of
 from strategies import random_strategy
 
 from mccfr.config.file import load_config
-from mccfr.config.tables import GoofspielGame, PokerGame
+from mccfr.config.games import GoofspielGame, PokerGame
 from mccfr.evaluation import methods
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.evaluation.methods import check_method, measure

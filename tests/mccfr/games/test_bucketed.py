@@ -8,7 +8,7 @@ from small_games import Labels
 
 from abstraction.strength import hand_strength
 from mccfr.config.file import config_from
-from mccfr.config.tables import HoldemSubgame, KuhnGame
+from mccfr.config.games import HoldemSubgame, KuhnGame
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.bucketed import bucketed
 from mccfr.games.catalogue import build_game

@@ -8,7 +8,7 @@ from commands import command
 from linear_program import solve_linear_program
 
 import mccfr
-from mccfr.config.tables import GAMES
+from mccfr.config.games import GAMES
 from mccfr.games import catalogue
 from mccfr.games.catalogue import game_files
 from mccfr.games.expanded import expand

@@ -9,7 +9,7 @@ from expansion import expanded_strategy, original_strategy
 from naive import check_order
 from strategies import random_strategy
 
-from mccfr.config.tables import ClairvoyanceGame, GoofspielGame, KuhnGame, LeducGame, PokerGame
+from mccfr.config.games import ClairvoyanceGame, GoofspielGame, KuhnGame, LeducGame, PokerGame
 from mccfr.games import expanded as expanded_module
 from mccfr.games.expanded import expand
 from mccfr.games.goofspiel import goofspiel

@@ -13,7 +13,8 @@ from strategies import play, random_strategy, seated
 from abstraction.boards import BOARD_COUNTS, preflop_classes
 from abstraction.evaluator import strength
 from mccfr.cards.deck import WholeDeck
-from mccfr.config.tables import AbstractionConfig, FlopHoldemGame
+from mccfr.config.games import FlopHoldemGame
+from mccfr.config.tables import AbstractionConfig
 from mccfr.games.holdem import flop_holdem
 from mccfr.runs.rundir import open_run
 from mccfr.runs.verification import problems_of

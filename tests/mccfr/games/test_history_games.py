@@ -8,7 +8,7 @@ import pytest
 from naive import check_order
 
 from mccfr.cards.deals import new_deals
-from mccfr.config.tables import (
+from mccfr.config.games import (
     AkqGame,
     ClairvoyanceGame,
     GoofspielGame,

@@ -16,7 +16,8 @@ from abstraction.buckets import Abstraction
 from abstraction.cards import cards_text, combo_index
 from mccfr.cards import deck
 from mccfr.config.file import config_from
-from mccfr.config.tables import AbstractionConfig, HoldemGame, Menu
+from mccfr.config.games import HoldemGame, Menu
+from mccfr.config.tables import AbstractionConfig
 from mccfr.games.holdem import holdem
 from mccfr.policy import Policy
 from mccfr.policy.query import query

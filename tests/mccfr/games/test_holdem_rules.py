@@ -10,7 +10,7 @@ from pokerkit import Automation, NoLimitTexasHoldem
 
 from abstraction.cards import card_text
 from abstraction.evaluator import strengths
-from mccfr.config.tables import Menu
+from mccfr.config.games import Menu
 from mccfr.games.betting import build_tree, called, fold_value, may_call, raise_bounds, raised
 from mccfr.games.holdem_betting import flop_holdem_rules, holdem_rules
 from mccfr.trees.compiled import TERMINAL

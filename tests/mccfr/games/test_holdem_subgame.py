@@ -10,7 +10,7 @@ from places import ENDGAMES, RUNS
 from abstraction.cards import card_mask, combo_index, combo_masks, parse_cards
 from abstraction.evaluator import strength
 from mccfr.cards.listed import deal_arrays, joint_weight
-from mccfr.config.tables import HoldemSubgame, KuhnGame, Menu
+from mccfr.config.games import HoldemSubgame, KuhnGame, Menu
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.catalogue import build_game, game_files
 from mccfr.games.holdem_subgame import holdem_subgame

@@ -4,7 +4,7 @@ import pytest
 from places import RUNS
 from small_games import game_of
 
-from mccfr.config.tables import GoofspielGame
+from mccfr.config.games import GoofspielGame
 from mccfr.games.catalogue import build_game
 from mccfr.games.in_tree import InTree
 from mccfr.games.reading import Reading

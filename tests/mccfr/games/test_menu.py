@@ -6,7 +6,7 @@ from math import floor, inf
 import pytest
 
 from mccfr.config.file import config_from, to_document
-from mccfr.config.tables import Menu, PlayerMenu, StreetMenu
+from mccfr.config.games import Menu, PlayerMenu, StreetMenu
 from mccfr.games.betting import build_tree, called, raised
 from mccfr.games.holdem_betting import holdem_rules
 from mccfr.games.menu import MenuGame, menu_targets

@@ -6,7 +6,7 @@ import numpy as np
 import pyspiel
 import pytest
 
-from mccfr.config.tables import OpenSpielGame
+from mccfr.config.games import OpenSpielGame
 from mccfr.games.histories import count_histories
 from mccfr.games.openspiel import import_openspiel
 from mccfr.solvers.histories.histories import expected_value

@@ -8,7 +8,7 @@ from places import RUNS
 
 from abstraction.cards import COMBO_COUNT, combo_masks, parse_cards
 from mccfr.cards.listed import joint_weight
-from mccfr.config.tables import FlopHoldemGame, HoldemSubgame, Menu
+from mccfr.config.games import FlopHoldemGame, HoldemSubgame, Menu
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.catalogue import build_game
 from mccfr.games.libratus import read_endgame

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mccfr.config.tables import Menu
+from mccfr.config.games import Menu
 from mccfr.games.betting import BettingState, amount_text, build_tree, may_call, raise_bounds
 from mccfr.games.holdem_betting import holdem_rules
 from mccfr.games.reading import NOWHERE, OVER, Reading

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mccfr.config.tables import Menu, PokerGame
+from mccfr.config.games import Menu, PokerGame
 from mccfr.games.catalogue import build_game
 from mccfr.games.reading import NOWHERE
 from mccfr.games.translation import real_betting

@@ -6,7 +6,7 @@ from random_policy import policy
 from small_games import GAMES, game_of
 
 from mccfr.cards.deck_deals import draw_cards
-from mccfr.config.tables import GoofspielGame
+from mccfr.config.games import GoofspielGame
 from mccfr.games.catalogue import build_game
 from mccfr.play import dealing as module
 from mccfr.play.dealing import dealing_of

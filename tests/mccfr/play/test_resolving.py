@@ -10,7 +10,7 @@ from small_games import RUNS, coin_toss, game_of
 from strategies import random_strategy
 
 from mccfr.config.file import load_config
-from mccfr.config.tables import PokerGame
+from mccfr.config.games import PokerGame
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.catalogue import build_game
 from mccfr.games.poker import poker

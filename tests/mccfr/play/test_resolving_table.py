@@ -11,7 +11,7 @@ from random_policy import MENU, policy
 from small_games import game_of
 
 from abstraction.cards import card_mask, combo_masks, parse_cards
-from mccfr.config.tables import Menu
+from mccfr.config.games import Menu
 from mccfr.evaluation import resolved_best_response
 from mccfr.evaluation.local_best_response import evaluate
 from mccfr.evaluation.local_best_response.evaluate import _ResolvedUnits, drawn

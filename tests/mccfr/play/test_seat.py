@@ -13,7 +13,7 @@ from small_games import TOY
 
 from abstraction.cards import card_text, combo_masks, parse_cards
 from mccfr.cards.deals import card_masks
-from mccfr.config.tables import GoofspielGame, HoldemGame, KuhnGame, LeducGame
+from mccfr.config.games import GoofspielGame, HoldemGame, KuhnGame, LeducGame
 from mccfr.games.betting import BettingState, may_call, raise_bounds
 from mccfr.games.reading import NOWHERE
 from mccfr.games.translation import Translation, apply_action, pseudo_harmonic

@@ -8,7 +8,7 @@ import pytest
 from acpc import player, rules
 from slumbot_double import Double, served
 
-from mccfr.config.tables import HoldemGame
+from mccfr.config.games import HoldemGame
 from mccfr.play.acpc import TableError
 from mccfr.play.slumbot import SlumbotSession, check_game, http_post
 

@@ -17,7 +17,7 @@ from small_games import BLINDS
 from strategies import random_strategy
 
 from mccfr.config.file import config_from
-from mccfr.config.tables import (
+from mccfr.config.games import (
     AkqGame,
     GoofspielGame,
     HoldemSubgame,

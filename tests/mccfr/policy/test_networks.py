@@ -10,7 +10,8 @@ import pytest
 from places import ROOT
 
 from mccfr.config.file import to_document
-from mccfr.config.tables import Config, LeducGame
+from mccfr.config.games import LeducGame
+from mccfr.config.tables import Config
 from mccfr.games.catalogue import build_game
 from mccfr.policy.export import networks as files
 from mccfr.policy.network_query import query_networks

@@ -9,7 +9,7 @@ from places import ROOT, RUNS
 from policies import document
 from strategies import partly_reached_strategy
 
-from mccfr.config.tables import GoofspielGame, HoldemSubgame, KuhnGame, LeducGame
+from mccfr.config.games import GoofspielGame, HoldemSubgame, KuhnGame, LeducGame
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.catalogue import build_game
 from mccfr.policy import Policy, StrategySource, verify_policy, write_policy

@@ -10,13 +10,7 @@ import pytest
 from policies import sign, write_random
 
 from mccfr.cards.deck import WholeDeck
-from mccfr.config.tables import (
-    FlopHoldemGame,
-    GoofspielGame,
-    HoldemSubgame,
-    KuhnGame,
-    LeducGame,
-)
+from mccfr.config.games import FlopHoldemGame, GoofspielGame, HoldemSubgame, KuhnGame, LeducGame
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.policy import Policy, is_policy, verify_policy
 from mccfr.policy.query import query

@@ -16,7 +16,7 @@ from small_games import BLINDS, TURN
 
 from abstraction.boards import board_classes, canonical_boards, used_slots
 from abstraction.buckets import Abstraction
-from mccfr.config.tables import FlopHoldemGame, GoofspielGame, KuhnGame, LeducGame
+from mccfr.config.games import FlopHoldemGame, GoofspielGame, KuhnGame, LeducGame
 from mccfr.games.catalogue import build_game
 from mccfr.policy import Policy, row_checksums, verify_policy
 from mccfr.policy.layout import bucket_dtype

@@ -5,7 +5,7 @@ import pytest
 from places import ROOT, RUNS
 from policies import document
 
-from mccfr.config.tables import (
+from mccfr.config.games import (
     ClairvoyanceGame,
     GoofspielGame,
     HoldemSubgame,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mccfr.config.tables import LeducGame
+from mccfr.config.games import LeducGame
 from mccfr.games.catalogue import build_game
 from mccfr.report.averages import disagreements
 from mccfr.tables.strategy import Strategy, uniform_strategy

@@ -12,7 +12,8 @@ from strategies import partly_reached_strategy
 
 from abstraction.cards import combo_table
 from mccfr.config.file import config_from
-from mccfr.config.tables import AbstractionConfig, HoldemGame, HoldemSubgame, MatrixGame, Menu, PokerGame
+from mccfr.config.games import HoldemGame, HoldemSubgame, MatrixGame, Menu, PokerGame
+from mccfr.config.tables import AbstractionConfig
 from mccfr.games.catalogue import build_game
 from mccfr.policy import StrategySource
 from mccfr.policy.query import query

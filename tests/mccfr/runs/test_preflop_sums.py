@@ -16,7 +16,7 @@ from abstraction.boards import canonical_boards, used_slots
 from abstraction.lookup import board_rows
 from mccfr.cards.deck import WholeDeck
 from mccfr.config.file import config_from
-from mccfr.config.tables import PokerGame
+from mccfr.config.games import PokerGame
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.catalogue import build_game
 from mccfr.games.poker import poker

@@ -8,7 +8,7 @@ import pytest
 from archives import unpack
 
 from mccfr.config.file import config_from, load_config
-from mccfr.config.tables import KuhnGame
+from mccfr.config.games import KuhnGame
 from mccfr.games.poker import kuhn
 from mccfr.runs.report import Silent
 from mccfr.runs.results import evaluate_target, find_checkpoint, read_tables

@@ -7,7 +7,7 @@ from commands import command
 from places import RUNS
 
 from mccfr.config.file import config_from, ignored_keys
-from mccfr.config.tables import ExternalSamplingConfig
+from mccfr.config.solvers import ExternalSamplingConfig
 from mccfr.policy import Policy
 from mccfr.policy.query import query
 from mccfr.runs.results import find_checkpoint, read_tables

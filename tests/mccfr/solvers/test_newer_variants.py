@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from commands import call, command
 
-from mccfr.config.tables import KuhnGame, LeducGame, PokerGame
+from mccfr.config.games import KuhnGame, LeducGame, PokerGame
 from mccfr.games.poker import kuhn, leduc, poker
 from mccfr.runs.results import find_checkpoint, read_tables
 from mccfr.runs.rundir import open_run

@@ -5,7 +5,7 @@ import json
 import pytest
 from commands import command
 
-from mccfr.config.tables import OPTIONS
+from mccfr.config.solvers import OPTIONS
 from mccfr.solvers.registry import algorithm_named
 
 

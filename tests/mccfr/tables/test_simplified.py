@@ -7,7 +7,7 @@ from policies import document, write_random
 from small_games import game_of
 from strategies import partly_reached_strategy, random_strategy
 
-from mccfr.config.tables import KuhnGame, LeducGame
+from mccfr.config.games import KuhnGame, LeducGame
 from mccfr.evaluation.head_to_head import head_to_head
 from mccfr.evaluation.match import Contender, Match
 from mccfr.evaluation.side import Side

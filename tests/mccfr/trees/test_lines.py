@@ -2,7 +2,7 @@ import pytest
 from places import RUNS
 from small_games import BLINDS, TURN
 
-from mccfr.config.tables import GoofspielGame, KuhnGame, LeducGame, OpenSpielGame
+from mccfr.config.games import GoofspielGame, KuhnGame, LeducGame, OpenSpielGame
 from mccfr.games.catalogue import build_game
 from mccfr.trees.compiled import DECISION
 from mccfr.trees.lines import find_decision, find_node, line_text, put_in_chips, to_chips

@@ -8,7 +8,7 @@ from random_policy import policy
 
 from abstraction.boards import preflop_classes
 from abstraction.cards import combo_index, parse_cards
-from mccfr.config.tables import KuhnGame
+from mccfr.config.games import KuhnGame
 from mccfr.view import Shelf, Spots, open_spots
 from mccfr.view.playing import Playing
 from mccfr.view.preflop import preflop_equities

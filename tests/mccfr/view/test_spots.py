@@ -10,7 +10,7 @@ from random_policy import policy
 from abstraction.cards import combo_text, parse_cards
 from abstraction.evaluator import strength
 from abstraction.ranges import parse_range
-from mccfr.config.tables import GoofspielGame, KuhnGame, LeducGame
+from mccfr.config.games import GoofspielGame, KuhnGame, LeducGame
 from mccfr.policy import Policy
 from mccfr.policy.query import query
 from mccfr.view import Spots, open_spots

@@ -16,7 +16,7 @@ from commands import call
 from policies import write_random
 from random_policy import policy
 
-from mccfr.config.tables import KuhnGame
+from mccfr.config.games import KuhnGame
 from mccfr.view import Shelf, Spots, open_spots, server
 from mccfr.view.server import ViewServer
 

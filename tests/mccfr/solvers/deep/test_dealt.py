@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mccfr.config.tables import DeepCfrConfig, FlopHoldemGame
+from mccfr.config.games import FlopHoldemGame
+from mccfr.config.solvers import DeepCfrConfig
 from mccfr.games.holdem import flop_holdem
 from mccfr.rng import ACTIONS, new_stream
 from mccfr.solvers.deep.asked import Asked

@@ -9,7 +9,8 @@ import pytest
 from mutants import mutant
 
 import mccfr
-from mccfr.config.tables import DeepCfrConfig, GoofspielGame, KuhnGame, LeducGame
+from mccfr.config.games import GoofspielGame, KuhnGame, LeducGame
+from mccfr.config.solvers import DeepCfrConfig
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.catalogue import build_game
 from mccfr.solvers.deep import infosets as listing

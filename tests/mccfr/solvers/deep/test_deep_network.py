@@ -8,7 +8,8 @@ import pytest
 from mutants import mutant
 from places import ROOT
 
-from mccfr.config.tables import DeepCfrConfig, GoofspielGame, KuhnGame, LeducGame
+from mccfr.config.games import GoofspielGame, KuhnGame, LeducGame
+from mccfr.config.solvers import DeepCfrConfig
 from mccfr.games.catalogue import build_game
 from mccfr.rng import new_stream
 from mccfr.solvers.deep import fitting, network, output_layer

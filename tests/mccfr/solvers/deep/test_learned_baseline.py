@@ -9,7 +9,8 @@ import pytest
 from mutants import mutant
 
 from mccfr.cards.deals import new_deals
-from mccfr.config.tables import DeepCfrConfig, GoofspielGame, KuhnGame, LeducGame
+from mccfr.config.games import GoofspielGame, KuhnGame, LeducGame
+from mccfr.config.solvers import DeepCfrConfig
 from mccfr.games.catalogue import build_game
 from mccfr.solvers.deep import outcome_paths, single_deep_cfr, traversals
 from mccfr.solvers.deep.every_deal import every_deal

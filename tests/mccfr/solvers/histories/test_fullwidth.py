@@ -9,7 +9,7 @@ import pyspiel
 import pytest
 
 from mccfr.cards.nothing import NO_CARDS
-from mccfr.config.tables import GoofspielGame, KuhnGame, MatrixGame, OpenSpielGame
+from mccfr.config.games import GoofspielGame, KuhnGame, MatrixGame, OpenSpielGame
 from mccfr.games.game import Game
 from mccfr.games.goofspiel import goofspiel
 from mccfr.games.matrix import matrix

@@ -9,7 +9,8 @@ import pytest
 from expansion import original_strategy
 from places import DATA
 
-from mccfr.config.tables import FullWidthConfig, GoofspielGame, KuhnGame, LeducGame, MatrixGame
+from mccfr.config.games import GoofspielGame, KuhnGame, LeducGame, MatrixGame
+from mccfr.config.solvers import FullWidthConfig
 from mccfr.games.expanded import expand
 from mccfr.games.goofspiel import goofspiel
 from mccfr.games.matrix import matrix

@@ -4,7 +4,7 @@ import pytest
 from linear_program import solve_linear_program
 
 from mccfr.cards.nothing import NO_CARDS
-from mccfr.config.tables import AkqGame, ClairvoyanceGame, GoofspielGame, KuhnGame, LeducGame, MatrixGame, PokerGame
+from mccfr.config.games import AkqGame, ClairvoyanceGame, GoofspielGame, KuhnGame, LeducGame, MatrixGame, PokerGame
 from mccfr.games.expanded import expand
 from mccfr.games.game import Game
 from mccfr.games.goofspiel import goofspiel

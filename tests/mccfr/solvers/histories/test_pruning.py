@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from mccfr.config.tables import AkqGame, GoofspielGame, KuhnGame, LeducGame, MatrixGame
+from mccfr.config.games import AkqGame, GoofspielGame, KuhnGame, LeducGame, MatrixGame
 from mccfr.games.expanded import expand
 from mccfr.games.goofspiel import goofspiel
 from mccfr.games.matrix import matrix

@@ -10,7 +10,7 @@ from abstraction.buckets import Abstraction
 from abstraction.build import Builder
 from abstraction.recipe import DeckRecipe, Recipe, StreetRecipe
 from mccfr.config.file import config_from
-from mccfr.config.tables import LeducGame, MatrixGame
+from mccfr.config.games import LeducGame, MatrixGame
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.bucketed import bucketed
 from mccfr.games.catalogue import build_game

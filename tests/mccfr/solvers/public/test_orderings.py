@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from places import ENDGAMES, ROOT
 
-from mccfr.config.tables import GoofspielGame, HoldemSubgame
+from mccfr.config.games import GoofspielGame, HoldemSubgame
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game

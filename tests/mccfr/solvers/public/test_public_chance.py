@@ -13,7 +13,7 @@ from abstraction.evaluator import board_strengths
 from mccfr.cards import listed as listed_cards
 from mccfr.cards.deals import card_masks
 from mccfr.cards.deck import WholeDeck
-from mccfr.config.tables import GoofspielGame, HoldemSubgame, KuhnGame, LeducGame, Menu
+from mccfr.config.games import GoofspielGame, HoldemSubgame, KuhnGame, LeducGame, Menu
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game

@@ -13,7 +13,7 @@ from mccfr.cards.endgame import endgame_cards
 from mccfr.cards.listed import ListedCards
 from mccfr.cards.nothing import NO_CARDS
 from mccfr.cards.symmetry import board_copies
-from mccfr.config.tables import HoldemSubgame, KuhnGame, Menu, PokerGame
+from mccfr.config.games import HoldemSubgame, KuhnGame, Menu, PokerGame
 from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
 from mccfr.solvers.public.public_walk import train

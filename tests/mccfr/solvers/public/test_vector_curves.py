@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from places import DATA, ENDGAMES, RUNS
 
-from mccfr.config.tables import HoldemSubgame, KuhnGame, LeducGame
+from mccfr.config.games import HoldemSubgame, KuhnGame, LeducGame
 from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
 from mccfr.solvers.public.best_response import best_response_value, expected_value

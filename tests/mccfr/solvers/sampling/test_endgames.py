@@ -12,7 +12,9 @@ import pytest
 from places import ENDGAMES, RUNS
 
 from mccfr.config.file import config_from
-from mccfr.config.tables import Config, ExternalSamplingConfig, HoldemSubgame
+from mccfr.config.games import HoldemSubgame
+from mccfr.config.solvers import ExternalSamplingConfig
+from mccfr.config.tables import Config
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.catalogue import build_game
 from mccfr.runs.plan import planned_layout

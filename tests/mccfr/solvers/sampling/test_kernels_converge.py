@@ -19,7 +19,7 @@ from harness import (
 )
 from naive import exploitability
 
-from mccfr.config.tables import AkqGame, ClairvoyanceGame, PokerGame
+from mccfr.config.games import AkqGame, ClairvoyanceGame, PokerGame
 from mccfr.games.poker import akq, clairvoyance, poker
 from mccfr.tables.discount import Schedule
 from mccfr.tables.strategy import uniform_strategy

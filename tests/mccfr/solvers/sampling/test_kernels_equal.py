@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from harness import KUHN, LEDUC, Trainer, rows, same_tables
 
-from mccfr.config.tables import PokerGame
+from mccfr.config.games import PokerGame
 from mccfr.games.poker import poker
 from mccfr.solvers.sampling import external, outcome
 from mccfr.tables.discount import Schedule

@@ -14,7 +14,7 @@ from harness import KUHN, LEDUC, MERGED_LEDUC, Trainer, same_tables
 from mutants import mutant
 
 import mccfr
-from mccfr.config.tables import LeducGame
+from mccfr.config.games import LeducGame
 from mccfr.games.poker import leduc
 from mccfr.solvers.sampling import partial
 from mccfr.solvers.sampling.common import new_worklist

@@ -41,7 +41,9 @@ from planted import (
     wrong_outcome,
 )
 
-from mccfr.config.tables import Config, ExternalSamplingConfig, KuhnGame, OutcomeSamplingConfig
+from mccfr.config.games import KuhnGame
+from mccfr.config.solvers import ExternalSamplingConfig, OutcomeSamplingConfig
+from mccfr.config.tables import Config
 from mccfr.solvers import external as external_solver
 from mccfr.solvers import outcome as outcome_solver
 from mccfr.solvers import sampled

@@ -5,7 +5,7 @@ import pytest
 from harness import LEDUC, LEDUC_EXTERNAL_SHORT, Trainer, same_tables
 from planted import NO_FLOOR, SKIPS_IN_UNIFORM_PLAY, SKIPS_ON_THE_LAST_STREET, THRESHOLD_WITHOUT_WEIGHT, wrong_external
 
-from mccfr.config.tables import PokerGame
+from mccfr.config.games import PokerGame
 from mccfr.games.poker import poker
 from mccfr.rng import uniform
 from mccfr.solvers.sampling.common import NO_PRUNING, Pruning

@@ -12,7 +12,7 @@ from expansion import expanded_strategy
 from harness import Trainer
 
 from mccfr.cards.deals import NO_BUCKET
-from mccfr.config.tables import PokerGame
+from mccfr.config.games import PokerGame
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.expanded import expand
 from mccfr.games.game import Game

@@ -1,0 +1,88 @@
+"""What numba is told beyond its decorators: what the processor can, and to compile faster.
+
+The latter reaches into it, so it is done with versions alone that it was tried with.
+
+A kernel holds the code of all that it calls.  numba by itself makes machine code of parts too, which nobody runs; and
+it puts each function through most of what the module around it is put through next.
+"""
+
+from importlib import import_module
+from typing import Any
+
+KNOWN_VERSIONS = ("0.68.",)
+"""Versions of numba whose inner classes are as `part_compiler` takes them to be."""
+
+
+def processor_features() -> str:
+    """What the processor can, and that vectors may fill its widest registers.
+
+    For many processors with AVX-512, LLVM halves the vectors that it makes of loops.
+    """
+    features: str = import_module("numba.core.codegen").get_host_cpu_features()
+    return f"{features},-prefer-256-bit" if "+avx512f" in features else features
+
+
+def part_compiler() -> Any:
+    """A compiler of functions without machine code; from now on numba optimises what it compiles once, not twice.
+
+    With other versions than `KNOWN_VERSIONS` this may not be called; there compiling takes longer.
+    """
+    codegen = import_module("numba.core.registry").cpu_target.target_context.codegen()
+    library: Any = import_module("numba.core.codegen").JITCodeLibrary
+    parse = import_module("llvmlite.binding").parse_bitcode
+    compiler: Any = import_module("numba.core.compiler").Compiler
+
+    class Nowhere:
+        """Where a part's environment is put: what Python's calls would find, and nobody calls a part from Python."""
+
+        def set_env(self, name: str, environment: Any) -> None: ...
+
+    class Library(library):
+        """A function's code; `part`: of a part, of which there is no machine code."""
+
+        part = False
+
+        @property
+        def codegen(self) -> Any:
+            return Nowhere() if self.part else self._codegen
+
+        def _optimize_functions(self, module: Any) -> None:
+            module.data_layout = self._codegen._data_layout
+
+        def _finalize_final_module(self) -> None:
+            if not self.part:
+                super()._finalize_final_module()
+                return
+            self._finalize_dynamic_globals()
+            self._verify_declare_only_symbols()
+            self._finalized = True
+
+        def get_pointer_to_function(self, name: str) -> int:
+            self._ensure_finalized()
+            return 0 if self.part else super().get_pointer_to_function(name)
+
+        def serialize_using_object_code(self) -> tuple[str, str, Any]:
+            if not self.part:
+                return super().serialize_using_object_code()
+            return self.name, "part", self._get_module_for_linking().as_bitcode()
+
+        @classmethod
+        def _unserialize(cls, codegen: Any, state: tuple[str, str, Any]) -> Any:
+            name, kind, bitcode = state
+            if kind != "part":
+                return super()._unserialize(codegen, state)
+            loaded = cls(codegen, name)
+            loaded.part, loaded._final_module = True, parse(bitcode)
+            loaded._finalize_final_module()
+            return loaded
+
+    class PartCompiler(compiler):
+        """Compiles a part."""
+
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            self.state.library = Library(codegen, "part")
+            self.state.library.part = True
+
+    codegen._library_class = Library
+    return PartCompiler

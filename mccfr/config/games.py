@@ -1,0 +1,169 @@
+"""The `[game]` table of each game, as frozen structs: one default for each key, in one place, here."""
+
+from collections.abc import Sequence
+from typing import ClassVar, Literal
+
+from mccfr.config.table import Table
+
+
+class GameConfig(Table, frozen=True, tag_field="name"):
+    """A `[game]` table: `name` chooses which of the following it is (`GAMES` lists them)."""
+
+    file_keys: ClassVar[tuple[str, ...]] = ()
+    """Keys that name files the game is made from, relative to the configuration: a run keeps copies of them."""
+
+
+class KuhnGame(GameConfig, frozen=True, tag="kuhn"):
+    """Kuhn poker: three cards, ante 1, one bet of 1."""
+
+
+class LeducGame(GameConfig, frozen=True, tag="leduc"):
+    """Leduc poker: one hole card, one board card, two rounds; a raise is a call plus one of the round's sizes."""
+
+    ranks: int = 3
+    suits: int = 2
+    raises: int = 2  # bets and raises in a round, at most
+    bets: Sequence[Sequence[float]] = ((2.0,), (4.0,))  # sizes of a raise in chips, for each of the two rounds
+    ante: float = 1.0
+    merge_suits: bool = False  # True: hands alike but for a renaming of suits share an infoset (288 instead of 936)
+
+
+class GoofspielGame(GameConfig, frozen=True, tag="goofspiel"):
+    """Goofspiel: prizes in known order, equal bids split the prize, payoff = difference of the totals."""
+
+    cards: int = 5
+    order: Literal["ascending", "descending"] = "ascending"
+    reveal: Literal["bids", "result"] = "bids"  # what both see after a round: the bids, or only who won
+
+
+class MatrixGame(GameConfig, frozen=True, tag="matrix"):
+    """A two-player zero-sum matrix game; both move at once."""
+
+    payoffs: Sequence[Sequence[float]]  # payoff of the row player (player 0), one list for each row
+
+
+class PlayerMenu(Table, frozen=True):
+    """Bet sizes of one player on one street: `[game.menu.STREET.button]`.  An absent key is the street's."""
+
+    first: Sequence[str] | None = None  # the street's first bet
+    later: Sequence[str] | None = None  # raises
+    sizes: Sequence[Sequence[str]] | None = None  # by bets so far on the street, instead of first and later
+    max_bets: int | None = None
+    allin_threshold: float | None = None
+
+
+class StreetMenu(Table, frozen=True):
+    """Bet sizes on one street: `[game.menu.STREET]`.  An absent key is the menu's."""
+
+    first: Sequence[str] | None = None
+    later: Sequence[str] | None = None
+    sizes: Sequence[Sequence[str]] | None = None
+    max_bets: int | None = None
+    allin_threshold: float | None = None
+    big_blind: PlayerMenu | None = None  # position 0: first to act after the flop
+    button: PlayerMenu | None = None
+
+
+class Menu(Table, frozen=True):
+    """Action abstraction `[game.menu]`: which amounts may be raised to; mccfr/games/menu.py says how sizes are read."""
+
+    first: Sequence[str] = ("0.5p", "1p", "allin")  # sizes of a street's first bet; preflop of the first raise
+    later: Sequence[str] = ("1p", "allin")  # sizes of raises after it
+    sizes: Sequence[Sequence[str]] | None = None  # instead: a list for no bet so far, one bet, ...; the last goes on
+    max_bets: int | None = None  # bets on a street that are not all-in, the big blind counted; None: any number
+    allin_threshold: float | None = None  # a size above this share of the stack becomes all-in; None: none does
+    limp: bool = True  # False: the button may not just call as its first action before the flop
+    preflop: StreetMenu | None = None
+    flop: StreetMenu | None = None
+    turn: StreetMenu | None = None
+    river: StreetMenu | None = None
+
+
+class PokerGame(GameConfig, frozen=True, tag="poker"):
+    """Small poker with the betting rules of the ACPC dealer: any deck; limit, or no-limit with all sizes or a menu."""
+
+    ranks: int = 3
+    suits: int = 2
+    hole_cards: Literal[1, 2] = 1
+    board_cards: Sequence[int] = (0, 1)  # cards dealt to the board on each street
+    blinds: Sequence[float] = ()  # by seat: [2, 1] = seat 0 posts 2; this or antes
+    antes: Sequence[float] = ()
+    stack: float = 5.0
+    limit: bool = False
+    raise_sizes: Sequence[float] = ()  # limit only: size of a raise on each street
+    max_raises: Sequence[int] = ()  # raises on each street, at most; limit needs it, no-limit without: any number
+    menu: Menu | None = None  # no-limit: bet sizes; None: every whole amount
+    first_player: Sequence[int] = ()  # seat (1 or 2) that acts first on each street; default 1 everywhere
+    merge_suits: bool = False
+
+
+class AkqGame(GameConfig, frozen=True, tag="akq"):
+    """Half-street AKQ game: three cards, the first player bets or checks, the second may only answer a bet."""
+
+    pot: float = 2.0
+    bet: float = 1.0
+
+
+class ClairvoyanceGame(GameConfig, frozen=True, tag="clairvoyance"):
+    """The bettor knows whether he holds the nuts; the same pot fraction may be bet on each of n streets."""
+
+    streets: int = 1
+    bet: float = 1.0  # fraction of the pot
+    probability: float = 0.5  # that the bettor holds the nuts
+    pot: float = 1.0
+
+
+class HoldemSubgame(GameConfig, frozen=True, tag="holdem-subgame"):
+    """A no-limit hold'em endgame from a file in the LibratusEndgames format (turn or river)."""
+
+    file_keys: ClassVar[tuple[str, ...]] = ("file",)
+
+    file: str
+    stack: float = 20000.0  # chips of each player in the whole hand, what is in the pot included
+    big_blind: float = 100.0
+    menu: Menu = Menu()  # the discounting paper's sizes, any number of bets
+
+
+class HoldemGame(GameConfig, frozen=True, tag="holdem"):
+    """Full heads-up no-limit hold'em: four streets, 52 cards; `[abstraction]` says which hands share a bucket."""
+
+    stack: float = 20000.0  # chips of each player
+    blinds: Sequence[float] = (50.0, 100.0)  # small (the button's) and big
+    ante: float = 0.0  # of each player
+    menu: Menu = Menu()
+
+
+class FlopHoldemGame(GameConfig, frozen=True, tag="flop-holdem"):
+    """Hold'em with one size of bet that ends after the flop (Deep CFR papers); lossless without `[abstraction]`."""
+
+    blinds: Sequence[float] = (50.0, 100.0)  # small (the button's) and big
+    bet: float | Literal["pot"] = 100.0  # size of every bet and raise; "pot": what lies there once it is called
+    limp: bool = True  # False: the button may not just call as his first action before the flop
+    max_raises: int | Sequence[int] = 3  # bets and raises on a street, at most, besides the blinds; or one for each
+    board_cards: Literal[3, 5] = 3  # cards of the flop; 5: a whole board at once
+
+
+class OpenSpielGame(GameConfig, frozen=True, tag="openspiel"):
+    """A game imported from OpenSpiel: two players, zero sum, turn-based, perfect recall."""
+
+    game: str
+    max_histories: int = 2_000_000
+
+
+GAMES: dict[str, type[GameConfig]] = {
+    str(kind.__struct_config__.tag): kind
+    for kind in (
+        KuhnGame,
+        LeducGame,
+        GoofspielGame,
+        MatrixGame,
+        PokerGame,
+        AkqGame,
+        ClairvoyanceGame,
+        HoldemSubgame,
+        HoldemGame,
+        FlopHoldemGame,
+        OpenSpielGame,
+    )
+}
+"""The `[game]` table of each game of the package; `mccfr.config.made` has those of users' games."""

@@ -1,0 +1,274 @@
+"""The `[solver]` table of each algorithm, as frozen structs: one default for each key, in one place, here."""
+
+from collections.abc import Sequence
+from typing import ClassVar, Literal
+
+from mccfr.config.table import Table
+
+Check = tuple[str, bool, str]
+"""A key, whether its value is good, and what is allowed."""
+
+
+class SolverConfig(Table, frozen=True, tag_field="algorithm"):
+    """A `[solver]` table: `algorithm` chooses which of the following it is (`OPTIONS` lists them)."""
+
+    averages_snapshots: ClassVar[bool] = False
+    """Whether `tables.strategy_sums = "preflop"` is possible: sums on the first street only."""
+    trains_narrow: ClassVar[bool] = False
+    """Whether tables may have cells of 16 bits."""
+    trains_strata: ClassVar[bool] = False
+    """Whether `run.strata` is possible: deals are drawn for one share of the boards at a time."""
+
+    seed: int = 0
+
+    def checks(self) -> list[Check]:
+        """What types cannot express."""
+        return [("seed", 0 <= self.seed < 2**63, "0 to 2**63 - 1")]
+
+
+class SampledConfig(SolverConfig, frozen=True):
+    """Discounting of the algorithms that sample, driven by nodes touched."""
+
+    discount: Literal["none", "linear", "initial", "dcfr"] = "linear"
+    period_nodes: int | None = None  # over all workers; None: the algorithm's own choice
+    discount_until_nodes: int | None = None  # None: discounting never ends
+    # Powers of "dcfr" for positive regrets, negative regrets and strategy sums; the paper's recommendation:
+    alpha: float = 1.5
+    beta: float = 0.0
+    gamma: float = 2.0
+
+    def checks(self) -> list[Check]:
+        """As `SolverConfig.checks`."""
+        period, until = self.period_nodes, self.discount_until_nodes
+        return [
+            *super().checks(),
+            ("period_nodes", period is None or period >= 1, "at least 1"),
+            ("discount_until_nodes", until is None or until >= 0, "at least 0"),
+            ("alpha", self.alpha == self.alpha, "a number"),
+            ("beta", self.beta == self.beta, "a number"),
+            ("gamma", self.gamma >= 0, "at least 0"),
+        ]
+
+
+class SampledActionsConfig(SampledConfig, frozen=True):
+    """Of the algorithms that sample actions."""
+
+
+class BaselinesConfig(SampledActionsConfig, frozen=True):
+    """Of those that can estimate the values of actions that are not sampled."""
+
+    baseline_rate: float = 0.0  # share by which baselines move towards sampled values; 0: none are kept
+
+    def checks(self) -> list[Check]:
+        """As `SolverConfig.checks`."""
+        return [*super().checks(), ("baseline_rate", 0 <= self.baseline_rate <= 1, "0 to 1")]
+
+
+class ExternalSamplingConfig(BaselinesConfig, frozen=True, tag="external-sampling"):
+    """External sampling: all actions of the traverser, one of the opponent and of chance."""
+
+    averages_snapshots: ClassVar[bool] = True
+    trains_narrow: ClassVar[bool] = True
+    trains_strata: ClassVar[bool] = True
+
+    negative_regret_pruning: bool = False  # skip hopeless actions on 95 % of the traversals
+    prune_after_nodes: int = 100_000_000  # pruning begins here
+    prune_below_chips: float = 300_000.0  # actions with a regret below minus this, times the weight, are skipped
+    floor_chips: float = 310_000.0  # and no regret falls below minus this, times the weight
+
+    def checks(self) -> list[Check]:
+        """As `SolverConfig.checks`."""
+        below = self.prune_below_chips
+        return [
+            *super().checks(),
+            (
+                "baseline_rate",
+                not (self.baseline_rate and self.negative_regret_pruning),
+                "0 with solver.negative_regret_pruning, for what is skipped has no value to learn",
+            ),
+            ("prune_after_nodes", self.prune_after_nodes >= 0, "at least 0"),
+            ("prune_below_chips", below > 0, "above 0"),
+            ("floor_chips", self.floor_chips > below, f"above solver.prune_below_chips = {below:g}"),
+        ]
+
+
+class OutcomeSamplingConfig(BaselinesConfig, frozen=True, tag="outcome-sampling"):
+    """Outcome sampling: one path."""
+
+    averages_snapshots: ClassVar[bool] = True
+    trains_narrow: ClassVar[bool] = True
+    trains_strata: ClassVar[bool] = True
+
+    epsilon: float = 0.6  # share of uniform exploration (Lanctot et al. 2009)
+
+    def checks(self) -> list[Check]:
+        """As `SolverConfig.checks`."""
+        return [*super().checks(), ("epsilon", 0 < self.epsilon <= 1, "above 0 and at most 1")]
+
+
+class AverageStrategyConfig(SampledActionsConfig, frozen=True, tag="average-strategy-sampling"):
+    """Average strategy sampling: of the traverser's actions those that his average strategy plays, others seldom.
+
+    An action is walked with probability max(epsilon, (bonus + threshold·s) / (bonus + the row's sum of s)), s its
+    strategy sum in units of the present weight.  Names and defaults are the paper's, whose letters are tau and beta.
+    """
+
+    epsilon: float = 0.05
+    threshold: float = 1000.0
+    bonus: float = 1_000_000.0
+
+    def checks(self) -> list[Check]:
+        """As `SolverConfig.checks`."""
+        return [
+            *super().checks(),
+            ("epsilon", 0 < self.epsilon <= 1, "above 0 and at most 1"),
+            ("threshold", 0 <= self.threshold < float("inf"), "at least 0 and finite"),
+            ("bonus", 0 < self.bonus < float("inf"), "above 0 and finite"),
+        ]
+
+
+class RobustSamplingConfig(SampledActionsConfig, frozen=True, tag="robust-sampling"):
+    """Robust sampling: some of the traverser's actions, drawn evenly."""
+
+    most_actions: int = 2  # k of the paper: so many at each decision; all where there are no more
+
+    def checks(self) -> list[Check]:
+        """As `SolverConfig.checks`."""
+        return [*super().checks(), ("most_actions", self.most_actions >= 1, "at least 1")]
+
+
+class TargetedSamplingConfig(SampledActionsConfig, frozen=True, tag="targeted-sampling"):
+    """Targeted CFR: all actions of the traverser on the streets that a traversal is for, one on the others."""
+
+    full_share: float = 0.2  # of the traversals, which are for all streets; these alone add to strategy sums
+    targets: Sequence[Sequence[int]] = ()  # streets (from 0) that another may be for; none: the later half of them
+    target_shares: Sequence[float] = ()  # of each of `targets`, in proportion; none: equal ones
+    close_chips: float = 0.0  # all actions also where the two highest regrets differ by less, times the weight
+
+    def checks(self) -> list[Check]:
+        """As `SolverConfig.checks`; the game's streets are looked at when a solver is made."""
+        targets, shares = self.targets, self.target_shares
+        return [
+            *super().checks(),
+            ("full_share", 0 < self.full_share <= 1, "above 0 and at most 1"),
+            ("targets", all(t and min(t) >= 0 for t in targets), "lists of streets, from 0 on"),
+            (
+                "target_shares",
+                len(shares) in (0, len(targets)) and all(0 < share < float("inf") for share in shares),
+                "a number above 0 for each of solver.targets",
+            ),
+            ("close_chips", 0 <= self.close_chips < float("inf"), "at least 0 and finite"),
+        ]
+
+
+class PublicChanceConfig(SampledConfig, frozen=True, tag="public-chance-sampling"):
+    """Public chance sampling: one board, all hands."""
+
+    floored_regrets: bool = True  # with discount "none": as CFR+, sums weighted by n^gamma
+    skip_below: float = 0.0  # lines of less reach than this share are skipped at random
+
+    def checks(self) -> list[Check]:
+        """As `SolverConfig.checks`."""
+        return [*super().checks(), ("skip_below", 0 <= self.skip_below < 1, "at least 0 and below 1")]
+
+
+class FullWidthConfig(SolverConfig, frozen=True, tag="cfr"):
+    """Full-width CFR.  In `variant`'s place its parts may be given, and parts beside it override it."""
+
+    variant: str | None = None  # a preset, such as "dcfr", or a user's; None: made of the parts that follow
+    regret_minimiser: Literal["regret-matching", "regret-matching-plus", "normal-hedge", "predictive"] | None = None
+    optimistic: bool | None = None
+    alpha: float | None = None
+    beta: float | None = None
+    averaging_power: float | None = None
+    schedule: Literal[15, 30] | None = None  # first averaging power of the variants on a schedule; None: theirs
+    horizon: int | None = None  # iterations that such a variant plans for; None: run.iterations when the run is made
+    updates: Literal["alternating", "simultaneous"] = "alternating"
+    dtype: Literal["float32", "float64"] = "float64"
+    pruning: Literal["none", "partial", "regret-based"] = "none"
+    best_response: Literal["none", "player-0", "player-1", "zero-reach"] = "none"  # CFR-BR, or where own reach is 0
+    prune_threshold: int = 25  # regret-based: shortest interval that is worth skipping, in iterations
+
+    def checks(self) -> list[Check]:
+        """As `SolverConfig.checks`; the variant checks its powers itself."""
+        return [
+            *super().checks(),
+            ("horizon", self.horizon is None or self.horizon >= 1, "at least 1"),
+            ("prune_threshold", self.prune_threshold >= 1, "at least 1"),
+        ]
+
+
+class CfrBrConfig(SolverConfig, frozen=True, tag="cfr-br"):
+    """CFR-BR: each player learns on his buckets against a best response that knows its real cards."""
+
+    variant: str = "cfr"  # regret update and averaging of the player who learns: a preset without a schedule
+
+
+class DeepCfrConfig(SolverConfig, frozen=True, tag="deep-cfr"):
+    """Deep CFR and Single Deep CFR: alternating linear CFR, its regrets a network's; numbers are the paper's on Leduc.
+
+    What is fitted, and to what, is in `mccfr.solvers.deep`.
+    """
+
+    traversals: int = 1500  # of each player in an iteration
+    sampling: Literal["external", "outcome", "full"] = "external"  # full: every history, weighed by its reach
+    epsilon: float = 0.5  # outcome: the traverser's share of uniform exploration
+    baseline: Literal["none", "learned"] = "none"  # outcome: what stands in for actions that are not taken
+    baseline_memory: int = 200_000  # learned: newest actions taken that it is fitted to
+    baseline_steps: int = 200  # of a fit, after each player's traversals
+    baseline_batch: int = 512  # actions of a step
+    fit: Literal["network", "table"] = "network"  # table: exact weighted means of the memory in the network's place
+    fallback: Literal["argmax", "uniform"] = "argmax"  # where no advantage is positive
+    network: Literal["plain", "branches"] = "plain"
+    layers: int = 3  # hidden ones of the plain network
+    units: int = 64
+    card_units: int = 192  # of the branch of cards
+    readout: Literal["last", "all"] = "last"  # hidden layers that the output sees; all: with a solved last layer
+    steps: int = 750  # minibatches of a fit
+    batch: int | Literal["all"] = 2048  # samples of a minibatch; all: the whole memory, merged by infosets
+    learning_rate: float = 1e-3
+    decay: Literal["none", "linear"] = "linear"  # of the learning rate within a fit, down to 0
+    gradient_norm: float = 1.0  # longer gradients are cut to it
+    last_layer: Literal["solved", "steps"] = "solved"  # solved: after the steps, exactly for the memory; steps: by them
+    start: Literal["last", "scratch"] = "last"  # what a fit begins with
+    memory: int = 1_000_000  # samples a player
+    averages: Sequence[Literal["sd", "network"]] = ("sd",)  # the first is the run's strategy
+    strategy_memory: int = 1_000_000
+    strategy_steps: int = 5000
+    sd_weights: Literal["exact", "paper"] = "exact"  # exact: a strategy weighs what it does in the strategy memory
+    keep_networks: int | Literal["all"] = "all"
+    horizon: int | None = None  # iterations whose networks find room; None: run.iterations when the run is made
+
+    def checks(self) -> list[Check]:
+        """As `SolverConfig.checks`."""
+        counted = ("traversals", "layers", "units", "card_units", "steps", "memory", "strategy_memory")
+        later = ("strategy_steps", "baseline_memory", "baseline_steps", "baseline_batch")
+        return [
+            *super().checks(),
+            *((key, getattr(self, key) >= 1, "at least 1") for key in (*counted, *later)),
+            ("baseline", self.baseline == "none" or self.sampling == "outcome", "'none' unless sampling = 'outcome'"),
+            ("epsilon", 0 < self.epsilon <= 1, "above 0 and at most 1"),
+            ("batch", self.batch == "all" or int(self.batch) >= 1, "at least 1, or 'all'"),
+            ("learning_rate", self.learning_rate > 0, "above 0"),
+            ("gradient_norm", self.gradient_norm > 0, "above 0"),
+            ("averages", len(set(self.averages)) == len(self.averages) > 0, "'sd', 'network' or both, each once"),
+            ("keep_networks", self.keep_networks == "all" or int(self.keep_networks) >= 1, "at least 1, or 'all'"),
+            ("horizon", self.horizon is None or self.horizon >= 1, "at least 1"),
+        ]
+
+
+OPTIONS: dict[str, type[SolverConfig]] = {
+    str(kind.__struct_config__.tag): kind
+    for kind in (
+        ExternalSamplingConfig,
+        OutcomeSamplingConfig,
+        AverageStrategyConfig,
+        RobustSamplingConfig,
+        TargetedSamplingConfig,
+        PublicChanceConfig,
+        FullWidthConfig,
+        CfrBrConfig,
+        DeepCfrConfig,
+    )
+}
+"""The `[solver]` table of each algorithm of the package; `mccfr.config.made` has those of users'."""
