@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.cards.cards import BoardHands, BucketPairs, Cards, Dealer
+from mccfr.cards.cards import BoardHands, BucketPairs, Cards, Dealer, HeldBuckets
 from mccfr.cards.deals import ListedDealer, no_deal_arrays
 from mccfr.cards.listed import ListedCards
 
@@ -51,6 +51,10 @@ class NoCards(Cards):
         """There is one bucket."""
         one = np.zeros(1, np.int64)
         yield one, one
+
+    def held(self, street: int, player: int) -> HeldBuckets:
+        """There is one bucket."""
+        return np.zeros(1, np.int32), np.ones(1)
 
     @property
     def can_list(self) -> bool:
