@@ -24,7 +24,6 @@ HELD_DEALS = 1 << 19
 """Deals whose hands stand for all, where hands are not listed."""
 HELD_WORKER = 1 << 33
 """Whose deals these are: a worker, so to say, that no run has, nor a trained responder."""
-_DEALS_AT_A_TIME = 1 << 12
 Difference = tuple[str, Any, Any]
 """What differs between two games, and what it is in either."""
 Narrow = Callable[[int], np.dtype[Any]]
@@ -111,18 +110,16 @@ class Cards(ABC):
     def bucket_pairs(self, street: int, player: int) -> BucketPairs:
         """Buckets of all hands that a player may hold on a street, and on the one before, some boards at a time."""
 
-    def held(self, street: int, player: int) -> HeldBuckets:
-        """Buckets of the hands that a player may hold on a street, and what each hand weighs.
+    def held(self) -> Iterator[HeldBuckets]:
+        """Block by block, 2·street + player: buckets of the hands that the player may hold there, and their weights.
 
         Which hands these are, and in which order they come, depends on what is dealt alone: the same cards in other
         buckets give the same hands.  Where hands are not listed they are those of `HELD_DEALS` deals.
         """
-        dealer, deals = self.dealer(0, HELD_WORKER), new_deals(_DEALS_AT_A_TIME, self.streets)
-        found = np.zeros(HELD_DEALS, np.int32)
-        for first in range(0, HELD_DEALS, _DEALS_AT_A_TIME):
-            dealer.draw(first, _DEALS_AT_A_TIME, deals)
-            found[first : first + _DEALS_AT_A_TIME] = deals.bucket[:, 2 * street + player]
-        return found, np.ones(HELD_DEALS)
+        dealer, deals = self.dealer(0, HELD_WORKER), new_deals(HELD_DEALS, self.streets)
+        dealer.draw(0, HELD_DEALS, deals)
+        for buckets in deals.bucket.T:
+            yield buckets, np.ones(HELD_DEALS)
 
     @property
     def can_list(self) -> bool:

@@ -147,11 +147,11 @@ class ListedCards(Cards):
             held = live & (bucket >= 0)
             yield bucket[held], before[held]
 
-    def held(self, street: int, player: int) -> HeldBuckets:
+    def held(self) -> Iterator[HeldBuckets]:
         """As `Cards.held`: every hand on every board, weighed as in the player's range."""
-        bucket, reach = self.bucket[street][player], self.reach[player]
-        held = (bucket >= 0) & (reach > 0)
-        return bucket[held], np.broadcast_to(reach, bucket.shape)[held]
+        for bucket, reach in ((street[player], self.reach[player]) for street in self.bucket for player in range(2)):
+            possible = (bucket >= 0) & (reach > 0)
+            yield bucket[possible], np.broadcast_to(reach, bucket.shape)[possible]
 
     def hand_bucket(self, street: int, player: int, hand: str, board: str | None) -> int:
         """As `Cards.hand_bucket`."""

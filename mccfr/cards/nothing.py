@@ -1,5 +1,6 @@
 """No cards: games that keep chance and hidden moves in their trees."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -52,9 +53,10 @@ class NoCards(Cards):
         one = np.zeros(1, np.int64)
         yield one, one
 
-    def held(self, street: int, player: int) -> HeldBuckets:
+    def held(self) -> Iterator[HeldBuckets]:
         """There is one bucket."""
-        return np.zeros(1, np.int32), np.ones(1)
+        for _ in range(2 * self.streets):
+            yield np.zeros(1, np.int32), np.ones(1)
 
     @property
     def can_list(self) -> bool:

@@ -26,6 +26,7 @@ betting is read in the policy's tree, and the policy's bets in the run's, as at 
 what may be taken for several bets is taken for each, with its probability.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -81,9 +82,8 @@ def begin_warm(game: Game, tables: TableSet, source: Game, strategy: Strategy, i
     cells = _translated(game, source)
     dealt: list[Floats] = []
     played: list[Floats] = []  # of each slot, over all hands: share of the traversals
-    for block in blocks:
+    for block, shares in enumerate(bucket_shares(game.cards, source.cards)):
         regrets = tables.rows("regret", block)
-        shares = bucket_shares(game.cards, source.cards, *divmod(block, 2))
         dealt.append(shares.dealt)
         played.append(np.zeros(int(game.tree.row_slots[block])))
         if regrets is None:
@@ -103,15 +103,14 @@ def begin_warm(game: Game, tables: TableSet, source: Game, strategy: Strategy, i
             _spread(game, block, regrets, stake, reach[:, 1 - block % 2], iterations * dealt[block])
 
 
-def bucket_shares(cards: Cards, other: Cards, street: int, player: int) -> Shares:
-    """How the hands of `other`'s buckets lie in those of `cards`, which deal the same."""
-    (own, weight), (theirs, _) = cards.held(street, player), other.held(street, player)
-    count = int(other.buckets[street, player])
-    pairs, place = np.unique(own.astype(np.int64) * count + theirs, return_inverse=True)
-    together = np.bincount(place, weight)
-    of_other = np.bincount(theirs, weight, count)
-    dealt = np.bincount(own, weight, int(cards.buckets[street, player]))
-    return Shares(pairs // count, pairs % count, together / of_other[pairs % count], dealt / weight.sum())
+def bucket_shares(cards: Cards, other: Cards) -> Iterator[Shares]:
+    """Block by block, how the hands of `other`'s buckets lie in those of `cards`, which deal the same."""
+    counts = zip(cards.buckets.reshape(-1).tolist(), other.buckets.reshape(-1).tolist(), strict=True)
+    for (mine, count), (own, weight), (theirs, _) in zip(counts, cards.held(), other.held(), strict=True):
+        pairs, place = np.unique(own.astype(np.int64) * count + theirs, return_inverse=True)
+        together, of_other = np.bincount(place, weight), np.bincount(theirs, weight, count)
+        dealt = np.bincount(own, weight, mine) / weight.sum()
+        yield Shares(pairs // count, pairs % count, together / of_other[pairs % count], dealt)
 
 
 def _weighted(source: Game, strategy: Strategy, block: int) -> Floats:
