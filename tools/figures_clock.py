@@ -17,7 +17,7 @@ import numpy as np
 from mccfr.config.file import config_from, load_document
 from mccfr.config.tables import Config
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.experiments.definition import AXES, MEASURES
+from mccfr.experiments.definition import AXES
 from mccfr.experiments.plot import Panel, can_plot, draw
 from mccfr.experiments.table import Curve, geometric_mean
 from mccfr.games.game import Game
@@ -126,8 +126,8 @@ def make_clock(
     durable.replace_file(out / f"{name}.csv", text.getvalue().encode())
     curves = {solver: _curve(solver, runs) for solver, runs in found.items()}
     if can_plot():
-        label = MEASURES["exploitability_chips"]
-        draw([Panel(f"{title}, processor time of one core", "seconds", label, [*curves.values()])], out / f"{name}.png")
+        panel = Panel(f"{title}, processor time of one core", "seconds", "exploitability_chips", [*curves.values()])
+        draw([panel], out / f"{name}.png")
     return [_line(solver, found[solver], curve) for solver, curve in curves.items()]
 
 
