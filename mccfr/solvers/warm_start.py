@@ -9,7 +9,8 @@ can afford that traversal.  So regrets are spread here by the strategy itself, w
 
 * T is `solver.warm_iterations`.
 * p(I) is the share of the traversals that come to I: that of the bucket's hands among all, times the reach of the
-  opponent's range under the policy, whatever he holds.
+  opponent's range under the policy, whatever he holds, at what I is taken for.  So bets that the policy never makes are
+  answered from the start as those that it takes them for.
 * stake(I) stands for Δ: the chips that the hand is played for where the policy goes on from I, on average over the
   ranges.  Δ itself is the whole stack wherever somebody may go all-in.
 * σ(I) is S(I), normalised; rows that the policy has never reached begin with zeros.
@@ -62,7 +63,10 @@ class Shares(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """Which cells of a policy's block are which of the run's: own [n] and other [n] slots, share [n] of the latter."""
+    """Which cells of a policy's block are which of the run's: own [n] and other [n] slots, share [n] of the latter.
+
+    Or which nodes of the trees: what each of the run's is taken for, and with which probability.
+    """
 
     own: Integers
     other: Integers
@@ -79,16 +83,18 @@ def begin_warm(game: Game, tables: TableSet, source: Game, strategy: Strategy, i
     """
     blocks = range(2 * game.tree.streets)
     scale = _scales(source, strategy, iterations)
-    cells = _translated(game, source)
+    cells, readings = _translated(game, source)
     dealt: list[Floats] = []
     played: list[Floats] = []  # of each slot, over all hands: share of the traversals
+    known: list[Floats] = []  # the same of the source
     for block, shares in enumerate(bucket_shares(game.cards, source.cards)):
         regrets = tables.rows("regret", block)
         dealt.append(shares.dealt)
         played.append(np.zeros(int(game.tree.row_slots[block])))
+        sums = scale[block % 2] * _weighted(source, strategy, block)
+        known.append(sums.sum(axis=0) / iterations)
         if regrets is None:
             continue
-        sums = scale[block % 2] * _weighted(source, strategy, block)
         taken = np.zeros((len(sums), len(played[-1])))
         np.add.at(taken.T, cells[block].own, (sums[:, cells[block].other] * cells[block].share).T)
         _share_out(shares, taken, regrets)
@@ -96,7 +102,8 @@ def begin_warm(game: Game, tables: TableSet, source: Game, strategy: Strategy, i
         kept = tables.rows("strategy_sum", block)
         if kept is not None:
             kept[:, : len(played[-1])] = regrets[:, : len(played[-1])]
-    stake, reach = _stakes(game, played), _reaches(game, played)
+    stake, reach = _stakes(game, played), np.zeros((game.tree.nodes, 2))
+    np.add.at(reach, readings.own, _reaches(source, known)[readings.other] * readings.share[:, None])
     for block in blocks:
         regrets = tables.rows("regret", block)
         if regrets is not None:
@@ -131,28 +138,33 @@ def _scales(source: Game, strategy: Strategy, iterations: float) -> list[float]:
     return found
 
 
-def _translated(game: Game, source: Game) -> list[Cells]:
-    """Of each block, which cells of the source are which of the run's."""
+def _translated(game: Game, source: Game) -> tuple[list[Cells], Cells]:
+    """Of each block, which cells of the source are which of the run's; and which nodes."""
     if game.real_rules is None or source.real_rules is None:  # the trees are the same
-        return [
-            Cells(slots, slots, np.ones(len(slots))) for slots in (np.arange(count) for count in game.tree.row_slots)
-        ]
+        same, *blocks = (
+            Cells(numbers, numbers, np.ones(len(numbers)))
+            for numbers in (np.arange(count) for count in (game.tree.nodes, *game.tree.row_slots))
+        )
+        return blocks, same
     own, other = Translation(game.tree, game.real_rules), Translation(source.tree, source.real_rules)
     found: list[list[tuple[int, int, float]]] = [[] for _ in range(2 * game.tree.streets)]
+    nodes: list[tuple[int, int, float]] = []
     arrays = game.tree.arrays
     kinds, first = arrays.kind.tolist(), arrays.first.tolist()
     waiting: list[tuple[int, BettingState, list[Reading]]] = [(0, *other.start())]
     while waiting:
         node, state, readings = waiting.pop()
         found[int(arrays.block[node])] += _cells_at(own, other, node, state, readings)
+        nodes += [(node, there, probability) for there, probability, _ in readings if there != NOWHERE]
         for child in range(first[node], first[node] + int(arrays.count[node])):
             if kinds[child] == DECISION:
                 action = game.tree.label[child]
                 after = own.apply(state, action)
                 assert isinstance(after, BettingState)
                 waiting.append((child, after, other.follow(readings, state, action)))
-    columns = [np.array(block, np.float64).reshape(-1, 3).T for block in found]
-    return [Cells(mine.astype(np.int64), theirs.astype(np.int64), share) for mine, theirs, share in columns]
+    columns = [np.array(triples, np.float64).reshape(-1, 3).T for triples in (nodes, *found)]
+    same, *blocks = (Cells(mine.astype(np.int64), theirs.astype(np.int64), share) for mine, theirs, share in columns)
+    return blocks, same
 
 
 def _cells_at(

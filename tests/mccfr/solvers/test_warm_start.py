@@ -147,11 +147,18 @@ def test_sums_are_shared_out_among_bets_as_a_table_reads_them():
     np.testing.assert_allclose(cells[:, labels.index("f")], (1 - share) * fold, rtol=1e-12)
     call = sums[:, int(theirs.slot[bet]) + 1]
     np.testing.assert_allclose(cells[:, labels.index("c")], share * check + (1 - share) * call, rtol=1e-12)
+    # The policy never bets half the pot; if the opponent does, play goes by the same row and not evenly.
+    regrets = tables.rows("regret", 1)[:, int(arrays.slot[node]) : int(arrays.slot[node]) + len(labels)]
+    reached = cells.sum(axis=1) > 0
+    assert reached.sum() >= 5
+    shares = [found[reached] / found[reached].sum(axis=1, keepdims=True) for found in (regrets, cells)]
+    np.testing.assert_allclose(*shares, rtol=1e-12)
 
 
 def test_equal_menus_are_read_as_one_tree():
     """What translation finds in a tree like the run's own is that tree, cell by cell."""
-    for cells, slots in zip(warm_start._translated(deck(WIDE), deck(WIDE)), deck(WIDE).tree.row_slots, strict=True):
+    game = deck(WIDE)
+    for cells, slots in zip(warm_start._translated(game, game)[0], game.tree.row_slots, strict=True):
         order = np.argsort(cells.own)
         np.testing.assert_array_equal(cells.own[order], np.arange(slots))
         np.testing.assert_array_equal(cells.other[order], np.arange(slots))
