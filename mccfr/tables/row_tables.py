@@ -103,17 +103,23 @@ def _divide_shares(cells, weight, starts, step, rows, buckets, total, out):
 
 @part_njit
 def _normalise_sums(cells, starts, step, rows, buckets, out):
-    """The same from strategy sums."""
+    """The same from strategy sums; a few buckets at a time, so that lines of `out` are written whole."""
     origin = starts[rows[0]]
-    _copy_cells(cells, starts, step, rows, buckets, out)
-    for row in range(rows[0], rows[1]):
-        first, stop = starts[row] - origin, starts[row + 1] - origin
-        for k in range(buckets.shape[0]):
-            total = 0.0
-            for at in range(first, stop):
-                total += out[at, k]
-            for at in range(first, stop):
-                out[at, k] = out[at, k] / total if total > 0.0 else 1.0 / (stop - first)
+    for first in range(0, buckets.shape[0], _TOGETHER):
+        stop = min(first + _TOGETHER, buckets.shape[0])
+        for k in range(first + _AHEAD, min(stop + _AHEAD, buckets.shape[0])):
+            coming = buckets[k] * step[0]
+            prefetch_to_read(cells, coming + origin * step[1])
+            prefetch_to_read(cells, coming + (starts[rows[1]] - 1) * step[1])
+        for row in range(rows[0], rows[1]):
+            begin, end = starts[row], starts[row + 1]
+            for k in range(first, stop):
+                base, total = buckets[k] * step[0], 0.0
+                for slot in range(begin, end):
+                    total += cells[base + slot * step[1]]
+                for slot in range(begin, end):
+                    share = cells[base + slot * step[1]] / total if total > 0.0 else 1.0 / (end - begin)
+                    out[slot - origin, k] = share
 
 
 @inline_njit
@@ -156,8 +162,10 @@ def some_rows(
 
     threads  that share the work
     """
-    out, tables = np.empty((int(starts[-1]), len(buckets))), row_tables([rows], [starts], count)
-    edges = np.unique(np.searchsorted(starts, [*range(0, int(starts[-1]), _SLOTS), starts[-1]])).tolist()
+    slots, tables = int(starts[-1]), row_tables([rows], [starts], count)
+    out = np.empty((slots, len(buckets)))
+    step = max(1, min(_SLOTS, slots // (2 * threads)) if threads > 1 else _SLOTS)
+    edges = np.unique(np.searchsorted(starts, [*range(0, slots, step), slots])).tolist()
 
     def gather(piece: int, stop: int) -> None:
         first, last = edges[piece], edges[stop]
