@@ -40,7 +40,7 @@ from mccfr.games.reading import NOWHERE, Reading
 from mccfr.games.translation import Translation
 from mccfr.tables.layout import TableSet
 from mccfr.tables.strategy import Strategy, row_starts
-from mccfr.trees.compiled import CHANCE, DECISION, TERMINAL
+from mccfr.trees.compiled import DECISION, TERMINAL
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -208,16 +208,13 @@ def _stakes(game: Game, played: list[Floats]) -> Floats:
 
 
 def _likely(game: Game, played: list[Floats]) -> Floats:
-    """[N] how likely the action, or outcome of chance, is that leads into each node, given its parent."""
+    """[N] how likely the action is that leads into each node, given its parent."""
     arrays, likely = game.tree.arrays, np.ones(game.tree.nodes)
     for node in np.flatnonzero(arrays.kind == DECISION).tolist():
         slot, count = int(arrays.slot[node]), int(arrays.count[node])
         row = played[int(arrays.block[node])][slot : slot + count]
         children = slice(int(arrays.first[node]), int(arrays.first[node]) + count)
         likely[children] = row / row.sum() if row.sum() > 0 else 1 / count
-    for node in np.flatnonzero(arrays.kind == CHANCE).tolist():
-        children = slice(int(arrays.first[node]), int(arrays.first[node]) + int(arrays.count[node]))
-        likely[children] = arrays.probability[children]
     return likely
 
 
