@@ -10,7 +10,7 @@ A block without a version holds zeros.
 
 import secrets
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import pairwise
 from pathlib import Path
 from threading import Lock
@@ -121,9 +121,7 @@ class BlockStore:
             for name, content_hash in _named_by(checkpoint).items():
                 _, block, version = name.split("/")
                 self.versions[int(block)] = (int(version), content_hash)
-        folder = self.root / BLOCKS
-        for path in folder.iterdir() if folder.is_dir() else ():
-            checkpoints.sweep(path)
+        sweep_blocks(self.root)
         self.settle()
 
     def names(self) -> dict[str, str]:
@@ -164,7 +162,7 @@ class BlockStore:
             self.versions[block] = (number, checkpoints.open_checkpoint(folder / f"{number:06d}").content_hash)
             self.written += self.partition.nbytes(block)
             if before is not None and block_name(block, before[0]) not in self._named:
-                self._remove(block_name(block, before[0]))
+                _remove(self.root / block_name(block, before[0]))
 
     def read(self, block: int, arrays: Mapping[str, np.ndarray]) -> None:
         """Fill the cells of a block from its newest version.
@@ -182,26 +180,47 @@ class BlockStore:
 
     def settle(self) -> None:
         """Remove the versions that neither a checkpoint names nor the next one will."""
-        root = self.root / CHECKPOINTS
         with self._lock:
-            self._named = set()
-            for number in checkpoints.list_checkpoints(root):
-                self._named.update(_named_in(checkpoints.checkpoint_path(root, number)))
-            kept = self._named | set(self.names())
-            folder = self.root / BLOCKS
-            for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-                for version in checkpoints.list_checkpoints(path):
-                    name = f"{BLOCKS}/{path.name}/{version:06d}"
-                    if name not in kept:
-                        self._remove(name)
+            self._named = _named_at(self.root)
+            _keep_only(self.root, self._named | set(self.names()))
 
-    def _remove(self, name: str) -> None:
-        """Remove a version: renamed first, so that a crash half-way leaves what `sweep` removes."""
-        path = self.root / name
-        gone = path.with_name(f"{durable.TEMPORARY_PREFIX}drop-{path.name}-{secrets.token_hex(4)}")
-        durable.rename(path, gone)
-        durable.fsync_dir(path.parent)
-        shutil.rmtree(gone)
+
+def sweep_blocks(root: Path) -> None:
+    """Remove what killed runs have left half written of versions; for the holder of the run lock, at start-up."""
+    folder = root / BLOCKS
+    for path in folder.iterdir() if folder.is_dir() else ():
+        checkpoints.sweep(path)
+
+
+def drop_unnamed(root: Path) -> None:
+    """Remove the versions that no checkpoint of a run names, and what was half written of others."""
+    sweep_blocks(root)
+    _keep_only(root, _named_at(root))
+
+
+def _named_at(root: Path) -> set[str]:
+    """The versions that the checkpoints of a run name."""
+    folder = root / CHECKPOINTS
+    numbers = checkpoints.list_checkpoints(folder)
+    return {name for number in numbers for name in _named_in(checkpoints.checkpoint_path(folder, number))}
+
+
+def _keep_only(root: Path, kept: Collection[str]) -> None:
+    """Remove all versions but some."""
+    folder = root / BLOCKS
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        for version in checkpoints.list_checkpoints(path):
+            name = f"{BLOCKS}/{path.name}/{version:06d}"
+            if name not in kept:
+                _remove(root / name)
+
+
+def _remove(path: Path) -> None:
+    """Remove a version: renamed first, so that a crash half-way leaves what `sweep` removes."""
+    gone = path.with_name(f"{durable.TEMPORARY_PREFIX}drop-{path.name}-{secrets.token_hex(4)}")
+    durable.rename(path, gone)
+    durable.fsync_dir(path.parent)
+    shutil.rmtree(gone)
 
 
 def _named_by(checkpoint: Checkpoint) -> dict[str, str]:

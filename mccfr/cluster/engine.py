@@ -1,22 +1,20 @@
 """What the coordinator needs of whatever carries its orders, and the engine `none`: all ranks in one process.
 
-An engine places strata, runs an interval, hands over what the ranks have done, and ends the session where one is lost.
-What comes of a run is decided above it (`mccfr.cluster.pool`) and below (`mccfr.cluster.trainer`), never by an engine.
+An engine runs an interval, has the ranks write and read the rows of their strata, and ends the session where one is
+lost.  What comes of a run is decided above it (`mccfr.cluster.pool`) and below (`mccfr.cluster.trainer`), never by an
+engine.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.cluster.messages import PLACE, RUN, Answer, Order
+from mccfr.cluster.messages import COMMAND, READ, RUN, WRITE, Answer, Order
 from mccfr.cluster.trainer import Trainer
 from mccfr.games.game import Game
 from mccfr.runs.rundir import Run
-
-Pieces = Callable[[int], list[npt.NDArray[np.uint8]]]
-"""The bytes of a stratum's rows, table by table: views of where they are, or where they shall be."""
 
 
 class Place(NamedTuple):
@@ -44,11 +42,11 @@ class Engine(Protocol):
     def answer(self, rank: int) -> Answer | None:
         """A rank's newest answer, once; None until it is there.  Returns at once."""
 
-    def collect(self, order: Order, into: Pieces) -> None:
-        """Fill the rows of all strata with what their owners have."""
+    def write(self, order: Order) -> npt.NDArray[np.int64]:
+        """Have all ranks write the rows of their strata; [N, 5] the versions.  Raises as `Trainer.write`."""
 
-    def place(self, order: Order, out: Pieces) -> None:
-        """Give the rows of strata that are moved to those who own them now."""
+    def read(self, order: Order) -> None:
+        """Have those ranks read the rows of strata that are moved who own them now.  Raises as `Trainer.read`."""
 
     def close(self) -> None:
         """Let the ranks end, when they rest."""
@@ -65,7 +63,7 @@ class OneProcess:
 
     def run(self, order: Order) -> None:
         """As `Engine`."""
-        assert order.head[0] == RUN
+        assert order.head[COMMAND] == RUN
         for trainer in self._trainers:
             self._tell(trainer, order)
             trainer.train()
@@ -78,20 +76,21 @@ class OneProcess:
             self.received_bytes += found.cells.nbytes
         return found
 
-    def collect(self, order: Order, into: Pieces) -> None:
+    def write(self, order: Order) -> npt.NDArray[np.int64]:
         """As `Engine`."""
+        assert order.head[COMMAND] == WRITE
+        found = np.zeros_like(order.versions)
         for trainer in self._trainers:
             self._tell(trainer, order)
-            for stratum in trainer.strata():
-                self.received_bytes += _copy(trainer.pieces(stratum), into(stratum))
+            found += trainer.write()
+        return found
 
-    def place(self, order: Order, out: Pieces) -> None:
+    def read(self, order: Order) -> None:
         """As `Engine`."""
-        assert order.head[0] == PLACE
+        assert order.head[COMMAND] == READ
         for trainer in self._trainers:
             self._tell(trainer, order)
-            for stratum in trainer.strata(moved=True):
-                self.sent_bytes += _copy(out(stratum), trainer.pieces(stratum))
+            trainer.read()
 
     def _tell(self, trainer: Trainer, order: Order) -> None:
         trainer.order.cells[:] = order.cells
@@ -100,10 +99,3 @@ class OneProcess:
     def close(self) -> None:
         """As `Engine`."""
         self._answers.clear()
-
-
-def _copy(source: Sequence[npt.NDArray[Any]], target: Sequence[npt.NDArray[Any]]) -> int:
-    """Copy arrays, and count their bytes."""
-    for here, there in zip(source, target, strict=True):
-        there[...] = here
-    return sum(array.nbytes for array in source)

@@ -1,4 +1,4 @@
-"""The engine `mpi`: rank 0 coordinates, all others train; orders and rows pass as raw cells, never as pickles.
+"""The engine `mpi`: rank 0 coordinates, all others train; orders and answers pass as raw cells, never as pickles.
 
 Nobody waits inside of MPI, whose waiting takes a whole processor: requests are tested between naps.  A rank that dies
 ends the job, by MPI's own rule; whoever has started it starts what is left again (`mccfr.cluster.launch`).
@@ -9,24 +9,23 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.cluster.engine import Pieces, Place
-from mccfr.cluster.messages import COLLECT, COMMAND, PLACE, QUIT, RUN, Answer, Order
+from mccfr.cluster.engine import Place
+from mccfr.cluster.messages import COMMAND, QUIT, READ, RUN, WRITE, Answer, Order
 from mccfr.cluster.trainer import Trainer
 from mccfr.games.game import Game
 from mccfr.runs.shared_deck import shared_bytes
 from mccfr.solvers.solver import Algorithm
 
 _SHORTEST_NAP_SECONDS, _LONGEST_NAP_SECONDS, _NAP_SHARE = 0.0001, 0.005, 0.02
-_PIECE_BYTES = 64 << 20  # of one message: MPI counts in 32 bits
 _TEXT_BYTES = 1 << 14
-_ORDER, _ANSWER, _ROWS, _TEXT = range(4)  # tags
+_ORDER, _ANSWER, _VERSIONS, _TEXT = range(4)  # tags
 
 
 def is_inside_mpi() -> bool:
@@ -46,7 +45,7 @@ class World:
         mpi4py.rc.initialize = mpi4py.rc.finalize = False
         from mpi4py import MPI
 
-        MPI.Init_thread(MPI.THREAD_FUNNELED)
+        MPI.Init_thread(MPI.THREAD_SERIALIZED)  # checkpoints are written by a thread, while the first one waits
         self.mpi, self.comm = MPI, MPI.COMM_WORLD
         self.rank, self.size = self.comm.rank, self.comm.size
 
@@ -90,14 +89,6 @@ class World:
         self.wait([host.Ibarrier()])
         return replace(game, cards=game.cards.in_memory(memory, fill=False)) if host.rank else game
 
-    def pass_rows(self, pieces: Iterable[npt.NDArray[np.uint8]], rank: int, *, receive: bool) -> int:
-        """Send rows to a rank, or receive them into where they shall be; returns their bytes."""
-        call, count = (self.comm.Irecv if receive else self.comm.Isend), 0
-        for part in _parts(pieces):
-            self.wait([call(part, rank, _ROWS)])
-            count += part.nbytes
-        return count
-
 
 def end_the_others() -> None:
     """End all ranks at once, this one too, where this one has joined a job and not left it."""
@@ -109,13 +100,6 @@ def end_the_others() -> None:
 
 
 NO_MPI = "several machines need MPI, which is not installed: tools/bootstrap cluster, or pip install '.[cluster]'"
-
-
-def _parts(pieces: Iterable[npt.NDArray[np.uint8]]) -> Iterator[npt.NDArray[np.uint8]]:
-    """Pieces cut to what one message takes."""
-    for piece in pieces:
-        for begin in range(0, len(piece), _PIECE_BYTES):
-            yield piece[begin : begin + _PIECE_BYTES]
 
 
 def host_name() -> str:
@@ -157,21 +141,29 @@ class MpiEngine:
         """Whether all ranks have the newest order; every request is tested, so that all go on."""
         return sum(not request.Test() for request in self._sending) == 0
 
-    def collect(self, order: Order, into: Pieces) -> None:
+    def write(self, order: Order) -> npt.NDArray[np.int64]:
         """As `Engine`."""
-        assert order.head[COMMAND] == COLLECT
-        self._tell(order)
-        for stratum, rank in enumerate(order.owner.tolist()):
-            self.received_bytes += self._world.pass_rows(into(stratum), 1 + rank, receive=True)
-        self._world.wait(self._sending)
+        assert order.head[COMMAND] == WRITE
+        problems = self._obeyed(order)
+        found, written = np.zeros_like(order.versions), np.zeros_like(order.versions)
+        for rank in range(len(self.places)):  # of all, or the next order would find what is left
+            self._world.wait([self._world.comm.Irecv(written, 1 + rank, _VERSIONS)])
+            self.received_bytes += written.nbytes
+            found += written
+        _raise_first(problems)
+        return found
 
-    def place(self, order: Order, out: Pieces) -> None:
+    def read(self, order: Order) -> None:
         """As `Engine`."""
-        assert order.head[COMMAND] == PLACE
+        assert order.head[COMMAND] == READ
+        _raise_first(self._obeyed(order))
+
+    def _obeyed(self, order: Order) -> list[dict[str, Any]]:
+        """What has gone wrong on ranks that were given an order; returns when all have carried it out."""
         self._tell(order)
-        for stratum in np.flatnonzero(order.moved).tolist():
-            self.sent_bytes += self._world.pass_rows(out(stratum), 1 + int(order.owner[stratum]), receive=False)
         self._world.wait(self._sending)
+        answers = [self._world.receive_text(1 + rank) for rank in range(len(self.places))]
+        return [answer for answer in answers if answer]
 
     def _tell(self, order: Order) -> None:
         self._world.wait(self._sending)
@@ -199,5 +191,33 @@ def serve(world: World, trainer: Trainer) -> None:
             trainer.train()
             world.wait([comm.Isend(trainer.answer.cells, 0, _ANSWER)])
         else:
-            for stratum in trainer.strata(moved=command == PLACE):
-                world.pass_rows(trainer.pieces(stratum), 0, receive=command == PLACE)
+            _handle_files(world, trainer, command)
+
+
+def _handle_files(world: World, trainer: Trainer, command: int) -> None:
+    """Write or read rows, and tell the coordinator what came of it."""
+    versions, problem = np.zeros_like(trainer.order.versions), dict[str, Any]()
+    try:
+        if command == WRITE:
+            versions = trainer.write()
+        else:
+            trainer.read()
+    except OSError as error:
+        text = " ".join((error.strerror or str(error)).split())
+        problem = {"host": host_name(), "problem": text, "errno": error.errno, "file": error.filename}
+    except RuntimeError as error:
+        problem = {"host": host_name(), "problem": str(error)}
+    world.send_text(0, problem)
+    if command == WRITE:
+        world.wait([world.comm.Isend(versions, 0, _VERSIONS)])
+
+
+def _raise_first(problems: Sequence[Mapping[str, Any]]) -> None:
+    """Raise what the first of some ranks met that have met anything, as `Trainer` has raised it there."""
+    for problem in problems:
+        text = f"{problem['host']}: {problem['problem']}"
+        if "errno" not in problem:
+            raise RuntimeError(text)
+        if problem["errno"] is None:
+            raise OSError(text)
+        raise OSError(problem["errno"], text, problem["file"])

@@ -5,6 +5,7 @@ A configuration error is a `ValueError` of one sentence that names the file, the
 
 import tomllib
 from collections.abc import Mapping, Sequence
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -244,7 +245,7 @@ def _size_problem(text: str | None) -> str | None:
     return None
 
 
-def _strata_checks(config: Config) -> list[tuple[bool, str, int | str | None, str]]:
+def _strata_checks(config: Config) -> list[tuple[bool, str, float | str | None, str]]:
     """Of `run.strata` and what goes with it: whether it is good, and what is allowed."""
     run, strata, sums = config.run, config.run.strata, config.tables.strategy_sums
     resident, unfit = config.tables.resident, _size_problem(config.tables.resident)
@@ -257,6 +258,7 @@ def _strata_checks(config: Config) -> list[tuple[bool, str, int | str | None, st
     return [
         (strata is None or strata >= 1, "run.strata", strata, "at least 1"),
         (suits, "run.strata", strata, f"left out unless {needed}"),
+        (0 < run.interval < inf, "run.interval", run.interval, "above 0"),
         (unfit is None, "tables.resident", resident, unfit or ""),
         (
             resident is None or strata is not None,

@@ -136,6 +136,8 @@ def identity_document(config: Config, base: Path) -> dict[str, Any]:
         identity["code"] = code
     if config.run.strata is not None:
         identity["run"] = {"strata": config.run.strata}
+        if "interval" in document.get("run", {}):
+            identity["run"]["interval"] = config.run.interval
         if config.tables.resident is not None:
             blocks, iterations = turns_of(config)
             identity["run"] |= {"blocks": blocks, "cycle_iterations": iterations}

@@ -1,5 +1,6 @@
 """Runs on several machines: the bits of a run on one, however strata are shared out, and what is refused."""
 
+import errno
 import json
 import os
 import random
@@ -14,23 +15,28 @@ import msgspec
 import numpy as np
 import pytest
 from commands import call
-from sessions import NO_EVALUATION, assert_same, content, go, make, wait_for
-from stratified import LEDUC_12
+from sessions import NO_EVALUATION, Listener, assert_same, content, go, make, new_run, wait_for
+from stratified import LEDUC_12, long_game
 
 from mccfr.cluster import launch
 from mccfr.cluster import pool as pool_module
 from mccfr.cluster.agreement import check_shared, disagreement, facts_of, new_token
 from mccfr.cluster.engine import OneProcess
 from mccfr.cluster.launch import check_ports
-from mccfr.cluster.messages import ANSWERED, Answer, Order
+from mccfr.cluster.messages import ANSWERED, Answer, Order, version_cells, version_of
+from mccfr.cluster.mpi import _raise_first
 from mccfr.cluster.pool import on_engine
-from mccfr.cluster.session import places_of
+from mccfr.cluster.session import check_room, places_of
 from mccfr.cluster.sharing import longest, moved_by_speed, shared_out
 from mccfr.cluster.status import cluster_status
+from mccfr.runs import saving
 from mccfr.runs.report import Silent
-from mccfr.runs.results import find_checkpoint
+from mccfr.runs.results import evaluate_target, find_checkpoint
 from mccfr.runs.run import train
 from mccfr.runs.rundir import is_locked, lock, with_settings
+from mccfr.runs.verification import problems_of
+from mccfr.solvers.strata import stratum_buckets
+from storage.blocks import BlockStore
 from storage.checkpoint import list_checkpoints
 
 PROGRAM = [sys.executable, "-m", "mccfr", "cluster"]
@@ -49,12 +55,12 @@ def whole(tmp_path_factory):
     return run
 
 
-def on_machines(run, machines, workers=1, **settings):
+def on_machines(run, machines, reporter=None, workers=1, **settings):
     """A session on ranks of this process."""
     run = with_settings(run, run=msgspec.structs.replace(run.config.run, **settings))
     game = run.build_game()
     engine = OneProcess(run, game, machines, workers)
-    train(run, game, Silent(), pools=on_engine(engine))
+    train(run, game, reporter or Silent(), pools=on_engine(engine))
     return engine
 
 
@@ -65,6 +71,72 @@ def test_one_digest_for_every_number_of_machines(tmp_path, whole):
     go(run, workers=0, iterations=6_000)
     on_machines(run, 4, iterations=8_000)
     assert_same(run, whole)
+    assert not problems_of(run.directory)
+
+
+def test_a_machine_keeps_its_own_strata_alone_and_what_they_wrote_is_evaluated(tmp_path):
+    run = make(tmp_path / "run", SOLVER, LEDUC_12, evaluation={"every_checkpoint": False}, strata=4)
+    engine = on_machines(run, 3, iterations=300)
+    game, owned = run.build_game(), []
+    for trainer in engine._trainers:
+        mine = trainer.strata()
+        for name in (name for name in trainer.tables if "/street1/" in name):
+            begin = stratum_buckets(game, name)
+            used = [bool(trainer.tables[name][begin[s] : begin[s + 1]].any()) for s in range(4)]
+            assert used == [stratum in mine for stratum in range(4)]
+        owned += mine
+    assert sorted(owned) == [0, 1, 2, 3]
+    found = next(run.backwards("evaluations.jsonl"))["exploitability_chips"]
+    assert found == evaluate_target(run.directory, "exact")["exploitability_chips"] < 2.5
+
+
+def test_damaged_rows_are_found_and_the_run_goes_on_from_before(tmp_path, whole):
+    run, listener = stratified_run(tmp_path / "run", checkpoint_nodes=50_000), Listener()
+    on_machines(run, 2, iterations=4_000)
+    damage(run)
+    on_machines(run, 2, listener, iterations=8_000)
+    assert any("damaged checkpoint passed over" in text for text in listener.told)
+    assert_same(run, whole)
+
+
+def damage(run):
+    """Flip a bit in the newest version of a stratum's rows."""
+    version = sorted(run.path("blocks").glob("0002/*"))[-1]
+    cells = max(version.rglob("c/*/*"), key=lambda path: path.stat().st_size)
+    data = bytearray(cells.read_bytes())
+    data[len(data) // 2] ^= 4
+    cells.write_bytes(data)
+
+
+def test_a_disk_that_a_machine_finds_full_is_told_and_tried_again(tmp_path, monkeypatch):
+    run, listener, write, tried = stratified_run(tmp_path / "run"), Listener(), BlockStore.write, []
+
+    def fills(store, block, arrays):
+        tried.append(block)
+        if len(tried) == 3:
+            raise OSError(errno.ENOSPC, "No space left on device", "there")
+        write(store, block, arrays)
+
+    monkeypatch.setattr(BlockStore, "write", fills)
+    monkeypatch.setattr(saving, "FINAL_WAITS_SECONDS", (0.0,))
+    on_machines(run, 2, listener, iterations=100)
+    assert "there: No space left on device" in "".join(listener.told) and len(tried) == 3 + 4
+    assert content(run)
+
+
+@pytest.mark.parametrize(
+    ("error", "problem"),
+    [
+        (OSError, {"host": "b", "problem": "No space left on device", "errno": errno.ENOSPC, "file": "/there"}),
+        (OSError, {"host": "b", "problem": "a version is gone", "errno": None, "file": None}),
+        (RuntimeError, {"host": "b", "problem": "a cell is no number"}),
+    ],
+)
+def test_what_a_machine_meets_is_raised_where_it_is_coordinated(error, problem):
+    with pytest.raises(error, match=f"b: {problem['problem']}") as raised:
+        _raise_first([problem, {"host": "c", "problem": "later"}])
+    assert getattr(raised.value, "errno", None) == problem.get("errno")
+    _raise_first([])
 
 
 def test_strata_move_by_speed_and_no_rank_is_left_without_one(tmp_path, whole, monkeypatch):
@@ -147,6 +219,8 @@ def test_a_message_holds_what_is_put_into_it():
     other.cells[:] = order.cells
     assert other.first.tolist() == [0.0, 0.0, 1.5, 1.5, 1.5]
     assert (other.rows[2, 1], other.owner[1], other.head[1]) == (7, 2, 9)
+    version = (17, "0123456789abcdef" * 4)
+    assert version_of(version_cells(version)) == version and version_of(version_cells(None)) is None
 
 
 FACTS = {
@@ -177,6 +251,15 @@ def test_a_directory_that_is_not_shared_is_found(tmp_path, whole):
     assert facts_of(whole)["identity"] == whole.manifest["identity"][:12]
 
 
+def test_a_machine_without_room_for_its_strata_is_named(whole):
+    game, places = whole.build_game(), places_of(["a", "b", "b"], 1)
+    check_room(whole, game, places, [10**12] * 3)
+    with pytest.raises(
+        ValueError, match=r"b needs [\d,]+ bytes .* for the largest stratum\) and has 5,000"
+    ):
+        check_room(whole, game, places, [10**12, 10_000, 10_000])
+
+
 def test_machines_are_the_ranks_of_a_host_by_their_workers():
     places = places_of(["a", "a", "b", "a", "a", "b"], 2)
     assert [place.machine for place in places] == [0, 0, 1, 2, 2, 1]
@@ -196,7 +279,7 @@ LEDUC = '[game]\nname = "leduc"\nranks = 12\nmerge_suits = true\n'
         (["solve", "--set", "run.strata=4", "--hosts", "a,b", "--set", 'cluster.network="no0"'], "is no interface"),
         (["local", "--set", "cluster.machines=[2, 1]"], "cluster.machines = [2, 1] is not allowed"),
         (["local", "--set", "cluster.ports=[80, 1]"], "cluster.ports = [80, 1] is not allowed"),
-        (["plan", "--machines", "2", "--set", "run.strata=4", "--memory", "1MB"], "the largest of 2 machines needs"),
+        (["plan", "--machines", "2", "--set", "run.strata=4", "--memory", "1MB"], "machine 0 of 2 needs"),
         (["plan", "--machines", "2", "--memory", "1 apple"], "is not an amount"),
     ],
 )
@@ -251,6 +334,20 @@ def test_machines_of_one_host_train_the_same_bits_by_mpi_and_stop_on_a_signal(tm
     go(plain, iterations=find_checkpoint(run, None).state["iterations"])
     assert_same(run, plain)
     assert {rank["machine"] for rank in cluster_status(run)["ranks"]} == {0, 1}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["twin", "flop-holdem", "hunl-quick"])
+def test_one_digest_of_larger_games_on_one_two_and_four_machines(tmp_path, slot_abstractions, name):
+    document, nodes = long_game(name, slot_abstractions[0])
+    plain, run = new_run(tmp_path / "plain", document), new_run(tmp_path / "run", document)
+    go(plain, nodes=nodes // 10)
+    assert launched(run, 2, "--workers", "1", "--nodes", str(nodes // 40)).wait(600) == 0
+    on_machines(run, 4, nodes=nodes // 20)
+    go(run, workers=1, nodes=nodes // 14)
+    assert launched(run, 1, "--workers", "2", "--nodes", str(nodes // 10)).wait(600) == 0
+    assert_same(run, plain)
+    assert not problems_of(run.directory)
 
 
 @pytest.mark.slow
