@@ -118,7 +118,7 @@ class BlockStore:
         if checkpoint is not None:
             if partition_from_json(checkpoint.state.get(BLOCKS)) != self.partition:
                 raise ValueError(f"{checkpoint.path} holds other blocks than this run has")
-            for name, content_hash in _named_by(checkpoint).items():
+            for name, content_hash in named_by(checkpoint).items():
                 _, block, version = name.split("/")
                 self.versions[int(block)] = (int(version), content_hash)
         sweep_blocks(self.root)
@@ -181,7 +181,7 @@ class BlockStore:
     def settle(self) -> None:
         """Remove the versions that neither a checkpoint names nor the next one will."""
         with self._lock:
-            self._named = _named_at(self.root)
+            self._named = versions_named(self.root)
             _keep_only(self.root, self._named | set(self.names()))
 
 
@@ -195,10 +195,10 @@ def sweep_blocks(root: Path) -> None:
 def drop_unnamed(root: Path) -> None:
     """Remove the versions that no checkpoint of a run names, and what was half written of others."""
     sweep_blocks(root)
-    _keep_only(root, _named_at(root))
+    _keep_only(root, versions_named(root))
 
 
-def _named_at(root: Path) -> set[str]:
+def versions_named(root: Path) -> set[str]:
     """The versions that the checkpoints of a run name."""
     folder = root / CHECKPOINTS
     numbers = checkpoints.list_checkpoints(folder)
@@ -223,14 +223,15 @@ def _remove(path: Path) -> None:
     shutil.rmtree(gone)
 
 
-def _named_by(checkpoint: Checkpoint) -> dict[str, str]:
+def named_by(checkpoint: Checkpoint) -> dict[str, str]:
+    """{name: hash of the manifest} of the versions that a checkpoint names."""
     return {name: found for name, found in checkpoint.parents.items() if name.startswith(f"{BLOCKS}/")}
 
 
 def _named_in(path: Path) -> Iterable[str]:
     """The versions that a checkpoint names, as far as it can still be read: damaged ones name nothing to go on from."""
     try:
-        return list(_named_by(checkpoints.open_checkpoint(path)))
+        return list(named_by(checkpoints.open_checkpoint(path)))
     except (OSError, ValueError):
         return []
 
@@ -251,7 +252,7 @@ def _open_version(root: Path, name: str, content_hash: str) -> Checkpoint:
 def block_problems(checkpoint: Checkpoint) -> list[str]:
     """What is wrong with the versions that a checkpoint names, every byte of them read; a sentence for each thing."""
     root, problems = checkpoint.path.parent.parent, []
-    for name, content_hash in _named_by(checkpoint).items():
+    for name, content_hash in named_by(checkpoint).items():
         found = checkpoints.verify(root / name)
         problems += [f"{name}: {problem}" for problem in found]
         if not found:
@@ -278,7 +279,7 @@ class WholeCheckpoint(Checkpoint):
         if spec in self._own:
             return super()._read(spec, out)
         cells = np.empty(spec.shape, spec.numpy_dtype) if out is None else out
-        names = {int(name.split("/")[1]): name for name in _named_by(self)}
+        names = {int(name.split("/")[1]): name for name in named_by(self)}
         rows = self._partition.first[spec.name]
         for block, (first, end) in enumerate(pairwise(rows)):
             if block not in names:

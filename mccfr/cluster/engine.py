@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.cluster.messages import COMMAND, READ, RUN, WRITE, Answer, Order
+from mccfr.cluster.messages import COMMAND, RUN, WRITE, Answer, Order
 from mccfr.cluster.trainer import Trainer
 from mccfr.games.game import Game
 from mccfr.runs.rundir import Run
@@ -23,6 +23,12 @@ class Place(NamedTuple):
     machine: int
     host: str
     pid: int
+
+
+def keepers(places: Sequence[Place]) -> list[int | None]:
+    """Of which machine each rank keeps the copies: the first rank of a machine of that one, the others of none."""
+    machines = [place.machine for place in places]
+    return [machine if machine not in machines[:rank] else None for rank, machine in enumerate(machines)]
 
 
 class Engine(Protocol):
@@ -45,8 +51,8 @@ class Engine(Protocol):
     def write(self, order: Order) -> npt.NDArray[np.int64]:
         """Have all ranks write the rows of their strata; [N, 5] the versions.  Raises as `Trainer.write`."""
 
-    def read(self, order: Order) -> None:
-        """Have those ranks read the rows of strata that are moved who own them now.  Raises as `Trainer.read`."""
+    def obey(self, order: Order) -> list[str]:
+        """Have all ranks carry out another order about files.  Returns and raises as `Trainer.obey`, of all ranks."""
 
     def close(self) -> None:
         """Let the ranks end, when they rest."""
@@ -56,8 +62,8 @@ class OneProcess:
     """`engine = "none"`: the ranks are objects of this process, and train one after the other."""
 
     def __init__(self, run: Run, game: Game, machines: int, workers: int) -> None:
-        self._trainers = [Trainer(run, game, rank) for rank in range(machines * workers)]
         self.places: Sequence[Place] = [Place(rank // workers, "here", 0) for rank in range(machines * workers)]
+        self._trainers = [Trainer(run, game, rank, machine) for rank, machine in enumerate(keepers(self.places))]
         self.sent_bytes = self.received_bytes = 0
         self._answers: dict[int, Answer] = {}
 
@@ -85,12 +91,13 @@ class OneProcess:
             found += trainer.write()
         return found
 
-    def read(self, order: Order) -> None:
+    def obey(self, order: Order) -> list[str]:
         """As `Engine`."""
-        assert order.head[COMMAND] == READ
+        found = []
         for trainer in self._trainers:
             self._tell(trainer, order)
-            trainer.read()
+            found += trainer.obey()
+        return found
 
     def _tell(self, trainer: Trainer, order: Order) -> None:
         trainer.order.cells[:] = order.cells

@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from mccfr.runs import control
 
-RUN, WRITE, READ, QUIT = 1, 2, 3, 4
-"""Train an interval; write the rows of all strata as versions; read the rows of those that are moved; end."""
+RUN, WRITE, READ, COPY, RESTORE, QUIT = range(1, 7)
+"""Train an interval; write the rows of all strata as versions; read the rows of those that are moved; copy a checkpoint
+to each machine's own directory; put back from there what is damaged; end."""
 COMMAND, EPOCH, NODES, SCALE, CHECKPOINT = range(5)
 ANSWERED, OVERFLOW, BUSY_NANOSECONDS, TRAINED_NODES = range(4)
 _HEAD = 5
@@ -26,19 +27,21 @@ class Order:
 
     cells     the whole message, int64
     head      [5] COMMAND; EPOCH, a number of its own for each order; NODES and SCALE of the interval, a float64 in
-              bits; CHECKPOINT whose own tables hold what has no version, 0: rows of zeros
+              bits; CHECKPOINT that is copied, or whose own tables hold what has no version, 0: rows of zeros; of
+              RESTORE the machine whose turn it is
     owner     [N] the rank that has each stratum; moved [N] 1 where it must read the stratum's rows
+    keeper    [N] the machine that has the second copy of each stratum's rows
     versions  [N, 5] where those are: cells that `version_of` reads
     rows      [N, columns] states and quotas, as `mccfr.runs.control` has them
     first     [C] float64: totals of the first street, table by table
     """
 
     def __init__(self, strata: int, first_cells: int) -> None:
-        lengths = [0, _HEAD, strata, strata, strata * VERSION_CELLS, strata * control.COLUMNS, first_cells]
+        lengths = [0, _HEAD, strata, strata, strata, strata * VERSION_CELLS, strata * control.COLUMNS, first_cells]
         ends = np.cumsum(lengths).tolist()
         self.cells = np.zeros(ends[-1], np.int64)
         parts = (self.cells[begin:end] for begin, end in pairwise(ends))
-        self.head, self.owner, self.moved, versions, rows, first = parts
+        self.head, self.owner, self.moved, self.keeper, versions, rows, first = parts
         self.versions = versions.reshape(strata, VERSION_CELLS)
         self.rows = rows.reshape(strata, control.COLUMNS)
         self.first = first.view(np.float64)

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.cluster.engine import Place
-from mccfr.cluster.messages import COMMAND, QUIT, READ, RUN, WRITE, Answer, Order
+from mccfr.cluster.messages import COMMAND, QUIT, RUN, WRITE, Answer, Order
 from mccfr.cluster.trainer import Trainer
 from mccfr.games.game import Game
 from mccfr.runs.shared_deck import shared_bytes
@@ -25,6 +25,7 @@ from mccfr.solvers.solver import Algorithm
 
 _SHORTEST_NAP_SECONDS, _LONGEST_NAP_SECONDS, _NAP_SHARE = 0.0001, 0.005, 0.02
 _TEXT_BYTES = 1 << 14
+_MOST_NAMES = 200  # that such a text has room for
 _ORDER, _ANSWER, _VERSIONS, _TEXT = range(4)  # tags
 
 
@@ -144,26 +145,26 @@ class MpiEngine:
     def write(self, order: Order) -> npt.NDArray[np.int64]:
         """As `Engine`."""
         assert order.head[COMMAND] == WRITE
-        problems = self._obeyed(order)
+        answers = self._answers_to(order)
         found, written = np.zeros_like(order.versions), np.zeros_like(order.versions)
         for rank in range(len(self.places)):  # of all, or the next order would find what is left
             self._world.wait([self._world.comm.Irecv(written, 1 + rank, _VERSIONS)])
             self.received_bytes += written.nbytes
             found += written
-        _raise_first(problems)
+        _raise_first(answers)
         return found
 
-    def read(self, order: Order) -> None:
+    def obey(self, order: Order) -> list[str]:
         """As `Engine`."""
-        assert order.head[COMMAND] == READ
-        _raise_first(self._obeyed(order))
+        answers = self._answers_to(order)
+        _raise_first(answers)
+        return [name for answer in answers for name in answer["restored"]]
 
-    def _obeyed(self, order: Order) -> list[dict[str, Any]]:
-        """What has gone wrong on ranks that were given an order; returns when all have carried it out."""
+    def _answers_to(self, order: Order) -> list[dict[str, Any]]:
+        """What ranks say of an order about files, when all have carried it out."""
         self._tell(order)
         self._world.wait(self._sending)
-        answers = [self._world.receive_text(1 + rank) for rank in range(len(self.places))]
-        return [answer for answer in answers if answer]
+        return [self._world.receive_text(1 + rank) for rank in range(len(self.places))]
 
     def _tell(self, order: Order) -> None:
         self._world.wait(self._sending)
@@ -195,29 +196,31 @@ def serve(world: World, trainer: Trainer) -> None:
 
 
 def _handle_files(world: World, trainer: Trainer, command: int) -> None:
-    """Write or read rows, and tell the coordinator what came of it."""
-    versions, problem = np.zeros_like(trainer.order.versions), dict[str, Any]()
+    """Carry out an order about files, and tell the coordinator what came of it."""
+    versions, answer = np.zeros_like(trainer.order.versions), dict[str, Any](restored=[])
     try:
         if command == WRITE:
             versions = trainer.write()
         else:
-            trainer.read()
+            answer["restored"] = trainer.obey()[:_MOST_NAMES]
     except OSError as error:
         text = " ".join((error.strerror or str(error)).split())
-        problem = {"host": host_name(), "problem": text, "errno": error.errno, "file": error.filename}
+        answer = {"host": host_name(), "problem": text, "errno": error.errno, "file": error.filename}
     except RuntimeError as error:
-        problem = {"host": host_name(), "problem": str(error)}
-    world.send_text(0, problem)
+        answer = {"host": host_name(), "problem": str(error)}
+    world.send_text(0, answer)
     if command == WRITE:
         world.wait([world.comm.Isend(versions, 0, _VERSIONS)])
 
 
-def _raise_first(problems: Sequence[Mapping[str, Any]]) -> None:
-    """Raise what the first of some ranks met that have met anything, as `Trainer` has raised it there."""
-    for problem in problems:
-        text = f"{problem['host']}: {problem['problem']}"
-        if "errno" not in problem:
+def _raise_first(answers: Sequence[Mapping[str, Any]]) -> None:
+    """Raise what the first of those ranks met that have met a problem, as `Trainer` has raised it there."""
+    for answer in answers:
+        if "problem" not in answer:
+            continue
+        text = f"{answer['host']}: {answer['problem']}"
+        if "errno" not in answer:
             raise RuntimeError(text)
-        if problem["errno"] is None:
+        if answer["errno"] is None:
             raise OSError(text)
-        raise OSError(problem["errno"], text, problem["file"])
+        raise OSError(answer["errno"], text, answer["file"])

@@ -20,26 +20,28 @@ from mccfr.cluster.messages import (
     BUSY_NANOSECONDS,
     CHECKPOINT,
     COMMAND,
+    COPY,
     EPOCH,
     NODES,
     OVERFLOW,
     READ,
+    RESTORE,
     RUN,
     SCALE,
     TRAINED_NODES,
     WRITE,
     Answer,
-    Order,
     version_cells,
     version_of,
 )
 from mccfr.cluster.sharing import LEAST_SECONDS, moved_by_speed, shared_out
-from mccfr.cluster.trainer import first_street_shapes, stratum_store
+from mccfr.cluster.trainer import first_street_shapes, new_order, stratum_store
 from mccfr.games.game import Game
 from mccfr.runs import control
 from mccfr.runs.pool import NobodyLost
 from mccfr.runs.pools import PoolOpener
-from mccfr.runs.rundir import LIVE, Run
+from mccfr.runs.report import Reporter
+from mccfr.runs.rundir import CHECKPOINTS, LIVE, Run, lock
 from mccfr.runs.strata.frames import first_specs
 from mccfr.runs.strata.pool import Intervals
 from mccfr.runs.watch import SILENT_SECONDS, Silence
@@ -47,7 +49,7 @@ from mccfr.runs.worker import map_tables
 from mccfr.solvers.solver import WorkerState
 from storage import durable
 from storage.blocks import BLOCKS
-from storage.checkpoint import Checkpoint
+from storage.checkpoint import Checkpoint, list_checkpoints
 from storage.live import LiveTables, create_live
 
 RECORDS = "cluster.jsonl"
@@ -66,7 +68,7 @@ class ClusterPool(NobodyLost):
         self._intervals = Intervals(run, game, self.tables)
         self._store = stratum_store(run, game)
         shapes = first_street_shapes(run, game)
-        self._order = Order(self._strata.count, sum(int(np.prod(shape)) for shape in shapes.values()))
+        self._order = new_order(run, game)
         self._first = self._order.totals(shapes)
         ranks = len(engine.places)
         self._waiting: set[int] = set()  # ranks whose answer to the present order is not there
@@ -174,6 +176,12 @@ class ClusterPool(NobodyLost):
         """The checkpoint is there: versions that none names go, and strata may be read by others."""
         self._store.settle()
         self._saved = True
+        if self._run.config.cluster.copies > 1:
+            machines = np.array([place.machine for place in self._engine.places])
+            self._order.keeper[:] = (machines[self._order.owner] + 1) % (machines.max() + 1)
+            self._order.head[CHECKPOINT] = max(list_checkpoints(self._run.path(CHECKPOINTS)))
+            self._say(COPY)
+            self._engine.obey(self._order)
 
     def _move_by_speed(self) -> None:
         """Move strata to where they are trained sooner, where a checkpoint has them as they are."""
@@ -191,7 +199,7 @@ class ClusterPool(NobodyLost):
         self._order.moved[:] = owner != self._order.owner
         self._order.owner[:] = owner
         self._say(READ)
-        self._engine.read(self._order)
+        self._engine.obey(self._order)
 
     def _note(self) -> None:
         """Append how the machines have done since they rested last."""
@@ -270,6 +278,22 @@ class _Versions:
 
     def settle(self) -> None:
         self._pool.note_saved()
+
+
+def restore_copies(run: Run, game: Game, engine: Engine, reporter: Reporter) -> None:
+    """Put back what of a run is damaged or gone and has a second copy on another machine, before a session begins.
+
+    Raises `OSError` where there is no room, `BlockingIOError` while another process works on the run.
+    """
+    if run.config.cluster.copies == 1:
+        return
+    order = new_order(run, game)
+    order.head[COMMAND] = RESTORE
+    with lock(run):
+        for machine in range(1 + max(place.machine for place in engine.places)):
+            order.head[CHECKPOINT] = machine
+            for name in engine.obey(order):
+                reporter.message(f"{name} was damaged or gone: restored from its copy on machine {machine}")
 
 
 def on_engine(engine: Engine) -> PoolOpener:

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from mccfr.cluster.agreement import check_shared, disagreement, facts_of, new_token
-from mccfr.cluster.engine import OneProcess, Place
+from mccfr.cluster.engine import OneProcess, Place, keepers
 from mccfr.cluster.mpi import MpiEngine, World, host_name, serve
-from mccfr.cluster.pool import on_engine
+from mccfr.cluster.pool import on_engine, restore_copies
 from mccfr.cluster.room import machine_problem
 from mccfr.cluster.sharing import shared_out
-from mccfr.cluster.trainer import Trainer, first_street_shapes
+from mccfr.cluster.trainer import Trainer, new_order
 from mccfr.config.tables import Config
 from mccfr.games.game import Game
 from mccfr.runs.conclude import train_and_export
@@ -83,18 +83,18 @@ def take_part(
     except BaseException:
         _tell_all(world, {"go": False})
         raise
-    _tell_all(world, {"go": True})
+    for rank, machine in enumerate(keepers(ranks)):
+        world.send_text(1 + rank, {"go": True, "keeps_for": machine})
     game = world.share_buckets(game, run.algorithm)
     found = [world.receive_text(rank) for rank in range(1, world.size)]
-    shapes = first_street_shapes(run, game)
-    cells = sum(a * b for a, b in shapes.values())
-    assert game.strata is not None
-    engine = MpiEngine(world, ranks, game.strata.count, cells)
+    order = new_order(run, game)
+    engine = MpiEngine(world, ranks, len(order.owner), len(order.first))
     lacking = [answer for answer in found if "problem" in answer]
     _tell_all(world, {"go": not lacking})
     if lacking:
         raise ValueError(f"{lacking[0]['host']} cannot take part: {lacking[0]['problem']}")
     try:
+        restore_copies(run, game, engine, reporter)
         outcome, exported = train_and_export(run, game, reporter, force=force, pools=on_engine(engine))
     except AbandonedError:
         raise
@@ -107,6 +107,7 @@ def take_part(
 def train_alone(run: Run, game: Game, machines: int, reporter: Reporter, *, force: bool = False) -> Ended:
     """A session of the engine `none`: all machines in this process.  Raises as `train`."""
     engine = OneProcess(run, game, machines, max(1, run.config.run.workers))
+    restore_copies(run, game, engine, reporter)
     outcome, exported = train_and_export(run, game, reporter, force=force, pools=on_engine(engine))
     return run, outcome, exported
 
@@ -168,12 +169,13 @@ def _train(world: World) -> None:
         world.send_text(0, {**facts_of(run), "pid": os.getpid(), "memory_bytes": available_memory_bytes()})
     except (ValueError, OSError) as error:
         world.send_text(0, _problem(error))
-    if not world.receive_text(0)["go"] or run is None:
+    told = world.receive_text(0)
+    if not told["go"] or run is None:
         return
     game, trainer = run.build_game(), None
     game = world.share_buckets(game, run.algorithm)
     try:
-        trainer = Trainer(run, game, world.rank - 1)
+        trainer = Trainer(run, game, world.rank - 1, told["keeps_for"])
         world.send_text(0, {"host": host_name()})
     except (MemoryError, ValueError, OSError) as error:
         world.send_text(0, _problem(error))

@@ -7,6 +7,7 @@ first street.  Rows pass between ranks, and from session to session, as versions
 """
 
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,13 @@ from mccfr.cluster.messages import (
     ANSWERED,
     BUSY_NANOSECONDS,
     CHECKPOINT,
+    COMMAND,
+    COPY,
     EPOCH,
     NODES,
     OVERFLOW,
+    READ,
+    RESTORE,
     SCALE,
     TRAINED_NODES,
     Answer,
@@ -42,6 +47,7 @@ from mccfr.solvers.strata import (
 from mccfr.tables.layout import private_tables
 from storage.blocks import BlockStore, Partition
 from storage.checkpoint import checkpoint_path, open_checkpoint
+from storage.copies import copy_checkpoint, restore
 from storage.formats import NotFiniteError
 from storage.mapping import give_back, map_reserved
 
@@ -50,6 +56,12 @@ def first_street_shapes(run: Run, game: Game) -> dict[str, tuple[int, ...]]:
     """Names and shapes of the tables that all strata share."""
     shapes = {spec.name: spec.shape for spec in run.layout(game).specs}
     return {name: shapes[name] for name in first_street_names(game)}
+
+
+def new_order(run: Run, game: Game) -> Order:
+    """An order of nothing yet, of the size that a run's orders have."""
+    assert game.strata is not None
+    return Order(game.strata.count, sum(int(np.prod(shape)) for shape in first_street_shapes(run, game).values()))
 
 
 def stratum_store(run: Run, game: Game) -> BlockStore:
@@ -67,18 +79,20 @@ class Trainer:
     tables         of all streets; those of the first are a copy
     """
 
-    def __init__(self, run: Run, game: Game, rank: int) -> None:
+    def __init__(self, run: Run, game: Game, rank: int, keeps_for: int | None = None) -> None:
+        """`keeps_for`: of which machine this rank keeps the copies; None: another rank does, or nobody."""
         algorithm = run.algorithm
         assert isinstance(algorithm, SampledAlgorithm) and game.strata is not None
         shapes = first_street_shapes(run, game)
-        cells = sum(int(np.prod(shape)) for shape in shapes.values())
         self.rank, self._run, self._game = rank, run, game
-        self.order, self.answer = Order(game.strata.count, cells), Answer(game.strata.count, cells)
+        self.order = new_order(run, game)
+        self.answer = Answer(game.strata.count, len(self.order.first))
         self.tables = private_tables(with_copies(run.layout(game), run.config.tables.regret_dtype), map_reserved)
         totals = self.order.totals(shapes)
         self._worker = StratumWorker(game, algorithm, totals, self.tables, self.answer.changes)
         self._worker.solver.warm_up()
         self._held: set[int] = set()  # strata whose rows are here
+        self._machine = keeps_for
 
     def train(self) -> None:
         """Train the interval of the order, and fill in the answer."""
@@ -130,6 +144,25 @@ class Trainer:
             elif order.head[CHECKPOINT]:
                 self._read_from_checkpoint(int(order.head[CHECKPOINT]), store.partition, stratum, cells)
             self._held.add(stratum)
+
+    def obey(self) -> list[str]:
+        """Carry out an order about files, other than `write`; what was restored.  Raises `OSError`."""
+        command, kept = int(self.order.head[COMMAND]), self._kept_at()
+        if command == READ:
+            self.read()
+        elif kept is not None and command == COPY:
+            mine = set(np.flatnonzero(self.order.keeper == self._machine).tolist())
+            copy_checkpoint(self._run.directory, kept, int(self.order.head[CHECKPOINT]), mine)
+        elif kept is not None and command == RESTORE and self.order.head[CHECKPOINT] == self._machine:
+            return restore(self._run.directory, kept)
+        return []
+
+    def _kept_at(self) -> Path | None:
+        """Where the copies are that this rank keeps; None where it keeps none."""
+        directory = self._run.config.cluster.directory
+        if directory is None or self._machine is None:
+            return None
+        return Path(directory.replace("{machine}", str(self._machine))) / self._run.manifest["identity"][:16]
 
     def _read_from_checkpoint(
         self, number: int, parts: Partition, stratum: int, cells: dict[str, npt.NDArray[Any]]

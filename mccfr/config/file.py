@@ -296,10 +296,18 @@ def _strata_checks(config: Config) -> list[tuple[bool, str, float | str | None, 
 def _cluster_checks(config: Config) -> list[tuple[bool, str, object, str]]:
     """Of `[cluster]`: whether each key is good, and what is allowed."""
     machines, ports, network = config.cluster.machines, config.cluster.ports, config.cluster.network
+    copies, directory = config.cluster.copies, config.cluster.directory
     return [
         (_is_range(machines, 1, 1024), "cluster.machines", machines, "[least, most], from 1 to 1024"),
         (_is_range(ports, 1024, 65535), "cluster.ports", ports, "[first, last], from 1024 to 65535"),
         (bool(network) and not set(network) & set(", /"), "cluster.network", network, "the name of an interface"),
+        (copies in (1, 2), "cluster.copies", copies, "1, or 2: also on another machine"),
+        (
+            (copies == 2) == (directory is not None),
+            "cluster.copies",
+            copies,
+            "2 with cluster.directory, a directory of each machine's own, and 1 without",
+        ),
     ]
 
 

@@ -110,6 +110,8 @@ class ClusterConfig(Table, frozen=True):
     machines: Sequence[int] = (1, 1024)  # least and most that a session begins with
     network: str = "lo"  # interface over which machines talk; lo: this machine alone, and nothing listens
     ports: Sequence[int] = (47000, 47999)  # first and last that machines listen on, where there are several
+    copies: int = 1  # of each checkpoint; 2: also in `directory`, on another machine than the one that wrote it
+    directory: str | None = None  # of each machine's own disk; "{machine}" in it becomes the machine's number
 
 
 class Config(Table, frozen=True):

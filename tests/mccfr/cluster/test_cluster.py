@@ -4,17 +4,21 @@ import errno
 import json
 import os
 import random
+import re
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import msgspec
 import numpy as np
 import pytest
 from commands import call
+from places import ROOT
 from sessions import NO_EVALUATION, Listener, assert_same, content, go, make, new_run, wait_for
 from stratified import LEDUC_12, long_game
 
@@ -26,14 +30,14 @@ from mccfr.cluster.launch import check_ports
 from mccfr.cluster.messages import ANSWERED, Answer, Order, version_cells, version_of
 from mccfr.cluster.mpi import _raise_first
 from mccfr.cluster.pool import on_engine
-from mccfr.cluster.session import check_room, places_of
+from mccfr.cluster.session import check_room, places_of, train_alone
 from mccfr.cluster.sharing import longest, moved_by_speed, shared_out
 from mccfr.cluster.status import cluster_status
 from mccfr.runs import saving
 from mccfr.runs.report import Silent
 from mccfr.runs.results import evaluate_target, find_checkpoint
 from mccfr.runs.run import train
-from mccfr.runs.rundir import is_locked, lock, with_settings
+from mccfr.runs.rundir import is_locked, lock, open_run, with_settings
 from mccfr.runs.verification import problems_of
 from mccfr.solvers.strata import stratum_buckets
 from storage.blocks import BlockStore
@@ -91,7 +95,8 @@ def test_a_machine_keeps_its_own_strata_alone_and_what_they_wrote_is_evaluated(t
 
 
 def test_damaged_rows_are_found_and_the_run_goes_on_from_before(tmp_path, whole):
-    run, listener = stratified_run(tmp_path / "run", checkpoint_nodes=50_000), Listener()
+    run, listener = stratified_run(tmp_path / "run"), Listener()
+    on_machines(run, 2, iterations=2_000)
     on_machines(run, 2, iterations=4_000)
     damage(run)
     on_machines(run, 2, listener, iterations=8_000)
@@ -99,13 +104,43 @@ def test_damaged_rows_are_found_and_the_run_goes_on_from_before(tmp_path, whole)
     assert_same(run, whole)
 
 
-def damage(run):
-    """Flip a bit in the newest version of a stratum's rows."""
-    version = sorted(run.path("blocks").glob("0002/*"))[-1]
-    cells = max(version.rglob("c/*/*"), key=lambda path: path.stat().st_size)
+def test_a_second_copy_on_another_machine_replaces_what_is_damaged_or_gone(tmp_path, whole):
+    places = {"copies": 2, "directory": str(tmp_path / "disk{machine}")}
+    run = stratified_run(tmp_path / "run")
+    run = with_settings(run, cluster=msgspec.structs.replace(run.config.cluster, **places))
+    train_alone_for(run, 2_000)
+    first = {path.name for path in (tmp_path / "disk1").glob("*/blocks/*")}
+    assert len(first) == 2 and first.isdisjoint(path.name for path in (tmp_path / "disk0").glob("*/blocks/*"))
+    saved, damaged = newest(run), damage(run)
+    shutil.rmtree(run.path("checkpoints"))
+    listener = train_alone_for(run, 4_000)
+    restored = [text for text in listener.told if "restored from its copy on machine" in text]
+    assert any(damaged in text for text in restored) and any(f"{saved:06d} was" in text for text in restored)
+    assert not any("passed over" in text for text in listener.told) and not problems_of(run.directory)
+    kept = {path.name for path in run.path("checkpoints").iterdir()}
+    for machine in range(2):
+        assert {path.name for path in (tmp_path / f"disk{machine}").glob("*/checkpoints/*")} == kept
+    damage(run)
+    damage(run, next(path for path in tmp_path.glob("disk*/*") if (path / "blocks/0002").is_dir()))
+    assert any("damaged checkpoint passed over" in text for text in train_alone_for(run, 8_000).told)
+    assert_same(run, whole)
+
+
+def train_alone_for(run, iterations):
+    """A session of the engine `none` on two machines."""
+    run, listener = with_settings(run, run=msgspec.structs.replace(run.config.run, iterations=iterations)), Listener()
+    train_alone(run, run.build_game(), 2, listener)
+    return listener
+
+
+def damage(run, place=None):
+    """Flip a bit in the newest version of a stratum's rows; its name."""
+    version = sorted(((place or run.directory) / "blocks").glob("0002/*"))[-1]
+    cells = max((path for path in version.rglob("*") if path.is_file()), key=lambda path: path.stat().st_size)
     data = bytearray(cells.read_bytes())
     data[len(data) // 2] ^= 4
     cells.write_bytes(data)
+    return f"blocks/0002/{version.name}"
 
 
 def test_a_disk_that_a_machine_finds_full_is_told_and_tried_again(tmp_path, monkeypatch):
@@ -136,7 +171,7 @@ def test_what_a_machine_meets_is_raised_where_it_is_coordinated(error, problem):
     with pytest.raises(error, match=f"b: {problem['problem']}") as raised:
         _raise_first([problem, {"host": "c", "problem": "later"}])
     assert getattr(raised.value, "errno", None) == problem.get("errno")
-    _raise_first([])
+    _raise_first([{"restored": []}])
 
 
 def test_strata_move_by_speed_and_no_rank_is_left_without_one(tmp_path, whole, monkeypatch):
@@ -254,9 +289,7 @@ def test_a_directory_that_is_not_shared_is_found(tmp_path, whole):
 def test_a_machine_without_room_for_its_strata_is_named(whole):
     game, places = whole.build_game(), places_of(["a", "b", "b"], 1)
     check_room(whole, game, places, [10**12] * 3)
-    with pytest.raises(
-        ValueError, match=r"b needs [\d,]+ bytes .* for the largest stratum\) and has 5,000"
-    ):
+    with pytest.raises(ValueError, match=r"b needs [\d,]+ bytes .* for the largest stratum\) and has 5,000"):
         check_room(whole, game, places, [10**12, 10_000, 10_000])
 
 
@@ -281,6 +314,7 @@ LEDUC = '[game]\nname = "leduc"\nranks = 12\nmerge_suits = true\n'
         (["local", "--set", "cluster.ports=[80, 1]"], "cluster.ports = [80, 1] is not allowed"),
         (["plan", "--machines", "2", "--set", "run.strata=4", "--memory", "1MB"], "machine 0 of 2 needs"),
         (["plan", "--machines", "2", "--memory", "1 apple"], "is not an amount"),
+        (["local", "--set", "cluster.copies=2"], "cluster.copies = 2 is not allowed"),
     ],
 )
 def test_bad_input_is_refused_in_a_sentence(tmp_path, capsys, arguments, said):
@@ -334,6 +368,33 @@ def test_machines_of_one_host_train_the_same_bits_by_mpi_and_stop_on_a_signal(tm
     go(plain, iterations=find_checkpoint(run, None).state["iterations"])
     assert_same(run, plain)
     assert {rank["machine"] for rank in cluster_status(run)["ranks"]} == {0, 1}
+
+
+@pytest.mark.slow
+def test_the_script_for_slurm_checkpoints_and_requeues_itself_on_a_signal(tmp_path):
+    page = (ROOT / "docs" / "cluster.md").read_text()
+    script = re.search(r"```\n(#!/bin/bash\n#SBATCH.*?)```", page, re.DOTALL)[1]
+    (tmp_path / "job.sh").write_text(script)
+    (tmp_path / "blueprint.toml").write_text(f"{LEDUC}[run]\nstrata = 4\n[evaluation]\nat_end = false\n")
+    shims = tmp_path / "bin"
+    shims.mkdir()
+    mpiexec = Path(sys.prefix) / "bin" / "mpiexec.gforker"
+    for name, line in {
+        # Beyond ASCII that launcher passes nothing on, so that what ranks say goes to a file.
+        "srun": f"""exec {mpiexec} -n 3 bash -c 'exec "$@" 2>> said.txt' - "${{@:3}}" """,
+        "mccfr": f'exec {sys.executable} -m mccfr "$@"',
+        "scontrol": 'echo "$@" > requeued',
+    }.items():
+        (shims / name).write_text(f"#!/bin/bash\n{line}\n")
+        (shims / name).chmod(0o755)
+    environment = {**os.environ, "PATH": f"{shims}:{os.environ['PATH']}", "SLURM_JOB_ID": "7", "UCX_TLS": "self,sm"}
+    process = subprocess.Popen(["bash", "job.sh"], cwd=tmp_path, env=environment)
+    metrics = tmp_path / "runs" / "blueprint" / "metrics.jsonl"
+    wait_for(lambda: process.poll() is not None or (metrics.is_file() and metrics.stat().st_size > 0), 120)
+    process.send_signal(signal.SIGUSR1)
+    assert process.wait(120) == 0
+    assert (tmp_path / "requeued").read_text() == "requeue 7\n"
+    assert find_checkpoint(open_run(tmp_path / "runs" / "blueprint"), None).state["iterations"] > 0
 
 
 @pytest.mark.slow
