@@ -243,12 +243,15 @@ def map_anonymous(cells: int, dtype: np.dtype[Any]) -> np.ndarray:
 def map_reserved(cells: int, dtype: npt.DTypeLike) -> np.ndarray:
     """[cells] zeros of which memory is taken page by page where they are written, and by nothing else.
 
-    There may be many times more of them than there is memory.  Raises `OSError` where addresses are limited.
+    There may be many times more of them than there is memory.  Huge pages are asked for where they fill some.  Raises
+    `OSError` where addresses are limited.
     """
     dtype = np.dtype(dtype)
     used = _round_up(max(1, cells * dtype.itemsize), mmap.PAGESIZE)
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE
     base = _mmap(None, used, mmap.PROT_READ | mmap.PROT_WRITE, flags, -1, 0)
+    if used >= 2 * HUGE_PAGE_BYTES:
+        _libc.madvise(base, used, mmap.MADV_HUGEPAGE)  # a wish, as above
     return _Pages(base, used).array(base, cells, dtype, writable=True)
 
 
