@@ -76,10 +76,19 @@ def plan(
         f"memory       {bytes_text(found['table_bytes'])} of tables in all, {bytes_text(found['machine_bytes'])} on "
         f"the largest machine, {bytes_text(found['coordinator_bytes'])} where the coordinator is; the largest stratum "
         f"{bytes_text(found['largest_stratum_bytes'])}\n"
-        f"barrier      {bytes_text(found['barrier_bytes'])}, {found['barrier_seconds']:.2g} s\n"
+        f"barrier      {bytes_text(found['barrier_bytes'])}, {found['barrier_seconds']:.2g} s{_interval_text(found)}\n"
         f"checkpoint   {bytes_text(found['checkpoint_bytes'])} from the busiest machine, "
         f"{duration_text(found['checkpoint_seconds'])} to write them"
     )
+
+
+def _interval_text(found: Mapping[str, Any]) -> str:
+    """How long the last interval is that a barrier ends, of a run with a limit."""
+    seconds = found["last_interval_seconds"]
+    if seconds is None:
+        return ""
+    share = found["barrier_seconds"] / (found["barrier_seconds"] + seconds)
+    return f", {share:.1%} of the time where the run ends ({seconds:.2g} s of training between two): see run.interval"
 
 
 @cluster.command()

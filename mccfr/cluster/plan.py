@@ -9,8 +9,25 @@ from mccfr.cluster.room import first_street_bytes, fixed_bytes, machine_problem,
 from mccfr.cluster.session import check_cluster
 from mccfr.cluster.sharing import shared_out
 from mccfr.config.tables import Config
-from mccfr.runs.plan import COMMIT_BYTES_PER_SECOND, planned_layout
+from mccfr.games.game import Game
+from mccfr.runs.plan import COMMIT_BYTES_PER_SECOND, NODES_PER_SECOND, planned_layout
 from mccfr.solvers.configured import configured_game
+from mccfr.solvers.registry import algorithm_of
+from mccfr.solvers.strata import interval_iterations
+
+
+def _last_interval(config: Config, game: Game, ranks: int) -> dict[str, Any]:
+    """Of the last interval before the run's limit: iterations, and seconds at assumed speed; null where it has none."""
+    limits, expected = config.run, algorithm_of(config).forecast(game)
+    assert game.strata is not None
+    iterations = limits.iterations
+    if limits.nodes is not None and expected is not None:
+        iterations = round(limits.nodes / expected.nodes)
+    if iterations is None or expected is None:
+        return {"last_interval_iterations": None, "last_interval_seconds": None}
+    last = interval_iterations(iterations, game.strata.hottest, limits.interval)
+    seconds = last * expected.nodes / (NODES_PER_SECOND * ranks)
+    return {"last_interval_iterations": last, "last_interval_seconds": seconds}
 
 
 def plan_cluster(
@@ -45,6 +62,7 @@ def plan_cluster(
         "coordinator_bytes": first + fixed,
         "barrier_bytes": 2 * first * ranks,
         "barrier_seconds": 2 * first * ranks * 8 / network_bits,
+        **_last_interval(config, game, ranks),
         "checkpoint_bytes": busiest,
         "checkpoint_seconds": busiest / min(written, network_bits / 8),
         "idle_workers": max(0, ranks - game.strata.count),

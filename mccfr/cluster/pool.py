@@ -97,7 +97,11 @@ class ClusterPool(NobodyLost):
     def begin(self, states: Sequence[WorkerState]) -> None:
         self._intervals.begin(np.zeros((self._strata.count, control.COLUMNS), np.int64), states)
         self._order.owner[:] = -1
-        self._move(shared_out(self._strata.shares, [1.0] * len(self._engine.places)))
+        nodes = self._intervals.rows[:, control.NODES].copy()
+        self._nodes_before = nodes
+        # An iteration takes more nodes in some strata than in others; before the first nobody knows in which.
+        loads = nodes if nodes.all() else self._strata.shares
+        self._move(shared_out(loads, [1.0] * len(self._engine.places)))
 
     def release(self, stop_nodes: int, stop_iterations: int) -> None:
         self._move_by_speed()
@@ -188,8 +192,10 @@ class ClusterPool(NobodyLost):
         if not self._saved or self._measured[0].min() < LEAST_SECONDS or not self._measured[1].all():
             return
         speeds = (self._measured[1] / self._measured[0]).tolist()
+        nodes = self._intervals.rows[:, control.NODES].copy()
+        loads, self._nodes_before = nodes - self._nodes_before, nodes
         self._measured[:] = 0
-        owner = moved_by_speed(self._strata.shares, self._order.owner, speeds)
+        owner = moved_by_speed(loads, self._order.owner, speeds)
         self._moved = int((owner != self._order.owner).sum())
         if self._moved:
             self._move(owner)

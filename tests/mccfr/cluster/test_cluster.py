@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from itertools import combinations
 from pathlib import Path
 
 import msgspec
@@ -191,6 +192,19 @@ def test_strata_move_by_speed_and_no_rank_is_left_without_one(tmp_path, whole, m
     assert found["moved_strata"] == 4 and found["barriers"] and found["sent_bytes"] > found["received_bytes"] > 0
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_no_exchange_of_two_strata_ends_intervals_sooner(seed):
+    random_numbers = np.random.default_rng(seed)
+    loads, speeds = random_numbers.integers(90, 220, 14), random_numbers.uniform(1, 3, 4)
+    owner = shared_out(loads, speeds)
+    best = longest(loads, owner, speeds)
+    assert set(owner) == set(range(4)) and best >= loads.sum() / speeds.sum()
+    for one, other in combinations(range(14), 2):
+        exchanged = owner.copy()
+        exchanged[[one, other]] = owner[[other, one]]
+        assert longest(loads, exchanged, speeds) >= best * (1 - 1e-8)
+
+
 class Twice(OneProcess):
     """A planted error: the changes of one rank are counted twice."""
 
@@ -355,6 +369,10 @@ def test_plan_counts_bytes_and_seconds(tmp_path, capsys):
     shared = 2 * 2 * 12 * 16 * 8  # regrets and sums of both players, 12 cards, a cache line of cells, float64
     assert found["barrier_bytes"] == 2 * shared * 2
     assert found["barrier_seconds"] == pytest.approx(found["barrier_bytes"] * 8 / 1e9)
+    assert found["last_interval_seconds"] is None
+    limited = json.loads(call(capsys, "cluster", *arguments, "--set", "run.nodes=1e9").out)
+    longer = json.loads(call(capsys, "cluster", *arguments, "--set", "run.nodes=1e9", "--set", "run.interval=20").out)
+    assert longer["last_interval_iterations"] == pytest.approx(10 * limited["last_interval_iterations"], rel=0.01)
     assert found["largest_stratum_bytes"] * 4 >= found["table_bytes"] - shared > found["largest_stratum_bytes"]
 
 
