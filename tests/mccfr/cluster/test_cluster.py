@@ -55,7 +55,15 @@ def stratified_run(path, **settings):
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """A run in this process, without machines."""
-    run = stratified_run(tmp_path_factory.mktemp("cluster") / "whole", iterations=8_000)
+    run = stratified_run(tmp_path_factory.mktemp("cluster") / "whole", iterations=4_000)
+    go(run)
+    return run
+
+
+@pytest.fixture(scope="module")
+def short(tmp_path_factory):
+    """A shorter one."""
+    run = stratified_run(tmp_path_factory.mktemp("cluster") / "short", iterations=500)
     go(run)
     return run
 
@@ -70,11 +78,11 @@ def on_machines(run, machines, reporter=None, workers=1, **settings):
 
 
 def test_one_digest_for_every_number_of_machines(tmp_path, whole):
-    run = stratified_run(tmp_path / "run", checkpoint_nodes=100_000)
-    on_machines(run, 2, iterations=2_000)
-    on_machines(run, 1, workers=2, iterations=4_000)
-    go(run, workers=0, iterations=6_000)
-    on_machines(run, 4, iterations=8_000)
+    run = stratified_run(tmp_path / "run", checkpoint_nodes=80_000)
+    on_machines(run, 2, iterations=1_000)
+    on_machines(run, 1, workers=2, iterations=2_000)
+    go(run, workers=0, iterations=3_000)
+    on_machines(run, 4, iterations=4_000)
     assert_same(run, whole)
     assert not problems_of(run.directory)
 
@@ -97,10 +105,10 @@ def test_a_machine_keeps_its_own_strata_alone_and_what_they_wrote_is_evaluated(t
 
 def test_damaged_rows_are_found_and_the_run_goes_on_from_before(tmp_path, whole):
     run, listener = stratified_run(tmp_path / "run"), Listener()
+    on_machines(run, 2, iterations=1_000)
     on_machines(run, 2, iterations=2_000)
-    on_machines(run, 2, iterations=4_000)
     damage(run)
-    on_machines(run, 2, listener, iterations=8_000)
+    on_machines(run, 2, listener, iterations=4_000)
     assert any("damaged checkpoint passed over" in text for text in listener.told)
     assert_same(run, whole)
 
@@ -109,21 +117,21 @@ def test_a_second_copy_on_another_machine_replaces_what_is_damaged_or_gone(tmp_p
     places = {"copies": 2, "directory": str(tmp_path / "disk{machine}")}
     run = stratified_run(tmp_path / "run")
     run = with_settings(run, cluster=msgspec.structs.replace(run.config.cluster, **places))
-    train_alone_for(run, 2_000)
+    train_alone_for(run, 1_000)
     first = {path.name for path in (tmp_path / "disk1").glob("*/blocks/*")}
     assert len(first) == 2 and first.isdisjoint(path.name for path in (tmp_path / "disk0").glob("*/blocks/*"))
     saved, damaged = newest(run), damage(run)
     shutil.rmtree(run.path("checkpoints"))
-    listener = train_alone_for(run, 4_000)
+    listener = train_alone_for(run, 2_000)
     restored = [text for text in listener.told if "restored from its copy on machine" in text]
     assert any(damaged in text for text in restored) and any(f"{saved:06d} was" in text for text in restored)
     assert not any("passed over" in text for text in listener.told) and not problems_of(run.directory)
     kept = {path.name for path in run.path("checkpoints").iterdir()}
     for machine in range(2):
         assert {path.name for path in (tmp_path / f"disk{machine}").glob("*/checkpoints/*")} == kept
-    damage(run)
-    damage(run, next(path for path in tmp_path.glob("disk*/*") if (path / "blocks/0002").is_dir()))
-    assert any("damaged checkpoint passed over" in text for text in train_alone_for(run, 8_000).told)
+    (copy,) = tmp_path.glob(f"disk*/*/{damage(run)}")
+    flip_a_bit(copy)
+    assert any("damaged checkpoint passed over" in text for text in train_alone_for(run, 4_000).told)
     assert_same(run, whole)
 
 
@@ -134,14 +142,18 @@ def train_alone_for(run, iterations):
     return listener
 
 
-def damage(run, place=None):
+def damage(run):
     """Flip a bit in the newest version of a stratum's rows; its name."""
-    version = sorted(((place or run.directory) / "blocks").glob("0002/*"))[-1]
+    version = sorted(run.path("blocks").glob("0002/*"))[-1]
+    flip_a_bit(version)
+    return f"blocks/0002/{version.name}"
+
+
+def flip_a_bit(version):
     cells = max((path for path in version.rglob("*") if path.is_file()), key=lambda path: path.stat().st_size)
     data = bytearray(cells.read_bytes())
     data[len(data) // 2] ^= 4
     cells.write_bytes(data)
-    return f"blocks/0002/{version.name}"
 
 
 def test_a_disk_that_a_machine_finds_full_is_told_and_tried_again(tmp_path, monkeypatch):
@@ -186,7 +198,7 @@ def test_strata_move_by_speed_and_no_rank_is_left_without_one(tmp_path, whole, m
     monkeypatch.setattr(pool_module, "LEAST_SECONDS", 0.0)
     monkeypatch.setattr(pool_module, "moved_by_speed", lambda shares, owner, speeds: (owner + 1) % len(speeds))
     run = stratified_run(tmp_path / "run", checkpoint_nodes=50_000)
-    on_machines(run, 3, iterations=8_000)
+    on_machines(run, 3, iterations=4_000)
     assert_same(run, whole)
     found = cluster_status(run)
     assert found["moved_strata"] == 4 and found["barriers"] and found["sent_bytes"] > found["received_bytes"] > 0
@@ -251,10 +263,8 @@ def digest_of(run, kind, **settings):
 
 
 @pytest.mark.parametrize(("kind", "sound"), [(OneProcess, True), (Late, True), (Twice, False), (Stale, False)])
-def test_planted_errors_change_the_digest_and_late_answers_do_not(tmp_path, kind, sound):
-    run, plain = stratified_run(tmp_path / "run"), stratified_run(tmp_path / "plain")
-    go(plain, iterations=2_000)
-    tables, expected = digest_of(run, kind, iterations=2_000), content(plain)[0]
+def test_planted_errors_change_the_digest_and_late_answers_do_not(tmp_path, short, kind, sound):
+    tables, expected = digest_of(stratified_run(tmp_path / "run"), kind, iterations=500), content(short)[0]
     same = all(np.array_equal(table, expected[name]) for name, table in tables.items())
     assert same == sound
 
