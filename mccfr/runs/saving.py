@@ -212,9 +212,9 @@ class Saver:
             background=background,
             notes=self._notes,
         )
-        self._note_commit(number, totals, kept, state)
         if now.besides is not None:
             now.besides.settle()
+        self._note_commit(number, totals, kept, state)
         return number
 
     def _note_commit(self, number: int, totals: Totals, kept: bool, state: Mapping[str, Any]) -> None:

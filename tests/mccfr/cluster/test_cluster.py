@@ -135,6 +135,16 @@ def test_a_second_copy_on_another_machine_replaces_what_is_damaged_or_gone(tmp_p
     assert_same(run, whole)
 
 
+def test_a_copy_that_cannot_be_made_is_told_and_the_checkpoint_counts(tmp_path):
+    (tmp_path / "file").write_text("no directory")
+    run = stratified_run(tmp_path / "run")
+    places = {"copies": 2, "directory": str(tmp_path / "file" / "{machine}")}
+    run = with_settings(run, cluster=msgspec.structs.replace(run.config.cluster, **places))
+    told = "".join(train_alone_for(run, 20).told)
+    assert "checkpoint 1 is whole, and what follows it was not done" in told and "Not a directory" in told
+    assert newest(run) == 1
+
+
 def train_alone_for(run, iterations):
     """A session of the engine `none` on two machines."""
     run, listener = with_settings(run, run=msgspec.structs.replace(run.config.run, iterations=iterations)), Listener()
