@@ -1,6 +1,7 @@
 """Hands of no-limit hold'em that are solved again as they are played."""
 
 from dataclasses import replace
+from functools import cache
 from types import SimpleNamespace
 from typing import ClassVar
 
@@ -21,15 +22,18 @@ from mccfr.evaluation.sampled_best_response import sampled_best_response
 from mccfr.evaluation.side import Side
 from mccfr.games.betting import raise_bounds
 from mccfr.games.reading import OVER
+from mccfr.games.subgame import nodes_below
 from mccfr.games.translation import real_betting
 from mccfr.play import ranges
 from mccfr.play.resolving import Effort, ResolvingSeat, Settings, table, watching
+from mccfr.play.resolving.depth_limited import CONTINUATIONS, biased
 from mccfr.play.resolving.endgame import endgame
 from mccfr.play.resolving.table import PublicState, Resolver, settings_of
 from mccfr.play.seat import Seat
 from mccfr.policy.source import StrategySource
 from mccfr.runs.players import Manner, open_player
 from mccfr.tables.strategy import Strategy, tabulate, uniform_strategy
+from mccfr.trees.compiled import DECISION
 
 SMALL = Settings("river", "maxmargin", Effort(iterations=4), Menu(first=("1p",), later=("allin",), max_bets=1))
 CARDS = "Kc7d2s9hTd"
@@ -74,11 +78,12 @@ def test_a_bet_that_the_endgame_has_not_is_solved_again():
     assert np.array_equal(after.ranges[0], before.ranges[0]), "his bet says nothing of our hand"
 
 
-def on_the_flop(iterations=1):
+def on_the_flop(played=None, before=ODD_LINE[0][1:], **settings):
     """A seat of position 0 that has seen a flop, and acts first there."""
-    seat = ResolvingSeat(policy(), replace(SMALL, street="flop", effort=Effort(iterations), turn_menu=SMALL.menu))
+    flop = replace(SMALL, street="flop", effort=Effort(iterations=1), turn_menu=SMALL.menu, **settings)
+    seat = ResolvingSeat(played or policy(), flop)
     seat.deal(0, "AsKd", 1)
-    for action in ODD_LINE[0][1:]:
+    for action in before:
         seat.see(action)
     seat.board(CARDS[:6])
     return seat
@@ -101,6 +106,32 @@ def test_a_flop_is_solved_and_carried_on():
     dealt = (combo_masks() & np.uint64(card_mask(parse_cards(CARDS[:8])))) == 0
     assert np.array_equal(turn.ranges[0], checked.ranges[0] * dealt)
     assert np.array_equal(on_the_flop().public_state().played(), here.played())
+
+
+def test_a_flop_alone_is_solved_with_the_policy_below():
+    """Every copy of what follows is the policy's, where every bet is its tree's; the next street takes the first."""
+    seat = on_the_flop(policy(SMALL.menu), "cc", limited=True)
+    here, tree = seat.public_state(), seat.policy.game.tree
+    spot, twins = here._spot, nodes_below(tree, seat.betting.read("cc/")[1][0].node)
+    arrays, buckets = spot.game.tree.arrays, [spot.whole.own_buckets(block).tolist() for block in range(6)]
+    for node in np.flatnonzero((arrays.kind == DECISION) & (arrays.block >= 2)).tolist():
+        block, slot = int(arrays.block[node]), int(arrays.slot[node])
+        twin = int(twins[spot.nodes[node]])
+        labels = [spot.game.tree.label[below] for below in spot.game.tree.children(node)]
+        for place, bucket in enumerate(buckets[block]):
+            row = seat.policy.probabilities(twin, bucket)
+            if block % 2 != here.position:
+                row = biased(row[:, None], labels, CONTINUATIONS[spot.copies[node]])[:, 0]
+            assert spot.fixed[block][slot : slot + len(row), place] == pytest.approx(row)
+    turn = here.after("c").after("c", tuple(parse_cards(CARDS[:8])))
+    assert turn.state.street == 2 and turn.played().shape == (len(turn.actions), 1326)
+
+
+@cache
+def whole_side():
+    """A policy and all of its rows in tables."""
+    game = policy().game
+    return Side(game, tabulate(game, policy().row))
 
 
 def keeps_own_range(module):
@@ -155,8 +186,8 @@ class Unsolved(Resolver):
 
 def test_local_best_response_takes_as_much_where_nothing_is_solved():
     """Ranges, the policy carried into endgames, and the responder's way through them, all at once."""
-    game = policy().game
-    side = Side(game, tabulate(game, policy().row))
+    side = whole_side()
+    game = side.game
     units = _ResolvedUnits(side, Lines(real_betting(game), "2"), PolicyRows(side), 0, SMALL)
     units.hands = 2
     units._resolver = Unsolved(Seat(StrategySource(game, side.strategy)), Settings(menu=MENU))
@@ -219,8 +250,7 @@ class Recorded:
 
 def test_run_outs_know_nothing_of_the_actions_that_were_drawn(monkeypatch):
     """Both from one stream, copied for each hand, took 819 mbb/g from `hunl-fine` where there are 520."""
-    game = policy().game
-    side = Side(game, tabulate(game, policy().row))
+    side, game = whole_side(), policy().game
     monkeypatch.setattr(evaluate, "Responder", Recorded)
     monkeypatch.setattr(evaluate, "ResolvedResponder", Recorded)
     monkeypatch.setattr(Recorded, "found", [])
@@ -235,10 +265,12 @@ def test_run_outs_know_nothing_of_the_actions_that_were_drawn(monkeypatch):
 def test_settings_are_read():
     assert settings_of("river") == Settings()
     assert settings_of("flop") == Settings("flop")
+    assert settings_of("flop:depth-limited:9") == Settings("flop", effort=Effort(iterations=9), limited=True)
     assert settings_of("turn:unsafe:50") == Settings("turn", "unsafe", Effort(iterations=50))
     for text, says in (
         ("preflop", "river, turn or flop"),
         ("river:gadget", "maxmargin"),
+        ("turn:depth-limited", "only flop:depth-limited is not"),
         ("river::0", "no number of iterations"),
     ):
         with pytest.raises(ValueError, match=says):
