@@ -42,7 +42,7 @@ from mccfr.play.dealing import Board
 from mccfr.play.resolving.depth_limited import DepthLimitedSpot
 from mccfr.play.resolving.endgame import MENU, TURN_MENU, endgame
 from mccfr.play.resolving.solve import METHODS, Effort, Resolved, resolve, sampled_values
-from mccfr.play.resolving.spot import Spot, Tables
+from mccfr.play.resolving.spot import RootValues, Spot, Tables
 from mccfr.play.resolving.watching import Watcher
 from mccfr.play.seat import Seat
 from mccfr.solvers.variants import PRESETS
@@ -278,13 +278,24 @@ class PublicState:
             self._played = np.where(bucket >= 0, rows.T, np.where(masks, 0.0, 1 / len(self.actions)))
         return self._played
 
-    def responses(self) -> Floats:
-        """[1326] what the opponent's hands win from here by best responses to the solution in force, with its bets;
-        counterfactual, chips times the weights of our hands.  `ValueError` after the endgame's first decision."""
+    def responses(self) -> RootValues:
+        """What the opponent's hands win from here by best responses to the solution in force, with its bets."""
+        spot, tables = self._spot, Tables(table.T for table in self._strategy.probability)
         if self._node:
-            raise ValueError("best responses are found where an endgame begins")
-        tables: Tables = [table.T for table in self._strategy.probability]
-        return self._spot.best_response(1 - self.position, self.ranges[self.position], tables).value
+            spot = Spot(self._game, self._node, 0, merged=spot.merged)
+            tables = spot.tables(self._strategy)
+        return spot.best_response(1 - self.position, self.ranges[self.position], tables)
+
+    def responses_after(self, action: str, board: Board) -> RootValues:
+        """The same once an action has ended the street and the next one's `board` lies, before that is solved."""
+        before, ranges = self._dealt(self.actions.index(action), self.ranges_after(action), tuple(board))
+        return before.best_response(1 - self.position, ranges[self.position], before.tables(self._strategy))
+
+    def ranges_after(self, action: str) -> Floats:
+        """[2, 1326] weights of both players' hands after one of `actions`."""
+        ranges = self.ranges.copy()
+        ranges[self.state.player] *= self.played()[self.actions.index(action)]
+        return ranges if ranges[self.state.player].any() else self.ranges  # as if a solution said nothing of it
 
     def after(self, action: str, board: Board = ()) -> "PublicState | int":
         """The state that a legal action leads to; `OVER` where nobody acts any more.
@@ -302,21 +313,22 @@ class PublicState:
     def _followed(self, action: str, state: BettingState, dealt: Board) -> "PublicState":
         if action not in self.actions:
             return self._answered(state)
-        number, ranges = self.actions.index(action), self.ranges.copy()
-        ranges[self.state.player] *= self.played()[number]
-        if not ranges[self.state.player].any():  # nobody gets there by the solution: as if it said nothing
-            ranges = self.ranges.copy()
+        number, ranges = self.actions.index(action), self.ranges_after(action)
+        if dealt:
+            before, ranges = self._dealt(number, ranges, dealt)
+            return self._again(before, ranges, state, dealt, self._resolver.settings.method)
+        node = int(self._game.tree.arrays.first[self._node]) + number
+        return PublicState(self._resolver, self.position, self._spot, self._strategy, ranges, node, state, self._found)
+
+    def _dealt(self, number: int, ranges: Floats, board: Board) -> tuple[Spot, Floats]:
+        """The next street by the solution in force, where an action has ended this one, and ranges there."""
         node = int(self._game.tree.arrays.first[self._node]) + number
         assert self._game.tree.arrays.kind[node] == DECISION
         if isinstance(self._spot, DepthLimitedSpot):
             node = self._spot.after_choice(node)
-        if not dealt:
-            return PublicState(
-                self._resolver, self.position, self._spot, self._strategy, ranges, node, state, self._found
-            )
         boards = self._game.cards.listed().board_cards[1].tolist()
-        before = Spot(self._game, node, boards.index(list(dealt)))
-        return self._again(before, ranges * before.weights, state, dealt, self._resolver.settings.method)
+        before = Spot(self._game, node, boards.index(list(board)))
+        return before, ranges * before.weights
 
     def _answered(self, state: BettingState) -> "PublicState":
         """After a bet that the endgame has not; his alternatives are his values before it."""

@@ -402,6 +402,9 @@ def test_a_person_plays_in_the_terminal(capsys, holdem, monkeypatch, tmp_path):
     typed(monkeypatch, ["c"])
     status, out, _ = call(capsys, "play", "holdem", "--seed", 3)
     assert status == 0 and ("No hand was played to its end" in out or "You played" in out)
+    typed(monkeypatch, [])
+    status, out, _ = call(capsys, "play", "holdem", "--resolve", "turn")
+    assert status == 0 and out.startswith("From the turn on the policy solves its hands again")
 
 
 @pytest.mark.parametrize("name", ["kuhn", "leduc", "toy"])

@@ -189,20 +189,31 @@ def test_local_best_response_takes_as_much_where_nothing_is_solved():
     side = whole_side()
     game = side.game
     units = _ResolvedUnits(side, Lines(real_betting(game), "2"), PolicyRows(side), 0, SMALL)
-    units.hands = 2
+    units.hands = 1
     units._resolver = Unsolved(Seat(StrategySource(game, side.strategy)), Settings(menu=MENU))
     for unit in range(2):
         found = units.play(unit)
         assert found[:2] == pytest.approx(found[4:], rel=1e-9, abs=1e-9), unit
 
 
+@cache
+def small_side():
+    """A policy of one bet a street, and all of its rows in tables."""
+    played = policy(SMALL.menu)
+    return Side(played.game, tabulate(played.game, played.row))
+
+
+def unsolved(module, drawn=2, **settings):
+    """A best response to a policy whose hands are carried into endgames and not solved."""
+    side, found = small_side(), replace(SMALL, **settings)
+    boards = module.ResolvedBoards(side, found, 0, drawn)
+    boards._resolver = Unsolved(Seat(StrategySource(side.game, side.strategy)), found)
+    return boards
+
+
 def taken_unsolved(module):
     """What a best response on the river wins less, by seat, where nothing is solved."""
-    played = policy(SMALL.menu)
-    side = Side(played.game, tabulate(played.game, played.row))
-    rivers = module.ResolvedRivers(side, SMALL, 0, drawn=3)
-    rivers._resolver = Unsolved(Seat(StrategySource(side.game, side.strategy)), Settings(menu=SMALL.menu))
-    return rivers.gained(0, list(parse_cards(CARDS)))
+    return unsolved(module).gained(0, list(parse_cards(CARDS)))
 
 
 def test_a_best_response_on_the_river_takes_as_much_where_nothing_is_solved():
@@ -214,17 +225,60 @@ def test_a_best_response_on_the_river_takes_as_much_where_nothing_is_solved():
     assert (np.abs(taken_unsolved(wrong)) > 1).all()
 
 
-class Drawn(resolved_best_response.ResolvedRivers):
+def carried_on(self, before, ranges, state, board, method):
+    """In place of solving the next street: the solution in force."""
+    tables = [np.ascontiguousarray(table.T) for table in before.tables(self._strategy)]
+    return PublicState(self._resolver, self.position, before, Strategy(tables, tables), ranges, 0, state)
+
+
+def test_a_best_response_on_the_turn_takes_as_much_where_nothing_is_solved(monkeypatch):
+    monkeypatch.setattr(PublicState, "_again", carried_on)
+    boards = unsolved(resolved_best_response, 1, street="turn", turn_menu=SMALL.menu)
+    assert boards.gained(0, list(parse_cards(CARDS[:8]))) == pytest.approx(0, abs=1e-3)
+
+
+class Worthless(PublicState):
+    """A river, solved again, where he wins nothing."""
+
+    def __init__(self, *_):
+        pass
+
+    def responses(self):
+        return SimpleNamespace(value=0.0)
+
+
+def taken_from_worthless_rivers(module):
+    """What he wins less on a turn without bets where rivers are worth nothing, over what he wins by its solution."""
+    boards = unsolved(module, street="turn", turn_menu=Menu(first=("1p",), later=("1p",), max_bets=0))
+    board = list(parse_cards(CARDS[:8]))
+    root = boards._reached(boards._game.cards.after(boards.street, board))[0]
+    solved = boards._resolver.begin(0, *boards._line(root.node, board), tuple(board))
+    less = boards._less_later(solved, root.reach[1], board, np.random.default_rng(0))
+    return less / float(root.reach[1] @ solved.responses().value)
+
+
+def test_rivers_that_are_drawn_stand_for_all_of_a_turn(monkeypatch):
+    """Without bets on the turn, all that he wins is won on rivers."""
+    monkeypatch.setattr(PublicState, "_again", Worthless)
+    monkeypatch.setattr(resolved_best_response, "RIVERS", 100_000)
+    assert taken_from_worthless_rivers(resolved_best_response) == pytest.approx(1, rel=1e-3)
+    wrong = mutant(
+        resolved_best_response, ("1 / (len(cards) - 4)", "1 / len(cards)"), ("RIVERS = 4", "RIVERS = 100_000")
+    )
+    assert taken_from_worthless_rivers(wrong) == pytest.approx(44 / 48, rel=1e-3)
+
+
+class Drawn(resolved_best_response.ResolvedBoards):
     """Four decisions, of known shares, at which known chips are taken less."""
 
     def __init__(self):
-        self._seed, self._count, self._street = 0, 2, 3
+        self._seed, self._count, self.street = 0, 2, 3
         self._game = SimpleNamespace(cards=SimpleNamespace(after=lambda *_: None))
 
     def _reached(self, known):
         return [resolved_best_response.Root(node, None, share) for node, share in enumerate((5.0, 1.0, 2.0, 3.0))]
 
-    def _less(self, root, player, board):
+    def _less(self, root, player, board, random):
         return (7.0, -2.0, 4.0, 1.0)[root.node] * (1 + player)
 
 
@@ -275,8 +329,8 @@ def test_settings_are_read():
     ):
         with pytest.raises(ValueError, match=says):
             settings_of(text)
-    with pytest.raises(ValueError, match="sampled-br responds to rivers"):
-        resolved_best_response.ResolvedRivers(Side(policy().game, None), Settings("turn"), 0)
+    with pytest.raises(ValueError, match="sampled-br responds to rivers or turns"):
+        resolved_best_response.ResolvedBoards(Side(policy().game, None), Settings("flop"), 0)
     with pytest.raises(ValueError, match="--from river"):
         sampled_best_response(Side(policy().game, None), 2, resolve=SMALL)
     flop = on_the_flop().state
