@@ -383,5 +383,5 @@ def test_an_own_range_not_updated_after_a_re_solve_is_caught():
     game, solved, strategy = three_streets()
     wrong = mutant(whole, ("ranges, before = spot.ranges(strategy)", "ranges, before = spot.ranges(BLUEPRINT)"))
     wrong.BLUEPRINT = strategy
-    assert within_bound(game, solved, resolve_street(game, solved, 2, "maxmargin", Effort(40)))
-    assert not within_bound(game, solved, wrong.resolve_street(game, solved, 2, "maxmargin", Effort(40)))
+    assert within_bound(game, solved, resolve_street(game, solved, 2, "maxmargin", Effort(20)))
+    assert not within_bound(game, solved, wrong.resolve_street(game, solved, 2, "maxmargin", Effort(20)))

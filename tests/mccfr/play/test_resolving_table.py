@@ -145,7 +145,7 @@ def keeps_own_range(module):
 
 
 def test_an_own_range_that_is_not_updated_is_caught():
-    wrong = mutant(table, ("ranges[self.state.player] *= self.played()[number]", "ranges[self.state.player] *= 1"))
+    wrong = mutant(table, ("*= self.played()[self.actions.index(action)]", "*= 1"))
     assert keeps_own_range(table) and not keeps_own_range(wrong)
 
 
