@@ -117,10 +117,18 @@ def test_a_bot_that_solves_its_hands_again_is_legal_and_in_step(program):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["resolving", "resolving from the turn", "resolving from the flop"])
+@pytest.mark.parametrize(
+    ("name", "hands"),
+    [
+        ("resolving", 100),
+        ("resolving from the turn", 100),
+        ("resolving from the flop", 16),
+        ("resolving the flop alone", 16),
+    ],
+)
 @pytest.mark.parametrize("program", [PROGRAMS["min-raise"], PROGRAMS["odd-size"], Overbet, PROGRAMS["random"]])
-def test_hundreds_of_hands_of_a_bot_that_solves_them_again(program, name):
-    check_over_a_connection(program, 16 if name == "resolving from the flop" else 100, name)
+def test_hundreds_of_hands_of_a_bot_that_solves_them_again(program, name, hands):
+    check_over_a_connection(program, hands, name)
 
 
 @pytest.mark.slow
