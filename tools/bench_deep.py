@@ -99,7 +99,7 @@ def _measure_dealt(iterations: int, steps: int) -> None:
     step = _milliseconds(lambda: fit(dealt.network, parameters, dealt.batches(0, 0), descent)) / steps
     hands = draw_hands(0, 0, _HANDS, seen.known[-1]).seen(0, seen.known[-1], seen.cards)
     own, values = own_decisions(game.tree, 2 * (game.tree.streets - 1)), card_values(seen, hands)
-    part = _milliseconds(lambda: Tabulation(dealt, []).played(own, parameters, values))
+    part = _milliseconds(lambda: Tabulation(dealt, ([], [])).played(own, parameters, values))
     evaluation = part / (_HANDS * len(own.node)) * int(game.infosets.sum())
     _tell("flop-holdem", dealt.network.size, options, thousand, step, evaluation)
 
