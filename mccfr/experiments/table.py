@@ -97,7 +97,8 @@ def _run_rows(experiment: Experiment, variant: Variant, seed: int, run: rundir.R
     for record in records:
         if record["method"] != records[0]["method"]:
             continue  # of several methods the first is compared
-        found: Row = {"variant": variant.name, "seed": seed} | {key: record[key] for key in _MEASURED}
+        measured = record | _measured_of(record, variant.average)
+        found: Row = {"variant": variant.name, "seed": seed} | {key: measured[key] for key in _MEASURED}
         # Metrics are written at the end of every session and every five seconds: between them, in proportion.
         found["training_seconds"] = round(float(np.interp(record["nodes_touched"], nodes, seconds)), 6)
         if (iterations := record["iterations"] - before["iterations"]) > 0:
@@ -108,6 +109,14 @@ def _run_rows(experiment: Experiment, variant: Variant, seed: int, run: rundir.R
         if point is not None and point not in rows:
             rows[point] = found | {"point": point}
     return list(rows.values())
+
+
+def _measured_of(record: Row, average: str | None) -> Row:
+    """What a record says of an average strategy of the run; None: of its first."""
+    if average is None or average == record["average"]:
+        return {}
+    found: Row = record["other_averages"][average]
+    return found
 
 
 def _point_of(experiment: Experiment, value: float) -> float | None:
