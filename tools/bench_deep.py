@@ -178,4 +178,4 @@ def deep(iterations: int, steps: int) -> None:
     for case in CASES:
         _measure(case, iterations, steps)
     _measure_dealt(max(1, iterations // 10), steps)
-    _measure_openspiel(20, steps)
+    _measure_openspiel(5, steps)
