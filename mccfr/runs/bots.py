@@ -194,16 +194,17 @@ def run_person(
     ask: Ask,
     tell: Tell,
 ) -> None:
-    """Have a person play a policy, run or program at a terminal, and tell the hands at the end.
+    """Have a person play a policy or run at a terminal, and tell the hands at the end.
 
     log  a `.phhs` file for the hands, no-limit hold'em only
 
-    Raises `ValueError` for a program, which names no game, and for games that no table deals.
+    Raises `ValueError` for no hands, for a program, which names no game, and for games that no table deals.
     """
-    opened = open_player(name, manner)
+    if hands < 1:
+        raise ValueError(f"hands = {hands}: at least 1 is needed")
+    opened = open_player(name, manner, programs=False)
     spec, config = opened.contender.spec, holdem_of(opened.table)
-    if spec.game is None:
-        raise ValueError(f"{name} is a program, which names no game: give a policy or a run")
+    assert spec.game is not None
     if log is not None and config is None:
         raise ValueError(f"{log}: hands are written of whole no-limit hold'em only: leave --log out")
     if isinstance(spec, ResolvingSpec):

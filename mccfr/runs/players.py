@@ -53,13 +53,16 @@ class Opened:
     table: Mapping[str, Any] | None
 
 
-def open_player(name: str, manner: Manner = AS_WRITTEN, beside: Sequence[Path] = (Path(),)) -> Opened:
+def open_player(
+    name: str, manner: Manner = AS_WRITTEN, beside: Sequence[Path] = (Path(),), *, programs: bool = True
+) -> Opened:
     """Who plays under a name: that of a policy or run, or of a program.
 
     Behind a policy or run may stand how its hands are solved again: "hunl-quick-policy --resolve river".
 
-    manner  of a policy or run
-    beside  directories in which a program's module is looked for first
+    manner    of a policy or run
+    beside    directories in which a program's module is looked for first
+    programs  whether a program will do, though it names no game
 
     Raises `ValueError` for a name of none of these, and for a manner beside a program; as `Policy.open`, `open_run`.
     """
@@ -77,6 +80,9 @@ def open_player(name: str, manner: Manner = AS_WRITTEN, beside: Sequence[Path] =
         source = StrategySource(found.game, found.strategy)
         return Opened(Contender(name, manner.spec(source), Side(found.game, found.strategy)), table)
     program = program_named(plain, beside)
+    if not programs:
+        what = "neither a policy nor a run" if program is None else "a program, which names no game"
+        raise ValueError(f"{plain} is {what}: give the directory of a policy or a run")
     if program is None:
         raise ValueError(f"{plain} is neither a policy, nor a run, nor one of the programs {known_programs(plain)}")
     if manner != AS_WRITTEN:

@@ -39,8 +39,9 @@ def holdem(monkeypatch, tmp_path):
     side = Side(source.game, uniform_strategy(source.game))
     table = {"name": "holdem", "menu": {"first": list(MENU.first), "later": list(MENU.later)}}
 
-    def named(name, manner):
-        return Opened(Contender(name, manner.spec(source), side), table) if name == "holdem" else opened(name, manner)
+    def named(name, manner, **given):
+        own = Opened(Contender(name, manner.spec(source), side), table)
+        return own if name == "holdem" else opened(name, manner, **given)
 
     monkeypatch.setattr(bots, "open_player", named)
     monkeypatch.chdir(tmp_path)
@@ -356,7 +357,9 @@ def test_bad_input_is_one_sentence(capsys, holdem, small, tmp_path):
             "resolve = 'flob' is not allowed": ("bot", "acpc", "holdem", "127.0.0.1", port, "--resolve", "flob"),
             "with resolve, leave them out": ("play", "holdem", "--resolve", "river", "--purify"),
             "hands are written of whole no-limit hold'em only": ("play", small["kuhn"], "--log", tmp_path / "x.phhs"),
-            "are for policies and runs": ("play", "random", "--purify"),
+            "are for policies and runs": ("bot", "acpc", "random", "127.0.0.1", port, "--purify"),
+            "is neither a policy nor a run: give": ("play", tmp_path / "no"),
+            "hands = 0: at least 1": ("play", "holdem", "--hands", 0),
         }.items():
             patience = ("--wait", "0") if arguments[0] == "dealer" else ()
             status, out, err = call(capsys, *arguments, *patience)
