@@ -111,6 +111,9 @@ class Experiment:
             solver=replace(variant.config.solver, seed=seed),
             run=RunSettings(
                 workers=given.workers,
+                strata=given.strata,
+                blocks=given.blocks,
+                cycle_iterations=given.cycle_iterations,
                 nodes=max(at_nodes, default=None),
                 iterations=max(at_iterations, default=None),
                 checkpoint_seconds=given.checkpoint_seconds,
