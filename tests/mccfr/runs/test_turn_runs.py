@@ -78,6 +78,17 @@ def test_the_bits_do_not_depend_on_workers_sessions_or_what_is_resident(tmp_path
     assert_same(run, memory)
 
 
+def test_cells_of_16_bits_have_the_same_bits_on_a_disk_and_in_memory(tmp_path):
+    runs = []
+    for resident in (SMALL, "1GB"):
+        tables = {"resident": resident, "regret_dtype": "int16", "sum_dtype": "int16"}
+        settings = {"strata": 6, "blocks": 4, "cycle_iterations": 400, "iterations": 800, "workers": 0}
+        made = make(tmp_path / resident, SOLVER, LEDUC_12, tables=tables, evaluation=NO_EVALUATION, **settings)
+        go(made)
+        runs.append(made)
+    assert_same(*runs)
+
+
 def test_a_session_that_rests_between_turns_goes_on_there(tmp_path, memory, monkeypatch):
     from mccfr.runs.strata.turns import TurnIntervals
 
@@ -215,10 +226,16 @@ def test_plan_says_how_long_a_cycle_takes_and_what_is_written(tmp_path, capsys, 
     plan = make_plan(config, tmp_path)
     game = configured_game(config, tmp_path)
     later = sum(size for street, size in enumerate(plan["bytes_per_street"]) if street)
-    assert plan["cycles"] == 1000 and plan["written_bytes"] == 1000 * later and not plan["turn_warnings"]
+    assert plan["cycles"] == 1000 and plan["written_bytes"] == 1000 * later
+    proposed = plan["proposed_cycle_iterations"]
+    assert proposed > 1.15 * 1000 * plan["cycle_moving_seconds"] / plan["cycle_training_seconds"]
+    (waits,) = plan["turn_warnings"]
+    assert "the disk is what is waited for" in waits and f"run.cycle_iterations = {proposed} " in waits
     assert plan["cycle_seconds"] >= plan["cycle_moving_seconds"] > 0 and game.strata.count == 4
     wearing = make_plan(configured(iterations=10**17, cycle_iterations=100, resident="70kB"), tmp_path)
-    assert "TB will be written" in wearing["turn_warnings"][0]
+    assert "TB will be written" in wearing["turn_warnings"][-1]
+    long = make_plan(configured(iterations=10**10, cycle_iterations=10 * proposed, resident="70kB"), tmp_path)
+    assert not long["turn_warnings"]
 
 
 @pytest.mark.slow
