@@ -308,10 +308,8 @@ def _is_range(numbers: Sequence[int], least: int, most: int) -> bool:
 def _narrow_checks(config: Config) -> list[tuple[bool, str, str, str]]:
     """Of 16-bit cells, as `_strata_checks`."""
     tables, wide = config.tables, ("auto", "float32", "float64")
-    suits = config.solver.trains_narrow and config.run.strata is None and not getattr(config.solver, "baseline_rate", 0)
-    needed = (
-        "solver.algorithm is 'external-sampling' or 'outcome-sampling', without solver.baseline_rate and run.strata"
-    )
+    suits = config.solver.trains_narrow and not getattr(config.solver, "baseline_rate", 0)
+    needed = "solver.algorithm is 'external-sampling' or 'outcome-sampling', without solver.baseline_rate"
     chosen = {"tables.regret_dtype": tables.regret_dtype, "tables.sum_dtype": tables.sum_dtype}
     return [(suits or dtype in wide, key, dtype, f"of 32 or 64 bits unless {needed}") for key, dtype in chosen.items()]
 
