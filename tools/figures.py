@@ -14,7 +14,7 @@ from figures_example import make_example
 
 from mccfr.cli.progress import reporter
 from mccfr.experiments import Curve, Experiment, experiment_from, publish, run_experiment
-from mccfr.experiments.definition import MEASURES, directory_name
+from mccfr.experiments.definition import directory_name
 from mccfr.experiments.plot import ABSENT, Panel, can_plot, draw
 from storage import durable
 
@@ -64,7 +64,7 @@ def panels_of(
     for view in figure.views:
         chosen = [curve for curve in curves[view.experiment] if curve.measure == view.measure]
         title = experiments[view.experiment].title or figure.title
-        panels.append(Panel(title, view.axis, MEASURES[view.measure], chosen))
+        panels.append(Panel(title, view.axis, view.measure, chosen))
     return panels
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from mccfr.config.file import config_from, load_document
 from mccfr.config.tables import Config
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.experiments.definition import AXES, MEASURES
+from mccfr.experiments.definition import AXES
 from mccfr.experiments.plot import Panel, can_plot, draw
 from mccfr.experiments.table import Curve
 from mccfr.games.game import Game
@@ -109,7 +109,7 @@ def make_clock(name: str, document: Mapping[str, Any], title: str, seconds: floa
     durable.replace_file(out / f"{name}.csv", text.getvalue().encode())
     if can_plot():
         curves = [_curve(solver, points) for solver, points in found.items()]
-        panel = Panel(f"{title}, processor time of one core", "seconds", MEASURES["exploitability_chips"], curves)
+        panel = Panel(f"{title}, processor time of one core", "seconds", "exploitability_chips", curves)
         draw([panel], out / f"{name}.png")
     return [
         f"{solver}: {chips:.4g} chips after {run:,} iterations, {nodes:,} nodes"

@@ -19,29 +19,49 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
 
 from mccfr.config import outside
 from mccfr.config.file import config_from, ignored_keys, options_named, parse_override
-from mccfr.config.tables import Config, EvaluationConfig, RunSettings
+from mccfr.config.tables import AUTO, Config, EvaluationConfig
 from mccfr.solvers.registry import algorithm_of
 
 AXES = {"iterations": "iterations", "nodes": "nodes_touched", "seconds": "training_seconds"}
 """What curves run over, and the table's column that holds it."""
+
+
+class Measure(NamedTuple):
+    """What is measured.
+
+    label   as axes have it
+    method  of evaluation that finds it; None: every run tells it
+    linear  False: it runs over powers of ten, so that means over seeds are geometric and variants differ by a ratio
+    """
+
+    label: str
+    method: str | None
+    linear: bool = False
+
+
 MEASURES = {
-    "exploitability_mbb": "exploitability, mean of both players (mbb/g)",
-    "exploitability_chips": "exploitability, mean of both players (chips)",
-    "nash_conv_chips": "exploitability, sum of both players (chips)",
-    "nodes_per_iteration": "nodes touched per iteration",
+    "exploitability_mbb": Measure("exploitability, mean of both players (mbb/g)", "exact"),
+    "exploitability_chips": Measure("exploitability, mean of both players (chips)", "exact"),
+    "nash_conv_chips": Measure("exploitability, sum of both players (chips)", "exact"),
+    "nodes_per_iteration": Measure("nodes touched per iteration", None),
+    "lbr_mbb": Measure("what local best response wins (mbb/g)", "lbr", linear=True),
+    "lbr_chips": Measure("what local best response wins (chips)", "lbr", linear=True),
+    "sampled_br_mbb": Measure("what a best response on sampled boards wins (mbb/g)", "sampled-br", linear=True),
+    "sampled_br_chips": Measure("what a best response on sampled boards wins (chips)", "sampled-br", linear=True),
 }
-"""What is measured, as axes are labelled."""
+"""What an experiment's `y` may name."""
 
 _SMALLEST_SECONDS = 0.1
 _SECONDS_APART = 1.1  # ratio of neighbouring points in seconds: closer ones could not be told apart
 _MOST_POINTS = 1000
+_EXACT = ("exact",)
 _FIRST_SHARE = {"nodes": 1e-3, "seconds": 1e-2}  # of `last`: where curves begin unless told
 _FILES = (("abstraction", "path"), ("abstraction", "recipe"))
 
@@ -103,30 +123,36 @@ class Experiment:
         """The configuration of one run: limits and evaluation points in place (in seconds: those of no session yet)."""
         replace = msgspec.structs.replace
         counts = tuple(int(point) for point in self.points) if self.axis != "seconds" else ()
-        given = variant.config.run
         at_nodes = counts if self.axis == "nodes" else ()
         at_iterations = counts if self.axis == "iterations" else ()
         return replace(
             variant.config,
             solver=replace(variant.config.solver, seed=seed),
-            run=RunSettings(
-                workers=given.workers,
-                strata=given.strata,
-                blocks=given.blocks,
-                cycle_iterations=given.cycle_iterations,
+            run=replace(
+                variant.config.run,
                 nodes=max(at_nodes, default=None),
                 iterations=max(at_iterations, default=None),
-                checkpoint_seconds=given.checkpoint_seconds,
+                seconds=None,
+                checkpoint_nodes=None,
                 keep_checkpoints=1,
             ),
-            evaluation=EvaluationConfig(
-                method="exact",  # what MEASURES are of
+            evaluation=replace(
+                variant.config.evaluation if self.methods != _EXACT else EvaluationConfig(),
+                method=AUTO,
+                methods=self.methods,
                 at_nodes=at_nodes,
                 at_iterations=at_iterations,
                 every_checkpoint=False,
+                at_end=True,
+                keep=False,
             ),
             export=None,
         )
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The methods of evaluation that find the measures."""
+        return tuple(dict.fromkeys(m for name in self.measures if (m := MEASURES[name].method))) or _EXACT
 
     def seeds_of(self, variant: Variant) -> tuple[int, ...]:
         """The seeds that a variant is run with: the first one where nothing is random."""

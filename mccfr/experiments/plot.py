@@ -26,16 +26,17 @@ _AXIS_LABELS = {"iterations": "iterations", "nodes": "nodes touched", "seconds":
 _PANEL_INCHES = (6.4, 4.4)
 _DPI = 100
 _MARGIN = 2.0  # above and below the means: a factor
+_LEAST_ROOM = 0.1  # and on linear axes at least this share of them
 _COLOURS_KEPT = 128  # of the palette: line plots need few, and files stay small
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes: curves over one axis, a key of AXES; `label` says what they show."""
+    """One pair of axes: curves of one measure, a key of MEASURES, over one axis, a key of AXES."""
 
     title: str
     axis: str
-    label: str
+    measure: str
     curves: Sequence[Curve]
 
 
@@ -43,7 +44,7 @@ def panels_of(experiment: Experiment, found: Sequence[Curve]) -> list[Panel]:
     """A panel for each measure of an experiment's curves."""
     measures = dict.fromkeys(curve.measure for curve in found)
     return [
-        Panel(experiment.title, experiment.axis, MEASURES[measure], [c for c in found if c.measure == measure])
+        Panel(experiment.title, experiment.axis, measure, [c for c in found if c.measure == measure])
         for measure in measures
     ]
 
@@ -71,23 +72,29 @@ def draw(panels: Sequence[Panel], path: Path, columns: int = 1) -> None:
 
 def _draw_panel(axes: Any, panel: Panel, styles: dict[str, int]) -> None:
     """Draw on matplotlib axes; `styles` keeps a variant's colour the same in all panels of a figure."""
+    measure = MEASURES[panel.measure]
     for curve in panel.curves:
         number = styles.setdefault(curve.variant, len(styles))
         look = {"color": _COLOURS[number % len(_COLOURS)], "linestyle": _STYLES[number % len(_STYLES)]}
-        x, above = curve.axes[AXES[panel.axis]], curve.mean > 0
+        x, above = curve.axes[AXES[panel.axis]], np.ones(len(curve.mean), bool) if measure.linear else curve.mean > 0
         marker = "o" if above.sum() == 1 else None
         axes.plot(x[above], curve.mean[above], label=curve.variant, linewidth=1.5, marker=marker, **look)
         banded = above & ~np.isnan(curve.low)
         if banded.any():
             band = {"alpha": 0.18, "linewidth": 0, "color": look["color"]}
             axes.fill_between(x[banded], curve.low[banded], curve.high[banded], **band)
-    means = np.concatenate([curve.mean[curve.mean > 0] for curve in panel.curves] or [np.ones(0)])
-    if means.size:  # intervals of two seeds may span many powers of ten: what is drawn follows the means
-        axes.set_ylim(means.min() / _MARGIN, means.max() * _MARGIN)
+    means = np.concatenate([curve.mean for curve in panel.curves] or [np.ones(0)])
     axes.set_xscale("log")
-    axes.set_yscale("log")
+    if not measure.linear:
+        axes.set_yscale("log")
+        means = means[means > 0]
+        if means.size:  # intervals of two seeds may span many powers of ten: what is drawn follows the means
+            axes.set_ylim(means.min() / _MARGIN, means.max() * _MARGIN)
+    elif means.size:
+        room = max(np.ptp(means), _LEAST_ROOM * np.abs(means).max())
+        axes.set_ylim(means.min() - room, means.max() + room)
     axes.set_xlabel(_AXIS_LABELS[panel.axis])
-    axes.set_ylabel(panel.label)
+    axes.set_ylabel(measure.label)
     if panel.curves:
         axes.legend(fontsize="small", framealpha=0.8)
     axes.set_title(panel.title, fontsize="medium")

@@ -67,10 +67,11 @@ def check(experiment: Experiment, out: Path, reporter: Reporter, *, force: bool 
             config, game = rehearse(wanted, Path(), directory, reporter, force=force)
         except ValueError as error:
             raise ValueError(f"variant {variant.name!r}: {error}") from None
-        if "exploitability_mbb" in experiment.measures and game.big_blind_chips is None:
-            others = ", ".join(name for name in MEASURES if name != "exploitability_mbb")
+        blinded = [name for name in MEASURES if name.endswith("_mbb")]
+        if game.big_blind_chips is None and (found := [name for name in experiment.measures if name in blinded]):
+            others = ", ".join(name for name in MEASURES if name not in blinded)
             raise ValueError(
-                f"variant {variant.name!r}: compare.y = 'exploitability_mbb', and {game.name} has no big blind: "
+                f"variant {variant.name!r}: compare.y = {found[0]!r}, and {game.name} has no big blind: "
                 f"choose of {others}"
             )
         checked.append(replace(variant, config=msgspec.structs.replace(variant.config, solver=config.solver)))

@@ -2,14 +2,15 @@
 
 A run's strategy is measured at the first iteration boundary at or after a point (in seconds: at the end of the session
 that trained up to it).  Over seeds curves are geometric means, because exploitability runs over powers of ten, with the
-95 % interval of that mean: the logarithms' mean plus and minus Student's t times their standard error.
+95 % interval of that mean: the logarithms' mean plus and minus Student's t times their standard error.  What opponents
+win, which may be less than nothing, has ordinary means.
 """
 
 import csv
 import io
 import math
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.experiments.definition import AXES, Experiment, Variant
+from mccfr.experiments.definition import AXES, MEASURES, Experiment, Variant
 from mccfr.experiments.running import run_path
 from mccfr.intervals import student95
 from mccfr.runs import rundir
@@ -35,11 +36,19 @@ COLUMNS = (
     "exploitability_mbb",
     "value_chips",
     "nodes_per_iteration",
+    "lbr_mbb",
+    "lbr_chips",
+    "lbr_low95_chips",
+    "lbr_high95_chips",
+    "sampled_br_mbb",
+    "sampled_br_chips",
+    "sampled_br_low95_chips",
+    "sampled_br_high95_chips",
 )
-_MEASURED = ("iterations", "nodes_touched", "exploitability_chips", "exploitability_mbb", "value_chips")
-SUMMARY_COLUMNS = ("measure", "variant", "point", *AXES.values(), "seeds", "geometric_mean", "low95", "high95")
-
-PAIR_COLUMNS = ("measure", "variant", "against", "point", "seeds", "ratio", "low95", "high95")
+_COUNTED = ("iterations", "nodes_touched")
+_EXACT = ("exploitability_chips", "exploitability_mbb", "value_chips")
+SUMMARY_COLUMNS = ("measure", "variant", "point", *AXES.values(), "seeds", "geometric_mean", "low95", "high95", "mean")
+PAIR_COLUMNS = ("measure", "variant", "against", "point", "seeds", "ratio", "low95", "high95", "difference")
 
 Row = dict[str, Any]
 
@@ -50,8 +59,8 @@ class Curve:
 
     point        [P] float64  what was asked for
     axes         by column of AXES: [P] float64 geometric means of iterations, nodes and training seconds
-    mean         [P] float64  geometric mean over seeds; 0 where a value is 0 or below
-    low, high    [P] float64  its 95 % interval; nan where there is one seed, or a value is 0 or below
+    mean         [P] float64  mean over seeds; a geometric one is 0 where a value is 0 or below
+    low, high    [P] float64  its 95 % interval; nan where there is one seed, or a geometric mean is 0
     seeds        [P] int64    seeds that have reached the point
     """
 
@@ -91,13 +100,11 @@ def publish(experiment: Experiment, out: Path) -> list[Curve]:
 def _run_rows(experiment: Experiment, variant: Variant, seed: int, run: rundir.Run) -> list[Row]:
     metrics = [{"nodes_touched": 0, "training_seconds": 0.0}, *run.read(rundir.METRICS)]
     nodes, seconds = ([record[key] for record in metrics] for key in ("nodes_touched", "training_seconds"))
-    column, rows = AXES[experiment.axis], {}
+    column = AXES[experiment.axis]
+    rows: dict[float, Row] = {}
     before = {"nodes_touched": 0, "iterations": 0}
-    records = run.read(rundir.EVALUATIONS)
-    for record in records:
-        if record["method"] != records[0]["method"]:
-            continue  # of several methods the first is compared
-        found: Row = {"variant": variant.name, "seed": seed} | {key: record[key] for key in _MEASURED}
+    for record in run.read(rundir.EVALUATIONS):
+        found: Row = {"variant": variant.name, "seed": seed} | {key: record[key] for key in _COUNTED}
         # Metrics are written at the end of every session and every five seconds: between them, in proportion.
         found["training_seconds"] = round(float(np.interp(record["nodes_touched"], nodes, seconds)), 6)
         if (iterations := record["iterations"] - before["iterations"]) > 0:
@@ -105,9 +112,22 @@ def _run_rows(experiment: Experiment, variant: Variant, seed: int, run: rundir.R
             found["nodes_per_iteration"] = touched / iterations
             before = record
         point = _point_of(experiment, found[column])
-        if point is not None and point not in rows:
-            rows[point] = found | {"point": point}
+        if point is None:
+            continue
+        row = rows.setdefault(point, found | {"point": point})
+        if row["nodes_touched"] == record["nodes_touched"]:  # else of a later strategy, which stands for the same point
+            rows[point] = _measured(record) | row
     return list(rows.values())
+
+
+def _measured(record: Mapping[str, Any]) -> Row:
+    """The columns of what a method has found."""
+    if record["method"] == "exact":
+        return {key: record[key] for key in _EXACT}
+    low, high = record["ci95_chips"]
+    found = {"mbb": record["exploitability_mbb"], "chips": record["exploitability_chips"]}
+    name = record["method"].replace("-", "_")
+    return {f"{name}_{key}": cell for key, cell in {**found, "low95_chips": low, "high95_chips": high}.items()}
 
 
 def _point_of(experiment: Experiment, value: float) -> float | None:
@@ -133,37 +153,47 @@ def _measures(experiment: Experiment, rows: Sequence[Row]) -> Sequence[str]:
     """What is drawn: the experiment's measures, or exploitability, in mbb where every row has it."""
     if experiment.measures:
         return experiment.measures
-    mbb = all(row["exploitability_mbb"] is not None for row in rows)
+    mbb = all(row.get("exploitability_mbb") is not None for row in rows)
     return ("exploitability_mbb" if mbb else "exploitability_chips",)
 
 
 def pairs(experiment: Experiment, rows: Sequence[Row]) -> list[list[Any]]:
-    """Lines of PAIR_COLUMNS: how many times the first variant's measure each other one has, seed by seed.
+    """Lines of PAIR_COLUMNS: how many times the first variant's measure each other one has, seed by seed, or how much
+    more.
 
-    Geometric mean over the seeds that both have, at each point, and its 95 % interval: what seeds have in common, the
-    deals of sampling above all, is not in it.  Points where a value is 0 or below are left out.
+    Mean over the seeds that both have, at each point, and its 95 % interval: what seeds have in common, the deals of
+    sampling above all, is not in it.  Of ratios, points where a value is 0 or below are left out.
     """
     first, lines = experiment.variants[0].name, []
     for measure in _measures(experiment, rows):
+        linear = MEASURES[measure].linear
         found: dict[tuple[str, float], dict[int, float]] = {}
         for row in rows:
-            if (value := _value(row, measure)) is not None and value > 0:
+            if (value := _value(row, measure)) is not None and (linear or value > 0):
                 found.setdefault((row["variant"], row["point"]), {})[row["seed"]] = value
         for (variant, point), mine in found.items():
             others = found.get((first, point), {})
             both = sorted(mine.keys() & others.keys())
             if variant != first and both:
-                ratios = [float(f"{n:.8g}") for n in geometric_mean([mine[seed] / others[seed] for seed in both])]
-                shown = [None if math.isnan(n) else n for n in ratios]
-                lines.append([measure, variant, first, point, len(both), *shown])
+                apart = [mine[seed] - others[seed] if linear else mine[seed] / others[seed] for seed in both]
+                lines.append([measure, variant, first, point, len(both), *_cells(linear, *_mean(linear, apart))])
     return lines
 
 
+def _mean(linear: bool, values: Sequence[float]) -> tuple[float, float, float]:
+    return arithmetic_mean(values) if linear else geometric_mean(values)
+
+
+def _cells(linear: bool, mean: float, low: float, high: float) -> list[float | None]:
+    """Geometric mean or ratio, its interval, mean or difference: either the first or the last, as files have them."""
+    known, low95, high95 = (None if math.isnan(n) else float(f"{n:.8g}") for n in (mean, low, high))
+    return [None, low95, high95, known] if linear else [known, low95, high95, None]
+
+
 def _value(row: Row, measure: str) -> float | None:
-    if measure == "nash_conv_chips":
-        return 2.0 * float(row["exploitability_chips"])
-    value = row.get(measure)
-    return None if value is None else float(value)
+    chips = measure == "nash_conv_chips"
+    value = row.get("exploitability_chips" if chips else measure)
+    return None if value is None else float(value) * (2 if chips else 1)
 
 
 def _curve(measure: str, variant: str, rows: Sequence[Row]) -> Curve:
@@ -172,7 +202,8 @@ def _curve(measure: str, variant: str, rows: Sequence[Row]) -> Curve:
         if row["variant"] == variant and _value(row, measure) is not None:
             points.setdefault(row["point"], []).append(row)
     ordered = sorted(points)
-    intervals = [geometric_mean([_value(row, measure) or 0.0 for row in points[point]]) for point in ordered]
+    linear = MEASURES[measure].linear
+    intervals = [_mean(linear, [_value(row, measure) or 0.0 for row in points[point]]) for point in ordered]
     axes = {
         column: np.array([geometric_mean([row[column] for row in points[point]])[0] for point in ordered])
         for column in AXES.values()
@@ -194,6 +225,15 @@ def geometric_mean(values: Sequence[float]) -> tuple[float, float, float]:
     return mean, mean * math.exp(-width), mean * math.exp(width)
 
 
+def arithmetic_mean(values: Sequence[float]) -> tuple[float, float, float]:
+    """(mean, its 95 % interval) of values; the interval is nan for one value."""
+    mean = float(np.mean(values))
+    if len(values) == 1:
+        return mean, math.nan, math.nan
+    width = student95(len(values) - 1) * float(np.std(values, ddof=1)) / math.sqrt(len(values))
+    return mean, mean - width, mean + width
+
+
 def write_table(rows: Sequence[Row], path: Path) -> None:
     """Write rows as CSV, in one step."""
     _write(path, COLUMNS, [[row.get(column) for column in COLUMNS] for row in rows])
@@ -205,8 +245,8 @@ def write_summary(found: Sequence[Curve], path: Path) -> None:
     for curve in found:
         for place, point in enumerate(curve.point.tolist()):
             axes = [float(f"{curve.axes[column][place]:.10g}") for column in AXES.values()]
-            interval = [float(values[place]) for values in (curve.mean, curve.low, curve.high)]
-            shown = [None if math.isnan(value) else float(f"{value:.8g}") for value in interval]
+            interval = (float(values[place]) for values in (curve.mean, curve.low, curve.high))
+            shown = _cells(MEASURES[curve.measure].linear, *interval)
             lines.append([curve.measure, curve.variant, point, *axes, int(curve.seeds[place]), *shown])
     _write(path, SUMMARY_COLUMNS, lines)
 

@@ -19,7 +19,7 @@ class PartialSolver(SampledSolver):
         super().__init__(game, algorithm, tables, share)
 
     def _choose_kernel(self, game: Game, packed: bool) -> None:
-        nodes = game.tree.nodes
+        nodes = len(game.tree.arrays.kind)
         del packed
         self._tree = game.tree.arrays
         self._kernel = partial_sampling

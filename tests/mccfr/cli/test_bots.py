@@ -113,7 +113,7 @@ def test_a_bot_at_our_dealer_is_legal_and_in_step(program):
 
 @pytest.mark.parametrize("program", [PROGRAMS["odd-size"], PROGRAMS["random"]])
 def test_a_bot_that_solves_its_hands_again_is_legal_and_in_step(program):
-    check_over_a_connection(program, 12, "resolving")
+    check_over_a_connection(program, 6, "resolving")
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 """What configurations name from outside of the package: found, refused, remembered by runs, and never run from data."""
 
+import csv
 import json
 import shutil
 import sys
@@ -17,7 +18,7 @@ GAME = """
 from pathlib import Path
 from mccfr import Game
 from mccfr.games.poker import kuhn
-from mccfr.config.tables import KuhnGame
+from mccfr.config.games import KuhnGame
 
 def mine(size: int = 3) -> Game:
     "Kuhn poker by another name."
@@ -247,8 +248,8 @@ def test_experiments_find_modules_beside_their_files(tmp_path):
         'set = ["solver.variant=toys:own_dcfr"]\n[[compare.variant]]\nname = "dcfr"\nset = ["solver.variant=dcfr"]\n'
     )
     assert command("compare", tmp_path / "experiment.toml", tmp_path / "out") == 0
-    rows = (tmp_path / "out/summary.csv").read_text().splitlines()[1:]
-    found = [row.rsplit(",", 3)[1] for row in rows]
+    with (tmp_path / "out/summary.csv").open(newline="") as file:
+        found = [row["geometric_mean"] for row in csv.DictReader(file)]
     assert len(found) == 4 and found[:2] == found[2:] != found[:1] * 2  # the rule is regret matching once more
 
 

@@ -15,7 +15,7 @@ from mccfr.config.file import parse_override
 from mccfr.experiments import curves, experiment_from, load_experiment, publish, read_rows, run_experiment
 from mccfr.experiments.definition import directory_name, merged
 from mccfr.experiments.running import run_path, trained_seconds
-from mccfr.experiments.table import geometric_mean
+from mccfr.experiments.table import arithmetic_mean, geometric_mean
 from mccfr.runs import rundir
 from mccfr.runs.report import Silent
 
@@ -131,10 +131,57 @@ def test_pairs_are_ratios_to_the_first_variant_seed_by_seed(finished):
     assert float(found[-1]["high95"]) / float(found[-1]["ratio"]) == pytest.approx(math.exp(half), rel=1e-5)
 
 
+BLINDS = {
+    "game": {"name": "poker", "blinds": [2, 1], "stack": 8, "first_player": [2, 1]},
+    "run": {"workers": 0},
+    "evaluation": {"setting": "2", "from": "0", "keep": True},
+    "compare": {
+        "y": ["lbr_chips", "exploitability_chips", "sampled_br_chips"],
+        "at": [20, 400],
+        "seeds": [3, 4],
+        "variant": [{"name": "linear"}, {"name": "none", "set": ["solver.discount=none"]}],
+    },
+}
+
+
+def test_what_opponents_win_is_compared_by_means_and_differences(tmp_path):
+    """Beside exact exploitability, which it is no more than; all is measured on the same strategies."""
+    experiment = made(BLINDS)
+    assert run_experiment(experiment, tmp_path, Silent()) is None
+    publish(experiment, tmp_path)
+    rows = lines(tmp_path / "table.csv")
+    assert len(rows) == 8
+    for row in rows:
+        exact, lbr, sampled = (float(row[f"{name}_chips"]) for name in ("exploitability", "lbr", "sampled_br"))
+        assert lbr < exact and sampled == pytest.approx(exact)  # all boards, all streets
+        assert float(row["lbr_low95_chips"]) == float(row["lbr_high95_chips"]) == lbr  # every deal
+    value = {(row["variant"], row["seed"]): float(row["lbr_chips"]) for row in rows if row["point"] == "400"}
+    last = next(r for r in lines(tmp_path / "summary.csv") if (r["measure"], r["point"]) == ("lbr_chips", "400"))
+    assert last["geometric_mean"] == ""
+    assert float(last["mean"]) == pytest.approx((value["linear", "3"] + value["linear", "4"]) / 2)
+    pair = next(r for r in lines(tmp_path / "pairs.csv") if (r["measure"], r["point"]) == ("lbr_chips", "400"))
+    apart = [value["none", seed] - value["linear", seed] for seed in ("3", "4")]
+    assert pair["ratio"] == "" and float(pair["difference"]) == pytest.approx(sum(apart) / 2, rel=1e-6)
+    assert float(pair["high95"]) - float(pair["difference"]) == pytest.approx(12.706205 * abs(apart[0] - apart[1]) / 2)
+
+
+def test_a_run_keeps_what_the_configuration_says_but_limits():
+    given = {"strata": 2, "workers": 1, "nodes": 10, "checkpoint_nodes": 5}
+    experiment = made(merged(KUHN, {"run": given}))
+    run = experiment.run_config(experiment.variants[0], 3).run
+    assert (run.strata, run.workers) == (2, 1)
+    assert (run.nodes, run.checkpoint_nodes, run.iterations) == (None, None, 400)
+
+
 def test_intervals_agree_with_scipy():
     from scipy import stats
 
-    values = np.exp(np.random.default_rng(0).normal(size=12))
+    plain = np.random.default_rng(0).normal(size=12)
+    mean, low, high = arithmetic_mean(plain.tolist())
+    expected = stats.t.interval(0.95, 11, loc=plain.mean(), scale=stats.sem(plain))
+    assert np.allclose([low, high], expected, rtol=1e-3) and mean == pytest.approx(plain.mean())
+    assert math.isnan(arithmetic_mean([2.0])[1])
+    values = np.exp(plain)
     mean, low, high = geometric_mean(values.tolist())
     expected = stats.t.interval(0.95, 11, loc=np.log(values).mean(), scale=stats.sem(np.log(values)))
     assert np.allclose(np.log([low, high]), expected, rtol=1e-3) and mean == pytest.approx(stats.gmean(values))
@@ -271,6 +318,7 @@ def test_bad_experiments_are_refused_in_one_sentence(document, said):
     ("document", "said"),
     [
         (changed(y="exploitability_mbb"), "kuhn has no big blind"),
+        (changed(y="lbr_mbb"), r"'lbr_mbb', and kuhn has no big blind: choose of exploitability_chips"),
         (
             changed(variant=[{"name": "a", "set": ["solver.algorithm=cfr", "solver.variant=x"]}]),
             r"variant 'a': solver\.",
@@ -319,4 +367,4 @@ def test_names_of_directories():
 @pytest.mark.parametrize("path", sorted((RUNS / "experiments").glob("*.toml")), ids=lambda path: path.stem)
 def test_shipped_experiments_are_experiments(path):
     experiment = load_experiment(path)
-    assert len(experiment.variants) > 1 and len(experiment.points) * len(experiment.seeds) > 5
+    assert len(experiment.variants) > 1 and len(experiment.points) * len(experiment.seeds) > 1

@@ -15,6 +15,7 @@ from mutants import mutant
 
 import mccfr
 from mccfr.config.games import LeducGame
+from mccfr.games.expanded import expand
 from mccfr.games.poker import leduc
 from mccfr.solvers.sampling import partial
 from mccfr.solvers.sampling.common import new_worklist
@@ -208,6 +209,19 @@ def test_convergence_on_leduc(rule, nodes):
     run = trainer(MERGED_LEDUC, rule, Schedule("linear", 500_000)).train(150_000)
     assert run.nodes < nodes * run.iterations
     assert run.exploitability_chips < 0.06
+
+
+def test_scratch_has_room_for_chance_nodes():
+    """A tree of histories has records of them too; what lies behind an array belongs to somebody else."""
+    game = expand(KUHN).game
+    solver = mccfr.solver(game, "average-strategy-sampling")._solver
+    sizes = {
+        len(solver._draws.chance),
+        len(solver._draws.reach),
+        len(solver._scratch.order),
+        len(solver._scratch.value),
+    }
+    assert sizes == {len(game.tree.arrays.kind)} and len(game.tree.arrays.kind) > game.tree.nodes
 
 
 def test_options_are_checked():
