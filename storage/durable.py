@@ -10,6 +10,7 @@ import contextlib
 import os
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import BinaryIO
 
@@ -121,6 +122,10 @@ def adopt(path: Path, known: Mapping[Path, tuple[int, int]]) -> dict[str, tuple[
     return adopt_tree(path, known) if path.is_dir() else {path.name: adopt_file(path, known.get(path))}
 
 
+def _depth(path: Path) -> int:
+    return len(path.parts)
+
+
 def adopt_tree(path: Path, known: Mapping[Path, tuple[int, int]] | None = None) -> dict[str, tuple[int, int]]:
     """Make durable a directory that a library has written: every file, then every directory, the deepest first.
 
@@ -139,8 +144,9 @@ def adopt_tree(path: Path, known: Mapping[Path, tuple[int, int]] | None = None) 
         files += [Path(folder, name) for name in sorted(file_names)]
     adopted = ordered(lambda file: adopt_file(file, known.get(file)), files, threads=_SYNCING_THREADS)
     found = {file.relative_to(path.parent).as_posix(): each for file, each in zip(files, adopted, strict=True)}
-    for _ in ordered(fsync_dir, reversed(folders), threads=_SYNCING_THREADS):
-        pass
+    for _, level in groupby(sorted(folders, key=_depth, reverse=True), _depth):
+        for _ in ordered(fsync_dir, level, threads=_SYNCING_THREADS):
+            pass
     return found
 
 
