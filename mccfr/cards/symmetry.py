@@ -198,8 +198,7 @@ def _renaming(
         return None
     for street, (place, bucket) in enumerate(zip(boards, cards.bucket, strict=True)):
         for player in range(2):
-            rows = None if strategies is None else strategies[2 * street + player]
-            if not _same_buckets(bucket[player], place, hand, rows):
+            if not _same_buckets(bucket[player], place, hand, strategies, 2 * street + player):
                 return None
     return _Renaming(hand, boards)
 
@@ -219,9 +218,10 @@ def _same_buckets(
     bucket: npt.NDArray[np.int32],
     place: npt.NDArray[np.int64],
     hand: npt.NDArray[np.int64],
-    rows: npt.NDArray[np.float64] | None,
+    strategies: Strategies | None,
+    block: int,
 ) -> bool:
-    """Whether buckets [B, H] are the same after a renaming; with rows [buckets, slots], whether their rows are."""
+    """Whether buckets [B, H] of a block are the same after a renaming; with strategies, whether their rows are."""
     for first in range(0, len(bucket), _AT_A_TIME):
         part = slice(first, first + _AT_A_TIME)
         before, after = bucket[part], np.take(bucket[place[part]], hand, axis=1)
@@ -229,8 +229,9 @@ def _same_buckets(
         if not differs.any():
             continue
         one, other = before[differs], after[differs]
-        if rows is None or np.any((one == NO_BUCKET) | (other == NO_BUCKET)):
+        if strategies is None or np.any((one == NO_BUCKET) | (other == NO_BUCKET)):
             return False
+        rows = strategies[block]  # which may be made when it is asked for
         step = max(1, _ROW_CELLS // max(1, rows.shape[1]))
         for start in range(0, len(one), step):
             if np.any(rows[one[start : start + step]] != rows[other[start : start + step]]):

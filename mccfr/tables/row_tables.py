@@ -5,13 +5,15 @@ every table, and how they are to be read; what it gets out of them is float64, t
 strategy (`mccfr.tables.strategy.average_strategy`, `mccfr.policy.quantise.dequantise`).
 """
 
+from collections import deque
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import inline_njit, njit, part_njit
+from abstraction.jit import inline_njit, nogil_njit, part_njit
+from abstraction.parallel import run_ranges
 from abstraction.prefetch import prefetch_to_read
 from mccfr.tables.strategy import Rows
 
@@ -19,6 +21,7 @@ PROBABILITIES, SHARES_8, SHARES_16, SUMS_32, SUMS_64 = range(5)
 """What the cells of a table are."""
 _AHEAD = 16  # buckets whose cells are asked for before they are read
 _TOGETHER = 8  # buckets whose shares are divided together: a vector, and a cache line of what comes out
+_SLOTS = 256  # about as many that are written at a time: a cache line of each stays at hand, and a page
 NEAR_BYTES = 8 << 20
 """Of a block's probabilities that are kept in memory for all boards: larger ones are read where they lie."""
 _FORMS = {
@@ -100,17 +103,23 @@ def _divide_shares(cells, weight, starts, step, rows, buckets, total, out):
 
 @part_njit
 def _normalise_sums(cells, starts, step, rows, buckets, out):
-    """The same from strategy sums."""
+    """The same from strategy sums; a few buckets at a time, so that lines of `out` are written whole."""
     origin = starts[rows[0]]
-    _copy_cells(cells, starts, step, rows, buckets, out)
-    for row in range(rows[0], rows[1]):
-        first, stop = starts[row] - origin, starts[row + 1] - origin
-        for k in range(buckets.shape[0]):
-            total = 0.0
-            for at in range(first, stop):
-                total += out[at, k]
-            for at in range(first, stop):
-                out[at, k] = out[at, k] / total if total > 0.0 else 1.0 / (stop - first)
+    for first in range(0, buckets.shape[0], _TOGETHER):
+        stop = min(first + _TOGETHER, buckets.shape[0])
+        for k in range(first + _AHEAD, min(stop + _AHEAD, buckets.shape[0])):
+            coming = buckets[k] * step[0]
+            prefetch_to_read(cells, coming + origin * step[1])
+            prefetch_to_read(cells, coming + (starts[rows[1]] - 1) * step[1])
+        for row in range(rows[0], rows[1]):
+            begin, end = starts[row], starts[row + 1]
+            for k in range(first, stop):
+                base, total = buckets[k] * step[0], 0.0
+                for slot in range(begin, end):
+                    total += cells[base + slot * step[1]]
+                for slot in range(begin, end):
+                    share = cells[base + slot * step[1]] / total if total > 0.0 else 1.0 / (end - begin)
+                    out[slot - origin, k] = share
 
 
 @inline_njit
@@ -140,19 +149,38 @@ def gather_rows(tables, block, rows, buckets, out):
 # --- functions ---
 
 
-@njit
+@nogil_njit
 def _gather_block(tables, rows, buckets, out):
     """`gather_rows` of the first block."""
     gather_rows(tables, 0, rows, buckets, out)
 
 
 def some_rows(
-    rows: Rows, starts: npt.NDArray[np.int64], buckets: npt.NDArray[np.int32], count: int
+    rows: Rows, starts: npt.NDArray[np.int64], buckets: npt.NDArray[np.int32], count: int, threads: int = 1
 ) -> npt.NDArray[np.float64]:
-    """[slots, n] probabilities of the buckets [n] at every row of a block; `starts` and `count` as in `near_rows`."""
-    out = np.empty((int(starts[-1]), len(buckets)))
-    _gather_block(row_tables([rows], [starts], count), (0, len(starts) - 1), buckets, out)
+    """[slots, n] probabilities of the buckets [n] at every row of a block; `starts` and `count` as in `near_rows`.
+
+    threads  that share the work
+    """
+    slots, tables = int(starts[-1]), row_tables([rows], [starts], count)
+    out = np.empty((slots, len(buckets)))
+    step = max(1, min(_SLOTS, slots // (2 * threads)) if threads > 1 else _SLOTS)
+    edges = np.unique(np.searchsorted(starts, [*range(0, slots, step), slots])).tolist()
+
+    def gather(piece: int, stop: int) -> None:
+        first, last = edges[piece], edges[stop]
+        _gather_block(tables, (first, last), buckets, out[starts[first] : starts[last]])
+
+    deque(run_ranges(gather, 0, len(edges) - 1, 1, threads), maxlen=0)
     return out
+
+
+def whole_rows(rows: Rows, starts: npt.NDArray[np.int64], count: int, threads: int = 1) -> npt.NDArray[np.float64]:
+    """[slots, buckets] probabilities of a block, otherwise as `some_rows`: the table itself if it lies like that."""
+    cells = rows.cells
+    if cells.dtype == np.float64 and not rows.sums and cells.T.flags.c_contiguous:
+        return cells.T
+    return some_rows(rows, starts, np.arange(len(cells), dtype=np.int32), count, threads)
 
 
 def near_rows(rows: Rows, starts: npt.NDArray[np.int64], count: int) -> Rows:
@@ -164,7 +192,7 @@ def near_rows(rows: Rows, starts: npt.NDArray[np.int64], count: int) -> Rows:
     buckets = len(rows.cells)
     if buckets * int(starts[-1]) * 8 > NEAR_BYTES or len(starts) < 2:
         return rows
-    return Rows(some_rows(rows, starts, np.arange(buckets, dtype=np.int32), count).T)
+    return Rows(whole_rows(rows, starts, count).T)
 
 
 def row_tables(blocks: Sequence[Rows], starts: Sequence[npt.NDArray[np.int64]], count: int) -> RowTables:

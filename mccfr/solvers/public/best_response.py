@@ -5,6 +5,7 @@
 
 from collections import deque
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,10 @@ from mccfr.solvers.public.public_tree import PublicTree, public_tree
 from mccfr.solvers.public.public_walk import Scope, value
 from mccfr.solvers.public.street_walk import FOLLOW, RESPOND, Scratch, Views, new_scratch, street_tables
 from mccfr.solvers.public.walk_threads import tasks_by_cost, walk_parts
-from mccfr.tables.strategy import Strategy
+from mccfr.tables.row_tables import whole_rows
+from mccfr.tables.strategy import BlockArrays, Strategy, row_starts
+
+_BLOCKS = 8  # kernels are compiled anew for each number of tables
 
 
 class Walk:
@@ -65,8 +69,14 @@ def values(
     the game tells them apart.  What is found does not depend on the number of threads.  `ValueError` for a game without
     listed cards.
     """
-    public = public or public_tree(game, strategy.probability)
-    walk = Walk(public, [table.T for table in strategy.probability], threads)  # slots first, as in training
+
+    @cache
+    def table(block: int) -> npt.NDArray[np.float64]:
+        """Slots first, as in training; made out of what is stored, so that there are no others in memory."""
+        return whole_rows(strategy.rows(block), row_starts(game, block), _BLOCKS, threads)
+
+    public = public or public_tree(game, BlockArrays(strategy.blocks, lambda block: table(block).T))
+    walk = Walk(public, [table(block) for block in range(strategy.blocks)], threads)
     return np.array([walk.values(player) for player in players]) / public.joint_weight
 
 

@@ -1,12 +1,15 @@
 """Values of terminals on one full board, range against range, LANES pairs of ranges at a time.
 
-As in `range_lanes`, ranges lie side by side, `[hand, lane]`, in order of strength, and a hand meets the total less what
-shares a card with it.  Here the ranges of both players are known, so what a hand is worth is weighed at once and not
-kept.
+A range is what its player came to the street with, times what he has played there since, which hands of one bucket have
+in common.  So of a street's lines no range is written down for all hands: the *shares* of LANES lines lie side by side,
+`[bucket, lane]`, a few kilobytes, and a hand's row of them is multiplied with its weight where it is needed.  Lines of
+one street tree begin with the same ranges: so do each two lanes, and weights lie side by side for every two.
 
-Ranges come as rows, `[row, hand]`.  They are brought into lanes, and strategies to hands, by vectors that are put
-together by loads and shuffles: what compilers make of such loops, gather instructions, measured three to four times
-slower.
+As in `range_lanes`, hands come in order of strength, and a hand meets the total less what shares a card with it.  Here
+the ranges of both players are known, so what a hand is worth is weighed at once and not kept.
+
+Shares come as rows, `[row, bucket]`.  They are brought into lanes, and to hands, by vectors that are put together by
+loads and shuffles: what compilers make of such loops, gather instructions, measured three to four times slower.
 """
 
 from typing import NamedTuple
@@ -16,35 +19,76 @@ import numpy.typing as npt
 from llvmlite import ir
 
 from abstraction.jit import intrinsic, part_njit, types
-from mccfr.solvers.public.range_lanes import LANES, lane_rows, lanes_of
+from mccfr.solvers.public.range_lanes import LANES, lane_rows
+from mccfr.solvers.public.terminal_lanes import aligned_zeros
 
-BLOCK = 8  # hands that are brought into lanes, or multiplied, at a time
-_I32 = ir.IntType(32)
-_BLOCK_VECTOR = ir.VectorType(ir.DoubleType(), BLOCK)
+BLOCK = 8  # buckets that are brought into lanes, or hands that are multiplied, at a time
+PAIRS = LANES // BLOCK  # lanes that begin with the same ranges
+_I32, _I64, _F64 = ir.IntType(32), ir.IntType(64), ir.DoubleType()
+_BLOCK_VECTOR = ir.VectorType(_F64, BLOCK)
+_LANE_VECTOR = ir.VectorType(_F64, LANES)
+
+
+class HandLists(NamedTuple):
+    """Hands on a board as terminals take them, in order of strength.  n hands, S streets, C cards; by player.
+
+    count   [2] int64
+    card    [2, n, 2] int16    cards of each hand; C where it has fewer
+    same    [2, n] int32       place of the same two cards in the other player's list; else its length
+    place   [S, 2, n+1] int32  the row of shares that a hand has on a street; the last is nobody's
+    phases  [2] int64          of a showdown where this player's hands are weighed
+    phase   [2, 2n, 3] int64   of each: how many of the other's hands count by now, and which of his meet them: from, to
+    cards   [1] int64          C
+    """
+
+    count: npt.NDArray[np.int64]  # type: ignore[assignment]  # hides the tuple's own method
+    card: npt.NDArray[np.int16]
+    same: npt.NDArray[np.int32]
+    place: npt.NDArray[np.int32]
+    phases: npt.NDArray[np.int64]
+    phase: npt.NDArray[np.int64]
+    cards: npt.NDArray[np.int64]
 
 
 class MetLanes(NamedTuple):
-    """LANES pairs of ranges; n hands, C cards; all float64.
+    """LANES pairs of ranges; n hands, C cards; float64 but for rows.
 
-    reach    [n+1, LANES]     ranges of the player who did not act last; the row behind his hands is set to 0
-    own      2 × [n, LANES]   ranges of the one who did, behind his fold and behind a showdown
-    total    [C+2, LANES]     sums of `reach` by card, 0 for no card, and over all
-    sums     [3, LANES]       pairs that meet at a fold; pairs won less pairs lost at a showdown; pairs that meet there
+    shares   3 × [n, LANES]   what ranges have in common by bucket: of the player who did not act last; of the one who
+                              did, times the chips at stake, behind a call and behind a fold
+    weights  2 × [n+1, BLOCK] of hands before the street, for each two lanes: of the first, of the second
+    roots    [BLOCK] int64    rows of ranges under way
+    total    [C+1, LANES]     sums by card of the ranges of the first, 0 for no card
+    won      [LANES]          chips that player 0 gets
     """
 
-    reach: npt.NDArray[np.float64]
-    own: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
+    shares: tuple[npt.NDArray[np.float64], ...]
+    weights: tuple[npt.NDArray[np.floating], ...]
+    roots: npt.NDArray[np.int64]
     total: npt.NDArray[np.float64]
-    sums: npt.NDArray[np.float64]
+    won: npt.NDArray[np.float64]
+
+
+def new_hand_lists(streets: int, hands: int) -> HandLists:
+    """Room for boards of at most `hands` hands."""
+    return HandLists(
+        np.zeros(2, np.int64),
+        np.zeros((2, hands, 2), np.int16),
+        np.zeros((2, hands), np.int32),
+        np.zeros((streets, 2, hands + 1), np.int32),
+        np.zeros(2, np.int64),
+        np.zeros((2, 2 * hands, 3), np.int64),
+        np.zeros(1, np.int64),
+    )
 
 
 def new_met_lanes(hands: int, cards: int) -> MetLanes:
     """Room for boards of at most `hands` hands and a deck of `cards`."""
     return MetLanes(
-        lane_rows(hands + 1),
-        (lane_rows(hands), lane_rows(hands)),
-        lane_rows(cards + 2),
-        lane_rows(3),
+        tuple(lane_rows(hands) for _ in range(3)),
+        tuple(aligned_zeros((hands + 1, BLOCK), np.float64) for _ in range(2)),
+        np.zeros(BLOCK, np.int64),
+        lane_rows(cards + 1),
+        np.zeros(LANES),
     )
 
 
@@ -70,21 +114,17 @@ def _put(builder, value, pointer):
     builder.store(value, builder.bitcast(pointer, value.type.as_pointer()), align=8)
 
 
-def _lanes(context, builder, array_type, array, row):
-    return builder.load(lanes_of(context, builder, array_type, array, row), align=8)
-
-
 @intrinsic
-def _transpose_block(typing_context, out, k, reach, rows, lane):
-    """out[k+i, lane+j] = reach[rows[lane+j], k+i] for i, j < BLOCK."""
+def _transpose_block(typing_context, out, k, shares, rows, lane):
+    """out[k+i, lane+j] = shares[rows[lane+j], k+i] for i, j < BLOCK."""
 
     def codegen(context, builder, signature, arguments):
-        kinds, (out_, k_, reach_, rows_, lane_) = signature.args, arguments
+        kinds, (out_, k_, shares_, rows_, lane_) = signature.args, arguments
         found = []
         for j in range(BLOCK):
             place = builder.add(lane_, lane_.type(j))
             row = builder.load(_cell(context, builder, kinds[3], rows_, place))
-            found.append(_vector(builder, _cell(context, builder, kinds[2], reach_, row, k_), _BLOCK_VECTOR))
+            found.append(_vector(builder, _cell(context, builder, kinds[2], shares_, row, k_), _BLOCK_VECTOR))
         for step in (1, 2, 4):
             for i in range(BLOCK):
                 if not i & step:
@@ -99,199 +139,265 @@ def _transpose_block(typing_context, out, k, reach, rows, lane):
             _put(builder, found[i], _cell(context, builder, kinds[0], out_, row, lane_))
         return context.get_dummy_value()
 
-    return types.void(out, types.int64, reach, types.Array(types.int64, 1, "C"), types.int64), codegen
+    return types.void(out, types.int64, shares, types.Array(types.int64, 1, "C"), types.int64), codegen
 
 
 @intrinsic
-def _pass_block(typing_context, out, k, reach, sigma, local, factor):
-    """out[k+i] = reach[k+i] · sigma[local[k+i]] · factor for i < BLOCK; bits of those above 0."""
+def _hand_block(typing_context, out, k, reach, shares, place):
+    """out[k+i] = reach[k+i] · shares[place[k+i]] for i < BLOCK; bits of those above 0."""
 
     def codegen(context, builder, signature, arguments):
-        kinds, (out_, k_, reach_, sigma_, local_, factor_) = signature.args, arguments
-        shares = ir.Constant(_BLOCK_VECTOR, ir.Undefined)
+        kinds, (out_, k_, reach_, shares_, place_) = signature.args, arguments
+        found = ir.Constant(_BLOCK_VECTOR, ir.Undefined)
         for i in range(BLOCK):
-            place = builder.load(_cell(context, builder, kinds[4], local_, builder.add(k_, k_.type(i))))
-            share = builder.load(_cell(context, builder, kinds[3], sigma_, builder.sext(place, k_.type)))
-            shares = builder.insert_element(shares, share, _I32(i))
+            row = builder.load(_cell(context, builder, kinds[4], place_, builder.add(k_, k_.type(i))))
+            share = builder.load(_cell(context, builder, kinds[3], shares_, builder.sext(row, k_.type)))
+            found = builder.insert_element(found, share, _I32(i))
         nothing = ir.Constant(_BLOCK_VECTOR, [0.0] * BLOCK)
-        spread = builder.insert_element(ir.Constant(_BLOCK_VECTOR, ir.Undefined), factor_, _I32(0))
-        spread = builder.shuffle_vector(spread, spread, ir.Constant(ir.VectorType(_I32, BLOCK), [0] * BLOCK))
         before = _vector(builder, _cell(context, builder, kinds[2], reach_, k_), _BLOCK_VECTOR)
-        value = builder.fmul(builder.fmul(before, shares), spread)
+        value = builder.fmul(before, found)
         _put(builder, value, _cell(context, builder, kinds[0], out_, k_))
         return builder.bitcast(builder.fcmp_ordered(">", value, nothing), ir.IntType(BLOCK))
 
-    return types.int8(out, types.int64, reach, sigma, local, types.float64), codegen
-
-
-def _hand_cards(context, builder, kind, array, hand):
-    """Both cards of a hand, of an array [., 2] int16."""
-    data = context.make_array(kind)(context, builder, array).data
-    first = builder.gep(data, [builder.mul(hand, hand.type(2))])
-    return [builder.sext(builder.load(place), hand.type) for place in (first, builder.gep(first, [_I32(1)]))]
+    return types.int8(out, types.int64, reach, shares, place), codegen
 
 
 def _swept(builder, start, stop, carried, body):
-    """Code of a loop over start .. stop-1 that carries vectors in registers: body(k, carried) gives them anew."""
+    """Code of a loop over start .. stop-1 that carries values in registers: body(k, carried) gives them anew."""
     before = builder.block
     head, inside, behind = (builder.append_basic_block(name) for name in ("head", "inside", "behind"))
     builder.branch(head)
     builder.position_at_end(head)
-    k = builder.phi(start.type)
-    kept = [builder.phi(vector.type) for vector in carried]
+    k = builder.phi(_I64)
+    kept = [builder.phi(value.type) for value in carried]
     for phi, value in zip([k, *kept], [start, *carried], strict=True):
         phi.add_incoming(value, before)
     builder.cbranch(builder.icmp_signed("<", k, stop), inside, behind)
     builder.position_at_end(inside)
     following = body(k, kept)
-    for phi, value in zip([k, *kept], [builder.add(k, k.type(1)), *following], strict=True):
+    for phi, value in zip([k, *kept], [builder.add(k, _I64(1)), *following], strict=True):
         phi.add_incoming(value, builder.block)
     builder.branch(head)
     builder.position_at_end(behind)
     return kept
 
 
-@intrinsic
-def _add_hands(typing_context, total, none, card, reach, start, stop):
-    """Add rows start .. stop-1 of `reach`, whose cards are `card`, to the sums by card and to the one over all.
+class _Hands:
+    """A player's hands, and the ranges that LANES lines give them, in the code of the intrinsic below."""
 
-    The one over all stays in a register: in memory each addition would wait for the last one's way there and back.
-    What hands of one card add to the sum of no card is taken off again.
+    def __init__(self, context, builder, kind, value):
+        """`value` is a tuple of (weights, cards, places)."""
+        self._builder = builder
+        self._weights, self._card, self._place = _data(context, builder, kind, value)
+
+    def weights(self, k):
+        """[LANES] of hand k before the street, by lane."""
+        start = self._builder.gep(self._weights, [self._builder.mul(k, _I64(BLOCK))])
+        weights = self._builder.load(self._builder.bitcast(start, _BLOCK_VECTOR.as_pointer()), align=8)
+        lanes = ir.Constant(ir.VectorType(_I32, LANES), [lane // PAIRS for lane in range(LANES)])
+        return self._builder.shuffle_vector(weights, weights, lanes)
+
+    def shares(self, k, *tables):
+        """Rows of tables [., LANES] that hand k has."""
+        row = self._builder.sext(self._builder.load(self._builder.gep(self._place, [k])), _I64)
+        return [self._builder.load(_row(self._builder, table, row), align=8) for table in tables]
+
+    def sums(self, k, total):
+        """Pointers to the sums of both cards of hand k."""
+        builder = self._builder
+        first = builder.gep(self._card, [builder.mul(k, _I64(2))])
+        cards = [builder.sext(builder.load(each), _I64) for each in (first, builder.gep(first, [_I32(1)]))]
+        return [_row(builder, total, card) for card in cards]
+
+    def rest(self, k, total, whole):
+        """What hand k meets: the whole less what holds one of its cards."""
+        for each in self.sums(k, total):
+            whole = self._builder.fsub(whole, self._builder.load(each, align=8))
+        return whole
+
+
+def _data(context, builder, kind, value):
+    """Pointers to the first cells of a tuple of arrays."""
+    parts = [builder.extract_value(value, i) for i in range(len(kind.types))]
+    return [context.make_array(each)(context, builder, part).data for each, part in zip(kind.types, parts, strict=True)]
+
+
+def _row(builder, table, row):
+    """Pointer to a row of a table [., LANES]."""
+    start = builder.gep(table, [builder.mul(row, _I64(LANES))])
+    return builder.bitcast(start, _LANE_VECTOR.as_pointer())
+
+
+@intrinsic
+def _weigh(typing_context, tables, theirs, mine, lists, span):
+    """won [LANES] = what LANES lines come to; `total` must be zeros.
+
+    tables  (shares of the other; shares behind a call and behind a fold; total; won)
+    theirs  (weights, cards, places) of the other player's hands
+    mine    the same of the one whose hands are weighed
+    lists   (place of a hand's two cards in the other's list, phases of a showdown)
+    span    (how many phases, his hands, the other's hands, the row of `total` for no card)
     """
 
     def codegen(context, builder, signature, arguments):
-        kinds, (total_, none_, card_, reach_, start_, stop_) = signature.args, arguments
+        kinds = signature.args
+        met, called, folded, total, won_ = _data(context, builder, kinds[0], arguments[0])
+        other, own = (_Hands(context, builder, kinds[i], arguments[i]) for i in (1, 2))
+        same, steps = _data(context, builder, kinds[3], arguments[3])
+        phases, count, other_count, none = (builder.extract_value(arguments[4], i) for i in range(4))
+        nothing = ir.Constant(_LANE_VECTOR, [0.0] * LANES)
 
         def add(k, carried):
-            here = _lanes(context, builder, kinds[3], reach_, k)
-            for each in _hand_cards(context, builder, kinds[2], card_, k):
-                place = lanes_of(context, builder, kinds[0], total_, each)
-                builder.store(builder.fadd(builder.load(place, align=8), here), place, align=8)
+            here = builder.fmul(other.weights(k), *other.shares(k, met))
+            for each in other.sums(k, total):
+                builder.store(builder.fadd(builder.load(each, align=8), here), each, align=8)
             return [builder.fadd(carried[0], here)]
 
-        whole = lanes_of(context, builder, kinds[0], total_, builder.add(none_, none_.type(1)))
-        builder.store(_swept(builder, start_, stop_, [builder.load(whole, align=8)], add)[0], whole, align=8)
-        empty = lanes_of(context, builder, kinds[0], total_, none_)
-        builder.store(ir.Constant(empty.type.pointee, [0.0] * LANES), empty, align=8)
+        def add_until(first, stop, whole):
+            """What hands of one card add to the sum of no card is taken off again."""
+            whole = _swept(builder, first, stop, [whole], add)[0]
+            builder.store(nothing, _row(builder, total, none), align=8)
+            return whole
+
+        def weigh(p, carried):
+            """A phase of a showdown: weaker hands count twice, equal ones once, less all of them in the end."""
+            whole, won, counted = carried
+            cell = builder.mul(p, _I64(3))
+            until, first, stop = (builder.load(builder.gep(steps, [builder.add(cell, _I64(i))])) for i in range(3))
+            whole = add_until(counted, until, whole)
+
+            def meet(k, carried):
+                here = builder.fmul(own.weights(k), *own.shares(k, called))
+                return [builder.fadd(carried[0], builder.fmul(here, own.rest(k, total, whole)))]
+
+            return [whole, _swept(builder, first, stop, [won], meet)[0], until]
+
+        whole, won, counted = _swept(builder, _I64(0), phases, [nothing, nothing, _I64(0)], weigh)
+        whole = add_until(counted, other_count, whole)
+
+        def meet_all(k, carried):
+            there = builder.sext(builder.load(builder.gep(same, [k])), _I64)
+            itself = builder.fmul(other.weights(there), *other.shares(there, met))
+            call, fold = own.shares(k, called, folded)
+            found = builder.fmul(builder.fsub(fold, call), own.rest(k, total, whole))
+            found = builder.fadd(found, builder.fmul(fold, itself))
+            return [builder.fadd(carried[0], builder.fmul(own.weights(k), found))]
+
+        won = _swept(builder, _I64(0), count, [won], meet_all)[0]
+        builder.store(won, builder.bitcast(won_, _LANE_VECTOR.as_pointer()), align=8)
         return context.get_dummy_value()
 
-    return types.void(total, types.int64, card, reach, types.int64, types.int64), codegen
-
-
-@intrinsic
-def _meet_hands(typing_context, sums, r, own, card, start, stop, total, none):
-    """sums[r] += own[k] · met(k) of hands k = start .. stop-1, met(k) = total[all] - total[a] - total[b], its cards."""
-
-    def codegen(context, builder, signature, arguments):
-        kinds, (sums_, r_, own_, card_, start_, stop_, total_, none_) = signature.args, arguments
-        whole = _lanes(context, builder, kinds[6], total_, builder.add(none_, none_.type(1)))
-
-        def meet(k, carried):
-            cards = _hand_cards(context, builder, kinds[3], card_, k)
-            a, b = (_lanes(context, builder, kinds[6], total_, each) for each in cards)
-            met = builder.fsub(builder.fsub(whole, a), b)
-            return [builder.fadd(carried[0], builder.fmul(_lanes(context, builder, kinds[2], own_, k), met))]
-
-        target = lanes_of(context, builder, kinds[0], sums_, r_)
-        builder.store(_swept(builder, start_, stop_, [builder.load(target, align=8)], meet)[0], target, align=8)
-        return context.get_dummy_value()
-
-    arguments = (sums, types.int64, own, card, types.int64, types.int64, total, types.int64)
-    return types.void(*arguments), codegen
-
-
-@intrinsic
-def _meet_same(typing_context, sums, r, own, same, stop, reach):
-    """sums[r] += own[k] · reach[same[k]] of hands k < stop."""
-
-    def codegen(context, builder, signature, arguments):
-        kinds, (sums_, r_, own_, same_, stop_, reach_) = signature.args, arguments
-        data = context.make_array(kinds[3])(context, builder, same_).data
-
-        def meet(k, carried):
-            there = builder.sext(builder.load(builder.gep(data, [k])), k.type)
-            mine = _lanes(context, builder, kinds[2], own_, k)
-            return [builder.fadd(carried[0], builder.fmul(mine, _lanes(context, builder, kinds[5], reach_, there)))]
-
-        target = lanes_of(context, builder, kinds[0], sums_, r_)
-        kept = _swept(builder, stop_.type(0), stop_, [builder.load(target, align=8)], meet)
-        builder.store(kept[0], target, align=8)
-        return context.get_dummy_value()
-
-    return types.void(sums, types.int64, own, same, types.int64, reach), codegen
+    return types.void(tables, theirs, mine, lists, types.UniTuple(types.int64, 4)), codegen
 
 
 # --- kernels ---
 
 
 @part_njit
-def gather_lanes(reach, rows, count, out):
-    """out[k, lane] = reach[rows[lane], k] for the first `count` hands."""
-    k = 0
-    while k + BLOCK <= count:
-        for lane in range(0, LANES, BLOCK):
-            _transpose_block(out, k, reach, rows, lane)
-        k += BLOCK
-    while k < count:
-        for lane in range(LANES):
-            out[k, lane] = reach[rows[lane], k]
-        k += 1
+def _add_phase(phase, phases, counted, first, stop):
+    """Hands first .. stop-1 meet the other's first `counted`; behind those that do so already, they join them."""
+    if counted == 0:
+        return phases
+    if phases > 0 and phase[phases - 1, 0] == counted and phase[phases - 1, 2] == first:
+        phase[phases - 1, 2] = stop
+        return phases
+    phase[phases, 0], phase[phases, 1], phase[phases, 2] = counted, first, stop
+    return phases + 1
 
 
 @part_njit
-def pass_range(local, direct, count, reach, sigma, factor, out):
-    """out [n] = reach [n] times the strategy of each hand's row times `factor`; whether any of it is above 0.
+def _list_phases(board, player, phase):
+    """Write the phases of a showdown where a player's hands are weighed; how many."""
+    strength, other_strength = board.strength[player], board.strength[1 - player]
+    count, other_count = board.count[player], board.count[1 - player]
+    k, weaker, phases = 0, 0, 0
+    while k < count:
+        here, stop = strength[k], k
+        while stop < count and strength[stop] == here:
+            stop += 1
+        while weaker < other_count and other_strength[weaker] < here:
+            weaker += 1
+        equal = weaker
+        while equal < other_count and other_strength[equal] == here:
+            equal += 1
+        phases = _add_phase(phase, phases, weaker, k, stop)
+        phases = _add_phase(phase, phases, equal, k, stop)
+        k, weaker = stop, equal
+    return phases
 
-    direct  each hand has a row of its own, in order: `local` [n] int32 need not be asked
-    """
-    alive = False
-    if direct:
+
+@part_njit
+def list_hands(board, lists):
+    """Fill in the hands of a board that has them in order of strength."""
+    lists.cards[0] = board.cards[0]
+    for player in range(2):
+        count = board.count[player]
+        lists.count[player] = count
         for k in range(count):
-            out[k] = reach[k] * sigma[k] * factor
-            alive |= out[k] > 0
-        return alive
-    k, bits = 0, 0
+            lists.card[player, k, 0], lists.card[player, k, 1] = board.card[player, k, 0], board.card[player, k, 1]
+            lists.same[player, k] = board.same[player, k]
+        for street in range(board.rows.shape[0]):
+            for k in range(count):
+                lists.place[street, player, k] = board.local[street, player, k]
+        lists.phases[player] = _list_phases(board, player, lists.phase[player])
+
+
+@part_njit
+def _transpose(table, rows, count, out):
+    """out[k, j] = table[rows[j], k] for the first `count` cells of rows, of which there are whole blocks."""
+    whole = count - count % BLOCK
+    for k in range(0, whole, BLOCK):
+        for first in range(0, out.shape[1], BLOCK):
+            _transpose_block(out, k, table, rows, first)
+    for k in range(whole, count):
+        for j in range(out.shape[1]):
+            out[k, j] = table[rows[j], k]
+
+
+@part_njit
+def gather_shares(shares, rows, counts, lanes):
+    """Set `lanes.shares` from rows of shares, those of the player who acts times the chips at stake.
+
+    rows    [3, LANES] int64   rows of the player who did not act last; of the other behind a call, behind a fold
+    counts  buckets of the one and of the other
+    """
+    for kind in range(3):
+        _transpose(shares, rows[kind], counts[min(kind, 1)], lanes.shares[kind])
+
+
+@part_njit
+def take_shares(place, count, reach, shares, out):
+    """out [n] = reach [n] times what each hand's bucket has in shares; whether any of it is above 0."""
+    alive, k, bits = False, 0, 0
     while k + BLOCK <= count:
-        bits |= _pass_block(out, k, reach, sigma, local, factor)
+        bits |= _hand_block(out, k, reach, shares, place)
         k += BLOCK
     while k < count:
-        out[k] = reach[k] * sigma[local[k]] * factor
+        out[k] = reach[k] * shares[place[k]]
         alive |= out[k] > 0
         k += 1
     return alive or bits != 0
 
 
 @part_njit
-def weigh_lanes(board, hero, showdown, lanes):
-    """Set `lanes.sums` of `hero`'s ranges `lanes.own` against `lanes.reach`; of showdowns only with `showdown`."""
-    other, none = 1 - hero, np.int64(board.cards[0])
-    reach, own, total, sums = lanes.reach, lanes.own, lanes.total, lanes.sums
-    card, other_card, same = board.card[hero], board.card[other], board.same[hero]
-    count, other_count = np.int64(board.count[hero]), np.int64(board.count[other])
-    total[: none + 2] = 0.0
-    sums[:] = 0.0
-    reach[other_count] = 0.0
-    # Of a showdown the sums are those of weaker hands, before and behind the ones of equal strength, less all.
-    strength, other_strength = board.strength[hero], board.strength[other]
-    j, k = np.int64(0), np.int64(0)
-    while showdown and k < count:
-        here, first, stop = strength[k], j, k
-        while stop < count and strength[stop] == here:
-            stop += 1
-        while j < other_count and other_strength[j] < here:
-            j += 1
-        _add_hands(total, none, other_card, reach, first, j)
-        _meet_hands(sums, 1, own[1], card, k, stop, total, none)
-        first = j
-        while j < other_count and other_strength[j] == here:
-            j += 1
-        _add_hands(total, none, other_card, reach, first, j)
-        _meet_hands(sums, 1, own[1], card, k, stop, total, none)
-        k = stop
-    _add_hands(total, none, other_card, reach, j, other_count)
-    _meet_hands(sums, 0, own[0], card, 0, count, total, none)
-    _meet_same(sums, 0, own[0], same, count, reach)
-    if showdown:
-        _meet_hands(sums, 2, own[1], card, 0, count, total, none)
-        for lane in range(LANES):
-            sums[1, lane] -= sums[2, lane]
+def weigh_lanes(lists, street, hero, showdown, reach, ways, lanes):
+    """Set `lanes.won`: what player 0 gets where `hero` acts, by the shares in `lanes`.
+
+    showdown  whether there is any: else folds alone are weighed
+    reach     [2R, n+1] float64: ranges that player p comes to the street with by way r, at row 2r + p; 0 behind hands
+    ways      [BLOCK] int64: of each two lanes
+    """
+    other, none = 1 - hero, lists.cards[0]
+    for kind in range(2):
+        player = hero if kind else other
+        for j in range(BLOCK):
+            lanes.roots[j] = 2 * ways[j] + player
+        _transpose(reach, lanes.roots, lists.count[player] + 1, lanes.weights[kind])
+    lanes.total[:] = 0.0
+    _weigh(
+        (*lanes.shares, lanes.total, lanes.won),
+        (lanes.weights[0], lists.card[other], lists.place[street, other]),
+        (lanes.weights[1], lists.card[hero], lists.place[street, hero]),
+        (lists.same[hero], lists.phase[hero]),
+        (lists.phases[hero] if showdown else np.int64(0), lists.count[hero], lists.count[other], none),
+    )

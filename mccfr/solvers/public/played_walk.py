@@ -19,13 +19,25 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.jit import njit, part_njit
-from mccfr.solvers.public.met_lanes import MetLanes, gather_lanes, new_met_lanes, pass_range, weigh_lanes
+from mccfr.solvers.public.met_lanes import (
+    BLOCK,
+    PAIRS,
+    HandLists,
+    MetLanes,
+    gather_shares,
+    list_hands,
+    new_hand_lists,
+    new_met_lanes,
+    take_shares,
+    weigh_lanes,
+)
 from mccfr.solvers.public.range_lanes import LANES
 from mccfr.tables.row_tables import RowTables, gather_rows
 from mccfr.trees.streets import AT_DECISION, AT_EXIT, AT_SHOWDOWN, StreetTrees
 
 NOWHERE = -1
 _GROUP_MEMBERS = 128  # of small last-street trees walked together: enough to fill the lanes, few enough for the cache
+_GROUP_TREES = 32
 
 
 class PlayedRows(NamedTuple):
@@ -47,33 +59,39 @@ class PlayedRows(NamedTuple):
 
 
 class PlayScratch(NamedTuple):
-    """Room for a walk.  N members, n hands, S streets.
+    """Room for a walk.  N members, n hands, S streets, R ways into a street, J jobs.
 
-    Of each street but the last there is room for one street tree, of the last for a group of small ones.
+    Of each street but the last there is room for one street tree, of the last for a group of small ones.  A way in is a
+    street tree under way: one a street, and those of the group.
 
     member_first  [S] int64       first row of a street in what has N rows
     tree          [S] int64       the stack: street tree of each street
     exit          [S] int64       member of that tree where the search for the next exit goes on
-    range_of      [2, N] int64    row in `reach` of each player's range at a member; NOWHERE: never reached
-    reach         [N+3, n] float64  ranges: that behind the action that leads to a member at its row; then the players'
-                                  own, and one of zeros
-    jobs          [2] int64       jobs at terminals where a player acts
-    source        [2, N] int64    of each, the row of the other's range
-    behind        [2, 2, N] int64 and of the actor's ranges behind a fold and behind a showdown: zeros where none is
-    chips         [2, 2, N] float64  what player 0 gets at the fold, and wins at the showdown times who he is: 1, -1
-    rows          [LANES] int64   rows under way
+    reach         [2R, n+1] float64  ranges that player p comes to way in r with, at row 2r + p; 0 behind his hands
+    range_of      [2, N] int64    row in `shares` of each player's line at a member; NOWHERE: never reached
+    shares        [N+2, n] float64  of the street's ranges, by bucket: what goes on behind the action that leads to a
+                                  member, at its row, times the chips at a terminal; then all of it, and nothing
+    jobs          [2] int64       jobs at terminals where a player acts; two lanes have those of one way in
+    way           [2, J] int64    of each, the way in
+    source        [2, J] int64    the row in `shares` of the other's line
+    behind        [2, 2, J] int64 and of the actor's behind a showdown and behind a fold: nothing where none is
+    ways          [BLOCK] int64   ways in under way
+    rows          [3, LANES] int64  rows under way
     """
 
     member_first: npt.NDArray[np.int64]
     tree: npt.NDArray[np.int64]
     exit: npt.NDArray[np.int64]
-    range_of: npt.NDArray[np.int64]
     reach: npt.NDArray[np.float64]
+    range_of: npt.NDArray[np.int64]
+    shares: npt.NDArray[np.float64]
     jobs: npt.NDArray[np.int64]
+    way: npt.NDArray[np.int64]
     source: npt.NDArray[np.int64]
     behind: npt.NDArray[np.int64]
-    chips: npt.NDArray[np.float64]
+    ways: npt.NDArray[np.int64]
     rows: npt.NDArray[np.int64]
+    hands: HandLists
     lanes: MetLanes
 
 
@@ -82,17 +100,23 @@ def new_play_scratch(trees: StreetTrees, hands: int, cards: int) -> PlayScratch:
     room = trees.members.copy()
     room[-1] = max(room[-1], _GROUP_MEMBERS)
     streets, members = len(room), int(room.sum())
+    jobs = PAIRS * members + LANES
+    shares = np.zeros((members + 2, hands))
+    shares[-2] = 1
     return PlayScratch(
         np.cumsum(room) - room,
         np.zeros(streets, np.int64),
         np.zeros(streets, np.int64),
+        np.zeros((2 * (streets + _GROUP_TREES), hands + 1)),
         np.zeros((2, members), np.int64),
-        np.zeros((members + 3, hands)),
+        shares,
         np.zeros(2, np.int64),
-        np.zeros((2, members), np.int64),
-        np.zeros((2, 2, members), np.int64),
-        np.zeros((2, 2, members)),
-        np.zeros(LANES, np.int64),
+        np.zeros((2, jobs), np.int64),
+        np.zeros((2, jobs), np.int64),
+        np.zeros((2, 2, jobs), np.int64),
+        np.zeros(BLOCK, np.int64),
+        np.zeros((3, LANES), np.int64),
+        new_hand_lists(streets, hands),
         new_met_lanes(hands, cards),
     )
 
@@ -101,120 +125,165 @@ def new_play_scratch(trees: StreetTrees, hands: int, cards: int) -> PlayScratch:
 
 
 @part_njit
-def _put_rows(source, start, used, none, rows):
-    """rows[lane] = source[start + lane] of the lanes that are used; `none` of the others."""
+def _take_jobs(scratch, player, start):
+    """Bring up to LANES jobs from `start` on under way; whether there is a showdown among them."""
+    none, rows, showdown = scratch.shares.shape[0] - 1, scratch.rows, False
+    last = scratch.jobs[player] - 1
     for lane in range(LANES):
-        rows[lane] = source[start + lane] if lane < used else none
+        job, used = min(start + lane, last), start + lane <= last
+        rows[0, lane] = scratch.source[player, job] if used else none
+        for kind in range(2):
+            rows[1 + kind, lane] = scratch.behind[player, kind, job] if used else none
+        showdown |= rows[1, lane] != none
+        if lane % PAIRS == 0:
+            scratch.ways[lane // PAIRS] = scratch.way[player, job]
+    return showdown
 
 
 @part_njit
-def _settle(board, scratch):
-    """What player 0 gets at the terminals of all jobs, LANES ranges at a time; the jobs are done then."""
-    reach, rows, lanes, won = scratch.reach, scratch.rows, scratch.lanes, 0.0
-    none = reach.shape[0] - 1
+def _settle(board, scratch, street):
+    """What player 0 gets at the terminals of all jobs of a street, LANES lines at a time; the jobs are done then."""
+    lanes, won = scratch.lanes, 0.0
     for player in range(2):
-        jobs = scratch.jobs[player]
-        for start in range(0, jobs, LANES):
-            used, showdown = min(jobs - start, LANES), False
-            for job in range(start, start + used):
-                showdown = showdown or scratch.behind[player, 1, job] != none
-            _put_rows(scratch.source[player], start, used, none, rows)
-            gather_lanes(reach, rows, board.count[1 - player], lanes.reach)
-            for kind in range(1 + showdown):
-                _put_rows(scratch.behind[player, kind], start, used, none, rows)
-                gather_lanes(reach, rows, board.count[player], lanes.own[kind])
-            weigh_lanes(board, np.int64(player), showdown, lanes)
-            for kind in range(1 + showdown):
-                for lane in range(used):
-                    won += scratch.chips[player, kind, start + lane] * lanes.sums[kind, lane]
+        counts = board.rows[street, 1 - player], board.rows[street, player]
+        for start in range(0, scratch.jobs[player], LANES):
+            showdown = _take_jobs(scratch, player, start)
+            gather_shares(scratch.shares, scratch.rows, counts, lanes)
+            weigh_lanes(scratch.hands, street, np.int64(player), showdown, scratch.reach, scratch.ways, lanes)
+            for lane in range(LANES):
+                won += lanes.won[lane]
         scratch.jobs[player] = 0
     return won
 
 
 @part_njit
-def _add_job(scratch, kind, m, chips):
-    """A terminal at row `m`, where player 0 gets `chips`: a fold (kind 0), or wins them at a showdown (1)."""
-    none, range_of, jobs = scratch.reach.shape[0] - 1, scratch.range_of, scratch.jobs
-    player = np.int64(range_of[1, m] == m)  # who acted: the range behind his action is the member's own
-    source, job = range_of[1 - player, m], jobs[player] - 1
-    if job < 0 or scratch.source[player, job] != source or scratch.behind[player, kind, job] != none:
+def _scale(line, factor, count):
+    """Multiply the first `count` cells."""
+    for k in range(count):
+        line[k] *= factor
+
+
+@part_njit
+def _new_job(scratch, player, way, source):
+    """Begin a job where a player acts, in two lanes that have no others' way in; its number."""
+    none, job = scratch.shares.shape[0] - 1, scratch.jobs[player]
+    while True:
+        own = job % PAIRS == 0 or scratch.way[player, job - 1] == way
+        scratch.way[player, job] = way if own else scratch.way[player, job - 1]
+        scratch.source[player, job] = source if own else none
+        for kind in range(2):
+            scratch.behind[player, kind, job] = none
         job += 1
-        jobs[player] = job + 1
-        scratch.source[player, job] = source
-        scratch.behind[player, 0, job] = none
-        scratch.behind[player, 1, job] = none
+        if own:
+            scratch.jobs[player] = job
+            return job - 1
+
+
+@part_njit
+def _add_job(board, scratch, street, way, kind, m, chips):
+    """A terminal at row `m`: a showdown (kind 0), where player 0 wins `chips`, or a fold (1), where he gets them."""
+    none, range_of, line = scratch.shares.shape[0] - 1, scratch.range_of, scratch.shares[m]
+    player = np.int64(range_of[1, m] == m)  # who acted: the line behind his action is the member's own
+    source, job = range_of[1 - player, m], scratch.jobs[player] - 1
+    known = job >= 0 and scratch.source[player, job] == source and scratch.way[player, job] == way
+    if not known or scratch.behind[player, kind, job] != none:
+        job = _new_job(scratch, player, way, source)
     scratch.behind[player, kind, job] = m
-    scratch.chips[player, kind, job] = -chips if kind and player else chips
+    _scale(line, -chips if player and not kind else chips, board.rows[street, player])
 
 
 # --- a street tree ---
 
 
 @part_njit
-def _descend(trees, played, board, scratch, tree, base):
-    """Carry both ranges down a street tree, whose root is at row `base` and has them, and add jobs at its terminals."""
-    first, street, range_of, reach = trees.first[tree], trees.street[tree], scratch.range_of, scratch.reach
+def _share(before, sigma, factor, count, out):
+    """out [n] = before [n] times the strategy of each bucket times `factor`; whether any of it is above 0."""
+    alive = False
+    for k in range(count):
+        out[k] = before[k] * sigma[k] * factor
+        alive |= out[k] > 0
+    return alive
+
+
+@part_njit
+def _descend(trees, played, board, scratch, tree, base, way):
+    """Carry both players' shares down a street tree, whose root is at row `base`, and add jobs at its terminals."""
+    first, street, range_of, shares = trees.first[tree], trees.street[tree], scratch.range_of, scratch.shares
     for player in range(2):
         span = (played.first[player, tree], played.stop[player, tree])
         buckets = board.bucket[street, player, : board.rows[street, player]]
         gather_rows(played.tables, 2 * street + player, span, buckets, played.sigma[player])
+        range_of[player, base] = shares.shape[0] - 2
     for member in range(first, trees.first[tree + 1]):
         m, kind = base + member - first, trees.kind[member]
         if kind == AT_DECISION:
             player, child = np.int64(trees.player[member]), trees.child[member]
-            own, others = range_of[player, m], range_of[1 - player, m]
-            count, local, direct = board.count[player], board.local[street, player], board.direct[street, player]
+            own, others, count = range_of[player, m], range_of[1 - player, m], board.rows[street, player]
             for c in range(child, child + trees.actions[member]):
                 alive = False
                 if own != NOWHERE:
                     sigma, factor = played.sigma[player, played.at[first + c]], played.factor[first + c]
-                    alive = pass_range(local, direct, count, reach[own], sigma, factor, reach[base + c])
+                    alive = _share(shares[own], sigma, factor, count, shares[base + c])
                 range_of[player, base + c] = base + c if alive else NOWHERE
                 range_of[1 - player, base + c] = others if alive else NOWHERE
         elif kind != AT_EXIT and range_of[0, m] != NOWHERE:
-            _add_job(scratch, np.int64(kind == AT_SHOWDOWN), m, trees.chips[member])
+            _add_job(board, scratch, street, way, np.int64(kind != AT_SHOWDOWN), m, trees.chips[member])
+
+
+@part_njit
+def _enter(scratch, street, way, m, below):
+    """Give both players' ranges at an exit, row `m` of a street tree, to a way into the next street; whether any go."""
+    reach, hands = scratch.reach, scratch.hands
+    if scratch.range_of[0, m] == NOWHERE:
+        return False
+    alive = True
+    for player in range(2):
+        count, out = hands.count[player], reach[2 * below + player]
+        line = scratch.shares[scratch.range_of[player, m]]
+        alive &= take_shares(hands.place[street, player], count, reach[2 * way + player], line, out)
+        out[count] = 0.0
+    return alive
 
 
 @part_njit
 def _last_street(trees, played, board, scratch, level):
     """Walk the next last-street trees below a tree, as many as there is room for; what player 0 gets."""
-    tree, range_of = scratch.tree[level], scratch.range_of
-    upper, base = scratch.member_first[level] - trees.first[tree], scratch.member_first[level + 1]
-    member = scratch.exit[level]
-    while member < trees.first[tree + 1]:
-        if trees.kind[member] == AT_EXIT and range_of[0, upper + member] != NOWHERE:
+    tree, last = scratch.tree[level], level + 1
+    upper, base = scratch.member_first[level] - trees.first[tree], scratch.member_first[last]
+    member, way = scratch.exit[level], last
+    while member < trees.first[tree + 1] and way < last + _GROUP_TREES:
+        if trees.kind[member] == AT_EXIT:
             below = np.int64(trees.below[member])
             size = trees.first[below + 1] - trees.first[below]
-            if base + size > range_of.shape[1]:
+            if base + size > scratch.range_of.shape[1]:
                 break
-            for player in range(2):
-                range_of[player, base] = range_of[player, upper + member]
-            _descend(trees, played, board, scratch, below, base)
-            base += size
+            if _enter(scratch, level, level, upper + member, way):
+                _descend(trees, played, board, scratch, below, base, way)
+                base += size
+                way += 1
         member += 1
     scratch.exit[level] = member
-    return _settle(board, scratch)
+    return _settle(board, scratch, last)
 
 
 @part_njit
 def _begin(board, scratch):
-    """Put both players' own ranges into their rows; the weight of all pairs of hands that may meet."""
-    reach, range_of, rows, lanes = scratch.reach, scratch.range_of, scratch.rows, scratch.lanes
-    none = reach.shape[0] - 1
-    reach[none] = 0.0
+    """Take both players' own ranges to the first street; the weight of all pairs of hands that may meet."""
+    reach, rows, lanes, street = scratch.reach, scratch.rows, scratch.lanes, np.int64(0)
+    everything, none = scratch.shares.shape[0] - 2, scratch.shares.shape[0] - 1
+    list_hands(board, scratch.hands)
     for player in range(2):
-        own = range_of.shape[1] + player
-        for k in range(board.count[player]):
-            reach[own, k] = board.weight[player, k]
-        range_of[player, 0] = own
+        count = board.count[player]
+        for k in range(count):
+            reach[player, k] = board.weight[player, k]
+        reach[player, count] = 0.0
     rows[:] = none
-    rows[0] = range_of[1, 0]
-    gather_lanes(reach, rows, board.count[1], lanes.reach)
-    rows[0] = range_of[0, 0]
-    gather_lanes(reach, rows, board.count[0], lanes.own[0])
-    weigh_lanes(board, np.int64(0), False, lanes)
+    rows[0, 0], rows[2, 0] = everything, everything
+    scratch.ways[:] = 0
+    gather_shares(scratch.shares, rows, (board.rows[street, 1], board.rows[street, 0]), lanes)
+    weigh_lanes(scratch.hands, street, np.int64(0), False, reach, scratch.ways, lanes)
     scratch.jobs[:] = 0
-    return lanes.sums[0, 0]
+    return lanes.won[0]
 
 
 @njit
@@ -227,29 +296,29 @@ def played_walk(trees, played, board, scratch):
     scratch  PlayScratch, changed in place
     """
     level, entering, won = np.int64(0), True, 0.0
-    member_first, tree, left, range_of = scratch.member_first, scratch.tree, scratch.exit, scratch.range_of
+    member_first, tree, left = scratch.member_first, scratch.tree, scratch.exit
     weight = _begin(board, scratch)
     tree[0] = 0
     while True:
         first, stop = trees.first[tree[level]], trees.first[tree[level] + 1]
         if entering:
-            _descend(trees, played, board, scratch, tree[level], member_first[level])
+            _descend(trees, played, board, scratch, tree[level], member_first[level], level)
+            won += _settle(board, scratch, level)
             left[level] = first
-        base, member = member_first[level] - first, left[level]
-        while member < stop and (trees.kind[member] != AT_EXIT or range_of[0, base + member] == NOWHERE):
-            member += 1
-        left[level], entering = member, False
-        if member < stop and level + 2 == tree.shape[0]:
+            entering = False
+        if level + 2 == tree.shape[0] and left[level] < stop:
             won += _last_street(trees, played, board, scratch, level)
-        elif member < stop:
-            entering = True
-            level += 1
-            tree[level] = trees.below[member]
-            for player in range(2):
-                range_of[player, member_first[level]] = range_of[player, base + member]
+            continue
+        member = left[level]
+        while member < stop and trees.kind[member] != AT_EXIT:
+            member += 1
+        left[level] = member + 1
+        if member < stop:
+            if _enter(scratch, level, level, member_first[level] + member - first, level + 1):
+                entering = True
+                level += 1
+                tree[level] = trees.below[member]
+        elif level == 0:
+            return won, weight
         else:
-            won += _settle(board, scratch)
-            if level == 0:
-                return won, weight
             level -= 1
-            left[level] += 1

@@ -72,11 +72,12 @@ def make_ranges(cards: ListedCards, walked: npt.NDArray[np.bool_]) -> Ranges:
             if not walked[board]:
                 continue
             lists = _lists(cards, live[:, number], cards.bucket[street][:, number], strengths[number % len(strengths)])
-            for player, mine in enumerate(lists):
-                entries = _entries(mine, lists[1 - player])
+            entries = [_entries(*lists)]
+            entries.append(entries[0] if lists[0] is lists[1] else _entries(*lists[::-1]))
+            for player, (mine, found) in enumerate(zip(lists, entries, strict=True)):
                 first[player, board + 1] += len(mine.hand)
-                group_first[player, board + 1] += len(entries["group"])
-                for name, part in entries.items():
+                group_first[player, board + 1] += len(found["group"])
+                for name, part in found.items():
                     parts[name][player].append(part)
     joined = {name: np.concatenate([*part[0], *part[1]]) for name, part in parts.items()}
     if np.any(joined["bucket"] < 0):
@@ -90,19 +91,20 @@ def make_ranges(cards: ListedCards, walked: npt.NDArray[np.bool_]) -> Ranges:
 def _lists(
     cards: ListedCards, live: npt.NDArray[np.bool_], bucket: npt.NDArray[np.int32], strength: npt.NDArray[np.int32]
 ) -> list[_List]:
-    """Both players' hands on a board: live and bucket [2, H], strength [H]."""
+    """Both players' hands on a board: live and bucket [2, H], strength [H]; one list, twice, where they are alike."""
     dealt = np.zeros(int(cards.hand_cards.max(initial=-1)) + 2, bool)
     dealt[cards.hand_cards[live.any(axis=0)]] = True
     row_of = np.where(dealt, np.cumsum(dealt) + NOT_READ, NO_CARD)
     row_of[-1] = NO_CARD  # no card is -1
+    alike = np.array_equal(live[0], live[1]) and np.array_equal(*bucket[:, live[0]])
     found = []
-    for player in range(2):
+    for player in range(1 if alike else 2):
         hands = np.flatnonzero(live[player])
         hands = hands[np.argsort(bucket[player, hands], kind="stable")]
         found.append(
             _List(hands, bucket[player, hands], strength[hands].astype(np.int64), row_of[cards.hand_cards[hands]])
         )
-    return found
+    return found * 2 if alike else found
 
 
 def _entries(mine: _List, other: _List) -> dict[str, npt.NDArray[np.generic]]:

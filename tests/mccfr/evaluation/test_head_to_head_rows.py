@@ -25,7 +25,7 @@ from mccfr.runs.averages import checkpoint_average
 from mccfr.runs.results import find_checkpoint, open_target
 from mccfr.tables import row_tables as module
 from mccfr.tables.layout import TableSet, table_name
-from mccfr.tables.row_tables import _gather_block, near_rows, row_tables
+from mccfr.tables.row_tables import _gather_block, near_rows, row_tables, whole_rows
 from mccfr.tables.strategy import (
     Rows,
     StoredStrategy,
@@ -115,6 +115,19 @@ def test_gathered_rows_are_those_of_the_dense_strategy(data, form, seed):
     assert (out[-1] == -1).all() and (out[:, -1] == -1).all()
     near = near_rows(source.rows(block), starts, 8)
     assert np.array_equal(near.cells, dense.probability[block]) and near.weight is None and not near.sums
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_whole_tables_are_the_same_in_pieces_and_by_threads(monkeypatch, form):
+    game = game_of("turn")
+    source, dense = stored(game, form, 3)
+    monkeypatch.setattr(module, "_SLOTS", 3)
+    for block in range(2 * game.tree.streets):
+        starts, expected = row_starts(game, block), dense.probability[block].T
+        for threads in (1, 3):
+            assert np.array_equal(whole_rows(source.rows(block), starts, 8, threads), expected)
+        slot_first = Rows(np.ascontiguousarray(expected).T)
+        assert np.shares_memory(whole_rows(slot_first, starts, 8), slot_first.cells)
 
 
 @pytest.mark.parametrize("name", ["kuhn", "leduc", "two hole cards", "turn"])
