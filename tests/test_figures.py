@@ -123,6 +123,20 @@ def test_every_algorithm_is_traced_over_processor_time(name):
     assert 0 <= chips[-1] < 11 / 24  # uniform play
 
 
+def test_a_game_against_the_clock_over_seeds(tmp_path, monkeypatch):
+    """One line a seed and point of samplers, one a point of full width; means and intervals are those of the lines."""
+    names = ("CFR+", "external sampling, linear")
+    monkeypatch.setattr(figures_clock, "SOLVERS", {name: figures_clock.SOLVERS[name] for name in names})
+    monkeypatch.setattr(figures_clock, "_PLANNER", "CFR+")
+    lines = figures_clock.make_clock("kuhn", {"name": "kuhn"}, "Kuhn", 0.02, tmp_path, seeds=3)
+    rows = [row.split(",") for row in (tmp_path / "kuhn.csv").read_text().splitlines()[1:]]
+    seeds = [{row[-5] for row in rows if ",".join(row[:-5]).strip('"') == name} for name in names]
+    assert seeds == [{"0"}, {"0", "1", "2"}] and len(rows) == 4 * figures_clock._POINTS
+    last = [float(row[-1]) for row in rows if "external" in row[0]][figures_clock._POINTS - 1 :: figures_clock._POINTS]
+    mean = np.exp(np.log(last).mean())
+    assert lines[0].startswith("CFR+: ") and f"{mean:.3g} chips (" in lines[1].split(", ")[-1 - 3]
+
+
 def test_the_example_with_a_payoff_of_minus_a_million():
     assert first_pure("lcfr")[0] == 972  # the paper prints 970
     assert first_pure("cfr", 1000)[0] is None

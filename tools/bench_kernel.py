@@ -1,11 +1,15 @@
 """Speed of the sampled kernels on the betting tree of whole hold'em, against a C program that does the same work.
 
+The two take turns, and each turn gives a ratio of nodes per second of processor time: so another program that takes a
+share of the processors moves neither side, and what the caches and the memory bus lose to it, both.
+
 A simulated deal stands in for the cards, as it does in the C program: buckets that follow a hidden strength with noise.
 Everything else is as in a run: live tables in shared memory, mapped and populated by fresh processes, huge pages asked
 for.  Players are numbered as in the C program, 0 the small blind: who traverses first changes play, and with it the
 nodes of an iteration.
 """
 
+import contextlib
 import json
 import os
 import subprocess
@@ -21,6 +25,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import rich_click as click
+from bench_pairs import half_width
 
 from abstraction.jit import njit
 from mccfr.cards.deals import Deals, new_deals
@@ -42,7 +47,7 @@ STACK, SMALL_BLIND, BIG_BLIND = 20_000, 50, 100
 PREFLOP_BUCKETS = 169
 EPSILON = 0.5  # the C program's
 BATCH_DEALS, BATCH_NODES = 4096, 200_000  # as in a run
-WARM_SECONDS = 0.5
+WARM_SECONDS, WATCH_SECONDS = 0.5, 0.03
 READY, GO, NODES, ITERATIONS, ROWS, ENDED, PROCESSOR = range(7)  # cells of a process; GO in row 0, the coordinator's
 CELLS = 8
 
@@ -63,6 +68,11 @@ class Rates:
     iterations_per_second: float
     rows_updated_per_second: float
     processor_share: float  # processor time over wall time: well below 1 where the machine is not idle
+
+    @property
+    def by_processor(self) -> float:
+        """Nodes per second as an idle machine would have it: of processor time, all processes together."""
+        return self.nodes_per_second / self.processor_share
 
 
 def betting_game(buckets: int) -> BettingGame:
@@ -213,16 +223,43 @@ def compiled(source: Path, directory: Path) -> Path:
 
 
 def theirs(program: Path, sampling: str, buckets: int, seconds: float, processes: int) -> float:
-    """Nodes per second of the C program on the same tree."""
+    """Nodes per second of processor time of the C program on the same tree, all processes together."""
     options = {"tree": "M", "buckets": buckets, "seconds": seconds, "processes": processes, "sampling": sampling}
     command = [str(program), *(text for name, value in options.items() for text in (f"--{name}", str(value)))]
-    out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    return float(json.loads(out)["nodes_per_second"])
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as running:
+        share = _share_of_workers(running, seconds)
+        assert running.stdout is not None
+        found = json.loads(running.stdout.read())
+    return float(found["nodes_per_second"]) / share
+
+
+def _share_of_workers(running: subprocess.Popen[str], seconds: float) -> float:
+    """Processor time over wall time of a program's own processes in the last `seconds` before they end: their mean.
+
+    What the system counts for a process, in nanoseconds, is read while it runs; the C program does not tell it.
+    """
+    seen: dict[str, list[tuple[float, float]]] = {}
+    children = Path(f"/proc/{running.pid}/task/{running.pid}/children")
+    while running.poll() is None:
+        with contextlib.suppress(OSError):  # one that has just ended
+            for child in children.read_text().split():
+                spent = float(Path(f"/proc/{child}/schedstat").read_text().split()[0])
+                seen.setdefault(child, []).append((time.perf_counter(), spent * 1e-9))
+        time.sleep(WATCH_SECONDS)
+    if running.returncode or not seen:
+        raise RuntimeError("the C program died")
+    shares = []
+    for samples in seen.values():
+        last, ended = samples[-1]
+        first, began = next(sample for sample in samples if sample[0] >= last - seconds)
+        shares.append((ended - began) / (last - first))
+    return sum(shares) / len(shares)
 
 
 def _ratios(some: Sequence[float], others: Sequence[float]) -> dict[str, float | int]:
     ratios = [a / b for a, b in zip(some, others, strict=True)]
-    return {"median": median(ratios), "lowest": min(ratios), "highest": max(ratios), "pairs": len(ratios)}
+    spread = {"lowest": min(ratios), "highest": max(ratios), "half_width": half_width(ratios)}
+    return {"median": median(ratios), **spread, "pairs": len(ratios)}
 
 
 def measure(
@@ -237,14 +274,14 @@ def measure(
         if program is not None:
             other.append(theirs(program, sampling, buckets, seconds, processes))
         if processes > 1:
-            single.append(ours(sampling, buckets, seconds, 1).nodes_per_second)
+            single.append(ours(sampling, buckets, seconds, 1).by_processor)
     columns = [asdict(rate) for rate in rates]
     found: dict[str, Any] = {"sampling": sampling, "buckets": buckets, "processes": processes}
     found["table_bytes"] = table_layout(betting_game(buckets)).nbytes
     found |= {name: median(column[name] for column in columns) for name in columns[0]}
-    nodes = [rate.nodes_per_second for rate in rates]
+    nodes = [rate.by_processor for rate in rates]
     if other:
-        found["yardstick_nodes_per_second"] = median(other)
+        found["yardstick_nodes_per_processor_second"] = median(other)
         found["ratio_to_yardstick"] = _ratios(nodes, other)
     if single:
         found["ratio_to_one_process"] = _ratios(nodes, single)
@@ -264,7 +301,7 @@ def _sentence(found: dict[str, Any]) -> str:
         if key in found:
             ratio = found[key]
             spread = f"{ratio['lowest']:.2f} to {ratio['highest']:.2f}, {ratio['pairs']} pairs"
-            parts.append(f"ratio to {name} {ratio['median']:.2f} ({spread})")
+            parts.append(f"ratio to {name} {ratio['median']:.3f} ± {ratio['half_width']:.3f} ({spread})")
     if found["processor_share"] < 0.97:
         parts.append(f"the machine is busy: only {found['processor_share']:.0%} of the time was ours")
     return "; ".join(parts)
@@ -283,7 +320,7 @@ def _sentence(found: dict[str, Any]) -> str:
     help="Buckets on flop, turn and river: tables of 0.1, 1 and 8 GB.  May be repeated.",
 )
 @click.option("--processes", type=click.IntRange(1, 64), default=1, show_default=True, help="On the same tables.")
-@click.option("--rounds", default=5, show_default=True, help="Pairs that are taken.")
+@click.option("--rounds", type=click.IntRange(2), default=5, show_default=True, help="Pairs that are taken.")
 @click.option("--seconds", default=3.0, show_default=True, help="Length of each measurement.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
 def kernel(

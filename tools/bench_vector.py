@@ -14,11 +14,12 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from statistics import median, quantiles
+from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
 import rich_click as click
+from bench_pairs import half_width
 
 from abstraction.jit import njit
 from mccfr.config.games import HoldemSubgame
@@ -99,12 +100,6 @@ def theirs(program: Path, file: Path, name: str, iterations: int) -> float:
     command = [str(program), str(file), C_NAMES[name], str(iterations), "0"]
     out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return float(out.splitlines()[-1].split(",")[4]) / iterations
-
-
-def half_width(ratios: list[float]) -> float:
-    """Half of a 95 % interval around their median, by quartiles (McGill, Tukey & Larsen 1978): 1.57·IQR/√n."""
-    low, _, high = quantiles(ratios, method="inclusive")
-    return float(1.57 * (high - low) / len(ratios) ** 0.5)
 
 
 def against(

@@ -106,8 +106,9 @@ def _names() -> str:
 @click.option("--games", type=click.Path(path_type=Path, exists=True, file_okay=False), help="With subgame1.txt ...")
 @click.option("--workers", type=click.IntRange(0, 1024), help="Threads, or processes of sampled runs; 0: this process.")
 @click.option("--seconds", type=click.FloatRange(0.01), help="Of each algorithm, where all are set against the clock.")
+@click.option("--seeds", default=1, show_default=True, type=click.IntRange(1), help="Of samplers, against the clock.")
 def main(
-    name: str, size: str, out: Path | None, games: Path | None, workers: int | None, seconds: float | None
+    name: str, size: str, out: Path | None, games: Path | None, workers: int | None, seconds: float | None, seeds: int
 ) -> None:
     """Run the experiment NAME of the papers; the same command again goes on where it was stopped.
 
@@ -129,7 +130,7 @@ def main(
                 click.echo(f"{variant}: {'not yet' if first is None else f'{first:,}'}")
         elif name in CLOCK:
             document, title = clock_game(name, Request(size, games, workers))
-            for line in make_clock(name, document, title, seconds or SECONDS[size], out):
+            for line in make_clock(name, document, title, seconds or SECONDS[size], out, seeds):
                 click.echo(line)
         else:
             make(name, Request(size, games, workers), out)

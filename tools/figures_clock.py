@@ -19,7 +19,7 @@ from mccfr.config.tables import Config
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.experiments.definition import AXES
 from mccfr.experiments.plot import Panel, can_plot, draw
-from mccfr.experiments.table import Curve
+from mccfr.experiments.table import Curve, geometric_mean
 from mccfr.games.game import Game
 from mccfr.solvers.configured import configured_game
 from mccfr.solvers.registry import algorithm_of
@@ -60,9 +60,9 @@ def twin() -> Mapping[str, Any]:
     return game
 
 
-def config_of(name: str, game: Mapping[str, Any], horizon: int | None = None) -> Config:
+def config_of(name: str, game: Mapping[str, Any], horizon: int | None = None, seed: int = 0) -> Config:
     """The configuration of one of SOLVERS on a game; schedules plan for `horizon` iterations."""
-    solver = dict(SOLVERS[name])
+    solver = {**SOLVERS[name], "seed": seed}
     if str(solver.get("variant")).startswith("hs-"):
         solver["horizon"] = horizon
     return config_from({"game": game, "solver": solver}, "the figure")
@@ -85,34 +85,57 @@ def trace(config: Config, game: Game, seconds: float, points: int) -> Iterator[P
         yield spent, iterations, nodes, evaluate_exact(game, strategy).exploitability_chips
 
 
-def _curve(name: str, found: list[Point]) -> Curve:
-    seconds, _, _, chips = (np.array(column, np.float64) for column in zip(*found, strict=True))
-    none = np.full(len(found), np.nan)
-    ones = np.ones(len(found), np.int64)
-    return Curve(name, "exploitability_chips", seconds, dict.fromkeys(AXES.values(), seconds), chips, none, none, ones)
+def _curve(name: str, found: list[list[Point]]) -> Curve:
+    """Of an algorithm's traces, one a seed: geometric means of chips, and of seconds, at each point."""
+    seconds, chips = (
+        np.array([geometric_mean([run[point][column] for run in found]) for point in range(len(found[0]))]).T
+        for column in (0, 3)
+    )
+    count = np.full(chips.shape[1], len(found))
+    return Curve(name, "exploitability_chips", seconds[0], dict.fromkeys(AXES.values(), seconds[0]), *chips, count)
 
 
-def make_clock(name: str, document: Mapping[str, Any], title: str, seconds: float, out: Path) -> list[str]:
+def _traced(document: Mapping[str, Any], seconds: float, seeds: int) -> dict[str, list[list[Point]]]:
+    """The traces of each of SOLVERS: of so many seeds, where chance has a part in what comes out."""
+    game, horizon = configured_game(config_of(_PLANNER, document), TWIN.parent), None
+    found: dict[str, list[list[Point]]] = {}
+    for solver in SOLVERS:
+        tried = range(seeds) if algorithm_of(config_of(solver, document, horizon)).seeded else range(1)
+        found[solver] = [
+            list(trace(config_of(solver, document, horizon, seed), game, seconds, _POINTS)) for seed in tried
+        ]
+        if solver == _PLANNER:
+            horizon = found[solver][0][-1][1]
+    return found
+
+
+def make_clock(
+    name: str, document: Mapping[str, Any], title: str, seconds: float, out: Path, seeds: int = 1
+) -> list[str]:
     """Write NAME.csv and NAME.png into `out` after so many processor seconds of each; returns lines for people."""
     out.mkdir(parents=True, exist_ok=True)
-    game, horizon = configured_game(config_of(_PLANNER, document), TWIN.parent), None
-    found: dict[str, list[Point]] = {}
-    for solver in SOLVERS:
-        found[solver] = list(trace(config_of(solver, document, horizon), game, seconds, _POINTS))
-        if solver == _PLANNER:
-            horizon = found[solver][-1][1]
+    found = _traced(document, seconds, seeds)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["algorithm", "processor_seconds", "iterations", "nodes_touched", "exploitability_chips"])
-    for solver, points in found.items():
-        writer.writerows([solver, f"{spent:.4g}", run, nodes, f"{chips:.6g}"] for spent, run, nodes, chips in points)
+    writer.writerow(["algorithm", "seed", "processor_seconds", "iterations", "nodes_touched", "exploitability_chips"])
+    for solver, runs in found.items():
+        for seed, points in enumerate(runs):
+            writer.writerows(
+                [solver, seed, f"{spent:.4g}", run, nodes, f"{chips:.6g}"] for spent, run, nodes, chips in points
+            )
     durable.replace_file(out / f"{name}.csv", text.getvalue().encode())
+    curves = {solver: _curve(solver, runs) for solver, runs in found.items()}
     if can_plot():
-        curves = [_curve(solver, points) for solver, points in found.items()]
-        panel = Panel(f"{title}, processor time of one core", "seconds", "exploitability_chips", curves)
+        panel = Panel(f"{title}, processor time of one core", "seconds", "exploitability_chips", [*curves.values()])
         draw([panel], out / f"{name}.png")
-    return [
-        f"{solver}: {chips:.4g} chips after {run:,} iterations, {nodes:,} nodes"
-        for solver, points in found.items()
-        for _, run, nodes, chips in points[-1:]
-    ]
+    return [_line(solver, found[solver], curve) for solver, curve in curves.items()]
+
+
+def _line(solver: str, runs: list[list[Point]], curve: Curve) -> str:
+    """What is left at the first point, in the middle and at the end, with its interval where there are seeds."""
+    shown = []
+    for point in (0, len(curve.point) // 2, len(curve.point) - 1):
+        spread = f" ({curve.low[point]:.3g} to {curve.high[point]:.3g})" if len(runs) > 1 else ""
+        shown.append(f"{curve.mean[point]:.3g} chips{spread} after {curve.point[point]:.2g} s")
+    _, iterations, nodes, _ = runs[0][-1]
+    return f"{solver}: {', '.join(shown)}; {iterations:,} iterations, {nodes:,} nodes"

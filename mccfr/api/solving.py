@@ -18,6 +18,7 @@ from mccfr.config.tables import AbstractionConfig, Config
 from mccfr.games.game import Game
 from mccfr.policy import Policy, StrategySource, write_policy
 from mccfr.policy.query import query
+from mccfr.runs.warm_start import fill_warm
 from mccfr.solvers.configured import configured_game, form_for
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.solver import Share
@@ -126,6 +127,7 @@ class Solver:
                 "memory that are available: make the game or its abstraction smaller"
             )
         self._tables = private_tables(layout)
+        fill_warm(self._config, Path(), self.game, self._tables)
         self._solver = self._algorithm.solver(self.game, self._tables, Share(workers=threads))
 
     @property

@@ -11,13 +11,19 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.cards.deals import Deals
+from mccfr.cards.deals import Deals, new_deals
 
 if TYPE_CHECKING:
     from mccfr.cards.listed import ListedCards
 
 BucketPairs = Iterator[tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]]
 """Buckets of hands on a street, and of the same hands on the street before."""
+HeldBuckets = tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]
+"""Buckets [n] of hands, and the weight [n] of each hand."""
+HELD_DEALS = 1 << 19
+"""Deals whose hands stand for all, where hands are not listed."""
+HELD_WORKER = 1 << 33
+"""Whose deals these are: a worker, so to say, that no run has, nor a trained responder."""
 Difference = tuple[str, Any, Any]
 """What differs between two games, and what it is in either."""
 Narrow = Callable[[int], np.dtype[Any]]
@@ -103,6 +109,17 @@ class Cards(ABC):
     @abstractmethod
     def bucket_pairs(self, street: int, player: int) -> BucketPairs:
         """Buckets of all hands that a player may hold on a street, and on the one before, some boards at a time."""
+
+    def held(self) -> Iterator[HeldBuckets]:
+        """Block by block, 2·street + player: buckets of the hands that the player may hold there, and their weights.
+
+        Which hands these are, and in which order they come, depends on what is dealt alone: the same cards in other
+        buckets give the same hands.  Where hands are not listed they are those of `HELD_DEALS` deals.
+        """
+        dealer, deals = self.dealer(0, HELD_WORKER), new_deals(HELD_DEALS, self.streets)
+        dealer.draw(0, HELD_DEALS, deals)
+        for buckets in deals.bucket.T:
+            yield buckets, np.ones(HELD_DEALS)
 
     @property
     def can_list(self) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.cards import plain_text
-from mccfr.cards.cards import BoardHands, BucketPairs, Cards, Dealer, Difference, Narrow, unequal, unlike
+from mccfr.cards.cards import BoardHands, BucketPairs, Cards, Dealer, Difference, HeldBuckets, Narrow, unequal, unlike
 from mccfr.cards.deals import NO_BUCKET, DealArrays, ListedDealer, alias_table, card_masks
 
 _SHOWN = 8  # examples in a message
@@ -146,6 +146,12 @@ class ListedCards(Cards):
             bucket, before = self.bucket[street][player, board], self.bucket[street - 1][player, over]
             held = live & (bucket >= 0)
             yield bucket[held], before[held]
+
+    def held(self) -> Iterator[HeldBuckets]:
+        """As `Cards.held`: every hand on every board, weighed as in the player's range."""
+        for bucket, reach in ((street[player], self.reach[player]) for street in self.bucket for player in range(2)):
+            possible = (bucket >= 0) & (reach > 0)
+            yield bucket[possible], np.broadcast_to(reach, bucket.shape)[possible]
 
     def hand_bucket(self, street: int, player: int, hand: str, board: str | None) -> int:
         """As `Cards.hand_bucket`."""

@@ -1,12 +1,13 @@
 """No cards: games that keep chance and hidden moves in their trees."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.cards.cards import BoardHands, BucketPairs, Cards, Dealer
+from mccfr.cards.cards import BoardHands, BucketPairs, Cards, Dealer, HeldBuckets
 from mccfr.cards.deals import ListedDealer, no_deal_arrays
 from mccfr.cards.listed import ListedCards
 
@@ -51,6 +52,11 @@ class NoCards(Cards):
         """There is one bucket."""
         one = np.zeros(1, np.int64)
         yield one, one
+
+    def held(self) -> Iterator[HeldBuckets]:
+        """There is one bucket."""
+        for _ in range(2 * self.streets):
+            yield np.zeros(1, np.int32), np.ones(1)
 
     @property
     def can_list(self) -> bool:

@@ -248,11 +248,11 @@ def _strata_checks(config: Config) -> list[tuple[bool, str, int | str | None, st
     """Of `run.strata` and what goes with it: whether it is good, and what is allowed."""
     run, strata, sums = config.run, config.run.strata, config.tables.strategy_sums
     resident, unfit = config.tables.resident, _size_problem(config.tables.resident)
-    plain = sums == "all" and not getattr(config.solver, "baseline_rate", 0)
+    plain = sums == "all" and not any(getattr(config.solver, key, None) for key in ("baseline_rate", "warm_start"))
     suits = strata is None or (config.solver.trains_strata and plain)
     needed = (
         "solver.algorithm is 'external-sampling' or 'outcome-sampling', with tables.strategy_sums = 'all' and without "
-        "solver.baseline_rate"
+        "solver.baseline_rate and solver.warm_start"
     )
     return [
         (strata is None or strata >= 1, "run.strata", strata, "at least 1"),
@@ -308,8 +308,12 @@ def _is_range(numbers: Sequence[int], least: int, most: int) -> bool:
 def _narrow_checks(config: Config) -> list[tuple[bool, str, str, str]]:
     """Of 16-bit cells, as `_strata_checks`."""
     tables, wide = config.tables, ("auto", "float32", "float64")
-    suits = config.solver.trains_narrow and not getattr(config.solver, "baseline_rate", 0)
-    needed = "solver.algorithm is 'external-sampling' or 'outcome-sampling', without solver.baseline_rate"
+    plain = not any(getattr(config.solver, key, None) for key in ("baseline_rate", "warm_start"))
+    suits = config.solver.trains_narrow and plain
+    needed = (
+        "solver.algorithm is 'external-sampling' or 'outcome-sampling', without solver.baseline_rate and "
+        "solver.warm_start"
+    )
     chosen = {"tables.regret_dtype": tables.regret_dtype, "tables.sum_dtype": tables.sum_dtype}
     return [(suits or dtype in wide, key, dtype, f"of 32 or 64 bits unless {needed}") for key, dtype in chosen.items()]
 

@@ -51,7 +51,14 @@ class SampledConfig(SolverConfig, frozen=True):
 
 
 class SampledActionsConfig(SampledConfig, frozen=True):
-    """Of the algorithms that sample actions."""
+    """Of the algorithms that sample actions: what their tables begin with."""
+
+    warm_start: str | None = None  # a policy of the same game, on whatever buckets and bets; None: with zeros
+    warm_iterations: int = 1_000_000  # that it counts for: about what it was trained for
+
+    def checks(self) -> list[Check]:
+        """As `SolverConfig.checks`."""
+        return [*super().checks(), ("warm_iterations", self.warm_iterations >= 1, "at least 1")]
 
 
 class BaselinesConfig(SampledActionsConfig, frozen=True):

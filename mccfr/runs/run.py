@@ -31,6 +31,7 @@ from mccfr.runs.rundir import CHECKPOINTS, EVALUATIONS, JOURNAL, LIVE, Run, lock
 from mccfr.runs.saving import RunState, Saver, Stop
 from mccfr.runs.signals import Signals
 from mccfr.runs.state import state_problem
+from mccfr.runs.warm_start import fill_warm
 from mccfr.solvers.solver import WorkerState
 from mccfr.tables.layout import TableSet
 from storage import checkpoint as checkpoints
@@ -141,7 +142,10 @@ class Session:
         """Fill the live tables from a checkpoint, drop records of work that was lost, return the workers' states."""
         states, tables = [], pool.tables
         pool.go_on(restored)
-        if restored is not None:
+        if restored is None:
+            run = self._run
+            fill_warm(run.config, run.directory, pool.game, tables, run.warm_hash)
+        else:
             for name, table in tables.items():
                 restored.read_into(name, table)
             state = restored.state

@@ -38,6 +38,7 @@ from mccfr.config.tables import AbstractionConfig, Config
 from mccfr.games.catalogue import game_files
 from mccfr.games.game import Game
 from mccfr.runs import records
+from mccfr.runs.warm_start import policy_hash, warm_policy
 from mccfr.solvers.configured import configured_game
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.solver import Algorithm
@@ -68,6 +69,12 @@ class Run:
     def identity(self) -> dict[str, Any]:
         """What a checkpoint must have been made by: the hash of the identity document, and a readable part of it."""
         return {"run_identity": self.manifest["identity"], "game": self.manifest["identity_document"]["game"]["name"]}
+
+    @property
+    def warm_hash(self) -> str | None:
+        """Hash of the policy that the run begins with, if there is one."""
+        found: str | None = self.manifest["identity_document"]["solver"].get("warm_start")
+        return found
 
     @property
     def algorithm(self) -> Algorithm:
@@ -121,17 +128,23 @@ def _finite(value: Any) -> Any:
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def identity_document(config: Config, base: Path) -> dict[str, Any]:
+def identity_document(config: Config, base: Path, warm: str | None = None) -> dict[str, Any]:
     """What makes two runs the same: game (with the content of its files), solver, table formats, strata.
 
     Only what differs from its default: a key that a later version adds leaves the identity of older runs alone.
+
+    warm  hash of the policy that a run began with, which has no use for it any more; None: of the one that lies there
     """
     document = _finite(changed_keys(config))
     game = {key: value for key, value in document["game"].items() if key not in config.game.file_keys}
     game["files_sha256"] = [sha256(path.read_bytes()).hexdigest() for path in game_files(config.game, base).values()]
     kept = ("format", "regret_dtype", "sum_dtype", "strategy_sums", "snapshot_nodes")
     tables = {key: value for key, value in document.get("tables", {}).items() if key in kept}
-    identity = {"game": game, "solver": document.get("solver", {}), "tables": tables}
+    solver = document.get("solver", {})
+    if "warm_start" in solver:
+        path = warm_policy(config, base) if warm is None else None
+        solver["warm_start"] = warm if path is None else policy_hash(path)
+    identity = {"game": game, "solver": solver, "tables": tables}
     if code := {source.name: source.sha256 for source in _trained_code(config)}:
         identity["code"] = code
     if config.run.strata is not None:
@@ -196,6 +209,8 @@ def create_run(config: Config, base: Path, directory: Path, layout: TableLayout)
         durable.fsync_dir(temporary / INPUTS)
     if config.abstraction is not None:  # far too large to copy: the run refers to it, and knows its hashes
         document["abstraction"] = {"path": str((base / config.abstraction.path).resolve())}
+    if (policy := warm_policy(config, base)) is not None:
+        document["solver"]["warm_start"] = str(policy)
     durable.write_file(temporary / CONFIG, tomli_w.dumps(_without_nothing(document)).encode())
     identity = identity_document(config, base)
     fields = {
@@ -231,8 +246,8 @@ def open_run(directory: Path, abstraction: Path | None = None) -> Run:
     manifest = read_manifest(directory / MANIFEST, FORMAT, FORMAT_VERSION, OLDER_VERSIONS)
     config = config_from(load_document(directory / CONFIG), str(directory / CONFIG), _code_folders(directory, manifest))
     config = _with_abstraction(directory, config, manifest["identity_document"].get("abstraction"), abstraction)
-    found = identity_document(config, directory)
     known = _own_keys(manifest["identity_document"])
+    found = identity_document(config, directory, known["solver"].get("warm_start"))
     for source in _trained_code(config):
         if known.get("code", {}).get(source.name) != found["code"][source.name]:
             raise ValueError(

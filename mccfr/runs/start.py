@@ -19,6 +19,7 @@ from mccfr.runs.evaluator import check_evaluation
 from mccfr.runs.plan import planned_layout, room_problem
 from mccfr.runs.report import Reporter
 from mccfr.runs.rundir import Run
+from mccfr.runs.warm_start import check_warm_start
 from mccfr.solvers.configured import configured_game, stratified
 from mccfr.solvers.registry import algorithm_of
 from mccfr.tables.layout import TableLayout
@@ -52,6 +53,8 @@ def rehearse(
     known = game or _rehearsal(config, base)
     config = algorithm_of(config).completed(known)
     check_evaluation(config.evaluation, known)
+    if not rundir.is_run(directory):
+        check_warm_start(config, base, known)
     if config.export is not None:
         check_format(known, config.export.format)
     if game is not None or config.abstraction is None or known.cards.shared_bytes:  # sizes are known

@@ -61,4 +61,5 @@ class ExternalSampling(SampledAlgorithm):
         assert isinstance(self.config.solver, ExternalSamplingConfig)
         if self.config.tables.sum_dtype in NARROW_DTYPES:
             return False
-        return game.cards.dealt and not self.schedule.lazy and not self.config.solver.negative_regret_pruning
+        counted = game.cards.dealt and not self.schedule.lazy and self.config.solver.warm_start is None
+        return counted and not self.config.solver.negative_regret_pruning

@@ -1,0 +1,93 @@
+"""Runs that begin with a policy: the same after a stop, whatever becomes of the policy; what is refused."""
+
+import shutil
+
+import numpy as np
+import pytest
+from commands import call
+from sessions import EXTERNAL, NO_EVALUATION, assert_same, content, go, make
+
+import mccfr
+from mccfr.config.file import config_from
+from mccfr.runs.rundir import check_same_run, open_run
+from mccfr.runs.start import rehearse
+
+LEDUC = {"name": "leduc", "merge_suits": True}
+
+
+@pytest.fixture(scope="module")
+def policy(tmp_path_factory):
+    """Of Leduc after 3,000 iterations."""
+    path = tmp_path_factory.mktemp("warm") / "policy"
+    solver = mccfr.solver(mccfr.game("leduc", merge_suits=True), seed=3)
+    solver.run(iterations=3000)
+    solver.save(path)
+    return path
+
+
+def warm(path, policy, **solver):
+    return make(path, {**EXTERNAL, "warm_start": str(policy), **solver}, LEDUC, evaluation=NO_EVALUATION)
+
+
+def test_a_run_stopped_and_one_in_a_piece_have_the_same_bits(policy, tmp_path):
+    """The stopped one goes on when the policy has gone, and is the run of that policy still."""
+    copied = shutil.copytree(policy, tmp_path / "policy")
+    whole, stopped = warm(tmp_path / "whole", policy), warm(tmp_path / "stopped", copied)
+    go(whole, iterations=1500)
+    go(stopped, iterations=400)
+    shutil.rmtree(copied)
+    stopped = open_run(stopped.directory)
+    go(stopped, iterations=1500)
+    assert_same(whole, stopped)
+    check_same_run(stopped, whole.config, whole.directory)
+    cold = make(tmp_path / "cold", EXTERNAL, LEDUC, evaluation=NO_EVALUATION)
+    go(cold, iterations=1500)
+    assert cold.manifest["identity"] != whole.manifest["identity"] == stopped.manifest["identity"]
+    assert any((table != content(cold)[0][name]).any() for name, table in content(whole)[0].items())
+
+
+def test_in_this_process_it_is_the_same(policy, tmp_path):
+    run = warm(tmp_path / "run", policy)
+    go(run, iterations=500)
+    solver = mccfr.solver(mccfr.game(**LEDUC), **EXTERNAL, warm_start=str(policy))
+    solver.run(iterations=500)
+    for name, table in content(run)[0].items():
+        np.testing.assert_array_equal(solver.tables[name], table, err_msg=name)
+
+
+def test_another_policy_in_its_place_is_refused_until_there_is_a_checkpoint(policy, tmp_path):
+    copied = shutil.copytree(policy, tmp_path / "policy")
+    run = warm(tmp_path / "run", copied)
+    solver = mccfr.solver(mccfr.game("leduc", merge_suits=True), seed=4)
+    solver.run(iterations=10)
+    solver.save(copied)
+    with pytest.raises(ValueError, match="another policy than when the run was made"):
+        go(run, iterations=10)
+
+
+@pytest.mark.parametrize(
+    ("game", "sentence"),
+    [
+        ({"name": "kuhn"}, "the game is 'kuhn' for the first and 'leduc' for the second"),
+        ({**LEDUC, "bets": [[2], [6]]}, "the line to node"),
+        ({"name": "goofspiel", "cards": 3}, "goofspiel keeps its chance in it"),
+    ],
+)
+def test_another_game_is_refused_in_a_sentence(game, sentence, policy, tmp_path):
+    document = {"game": game, "solver": {"warm_start": str(policy)}}
+    with pytest.raises(ValueError, match=r"solver\.warm_start") as refused:
+        rehearse(config_from(document, "test"), tmp_path, tmp_path / "run", None)
+    assert sentence in str(refused.value) and "\n" not in str(refused.value)
+
+
+def test_no_policy_and_what_does_not_go_with_one_are_refused(policy, tmp_path, capsys):
+    config = tmp_path / "run.toml"
+    config.write_text(f'[game]\nname = "leduc"\n[solver]\nwarm_start = "{tmp_path}"\n[run]\niterations = 10\n')
+    refused = call(capsys, "solve", config, "--run", tmp_path / "run")
+    assert refused.status == 2 and "is no policy" in refused.err and not (tmp_path / "run").exists()
+    for table, key, value in (("run", "strata", 2), ("tables", "sum_dtype", "int16")):
+        document = {"game": LEDUC, "solver": {"warm_start": str(policy)}, table: {key: value}}
+        with pytest.raises(ValueError, match=rf"{table}\.{key} = .*solver\.warm_start"):
+            config_from(document, "test")
+    with pytest.raises(ValueError, match=r"solver\.warm_iterations = 0 is not allowed"):
+        config_from({"game": LEDUC, "solver": {"warm_iterations": 0}}, "test")

@@ -1,0 +1,189 @@
+"""Tables that begin with a policy: its strategy exactly, sums shared out as hands are, bets read as at a table."""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from harness import MERGED_LEDUC, Trainer
+from mutants import mutant
+from places import RUNS
+from strategies import partly_reached_strategy
+
+from mccfr.cards.cards import Cards
+from mccfr.config.games import Menu, PokerGame
+from mccfr.games.catalogue import build_game
+from mccfr.solvers import warm_start
+from mccfr.solvers.regret import regret_matching, update
+from mccfr.solvers.responder import matched
+from mccfr.tables.layout import TableSet, make_layout, private_tables, table_name
+from mccfr.tables.strategy import average_strategy, row_starts
+from mccfr.trees.lines import find_node
+
+ITERATIONS = 1_000
+DOUBLE = {"regret_dtype": "float64", "sum_dtype": "float64"}
+NARROW, WIDE = Menu(first=("1p",), later=("allin",)), Menu(first=("0.5p", "1p"), later=("1p", "allin"))
+
+
+@cache
+def deck(menu=NARROW):
+    """Two streets, six cards, a menu of bets; every hand by itself."""
+    return build_game(PokerGame(ranks=3, suits=2, board_cards=[0, 1], antes=[1, 1], stack=9, menu=menu), RUNS)
+
+
+def by_rank(game):
+    """The same game on one bucket for each rank in the hand, whatever lies on the board."""
+    cards = game.cards
+    bucket = [np.where(found >= 0, cards.hand_cards[:, 0] // 2, -1).astype(np.int32) for found in cards.bucket]
+    return replace(game, cards=replace(cards, bucket=bucket, buckets=np.full((cards.streets, 2), 3)))
+
+
+def begun(game, source, strategy, iterations=ITERATIONS, code=warm_start):
+    """Fresh tables of `game` that begin with a strategy of `source`."""
+    tables = private_tables(make_layout(game, lazy=False, regret_dtype="float64", wide=np.ones(4, np.uint8)))
+    code.begin_warm(game, tables, source, strategy, iterations)
+    return tables
+
+
+def current(game, tables):
+    """What regret matching plays by the tables."""
+    names = {block: table_name("strategy_sum", block) for block in range(2 * game.tree.streets)}
+    cells = {
+        names[block]: matched(tables.rows("regret", block), row_starts(game, block)).astype(np.float64)
+        for block in names
+    }
+    return average_strategy(game, TableSet(cells))
+
+
+def apart(found, strategy):
+    """Largest difference of two strategies' probabilities."""
+    pairs = zip(found.probability, strategy.probability, strict=True)
+    return max(float(np.abs(mine - theirs).max()) for mine, theirs in pairs)
+
+
+@cache
+def known():
+    """Leduc after 100,000 iterations: 0.03 chips."""
+    return Trainer(MERGED_LEDUC, **DOUBLE).train(100_000)
+
+
+def test_play_begins_with_an_equilibrium_and_stays_near_it():
+    """Current and average strategy are the policy's, exactly; 2,000 iterations leave 0.030 chips, from zeros 0.40."""
+    tables = begun(MERGED_LEDUC, MERGED_LEDUC, known().strategy, 100_000)
+    assert apart(current(MERGED_LEDUC, tables), known().strategy) < 1e-12
+    assert apart(average_strategy(MERGED_LEDUC, tables), known().strategy) < 1e-12
+    warm, cold = (Trainer(MERGED_LEDUC, seed=1, **DOUBLE) for _ in range(2))
+    for name, table in tables.items():
+        warm.tables[name][:] = table
+    assert warm.train(2_000).exploitability_chips < 0.05
+    assert cold.train(2_000).exploitability_chips > 0.2
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        ("row * (size / np.where(total > 0, total, 1))[:, None]", "size[:, None] + 0 * row"),
+        ("scale[block % 2] * _weighted(source, strategy, block)", "_weighted(source, strategy, 2 * (block // 2))"),
+    ],
+    ids=["regrets without the strategy", "one player's rows for both"],
+)
+def test_planted_errors_are_caught(edit):
+    """What the test above asserts of the first strategy does not hold: some probability is 0.9 apart."""
+    tables = begun(MERGED_LEDUC, MERGED_LEDUC, known().strategy, code=mutant(warm_start, edit))
+    assert apart(current(MERGED_LEDUC, tables), known().strategy) > 0.5
+
+
+def naive_sums(game, source, strategy, iterations):
+    """{(node, bucket): sums} of a game with the tree of its source, hand by hand."""
+    arrays, found = game.tree.arrays, {}
+    scale = [iterations / max(strategy.weight[b].sum(axis=0).max() for b in (player, player + 2)) for player in (0, 1)]
+    for node in game.tree.decisions.tolist():
+        block, slot = int(arrays.block[node]), int(arrays.slot[node])
+        street, player = divmod(block, 2)
+        mine, theirs = game.cards.bucket[street][player], source.cards.bucket[street][player]
+        held = (mine >= 0) & (game.cards.reach[player] > 0)
+        for board, hand in np.argwhere(held).tolist():
+            own, other = int(mine[board, hand]), int(theirs[board, hand])
+            alike = int((held & (theirs == other)).sum())
+            row = strategy.probability[block][other, slot : slot + int(arrays.count[node])]
+            sums = scale[player] * strategy.weight[block][other, int(arrays.row[node])] * row / alike
+            found[node, own] = found.get((node, own), 0) + sums
+    return found
+
+
+@pytest.mark.parametrize("finer", [True, False])
+def test_sums_are_shared_out_among_buckets_as_hands_are(finer):
+    """From coarse buckets to single hands and back, cell by cell, against loops over hands; rows not reached are 0."""
+    game, source = (deck(), by_rank(deck())) if finer else (by_rank(deck()), deck())
+    strategy = partly_reached_strategy(source, 1)
+    tables, arrays = begun(game, source, strategy), game.tree.arrays
+    for (node, own), sums in naive_sums(game, source, strategy, ITERATIONS).items():
+        block, slot = int(arrays.block[node]), int(arrays.slot[node])
+        cells = tables.rows("strategy_sum", block)[own, slot : slot + len(sums)]
+        np.testing.assert_allclose(cells, sums, rtol=1e-12)
+        regrets = tables.rows("regret", block)[own, slot : slot + len(sums)]
+        assert (regrets >= 0).all()
+        if sums.sum() > 0 and regrets.sum() > 0:
+            np.testing.assert_allclose(regrets / regrets.sum(), sums / sums.sum(), rtol=1e-12)
+
+
+def test_sums_are_shared_out_among_bets_as_a_table_reads_them():
+    """Half the pot is a check or the pot, each with its probability; what the policy bets is bet where it exists."""
+    game, source = deck(WIDE), deck()
+    strategy = partly_reached_strategy(source, 2)
+    tables = begun(game, source, strategy)
+    root = tables.rows("strategy_sum", 0)[:, :3]
+    first = warm_start._scales(source, strategy, ITERATIONS)[0] * warm_start._weighted(source, strategy, 0)[:, :2]
+    np.testing.assert_allclose(root[:, [0, 2]], first, rtol=1e-12)
+    assert (root[:, 1] == 0).all()
+    arrays, share = game.tree.arrays, (1 - 0.5) * (1 + 0) / ((1 - 0) * (1 + 0.5))
+    node, checked, bet = find_node(game.tree, "r2"), *(find_node(source.tree, line) for line in ("c", "r3"))
+    theirs = source.tree.arrays
+    sums = warm_start._scales(source, strategy, ITERATIONS)[1] * warm_start._weighted(source, strategy, 1)
+    check = sums[:, int(theirs.slot[checked])]
+    fold = sums[:, int(theirs.slot[bet])]
+    labels = [game.tree.label[child] for child in game.tree.children(node)]
+    cells = tables.rows("strategy_sum", 1)[:, int(arrays.slot[node]) : int(arrays.slot[node]) + len(labels)]
+    np.testing.assert_allclose(cells[:, labels.index("f")], (1 - share) * fold, rtol=1e-12)
+    call = sums[:, int(theirs.slot[bet]) + 1]
+    np.testing.assert_allclose(cells[:, labels.index("c")], share * check + (1 - share) * call, rtol=1e-12)
+    # The policy never bets half the pot; if the opponent does, play goes by the same row and not evenly.
+    regrets = tables.rows("regret", 1)[:, int(arrays.slot[node]) : int(arrays.slot[node]) + len(labels)]
+    reached = cells.sum(axis=1) > 0
+    assert reached.sum() >= 5
+    shares = [found[reached] / found[reached].sum(axis=1, keepdims=True) for found in (regrets, cells)]
+    np.testing.assert_allclose(*shares, rtol=1e-12)
+
+
+def test_equal_menus_are_read_as_one_tree():
+    """What translation finds in a tree like the run's own is that tree, cell by cell."""
+    game = deck(WIDE)
+    for cells, slots in zip(warm_start._translated(game, game)[0], game.tree.row_slots, strict=True):
+        order = np.argsort(cells.own)
+        np.testing.assert_array_equal(cells.own[order], np.arange(slots))
+        np.testing.assert_array_equal(cells.other[order], np.arange(slots))
+        assert (cells.share == 1).all()
+
+
+def test_what_a_policy_costs_is_bounded_by_the_regrets_it_begins_with():
+    """Regret after n updates is at most √(Σ R² + |A|·Δ²·n), from twenty first rows and whatever the values."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        begins = rng.exponential(30.0, 3) * (rng.random(3) < 0.7)
+        cells, sigma, added = begins.copy(), np.zeros(3), np.zeros(3)
+        for count in range(1, 301):
+            regret_matching(cells, 0, 3, sigma, 0)
+            value = rng.uniform(0, 1, 3) if rng.random() < 0.5 else (sigma == sigma.min()).astype(float)
+            update(cells, 0, 3, value, 0, float(sigma @ value), 1.0)
+            added += value - sigma @ value
+            assert added.max() <= np.sqrt((begins**2).sum() + 3 * count) + 1e-9
+
+
+def test_hands_that_are_not_listed_are_those_of_deals():
+    """Shares of buckets among half a million deals are those of the list, to a standard error of 0.0007 at most."""
+    cards, coarse = deck().cards, by_rank(deck()).cards
+    for drawn, again, listed in zip(Cards.held(cards), Cards.held(coarse), cards.held(), strict=True):
+        count = int(listed[0].max()) + 1
+        shares = [np.bincount(found, minlength=count) / len(found) for found, _ in (drawn, listed)]
+        np.testing.assert_allclose(*shares, atol=5 * 0.0007)
+        assert len(set(zip(drawn[0].tolist(), again[0].tolist(), strict=True))) == count  # the same hands
