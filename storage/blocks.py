@@ -11,8 +11,12 @@ A block without a version holds zeros.
 
 import secrets
 import shutil
+<<<<<<< HEAD
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+=======
+from collections.abc import Collection, Iterable, Mapping
+>>>>>>> main
 from itertools import pairwise
 from pathlib import Path
 from threading import Lock
@@ -123,12 +127,10 @@ class BlockStore:
         if checkpoint is not None:
             if partition_from_json(checkpoint.state.get(BLOCKS)) != self.partition:
                 raise ValueError(f"{checkpoint.path} holds other blocks than this run has")
-            for name, content_hash in _named_by(checkpoint).items():
+            for name, content_hash in named_by(checkpoint).items():
                 _, block, version = name.split("/")
                 self.versions[int(block)] = (int(version), content_hash)
-        folder = self.root / BLOCKS
-        for path in folder.iterdir() if folder.is_dir() else ():
-            checkpoints.sweep(path)
+        sweep_blocks(self.root)
         self.settle()
 
     def names(self) -> dict[str, str]:
@@ -169,7 +171,11 @@ class BlockStore:
             self.versions[block] = (number, checkpoints.open_checkpoint(folder / f"{number:06d}").content_hash)
             self.moved += self.partition.nbytes(block)
             if before is not None and block_name(block, before[0]) not in self._named:
+<<<<<<< HEAD
                 self._removing.append(self._remover.submit(self._remove, block_name(block, before[0])))
+=======
+                _remove(self.root / block_name(block, before[0]))
+>>>>>>> main
 
     def read(self, block: int, arrays: Mapping[str, np.ndarray]) -> None:
         """Fill the cells of a block from its newest version.
@@ -189,8 +195,8 @@ class BlockStore:
 
     def settle(self) -> None:
         """Remove the versions that neither a checkpoint names nor the next one will."""
-        root = self.root / CHECKPOINTS
         with self._lock:
+<<<<<<< HEAD
             while self._removing:
                 self._removing.pop().result()
             self._named = set()
@@ -215,16 +221,59 @@ class BlockStore:
         durable.rename(path, gone)
         durable.fsync_dir(path.parent)
         shutil.rmtree(gone)
+=======
+            self._named = versions_named(self.root)
+            _keep_only(self.root, self._named | set(self.names()))
+>>>>>>> main
 
 
-def _named_by(checkpoint: Checkpoint) -> dict[str, str]:
+def sweep_blocks(root: Path) -> None:
+    """Remove what killed runs have left half written of versions; for the holder of the run lock, at start-up."""
+    folder = root / BLOCKS
+    for path in folder.iterdir() if folder.is_dir() else ():
+        checkpoints.sweep(path)
+
+
+def drop_unnamed(root: Path) -> None:
+    """Remove the versions that no checkpoint of a run names, and what was half written of others."""
+    sweep_blocks(root)
+    _keep_only(root, versions_named(root))
+
+
+def versions_named(root: Path) -> set[str]:
+    """The versions that the checkpoints of a run name."""
+    folder = root / CHECKPOINTS
+    numbers = checkpoints.list_checkpoints(folder)
+    return {name for number in numbers for name in _named_in(checkpoints.checkpoint_path(folder, number))}
+
+
+def _keep_only(root: Path, kept: Collection[str]) -> None:
+    """Remove all versions but some."""
+    folder = root / BLOCKS
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        for version in checkpoints.list_checkpoints(path):
+            name = f"{BLOCKS}/{path.name}/{version:06d}"
+            if name not in kept:
+                _remove(root / name)
+
+
+def _remove(path: Path) -> None:
+    """Remove a version: renamed first, so that a crash half-way leaves what `sweep` removes."""
+    gone = path.with_name(f"{durable.TEMPORARY_PREFIX}drop-{path.name}-{secrets.token_hex(4)}")
+    durable.rename(path, gone)
+    durable.fsync_dir(path.parent)
+    shutil.rmtree(gone)
+
+
+def named_by(checkpoint: Checkpoint) -> dict[str, str]:
+    """{name: hash of the manifest} of the versions that a checkpoint names."""
     return {name: found for name, found in checkpoint.parents.items() if name.startswith(f"{BLOCKS}/")}
 
 
 def _named_in(path: Path) -> Iterable[str]:
     """The versions that a checkpoint names, as far as it can still be read: damaged ones name nothing to go on from."""
     try:
-        return list(_named_by(checkpoints.open_checkpoint(path)))
+        return list(named_by(checkpoints.open_checkpoint(path)))
     except (OSError, ValueError):
         return []
 
@@ -245,7 +294,7 @@ def _open_version(root: Path, name: str, content_hash: str) -> Checkpoint:
 def block_problems(checkpoint: Checkpoint) -> list[str]:
     """What is wrong with the versions that a checkpoint names, every byte of them read; a sentence for each thing."""
     root, problems = checkpoint.path.parent.parent, []
-    for name, content_hash in _named_by(checkpoint).items():
+    for name, content_hash in named_by(checkpoint).items():
         found = checkpoints.verify(root / name)
         problems += [f"{name}: {problem}" for problem in found]
         if not found:
@@ -272,7 +321,7 @@ class WholeCheckpoint(Checkpoint):
         if spec in self._own:
             return super()._read(spec, out)
         cells = np.empty(spec.shape, spec.numpy_dtype) if out is None else out
-        names = {int(name.split("/")[1]): name for name in _named_by(self)}
+        names = {int(name.split("/")[1]): name for name in named_by(self)}
         rows = self._partition.first[spec.name]
         for block, (first, end) in enumerate(pairwise(rows)):
             if block not in names:

@@ -16,12 +16,14 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from storage.schema import ArraySpec
 
 HUGE_PAGE_BYTES = 2 << 20
 
 _MAP_FIXED = 0x10
+_MAP_NORESERVE = 0x4000
 _MADV_POPULATE_READ = 22
 _MADV_POPULATE_WRITE = 23
 
@@ -236,6 +238,30 @@ def map_anonymous(cells: int, dtype: np.dtype[Any]) -> np.ndarray:
     _libc.madvise(base, used, mmap.MADV_HUGEPAGE)  # a wish, as above
     _populate(base, used, writable=True)
     return pages.array(base, cells, dtype, writable=True)
+
+
+def map_reserved(cells: int, dtype: npt.DTypeLike) -> np.ndarray:
+    """[cells] zeros of which memory is taken page by page where they are written, and by nothing else.
+
+    There may be many times more of them than there is memory.  Huge pages are asked for where they fill some.  Raises
+    `OSError` where addresses are limited.
+    """
+    dtype = np.dtype(dtype)
+    used = _round_up(max(1, cells * dtype.itemsize), mmap.PAGESIZE)
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE
+    base = _mmap(None, used, mmap.PROT_READ | mmap.PROT_WRITE, flags, -1, 0)
+    if used >= 2 * HUGE_PAGE_BYTES:
+        _libc.madvise(base, used, mmap.MADV_HUGEPAGE)  # a wish, as above
+    return _Pages(base, used).array(base, cells, dtype, writable=True)
+
+
+def give_back(array: np.ndarray) -> None:
+    """Set contiguous cells of `map_reserved` to zero in place, and give the system the pages that are theirs alone."""
+    array[...] = 0
+    first = _round_up(array.ctypes.data, mmap.PAGESIZE)
+    length = (array.ctypes.data + array.nbytes) // mmap.PAGESIZE * mmap.PAGESIZE - first
+    if length > 0:
+        _check(_libc.madvise(first, length, mmap.MADV_DONTNEED), "giving memory back")
 
 
 def _mmap(address: int | None, length: int, protection: int, flags: int, descriptor: int, offset: int) -> int:

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
+from places import RUNS
 
-from mccfr.config.file import config_from
+from mccfr.config.file import config_from, load_document
 from mccfr.games.game import Game
 from mccfr.solvers.configured import configured_game
 from mccfr.solvers.registry import algorithm_of
@@ -22,6 +23,28 @@ from mccfr.tables.layout import TableSet, private_tables
 from mccfr.tables.strategy import Strategy
 
 LEDUC_12 = {"name": "leduc", "ranks": 12, "merge_suits": True}
+
+
+def long_game(name: str, abstraction: Path) -> tuple[dict[str, dict[str, object]], int]:
+    """The configuration of one of the games that strata are for, in strata, and nodes that it trains in some seconds.
+
+    abstraction  where one lies that is small
+    """
+    games = {
+        "leduc-12": (LEDUC_12, 4, 40_000_000),
+        "twin": (load_document(RUNS / "twin-20.toml")["game"], 4, 40_000_000),
+        "flop-holdem": ({"name": "flop-holdem", "max_raises": 1}, 5, 10_000_000),
+        "hunl-quick": (load_document(RUNS / "hunl-quick.toml")["game"], 4, 40_000_000),
+    }
+    game, strata, nodes = games[name]
+    document = {
+        "game": game,
+        "solver": {"period_nodes": 1_000_000, "seed": 2},
+        "run": {"workers": 0, "strata": strata},
+        "evaluation": {"every_checkpoint": False, "at_end": False},
+        **({"abstraction": {"path": str(abstraction)}} if name == "hunl-quick" else {}),
+    }
+    return document, nodes
 
 
 class Stratified:

@@ -76,10 +76,19 @@ def plan(
         f"memory       {bytes_text(found['table_bytes'])} of tables in all, {bytes_text(found['machine_bytes'])} on "
         f"the largest machine, {bytes_text(found['coordinator_bytes'])} where the coordinator is; the largest stratum "
         f"{bytes_text(found['largest_stratum_bytes'])}\n"
-        f"barrier      {bytes_text(found['barrier_bytes'])}, {found['barrier_seconds']:.2g} s\n"
-        f"checkpoint   {duration_text(found['collect_seconds'])} to collect the tables, "
+        f"barrier      {bytes_text(found['barrier_bytes'])}, {found['barrier_seconds']:.2g} s{_interval_text(found)}\n"
+        f"checkpoint   {bytes_text(found['checkpoint_bytes'])} from the busiest machine, "
         f"{duration_text(found['checkpoint_seconds'])} to write them"
     )
+
+
+def _interval_text(found: Mapping[str, Any]) -> str:
+    """How long the last interval is that a barrier ends, of a run with a limit."""
+    seconds = found["last_interval_seconds"]
+    if seconds is None:
+        return ""
+    share = found["barrier_seconds"] / (found["barrier_seconds"] + seconds)
+    return f", {share:.1%} of the time where the run ends ({seconds:.2g} s of training between two): see run.interval"
 
 
 @cluster.command()
@@ -112,16 +121,15 @@ def local(
         if directory is not None or overrides:
             raise ValueError(f"{config} is a run already: leave --run and --set out")
         _launch(
-            partial(reopened, config, None, limits, force=force),
+            _reopening(config, None, limits, force),
             ["resume", str(config), *_given(None, (), limits, force)],
             machines,
             None,
             force=force,
         )
         return
-    prepare = partial(started, config, directory, overrides, limits, force=force)
     arguments = ["solve", str(config), *_given(directory, overrides, limits, force)]
-    _launch(prepare, arguments, machines, None, force=force)
+    _launch(_starting(config, directory, overrides, limits, force), arguments, machines, None, force=force)
 
 
 @cluster.command()
@@ -143,9 +151,8 @@ def solve(
 
     Example: srun mccfr cluster solve blueprint.toml
     """
-    prepare = partial(started, config, directory, overrides, limits, force=force)
     arguments = ["solve", str(config), *_given(directory, overrides, limits, force)]
-    _launch_or_take_part(prepare, arguments, hosts, force=force)
+    _launch_or_take_part(_starting(config, directory, overrides, limits, force), arguments, hosts, force=force)
 
 
 @cluster.command()
@@ -159,10 +166,9 @@ def resume(directory: Path, hosts: str | None, abstraction: Path | None, force: 
 
     Example: srun mccfr cluster resume runs/blueprint
     """
-    prepare = partial(reopened, directory, abstraction, limits, force=force)
     moved = [] if abstraction is None else ["--abstraction", str(abstraction)]
     arguments = ["resume", str(directory), *moved, *_given(None, (), limits, force)]
-    _launch_or_take_part(prepare, arguments, hosts, force=force)
+    _launch_or_take_part(_reopening(directory, abstraction, limits, force), arguments, hosts, force=force)
 
 
 @cluster.command()
@@ -187,6 +193,20 @@ def status(directory: Path, as_json: bool) -> None:
             f"machine {rank['machine']} ({rank['host']}, process {rank['pid']}): {len(rank['strata'])} strata, "
             f"{rank['nodes_per_second'] / 1e6:.1f} M nodes/s, {rank['waiting_share']:.1%} waiting"
         )
+
+
+def _starting(
+    config: Path, directory: Path | None, overrides: tuple[str, ...], limits: Mapping[str, Any], force: bool
+) -> "Prepare":
+    from mccfr.cluster.room import coordinator_problem
+
+    return partial(started, config, directory, overrides, limits, force=force, room=coordinator_problem)
+
+
+def _reopening(directory: Path, abstraction: Path | None, limits: Mapping[str, Any], force: bool) -> "Prepare":
+    from mccfr.cluster.room import coordinator_problem
+
+    return partial(reopened, directory, abstraction, limits, force=force, room=coordinator_problem)
 
 
 def _given(directory: Path | None, overrides: tuple[str, ...], limits: Mapping[str, Any], force: bool) -> list[str]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mccfr.runs.report import Reporter
     from mccfr.runs.run import Outcome
     from mccfr.runs.rundir import Run
+    from mccfr.runs.start import Room
 
 
 @click.command()
@@ -52,13 +53,18 @@ def started(
     report: "Reporter",
     *,
     force: bool,
+    room: "Room | None" = None,
 ) -> "tuple[Run, Game]":
-    """The run that a configuration describes, made or opened, with the limits of this session."""
+    """The run that a configuration describes, made or opened, with the limits of this session.
+
+    room  what says whether there is enough memory and disk, if not what says so of runs on one machine
+    """
     from msgspec.structs import replace
 
     from mccfr.cli.building import stage_reporter
     from mccfr.config.file import config_from, ignored_keys, load_document
     from mccfr.runs.conclude import limited
+    from mccfr.runs.plan import room_problem
     from mccfr.runs.rundir import is_run
     from mccfr.runs.start import start_run
 
@@ -69,7 +75,16 @@ def started(
     settings, ignored = config_from(document, str(config), (config.parent,)), ignored_keys(document)
     settings = replace(settings, run=limited(settings.run, limits))
     directory = directory or Path("runs") / config.stem
-    return start_run(settings, config.parent, directory, report, force=force, stages=stage_reporter, ignored=ignored)
+    return start_run(
+        settings,
+        config.parent,
+        directory,
+        report,
+        force=force,
+        stages=stage_reporter,
+        ignored=ignored,
+        room=room or room_problem,
+    )
 
 
 @click.command()
@@ -90,16 +105,23 @@ def resume(directory: Path, abstraction: Path | None, force: bool, **limits: Any
 
 
 def reopened(
-    directory: Path, abstraction: Path | None, limits: Mapping[str, Any], report: "Reporter", *, force: bool
+    directory: Path,
+    abstraction: Path | None,
+    limits: Mapping[str, Any],
+    report: "Reporter",
+    *,
+    force: bool,
+    room: "Room | None" = None,
 ) -> "tuple[Run, Game]":
-    """The run in a directory, with the limits of this session."""
+    """The run in a directory, with the limits of this session; `room` as `started`."""
     from mccfr.runs.conclude import limited
+    from mccfr.runs.plan import room_problem
     from mccfr.runs.rundir import open_run, with_settings
     from mccfr.runs.start import prepare_run
 
     run = open_run(directory, abstraction)
     run = with_settings(run, run=limited(run.config.run, limits))
-    return run, prepare_run(run, report, force=force)
+    return run, prepare_run(run, report, force=force, room=room or room_problem)
 
 
 def _train(run: "Run", game: "Game", report: "Reporter", *, force: bool) -> None:

@@ -1,22 +1,20 @@
 """What the coordinator needs of whatever carries its orders, and the engine `none`: all ranks in one process.
 
-An engine places strata, runs an interval, hands over what the ranks have done, and ends the session where one is lost.
-What comes of a run is decided above it (`mccfr.cluster.pool`) and below (`mccfr.cluster.trainer`), never by an engine.
+An engine runs an interval, has the ranks write and read the rows of their strata, and ends the session where one is
+lost.  What comes of a run is decided above it (`mccfr.cluster.pool`) and below (`mccfr.cluster.trainer`), never by an
+engine.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.cluster.messages import PLACE, RUN, Answer, Order
+from mccfr.cluster.messages import COMMAND, RUN, WRITE, Answer, Order
 from mccfr.cluster.trainer import Trainer
 from mccfr.games.game import Game
 from mccfr.runs.rundir import Run
-
-Pieces = Callable[[int], list[npt.NDArray[np.uint8]]]
-"""The bytes of a stratum's rows, table by table: views of where they are, or where they shall be."""
 
 
 class Place(NamedTuple):
@@ -25,6 +23,12 @@ class Place(NamedTuple):
     machine: int
     host: str
     pid: int
+
+
+def keepers(places: Sequence[Place]) -> list[int | None]:
+    """Of which machine each rank keeps the copies: the first rank of a machine of that one, the others of none."""
+    machines = [place.machine for place in places]
+    return [machine if machine not in machines[:rank] else None for rank, machine in enumerate(machines)]
 
 
 class Engine(Protocol):
@@ -44,11 +48,11 @@ class Engine(Protocol):
     def answer(self, rank: int) -> Answer | None:
         """A rank's newest answer, once; None until it is there.  Returns at once."""
 
-    def collect(self, order: Order, into: Pieces) -> None:
-        """Fill the rows of all strata with what their owners have."""
+    def write(self, order: Order) -> npt.NDArray[np.int64]:
+        """Have all ranks write the rows of their strata; [N, 5] the versions.  Raises as `Trainer.write`."""
 
-    def place(self, order: Order, out: Pieces) -> None:
-        """Give the rows of strata that are moved to those who own them now."""
+    def obey(self, order: Order) -> list[str]:
+        """Have all ranks carry out another order about files.  Returns and raises as `Trainer.obey`, of all ranks."""
 
     def close(self) -> None:
         """Let the ranks end, when they rest."""
@@ -58,14 +62,14 @@ class OneProcess:
     """`engine = "none"`: the ranks are objects of this process, and train one after the other."""
 
     def __init__(self, run: Run, game: Game, machines: int, workers: int) -> None:
-        self._trainers = [Trainer(run, game, rank) for rank in range(machines * workers)]
         self.places: Sequence[Place] = [Place(rank // workers, "here", 0) for rank in range(machines * workers)]
+        self._trainers = [Trainer(run, game, rank, machine) for rank, machine in enumerate(keepers(self.places))]
         self.sent_bytes = self.received_bytes = 0
         self._answers: dict[int, Answer] = {}
 
     def run(self, order: Order) -> None:
         """As `Engine`."""
-        assert order.head[0] == RUN
+        assert order.head[COMMAND] == RUN
         for trainer in self._trainers:
             self._tell(trainer, order)
             trainer.train()
@@ -78,20 +82,22 @@ class OneProcess:
             self.received_bytes += found.cells.nbytes
         return found
 
-    def collect(self, order: Order, into: Pieces) -> None:
+    def write(self, order: Order) -> npt.NDArray[np.int64]:
         """As `Engine`."""
+        assert order.head[COMMAND] == WRITE
+        found = np.zeros_like(order.versions)
         for trainer in self._trainers:
             self._tell(trainer, order)
-            for stratum in trainer.strata():
-                self.received_bytes += _copy(trainer.pieces(stratum), into(stratum))
+            found += trainer.write()
+        return found
 
-    def place(self, order: Order, out: Pieces) -> None:
+    def obey(self, order: Order) -> list[str]:
         """As `Engine`."""
-        assert order.head[0] == PLACE
+        found = []
         for trainer in self._trainers:
             self._tell(trainer, order)
-            for stratum in trainer.strata(moved=True):
-                self.sent_bytes += _copy(out(stratum), trainer.pieces(stratum))
+            found += trainer.obey()
+        return found
 
     def _tell(self, trainer: Trainer, order: Order) -> None:
         trainer.order.cells[:] = order.cells
@@ -100,10 +106,3 @@ class OneProcess:
     def close(self) -> None:
         """As `Engine`."""
         self._answers.clear()
-
-
-def _copy(source: Sequence[npt.NDArray[Any]], target: Sequence[npt.NDArray[Any]]) -> int:
-    """Copy arrays, and count their bytes."""
-    for here, there in zip(source, target, strict=True):
-        there[...] = here
-    return sum(array.nbytes for array in source)

@@ -1,4 +1,4 @@
-"""The engine `mpi`: rank 0 coordinates, all others train; orders and rows pass as raw cells, never as pickles.
+"""The engine `mpi`: rank 0 coordinates, all others train; orders and answers pass as raw cells, never as pickles.
 
 Nobody waits inside of MPI, whose waiting takes a whole processor: requests are tested between naps.  A rank that dies
 ends the job, by MPI's own rule; whoever has started it starts what is left again (`mccfr.cluster.launch`).
@@ -9,24 +9,24 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.cluster.engine import Pieces, Place
-from mccfr.cluster.messages import COLLECT, COMMAND, PLACE, QUIT, RUN, Answer, Order
+from mccfr.cluster.engine import Place
+from mccfr.cluster.messages import COMMAND, QUIT, RUN, WRITE, Answer, Order
 from mccfr.cluster.trainer import Trainer
 from mccfr.games.game import Game
 from mccfr.runs.shared_deck import shared_bytes
 from mccfr.solvers.solver import Algorithm
 
 _SHORTEST_NAP_SECONDS, _LONGEST_NAP_SECONDS, _NAP_SHARE = 0.0001, 0.005, 0.02
-_PIECE_BYTES = 64 << 20  # of one message: MPI counts in 32 bits
 _TEXT_BYTES = 1 << 14
-_ORDER, _ANSWER, _ROWS, _TEXT = range(4)  # tags
+_MOST_NAMES = 200  # that such a text has room for
+_ORDER, _ANSWER, _VERSIONS, _TEXT = range(4)  # tags
 
 
 def is_inside_mpi() -> bool:
@@ -46,7 +46,7 @@ class World:
         mpi4py.rc.initialize = mpi4py.rc.finalize = False
         from mpi4py import MPI
 
-        MPI.Init_thread(MPI.THREAD_FUNNELED)
+        MPI.Init_thread(MPI.THREAD_SERIALIZED)  # checkpoints are written by a thread, while the first one waits
         self.mpi, self.comm = MPI, MPI.COMM_WORLD
         self.rank, self.size = self.comm.rank, self.comm.size
 
@@ -90,14 +90,6 @@ class World:
         self.wait([host.Ibarrier()])
         return replace(game, cards=game.cards.in_memory(memory, fill=False)) if host.rank else game
 
-    def pass_rows(self, pieces: Iterable[npt.NDArray[np.uint8]], rank: int, *, receive: bool) -> int:
-        """Send rows to a rank, or receive them into where they shall be; returns their bytes."""
-        call, count = (self.comm.Irecv if receive else self.comm.Isend), 0
-        for part in _parts(pieces):
-            self.wait([call(part, rank, _ROWS)])
-            count += part.nbytes
-        return count
-
 
 def end_the_others() -> None:
     """End all ranks at once, this one too, where this one has joined a job and not left it."""
@@ -109,13 +101,6 @@ def end_the_others() -> None:
 
 
 NO_MPI = "several machines need MPI, which is not installed: tools/bootstrap cluster, or pip install '.[cluster]'"
-
-
-def _parts(pieces: Iterable[npt.NDArray[np.uint8]]) -> Iterator[npt.NDArray[np.uint8]]:
-    """Pieces cut to what one message takes."""
-    for piece in pieces:
-        for begin in range(0, len(piece), _PIECE_BYTES):
-            yield piece[begin : begin + _PIECE_BYTES]
 
 
 def host_name() -> str:
@@ -157,21 +142,29 @@ class MpiEngine:
         """Whether all ranks have the newest order; every request is tested, so that all go on."""
         return sum(not request.Test() for request in self._sending) == 0
 
-    def collect(self, order: Order, into: Pieces) -> None:
+    def write(self, order: Order) -> npt.NDArray[np.int64]:
         """As `Engine`."""
-        assert order.head[COMMAND] == COLLECT
-        self._tell(order)
-        for stratum, rank in enumerate(order.owner.tolist()):
-            self.received_bytes += self._world.pass_rows(into(stratum), 1 + rank, receive=True)
-        self._world.wait(self._sending)
+        assert order.head[COMMAND] == WRITE
+        answers = self._answers_to(order)
+        found, written = np.zeros_like(order.versions), np.zeros_like(order.versions)
+        for rank in range(len(self.places)):  # of all, or the next order would find what is left
+            self._world.wait([self._world.comm.Irecv(written, 1 + rank, _VERSIONS)])
+            self.received_bytes += written.nbytes
+            found += written
+        _raise_first(answers)
+        return found
 
-    def place(self, order: Order, out: Pieces) -> None:
+    def obey(self, order: Order) -> list[str]:
         """As `Engine`."""
-        assert order.head[COMMAND] == PLACE
+        answers = self._answers_to(order)
+        _raise_first(answers)
+        return [name for answer in answers for name in answer["restored"]]
+
+    def _answers_to(self, order: Order) -> list[dict[str, Any]]:
+        """What ranks say of an order about files, when all have carried it out."""
         self._tell(order)
-        for stratum in np.flatnonzero(order.moved).tolist():
-            self.sent_bytes += self._world.pass_rows(out(stratum), 1 + int(order.owner[stratum]), receive=False)
         self._world.wait(self._sending)
+        return [self._world.receive_text(1 + rank) for rank in range(len(self.places))]
 
     def _tell(self, order: Order) -> None:
         self._world.wait(self._sending)
@@ -199,5 +192,35 @@ def serve(world: World, trainer: Trainer) -> None:
             trainer.train()
             world.wait([comm.Isend(trainer.answer.cells, 0, _ANSWER)])
         else:
-            for stratum in trainer.strata(moved=command == PLACE):
-                world.pass_rows(trainer.pieces(stratum), 0, receive=command == PLACE)
+            _handle_files(world, trainer, command)
+
+
+def _handle_files(world: World, trainer: Trainer, command: int) -> None:
+    """Carry out an order about files, and tell the coordinator what came of it."""
+    versions, answer = np.zeros_like(trainer.order.versions), dict[str, Any](restored=[])
+    try:
+        if command == WRITE:
+            versions = trainer.write()
+        else:
+            answer["restored"] = trainer.obey()[:_MOST_NAMES]
+    except OSError as error:
+        text = " ".join((error.strerror or str(error)).split())
+        answer = {"host": host_name(), "problem": text, "errno": error.errno, "file": error.filename}
+    except RuntimeError as error:
+        answer = {"host": host_name(), "problem": str(error)}
+    world.send_text(0, answer)
+    if command == WRITE:
+        world.wait([world.comm.Isend(versions, 0, _VERSIONS)])
+
+
+def _raise_first(answers: Sequence[Mapping[str, Any]]) -> None:
+    """Raise what the first of those ranks met that have met a problem, as `Trainer` has raised it there."""
+    for answer in answers:
+        if "problem" not in answer:
+            continue
+        text = f"{answer['host']}: {answer['problem']}"
+        if "errno" not in answer:
+            raise RuntimeError(text)
+        if answer["errno"] is None:
+            raise OSError(text)
+        raise OSError(answer["errno"], text, answer["file"])

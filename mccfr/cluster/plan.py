@@ -5,14 +5,29 @@ from typing import Any
 
 import numpy as np
 
+from mccfr.cluster.room import first_street_bytes, fixed_bytes, machine_problem, strata_bytes
 from mccfr.cluster.session import check_cluster
 from mccfr.cluster.sharing import shared_out
 from mccfr.config.tables import Config
-from mccfr.runs.plan import COMMIT_BYTES_PER_SECOND, beside_bytes, planned_layout
+from mccfr.games.game import Game
+from mccfr.runs.plan import COMMIT_BYTES_PER_SECOND, NODES_PER_SECOND, planned_layout
 from mccfr.solvers.configured import configured_game
-from mccfr.solvers.strata import FIRST_STREET, stratum_buckets
+from mccfr.solvers.registry import algorithm_of
+from mccfr.solvers.strata import interval_iterations
 
-_CELL_BYTES = 8
+
+def _last_interval(config: Config, game: Game, ranks: int) -> dict[str, Any]:
+    """Of the last interval before the run's limit: iterations, and seconds at assumed speed; null where it has none."""
+    limits, expected = config.run, algorithm_of(config).forecast(game)
+    assert game.strata is not None
+    iterations = limits.iterations
+    if limits.nodes is not None and expected is not None:
+        iterations = round(limits.nodes / expected.nodes)
+    if iterations is None or expected is None:
+        return {"last_interval_iterations": None, "last_interval_seconds": None}
+    last = interval_iterations(iterations, game.strata.hottest, limits.interval)
+    seconds = last * expected.nodes / (NODES_PER_SECOND * ranks)
+    return {"last_interval_iterations": last, "last_interval_seconds": seconds}
 
 
 def plan_cluster(
@@ -28,35 +43,28 @@ def plan_cluster(
     game = configured_game(config, base)
     assert game.strata is not None
     layout, workers = planned_layout(config, game), max(1, config.run.workers)
-    strata = np.zeros(game.strata.count, np.int64)
-    first = 0
-    for spec in layout.specs:
-        if FIRST_STREET in spec.name:
-            first += int(np.prod(spec.shape)) * _CELL_BYTES * ("stamp" not in spec.name)
-        else:
-            strata += np.diff(stratum_buckets(game, spec.name)) * (spec.nbytes // spec.shape[0])
+    strata, first, fixed = strata_bytes(game, layout), first_street_bytes(layout), fixed_bytes(config, game, layout)
     owner = shared_out(game.strata.shares, [1.0] * (machines * workers)) // workers
-    rows = np.bincount(owner, strata, minlength=machines)
-    fixed = beside_bytes(config, game) + workers * 3 * first  # the copy, the order and the answer
-    most = int(rows.max()) + fixed
-    if memory_bytes is not None and most > memory_bytes:
-        raise ValueError(
-            f"the largest of {machines} machines needs {most:,} bytes ({int(strata.max()):,} of them for the largest "
-            f"stratum) and has {memory_bytes:,.0f}: take more machines or more strata, or a smaller abstraction"
-        )
-    ranks, kind = machines * workers, (config.tables.format, config.tables.checkpoint_compression)
+    if memory_bytes is not None:
+        names = [f"machine {machine} of {machines}" for machine in range(machines)]
+        problem = machine_problem(config, game, layout, owner, [memory_bytes] * machines, names)
+        if problem is not None:
+            raise ValueError(problem)
+    busiest = int(np.bincount(owner, strata, minlength=machines).max())
+    ranks, written = machines * workers, COMMIT_BYTES_PER_SECOND[(config.tables.format, "none")]
     return {
         "machines": machines,
         "workers_per_machine": workers,
         "strata": game.strata.count,
         "table_bytes": layout.nbytes,
         "largest_stratum_bytes": int(strata.max()),
-        "machine_bytes": most,
-        "coordinator_bytes": layout.nbytes + fixed,
+        "machine_bytes": busiest + fixed,
+        "coordinator_bytes": first + fixed,
         "barrier_bytes": 2 * first * ranks,
         "barrier_seconds": 2 * first * ranks * 8 / network_bits,
-        "collect_seconds": int(strata.sum()) * 8 / network_bits,
-        "checkpoint_seconds": layout.nbytes / COMMIT_BYTES_PER_SECOND[kind],
+        **_last_interval(config, game, ranks),
+        "checkpoint_bytes": busiest,
+        "checkpoint_seconds": busiest / min(written, network_bits / 8),
         "idle_workers": max(0, ranks - game.strata.count),
         "unevenness": float(np.bincount(owner, game.strata.shares).max() * machines / game.strata.shares.sum()),
     }

@@ -1,15 +1,15 @@
 """The coordinator: a session's pool whose workers are ranks on several machines.
 
-Its tables are those of the whole run, and are brought up to date where the ranks come to rest: at limits,
-checkpoints, evaluations.  In between only the first street passes between it and the ranks.  A rank that is lost ends
-the session, which changes nothing but the time that is lost: the run goes on from its last checkpoint with the same
-bits, on whatever machines are left.
+It holds the first street, and nothing of other streets: a checkpoint is the first street, and a list of versions of
+the rows of strata, each written by the rank that has them.  A rank that is lost ends the session, which changes nothing
+but the time that is lost: the run goes on from its last checkpoint with the same bits, on whatever machines are left.
 """
 
 import contextlib
 import json
 import time
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,30 +18,38 @@ from mccfr.cluster.engine import Engine
 from mccfr.cluster.messages import (
     ANSWERED,
     BUSY_NANOSECONDS,
-    COLLECT,
+    CHECKPOINT,
     COMMAND,
+    COPY,
     EPOCH,
     NODES,
     OVERFLOW,
-    PLACE,
+    READ,
+    RESTORE,
     RUN,
     SCALE,
     TRAINED_NODES,
+    WRITE,
     Answer,
-    Order,
+    version_cells,
+    version_of,
 )
 from mccfr.cluster.sharing import LEAST_SECONDS, moved_by_speed, shared_out
-from mccfr.cluster.trainer import first_street_shapes, pieces
+from mccfr.cluster.trainer import first_street_shapes, new_order, stratum_store
 from mccfr.games.game import Game
 from mccfr.runs import control
-from mccfr.runs.pool import AllInMemory, NobodyLost
+from mccfr.runs.pool import NobodyLost
 from mccfr.runs.pools import PoolOpener
-from mccfr.runs.rundir import LIVE, Run
+from mccfr.runs.report import Reporter
+from mccfr.runs.rundir import CHECKPOINTS, LIVE, Run, lock
+from mccfr.runs.strata.frames import first_specs
 from mccfr.runs.strata.pool import Intervals
 from mccfr.runs.watch import SILENT_SECONDS, Silence
 from mccfr.runs.worker import map_tables
 from mccfr.solvers.solver import WorkerState
 from storage import durable
+from storage.blocks import BLOCKS
+from storage.checkpoint import Checkpoint, list_checkpoints
 from storage.live import LiveTables, create_live
 
 RECORDS = "cluster.jsonl"
@@ -49,7 +57,7 @@ RECORDS = "cluster.jsonl"
 _NAP_SECONDS = 0.0005
 
 
-class ClusterPool(AllInMemory, NobodyLost):
+class ClusterPool(NobodyLost):
     """What `mccfr.runs.pool.Pool` says, carried out by the ranks of an engine."""
 
     def __init__(self, run: Run, game: Game, live: LiveTables, engine: Engine) -> None:
@@ -58,27 +66,45 @@ class ClusterPool(AllInMemory, NobodyLost):
         self.game, self.warning = game, live.warning
         self.tables = map_tables(run.layout(game), live.regions)
         self._intervals = Intervals(run, game, self.tables)
+        self._store = stratum_store(run, game)
         shapes = first_street_shapes(run, game)
-        self._order = Order(self._strata.count, sum(int(np.prod(shape)) for shape in shapes.values()))
+        self._order = new_order(run, game)
         self._first = self._order.totals(shapes)
         ranks = len(engine.places)
         self._waiting: set[int] = set()  # ranks whose answer to the present order is not there
         self._changes = np.zeros(self._intervals.cells, np.int64)
-        self._fits, self._whole = True, True  # of the tables: nothing was trained since they were collected
+        self._fits, self._saved = True, False  # whether a checkpoint has the strata as they are
         self._busy = np.zeros(ranks)  # seconds of this session
         self._since = np.zeros((3, ranks))  # seconds trained and waited, and nodes, since the ranks rested last
         self._measured = np.zeros((2, ranks))  # seconds trained, and nodes, since strata were moved last
         self._answered_at = np.zeros(ranks)
-        self._barriers, self._told_bytes = 0, (0, 0)
+        self._barriers, self._moved, self._told_bytes = 0, 0, (0, 0)
         self._abandoned = False
         self._ordered_at, self._longest = time.monotonic(), 0.0  # of intervals
+
+    def go_on(self, checkpoint: Checkpoint | None) -> None:
+        """As `Pool`: the rows of strata are where the checkpoint names them, or among its own tables."""
+        in_versions = checkpoint is not None and BLOCKS in checkpoint.state
+        self._store.go_on(checkpoint if in_versions else None)
+        self._order.head[CHECKPOINT] = 0 if checkpoint is None else checkpoint.number
+        for stratum, version in self._store.versions.items():
+            self._order.versions[stratum] = version_cells(version)
+
+    def besides(self) -> "_Versions":
+        """As `Pool`: the rows of strata, which ranks write."""
+        return _Versions(self)
 
     def begin(self, states: Sequence[WorkerState]) -> None:
         self._intervals.begin(np.zeros((self._strata.count, control.COLUMNS), np.int64), states)
         self._order.owner[:] = -1
-        self._move(shared_out(self._strata.shares, [1.0] * len(self._engine.places)))
+        nodes = self._intervals.rows[:, control.NODES].copy()
+        self._nodes_before = nodes
+        # An iteration takes more nodes in some strata than in others; before the first nobody knows in which.
+        loads = nodes if nodes.all() else self._strata.shares
+        self._move(shared_out(loads, [1.0] * len(self._engine.places)))
 
     def release(self, stop_nodes: int, stop_iterations: int) -> None:
+        self._move_by_speed()
         self._intervals.release(stop_nodes, stop_iterations)
 
     def pause(self) -> None:
@@ -115,21 +141,22 @@ class ClusterPool(AllInMemory, NobodyLost):
         self._longest = max(self._longest, now - self._ordered_at)
 
     def _advance(self) -> None:
-        """Where all ranks rest: end the interval that they have trained; then begin one, or collect the tables."""
+        """Where all ranks rest: end the interval that they have trained, and begin the next one if there is one."""
         intervals = self._intervals
         if intervals.interval is not None:
             self._since[1] += time.monotonic() - self._answered_at
             intervals.end(self._changes[None], fits=self._fits)
             self._barriers += 1
+            if intervals.over():
+                self._note()
         if intervals.over():
-            self._collect()
             return
         interval = intervals.start()
         self._order.head[NODES] = interval.nodes
         self._order.head[SCALE] = np.float64(interval.scale).view(np.int64)
         for name, totals in self._first.items():
             totals[...] = self.tables[name]
-        self._changes[:], self._fits, self._whole = 0, True, False
+        self._changes[:], self._fits, self._saved = 0, True, False
         self._waiting = set(range(len(self._engine.places)))
         self._say(RUN)
         self._ordered_at = time.monotonic()
@@ -141,37 +168,50 @@ class ClusterPool(AllInMemory, NobodyLost):
         self._order.head[EPOCH] += 1
         self._order.rows[:] = self._intervals.rows
 
-    def _collect(self) -> None:
-        """Bring the tables up to date, and move strata to where they are trained sooner."""
-        if not self._whole:
-            self._say(COLLECT)
-            self._engine.collect(self._order, self._pieces)
-            self._whole = True
-        if not self._since[2].all():
-            return  # some have trained nothing: how fast they are is not known
-        owner = self._order.owner.copy()
-        self._measured += self._since[[0, 2]]
-        if self._measured[0].min() >= LEAST_SECONDS:
-            owner = moved_by_speed(self._strata.shares, owner, (self._measured[1] / self._measured[0]).tolist())
-            self._measured[:] = 0
-        moved = int((owner != self._order.owner).sum())
-        self._note(moved)
-        if moved:
+    def write_versions(self) -> tuple[dict[str, Any], dict[str, str]]:
+        """Have the ranks write their strata; returns what a checkpoint says of them, as `Besides.write`."""
+        self._say(WRITE)
+        self._order.versions[:] = self._engine.write(self._order)
+        found = enumerate(map(version_of, self._order.versions))
+        self._store.versions = {stratum: version for stratum, version in found if version is not None}
+        return self._store.state(), self._store.names()
+
+    def note_saved(self) -> None:
+        """The checkpoint is there: versions that none names go, and strata may be read by others."""
+        self._store.settle()
+        self._saved = True
+        if self._run.config.cluster.copies > 1:
+            machines = np.array([place.machine for place in self._engine.places])
+            self._order.keeper[:] = (machines[self._order.owner] + 1) % (machines.max() + 1)
+            self._order.head[CHECKPOINT] = max(list_checkpoints(self._run.path(CHECKPOINTS)))
+            self._say(COPY)
+            self._engine.obey(self._order)
+
+    def _move_by_speed(self) -> None:
+        """Move strata to where they are trained sooner, where a checkpoint has them as they are."""
+        if not self._saved or self._measured[0].min() < LEAST_SECONDS or not self._measured[1].all():
+            return
+        speeds = (self._measured[1] / self._measured[0]).tolist()
+        nodes = self._intervals.rows[:, control.NODES].copy()
+        loads, self._nodes_before = nodes - self._nodes_before, nodes
+        self._measured[:] = 0
+        owner = moved_by_speed(loads, self._order.owner, speeds)
+        self._moved = int((owner != self._order.owner).sum())
+        if self._moved:
             self._move(owner)
-        self._since[:] = 0
 
     def _move(self, owner: npt.NDArray[np.int64]) -> None:
-        """Give strata to their new owners."""
+        """Give strata to their new owners, who read them from files."""
         self._order.moved[:] = owner != self._order.owner
         self._order.owner[:] = owner
-        self._say(PLACE)
-        self._engine.place(self._order, self._pieces)
+        self._say(READ)
+        self._engine.obey(self._order)
 
-    def _pieces(self, stratum: int) -> list[npt.NDArray[np.uint8]]:
-        return pieces(self.game, self.tables, stratum)
-
-    def _note(self, moved: int) -> None:
+    def _note(self) -> None:
         """Append how the machines have done since they rested last."""
+        if not self._since[2].all():
+            return  # some have trained nothing: how fast they are is not known
+        self._measured += self._since[[0, 2]]
         engine, told = self._engine, self._told_bytes
         self._told_bytes = (engine.sent_bytes, engine.received_bytes)
         trained, waited, nodes = self._since
@@ -180,7 +220,7 @@ class ClusterPool(AllInMemory, NobodyLost):
             "barriers": self._barriers,
             "sent_bytes": engine.sent_bytes - told[0],
             "received_bytes": engine.received_bytes - told[1],
-            "moved_strata": moved,
+            "moved_strata": self._moved,
             "ranks": [
                 {
                     "machine": place.machine,
@@ -194,12 +234,13 @@ class ClusterPool(AllInMemory, NobodyLost):
             ],
             "unix_seconds": round(time.time(), 3),
         }
-        self._barriers = 0
+        self._barriers, self._moved = 0, 0
+        self._since[:] = 0
         with contextlib.suppress(OSError):  # of a full disk the checkpoints tell
             durable.append_line(self._run.path(RECORDS), json.dumps(record, allow_nan=False))
 
     def resting(self) -> bool:
-        return self._intervals.interval is None and self._intervals.over() and self._whole
+        return self._intervals.interval is None and self._intervals.over()
 
     def totals(self) -> tuple[int, int]:
         return self._intervals.totals()
@@ -232,13 +273,41 @@ class ClusterPool(AllInMemory, NobodyLost):
         self._engine.close()
 
 
+class _Versions:
+    """What a checkpoint holds beside the first street: `mccfr.runs.pool.Besides`."""
+
+    def __init__(self, pool: ClusterPool) -> None:
+        self._pool = pool
+
+    def write(self) -> tuple[dict[str, Any], dict[str, str]]:
+        return self._pool.write_versions()
+
+    def settle(self) -> None:
+        self._pool.note_saved()
+
+
+def restore_copies(run: Run, game: Game, engine: Engine, reporter: Reporter) -> None:
+    """Put back what of a run is damaged or gone and has a second copy on another machine, before a session begins.
+
+    Raises `OSError` where there is no room, `BlockingIOError` while another process works on the run.
+    """
+    if run.config.cluster.copies == 1:
+        return
+    order = new_order(run, game)
+    order.head[COMMAND] = RESTORE
+    with lock(run):
+        for machine in range(1 + max(place.machine for place in engine.places)):
+            order.head[CHECKPOINT] = machine
+            for name in engine.obey(order):
+                reporter.message(f"{name} was damaged or gone: restored from its copy on machine {machine}")
+
+
 def on_engine(engine: Engine) -> PoolOpener:
     """What opens the pool of a run on an engine whose ranks have it open already."""
 
     @contextlib.contextmanager
     def open_cluster(run: Run, game: Game, *, force: bool = False) -> Iterator[ClusterPool]:
-        tables = run.config.tables
-        specs = run.layout(game).specs
+        tables, specs = run.config.tables, first_specs(run.layout(game))
         with create_live(
             specs, format=tables.format, live_dir=tables.live_dir, link=run.path(LIVE), force=force
         ) as live:

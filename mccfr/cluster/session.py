@@ -6,15 +6,20 @@ lets them go.
 
 import os
 import signal
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mccfr.cluster.agreement import check_shared, disagreement, facts_of, new_token
-from mccfr.cluster.engine import OneProcess, Place
+from mccfr.cluster.engine import OneProcess, Place, keepers
 from mccfr.cluster.mpi import MpiEngine, World, host_name, serve
-from mccfr.cluster.pool import on_engine
-from mccfr.cluster.trainer import Trainer, first_street_shapes
+from mccfr.cluster.pool import on_engine, restore_copies
+from mccfr.cluster.room import machine_problem
+from mccfr.cluster.sharing import shared_out
+from mccfr.cluster.trainer import Trainer, new_order
 from mccfr.config.tables import Config
 from mccfr.games.game import Game
 from mccfr.runs.conclude import train_and_export
@@ -23,6 +28,7 @@ from mccfr.runs.report import Reporter
 from mccfr.runs.run import Outcome
 from mccfr.runs.rundir import Run, open_run
 from mccfr.runs.signals import SIGNALS
+from storage.space import available_memory_bytes
 
 Ended = tuple[Run, Outcome, Path | None]
 """The run, how its session ended, and what was exported."""
@@ -73,22 +79,22 @@ def take_part(
         raise ValueError("one rank coordinates and trains nothing: start at least two")
     try:
         run, game = prepare()
-        ranks = _agreed(world, run)
+        ranks = _agreed(world, run, game)
     except BaseException:
         _tell_all(world, {"go": False})
         raise
-    _tell_all(world, {"go": True})
+    for rank, machine in enumerate(keepers(ranks)):
+        world.send_text(1 + rank, {"go": True, "keeps_for": machine})
     game = world.share_buckets(game, run.algorithm)
     found = [world.receive_text(rank) for rank in range(1, world.size)]
-    shapes = first_street_shapes(run, game)
-    cells = sum(a * b for a, b in shapes.values())
-    assert game.strata is not None
-    engine = MpiEngine(world, ranks, game.strata.count, cells)
+    order = new_order(run, game)
+    engine = MpiEngine(world, ranks, len(order.owner), len(order.first))
     lacking = [answer for answer in found if "problem" in answer]
     _tell_all(world, {"go": not lacking})
     if lacking:
         raise ValueError(f"{lacking[0]['host']} cannot take part: {lacking[0]['problem']}")
     try:
+        restore_copies(run, game, engine, reporter)
         outcome, exported = train_and_export(run, game, reporter, force=force, pools=on_engine(engine))
     except AbandonedError:
         raise
@@ -101,6 +107,7 @@ def take_part(
 def train_alone(run: Run, game: Game, machines: int, reporter: Reporter, *, force: bool = False) -> Ended:
     """A session of the engine `none`: all machines in this process.  Raises as `train`."""
     engine = OneProcess(run, game, machines, max(1, run.config.run.workers))
+    restore_copies(run, game, engine, reporter)
     outcome, exported = train_and_export(run, game, reporter, force=force, pools=on_engine(engine))
     return run, outcome, exported
 
@@ -110,7 +117,7 @@ def _tell_all(world: World, value: Mapping[str, Any]) -> None:
         world.send_text(rank, value)
 
 
-def _agreed(world: World, run: Run) -> list[Place]:
+def _agreed(world: World, run: Run, game: Game) -> list[Place]:
     """Where the ranks are that train, once all have been found to agree; `ValueError` where they do not."""
     check_cluster(run.config, -(-(world.size - 1) // max(1, run.config.run.workers)))
     token = new_token(run)
@@ -121,7 +128,26 @@ def _agreed(world: World, run: Run) -> list[Place]:
         raise ValueError(problem)
     places = places_of([fact["host"] for fact in facts[1:]], run.config.run.workers)
     check_cluster(run.config, len({place.machine for place in places}))
+    check_room(run, game, places, [fact["memory_bytes"] for fact in facts[1:]])
     return [place._replace(pid=fact["pid"]) for place, fact in zip(places, facts[1:], strict=True)]
+
+
+def check_room(run: Run, game: Game, places: Sequence[Place], memory_bytes: Sequence[int]) -> None:
+    """Raise `ValueError` where a machine has too little memory for its strata.
+
+    memory_bytes  available where each of the ranks is
+    """
+    assert game.strata is not None
+    hosts = {place.machine: place.host for place in places}
+    available = dict(zip((place.machine for place in places), memory_bytes, strict=True))
+    on_host = Counter(hosts.values())  # of machines that share a host's memory, each has its part
+    parts = [available[machine] / on_host[host] for machine, host in sorted(hosts.items())]
+    ranks = shared_out(game.strata.shares, [1.0] * len(places))
+    owner = np.array([place.machine for place in places])[ranks]
+    names = [hosts[machine] for machine in sorted(hosts)]
+    problem = machine_problem(run.config, game, run.layout(game), owner, parts, names)
+    if problem is not None:
+        raise ValueError(problem)
 
 
 def _moved_abstraction(run: Run) -> dict[str, str]:
@@ -140,15 +166,16 @@ def _train(world: World) -> None:
     try:
         check_shared(Path(told["run"]), told["token"])
         run = open_run(Path(told["run"]), Path(told["abstraction"]) if "abstraction" in told else None)
-        world.send_text(0, {**facts_of(run), "pid": os.getpid()})
+        world.send_text(0, {**facts_of(run), "pid": os.getpid(), "memory_bytes": available_memory_bytes()})
     except (ValueError, OSError) as error:
         world.send_text(0, _problem(error))
-    if not world.receive_text(0)["go"] or run is None:
+    told = world.receive_text(0)
+    if not told["go"] or run is None:
         return
     game, trainer = run.build_game(), None
     game = world.share_buckets(game, run.algorithm)
     try:
-        trainer = Trainer(run, game, world.rank - 1)
+        trainer = Trainer(run, game, world.rank - 1, told["keeps_for"])
         world.send_text(0, {"host": host_name()})
     except (MemoryError, ValueError, OSError) as error:
         world.send_text(0, _problem(error))

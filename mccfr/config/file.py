@@ -5,6 +5,7 @@ A configuration error is a `ValueError` of one sentence that names the file, the
 
 import tomllib
 from collections.abc import Mapping, Sequence
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -244,7 +245,7 @@ def _size_problem(text: str | None) -> str | None:
     return None
 
 
-def _strata_checks(config: Config) -> list[tuple[bool, str, int | str | None, str]]:
+def _strata_checks(config: Config) -> list[tuple[bool, str, float | str | None, str]]:
     """Of `run.strata` and what goes with it: whether it is good, and what is allowed."""
     run, strata, sums = config.run, config.run.strata, config.tables.strategy_sums
     resident, unfit = config.tables.resident, _size_problem(config.tables.resident)
@@ -257,6 +258,7 @@ def _strata_checks(config: Config) -> list[tuple[bool, str, int | str | None, st
     return [
         (strata is None or strata >= 1, "run.strata", strata, "at least 1"),
         (suits, "run.strata", strata, f"left out unless {needed}"),
+        (0 < run.interval < inf, "run.interval", run.interval, "above 0"),
         (unfit is None, "tables.resident", resident, unfit or ""),
         (
             resident is None or strata is not None,
@@ -294,10 +296,18 @@ def _strata_checks(config: Config) -> list[tuple[bool, str, int | str | None, st
 def _cluster_checks(config: Config) -> list[tuple[bool, str, object, str]]:
     """Of `[cluster]`: whether each key is good, and what is allowed."""
     machines, ports, network = config.cluster.machines, config.cluster.ports, config.cluster.network
+    copies, directory = config.cluster.copies, config.cluster.directory
     return [
         (_is_range(machines, 1, 1024), "cluster.machines", machines, "[least, most], from 1 to 1024"),
         (_is_range(ports, 1024, 65535), "cluster.ports", ports, "[first, last], from 1024 to 65535"),
         (bool(network) and not set(network) & set(", /"), "cluster.network", network, "the name of an interface"),
+        (copies in (1, 2), "cluster.copies", copies, "1, or 2: also on another machine"),
+        (
+            (copies == 2) == (directory is not None),
+            "cluster.copies",
+            copies,
+            "2 with cluster.directory, a directory of each machine's own, and 1 without",
+        ),
     ]
 
 

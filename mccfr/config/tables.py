@@ -38,7 +38,7 @@ CYCLE_ITERATIONS = 1_000_000
 
 
 class RunSettings(Table, frozen=True):
-    """Limits and checkpoints; of this `strata`, and with them `blocks` and `cycle_iterations`, are a run's identity.
+    """Limits and checkpoints; `strata` with `interval`, `blocks`, `cycle_iterations` are a run's identity.
 
     `nodes` and `iterations` are totals of the run; `seconds` is the training time of each session.
     """
@@ -46,6 +46,7 @@ class RunSettings(Table, frozen=True):
     workers: int = 1  # 0: in this process
     pool: Literal["processes", "threads"] = "processes"  # what workers are; threads: of this process, in huge pages
     strata: int | None = None  # shares of the boards of the second street that are trained apart; None: not shared out
+    interval: float = 2.0  # with strata: visits between barriers of the first street's most visited row, per cube root
     blocks: int | None = None  # with tables.resident: groups of strata that are trained in turn; None: each stratum one
     cycle_iterations: int | None = None  # with tables.resident: of all blocks' turns; None: CYCLE_ITERATIONS
     nodes: int | None = None
@@ -109,6 +110,8 @@ class ClusterConfig(Table, frozen=True):
     machines: Sequence[int] = (1, 1024)  # least and most that a session begins with
     network: str = "lo"  # interface over which machines talk; lo: this machine alone, and nothing listens
     ports: Sequence[int] = (47000, 47999)  # first and last that machines listen on, where there are several
+    copies: int = 1  # of each checkpoint; 2: also in `directory`, on another machine than the one that wrote it
+    directory: str | None = None  # of each machine's own disk; "{machine}" in it becomes the machine's number
 
 
 class Config(Table, frozen=True):

@@ -1,6 +1,6 @@
 """What a run will need, computed before anything is created or allocated, and the refusal of what finds no room."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import ceil, prod
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from mccfr.tables.row_tables import NEAR_BYTES
 from storage import live as live_tables
 from storage import space
 from storage.disk_speed import disk_speed
+from storage.schema import ArraySpec
 
 NODES_PER_SECOND = 3e7
 """Nodes a second of one worker that times are estimated with; docs/performance.md has measurements."""
@@ -315,15 +316,19 @@ def disk_bytes(config: Config, game: Game, layout: TableLayout) -> int:
     return (config.run.keep_checkpoints + 1 + checkpoints_kept(config, game)) * layout.nbytes
 
 
-def room_problem(config: Config, game: Game, layout: TableLayout, directory: Path) -> str | None:
+def room_problem(
+    config: Config, game: Game, layout: TableLayout, directory: Path, live: Sequence[ArraySpec] | None = None
+) -> str | None:
     """What a run in `directory` lacks, memory or disk, in one sentence with both numbers; None where it has room.
+
+    live  the tables that lie in this machine's memory, if not those of the configuration
 
     Raises `ValueError` for a live directory that there is not.
     """
     tables = config.tables
     try:
         live_tables.check_room(
-            live_specs(config, game, layout),
+            live_specs(config, game, layout) if live is None else live,
             format=tables.format,
             live_dir=tables.live_dir,
             beside_bytes=beside_bytes(config, game),

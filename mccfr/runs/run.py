@@ -33,9 +33,8 @@ from mccfr.runs.signals import Signals
 from mccfr.runs.state import state_problem
 from mccfr.runs.warm_start import fill_warm
 from mccfr.solvers.solver import WorkerState
-from mccfr.tables.layout import TableSet
 from storage import checkpoint as checkpoints
-from storage.blocks import block_problems
+from storage.blocks import block_problems, drop_unnamed, open_whole
 from storage.live import remove_stale_live, sweep_live
 from storage.pages import huge_bytes
 from storage.snapshot import Snapshot
@@ -100,9 +99,11 @@ class Session:
         for removed in sweep_live(run.config.tables.live_dir):
             self._reporter.message(f"removed the live tables of a process that died: {removed}")
         checkpoints.sweep(run.path(CHECKPOINTS))
-        restored, problems = checkpoints.newest_valid(run.path(CHECKPOINTS), run.identity, block_problems)
+        found, problems = checkpoints.newest_valid(run.path(CHECKPOINTS), run.identity, block_problems)
         for problem in problems:
             self._reporter.message(f"damaged checkpoint passed over: {problem}")
+        drop_unnamed(run.directory)
+        restored = None if found is None else open_whole(found.path)
         self._reporter.phase("making the tables")
         with self._pools(run, self._game, force=self._force) as pool:
             layout = run.layout(self._game)
@@ -271,7 +272,7 @@ class Session:
             self._tick(pool)
             if self._paused_at is None and (self._must_end(pool) or self._checkpoint_called()):
                 if not self._must_end(pool):
-                    room = self._room(pool.tables, list(pool.tables))
+                    room = self._room(pool, list(pool.tables))
                     if room is not None:
                         room.populate()
                 self._pause(pool)
@@ -295,13 +296,14 @@ class Session:
         """Whether the clock calls for a checkpoint."""
         return self._saver.due()
 
-    def _room(self, tables: TableSet, names: list[str]) -> Snapshot | None:
+    def _room(self, pool: Pool, names: list[str]) -> Snapshot | None:
         """Memory for a copy of some tables; None where there is too little, or nobody who could train meanwhile.
 
         Nobody could either where what is saved is not in memory as a whole.
         """
+        tables = pool.tables
         size = sum(tables[name].nbytes for name in names)
-        if self._settings.workers == 0 or self._run.config.tables.resident is not None:
+        if self._settings.workers == 0 or pool.besides() is not None:
             return None
         if size > _COPY_SHARE * available_memory_bytes():
             return None
@@ -317,7 +319,7 @@ class Session:
         if stop.done:
             room = None
         elif room is None:
-            room = self._room(pool.tables, names)
+            room = self._room(pool, names)
         if room is not None:
             room.take(pool.tables)
         weight = None if self._weight_before is None else self._weight_before + pool.iterations_weight()

@@ -149,6 +149,8 @@ def identity_document(config: Config, base: Path, warm: str | None = None) -> di
         identity["code"] = code
     if config.run.strata is not None:
         identity["run"] = {"strata": config.run.strata}
+        if "interval" in document.get("run", {}):
+            identity["run"]["interval"] = config.run.interval
         if config.tables.resident is not None:
             blocks, iterations = turns_of(config)
             identity["run"] |= {"blocks": blocks, "cycle_iterations": iterations}

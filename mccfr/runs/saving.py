@@ -212,9 +212,9 @@ class Saver:
             background=background,
             notes=self._notes,
         )
-        self._note_commit(number, totals, kept, state)
         if now.besides is not None:
             now.besides.settle()
+        self._note_commit(number, totals, kept, state)
         return number
 
     def _note_commit(self, number: int, totals: Totals, kept: bool, state: Mapping[str, Any]) -> None:
@@ -262,7 +262,7 @@ class Saver:
             return []
         number = self.committed[0] if self.committed and self.committed[1] == totals else None
         try:
-            strategy = self._average(arrays, totals)
+            strategy = self._stored(totals) if from_files else self._average(arrays, totals)
             with naming_steps(self._reporter):
                 records = self._evaluator.evaluate(strategy)
                 self._add_besides(records, arrays, totals)
@@ -288,14 +288,15 @@ class Saver:
                 record.update({"average": algorithm.averages[0], "other_averages": found})
 
     def _average(self, arrays: Arrays, totals: Totals) -> Strategy:
-        """The average strategy of tables by name; where files make it, of the checkpoint that holds the tables."""
-        config = self._run.config
-        if config.tables.strategy_sums == "all" and config.tables.resident is None:
-            algorithm, tables = self._run.algorithm, TableSet(arrays, self._layout.specs)
-            if algorithm.averages_sums:
-                return sums_average(self._game, tables, self._schedule.at(totals.nodes))
-            return algorithm.average(self._game, tables, totals.nodes, totals.iterations)
+        """The average strategy of tables by name."""
+        algorithm, tables = self._run.algorithm, TableSet(arrays, self._layout.specs)
+        if algorithm.averages_sums:
+            return sums_average(self._game, tables, self._schedule.at(totals.nodes))
+        return algorithm.average(self._game, tables, totals.nodes, totals.iterations)
+
+    def _stored(self, totals: Totals) -> Strategy:
+        """The average strategy of the newest checkpoint, which must be of these counts."""
         if self.committed is None or self.committed[1] != totals:
             raise RuntimeError("an average strategy that is made from files was asked for between checkpoints")
         path = checkpoints.checkpoint_path(self._run.path(CHECKPOINTS), self.committed[0])
-        return stored_average(self._game, config, open_whole(path))
+        return stored_average(self._game, self._run.config, open_whole(path))

@@ -25,6 +25,8 @@ from mccfr.solvers.registry import algorithm_of
 from mccfr.tables.layout import TableLayout
 from storage.live import sweep_live
 
+Room = Callable[[Config, Game, TableLayout, Path], str | None]
+"""What says, as `room_problem`, what a run in a directory lacks."""
 Stages = Callable[[], AbstractContextManager[Callable[[str, float], None] | None]]
 """Opened while an abstraction is built, it gives what is told the stage's name and the share of it that is done."""
 
@@ -37,6 +39,7 @@ def rehearse(
     *,
     force: bool = False,
     game: Game | None = None,
+    room: Room = room_problem,
 ) -> tuple[Config, Game]:
     """Check a run as far as that goes before anything is built or written.
 
@@ -45,6 +48,7 @@ def rehearse(
     reporter   told of live tables that dead processes have left, which are removed: what they take is not available
     force      although memory or disk are too small
     game       of `config`, where it is made already
+    room       what says whether there is enough
 
     Returns the configuration with the length of a period written out, and the game as far as it is known without its
     abstraction.  Raises `ValueError` or `OSError` for a game, an algorithm, tables or evaluations that cannot be, and
@@ -60,7 +64,7 @@ def rehearse(
     if game is not None or config.abstraction is None or known.cards.shared_bytes:  # sizes are known
         layout = planned_layout(config, known)
         if not rundir.is_run(directory):
-            _find_room(config, known, layout, directory, reporter, force)
+            _find_room(config, known, layout, directory, reporter, force, room)
     return config, known
 
 
@@ -74,10 +78,11 @@ def start_run(
     stages: Stages = nullcontext,
     game: Game | None = None,
     ignored: Sequence[str] = (),
+    room: Room = room_problem,
 ) -> tuple[Run, Game]:
     """Make the run that `config` describes, or open it where it stands; what is left to do is to train it.
 
-    config, base, directory, force, game  as `rehearse`; of a run that is there, limits and evaluations are replaced
+    config, base, directory, force, game, room  as `rehearse`; of a run that is there, limits and evaluations change
     reporter  told what is unusual about the run
     stages    told how far an abstraction is that must be built
     ignored   keys of `[solver]` that were given and that the algorithm does not have (`config_file.ignored_keys`)
@@ -91,13 +96,13 @@ def start_run(
         game = configured_game(config, base)
     if rundir.is_run(directory):
         run = reopen_run(algorithm_of(config).completed(game or _rehearsal(config, base)), base, directory)
-        return run, prepare_run(run, reporter, force=force, game=game)
-    config, _ = rehearse(config, base, directory, reporter, force=force, game=game)
+        return run, prepare_run(run, reporter, force=force, game=game, room=room)
+    config, _ = rehearse(config, base, directory, reporter, force=force, game=game, room=room)
     if game is None:
         find_abstraction(config, base, stages)
         game = configured_game(config, base)
     layout = planned_layout(config, game)
-    lack = _find_room(config, game, layout, directory, reporter, force)
+    lack = _find_room(config, game, layout, directory, reporter, force, room)
     run = rundir.create_run(config, base, directory, layout)
     _tell(run.config, lack, reporter)
     return run, game
@@ -120,8 +125,10 @@ def reopen_run(config: Config, base: Path, directory: Path) -> Run:
     )
 
 
-def prepare_run(run: Run, reporter: Reporter, *, force: bool = False, game: Game | None = None) -> Game:
-    """The game of a run that goes on, once it is found fit to.
+def prepare_run(
+    run: Run, reporter: Reporter, *, force: bool = False, game: Game | None = None, room: Room = room_problem
+) -> Game:
+    """The game of a run that goes on, once it is found fit to; `force` and `room` as `rehearse`.
 
     Raises `ValueError` for evaluations that do not suit the game, and for too little memory or disk, unless `force`.
     """
@@ -131,7 +138,7 @@ def prepare_run(run: Run, reporter: Reporter, *, force: bool = False, game: Game
         check_format(game, run.config.export.format)
     lack = None
     if not rundir.is_locked(run):  # a running run has its tables already
-        lack = _find_room(run.config, game, run.layout(game), run.directory, reporter, force)
+        lack = _find_room(run.config, game, run.layout(game), run.directory, reporter, force, room)
     _tell(run.config, lack, reporter)
     return game
 
@@ -165,12 +172,12 @@ def _rehearsal(config: Config, base: Path) -> Game:
 
 
 def _find_room(
-    config: Config, game: Game, layout: TableLayout, directory: Path, reporter: Reporter, force: bool
+    config: Config, game: Game, layout: TableLayout, directory: Path, reporter: Reporter, force: bool, room: Room
 ) -> str | None:
     """Raise `ValueError`, with both numbers, where the run finds too little memory or disk; with `force`, return it."""
     for removed in sweep_live(config.tables.live_dir):
         reporter.message(f"removed the live tables of a process that died: {removed}")
-    problem = room_problem(config, game, layout, directory)
+    problem = room(config, game, layout, directory)
     if problem is not None and not force:
         raise ValueError(f"{problem}; or use --force")
     return problem

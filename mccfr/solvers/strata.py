@@ -35,8 +35,8 @@ from storage.schema import ArraySpec
 
 FIRST_STREET = "/street0/"
 """In the names of tables that all strata share, and of their stamps."""
-LEAST_VISITS, VISITS_RATE = 2.0, 2.0
-"""Visits of the most visited first-street row in an interval: so many, or VISITS_RATE times the cube root of those
+LEAST_VISITS = 2.0
+"""Visits of the most visited first-street row in an interval: so many, or `run.interval` times the cube root of those
 before it if that is more."""
 _BITS = 36
 """Of a whole number: what a cell of external sampling can change by in an interval is at most 2^_BITS."""
@@ -92,9 +92,12 @@ def first_states(algorithm: SampledAlgorithm, strata: int) -> list[WorkerState]:
     return [WorkerState(rng=algorithm.first_words(stratum)) for stratum in range(strata)]
 
 
-def interval_iterations(iterations: int, hottest: float) -> int:
-    """Iterations of the interval that follows so many; `hottest` is how often one visits the most visited row."""
-    visits = max(LEAST_VISITS, VISITS_RATE * cbrt(iterations * hottest))
+def interval_iterations(iterations: int, hottest: float, rate: float) -> int:
+    """Iterations of the interval that follows so many.
+
+    hottest  how often one visits the most visited row;  rate  `run.interval`
+    """
+    visits = max(LEAST_VISITS, rate * cbrt(iterations * hottest))
     return ceil(visits / hottest)
 
 
@@ -225,12 +228,16 @@ class Barrier:
 
     def begin(self, states: Sequence[WorkerState]) -> tuple[Interval, list[int]]:
         """The next interval and the strata's quotas in it; `due` of the states is changed in place."""
-        iterations = interval_iterations(sum(state.iterations for state in states), self.strata.hottest)
+        iterations = self.interval_iterations(sum(state.iterations for state in states))
         shares = self.strata.shares.tolist()
         found, due = quotas(iterations, shares, [state.due for state in states])
         for state, left in zip(states, due, strict=True):
             state.due = left
         return self.interval(sum(state.nodes for state in states), iterations), found
+
+    def interval_iterations(self, iterations: int) -> int:
+        """Iterations of the interval that follows so many."""
+        return interval_iterations(iterations, self.strata.hottest, self.algorithm.config.run.interval)
 
     def interval(self, nodes: int, iterations: int) -> Interval:
         """An interval of so many iterations, which weigh what the schedule says at a count of nodes."""

@@ -18,7 +18,7 @@ from math import ceil
 
 from mccfr.config.tables import CYCLE_ITERATIONS, Config
 from mccfr.solvers.solver import WorkerState
-from mccfr.solvers.strata import Barrier, Interval, interval_iterations
+from mccfr.solvers.strata import Barrier, Interval
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class Turns:
         turn = [quota if stratum in strata else 0 for stratum, quota in enumerate(every)]
         iterations = sum(turn)
         done = sum(state.iterations for state in states)
-        count = max(1, ceil(iterations / interval_iterations(done, self._barrier.strata.hottest)))
+        count = max(1, ceil(iterations / self._barrier.interval_iterations(done)))
         parts = [[quota * (k + 1) // count - quota * k // count for quota in turn] for k in reversed(range(count))]
         self._left = [(self._barrier.interval(self.position.nodes, max(1, sum(part))), part) for part in parts]
         self._under_way = True

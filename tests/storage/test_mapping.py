@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from storage import mapping
-from storage.mapping import HUGE_PAGE_BYTES, Region
+from storage.mapping import HUGE_PAGE_BYTES, Region, give_back, map_reserved
 
 PAGE = mmap.PAGESIZE
 
@@ -119,3 +119,22 @@ def test_cells_are_shared_with_another_process(tmp_path, worker):
         mapping.create_cells(tmp_path / "none", (0,))
     block.close()
     assert (tmp_path / "cells").exists()
+
+
+def test_reserved_cells_take_memory_where_they_are_written_and_can_be_given_back():
+    cells = map_reserved(1 << 37, "float64")  # 1 TiB
+    before = process_bytes()
+    part = cells[1 << 36 : (1 << 36) + (4 << 20)]
+    part[:] = 1.0
+    assert 30e6 < process_bytes() - before < 60e6
+    give_back(part)
+    assert process_bytes() - before < 10e6 and not part.any()
+    cells[7] = 3.0
+    give_back(cells[6:9])
+    assert not cells[:10].any()
+
+
+def process_bytes():
+    """Memory of this process that is its own."""
+    pages = Path("/proc/self/statm").read_text().split()
+    return (int(pages[1]) - int(pages[2])) * mmap.PAGESIZE

@@ -1,36 +1,47 @@
 """Runs on several machines: the bits of a run on one, however strata are shared out, and what is refused."""
 
+import errno
 import json
 import os
 import random
+import re
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
+from itertools import combinations
+from pathlib import Path
 
 import msgspec
 import numpy as np
 import pytest
 from commands import call
-from sessions import NO_EVALUATION, assert_same, content, go, make, wait_for
-from stratified import LEDUC_12
+from places import ROOT
+from sessions import NO_EVALUATION, Listener, assert_same, content, go, make, new_run, wait_for
+from stratified import LEDUC_12, long_game
 
 from mccfr.cluster import launch
 from mccfr.cluster import pool as pool_module
 from mccfr.cluster.agreement import check_shared, disagreement, facts_of, new_token
 from mccfr.cluster.engine import OneProcess
 from mccfr.cluster.launch import check_ports
-from mccfr.cluster.messages import ANSWERED, Answer, Order
+from mccfr.cluster.messages import ANSWERED, Answer, Order, version_cells, version_of
+from mccfr.cluster.mpi import _raise_first
 from mccfr.cluster.pool import on_engine
-from mccfr.cluster.session import places_of
+from mccfr.cluster.session import check_room, places_of, train_alone
 from mccfr.cluster.sharing import longest, moved_by_speed, shared_out
 from mccfr.cluster.status import cluster_status
+from mccfr.runs import saving
 from mccfr.runs.report import Silent
-from mccfr.runs.results import find_checkpoint
+from mccfr.runs.results import evaluate_target, find_checkpoint
 from mccfr.runs.run import train
-from mccfr.runs.rundir import is_locked, lock, with_settings
+from mccfr.runs.rundir import is_locked, lock, open_run, with_settings
+from mccfr.runs.verification import problems_of
+from mccfr.solvers.strata import stratum_buckets
+from storage.blocks import BlockStore
 from storage.checkpoint import list_checkpoints
 
 PROGRAM = [sys.executable, "-m", "mccfr", "cluster"]
@@ -44,27 +55,146 @@ def stratified_run(path, **settings):
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """A run in this process, without machines."""
-    run = stratified_run(tmp_path_factory.mktemp("cluster") / "whole", iterations=8_000)
+    run = stratified_run(tmp_path_factory.mktemp("cluster") / "whole", iterations=4_000)
     go(run)
     return run
 
 
-def on_machines(run, machines, workers=1, **settings):
+@pytest.fixture(scope="module")
+def short(tmp_path_factory):
+    """A shorter one."""
+    run = stratified_run(tmp_path_factory.mktemp("cluster") / "short", iterations=500)
+    go(run)
+    return run
+
+
+def on_machines(run, machines, reporter=None, workers=1, **settings):
     """A session on ranks of this process."""
     run = with_settings(run, run=msgspec.structs.replace(run.config.run, **settings))
     game = run.build_game()
     engine = OneProcess(run, game, machines, workers)
-    train(run, game, Silent(), pools=on_engine(engine))
+    train(run, game, reporter or Silent(), pools=on_engine(engine))
     return engine
 
 
 def test_one_digest_for_every_number_of_machines(tmp_path, whole):
-    run = stratified_run(tmp_path / "run", checkpoint_nodes=100_000)
-    on_machines(run, 2, iterations=2_000)
-    on_machines(run, 1, workers=2, iterations=4_000)
-    go(run, workers=0, iterations=6_000)
-    on_machines(run, 4, iterations=8_000)
+    run = stratified_run(tmp_path / "run", checkpoint_nodes=80_000)
+    on_machines(run, 2, iterations=1_000)
+    on_machines(run, 1, workers=2, iterations=2_000)
+    go(run, workers=0, iterations=3_000)
+    on_machines(run, 4, iterations=4_000)
     assert_same(run, whole)
+    assert not problems_of(run.directory)
+
+
+def test_a_machine_keeps_its_own_strata_alone_and_what_they_wrote_is_evaluated(tmp_path):
+    run = make(tmp_path / "run", SOLVER, LEDUC_12, evaluation={"every_checkpoint": False}, strata=4)
+    engine = on_machines(run, 3, iterations=300)
+    game, owned = run.build_game(), []
+    for trainer in engine._trainers:
+        mine = trainer.strata()
+        for name in (name for name in trainer.tables if "/street1/" in name):
+            begin = stratum_buckets(game, name)
+            used = [bool(trainer.tables[name][begin[s] : begin[s + 1]].any()) for s in range(4)]
+            assert used == [stratum in mine for stratum in range(4)]
+        owned += mine
+    assert sorted(owned) == [0, 1, 2, 3]
+    found = next(run.backwards("evaluations.jsonl"))["exploitability_chips"]
+    assert found == evaluate_target(run.directory, "exact")["exploitability_chips"] < 2.5
+
+
+def test_damaged_rows_are_found_and_the_run_goes_on_from_before(tmp_path, whole):
+    run, listener = stratified_run(tmp_path / "run"), Listener()
+    on_machines(run, 2, iterations=1_000)
+    on_machines(run, 2, iterations=2_000)
+    damage(run)
+    on_machines(run, 2, listener, iterations=4_000)
+    assert any("damaged checkpoint passed over" in text for text in listener.told)
+    assert_same(run, whole)
+
+
+def test_a_second_copy_on_another_machine_replaces_what_is_damaged_or_gone(tmp_path, whole):
+    places = {"copies": 2, "directory": str(tmp_path / "disk{machine}")}
+    run = stratified_run(tmp_path / "run")
+    run = with_settings(run, cluster=msgspec.structs.replace(run.config.cluster, **places))
+    train_alone_for(run, 1_000)
+    first = {path.name for path in (tmp_path / "disk1").glob("*/blocks/*")}
+    assert len(first) == 2 and first.isdisjoint(path.name for path in (tmp_path / "disk0").glob("*/blocks/*"))
+    saved, damaged = newest(run), damage(run)
+    shutil.rmtree(run.path("checkpoints"))
+    listener = train_alone_for(run, 2_000)
+    restored = [text for text in listener.told if "restored from its copy on machine" in text]
+    assert any(damaged in text for text in restored) and any(f"{saved:06d} was" in text for text in restored)
+    assert not any("passed over" in text for text in listener.told) and not problems_of(run.directory)
+    kept = {path.name for path in run.path("checkpoints").iterdir()}
+    for machine in range(2):
+        assert {path.name for path in (tmp_path / f"disk{machine}").glob("*/checkpoints/*")} == kept
+    (copy,) = tmp_path.glob(f"disk*/*/{damage(run)}")
+    flip_a_bit(copy)
+    assert any("damaged checkpoint passed over" in text for text in train_alone_for(run, 4_000).told)
+    assert_same(run, whole)
+
+
+def test_a_copy_that_cannot_be_made_is_told_and_the_checkpoint_counts(tmp_path):
+    (tmp_path / "file").write_text("no directory")
+    run = stratified_run(tmp_path / "run")
+    places = {"copies": 2, "directory": str(tmp_path / "file" / "{machine}")}
+    run = with_settings(run, cluster=msgspec.structs.replace(run.config.cluster, **places))
+    told = "".join(train_alone_for(run, 20).told)
+    assert "checkpoint 1 is whole, and what follows it was not done" in told and "Not a directory" in told
+    assert newest(run) == 1
+
+
+def train_alone_for(run, iterations):
+    """A session of the engine `none` on two machines."""
+    run, listener = with_settings(run, run=msgspec.structs.replace(run.config.run, iterations=iterations)), Listener()
+    train_alone(run, run.build_game(), 2, listener)
+    return listener
+
+
+def damage(run):
+    """Flip a bit in the newest version of a stratum's rows; its name."""
+    version = sorted(run.path("blocks").glob("0002/*"))[-1]
+    flip_a_bit(version)
+    return f"blocks/0002/{version.name}"
+
+
+def flip_a_bit(version):
+    cells = max((path for path in version.rglob("*") if path.is_file()), key=lambda path: path.stat().st_size)
+    data = bytearray(cells.read_bytes())
+    data[len(data) // 2] ^= 4
+    cells.write_bytes(data)
+
+
+def test_a_disk_that_a_machine_finds_full_is_told_and_tried_again(tmp_path, monkeypatch):
+    run, listener, write, tried = stratified_run(tmp_path / "run"), Listener(), BlockStore.write, []
+
+    def fills(store, block, arrays):
+        tried.append(block)
+        if len(tried) == 3:
+            raise OSError(errno.ENOSPC, "No space left on device", "there")
+        write(store, block, arrays)
+
+    monkeypatch.setattr(BlockStore, "write", fills)
+    monkeypatch.setattr(saving, "FINAL_WAITS_SECONDS", (0.0,))
+    on_machines(run, 2, listener, iterations=100)
+    assert "there: No space left on device" in "".join(listener.told) and len(tried) == 3 + 4
+    assert content(run)
+
+
+@pytest.mark.parametrize(
+    ("error", "problem"),
+    [
+        (OSError, {"host": "b", "problem": "No space left on device", "errno": errno.ENOSPC, "file": "/there"}),
+        (OSError, {"host": "b", "problem": "a version is gone", "errno": None, "file": None}),
+        (RuntimeError, {"host": "b", "problem": "a cell is no number"}),
+    ],
+)
+def test_what_a_machine_meets_is_raised_where_it_is_coordinated(error, problem):
+    with pytest.raises(error, match=f"b: {problem['problem']}") as raised:
+        _raise_first([problem, {"host": "c", "problem": "later"}])
+    assert getattr(raised.value, "errno", None) == problem.get("errno")
+    _raise_first([{"restored": []}])
 
 
 def test_strata_move_by_speed_and_no_rank_is_left_without_one(tmp_path, whole, monkeypatch):
@@ -78,10 +208,23 @@ def test_strata_move_by_speed_and_no_rank_is_left_without_one(tmp_path, whole, m
     monkeypatch.setattr(pool_module, "LEAST_SECONDS", 0.0)
     monkeypatch.setattr(pool_module, "moved_by_speed", lambda shares, owner, speeds: (owner + 1) % len(speeds))
     run = stratified_run(tmp_path / "run", checkpoint_nodes=50_000)
-    on_machines(run, 3, iterations=8_000)
+    on_machines(run, 3, iterations=4_000)
     assert_same(run, whole)
     found = cluster_status(run)
     assert found["moved_strata"] == 4 and found["barriers"] and found["sent_bytes"] > found["received_bytes"] > 0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_exchange_of_two_strata_ends_intervals_sooner(seed):
+    random_numbers = np.random.default_rng(seed)
+    loads, speeds = random_numbers.integers(90, 220, 14), random_numbers.uniform(1, 3, 4)
+    owner = shared_out(loads, speeds)
+    best = longest(loads, owner, speeds)
+    assert set(owner) == set(range(4)) and best >= loads.sum() / speeds.sum()
+    for one, other in combinations(range(14), 2):
+        exchanged = owner.copy()
+        exchanged[[one, other]] = owner[[other, one]]
+        assert longest(loads, exchanged, speeds) >= best * (1 - 1e-8)
 
 
 class Twice(OneProcess):
@@ -130,10 +273,8 @@ def digest_of(run, kind, **settings):
 
 
 @pytest.mark.parametrize(("kind", "sound"), [(OneProcess, True), (Late, True), (Twice, False), (Stale, False)])
-def test_planted_errors_change_the_digest_and_late_answers_do_not(tmp_path, kind, sound):
-    run, plain = stratified_run(tmp_path / "run"), stratified_run(tmp_path / "plain")
-    go(plain, iterations=2_000)
-    tables, expected = digest_of(run, kind, iterations=2_000), content(plain)[0]
+def test_planted_errors_change_the_digest_and_late_answers_do_not(tmp_path, short, kind, sound):
+    tables, expected = digest_of(stratified_run(tmp_path / "run"), kind, iterations=500), content(short)[0]
     same = all(np.array_equal(table, expected[name]) for name, table in tables.items())
     assert same == sound
 
@@ -147,6 +288,8 @@ def test_a_message_holds_what_is_put_into_it():
     other.cells[:] = order.cells
     assert other.first.tolist() == [0.0, 0.0, 1.5, 1.5, 1.5]
     assert (other.rows[2, 1], other.owner[1], other.head[1]) == (7, 2, 9)
+    version = (17, "0123456789abcdef" * 4)
+    assert version_of(version_cells(version)) == version and version_of(version_cells(None)) is None
 
 
 FACTS = {
@@ -177,6 +320,13 @@ def test_a_directory_that_is_not_shared_is_found(tmp_path, whole):
     assert facts_of(whole)["identity"] == whole.manifest["identity"][:12]
 
 
+def test_a_machine_without_room_for_its_strata_is_named(whole):
+    game, places = whole.build_game(), places_of(["a", "b", "b"], 1)
+    check_room(whole, game, places, [10**12] * 3)
+    with pytest.raises(ValueError, match=r"b needs [\d,]+ bytes .* for the largest stratum\) and has 5,000"):
+        check_room(whole, game, places, [10**12, 10_000, 10_000])
+
+
 def test_machines_are_the_ranks_of_a_host_by_their_workers():
     places = places_of(["a", "a", "b", "a", "a", "b"], 2)
     assert [place.machine for place in places] == [0, 0, 1, 2, 2, 1]
@@ -196,8 +346,9 @@ LEDUC = '[game]\nname = "leduc"\nranks = 12\nmerge_suits = true\n'
         (["solve", "--set", "run.strata=4", "--hosts", "a,b", "--set", 'cluster.network="no0"'], "is no interface"),
         (["local", "--set", "cluster.machines=[2, 1]"], "cluster.machines = [2, 1] is not allowed"),
         (["local", "--set", "cluster.ports=[80, 1]"], "cluster.ports = [80, 1] is not allowed"),
-        (["plan", "--machines", "2", "--set", "run.strata=4", "--memory", "1MB"], "the largest of 2 machines needs"),
+        (["plan", "--machines", "2", "--set", "run.strata=4", "--memory", "1MB"], "machine 0 of 2 needs"),
         (["plan", "--machines", "2", "--memory", "1 apple"], "is not an amount"),
+        (["local", "--set", "cluster.copies=2"], "cluster.copies = 2 is not allowed"),
     ],
 )
 def test_bad_input_is_refused_in_a_sentence(tmp_path, capsys, arguments, said):
@@ -238,6 +389,10 @@ def test_plan_counts_bytes_and_seconds(tmp_path, capsys):
     shared = 2 * 2 * 12 * 16 * 8  # regrets and sums of both players, 12 cards, a cache line of cells, float64
     assert found["barrier_bytes"] == 2 * shared * 2
     assert found["barrier_seconds"] == pytest.approx(found["barrier_bytes"] * 8 / 1e9)
+    assert found["last_interval_seconds"] is None
+    limited = json.loads(call(capsys, "cluster", *arguments, "--set", "run.nodes=1e9").out)
+    longer = json.loads(call(capsys, "cluster", *arguments, "--set", "run.nodes=1e9", "--set", "run.interval=20").out)
+    assert longer["last_interval_iterations"] == pytest.approx(10 * limited["last_interval_iterations"], rel=0.01)
     assert found["largest_stratum_bytes"] * 4 >= found["table_bytes"] - shared > found["largest_stratum_bytes"]
 
 
@@ -251,6 +406,47 @@ def test_machines_of_one_host_train_the_same_bits_by_mpi_and_stop_on_a_signal(tm
     go(plain, iterations=find_checkpoint(run, None).state["iterations"])
     assert_same(run, plain)
     assert {rank["machine"] for rank in cluster_status(run)["ranks"]} == {0, 1}
+
+
+@pytest.mark.slow
+def test_the_script_for_slurm_checkpoints_and_requeues_itself_on_a_signal(tmp_path):
+    page = (ROOT / "docs" / "cluster.md").read_text()
+    script = re.search(r"```\n(#!/bin/bash\n#SBATCH.*?)```", page, re.DOTALL)[1]
+    (tmp_path / "job.sh").write_text(script)
+    (tmp_path / "blueprint.toml").write_text(f"{LEDUC}[run]\nstrata = 4\n[evaluation]\nat_end = false\n")
+    shims = tmp_path / "bin"
+    shims.mkdir()
+    mpiexec = Path(sys.prefix) / "bin" / "mpiexec.gforker"
+    for name, line in {
+        # Beyond ASCII that launcher passes nothing on, so that what ranks say goes to a file.
+        "srun": f"""exec {mpiexec} -n 3 bash -c 'exec "$@" 2>> said.txt' - "${{@:3}}" """,
+        "mccfr": f'exec {sys.executable} -m mccfr "$@"',
+        "scontrol": 'echo "$@" > requeued',
+    }.items():
+        (shims / name).write_text(f"#!/bin/bash\n{line}\n")
+        (shims / name).chmod(0o755)
+    environment = {**os.environ, "PATH": f"{shims}:{os.environ['PATH']}", "SLURM_JOB_ID": "7", "UCX_TLS": "self,sm"}
+    process = subprocess.Popen(["bash", "job.sh"], cwd=tmp_path, env=environment)
+    metrics = tmp_path / "runs" / "blueprint" / "metrics.jsonl"
+    wait_for(lambda: process.poll() is not None or (metrics.is_file() and metrics.stat().st_size > 0), 120)
+    process.send_signal(signal.SIGUSR1)
+    assert process.wait(120) == 0
+    assert (tmp_path / "requeued").read_text() == "requeue 7\n"
+    assert find_checkpoint(open_run(tmp_path / "runs" / "blueprint"), None).state["iterations"] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["twin", "flop-holdem", "hunl-quick"])
+def test_one_digest_of_larger_games_on_one_two_and_four_machines(tmp_path, slot_abstractions, name):
+    document, nodes = long_game(name, slot_abstractions[0])
+    plain, run = new_run(tmp_path / "plain", document), new_run(tmp_path / "run", document)
+    go(plain, nodes=nodes // 10)
+    assert launched(run, 2, "--workers", "1", "--nodes", str(nodes // 40)).wait(600) == 0
+    on_machines(run, 4, nodes=nodes // 20)
+    go(run, workers=1, nodes=nodes // 14)
+    assert launched(run, 1, "--workers", "2", "--nodes", str(nodes // 10)).wait(600) == 0
+    assert_same(run, plain)
+    assert not problems_of(run.directory)
 
 
 @pytest.mark.slow

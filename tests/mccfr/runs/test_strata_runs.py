@@ -13,11 +13,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from commands import call
-from places import RUNS
 from sessions import NO_EVALUATION, assert_same, content, go, make, new_run, wait_for
-from stratified import LEDUC_12
+from stratified import LEDUC_12, long_game
 
-from mccfr.config.file import load_document
 from mccfr.runs import run as run_module
 from mccfr.runs.results import evaluate_target
 from mccfr.runs.rundir import check_same_run
@@ -91,29 +89,11 @@ def test_plan_says_what_is_shared_and_who_is_idle(tmp_path, capsys):
     assert "strata       4:" in said and "2 workers would have none" in said
 
 
-def long_games(slot_abstractions):
-    """[game], [abstraction], strata and nodes of the games that strata are for, by name."""
-    flop = {"name": "flop-holdem", "max_raises": 1}
-    quick = load_document(RUNS / "hunl-quick.toml")["game"]
-    return {
-        "leduc-12": (LEDUC_12, None, 4, 40_000_000),
-        "twin": (load_document(RUNS / "twin-20.toml")["game"], None, 3, 40_000_000),
-        "flop-holdem": (flop, None, 5, 10_000_000),
-        "hunl-quick": (quick, {"path": str(slot_abstractions[0])}, 4, 40_000_000),
-    }
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["leduc-12", "twin", "flop-holdem", "hunl-quick"])
 def test_one_digest_after_five_kills_at_random_moments(tmp_path, slot_abstractions, name):
-    game, abstraction, strata, nodes = long_games(slot_abstractions)[name]
-    document = {
-        "game": game,
-        "solver": {"period_nodes": 1_000_000, "seed": 2},
-        "run": {"workers": 0, "strata": strata, "nodes": nodes, "checkpoint_nodes": nodes // 20},
-        "evaluation": NO_EVALUATION,
-        **({} if abstraction is None else {"abstraction": abstraction}),
-    }
+    document, nodes = long_game(name, slot_abstractions[0])
+    document["run"] |= {"nodes": nodes, "checkpoint_nodes": nodes // 20}
     whole, run = new_run(tmp_path / "whole", document), new_run(tmp_path / "killed", document)
     go(whole)
     moments = random.Random(4)

@@ -1,0 +1,67 @@
+"""What a run in strata takes on each of several machines, and what it lacks there."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.config.tables import Config
+from mccfr.games.game import Game
+from mccfr.runs.plan import beside_bytes, room_problem
+from mccfr.runs.strata.frames import first_specs
+from mccfr.solvers.strata import FIRST_STREET, stratum_buckets
+from mccfr.tables.layout import TableLayout
+
+_CELL_BYTES = 8
+_COPIES = 3  # of the first street, by each rank: the copy, the order and the answer
+
+
+def strata_bytes(game: Game, layout: TableLayout) -> npt.NDArray[np.int64]:
+    """[N] bytes of each stratum's rows."""
+    assert game.strata is not None
+    found = np.zeros(game.strata.count, np.int64)
+    for spec in layout.specs:
+        if FIRST_STREET not in spec.name:
+            found += np.diff(stratum_buckets(game, spec.name)) * (spec.nbytes // spec.shape[0])
+    return found
+
+
+def first_street_bytes(layout: TableLayout) -> int:
+    """Bytes of one first street in a message."""
+    kinds = ("regret/", "strategy_sum/")
+    shared = [spec for spec in first_specs(layout) if spec.name.startswith(kinds)]
+    return sum(int(np.prod(spec.shape)) * _CELL_BYTES for spec in shared)
+
+
+def fixed_bytes(config: Config, game: Game, layout: TableLayout) -> int:
+    """Memory of a machine beside the rows of its strata: bucket tables, processes, first streets."""
+    return beside_bytes(config, game) + max(1, config.run.workers) * _COPIES * first_street_bytes(layout)
+
+
+def machine_problem(
+    config: Config,
+    game: Game,
+    layout: TableLayout,
+    owner: npt.NDArray[np.int64],
+    memory_bytes: Sequence[float],
+    names: Sequence[str],
+) -> str | None:
+    """What the first machine lacks that has too little memory for its strata, in one sentence; None where all do.
+
+    owner  [N] the machine of each stratum;  memory_bytes, names  of the machines
+    """
+    strata, fixed = strata_bytes(game, layout), fixed_bytes(config, game, layout)
+    needed = np.bincount(owner, strata, minlength=len(names)) + fixed
+    for machine in np.flatnonzero(needed > np.asarray(memory_bytes)).tolist():
+        return (
+            f"{names[machine]} needs {needed[machine]:,.0f} bytes ({int(strata.max()):,} of them for the largest "
+            f"stratum) and has {memory_bytes[machine]:,.0f}: take more machines or more strata, or a "
+            "smaller abstraction"
+        )
+    return None
+
+
+def coordinator_problem(config: Config, game: Game, layout: TableLayout, directory: Path) -> str | None:
+    """As `mccfr.runs.plan.room_problem`, of a coordinator, which keeps the first street alone."""
+    return room_problem(config, game, layout, directory, live=first_specs(layout))

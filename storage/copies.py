@@ -1,0 +1,119 @@
+"""Second copies of checkpoints and versions in another directory, and how they come back from there.
+
+A copy is whole or not there, as what it is a copy of: written under a temporary name, every file fsynced and compared
+with the manifest on the way, then renamed.
+"""
+
+import secrets
+from pathlib import Path
+
+from storage import checkpoint as checkpoints
+from storage import durable
+from storage.blocks import BLOCKS, CHECKPOINTS, named_by, versions_named
+
+_MANIFEST = "manifest.json"
+_PIECE_BYTES = 4 << 20
+
+
+def copy_checkpoint(root: Path, place: Path, number: int, blocks: set[int]) -> None:
+    """Copy a checkpoint of ROOT, and the versions of some blocks that it names, to a place of the same form.
+
+    What no checkpoint of ROOT names any more goes from there.  Raises `OSError` for files that are damaged, and where
+    there is no room.
+    """
+    name = f"{CHECKPOINTS}/{checkpoints.checkpoint_path(root / CHECKPOINTS, number).name}"
+    found = checkpoints.open_checkpoint(root / name)
+    for version in named_by(found):
+        if int(version.split("/")[1]) in blocks:
+            _copy(root, place, version)
+    _copy(root, place, name)  # last: who finds it finds what it names
+    kept = versions_named(root) | {path.relative_to(root).as_posix() for path in _whole(root, CHECKPOINTS)}
+    for path in (*_whole(place, CHECKPOINTS), *_versions(place)):
+        if path.relative_to(place).as_posix() not in kept:
+            _remove(path)
+
+
+def restore(root: Path, place: Path) -> list[str]:
+    """Put back what a place has and ROOT lacks, or has damaged; returns its names, relative to ROOT.
+
+    Raises `OSError` where there is no room.
+    """
+    found = []
+    for path in (*_versions(place), *_whole(place, CHECKPOINTS)):
+        name = path.relative_to(place).as_posix()
+        if not checkpoints.verify(root / name) or checkpoints.verify(path):
+            continue  # it is sound there, or not here
+        if (root / name).exists():
+            _remove(root / name)
+        _copy(place, root, name)
+        found.append(name)
+    return found
+
+
+def _whole(place: Path, folder: str) -> list[Path]:
+    """What has the name of a checkpoint in a folder of a place, sound or not."""
+    root = place / folder
+    return [checkpoints.checkpoint_path(root, number) for number in checkpoints.list_checkpoints(root)]
+
+
+def _versions(place: Path) -> list[Path]:
+    """All versions of blocks in a place."""
+    folder = place / BLOCKS
+    blocks = sorted(folder.iterdir()) if folder.is_dir() else ()
+    return [path for block in blocks for path in _whole(place, f"{BLOCKS}/{block.name}")]
+
+
+def _copy(source: Path, target: Path, name: str) -> None:
+    """Copy a checkpoint or version `name` below another directory; nothing where there is one of the same content."""
+    found, final = checkpoints.open_checkpoint(source / name), target / name
+    if _content_hash(final) == found.content_hash:
+        return
+    if final.exists():
+        _remove(final)
+    _make_folders(final.parent)
+    temporary = final.with_name(f"{durable.TEMPORARY_PREFIX}{final.name}-{secrets.token_hex(4)}")
+    durable.make_dir(temporary)
+    try:
+        for file, stated in found.files.items():
+            if _copy_file(source / name / file, temporary / file) != stated:
+                raise OSError(f"{source / name}: {file} is not what the manifest states")
+        _copy_file(source / name / _MANIFEST, temporary / _MANIFEST)
+        for folder in sorted((path for path in temporary.rglob("*") if path.is_dir()), reverse=True):
+            durable.fsync_dir(folder)
+        durable.fsync_dir(temporary)
+        durable.rename(temporary, final)
+    except BaseException:
+        if temporary.exists():
+            durable.remove_tree(temporary)
+        raise
+    durable.fsync_dir(final.parent)
+
+
+def _content_hash(path: Path) -> str | None:
+    """What a checkpoint or version is; None where there is none that can be opened."""
+    try:
+        return checkpoints.open_checkpoint(path).content_hash
+    except (OSError, ValueError):
+        return None
+
+
+def _copy_file(source: Path, target: Path) -> tuple[int, int]:
+    """Copy a file, piece by piece, durably; its length and checksum."""
+    _make_folders(target.parent)
+    with source.open("rb") as file:
+        return durable.write_file(target, iter(lambda: file.read(_PIECE_BYTES), b""))
+
+
+def _make_folders(folder: Path) -> None:
+    """Make a directory and those above it."""
+    for path in [path for path in (folder, *folder.parents) if not path.exists()][::-1]:
+        durable.make_dir(path)
+        durable.fsync_dir(path.parent)
+
+
+def _remove(path: Path) -> None:
+    """Remove a checkpoint or version: renamed first, so that a crash half-way leaves nothing of its name."""
+    gone = path.with_name(f"{durable.TEMPORARY_PREFIX}drop-{path.name}-{secrets.token_hex(4)}")
+    durable.rename(path, gone)
+    durable.fsync_dir(path.parent)
+    durable.remove_tree(gone)
