@@ -11,12 +11,8 @@ A block without a version holds zeros.
 
 import secrets
 import shutil
-<<<<<<< HEAD
-from collections.abc import Iterable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
-=======
 from collections.abc import Collection, Iterable, Mapping
->>>>>>> main
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from threading import Lock
@@ -171,11 +167,7 @@ class BlockStore:
             self.versions[block] = (number, checkpoints.open_checkpoint(folder / f"{number:06d}").content_hash)
             self.moved += self.partition.nbytes(block)
             if before is not None and block_name(block, before[0]) not in self._named:
-<<<<<<< HEAD
-                self._removing.append(self._remover.submit(self._remove, block_name(block, before[0])))
-=======
-                _remove(self.root / block_name(block, before[0]))
->>>>>>> main
+                self._removing.append(self._remover.submit(_remove, self.root / block_name(block, before[0])))
 
     def read(self, block: int, arrays: Mapping[str, np.ndarray]) -> None:
         """Fill the cells of a block from its newest version.
@@ -196,35 +188,14 @@ class BlockStore:
     def settle(self) -> None:
         """Remove the versions that neither a checkpoint names nor the next one will."""
         with self._lock:
-<<<<<<< HEAD
             while self._removing:
                 self._removing.pop().result()
-            self._named = set()
-            for number in checkpoints.list_checkpoints(root):
-                self._named.update(_named_in(checkpoints.checkpoint_path(root, number)))
-            kept = self._named | set(self.names())
-            folder = self.root / BLOCKS
-            for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-                for version in checkpoints.list_checkpoints(path):
-                    name = f"{BLOCKS}/{path.name}/{version:06d}"
-                    if name not in kept:
-                        self._remove(name)
+            self._named = versions_named(self.root)
+            _keep_only(self.root, self._named | set(self.names()))
 
     def close(self) -> None:
         """Wait for what is being removed, whatever comes of it: the next `go_on` removes what is left."""
         self._remover.shutdown(wait=True)
-
-    def _remove(self, name: str) -> None:
-        """Remove a version: renamed first, so that a crash half-way leaves what `sweep` removes."""
-        path = self.root / name
-        gone = path.with_name(f"{durable.TEMPORARY_PREFIX}drop-{path.name}-{secrets.token_hex(4)}")
-        durable.rename(path, gone)
-        durable.fsync_dir(path.parent)
-        shutil.rmtree(gone)
-=======
-            self._named = versions_named(self.root)
-            _keep_only(self.root, self._named | set(self.names()))
->>>>>>> main
 
 
 def sweep_blocks(root: Path) -> None:
