@@ -73,11 +73,14 @@ def _fill_locations(choose, suit_permutation, inverse, boards, multiplicity, loc
     Boards come in ascending rank, so the first of its class is the canonical one, and it marks the others.
     """
     n = boards.shape[1]
-    cards, image = np.arange(n), np.empty(n, np.int64)
+    cards, image = np.empty(n, np.int64), np.empty(n, np.int64)
+    for i in range(n):
+        cards[i] = i
     count = 0
     for rank in range(location.shape[0]):
         if location[rank] < 0:
-            boards[count] = cards
+            for i in range(n):  # assigning the whole row takes three seconds to compile
+                boards[count, i] = cards[i]
             for p in range(suit_permutation.shape[0]):
                 image_rank = 0
                 for i in range(n):

@@ -1,17 +1,44 @@
 """Deep CFR in tests: iterations on tables of their own, what they met, and slow twins of what they compute."""
 
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 
 from mccfr.cards.deals import new_deals
+from mccfr.config.games import FlopHoldemGame
 from mccfr.config.solvers import DeepCfrConfig
+from mccfr.games.holdem import flop_holdem
 from mccfr.rng import ACTIONS, new_stream, uniform
+from mccfr.solvers.deep.dealt_cfr import DealtCfr, dealt_specs
 from mccfr.solvers.deep.single_deep_cfr import SingleDeepCfr, listed_specs
 from mccfr.trees.compiled import CHANCE, DECISION, TERMINAL
 
 QUICK = {"traversals": 30, "memory": 4000, "strategy_memory": 4000, "averages": ("sd", "network"), "horizon": 50}
+
+
+DEALT_GAMES = {
+    "flop hold'em": FlopHoldemGame(max_raises=2),
+    "5-flop hold'em": FlopHoldemGame(bet="pot", limp=False, max_raises=[1, 2], board_cards=5),
+}
+DEALT_NETWORKS = {"plain": {}, "branches": {"network": "branches", "card_units": 8}}
+_DEALT = {
+    **{"traversals": 40, "memory": 150, "strategy_memory": 150, "averages": ("sd", "network"), "horizon": 6},
+    **{"steps": 8, "batch": 64, "units": 8, "layers": 2, "learning_rate": 0.01, "strategy_steps": 8},
+}
+
+
+@cache
+def trained(game_name, network="plain", iterations=3):
+    """Iterations where cards are dealt from the whole deck, on tables of their own."""
+    game = flop_holdem(DEALT_GAMES[game_name], None, Path())
+    config = DeepCfrConfig(**_DEALT, **DEALT_NETWORKS[network])
+    tables = {spec.name: np.zeros(spec.shape, spec.dtype) for spec in dealt_specs(game, config)}
+    found = DealtCfr(game, config, tables)
+    found.iterate(iterations)
+    return found
 
 
 def new_tables(game, config, dtype="float64"):

@@ -1,5 +1,10 @@
-"""Deep CFR: processor time of traversals, of a step of a fit, of an evaluation of all infosets and of an iteration."""
+"""Deep CFR: processor time of traversals, of a step of a fit, of an evaluation of all infosets and of an iteration.
 
+OpenSpiel's solver is measured beside it on Leduc where the user has installed what it needs; this project asks for none
+of that.
+"""
+
+import importlib
 import sys
 import time
 from collections.abc import Callable
@@ -99,7 +104,7 @@ def _measure_dealt(iterations: int, steps: int) -> None:
     step = _milliseconds(lambda: fit(dealt.network, parameters, dealt.batches(0, 0), descent)) / steps
     hands = draw_hands(0, 0, _HANDS, seen.known[-1]).seen(0, seen.known[-1], seen.cards)
     own, values = own_decisions(game.tree, 2 * (game.tree.streets - 1)), card_values(seen, hands)
-    part = _milliseconds(lambda: Tabulation(dealt, []).played(own, parameters, values))
+    part = _milliseconds(lambda: Tabulation(dealt, ([], [])).played(own, parameters, values))
     evaluation = part / (_HANDS * len(own.node)) * int(game.infosets.sum())
     _tell("flop-holdem", dealt.network.size, options, thousand, step, evaluation)
 
@@ -114,12 +119,63 @@ def _tell(name: str, parameters: int, options: DeepCfrConfig, thousand: float, s
     )
 
 
+def _measure_openspiel(traversals: int, steps: int) -> None:
+    """OpenSpiel's Deep CFR on Leduc, by its inner functions: it has no others that do one of the two."""
+    solver = _openspiel_solver()
+    if solver is None:
+        click.echo(
+            "OpenSpiel's solver is not measured: it needs open_spiel, and torch, or jax with flax, optax and chex"
+        )
+        return
+    root, batch = solver._root_node, DeepCfrConfig().batch
+
+    def walk() -> None:
+        for _ in range(traversals):
+            solver._traverse_game_tree(root, 0)
+
+    while _samples(solver) < int(batch):
+        walk()
+    walked = _milliseconds(walk) * 1000 / traversals
+    solver._advantage_network_train_steps = steps
+    step = _milliseconds(lambda: solver._learn_advantage_network(0)) / steps
+    click.echo(
+        f"OpenSpiel's solver ({solver.__module__}): ms: 1,000 traversals {walked:,.0f}, step of {batch:,} samples "
+        f"{step:.2f}"
+    )
+
+
+def _openspiel_solver() -> Any:
+    """A solver with the networks of our default on Leduc with suits apart; None where it cannot be imported."""
+    units = (DeepCfrConfig().units,) * DeepCfrConfig().layers
+    for library in ("pytorch", "jax"):
+        try:
+            game = importlib.import_module("pyspiel").load_game("leduc_poker")
+            found = importlib.import_module(f"open_spiel.python.{library}.deep_cfr")
+        except ImportError:
+            continue
+        return found.DeepCFRSolver(
+            game,
+            policy_network_layers=units,
+            advantage_network_layers=units,
+            batch_size_advantage=DeepCfrConfig().batch,
+            learning_rate=DeepCfrConfig().learning_rate,
+        )
+    return None
+
+
+def _samples(solver: Any) -> int:
+    """How many the memory of player 0 holds; there is none before the first traversal."""
+    memory = solver._advantage_memories[0]
+    return 0 if memory is None else len(memory)
+
+
 @click.command()
 @click.option("--iterations", default=60, help="Iterations that fill memories before anything is measured.")
 @click.option("--steps", default=20, help="Steps of a fit that is measured.")
 def deep(iterations: int, steps: int) -> None:
-    """Deep CFR on Leduc, on Leduc with 12 ranks and on Flop Hold'em, beside the machine's own matrix product."""
+    """Deep CFR on Leduc, 12-rank Leduc and Flop Hold'em, beside the machine's matrix product and OpenSpiel's solver."""
     click.echo(f"numpy {np.__version__}, Python {sys.version.split()[0]}, matrix product {_product():.0f} GFLOP/s")
     for case in CASES:
         _measure(case, iterations, steps)
     _measure_dealt(max(1, iterations // 10), steps)
+    _measure_openspiel(5, steps)

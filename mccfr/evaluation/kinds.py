@@ -171,9 +171,11 @@ class HeadToHead(_OverDeals):
     ) -> dict[str, Any]:
         """As `Method.find`."""
         from mccfr.evaluation.head_to_head import head_to_head
+        from mccfr.evaluation.on_deals import head_to_head_on_deals, is_on_deals
 
         assert against is not None
-        found = head_to_head(side, against, boards, seed, partial(tell_step, "board"), effort)
+        meet = head_to_head_on_deals if is_on_deals(side, against) else head_to_head
+        found = meet(side, against, boards, seed, partial(tell_step, "board"), effort)
         return {
             "value_chips": found.mean_chips,
             "ci95_chips": list(found.ci95_chips),

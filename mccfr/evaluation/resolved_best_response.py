@@ -1,13 +1,19 @@
-"""What a best response on the river wins from a policy that solves its rivers again (`mccfr.play.resolving`).
+"""What a best response wins from a policy that solves its rivers, or turns and rivers, again (`mccfr.play.resolving`).
 
 On each board what the responder wins from the policy as it is comes from the walk of `sampled_best_response`.  What
-solving again changes is a sum over the tree's decisions that begin the river: at each, what his hands win by a best
+solving again changes is a sum over the tree's decisions that begin the street: at each, what his hands win by a best
 response to the solution, less what they win from the policy, weighed by how he comes there with the policy's play.
 There are hundreds of them, so some are drawn, each as often in the mean as hands come there times what is in the pot;
-divided by that number, what they come to is right in expectation.  On the river he has the endgame's bets, before it
-the tree's.
+divided by that number, what they come to is right in expectation.  From that street on he has the endgame's bets,
+before it the tree's.
+
+On a turn he responds to the turn's solution, and on the river to that which is found there when it is solved once more.
+So what he wins less is a second sum, over the ways that the solution and his response to it take into rivers; of these
+some are drawn alike.  What he does on the turn knows nothing of them: he could play so, and what he wins is a lower
+bound, in expectation.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -19,7 +25,7 @@ from mccfr.evaluation.side import Side
 from mccfr.games.betting import BettingState
 from mccfr.play.dealing import dealing_of
 from mccfr.play.resolving.spot import Spot, hand_rows
-from mccfr.play.resolving.table import Acted, Resolver, Settings
+from mccfr.play.resolving.table import Acted, PublicState, Resolver, Settings
 from mccfr.play.resolving.whole import roots
 from mccfr.play.seat import Seat
 from mccfr.policy.source import StrategySource
@@ -27,55 +33,71 @@ from mccfr.rng import EVALUATION
 from mccfr.tables.strategy import Strategy
 from mccfr.trees.lines import put_in_chips
 
-ROOTS = 12
-"""Decisions that begin the river, drawn for each board and seat."""
+ROOTS = {"river": 12, "turn": 3}
+"""Decisions that begin the street, drawn for each board and seat."""
+RIVERS = 4
+"""Ways into rivers that are drawn for each decision that begins a turn."""
 _ROOTS_DRAWN = 1  # names their stream beside that of boards
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Root:
-    """A decision that begins the river: its node, both players' ranges there [2, H], and how much it matters."""
+    """A decision that begins the street: its node, both players' ranges there [2, H], and how much it matters."""
 
     node: int
     reach: Floats
     share: float
 
 
-class ResolvedRivers:
-    """Boards on which a policy solves its rivers again."""
+@dataclass(frozen=True)
+class WayOut:
+    """An action that ends a turn's betting: where, which, his range with it [H], and how much it matters."""
 
-    def __init__(self, side: Side, settings: Settings, seed: int, drawn: int = ROOTS) -> None:
-        """Raises `ValueError` for a game that is not whole no-limit hold'em, and settings of an earlier street."""
-        if settings.street != "river":
+    at: PublicState
+    action: str
+    own: Floats
+    share: float
+
+
+class ResolvedBoards:
+    """Boards from which on a policy solves its hands again.
+
+    street  theirs, of the game's
+    """
+
+    def __init__(self, side: Side, settings: Settings, seed: int, drawn: int | None = None) -> None:
+        """`drawn` decisions that begin the street, for each board and seat; None: `ROOTS`.
+
+        Raises `ValueError` for a game that is not whole no-limit hold'em, and settings of the flop.
+        """
+        if settings.street not in ROOTS:
             raise ValueError(
-                f"resolve = {settings.street!r}: sampled-br responds to rivers that are solved again, and lbr to hands "
-                "that are from an earlier street on"
+                f"resolve = {settings.street!r}: sampled-br responds to rivers or turns that are solved again, and lbr "
+                "to hands that are from the flop on"
             )
-        self._game, self._strategy, self._seed, self._count = side.game, side.strategy, seed, drawn
+        self._game, self._strategy, self._seed = side.game, side.strategy, seed
+        self._count = drawn or ROOTS[settings.street]
         self._resolver = Resolver(Seat(StrategySource(side.game, cast(Strategy, side.strategy))), settings)
-        self._street = self._resolver.street
+        self.street = self._resolver.street
         self._dealing = dealing_of(side.game.cards)
-        self._roots = roots(side.game, self._street)
+        self._roots = roots(side.game, self.street)
 
     def gained(self, unit: int, board: list[int]) -> Floats:
         """[2] what the responder wins less by seat, in chips times weights of hands, as walks have it."""
-        known = self._game.cards.after(self._street, board)
+        known = self._game.cards.after(self.street, board)
         found, random = np.zeros(2), np.random.default_rng((EVALUATION, self._seed, unit, _ROOTS_DRAWN))
         reached = self._reached(known)
         if not reached:
             return found
-        expected = np.array([root.share for root in reached])
-        expected *= self._count / expected.sum()
+        shares = np.array([root.share for root in reached])
         for player in range(2):
-            times = np.diff(np.floor(np.cumsum(expected) + random.random()), prepend=0.0)
-            for place in np.flatnonzero(times).tolist():
-                weight = times[place] / expected[place]
-                found[player] += weight * self._less(reached[place], player, board)
+            for place, weight in _drawn(shares, self._count, random):
+                found[player] += weight * self._less(reached[place], player, board, random)
         return found
 
     def _reached(self, known: ListedCards) -> list[Root]:
-        """Decisions that begin the river and that somebody comes to."""
+        """Decisions that begin the street and that somebody comes to."""
         tree, found = self._game.tree, list[Root]()
         reach = {0: known.reach}
         inside = {node for root in self._roots for node in tree.path(root)}
@@ -84,7 +106,7 @@ class ResolvedRivers:
             if here is None:
                 continue
             street, player = divmod(int(tree.arrays.block[node]), 2)
-            if street == self._street:
+            if street == self.street:
                 together = float(here[0] @ self._dealing.met(here[1]))
                 if together > 0:
                     found.append(Root(node, here, together * sum(put_in_chips(tree, node))))
@@ -96,13 +118,49 @@ class ResolvedRivers:
                     reach[child][player] *= rows[:, number]
         return found
 
-    def _less(self, root: Root, player: int, board: list[int]) -> float:
+    def _less(self, root: Root, player: int, board: list[int], random: np.random.Generator) -> float:
         """What a responder's hands win less at a root, weighed by his own range."""
         spot = Spot(self._game, root.node, board)
         as_it_is = spot.best_response(player, root.reach[1 - player], spot.tables(self._strategy)).value
         line, state = self._line(root.node, board)
-        solved = self._resolver.begin(1 - player, line, state, tuple(board)).responses()
-        return float(root.reach[player] @ (as_it_is - solved))
+        solved = self._resolver.begin(1 - player, line, state, tuple(board))
+        less = float(root.reach[player] @ (as_it_is - solved.responses().value))
+        return less + self._less_later(solved, root.reach[player], board, random)
+
+    def _less_later(self, solved: PublicState, own: Floats, board: list[int], random: np.random.Generator) -> float:
+        """What they win less still once the next street is solved as well; 0 on the last."""
+        if self.street + 1 == self._game.tree.streets:
+            return 0.0
+        ways = list(self._ways_out(solved, own))
+        cards = [card for card in range(self._game.cards.deck_size) if card not in board]
+        chance = 1 / (len(cards) - 4)  # of each river, once both hands are known
+        less, shares = 0.0, np.repeat([way.share for way in ways], len(cards))
+        for place, weight in _drawn(shares, RIVERS, random):
+            way, lies = ways[place // len(cards)], (*board, cards[place % len(cards)])
+            again = way.at.after(way.action, lies)
+            assert isinstance(again, PublicState)
+            values = way.at.responses_after(way.action, lies).value - again.responses().value
+            less += weight * chance * float(way.own @ values)
+        return less
+
+    def _ways_out(self, here: PublicState, own: Floats) -> Iterator[WayOut]:
+        """Ways into the next street from a public state, he with a range `own` responding to the solution in force."""
+        betting: Any = self._resolver.seat.betting
+        best = here.responses().action.argmax(axis=0) if here.state.player != here.position else None
+        for number, action in enumerate(here.actions):
+            mine = own if best is None else own * (best == number)
+            after: Any = betting.apply(here.state, action)
+            if not isinstance(after, BettingState) or not mine.any():
+                continue
+            if after.street == here.state.street:
+                below = here.after(action)
+                assert isinstance(below, PublicState)
+                yield from self._ways_out(below, mine)
+                continue
+            ours = here.ranges_after(action)[here.position]
+            share = float(mine @ self._dealing.met(ours)) * sum(after.put_in)
+            if share > 0:
+                yield WayOut(here, action, mine, share)
 
     def _line(self, node: int, board: list[int]) -> tuple[list[Acted], BettingState]:
         """What was done on the way to a decision of the tree, in the real betting."""
@@ -113,3 +171,12 @@ class ResolvedRivers:
             state = betting.apply(state, tree.label[below])
         assert isinstance(state, BettingState)
         return line, state
+
+
+def _drawn(shares: Floats, count: int, random: np.random.Generator) -> list[tuple[int, float]]:
+    """(place, weight) of those drawn, each in the mean as often as its share of `count`; weighed they stand for all."""
+    if not len(shares):
+        return []
+    expected = shares * (count / shares.sum())
+    times = np.diff(np.floor(np.cumsum(expected) + random.random()), prepend=0.0)
+    return [(place, float(times[place] / expected[place])) for place in np.flatnonzero(times).tolist()]

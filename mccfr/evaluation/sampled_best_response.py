@@ -31,7 +31,7 @@ from abstraction.boards import preflop_classes
 from mccfr.cards.cards import Cards
 from mccfr.cards.deals import NO_BUCKET
 from mccfr.cards.listed import ListedCards
-from mccfr.evaluation.resolved_best_response import ResolvedRivers
+from mccfr.evaluation.resolved_best_response import ResolvedBoards
 from mccfr.evaluation.side import Side
 from mccfr.evaluation.strata import Strata, drawn_boards, stratified95, units_each
 from mccfr.evaluation.units import Effort, Units, play_units, units_in
@@ -87,7 +87,7 @@ def sampled_best_response(
     street    from which the responder knows his cards; before it he plays the strategy
     boards    how many are played; where boards are listed never more than there are, which is what None means
     progress  called after each board with the boards played and their number
-    resolve   how the strategy solves its hands again, whole no-limit hold'em and the river only
+    resolve   how the strategy solves its hands again, whole no-limit hold'em and this street, river or turn
               (`mccfr.evaluation.resolved_best_response`)
 
     Raises `ValueError` for a game without cards beside its tree, too few boards for an interval, and hands that are
@@ -96,7 +96,7 @@ def sampled_best_response(
     game = side.game
     if not game.cards.dealt:
         raise ValueError(f"{game.name} deals no cards beside its tree: use the method exact")
-    sample = _Sample(side, street, _rivers(side, street, resolve, seed))
+    sample = _Sample(side, street, _resolved(side, street, resolve, seed))
     listed = sample.listed
     if boards is None:
         boards = _DEFAULT_BOARDS[game.cards.cards_on(street)] if listed is None else listed
@@ -117,12 +117,15 @@ def sampled_best_response(
     return sample.result(found, played)
 
 
-def _rivers(side: Side, street: int, resolve: Settings | None, seed: int) -> ResolvedRivers | None:
+def _resolved(side: Side, street: int, resolve: Settings | None, seed: int) -> ResolvedBoards | None:
     if resolve is None:
         return None
-    if street != side.game.tree.streets - 1:
-        raise ValueError("with resolve, a best response is taken from the river on: --from river")
-    return ResolvedRivers(side, resolve, seed)
+    found = ResolvedBoards(side, resolve, seed)
+    if street != found.street:
+        raise ValueError(
+            f"with resolve, a best response is taken from where hands are solved again: --from {resolve.street}"
+        )
+    return found
 
 
 class _Sample(Units):
@@ -133,9 +136,9 @@ class _Sample(Units):
     what each way out of the first street is worth to each class of his hands instead of what he wins.
     """
 
-    def __init__(self, side: Side, street: int, rivers: ResolvedRivers | None = None) -> None:
+    def __init__(self, side: Side, street: int, resolved: ResolvedBoards | None = None) -> None:
         cards = side.game.cards
-        self._rivers = rivers
+        self._resolved = resolved
         self._game, self._strategy, self._street = side.game, side.strategy, street
         # Before any board lies there is nothing to sample: boards of the next street are, and the rest is chosen.
         early = cards.cards_on(street) == 0 and _boards(cards, street) == 1 and street + 1 < cards.streets
@@ -145,7 +148,7 @@ class _Sample(Units):
         if early and self._first is None:
             self._lies, self.listed = street, 1
         self.least = _LEAST if self._first is None else _LEAST_SPLIT
-        self.fields = 3 + 2 * (rivers is not None) if self._first is None else self._first.fields
+        self.fields = 3 + 2 * (resolved is not None) if self._first is None else self._first.fields
         self._strata = Strata.of(1, 1, 1)
         self._drawn: list[int] | list[list[int]] = []
 
@@ -161,11 +164,11 @@ class _Sample(Units):
         walk = Walk(public, tables)
         if self._first is None:
             won = [walk.values(player, self._street)[RESPOND] for player in range(2)]
-            if self._rivers is None:
+            if self._resolved is None:
                 return np.array([*won, public.joint_weight])
             board = self._drawn[unit]
             assert isinstance(board, list)
-            less = self._rivers.gained(unit, board)
+            less = self._resolved.gained(unit, board)
             return np.array([*(np.array(won) - less), public.joint_weight, *less])
         return self._first.found(public, walk, self._lies)
 
@@ -178,7 +181,7 @@ class _Sample(Units):
         weight, offset = found[:, 2], self._game.offset_chips
         value, interval = stratified95(found[:, :2].sum(axis=1) / 2, weight, strata)
         best = [stratified95(found[:, player], weight, strata)[0] for player in range(2)]
-        gain = None if self._rivers is None else stratified95(found[:, 3:].sum(axis=1) / 2, weight, strata)
+        gain = None if self._resolved is None else stratified95(found[:, 3:].sum(axis=1) / 2, weight, strata)
         return SampledBestResponse(value, interval, (best[0] + offset, best[1] - offset), boards, exact, gain)
 
 

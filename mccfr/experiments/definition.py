@@ -16,7 +16,7 @@ Limits, evaluation points and seed of the runs come from `[compare]`; everything
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -73,6 +73,8 @@ class _VariantTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 
     name: str
     set: Sequence[str] = ()
+    of: str | None = None
+    average: str | None = None
 
 
 class _CompareTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -95,12 +97,14 @@ class Variant:
     """One curve: a name for people, one for directories, and the configuration, whose seed each run replaces.
 
     ignored  keys of `[solver]` that were given and that the algorithm does not have
+    average  None: the first average of runs of its own; else which average of the runs that another variant makes
     """
 
     name: str
     directory: str
     config: Config
     ignored: tuple[str, ...] = ()
+    average: str | None = None
 
 
 @dataclass(frozen=True)
@@ -121,14 +125,14 @@ class Experiment:
 
     def run_config(self, variant: Variant, seed: int) -> Config:
         """The configuration of one run: limits and evaluation points in place (in seconds: those of no session yet)."""
-        replace = msgspec.structs.replace
+        changed = msgspec.structs.replace
         counts = tuple(int(point) for point in self.points) if self.axis != "seconds" else ()
         at_nodes = counts if self.axis == "nodes" else ()
         at_iterations = counts if self.axis == "iterations" else ()
-        return replace(
+        return changed(
             variant.config,
-            solver=replace(variant.config.solver, seed=seed),
-            run=replace(
+            solver=changed(variant.config.solver, seed=seed),
+            run=changed(
                 variant.config.run,
                 nodes=max(at_nodes, default=None),
                 iterations=max(at_iterations, default=None),
@@ -136,7 +140,7 @@ class Experiment:
                 checkpoint_nodes=None,
                 keep_checkpoints=1,
             ),
-            evaluation=replace(
+            evaluation=changed(
                 variant.config.evaluation if self.methods != _EXACT else EvaluationConfig(),
                 method=AUTO,
                 methods=self.methods,
@@ -309,6 +313,9 @@ def _variants(table: _CompareTable, document: Document, folder: Path, source: st
     made: list[Variant] = []
     for wanted in table.variant or (_VariantTable(name="run"),):
         where, changed = f"{source}: variant {wanted.name!r}", document
+        if wanted.of is not None or wanted.average is not None:
+            made.append(_other_average(wanted, made, where))
+            continue
         try:
             for override in wanted.set:
                 changed = merged(changed, _with_whole_paths(_nested(override), folder))
@@ -321,6 +328,23 @@ def _variants(table: _CompareTable, document: Document, folder: Path, source: st
             )
         made.append(Variant(wanted.name, directory, config_from(changed, where), tuple(ignored_keys(changed))))
     return made
+
+
+def _other_average(wanted: _VariantTable, others: Sequence[Variant], where: str) -> Variant:
+    """The curve of another average of the runs that a variant before makes."""
+    of = next((other for other in others if other.name == wanted.of and other.average is None), None)
+    if of is None or wanted.set:
+        known = ", ".join(repr(other.name) for other in others if other.average is None) or "none yet"
+        raise ValueError(
+            f"{where}: of = {wanted.of!r} must name a variant before it ({known}), whose runs it has; no set"
+        )
+    averages = algorithm_of(of.config).averages
+    if wanted.average not in averages:
+        known = ", ".join(averages) or "one average"
+        raise ValueError(
+            f"{where}: average = {wanted.average!r} is none of those that runs of {of.name!r} have: {known}"
+        )
+    return replace(of, name=wanted.name, average=wanted.average)
 
 
 def directory_name(name: str) -> str:

@@ -114,7 +114,8 @@ def run_experiment(
 
 
 def _conduct(experiment: Experiment, out: Path, reporter: Reporter, noted: list[int], force: bool) -> int | None:
-    todo = [(seed, v) for seed in experiment.seeds for v in experiment.variants if seed in experiment.seeds_of(v)]
+    own = [variant for variant in experiment.variants if variant.average is None]
+    todo = [(seed, variant) for seed in experiment.seeds for variant in own if seed in experiment.seeds_of(variant)]
     built: tuple[Any, Game] | None = None
     for number, (seed, variant) in enumerate(todo, 1):
         config, directory = experiment.run_config(variant, seed), run_path(out, variant, seed)

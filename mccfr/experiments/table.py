@@ -116,8 +116,16 @@ def _run_rows(experiment: Experiment, variant: Variant, seed: int, run: rundir.R
             continue
         row = rows.setdefault(point, found | {"point": point})
         if row["nodes_touched"] == record["nodes_touched"]:  # else of a later strategy, which stands for the same point
-            rows[point] = _measured(record) | row
+            rows[point] = _measured(_of_average(record, variant.average)) | row
     return list(rows.values())
+
+
+def _of_average(record: Mapping[str, Any], average: str | None) -> Mapping[str, Any]:
+    """What a record says of an average strategy of the run; None: of its first."""
+    if average is None or average == record["average"]:
+        return record
+    found: Mapping[str, Any] = record["other_averages"][average]
+    return found
 
 
 def _measured(record: Mapping[str, Any]) -> Row:

@@ -1,36 +1,60 @@
-"""Where the average strategies of one run disagree: by how many actions lead to a decision."""
+"""Where the average strategies of one run disagree: by street, and by how many actions lead to a decision.
 
-from collections.abc import Sequence
+Over all infosets where they can be listed; where cards are dealt from the whole deck, over deals of a seed: at all
+decisions of either player, whatever the opponent did to get there.
+"""
+
+from collections.abc import Iterable, Sequence
 from html import escape
 from typing import NamedTuple
 
 import numpy as np
 
+from mccfr.evaluation.on_deals import deal_parts
 from mccfr.games.game import Game
-from mccfr.runs.averages import named_average
+from mccfr.runs.averages import checkpoint_networks, named_average
 from mccfr.runs.rundir import Run
+from mccfr.solvers.deep.dealt_cfr import is_dealt
 from mccfr.tables.strategy import Strategy
 from storage.checkpoint import Checkpoint
 
-_MOST_INFOSETS = 20_000_000  # of a game whose averages are compared
+_MOST_INFOSETS = 20_000_000  # of a game whose averages are compared at all of them
+_DEALS = 1000  # of one whose averages are compared on deals
 
 
 class Disagreement(NamedTuple):
-    """Of decisions that so many actions lead to.
+    """Of decisions on a street that so many actions lead to.
 
+    street
     depth     actions before, both players'
-    infosets  with weight in the first average
+    infosets  with weight in the first average; of deals, one for each deal and decision
     mean      of half the sum of |difference| over actions, by the weight of the first average
     """
 
+    street: int
     depth: int
     infosets: int
     mean: float
 
 
-def disagreements(game: Game, one: Strategy, other: Strategy) -> list[Disagreement]:
-    """How far two strategies are apart, by depth; depths that the first never reaches are left out."""
-    tree, arrays, found = game.tree, game.tree.arrays, dict[int, list[tuple[int, float, float]]]()
+def disagreements(game: Game, pairs: Iterable[tuple[Strategy, Strategy]]) -> list[Disagreement]:
+    """How far the second strategies of pairs are from the first, by street and depth.
+
+    Several pairs are of parts of the infosets, as of some deals each.  What a first one never reaches is left out.
+    """
+    totals = dict[tuple[int, int], list[float]]()
+    for one, other in pairs:
+        _add(game, one, other, totals)
+    return [
+        Disagreement(*where, int(infosets), gap / weight)
+        for where, (infosets, weight, gap) in sorted(totals.items())
+        if weight
+    ]
+
+
+def _add(game: Game, one: Strategy, other: Strategy, totals: dict[tuple[int, int], list[float]]) -> None:
+    """Add (infosets, weight, weight times distance) to totals by street and depth, in place."""
+    tree, arrays = game.tree, game.tree.arrays
     done = set[tuple[int, int]]()
     for node in tree.decisions.tolist():
         block, row, slot, count = (
@@ -42,27 +66,46 @@ def disagreements(game: Game, one: Strategy, other: Strategy) -> list[Disagreeme
         cells = slice(slot, slot + count)
         apart = np.abs(one.probability[block][:, cells] - other.probability[block][:, cells]).sum(axis=1) / 2
         weight = one.weight[block][:, row]
-        here = int(np.count_nonzero(weight)), float(weight.sum()), float(weight @ apart)
-        found.setdefault(len(tree.path(node)) - 1, []).append(here)
-    totals = {depth: [sum(column) for column in zip(*parts, strict=True)] for depth, parts in sorted(found.items())}
-    return [Disagreement(depth, int(n), gap / weight) for depth, (n, weight, gap) in totals.items() if weight]
+        here = totals.setdefault((block // 2, len(tree.path(node)) - 1), [0.0, 0.0, 0.0])
+        for place, found in enumerate((np.count_nonzero(weight), weight.sum(), weight @ apart)):
+            here[place] += float(found)
 
 
 def averages_section(run: Run, game: Game, checkpoint: Checkpoint) -> str:
     """HTML of how far a run's other averages are from its first; "" where it has one, or too many infosets."""
     names = run.algorithm.averages
-    if len(names) < 2 or game.infosets.sum() > _MOST_INFOSETS:
+    if len(names) < 2 or (game.infosets.sum() > _MOST_INFOSETS and not is_dealt(game)):
         return ""
-    first = named_average(game, run.config, checkpoint, names[0])
+    compare = _on_deals if is_dealt(game) else _everywhere
     parts = ["<h2>Averages</h2>"]
-    for name in names[1:]:
-        rows = disagreements(game, first, named_average(game, run.config, checkpoint, name))
-        parts += [f"<p>How far {escape(name)} is from {escape(names[0])}, by how many actions lead to a decision.</p>"]
-        parts += [_table(rows)]
+    for name, rows in zip(names[1:], compare(run, game, checkpoint), strict=True):
+        over = f", on {_DEALS:,} deals" if is_dealt(game) else ""
+        parts += [
+            f"<p>How far {escape(name)} is from {escape(names[0])}, by street and by how many actions lead to a "
+            f"decision{over}.</p>",
+            _table(game, rows),
+        ]
     return "\n".join(parts)
 
 
-def _table(rows: Sequence[Disagreement]) -> str:
-    head = "<tr><th>actions before</th><th>infosets</th><th>mean distance</th></tr>"
-    lines = [f"<tr><td>{row.depth}</td><td>{row.infosets:,}</td><td>{row.mean:.4f}</td></tr>" for row in rows]
+def _everywhere(run: Run, game: Game, checkpoint: Checkpoint) -> list[list[Disagreement]]:
+    """Of each other average with the first, over all infosets."""
+    first, *others = (named_average(game, run.config, checkpoint, name) for name in run.algorithm.averages)
+    return [disagreements(game, [(first, other)]) for other in others]
+
+
+def _on_deals(run: Run, game: Game, checkpoint: Checkpoint) -> list[list[Disagreement]]:
+    """The same on deals."""
+    first, *others = (checkpoint_networks(game, run.config, checkpoint, name) for name in run.algorithm.averages)
+    parts = list(deal_parts(game, _DEALS, run.config.solver.seed))
+    return [disagreements(game, ((first.on_deals(p), other.on_deals(p)) for p in parts)) for other in others]
+
+
+def _table(game: Game, rows: Sequence[Disagreement]) -> str:
+    head = "<tr><th>street</th><th>actions before</th><th>infosets</th><th>mean distance</th></tr>"
+    lines = [
+        f"<tr><td>{game.street_name(row.street)}</td><td>{row.depth}</td><td>{row.infosets:,}</td>"
+        f"<td>{row.mean:.4f}</td></tr>"
+        for row in rows
+    ]
     return f"<table>{head}{''.join(lines)}</table>"

@@ -19,6 +19,7 @@ from mccfr.play.dealer import Clock, Dealer, DealerSeat, LocalSeat, MatchPlan, S
 from mccfr.play.dealer_seat import RemoteSeat, listening
 from mccfr.play.hands import Hand, write_hands
 from mccfr.play.player import Betting, Player
+from mccfr.play.resolving import ResolvingSpec
 from mccfr.play.slumbot import SlumbotSession, check_game, http_post
 from mccfr.play.terminal import Ask, Tell, history, money_of, play_person
 from mccfr.runs.players import AS_WRITTEN, Manner, holdem_of, open_player
@@ -205,6 +206,8 @@ def run_person(
         raise ValueError(f"{name} is a program, which names no game: give a policy or a run")
     if log is not None and config is None:
         raise ValueError(f"{log}: hands are written of whole no-limit hold'em only: leave --log out")
+    if isinstance(spec, ResolvingSpec):
+        tell(f"From the {spec.settings.street} on the policy solves its hands again: it may think for some seconds.")
     found = list(play_person(spec, spec.game, hands, seed, ask, tell))
     if not found:
         tell("\nNo hand was played to its end.")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mccfr.config.file import to_document
+from mccfr.evaluation.kinds import HeadToHead
 from mccfr.evaluation.methods import check_method, load_method, measure
 from mccfr.evaluation.side import Side
 from mccfr.games.game import Game
@@ -20,7 +21,7 @@ from mccfr.runs.phases import naming_phases, naming_steps
 from mccfr.runs.report import EVALUATING, Reporter, Silent
 from mccfr.runs.rundir import CHECKPOINTS, EVALUATIONS, Run, is_run, open_run
 from mccfr.runs.state import state_problem
-from mccfr.solvers.deep.asked import Asked
+from mccfr.solvers.deep.asked import Asked, OnDeals, is_unlisted
 from mccfr.tables.layout import TableSet
 from mccfr.tables.simplified import simplified
 from mccfr.tables.strategy import Strategy, pure_strategy, uniform_strategy
@@ -94,12 +95,18 @@ class Target:
 
 
 def open_target(
-    target: Path, number: int | None = None, abstraction: Path | None = None, average: str | None = None
+    target: Path,
+    number: int | None = None,
+    abstraction: Path | None = None,
+    average: str | None = None,
+    *,
+    on_deals: bool = False,
 ) -> Target:
     """A run's checkpoint (the newest without a number), a policy, or exported networks.
 
     abstraction  where a run's abstraction lies, if not where it was when the run was made
     average      which average strategy of a run, where its algorithm makes several
+    on_deals     where no table holds what networks play, have a strategy that can be asked on deals alone (`OnDeals`)
     Raises `ValueError` where `target` is neither, and for another abstraction than the run's.
     """
     if is_run(target):
@@ -108,6 +115,9 @@ def open_target(
         counts = {key: checkpoint.state[key] for key in ("nodes_touched", "iterations")}
         counts |= {"checkpoint": checkpoint.number}
         hashes = None if origin is None else origin.content_hashes()
+        if on_deals and run.algorithm.keeps_networks and is_unlisted(game):
+            asked = checkpoint_networks(game, run.config, checkpoint, average)
+            return Target(game, OnDeals(asked), counts, hashes)
         if average is not None:
             return Target(game, named_average(game, run.config, checkpoint, average), counts, hashes)
         return Target(game, stored_average(game, run.config, checkpoint), counts, hashes)
@@ -122,7 +132,8 @@ def open_target(
     if is_networks(target):
         asked, meta = read_networks(target)
         counts = {key: meta["provenance"].get(key) for key in ("nodes_touched", "iterations", "checkpoint")}
-        return Target(asked.game, asked.strategy(), counts)
+        listed = not (on_deals and is_unlisted(asked.game))
+        return Target(asked.game, asked.strategy() if listed else OnDeals(asked), counts)
     if is_checkpoint(target):
         raise ValueError(f"{target} is a checkpoint: give its run's directory and --checkpoint {int(target.name)}")
     raise ValueError(f"{target} is neither a run directory nor an exported policy")
@@ -191,7 +202,8 @@ def evaluate_target(
     """
     with naming_phases(reporter or Silent()) as told:
         told.phase(f"reading {target}")
-        found = open_target(target, number, abstraction, average)
+        meets = method == HeadToHead.name
+        found = open_target(target, number, abstraction, average, on_deals=meets)
         named = {} if average is None else {"average": average}
         if strategy is not None:
             found, named = _plain_target(found, strategy), {**named, "strategy": strategy}
@@ -248,7 +260,7 @@ def opponent(
     game = found.game
     if name in PLAIN_STRATEGIES:
         return Side(game, PLAIN_STRATEGIES[name](game))
-    other = open_target(Path(name), number, abstraction, average)
+    other = open_target(Path(name), number, abstraction, average, on_deals=isinstance(found.strategy, OnDeals))
     if _shares_tables(found, other):
         return Side(replace(other.game, cards=game.cards), other.strategy)
     return Side(other.game, other.strategy)

@@ -156,6 +156,13 @@ class _Solver(ABC):
         self._side, self._gadget, self._alike = side, gadget, alike
         self._iteration = 0
 
+    def _fix(self) -> None:
+        """Strategies that are not solved for are as they were: what was learnt of them is forgotten."""
+        for block, table in self._side.spot.fixed.items():
+            for kind in ("regret", "predicted_regret"):
+                if (name := table_name(kind, block)) in self._tables:
+                    self._tables[name][:] = table  # regrets that are matched to the strategy itself
+
     @property
     @abstractmethod
     def _tables(self) -> Mapping[str, npt.NDArray[Any]]:
@@ -168,6 +175,7 @@ class _Solver(ABC):
     def run(self, effort: Effort) -> Resolved:
         """Iterate."""
         began, following = time.perf_counter(), _FIRST_CHECK
+        self._fix()
         while self._iteration < effort.iterations:
             self._iterate()
             self._iteration += 1
@@ -185,8 +193,11 @@ class _Solver(ABC):
 
     def _found(self) -> Resolved:
         """What the iterations so far have come to."""
-        game, tables = self._side.spot.game, []
+        game, fixed, tables = self._side.spot.game, self._side.spot.fixed, []
         for block, slots in enumerate(game.tree.row_slots.tolist()):
+            if block in fixed:
+                tables.append(fixed[block])
+                continue
             sums = self._tables.get(table_name("strategy_sum", block))
             if sums is None:
                 sums = np.zeros((slots, int(game.buckets[block])))
@@ -214,7 +225,9 @@ class _FullWidth(_Solver):
         step = cfr.variant.step(cfr.iteration + 1)
         values = cfr.traverse(1 - player, self._at_root(gadget.range()))
         gadget.update(values.astype(np.float64), step)
+        self._fix()
         cfr.traverse(player, self._at_root(gadget.range()))
+        self._fix()
         cfr.iteration += 1
 
 
@@ -236,7 +249,9 @@ class _Sampling(_Solver):
         at_root, values = self._at_root(gadget.range()), np.zeros(len(self._side.ours))
         for _ in range(BOARDS):  # who comes in must not depend on the board that he then meets
             values += cfr.traverse(1 - player, at_root)
+            self._fix()
             cfr.traverse(player, at_root)
+            self._fix()
             cfr.state.iterations += 1
         gadget.update(values * (self._factor / BOARDS), step)
 

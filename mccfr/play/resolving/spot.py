@@ -8,6 +8,7 @@ Where too many boards follow - a flop - a spot may keep the game's buckets on th
 strategy is a table of them, whatever the board, while best responses still are those of real hands.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
@@ -53,6 +54,7 @@ class Spot:
     known   the game's cards once the board lies: buckets on all streets, those before included
     game    the subgame, all hands that can be dealt in it; `reach` of its cards are the weights of the deal
     merged  whether hands share the game's buckets on later streets
+    fixed   by block, strategies there that are not solved for, as in `Tables`; of a spot that is solved to its end none
     """
 
     def __init__(self, game: Game, node: int, board: Any, *, merged: bool = False) -> None:
@@ -68,6 +70,7 @@ class Spot:
             raise ValueError(f"node {node} is not one of the tree's decisions")
         self.node, self.street = node, int(tree.arrays.block[node]) // 2
         self.origin, self.nodes, self.merged = game, nodes_below(tree, node), merged
+        self.fixed: Mapping[int, npt.NDArray[np.floating]] = {}
         self.known = game.cards.after(self.street, board)
         cards = _rest(self.known, self.street, merged=merged)
         self.game = replace(game, tree=subtree(tree, node), cards=cards, real_rules=None)

@@ -19,6 +19,9 @@ method is that of the streets behind it, whose alternatives are best responses t
 
 Everything follows from the policy, the betting and the board, public to both players; nothing is drawn and no clock is
 asked.  So what is played in a public state is the same whenever it is asked for, and can be kept.
+
+With `limited` settings a flop that begins is solved alone, and the opponent chooses among ways in which the policy
+would go on (`depth_limited`); after a bet that its game has not it is solved to the end as ever.
 """
 
 from collections import OrderedDict
@@ -36,9 +39,10 @@ from mccfr.games.game import Game
 from mccfr.games.reading import OVER
 from mccfr.games.translation import Translation
 from mccfr.play.dealing import Board
+from mccfr.play.resolving.depth_limited import DepthLimitedSpot
 from mccfr.play.resolving.endgame import MENU, TURN_MENU, endgame
 from mccfr.play.resolving.solve import METHODS, Effort, Resolved, resolve, sampled_values
-from mccfr.play.resolving.spot import Spot, Tables
+from mccfr.play.resolving.spot import RootValues, Spot, Tables
 from mccfr.play.resolving.watching import Watcher
 from mccfr.play.seat import Seat
 from mccfr.solvers.variants import PRESETS
@@ -48,6 +52,8 @@ from mccfr.trees.compiled import DECISION
 Floats = npt.NDArray[np.float64]
 STREETS = ("river", "turn", "flop")
 """Where solving may begin, by the names that commands take."""
+LIMITED = "depth-limited"
+"""In a method's place: the flop alone is solved, what follows by the first of `METHODS`."""
 _BOARD_CARDS = {"flop": 3, "turn": 4, "river": 5}
 _KEPT = {"flop": 2, "turn": 8, "river": 256}  # endgames; one from the turn on may take 40 MB, from the flop on 300
 EFFORT = {"flop": Effort(iterations=100), "turn": Effort(iterations=100), "river": Effort(iterations=200)}
@@ -69,6 +75,8 @@ class Settings:
 
     street     the first that is, one of `STREETS`
     method     one of `METHODS`, from the turn on
+    limited    whether a flop is solved alone, the opponent choosing how he goes on (`depth_limited`), and not with the
+               policy's buckets to the end of the hand
     effort     for each spot; None: `EFFORT` of its street.  With `seconds` what is played is no function of the public
                state any more
     menu       bets of endgames on the river
@@ -81,6 +89,7 @@ class Settings:
     effort: Effort | None = None
     menu: Menu = MENU
     turn_menu: Menu = TURN_MENU
+    limited: bool = False
     workers: int = field(default=1, repr=False)
 
 
@@ -89,22 +98,24 @@ SETTINGS = Settings()
 
 
 def settings_of(text: str) -> Settings:
-    """Settings as commands take them, STREET[:METHOD[:ITERATIONS]]: "river", "turn:unsafe", "river:maxmargin:500".
+    """Settings as commands take them, STREET[:METHOD[:ITERATIONS]]: "river", "turn:unsafe", "flop:depth-limited:200".
 
     Raises `ValueError` for a street, a method or a number that is none.
     """
     street, method, iterations, *more = [*text.split(":"), "", ""][: max(3, text.count(":") + 1)]
-    if more or street not in STREETS or (method and method not in METHODS):
+    if more or street not in STREETS or (method and method not in (*METHODS, LIMITED)):
         raise ValueError(
             f"resolve = {text!r} is not allowed: it must be {', '.join(STREETS[:-1])} or {STREETS[-1]}, and may go on "
-            f"with :METHOD, one of {', '.join(METHODS)}, and :ITERATIONS"
+            f"with :METHOD, one of {', '.join(METHODS)} or, of a flop, {LIMITED}, and :ITERATIONS"
         )
+    if (limited := method == LIMITED) and street != "flop":
+        raise ValueError(f"resolve = {text!r}: a {street} is solved to the end of the hand; only flop:{LIMITED} is not")
     if iterations and not (iterations.isdecimal() and int(iterations)):
         raise ValueError(
             f"resolve = {text!r}: {iterations!r} is no number of iterations; a whole one above 0 is needed"
         )
     effort = Effort(iterations=int(iterations)) if iterations else None
-    return Settings(street, method or METHODS[0], effort)
+    return Settings(street, METHODS[0] if limited else method or METHODS[0], effort, limited=limited)
 
 
 class Resolver:
@@ -144,6 +155,8 @@ class Resolver:
         if not ranges[position].any():  # whoever asks lets us do what we never do: as well as any other
             found = PublicState(self, position, spot, uniform_strategy(spot.game), spot.weights, 0, state)
         else:
+            if self.settings.limited:
+                spot = DepthLimitedSpot(spot, watcher.buckets_in(spot, state), position)
             before = None if method == "unsafe" else watcher.policy_in(spot.game, state)
             found = self.solved(position, spot, ranges, before, state, method)
         self._kept[key] = found
@@ -265,13 +278,24 @@ class PublicState:
             self._played = np.where(bucket >= 0, rows.T, np.where(masks, 0.0, 1 / len(self.actions)))
         return self._played
 
-    def responses(self) -> Floats:
-        """[1326] what the opponent's hands win from here by best responses to the solution in force, with its bets;
-        counterfactual, chips times the weights of our hands.  `ValueError` after the endgame's first decision."""
+    def responses(self) -> RootValues:
+        """What the opponent's hands win from here by best responses to the solution in force, with its bets."""
+        spot, tables = self._spot, Tables(table.T for table in self._strategy.probability)
         if self._node:
-            raise ValueError("best responses are found where an endgame begins")
-        tables: Tables = [table.T for table in self._strategy.probability]
-        return self._spot.best_response(1 - self.position, self.ranges[self.position], tables).value
+            spot = Spot(self._game, self._node, 0, merged=spot.merged)
+            tables = spot.tables(self._strategy)
+        return spot.best_response(1 - self.position, self.ranges[self.position], tables)
+
+    def responses_after(self, action: str, board: Board) -> RootValues:
+        """The same once an action has ended the street and the next one's `board` lies, before that is solved."""
+        before, ranges = self._dealt(self.actions.index(action), self.ranges_after(action), tuple(board))
+        return before.best_response(1 - self.position, ranges[self.position], before.tables(self._strategy))
+
+    def ranges_after(self, action: str) -> Floats:
+        """[2, 1326] weights of both players' hands after one of `actions`."""
+        ranges = self.ranges.copy()
+        ranges[self.state.player] *= self.played()[self.actions.index(action)]
+        return ranges if ranges[self.state.player].any() else self.ranges  # as if a solution said nothing of it
 
     def after(self, action: str, board: Board = ()) -> "PublicState | int":
         """The state that a legal action leads to; `OVER` where nobody acts any more.
@@ -289,19 +313,22 @@ class PublicState:
     def _followed(self, action: str, state: BettingState, dealt: Board) -> "PublicState":
         if action not in self.actions:
             return self._answered(state)
-        number, ranges = self.actions.index(action), self.ranges.copy()
-        ranges[self.state.player] *= self.played()[number]
-        if not ranges[self.state.player].any():  # nobody gets there by the solution: as if it said nothing
-            ranges = self.ranges.copy()
+        number, ranges = self.actions.index(action), self.ranges_after(action)
+        if dealt:
+            before, ranges = self._dealt(number, ranges, dealt)
+            return self._again(before, ranges, state, dealt, self._resolver.settings.method)
+        node = int(self._game.tree.arrays.first[self._node]) + number
+        return PublicState(self._resolver, self.position, self._spot, self._strategy, ranges, node, state, self._found)
+
+    def _dealt(self, number: int, ranges: Floats, board: Board) -> tuple[Spot, Floats]:
+        """The next street by the solution in force, where an action has ended this one, and ranges there."""
         node = int(self._game.tree.arrays.first[self._node]) + number
         assert self._game.tree.arrays.kind[node] == DECISION
-        if not dealt:
-            return PublicState(
-                self._resolver, self.position, self._spot, self._strategy, ranges, node, state, self._found
-            )
+        if isinstance(self._spot, DepthLimitedSpot):
+            node = self._spot.after_choice(node)
         boards = self._game.cards.listed().board_cards[1].tolist()
-        before = Spot(self._game, node, boards.index(list(dealt)))
-        return self._again(before, ranges * before.weights, state, dealt, self._resolver.settings.method)
+        before = Spot(self._game, node, boards.index(list(board)))
+        return before, ranges * before.weights
 
     def _answered(self, state: BettingState) -> "PublicState":
         """After a bet that the endgame has not; his alternatives are his values before it."""

@@ -17,7 +17,7 @@ from mccfr.games.game import Game
 from mccfr.games.reading import Reading
 from mccfr.play.dealing import Board
 from mccfr.play.ranges import SeenRange
-from mccfr.play.resolving.spot import Tables
+from mccfr.play.resolving.spot import Spot, Tables
 from mccfr.play.seat import Seat
 from mccfr.tables.strategy import uniform_strategy
 from mccfr.trees.compiled import DECISION
@@ -86,6 +86,48 @@ class Watcher:
             found[1 - self.position] = 1
         return found
 
+    def buckets_in(self, spot: Spot, state: BettingState) -> Tables:
+        """How both players go on by the policy in a spot that keeps its buckets on later streets.
+
+        spot   merged, of an endgame that begins at a state
+        state  of the real betting there
+
+        One reading is followed, our likeliest, and of what each bet may stand for the likeliest.  An action that the
+        endgame has not is the one there of the nearest amount; hands play anything on the spot's own street.
+        """
+        tree, betting = spot.game.tree, self._seat.betting
+        buckets = [spot.own_buckets(block) for block in range(2 * tree.streets)]
+        found: Tables = [table.T.copy() for table in uniform_strategy(spot.game).probability]
+        place = max(self.ours.reach, key=lambda place: float(self.ours.reach[place].sum()))
+        todo: list[tuple[int, Any, Reading]] = [(0, state, Reading(place[0], 1.0, place[1]))]
+        while todo:
+            node, here, reading = todo.pop()
+            block, children = int(tree.arrays.block[node]), tree.children(node)
+            if block >= 2:
+                slot = int(tree.arrays.slot[node])
+                found[block][slot : slot + len(children)] = self._rows_of(
+                    reading, here, buckets[block], [tree.label[child] for child in children]
+                )
+            for child in children:
+                if tree.arrays.kind[child] == DECISION:
+                    after = max(
+                        betting.outcomes(reading, here, tree.label[child]), key=lambda outcome: outcome.probability
+                    )
+                    todo.append((child, betting.apply(here, tree.label[child]), after))
+        return found
+
+    def _rows_of(
+        self, reading: Reading, state: Any, buckets: npt.NDArray[np.int32], labels: Sequence[str]
+    ) -> npt.NDArray[np.float64]:
+        """[A, buckets] what hands of these buckets do at a reading, by the actions `labels` of an endgame."""
+        betting, found = self._seat.betting, np.zeros((len(labels), len(buckets)))
+        if not betting.decides(reading):
+            found[labels.index("c")] = 1
+            return found
+        for number, played in enumerate(self._seat.played(reading.node, buckets).T):
+            found[_nearest(labels, betting.real_action(reading.node, number, state))] += played
+        return found
+
     def policy_in(self, game: Game, state: BettingState) -> Tables:
         """How the policy would go on in an endgame (`mccfr.play.resolving.endgame`) that begins at a state.
 
@@ -100,7 +142,8 @@ class Watcher:
             street, children = here.street - state.street, tree.children(node)
             if here.player == self.position:
                 choices = seen.choices(here, tuple(cards.board_cards[street][board].tolist()))
-                nearest = {action: _nearest(tree.label, children, action) for action in choices}
+                labels = [tree.label[child] for child in children]
+                nearest = {action: _nearest(labels, action) for action in choices}
                 rows = _rows(choices, nearest, len(children))
                 bucket, slot = cards.bucket[street][self.position, board], int(tree.arrays.slot[node])
                 live = bucket != NO_BUCKET
@@ -135,12 +178,11 @@ def _rows(choices: Mapping[str, Floats], number: Mapping[str, int], count: int) 
     return np.where(total > 0, rows / np.where(total > 0, total, 1), 1 / count)
 
 
-def _nearest(labels: Sequence[str], children: range, action: str) -> int:
-    """Number of the child that an action leads to, or of the one nearest to its amount."""
-    names = [labels[child] for child in children]
-    if action in names:
-        return names.index(action)
-    raises = [number for number, name in enumerate(names) if name[0] == "r"]
+def _nearest(labels: Sequence[str], action: str) -> int:
+    """Number of an action among those of a decision, or of the one nearest to its amount."""
+    if action in labels:
+        return labels.index(action)
+    raises = [number for number, label in enumerate(labels) if label[0] == "r"]
     if action[0] != "r" or not raises:
-        return names.index("c")
-    return min(raises, key=lambda number: abs(float(names[number][1:]) - float(action[1:])))
+        return labels.index("c")
+    return min(raises, key=lambda number: abs(float(labels[number][1:]) - float(action[1:])))

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from mccfr.cards.listed import ListedCards
 from mccfr.games.game import Game
+from mccfr.play.resolving.depth_limited import DepthLimitedSpot
 from mccfr.play.resolving.gifts import gifts
 from mccfr.play.resolving.solve import METHODS, Effort, resolve
 from mccfr.play.resolving.spot import Spot, Tables
@@ -65,6 +66,7 @@ def resolve_street(
     players: tuple[int, ...] = (0, 1),
     reach: bool = False,
     merged: bool = False,
+    continuations: Sequence[str] | None = None,
     dtype: str = "float64",
 ) -> Whole:
     """Solve all spots of a street again, each against the strategy given.
@@ -73,6 +75,9 @@ def resolve_street(
     reach    whether alternatives are raised by gifts (`gifts`)
     merged   whether hands keep the buckets that they share on later streets, and boards are sampled (`Spot`): values,
              gaps and bounds are those of real hands all the same
+    continuations  not None: only this street is solved, and the opponent chooses how he goes on, biased as these say
+             (`depth_limited.CONTINUATIONS`).  Later streets stay as they are, gaps are those of the games so limited,
+             and nothing bounds what he may win
 
     Hands that share a bucket, as those do that are alike but for suits, are solved apart, and play the mean of what was
     found: by convexity no worse where they are alike, and what gaps and bounds are of in any case.
@@ -98,12 +103,21 @@ def resolve_street(
             allowed = spot.best_response(1 - player, ranges[player], before).value
             if reach:
                 allowed = allowed + gifts(spot, _ancestors(cards, street, board), player, strategy)
-            found = resolve(spot, player, ranges, allowed, method, effort, dtype=dtype, alike=alike)
-            made.write(spot, player, found.tables, alike)
+            if continuations is None:
+                found = resolve(spot, player, ranges, allowed, method, effort, dtype=dtype, alike=alike)
+                tables, values = found.tables, found.values
+            else:
+                here = DepthLimitedSpot(spot, before, player, continuations)
+                least = here.best_response(1 - player, ranges[player], here.tables(strategy)).value
+                found = resolve(here, player, ranges, least, method, effort, dtype=dtype, alike=alike)
+                tables = here.to_the_end(found.tables)
+                values = spot.best_response(1 - player, ranges[player], tables).value
+            made.write(spot, player, tables, alike)
             dealt = spot.weights[1 - player]
             comes = float(dealt @ spot.dealing.met(ranges[player]))
-            excess[player] += chance * times * float(dealt @ np.maximum(found.values - allowed, 0))
-            bound[player] += inf if method == "unsafe" else chance * times * comes * found.gap_chips
+            excess[player] += chance * times * float(dealt @ np.maximum(values - allowed, 0))
+            unbounded = method == "unsafe" or continuations is not None
+            bound[player] += inf if unbounded else chance * times * comes * found.gap_chips
             gap, spots = max(gap, found.gap_chips), spots + 1
     return Whole(Strategy(made.tables, strategy.weight), bound, excess, gap, spots)
 

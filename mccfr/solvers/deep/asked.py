@@ -5,12 +5,14 @@
 theorem 2.  Where a player's networks are of his average strategy (Deep CFR's), there is one, and it says probabilities.
 
 Where infosets are listed all of them are answered at once; where cards are dealt, only what is asked for, for the very
-cards that are named: networks do not know that suits are alike.
+cards that are named: networks do not know that suits are alike.  Where hands have too many classes for a table, deals
+are asked for, all decisions of each (`OnDeals`).
 """
 
 from collections.abc import Sequence
+from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -19,12 +21,12 @@ from mccfr.config.solvers import DeepCfrConfig
 from mccfr.games.game import Game
 from mccfr.rng import RESERVOIR, new_stream
 from mccfr.solvers.deep.averages import Averages
-from mccfr.solvers.deep.dealt import NO_CARD, card_values
+from mccfr.solvers.deep.dealt import NO_CARD, Hands, card_values
 from mccfr.solvers.deep.dealt_cfr import Dealt, is_dealt
 from mccfr.solvers.deep.fitting import softmax
 from mccfr.solvers.deep.learned import Learned, Tables, match_regrets
-from mccfr.solvers.deep.tabulated import Tabulation, hand_classes
-from mccfr.tables.strategy import Strategy
+from mccfr.solvers.deep.tabulated import Tabulation, check_tabulated, deal_classes, hand_classes, is_tabulated
+from mccfr.tables.strategy import BlockArrays, Rows, Strategy
 
 _HAND_STREAM = 6  # number of the random stream of player 0; those below are of memories
 
@@ -55,6 +57,10 @@ class Asked:
 
     def __init__(self, game: Game, config: DeepCfrConfig, tables: Tables, *, shares: bool = False) -> None:
         self.game, self.config, self.tables, self.shares = game, config, tables, shares
+
+    @cached_property
+    def _dealt(self) -> Dealt:
+        return Dealt.of(self.game, self.config, self.tables)
 
     def count(self, player: int) -> int:
         """How many networks a player has."""
@@ -99,14 +105,30 @@ class Asked:
         )
 
     def _tabulated(self, seed: int | None) -> Strategy:
-        dealt = Dealt.of(self.game, self.config, self.tables)
-        table, kept = Tabulation(dealt, hand_classes(self.game, dealt.view)), [dealt.networks(p) for p in range(2)]
+        dealt = self._dealt
+        table, kept = Tabulation(dealt, [hand_classes(self.game, dealt.view)] * 2), self._kept()
         if seed is not None:
             places = [self.drawn(player, seed) for player in range(2)]
             kept = [[(1.0, self.tables[f"networks/player{p}/parameters"][places[p]])] for p in range(2)]
+        return self._said_by(table, kept)
+
+    def on_deals(self, hands: Hands) -> Strategy:
+        """The average on deals, as if each were a bucket of its own: row k is of deal k as its player sees it.
+
+        For games whose cards are dealt from the whole deck.
+        """
+        classes = [deal_classes(self._dealt.view, hands, player) for player in range(2)]
+        return self._said_by(Tabulation(self._dealt, classes), self._kept())
+
+    def _kept(self) -> list[list[tuple[float, npt.NDArray[np.float32]]]]:
+        return [self._dealt.networks(player) for player in range(2)]
+
+    def _said_by(
+        self, table: Tabulation, networks: Sequence[Sequence[tuple[float, npt.NDArray[np.float32]]]]
+    ) -> Strategy:
         if self.shares:
-            return table.shares([networks[0][1] for networks in kept])
-        return table.explicit(kept)
+            return table.shares([mine[0][1] for mine in networks])
+        return table.explicit(networks)
 
     def at(
         self, node: int, cards: npt.NDArray[np.uint8], seed: int | None = None
@@ -116,7 +138,7 @@ class Asked:
         cards  as `mccfr.solvers.deep.dealt.Hands.seen` has them; those of later streets are not looked at
         seed   of the hand that one network plays; None: the explicit average, uniform where no network gets there
         """
-        dealt = Dealt.of(self.game, self.config, self.tables)
+        dealt = self._dealt
         tree, arrays = self.game.tree, self.game.tree.arrays
         player, count = int(arrays.player[node]), int(arrays.count[node])
         own = [(a, b - int(arrays.first[a])) for a, b in pairwise(tree.path(node)) if arrays.player[a] == player]
@@ -151,3 +173,30 @@ class Asked:
         uniform_fallback = self.config.fallback == "uniform"
         match_regrets(output.astype(np.float64), np.full(len(cards), count), 0, uniform_fallback, sigma)
         return sigma
+
+
+def is_unlisted(game: Game) -> bool:
+    """Whether networks see cards here that are dealt, in too many classes for a table of what they play."""
+    return is_dealt(game) and not is_tabulated(game)
+
+
+class OnDeals(Strategy):
+    """A strategy of networks where no table holds it: asked for on deals.  Its tables raise `ValueError`."""
+
+    def __init__(self, asked: Asked) -> None:
+        blocks = BlockArrays(2 * asked.game.tree.streets, self._refuse)
+        super().__init__(blocks, blocks)
+        self._asked: Asked
+        object.__setattr__(self, "_asked", asked)  # dataclasses that are frozen take no other
+
+    def _refuse(self, block: int) -> NoReturn:
+        check_tabulated(self._asked.game)
+        raise AssertionError(f"block {block} of {self._asked.game.name} has a table")
+
+    def rows(self, block: int) -> Rows:
+        """As `RowSource.rows`: there are none."""
+        self._refuse(block)
+
+    def on_deals(self, hands: Hands) -> Strategy:
+        """As `Asked.on_deals`."""
+        return self._asked.on_deals(hands)

@@ -119,7 +119,7 @@ def dealt_average(name: str, game: Game, config: DeepCfrConfig, tables: Tables, 
     `ValueError` where there are too many for one.
     """
     dealt = Dealt.of(game, config, tables)
-    tabulation = Tabulation(dealt, hand_classes(game, dealt.view))
+    tabulation = Tabulation(dealt, [hand_classes(game, dealt.view)] * 2)
     if name == "network":
         return tabulation.shares([dealt.average_network(player, iterations) for player in range(2)])
     return tabulation.explicit([dealt.networks(player) for player in range(2)])

@@ -98,10 +98,10 @@ def view(game: Game) -> View:
     return View(known, ends, bet_columns(game), legal.astype(np.float32))
 
 
-def draw_hands(seed: int, first: int, count: int, board_cards: int) -> Hands:
-    """The deals of numbers first..first+count-1, those that tables of the same seed would be trained on."""
+def draw_hands(seed: int, first: int, count: int, board_cards: int, purpose: int = DEALS) -> Hands:
+    """The deals of numbers first..first+count-1; with the purpose DEALS those that a run of the same seed trains on."""
     cards, result, state = np.zeros((count, DEAL_CARDS), np.int8), np.zeros(count), np.zeros(4, np.uint64)
-    draw_cards(np.uint64(seed), np.uint64(0), DEALS, first, count, state, cards)
+    draw_cards(np.uint64(seed), np.uint64(0), purpose, first, count, state, cards)
     fill_results(evaluator_tables(), cards, count, board_cards, result)
     return Hands(cards, result)
 

@@ -3,6 +3,8 @@
 A class of hands, up to a renaming of suits, is seen through one of its deals.  Classes are taken some at a time, and
 all networks of an average evaluated on them, so that nothing is kept but the strategy itself.  A player's reach goes
 along his own decisions; what it is at the end of a street follows from the class that a hand had there.
+
+Where classes are too many for a table, deals may stand for them: each is a class of its own (`deal_classes`).
 """
 
 from collections.abc import Callable, Sequence
@@ -18,7 +20,7 @@ from abstraction.cards import COMBO_COUNT
 from abstraction.jit import njit
 from mccfr.cards.deck import WholeDeck
 from mccfr.games.game import Game
-from mccfr.solvers.deep.dealt import NO_CARD, View, card_values
+from mccfr.solvers.deep.dealt import NO_CARD, Hands, View, card_values
 from mccfr.solvers.deep.dealt_cfr import Dealt
 from mccfr.solvers.deep.fitting import softmax
 from mccfr.solvers.deep.learned import match_regrets
@@ -63,9 +65,14 @@ class Own(NamedTuple):
     action: npt.NDArray[np.int64]
 
 
+def is_tabulated(game: Game) -> bool:
+    """Whether hands of dealt cards have few enough classes for a table."""
+    return isinstance(game.cards, WholeDeck) and game.cards.can_list
+
+
 def check_tabulated(game: Game) -> None:
     """Raise `ValueError` where hands have too many classes for a table."""
-    if not isinstance(game.cards, WholeDeck) or not game.cards.can_list:
+    if not is_tabulated(game):
         raise ValueError(
             f"{game.name} with {game.cards.cards_on(game.tree.streets - 1)} board cards has "
             f"{int(game.infosets.sum()):,} infosets: an average strategy of networks cannot be made a table there"
@@ -92,6 +99,12 @@ def hand_classes(game: Game, seen: View) -> list[Classes]:
             raise ValueError(f"{game.name} deals to the board twice: its average strategies cannot be made tables")
         found.append(Classes(cards, tables[0][0, combo].astype(np.int64) if street else np.zeros(count, np.int64)))
     return found
+
+
+def deal_classes(seen: View, hands: Hands, player: int) -> list[Classes]:
+    """Every deal as a class of its own, as a player sees it, by street."""
+    itself = np.arange(len(hands))
+    return [Classes(hands.seen(player, known, seen.cards), itself) for known in seen.known]
 
 
 def own_decisions(tree: CompiledTree, block: int) -> Own:
@@ -160,10 +173,10 @@ def _normalise(own, sums, weight):
 
 
 class Tabulation:
-    """Strategies of networks on all classes of hands."""
+    """Strategies of networks on classes of hands, of which a table has a row each."""
 
-    def __init__(self, dealt: Dealt, classes: Sequence[Classes]) -> None:
-        """`classes` by street, as `hand_classes` has them."""
+    def __init__(self, dealt: Dealt, classes: Sequence[Sequence[Classes]]) -> None:
+        """`classes` by player and street, as `hand_classes` (for both players) and `deal_classes` have them."""
         self._dealt, self._classes = dealt, classes
         self._width = dealt.view.legal.shape[1]
 
@@ -177,7 +190,7 @@ class Tabulation:
 
     def _strategy(self, of: Callable[[int], list[tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]]]) -> Strategy:
         made = [of(player) for player in range(2)]
-        pairs = [made[player][street] for street in range(len(self._classes)) for player in range(2)]
+        pairs = [made[player][street] for street in range(len(self._classes[0])) for player in range(2)]
         return Strategy(tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs))
 
     def rows(self, own: Own, parameters: Array, values: npt.NDArray[np.float32]) -> Array:
@@ -200,8 +213,8 @@ class Tabulation:
     ) -> list[tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]]:
         game, made = self._dealt.game, []
         gone_before = [np.zeros((1, 1, self._width)) for _ in networks]
-        for street, classes in enumerate(self._classes):
-            own, last = own_decisions(game.tree, 2 * street + player), street == len(self._classes) - 1
+        for street, classes in enumerate(self._classes[player]):
+            own, last = own_decisions(game.tree, 2 * street + player), street == len(self._classes[player]) - 1
             sums, weights = self._room(own, classes)
             kept: list[list[npt.NDArray[np.float64]]] = [[] for _ in networks]
             for first in range(0, len(classes.before), _CLASSES):
@@ -222,7 +235,7 @@ class Tabulation:
 
     def _said(self, player: int, parameters: Array) -> list[tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]]:
         made = []
-        for street, classes in enumerate(self._classes):
+        for street, classes in enumerate(self._classes[player]):
             own = own_decisions(self._dealt.game.tree, 2 * street + player)
             sums, weights = self._room(own, classes)
             legal = self._dealt.view.legal[own.node]

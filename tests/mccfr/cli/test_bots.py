@@ -27,7 +27,6 @@ from mccfr.play.dealer import Clock
 from mccfr.play.dealer_seat import listening
 from mccfr.play.player import Program
 from mccfr.play.programs import PROGRAMS
-from mccfr.play.seat import PolicySpec
 from mccfr.runs import bots
 from mccfr.runs.players import Opened
 from mccfr.tables.strategy import uniform_strategy
@@ -36,13 +35,14 @@ from mccfr.tables.strategy import uniform_strategy
 @pytest.fixture
 def holdem(monkeypatch, tmp_path):
     """`holdem` is the name of the random policy, which no test needs on a disk."""
-    source = policy()
-    found = Opened(
-        Contender("holdem", PolicySpec(source), Side(source.game, uniform_strategy(source.game))),
-        {"name": "holdem", "menu": {"first": list(MENU.first), "later": list(MENU.later)}},
-    )
-    opened = bots.open_player
-    monkeypatch.setattr(bots, "open_player", lambda name, manner: found if name == "holdem" else opened(name, manner))
+    source, opened = policy(), bots.open_player
+    side = Side(source.game, uniform_strategy(source.game))
+    table = {"name": "holdem", "menu": {"first": list(MENU.first), "later": list(MENU.later)}}
+
+    def named(name, manner):
+        return Opened(Contender(name, manner.spec(source), side), table) if name == "holdem" else opened(name, manner)
+
+    monkeypatch.setattr(bots, "open_player", named)
     monkeypatch.chdir(tmp_path)
 
 
@@ -117,10 +117,18 @@ def test_a_bot_that_solves_its_hands_again_is_legal_and_in_step(program):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["resolving", "resolving from the turn", "resolving from the flop"])
+@pytest.mark.parametrize(
+    ("name", "hands"),
+    [
+        ("resolving", 100),
+        ("resolving from the turn", 100),
+        ("resolving from the flop", 16),
+        ("resolving the flop alone", 16),
+    ],
+)
 @pytest.mark.parametrize("program", [PROGRAMS["min-raise"], PROGRAMS["odd-size"], Overbet, PROGRAMS["random"]])
-def test_hundreds_of_hands_of_a_bot_that_solves_them_again(program, name):
-    check_over_a_connection(program, 16 if name == "resolving from the flop" else 100, name)
+def test_hundreds_of_hands_of_a_bot_that_solves_them_again(program, name, hands):
+    check_over_a_connection(program, hands, name)
 
 
 @pytest.mark.slow
@@ -402,6 +410,9 @@ def test_a_person_plays_in_the_terminal(capsys, holdem, monkeypatch, tmp_path):
     typed(monkeypatch, ["c"])
     status, out, _ = call(capsys, "play", "holdem", "--seed", 3)
     assert status == 0 and ("No hand was played to its end" in out or "You played" in out)
+    typed(monkeypatch, [])
+    status, out, _ = call(capsys, "play", "holdem", "--resolve", "turn")
+    assert status == 0 and "From the turn on the policy solves its hands again" in out, out
 
 
 @pytest.mark.parametrize("name", ["kuhn", "leduc", "toy"])

@@ -131,6 +131,23 @@ def test_pairs_are_ratios_to_the_first_variant_seed_by_seed(finished):
     assert float(found[-1]["high95"]) / float(found[-1]["ratio"]) == pytest.approx(math.exp(half), rel=1e-5)
 
 
+def test_averages_of_the_same_runs_are_curves_of_their_own(tmp_path):
+    solver = {"algorithm": "deep-cfr", "fit": "table", "traversals": 20, "averages": ["network", "sd"], "memory": 500}
+    variants = [{"name": "Deep CFR"}, {"name": "SD-CFR", "of": "Deep CFR", "average": "sd"}]
+    experiment = made(merged(changed(last=None, at=[1, 3], variant=variants, points=30), {"solver": solver}))
+    assert run_experiment(experiment, tmp_path, Silent()) is None
+    assert sorted(run.name for run in (tmp_path / "runs").iterdir()) == ["deep-cfr-3", "deep-cfr-4"]
+    found = {(row["variant"], row["seed"], row["point"]): row for row in read_rows(experiment, tmp_path)}
+    assert len(found) == 8
+    for seed in (3, 4):
+        records = list(rundir.open_run(tmp_path / "runs" / f"deep-cfr-{seed}").read(rundir.EVALUATIONS))
+        for record, point in zip(records, (1, 3), strict=True):
+            for name, wanted in (("Deep CFR", record), ("SD-CFR", record["other_averages"]["sd"])):
+                row = found[name, seed, point]
+                assert row["exploitability_chips"] == wanted["exploitability_chips"]
+                assert (row["iterations"], row["nodes_touched"]) == (point, record["nodes_touched"])
+
+
 BLINDS = {
     "game": {"name": "poker", "blinds": [2, 1], "stack": 8, "first_player": [2, 1]},
     "run": {"workers": 0},
@@ -306,6 +323,12 @@ def test_full_width_runs_have_one_seed_and_base_configs_are_merged(tmp_path):
         (changed(variant=[{"name": "a", "set": ["discount"]}]), r"variant 'a': set discount: expected table\.key"),
         (changed(variant=[{"name": "a b"}, {"name": "A-B"}]), "names need letters or digits that tell them apart"),
         (changed(base="absent.toml"), "absent.toml: no such file"),
+        (
+            changed(variant=[{"name": "a", "of": "b", "average": "sd"}]),
+            r"of = 'b' must name a variant before it \(none",
+        ),
+        (changed(variant=[{"name": "a"}, {"name": "b", "average": "sd"}]), r"of = None must name .* \('a'\)"),
+        (changed(variant=[{"name": "a"}, {"name": "b", "of": "a", "average": "sd"}]), "of 'a' have: one average"),
     ],
 )
 def test_bad_experiments_are_refused_in_one_sentence(document, said):

@@ -1,6 +1,7 @@
 """Hands of no-limit hold'em that are solved again as they are played."""
 
 from dataclasses import replace
+from functools import cache
 from types import SimpleNamespace
 from typing import ClassVar
 
@@ -21,15 +22,18 @@ from mccfr.evaluation.sampled_best_response import sampled_best_response
 from mccfr.evaluation.side import Side
 from mccfr.games.betting import raise_bounds
 from mccfr.games.reading import OVER
+from mccfr.games.subgame import nodes_below
 from mccfr.games.translation import real_betting
 from mccfr.play import ranges
 from mccfr.play.resolving import Effort, ResolvingSeat, Settings, table, watching
+from mccfr.play.resolving.depth_limited import CONTINUATIONS, biased
 from mccfr.play.resolving.endgame import endgame
 from mccfr.play.resolving.table import PublicState, Resolver, settings_of
 from mccfr.play.seat import Seat
 from mccfr.policy.source import StrategySource
 from mccfr.runs.players import Manner, open_player
 from mccfr.tables.strategy import Strategy, tabulate, uniform_strategy
+from mccfr.trees.compiled import DECISION
 
 SMALL = Settings("river", "maxmargin", Effort(iterations=4), Menu(first=("1p",), later=("allin",), max_bets=1))
 CARDS = "Kc7d2s9hTd"
@@ -74,11 +78,12 @@ def test_a_bet_that_the_endgame_has_not_is_solved_again():
     assert np.array_equal(after.ranges[0], before.ranges[0]), "his bet says nothing of our hand"
 
 
-def on_the_flop(iterations=1):
+def on_the_flop(played=None, before=ODD_LINE[0][1:], **settings):
     """A seat of position 0 that has seen a flop, and acts first there."""
-    seat = ResolvingSeat(policy(), replace(SMALL, street="flop", effort=Effort(iterations), turn_menu=SMALL.menu))
+    flop = replace(SMALL, street="flop", effort=Effort(iterations=1), turn_menu=SMALL.menu, **settings)
+    seat = ResolvingSeat(played or policy(), flop)
     seat.deal(0, "AsKd", 1)
-    for action in ODD_LINE[0][1:]:
+    for action in before:
         seat.see(action)
     seat.board(CARDS[:6])
     return seat
@@ -103,6 +108,32 @@ def test_a_flop_is_solved_and_carried_on():
     assert np.array_equal(on_the_flop().public_state().played(), here.played())
 
 
+def test_a_flop_alone_is_solved_with_the_policy_below():
+    """Every copy of what follows is the policy's, where every bet is its tree's; the next street takes the first."""
+    seat = on_the_flop(policy(SMALL.menu), "cc", limited=True)
+    here, tree = seat.public_state(), seat.policy.game.tree
+    spot, twins = here._spot, nodes_below(tree, seat.betting.read("cc/")[1][0].node)
+    arrays, buckets = spot.game.tree.arrays, [spot.whole.own_buckets(block).tolist() for block in range(6)]
+    for node in np.flatnonzero((arrays.kind == DECISION) & (arrays.block >= 2)).tolist():
+        block, slot = int(arrays.block[node]), int(arrays.slot[node])
+        twin = int(twins[spot.nodes[node]])
+        labels = [spot.game.tree.label[below] for below in spot.game.tree.children(node)]
+        for place, bucket in enumerate(buckets[block]):
+            row = seat.policy.probabilities(twin, bucket)
+            if block % 2 != here.position:
+                row = biased(row[:, None], labels, CONTINUATIONS[spot.copies[node]])[:, 0]
+            assert spot.fixed[block][slot : slot + len(row), place] == pytest.approx(row)
+    turn = here.after("c").after("c", tuple(parse_cards(CARDS[:8])))
+    assert turn.state.street == 2 and turn.played().shape == (len(turn.actions), 1326)
+
+
+@cache
+def whole_side():
+    """A policy and all of its rows in tables."""
+    game = policy().game
+    return Side(game, tabulate(game, policy().row))
+
+
 def keeps_own_range(module):
     """Whether our range follows what was solved, after an action of ours."""
     found = module.Resolver(Seat(policy()), SMALL)
@@ -114,7 +145,7 @@ def keeps_own_range(module):
 
 
 def test_an_own_range_that_is_not_updated_is_caught():
-    wrong = mutant(table, ("ranges[self.state.player] *= self.played()[number]", "ranges[self.state.player] *= 1"))
+    wrong = mutant(table, ("*= self.played()[self.actions.index(action)]", "*= 1"))
     assert keeps_own_range(table) and not keeps_own_range(wrong)
 
 
@@ -155,23 +186,34 @@ class Unsolved(Resolver):
 
 def test_local_best_response_takes_as_much_where_nothing_is_solved():
     """Ranges, the policy carried into endgames, and the responder's way through them, all at once."""
-    game = policy().game
-    side = Side(game, tabulate(game, policy().row))
+    side = whole_side()
+    game = side.game
     units = _ResolvedUnits(side, Lines(real_betting(game), "2"), PolicyRows(side), 0, SMALL)
-    units.hands = 2
+    units.hands = 1
     units._resolver = Unsolved(Seat(StrategySource(game, side.strategy)), Settings(menu=MENU))
     for unit in range(2):
         found = units.play(unit)
         assert found[:2] == pytest.approx(found[4:], rel=1e-9, abs=1e-9), unit
 
 
+@cache
+def small_side():
+    """A policy of one bet a street, and all of its rows in tables."""
+    played = policy(SMALL.menu)
+    return Side(played.game, tabulate(played.game, played.row))
+
+
+def unsolved(module, drawn=2, **settings):
+    """A best response to a policy whose hands are carried into endgames and not solved."""
+    side, found = small_side(), replace(SMALL, **settings)
+    boards = module.ResolvedBoards(side, found, 0, drawn)
+    boards._resolver = Unsolved(Seat(StrategySource(side.game, side.strategy)), found)
+    return boards
+
+
 def taken_unsolved(module):
     """What a best response on the river wins less, by seat, where nothing is solved."""
-    played = policy(SMALL.menu)
-    side = Side(played.game, tabulate(played.game, played.row))
-    rivers = module.ResolvedRivers(side, SMALL, 0, drawn=3)
-    rivers._resolver = Unsolved(Seat(StrategySource(side.game, side.strategy)), Settings(menu=SMALL.menu))
-    return rivers.gained(0, list(parse_cards(CARDS)))
+    return unsolved(module).gained(0, list(parse_cards(CARDS)))
 
 
 def test_a_best_response_on_the_river_takes_as_much_where_nothing_is_solved():
@@ -183,17 +225,60 @@ def test_a_best_response_on_the_river_takes_as_much_where_nothing_is_solved():
     assert (np.abs(taken_unsolved(wrong)) > 1).all()
 
 
-class Drawn(resolved_best_response.ResolvedRivers):
+def carried_on(self, before, ranges, state, board, method):
+    """In place of solving the next street: the solution in force."""
+    tables = [np.ascontiguousarray(table.T) for table in before.tables(self._strategy)]
+    return PublicState(self._resolver, self.position, before, Strategy(tables, tables), ranges, 0, state)
+
+
+def test_a_best_response_on_the_turn_takes_as_much_where_nothing_is_solved(monkeypatch):
+    monkeypatch.setattr(PublicState, "_again", carried_on)
+    boards = unsolved(resolved_best_response, 1, street="turn", turn_menu=SMALL.menu)
+    assert boards.gained(0, list(parse_cards(CARDS[:8]))) == pytest.approx(0, abs=1e-3)
+
+
+class Worthless(PublicState):
+    """A river, solved again, where he wins nothing."""
+
+    def __init__(self, *_):
+        pass
+
+    def responses(self):
+        return SimpleNamespace(value=0.0)
+
+
+def taken_from_worthless_rivers(module):
+    """What he wins less on a turn without bets where rivers are worth nothing, over what he wins by its solution."""
+    boards = unsolved(module, street="turn", turn_menu=Menu(first=("1p",), later=("1p",), max_bets=0))
+    board = list(parse_cards(CARDS[:8]))
+    root = boards._reached(boards._game.cards.after(boards.street, board))[0]
+    solved = boards._resolver.begin(0, *boards._line(root.node, board), tuple(board))
+    less = boards._less_later(solved, root.reach[1], board, np.random.default_rng(0))
+    return less / float(root.reach[1] @ solved.responses().value)
+
+
+def test_rivers_that_are_drawn_stand_for_all_of_a_turn(monkeypatch):
+    """Without bets on the turn, all that he wins is won on rivers."""
+    monkeypatch.setattr(PublicState, "_again", Worthless)
+    monkeypatch.setattr(resolved_best_response, "RIVERS", 100_000)
+    assert taken_from_worthless_rivers(resolved_best_response) == pytest.approx(1, rel=1e-3)
+    wrong = mutant(
+        resolved_best_response, ("1 / (len(cards) - 4)", "1 / len(cards)"), ("RIVERS = 4", "RIVERS = 100_000")
+    )
+    assert taken_from_worthless_rivers(wrong) == pytest.approx(44 / 48, rel=1e-3)
+
+
+class Drawn(resolved_best_response.ResolvedBoards):
     """Four decisions, of known shares, at which known chips are taken less."""
 
     def __init__(self):
-        self._seed, self._count, self._street = 0, 2, 3
+        self._seed, self._count, self.street = 0, 2, 3
         self._game = SimpleNamespace(cards=SimpleNamespace(after=lambda *_: None))
 
     def _reached(self, known):
         return [resolved_best_response.Root(node, None, share) for node, share in enumerate((5.0, 1.0, 2.0, 3.0))]
 
-    def _less(self, root, player, board):
+    def _less(self, root, player, board, random):
         return (7.0, -2.0, 4.0, 1.0)[root.node] * (1 + player)
 
 
@@ -219,8 +304,7 @@ class Recorded:
 
 def test_run_outs_know_nothing_of_the_actions_that_were_drawn(monkeypatch):
     """Both from one stream, copied for each hand, took 819 mbb/g from `hunl-fine` where there are 520."""
-    game = policy().game
-    side = Side(game, tabulate(game, policy().row))
+    side, game = whole_side(), policy().game
     monkeypatch.setattr(evaluate, "Responder", Recorded)
     monkeypatch.setattr(evaluate, "ResolvedResponder", Recorded)
     monkeypatch.setattr(Recorded, "found", [])
@@ -235,16 +319,18 @@ def test_run_outs_know_nothing_of_the_actions_that_were_drawn(monkeypatch):
 def test_settings_are_read():
     assert settings_of("river") == Settings()
     assert settings_of("flop") == Settings("flop")
+    assert settings_of("flop:depth-limited:9") == Settings("flop", effort=Effort(iterations=9), limited=True)
     assert settings_of("turn:unsafe:50") == Settings("turn", "unsafe", Effort(iterations=50))
     for text, says in (
         ("preflop", "river, turn or flop"),
         ("river:gadget", "maxmargin"),
+        ("turn:depth-limited", "only flop:depth-limited is not"),
         ("river::0", "no number of iterations"),
     ):
         with pytest.raises(ValueError, match=says):
             settings_of(text)
-    with pytest.raises(ValueError, match="sampled-br responds to rivers"):
-        resolved_best_response.ResolvedRivers(Side(policy().game, None), Settings("turn"), 0)
+    with pytest.raises(ValueError, match="sampled-br responds to rivers or turns"):
+        resolved_best_response.ResolvedBoards(Side(policy().game, None), Settings("flop"), 0)
     with pytest.raises(ValueError, match="--from river"):
         sampled_best_response(Side(policy().game, None), 2, resolve=SMALL)
     flop = on_the_flop().state

@@ -1,4 +1,4 @@
-"""How far averages are apart, by depth, against a loop over infosets."""
+"""How far averages are apart, by street and depth, against a loop over infosets."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from mccfr.report.averages import disagreements
 from mccfr.tables.strategy import Strategy, uniform_strategy
 
 
-def test_distances_are_means_by_weight_of_each_depth():
+def test_distances_are_means_by_weight_of_each_street_and_depth():
     game = build_game(LeducGame(merge_suits=True), None, None)
     tree, random, even = game.tree, np.random.default_rng(0), uniform_strategy(game)
     weights = tuple(random.uniform(size=weight.shape) for weight in even.weight)
@@ -22,12 +22,16 @@ def test_distances_are_means_by_weight_of_each_depth():
             changed[:, slot] += step
             changed[:, slot + 1] -= step
         moved.append(changed)
-    found = disagreements(game, Strategy(even.probability, weights), Strategy(tuple(moved), even.weight))
-    assert [row.depth for row in found] == sorted({len(tree.path(node)) - 1 for node in tree.decisions.tolist()})
+    found = disagreements(game, [(Strategy(even.probability, weights), Strategy(tuple(moved), even.weight))])
+
+    def where(node):
+        return int(tree.arrays.block[node]) // 2, len(tree.path(node)) - 1
+
+    assert [(row.street, row.depth) for row in found] == sorted({where(node) for node in tree.decisions.tolist()})
     for row in found:
         gaps, mass, count = 0.0, 0.0, 0
         for node in tree.decisions.tolist():
-            if len(tree.path(node)) - 1 == row.depth:
+            if where(node) == (row.street, row.depth):
                 block, slot = int(tree.arrays.block[node]), int(tree.arrays.slot[node])
                 for bucket, weight in enumerate(weights[block][:, tree.arrays.row[node]]):
                     gaps += weight * abs(moved[block][bucket, slot] - even.probability[block][bucket, slot])

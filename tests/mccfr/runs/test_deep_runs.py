@@ -6,6 +6,7 @@ import pytest
 from commands import call, command
 from sessions import assert_same, go, make
 
+from mccfr.report.averages import averages_section
 from mccfr.runs.results import find_checkpoint
 from mccfr.runs.rundir import EVALUATIONS
 from mccfr.runs.verification import problems_of
@@ -70,6 +71,31 @@ def test_a_run_on_dealt_cards_goes_on_bit_for_bit_with_any_workers(tmp_path, cap
     assert (sampled["networks"], 0 <= sampled["sampled_iteration"] <= 3) == (1, True)
     ended = call(capsys, "export", parts.directory, tmp_path / "policy", "--tabulate")
     assert (ended.status, "cannot be made a table" in ended.err) == (2, True)
+
+
+def test_averages_on_dealt_cards_meet_on_deals(tmp_path, capsys):
+    """Of a run and of its networks as files; and the page of the run says how far its averages are apart."""
+    solver = {**NETWORK, "traversals": 40, "averages": ["sd", "network"], "horizon": 2}
+    run = make(tmp_path / "run", solver, FIVE, evaluation=UNMEASURED, iterations=2, workers=0)
+    go(run)
+    assert command("export", run.directory, tmp_path / "shares", "--average", "network") == 0
+    capsys.readouterr()
+    meeting = ["--method", "head-to-head", "--boards", "40", "--json", "--against"]
+    asked = ["--average", "sd", *meeting, str(run.directory), "--against-average", "network"]
+    found = json.loads(call(capsys, "evaluate", run.directory, *asked).out)
+    assert (found["boards"], found["average"], found["against"]) == (40, "sd", str(run.directory))
+    assert found["ci95_chips"][0] < found["value_chips"] < found["ci95_chips"][1]
+    again = json.loads(call(capsys, "evaluate", tmp_path / "shares", *meeting, str(run.directory)).out)
+    assert again["value_chips"] == pytest.approx(-found["value_chips"], abs=1e-6)
+    for wrong, told in (
+        (["--method", "exact"], "cannot be made a table"),
+        ([*asked, "--workers", "2"], "leave workers, budget and keep out"),
+    ):
+        ended = call(capsys, "evaluate", run.directory, *wrong)
+        assert (ended.status, told in ended.err, len(ended.err.strip().splitlines())) == (2, True, 1)
+    section = averages_section(run, run.build_game(), find_checkpoint(run, None))
+    assert "How far network is from sd" in section
+    assert section.count("<tr><td>") == 6  # streets and depths of its eight decisions
 
 
 @pytest.mark.parametrize(

@@ -1,46 +1,19 @@
 """Deep CFR on cards of the whole deck: traversals in step, samples, and averages as tables, against slow twins."""
 
-from functools import cache
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
+from deep import DEALT_GAMES, DEALT_NETWORKS, trained
 
-from mccfr.config.games import FlopHoldemGame
-from mccfr.config.solvers import DeepCfrConfig
-from mccfr.games.holdem import flop_holdem
 from mccfr.rng import ACTIONS, new_stream
 from mccfr.solvers.deep.asked import Asked
 from mccfr.solvers.deep.dealt import NO_CARD, draw_hands, view
-from mccfr.solvers.deep.dealt_cfr import DealtCfr, dealt_specs
 from mccfr.solvers.deep.lockstep import fill_words, traverse
 from mccfr.solvers.deep.memory import Walk
 from mccfr.solvers.deep.network import Apart, branches, plain
 from mccfr.solvers.deep.tabulated import Classes, Tabulation, hand_classes
 from mccfr.trees.compiled import DECISION, TERMINAL
-
-FIVE = FlopHoldemGame(bet="pot", limp=False, max_raises=[1, 2], board_cards=5)
-GAMES = {"flop hold'em": FlopHoldemGame(max_raises=2), "5-flop hold'em": FIVE}
-OPTIONS = DeepCfrConfig(
-    traversals=40, steps=8, batch=64, units=8, layers=2, memory=150, strategy_memory=150, horizon=6, learning_rate=0.01
-)
-NETWORKS = {"plain": {}, "branches": {"network": "branches", "card_units": 8}}
-
-
-@cache
-def trained(game_name, network="plain", iterations=3):
-    """Iterations on tables of their own."""
-    game = flop_holdem(GAMES[game_name], None, Path())
-    options = DeepCfrConfig(
-        **{key: getattr(OPTIONS, key) for key in OPTIONS.__struct_fields__}
-        | NETWORKS[network]
-        | {"averages": ("sd", "network")}
-    )
-    tables = {spec.name: np.zeros(spec.shape, spec.dtype) for spec in dealt_specs(game, options)}
-    found = DealtCfr(game, options, tables)
-    found.iterate(iterations)
-    return found
 
 
 def naive_cards(seen, cards):
@@ -104,8 +77,8 @@ def walked(dealt, parameters, hands, deal, word, node, traverser, gained, plays)
     return mean
 
 
-@pytest.mark.parametrize("network", NETWORKS)
-@pytest.mark.parametrize("name", GAMES)
+@pytest.mark.parametrize("network", DEALT_NETWORKS)
+@pytest.mark.parametrize("name", DEALT_GAMES)
 def test_traversals_in_step_are_recursions_one_by_one(name, network):
     """Every sample of both players, with networks evaluated whole at every node, on the same deals and draws."""
     dealt = trained(name, network).dealt
@@ -146,7 +119,7 @@ def test_a_network_that_does_not_come_apart_is_refused():
         Apart(plain(13, 3, 3, 6), 8)
 
 
-@pytest.mark.parametrize("name", GAMES)
+@pytest.mark.parametrize("name", DEALT_GAMES)
 def test_minibatches_are_what_memories_hold(name):
     """Inputs, weights and targets in units of the pot, of samples one by one; nothing of a card before it is dealt."""
     dealt = trained(name).dealt
@@ -200,7 +173,7 @@ def test_the_average_as_a_table_is_weighed_by_reach():
     classes = made_classes(dealt, 5)
     networks = [dealt.networks(player) for player in range(2)]
     assert [[weight for weight, _ in mine] for mine in networks] == [[1, 2, 3], [1, 2, 3]]
-    strategy = Tabulation(dealt, classes).explicit(networks)
+    strategy = Tabulation(dealt, [classes] * 2).explicit(networks)
     for node in tree.decisions.tolist():
         block, row = int(arrays.block[node]), int(arrays.row[node])
         street, player = divmod(block, 2)

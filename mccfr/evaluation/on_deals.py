@@ -1,0 +1,106 @@
+"""Head-to-head where networks play and no table holds what they say: both sides are asked on seeded deals.
+
+A deal is both hands and the board.  Each side plays it in both seats, so that the luck of the cards cancels, and all
+actions are walked with their probabilities; what is left to chance is which deals are drawn.  They come from a stream
+of their own, because runs of the same seed have been trained on the deals of DEALS.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.evaluation.head_to_head import HeadToHead
+from mccfr.evaluation.same_game import check_same_game, same_tree
+from mccfr.evaluation.side import Side
+from mccfr.evaluation.units import Effort
+from mccfr.games.game import Game
+from mccfr.intervals import ratio95
+from mccfr.rng import EVALUATION
+from mccfr.solvers.deep.asked import OnDeals
+from mccfr.solvers.deep.dealt import Hands, draw_hands
+from mccfr.tables.strategy import RowSource, Strategy
+from mccfr.trees.compiled import TERMINAL
+
+_TOGETHER = 256  # deals that networks are asked for at a time
+_SEATINGS = 2
+
+
+def is_on_deals(*sides: Side) -> bool:
+    """Whether one of some sides can be asked on deals only."""
+    return any(isinstance(side.strategy, OnDeals) for side in sides)
+
+
+def deal_parts(game: Game, deals: int, seed: int) -> Iterator[Hands]:
+    """The first `deals` deals of an evaluation's seed, some at a time."""
+    board = game.cards.cards_on(game.tree.streets - 1)
+    for first in range(0, deals, _TOGETHER):
+        yield draw_hands(seed, first, min(_TOGETHER, deals - first), board, EVALUATION)
+
+
+def head_to_head_on_deals(
+    one: Side,
+    other: Side,
+    boards: int = 1000,
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+    effort: Effort = Effort(),  # noqa: B008  (frozen)
+) -> HeadToHead:
+    """Chips a hand that `one` wins from `other`, the mean over both seats; on each board one pair of hands is played.
+
+    boards    how many deals are played, a board each
+    progress  called now and then with the deals played and their number
+
+    Raises `ValueError` for fewer than two boards, for an effort, which only units that are played one by one take, for
+    different games, and for a strategy that looks hands up in tables.
+    """
+    if boards < 2:
+        raise ValueError(f"boards = {boards}: at least 2 are needed, for an interval")
+    if effort != Effort():
+        raise ValueError("networks on deals are asked together, in this process: leave workers, budget and keep out")
+    check_same_game(one.game, other.game)
+    if not same_tree(one.game, other.game):
+        raise ValueError("networks on deals meet in one betting tree, and those of the two games differ")
+    won = []
+    for hands in deal_parts(one.game, boards, seed):
+        strategies = [on_deals(side.strategy, hands) for side in (one, other)]
+        as_first = deal_values(one.game, strategies, hands.result)
+        as_second = deal_values(one.game, strategies[::-1], hands.result)
+        won.append((as_first - as_second) / _SEATINGS)
+        if progress is not None:
+            progress(sum(map(len, won)), boards)
+    values = np.concatenate(won)
+    mean, interval = ratio95(values, np.ones(len(values)))
+    return HeadToHead(mean, interval, boards, seed)
+
+
+def on_deals(source: RowSource, hands: Hands) -> Strategy:
+    """What a strategy plays on deals, whose row k is of deal k.
+
+    Raises `ValueError` unless it is of networks, or every hand has the same row.
+    """
+    if isinstance(source, OnDeals):
+        return source.on_deals(hands)
+    tables = [source.rows(block).cells for block in range(source.blocks)]
+    if any(table.size and table.strides[0] for table in tables):
+        raise ValueError("networks that are asked on deals meet networks, or a strategy that is the same for all hands")
+    weight = tuple(np.zeros((len(hands), 0)) for _ in tables)
+    return Strategy(tuple(np.broadcast_to(table[:1], (len(hands), table.shape[1])) for table in tables), weight)
+
+
+def deal_values(game: Game, strategies: Sequence[Strategy], result: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """[K] chips that player 0 wins on deals, where player 0 plays the first strategy and player 1 the second.
+
+    strategies  rows of tables are deals (`on_deals`)
+    result      [K] of a showdown: 1, 0, -1 for player 0
+    """
+    tree = game.tree.arrays
+    values = np.zeros((len(tree.kind), len(result)))
+    for node in range(len(tree.kind) - 1, -1, -1):  # whoever comes after a node has a higher number
+        if tree.kind[node] == TERMINAL:
+            values[node] = tree.fixed[node] + tree.showdown[node] * result
+            continue
+        first, count, slot = int(tree.first[node]), int(tree.count[node]), int(tree.slot[node])
+        table = strategies[tree.player[node]].probability[tree.block[node]]
+        values[node] = (table[:, slot : slot + count].T * values[first : first + count]).sum(axis=0)
+    return values[0]

@@ -1,0 +1,112 @@
+"""Head-to-head of networks that no table holds, on deals, against recursions that ask them decision by decision."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from deep import trained
+
+from mccfr.evaluation import on_deals
+from mccfr.evaluation.on_deals import deal_parts, head_to_head_on_deals
+from mccfr.evaluation.side import Side
+from mccfr.evaluation.units import Effort
+from mccfr.solvers.deep.asked import Asked, OnDeals, asked_tables, average_tables
+from mccfr.solvers.deep.dealt import draw_hands
+from mccfr.tables.strategy import pure_strategy, uniform_strategy
+from mccfr.trees.compiled import TERMINAL
+
+DEALS, SEED = 7, 5
+
+
+@cache
+def both_averages():
+    """The two averages of a short run on 5-flop hold'em: of all networks by reach, and of one network of shares."""
+    dealt = trained("5-flop hold'em").dealt
+    made = average_tables([dealt.average_network(player, 3) for player in range(2)], 3)
+    return (
+        Asked(dealt.game, dealt.config, asked_tables(dealt.tables)),
+        Asked(dealt.game, dealt.config, made, shares=True),
+    )
+
+
+def side(asked):
+    return Side(asked.game, OnDeals(asked))
+
+
+def walked(first, second, hands, node=0):
+    """[K] chips of player 0 where `first` plays for him and `second` against him, by asking at every decision."""
+    game = first.game
+    arrays, tree = game.tree.arrays, game.tree
+    if arrays.kind[node] == TERMINAL:
+        return arrays.fixed[node] + arrays.showdown[node] * hands.result
+    player, worth = int(arrays.player[node]), np.zeros(len(hands))
+    shares, _ = (first, second)[player].at(node, hands.seen(player, 5, 7))
+    for share, child in zip(shares.T, tree.children(node), strict=True):
+        worth += share * walked(first, second, hands, child)
+    return worth
+
+
+def test_what_averages_win_on_deals_is_what_asking_at_every_decision_says(monkeypatch):
+    """Deals in parts of three, so that what is met does not depend on how many go together."""
+    monkeypatch.setattr(on_deals, "_TOGETHER", 3)
+    explicit, shares = both_averages()
+    found = head_to_head_on_deals(side(explicit), side(shares), DEALS, SEED)
+    assert [len(hands) for hands in deal_parts(explicit.game, DEALS, SEED)] == [3, 3, 1]
+    won = [
+        (walked(explicit, shares, hands) - walked(shares, explicit, hands)) / 2
+        for hands in deal_parts(explicit.game, DEALS, SEED)
+    ]
+    values = np.concatenate(won)
+    assert found.mean_chips == pytest.approx(values.mean(), abs=1e-3)
+    low, high = found.ci95_chips
+    assert (high - low) / 2 == pytest.approx(2.446912 * values.std(ddof=1) / np.sqrt(DEALS), rel=1e-3)
+    assert np.abs(values).max() > 1
+
+
+def test_no_deal_of_training_is_played():
+    game = both_averages()[0].game
+    played = next(iter(deal_parts(game, 20, 0))).cards.tolist()
+    assert not any(cards in draw_hands(0, 0, 200, 5).cards.tolist() for cards in played)
+
+
+def test_a_strategy_wins_nothing_from_itself_and_folding_loses_what_was_put_in():
+    explicit, _ = both_averages()
+    game, mine = explicit.game, side(explicit)
+    assert head_to_head_on_deals(mine, mine, 20, 0).mean_chips == 0
+    uniform = Side(game, uniform_strategy(game))
+    one, other = (head_to_head_on_deals(*sides, 20, 0).mean_chips for sides in ((mine, uniform), (uniform, mine)))
+    assert one == -other != 0
+    told = []
+    folds = Side(game, pure_strategy(game, action="f"))
+    won = head_to_head_on_deals(folds, mine, 20, 0, lambda *counts: told.append(counts)).mean_chips
+    assert -100 <= won < 0
+    assert told == [(20, 20)]
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"boards": 1}, "at least 2"),
+        ({"effort": Effort(workers=2)}, "leave workers, budget and keep out"),
+        ({"other": "flop hold'em"}, "only in the same game"),
+        ({"other": "table"}, "same for all hands"),
+    ],
+)
+def test_what_cannot_meet_on_deals_is_refused(change, told):
+    mine = side(both_averages()[0])
+    other = mine
+    if change.get("other") == "flop hold'em":
+        dealt = trained("flop hold'em").dealt
+        other = side(Asked(dealt.game, dealt.config, asked_tables(dealt.tables)))
+    elif change.get("other") == "table":
+        hands = next(iter(deal_parts(mine.game, 3, 0)))
+        other = Side(mine.game, mine.strategy.on_deals(hands))
+    with pytest.raises(ValueError, match=told):
+        head_to_head_on_deals(mine, other, **{"boards": 4, **{k: v for k, v in change.items() if k != "other"}})
+
+
+def test_tables_of_it_are_refused_in_a_sentence():
+    explicit, _ = both_averages()
+    for ask in (lambda s: s.rows(0), lambda s: s.probability[1], lambda s: s.weight[3]):
+        with pytest.raises(ValueError, match="cannot be made a table"):
+            ask(OnDeals(explicit))
