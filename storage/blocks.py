@@ -1,7 +1,8 @@
 """Tables in blocks on a disk: rows of the first axis, block by block, each written whole as a version of its own.
 
 A version is a checkpoint of a block's rows (`storage.checkpoint`), `ROOT/blocks/0003/000017`: whole or not there,
-fsynced, a checksum on every piece.  It never changes: what is written of a block later is another version.  The
+fsynced, each array in one run of raw cells with a checksum (`storage.contiguous`), so that it moves at the speed of the
+disk.  It never changes: what is written of a block later is another version.  The
 checkpoints in `ROOT/checkpoints` name the versions that belong to them, with the hash of each one's manifest, so that a
 checkpoint of tables of any size is a list; a version goes when no checkpoint names it and a newer one is written.
 
@@ -11,6 +12,7 @@ A block without a version holds zeros.
 import secrets
 import shutil
 from collections.abc import Collection, Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from threading import Lock
@@ -92,7 +94,7 @@ class BlockStore:
     Attributes:
         partition: what the blocks are
         versions:  {block: (its newest version, the hash of that one's manifest)}; none where a block holds zeros
-        written:   bytes of cells written so far by this object
+        moved:     bytes of cells written and read so far by this object
     """
 
     def __init__(
@@ -104,10 +106,13 @@ class BlockStore:
         format: str,  # noqa: A002 - the name of the config's key
     ) -> None:
         self.root, self.partition, self.versions = root, partition, dict[int, tuple[int, str]]()
-        self.written = 0
+        self.moved = 0
         self._identity, self._format = identity, format
         self._named: set[str] = set()  # versions that checkpoints name
         self._lock = Lock()
+        # Removing a file of gigabytes takes as long as writing some hundred megabytes: nothing waits for that.
+        self._remover = ThreadPoolExecutor(1, "removed blocks")
+        self._removing: list[Future[None]] = []
 
     def go_on(self, checkpoint: Checkpoint | None) -> None:
         """Take the versions that a checkpoint names (None: zeros), and remove those that none does.
@@ -154,15 +159,15 @@ class BlockStore:
             self._identity,
             format=self._format,
             keep=_EVERY_VERSION,
-            compressed=False,  # what moves in every cycle is to move as fast as the disk does
+            whole=True,
             background=background,
         )
         with self._lock:
             before = self.versions.get(block)
             self.versions[block] = (number, checkpoints.open_checkpoint(folder / f"{number:06d}").content_hash)
-            self.written += self.partition.nbytes(block)
+            self.moved += self.partition.nbytes(block)
             if before is not None and block_name(block, before[0]) not in self._named:
-                _remove(self.root / block_name(block, before[0]))
+                self._removing.append(self._remover.submit(_remove, self.root / block_name(block, before[0])))
 
     def read(self, block: int, arrays: Mapping[str, np.ndarray]) -> None:
         """Fill the cells of a block from its newest version.
@@ -177,12 +182,20 @@ class BlockStore:
         stored = _open_version(self.root, block_name(block, found[0]), found[1])
         for name, cells in arrays.items():
             stored.read_into(name, cells)
+        with self._lock:
+            self.moved += self.partition.nbytes(block)
 
     def settle(self) -> None:
         """Remove the versions that neither a checkpoint names nor the next one will."""
         with self._lock:
+            while self._removing:
+                self._removing.pop().result()
             self._named = versions_named(self.root)
             _keep_only(self.root, self._named | set(self.names()))
+
+    def close(self) -> None:
+        """Wait for what is being removed, whatever comes of it: the next `go_on` removes what is left."""
+        self._remover.shutdown(wait=True)
 
 
 def sweep_blocks(root: Path) -> None:

@@ -16,20 +16,32 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
-from storage import durable
-from storage.formats import NotFiniteError, blocks, check_finite, table_format
+from storage import contiguous, durable
+from storage.contiguous import Cells
+from storage.formats import (
+    CHECKPOINT_CHUNK_BYTES,
+    NotFiniteError,
+    TableFormat,
+    blocks,
+    check_finite,
+    table_format,
+)
 from storage.json_files import read_json
 from storage.listing import file_problem, file_problems, listed_files
 from storage.manifest import canonical_json, exact_json, read_manifest, write_manifest
-from storage.schema import ArraySpec, specs_from_json, specs_to_json, validate_specs
+from storage.schema import ArraySpec, specs_from_json, specs_to_json, split_at_chunks, validate_specs
 
 FORMAT = "checkpoint"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+"""Of checkpoints whose arrays are whole (`storage.contiguous`); those in chunks are of version 1, and always were."""
+_CHUNKED_VERSION = 1
 
 _MANIFEST = "manifest.json"
 _STATE = "state.json"
+_CELLS = "cells"
 Files = dict[str, tuple[int, int]]  # {name relative to the checkpoint: (length in bytes, crc32c)}
 _NUMBER = re.compile(r"[0-9]{6,}")
 
@@ -67,6 +79,7 @@ def commit(
     parents: Mapping[str, str] | None = None,
     spared: Collection[int] = (),
     compressed: bool = True,
+    whole: bool = False,
     background: bool = False,
     notes: Mapping[str, Any] | None = None,
 ) -> Path:
@@ -87,6 +100,7 @@ def commit(
         parents:    {name: content hash} of what the checkpoint was made from
         spared:     numbers of older checkpoints that stay whatever `keep` says
         compressed: False: raw cells, for disks faster than the compression
+        whole:      each array in one run of raw cells, which is written and read at the speed of the disk
         background: compress and write at a low priority, so that others go on
         notes:      JSON for people who open the tables with other programs: attributes of their group, or HDF5 file
 
@@ -96,7 +110,7 @@ def commit(
         NotFiniteError: a cell is NaN or infinite; the message names it; otherwise as OSError.
         OSError: the disk is full or fails; the temporary directory is removed and older checkpoints are untouched.
     """
-    root, specs, layout = Path(root), validate_specs(specs), table_format(format)
+    root, specs = Path(root), validate_specs(specs)
     _check_arrays(specs, arrays)
     if keep < 1:
         raise ValueError(f"keep is {keep}; at least 1 checkpoint must stay")
@@ -115,9 +129,11 @@ def commit(
         "arrays": specs_to_json(specs),
     }
     exact_json(fields, "the identity of a checkpoint")
-    write = partial(
-        layout.write_tables, specs=specs, arrays=arrays, compressed=compressed, background=background, notes=notes or {}
-    )
+    options: dict[str, Any] = {"specs": specs, "arrays": arrays, "background": background, "notes": notes or {}}
+    layout = table_format(format)
+    write = partial(_write_whole, layout, **options)
+    if not whole:
+        write = partial(_write_chunks, layout, compressed=compressed, **options)
     content_hash = _write_and_rename(final, write, state_text, fields)
     durable.fsync_dir(root)
     if journal is not None:
@@ -127,7 +143,20 @@ def commit(
     return final
 
 
-def _write_and_rename(final: Path, write_tables: Callable[[Path], Files], state: bytes, fields: dict[str, Any]) -> str:
+def _write_chunks(layout: TableFormat, directory: Path, **options: Any) -> tuple[Files, dict[str, Any]]:
+    """Write tables in chunks; (their files, no field of the manifest)."""
+    return layout.write_tables(directory, **options), {}
+
+
+def _write_whole(layout: TableFormat, directory: Path, **options: Any) -> tuple[Files, dict[str, Any]]:
+    """Write whole tables; (their files, the field of the manifest that says where cells are)."""
+    files, cells = contiguous.write_tables(layout, directory, **options)
+    return files, {_CELLS: msgspec.to_builtins(cells)}
+
+
+def _write_and_rename(
+    final: Path, write_tables: Callable[[Path], tuple[Files, dict[str, Any]]], state: bytes, fields: dict[str, Any]
+) -> str:
     """Write a checkpoint under a temporary name, all of it durable, then rename it; return its content hash."""
     root = final.parent
     if not root.is_dir():
@@ -136,9 +165,11 @@ def _write_and_rename(final: Path, write_tables: Callable[[Path], Files], state:
     temporary = final.with_name(f"{durable.TEMPORARY_PREFIX}{final.name}-{secrets.token_hex(4)}")
     durable.make_dir(temporary)
     try:
-        found = {**write_tables(temporary), _STATE: durable.write_file(temporary / _STATE, state)}
+        tables, more = write_tables(temporary)
+        found = {**tables, _STATE: durable.write_file(temporary / _STATE, state)}
         files = {name: {"length_bytes": length, "crc32c": checksum} for name, (length, checksum) in found.items()}
-        content_hash = write_manifest(temporary / _MANIFEST, FORMAT, FORMAT_VERSION, {**fields, "files": files})
+        version = FORMAT_VERSION if more else _CHUNKED_VERSION
+        content_hash = write_manifest(temporary / _MANIFEST, FORMAT, version, {**fields, **more, "files": files})
         durable.fsync_dir(temporary)
         durable.rename(temporary, final)
     except BaseException:
@@ -214,6 +245,7 @@ class Checkpoint:
             self.content_hash: str = manifest["content_hash"]
             self.specs = specs_from_json(manifest["arrays"])
             self.files = listed_files(manifest["files"])
+            self._cells = msgspec.convert(manifest.get(_CELLS, {}), dict[str, Cells])
             self._layout = table_format(self.format)
             for value, kind in ((self.number, int), (self.identity, dict), (self.parents, dict)):
                 if type(value) is not kind:
@@ -271,6 +303,8 @@ class Checkpoint:
         self._read(spec, out)
 
     def _read(self, spec: ArraySpec, out: np.ndarray | None) -> np.ndarray:
+        if spec.name in self._cells:
+            return self._read_whole(spec, out)
         names = list(self.files)
         self._check_files(self._layout.files_of(spec, names))
         with self._opened(spec) as array:
@@ -301,9 +335,51 @@ class Checkpoint:
             except (RuntimeError, LookupError, TypeError) as error:  # libraries have many words for bad data
                 raise OSError(f"checkpoint {self.path}: array {spec.name!r} cannot be read: {error!r}") from error
 
+    def _read_whole(self, spec: ArraySpec, out: np.ndarray | None) -> np.ndarray:
+        cells = self._checked_cells(spec)
+        found = np.empty(spec.shape, spec.numpy_dtype) if out is None or not out.flags.c_contiguous else out
+        if not contiguous.read_array(self.path, cells, found):
+            raise OSError(
+                f"checkpoint {self.path}: {cells.file} has another checksum in the cells of array {spec.name!r} than "
+                "the manifest states"
+            )
+        if out is None or found is out:
+            return found
+        out[...] = found
+        return out
+
+    def _checked_cells(self, spec: ArraySpec) -> Cells:
+        """Where a whole array lies, once its file is long enough for it.
+
+        Raises `OSError` for a file that is not as it should be, `ValueError` where the manifest disagrees with itself.
+        """
+        cells = self._cells[spec.name]
+        problem = f"{cells.file} is not in the manifest"
+        if cells.file in self.files:
+            problem = file_problem(self.path, cells.file, self.files[cells.file], content=False) or ""
+        if problem:
+            raise OSError(f"checkpoint {self.path}: {problem}")
+        end = cells.offset_bytes + spec.nbytes
+        if not 0 <= cells.offset_bytes < end <= self.files[cells.file].length_bytes:
+            raise ValueError(
+                f"checkpoint {self.path}: the manifest states {spec.shape} of {spec.dtype} for array {spec.name!r}, "
+                f"from byte {cells.offset_bytes} of {cells.file}, which has {self.files[cells.file].length_bytes}"
+            )
+        return cells
+
+    def _whole_problem(self, spec: ArraySpec) -> str | None:
+        """As `array_problem`; every byte of the file has been compared with its checksum."""
+        cells = self._checked_cells(spec)
+        array = np.memmap(self.path / cells.file, spec.numpy_dtype, "r", cells.offset_bytes, spec.shape)
+        for block in blocks(spec.shape, split_at_chunks(spec.shape, array.itemsize, CHECKPOINT_CHUNK_BYTES)):
+            check_finite(spec, array[block], [edge.start for edge in block])
+        return None
+
     def array_problem(self, spec: ArraySpec) -> str | None:
         """Decode every cell of one array, and see that it is finite; a sentence about what is wrong, or None."""
         try:
+            if spec.name in self._cells:
+                return self._whole_problem(spec)
             with self._layout.open_array(self.path, spec, list(self.files)) as array:
                 for block in blocks(spec.shape, array.chunks):
                     check_finite(spec, array[block], [edge.start for edge in block])
@@ -335,7 +411,7 @@ def open_checkpoint(path: Path, kind: type[Checkpoint] = Checkpoint) -> Checkpoi
     path = Path(path)
     if path.is_symlink():
         raise OSError(f"checkpoint {path} is a symbolic link, which no part of a checkpoint may be")
-    return kind(path, read_manifest(path / _MANIFEST, FORMAT, FORMAT_VERSION))
+    return kind(path, read_manifest(path / _MANIFEST, FORMAT, FORMAT_VERSION, older=[_CHUNKED_VERSION]))
 
 
 def verify(path: Path) -> list[str]:

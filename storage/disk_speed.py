@@ -1,37 +1,51 @@
-"""How fast a disk is: bytes a second of long sequential writes and reads, measured in about a second."""
+"""How fast a disk is: bytes a second of long sequential writes and reads, moved as blocks are, measured in a second."""
 
 import os
 import tempfile
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-_PIECE_BYTES = 4 << 20
-_MOST_BYTES = 512 << 20
+import numpy as np
+
+from storage.contiguous import MOVING_THREADS, PIECE_BYTES, Piece, moving
+from storage.mapping import map_anonymous
+from storage.threads import ordered
+
+_MOST_BYTES = 1 << 30
 _SECONDS = 0.7
 
 
 class DiskSpeed(NamedTuple):
-    """Bytes a second, what is written fsynced, what is read not from memory as far as the system lets go of it."""
+    """Bytes a second; what is written fsynced at its end."""
 
     write: float
     read: float
 
 
 def disk_speed(directory: Path) -> DiskSpeed:
-    """Measure with a file without a name, which goes at once; `OSError` where none can be written."""
-    piece = os.urandom(_PIECE_BYTES)
-    with tempfile.TemporaryFile(dir=directory, buffering=0) as file:
-        began, length = time.perf_counter(), 0
-        while length < _MOST_BYTES and time.perf_counter() - began < _SECONDS:
-            length += file.write(piece)
-            os.fsync(file.fileno())
-        write = length / max(time.perf_counter() - began, 1e-6)
-        os.posix_fadvise(file.fileno(), 0, length, os.POSIX_FADV_DONTNEED)
-        file.seek(0)
-        began, done = time.perf_counter(), 0
-        while part := file.read(_PIECE_BYTES):
-            done += len(part)
+    """Measure with a file that goes at once; `OSError` where none can be written."""
+    cells = map_anonymous(PIECE_BYTES // 8, np.dtype(np.uint64))
+    cells[:] = np.random.default_rng().integers(2**64, size=cells.size, dtype=np.uint64)  # nothing to be compressed
+    with tempfile.NamedTemporaryFile(dir=directory) as named, moving(Path(named.name), os.O_RDWR) as file:
+        began = time.perf_counter()
+        length = _moved(file.write, cells, _MOST_BYTES)
+        os.fsync(named.fileno())
+        write = length / (time.perf_counter() - began)
+        began = time.perf_counter()
+        done = _moved(file.read, cells, length)
+        return DiskSpeed(write, done / (time.perf_counter() - began))
+
+
+def _moved(move: Callable[[Piece], np.ndarray], cells: np.ndarray, most: int) -> int:
+    """Move the same piece to or from one place after the other, for a while; how many bytes that were."""
+    began = time.perf_counter()
+
+    def pieces() -> Iterator[Piece]:
+        for offset in range(0, most, cells.nbytes):
             if time.perf_counter() - began > _SECONDS:
-                break
-        return DiskSpeed(write, done / max(time.perf_counter() - began, 1e-6))
+                return
+            yield Piece(cells, offset)
+
+    return sum(part.nbytes for part in ordered(move, pieces(), threads=MOVING_THREADS))

@@ -32,8 +32,10 @@ class TableFormat(Protocol):
     def live_bytes(self, specs: Sequence[ArraySpec]) -> int:
         """Bytes that live tables take, within a few pages for each array."""
 
-    def create_live(self, directory: Path, specs: Sequence[ArraySpec]) -> tuple[Region, ...]:
-        """Create the live tables as files in `directory`, filled with zeros."""
+    def create_live(
+        self, directory: Path, specs: Sequence[ArraySpec], notes: Mapping[str, Any] | None = None
+    ) -> tuple[Region, ...]:
+        """Create the live tables as files in `directory`, filled with zeros; `notes` as in `write_tables`."""
 
     def create_live_anonymous(
         self, directory: Path, specs: Sequence[ArraySpec]
@@ -105,16 +107,20 @@ def check_finite(spec: ArraySpec, part: np.ndarray, corner: Sequence[int]) -> No
         part:   some of its cells
         corner: index of the part's first cell in the array
     """
+    bad = first_not_finite(part)
+    if bad is not None:
+        raise NotFiniteError(spec, [first + at for first, at in zip(corner, bad, strict=True)], float(part[bad]))
+
+
+def first_not_finite(part: np.ndarray) -> tuple[int, ...] | None:
+    """Index of the first cell that is NaN or infinite; None where there is none."""
     if part.dtype.kind != "f":
-        return
+        return None
     with np.errstate(all="ignore"):
         if np.isfinite(part.sum()):  # one pass, no memory: what is not finite stays so in a sum
-            return
+            return None
     bad = np.argwhere(~np.isfinite(part))
-    if len(bad):  # else the sum has overflowed, and no cell
-        raise NotFiniteError(
-            spec, [int(first + at) for first, at in zip(corner, bad[0], strict=True)], float(part[tuple(bad[0])])
-        )
+    return tuple(bad[0].tolist()) if len(bad) else None  # none: the sum has overflowed, and no cell
 
 
 def check_chunks(spec: ArraySpec, chunks: Sequence[int], stored_bytes: int, ratio: int, where: Path) -> None:

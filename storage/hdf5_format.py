@@ -47,6 +47,11 @@ def live_bytes(specs: Sequence[ArraySpec]) -> int:
     return sum(spec.nbytes for spec in specs) + _METADATA_BYTES
 
 
+def _note(file: Any, notes: Mapping[str, Any] | None) -> None:
+    for name, note in (notes or {}).items():
+        file.attrs[name] = note if isinstance(note, str) else json.dumps(note)
+
+
 def _label_axes(dataset: Any, spec: ArraySpec) -> None:
     for dimension, name in zip(dataset.dims, spec.axes, strict=True):
         dimension.label = name
@@ -66,12 +71,15 @@ def _create_dataset(file: Any, spec: ArraySpec) -> int:
     return int(offset)
 
 
-def create_live(directory: Path, specs: Sequence[ArraySpec]) -> tuple[Region, ...]:
+def create_live(
+    directory: Path, specs: Sequence[ArraySpec], notes: Mapping[str, Any] | None = None
+) -> tuple[Region, ...]:
     """Create live tables in one file.
 
     Args:
         directory: an existing directory, which gets `tables.h5`
         specs:     the arrays
+        notes:     become attributes of the file, as JSON where they are no text
 
     Returns:
         Where each array's cells lie, in the order of `specs`; all cells are zero.
@@ -81,6 +89,7 @@ def create_live(directory: Path, specs: Sequence[ArraySpec]) -> tuple[Region, ..
     with h5py.File(
         path, "x", libver="latest", alignment_threshold=smallest, alignment_interval=_alignment(specs)
     ) as file:
+        _note(file, notes)
         offsets = [_create_dataset(file, spec) for spec in specs]
     with path.open("r+b") as raw:
         for spec, offset in zip(specs, offsets, strict=True):
@@ -159,8 +168,7 @@ def write_tables(
     """
     filters: dict[str, Any] = {"compression": "gzip", "compression_opts": _GZIP_LEVEL, "fletcher32": True}
     with _system_errors(directory / TABLES), h5py.File(directory / TABLES, "x") as file:
-        for name, note in (notes or {}).items():
-            file.attrs[name] = note if isinstance(note, str) else json.dumps(note)
+        _note(file, notes)
         for spec in specs:
             shape = split_at_chunks(spec.shape, spec.numpy_dtype.itemsize, CHECKPOINT_CHUNK_BYTES)
             dataset = file.create_dataset(

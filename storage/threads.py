@@ -28,7 +28,12 @@ def _step_back() -> None:
 
 
 def ordered(
-    work: Callable[[Item], Result], items: Iterable[Item], *, size_bytes: int | None = None, background: bool = False
+    work: Callable[[Item], Result],
+    items: Iterable[Item],
+    *,
+    size_bytes: int | None = None,
+    background: bool = False,
+    threads: int | None = None,
 ) -> Iterator[Result]:
     """Yield work(item) for every item, in order; several are worked on at a time, and only a few ahead.
 
@@ -37,6 +42,7 @@ def ordered(
         items:      taken as results are taken
         size_bytes: what all items together hold, where they are no more work than reading it; None: much
         background: give way to whoever else wants the processors
+        threads:    None: as many as there are processors, which is for work that computes
 
     Raises:
         Whatever `work` raises, at the item's place; what is under way is waited for, the rest is not begun.
@@ -44,7 +50,7 @@ def ordered(
     if size_bytes is not None and size_bytes < _LITTLE_BYTES:
         yield from map(work, items)
         return
-    threads = available_threads()
+    threads = threads or available_threads()
     with ThreadPoolExecutor(threads, initializer=_step_back if background else None) as pool:
         waiting: deque[Future[Result]] = deque()
         try:

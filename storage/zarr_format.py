@@ -67,14 +67,16 @@ def live_bytes(specs: Sequence[ArraySpec]) -> int:
     return sum(padded + chunks * _INDEX_ENTRY_BYTES + 4 for padded, chunks in map(_shard_bytes, specs))
 
 
-def _create_arrays(root: Path, specs: Sequence[ArraySpec]) -> Iterator[tuple[ArraySpec, Path]]:
+def _create_arrays(
+    root: Path, specs: Sequence[ArraySpec], notes: Mapping[str, Any] | None = None
+) -> Iterator[tuple[ArraySpec, Path]]:
     """Write the metadata of live arrays; each with the path of its shard, whose directory is made."""
     documents = {}
     for spec in specs:
         rows = _inner_rows(spec)
         padded_rows = -(-spec.shape[0] // rows) * rows
         documents[spec.name] = sharded(spec, (padded_rows, *spec.shape[1:]), (rows, *spec.shape[1:]))
-    write_group(root, documents)
+    write_group(root, documents, notes)
     for spec in specs:
         path = root / spec.name / chunk_key((0,) * len(spec.shape))
         path.parent.mkdir(parents=True)
@@ -87,18 +89,21 @@ def _fill_shard(descriptor: int, spec: ArraySpec) -> None:
     os.pwrite(descriptor, index, padded)
 
 
-def create_live(directory: Path, specs: Sequence[ArraySpec]) -> tuple[Region, ...]:
+def create_live(
+    directory: Path, specs: Sequence[ArraySpec], notes: Mapping[str, Any] | None = None
+) -> tuple[Region, ...]:
     """Create live tables as files.
 
     Args:
         directory: an existing directory, which gets `tables.zarr`
         specs:     the arrays
+        notes:     become attributes of the group
 
     Returns:
         Where each array's cells lie, in the order of `specs`; all cells are zero.
     """
     regions = []
-    for spec, path in _create_arrays(directory / TABLES, specs):
+    for spec, path in _create_arrays(directory / TABLES, specs, notes):
         with path.open("xb") as file:
             _fill_shard(file.fileno(), spec)
         regions.append(Region(spec.name, str(path), 0, spec.nbytes, spec.shape, spec.dtype))

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-import msgspec
 import numpy as np
 from places import RUNS
 
@@ -11,8 +10,16 @@ from mccfr.config.file import config_from, load_document
 from mccfr.games.game import Game
 from mccfr.solvers.configured import configured_game
 from mccfr.solvers.registry import algorithm_of
-from mccfr.solvers.strata import Barrier, Interval, StratumWorker, first_states, first_street_names
-from mccfr.tables.layout import TableLayout, TableSet, private_tables
+from mccfr.solvers.strata import (
+    FIRST_STREET,
+    Barrier,
+    Interval,
+    StratumWorker,
+    first_states,
+    first_street_names,
+    with_copies,
+)
+from mccfr.tables.layout import TableSet, private_tables
 from mccfr.tables.strategy import Strategy
 
 LEDUC_12 = {"name": "leduc", "ranks": 12, "merge_suits": True}
@@ -49,18 +56,21 @@ class Stratified:
     states    of the strata
     """
 
-    def __init__(self, strata: int, game: Mapping[str, object] = LEDUC_12, **solver: object) -> None:
-        document = {"game": game, "solver": {"period_nodes": 1_000_000, **solver}, "run": {"strata": strata}}
+    def __init__(
+        self, strata: int, game: Mapping[str, object] = LEDUC_12, dtype: str = "float32", **solver: object
+    ) -> None:
+        document = {
+            "game": game,
+            "solver": {"period_nodes": 1_000_000, **solver},
+            "tables": {"regret_dtype": dtype, "sum_dtype": dtype},
+            "run": {"strata": strata},
+        }
         self.config = config_from(document, "test")
         self.game: Game = configured_game(self.config, Path())
         self.algorithm = algorithm_of(self.config)
         layout = self.algorithm.layout(self.game)
         names = first_street_names(self.game)
-        specs = [
-            msgspec.structs.replace(spec, dtype="float32") if spec.name.startswith("regret/street0/") else spec
-            for spec in layout.specs
-        ]
-        self.layout = TableLayout(tuple(specs), layout.width, layout.rows, layout.wide)
+        self.layout = with_copies(layout, dtype)
         self.tables = private_tables(self.layout)
         self.totals = {name: np.zeros(self.tables[name].shape) for name in names}
         stamps = {name: np.zeros_like(table) for name, table in self.tables.items() if "_stamp/street0/" in name}
@@ -96,5 +106,6 @@ class Stratified:
             self.interval()
 
     def average(self) -> Strategy:
-        tables = TableSet({**self.tables, **self.totals, **self.stamps})
+        later = {name: table for name, table in self.tables.items() if FIRST_STREET not in name}
+        tables = TableSet({**later, **self.totals, **self.stamps})
         return self.algorithm.average(self.game, tables, self.nodes, self.iterations)

@@ -15,6 +15,7 @@ from typing import Any
 
 import rich_click as click
 from bench_abstraction import abstraction
+from bench_blocks import blocks
 from bench_checkpoint import checkpoint, lost_updates
 from bench_deep import deep
 from bench_evaluation import evaluation
@@ -215,6 +216,7 @@ for command in (
     play,
     resolving,
     turns,
+    blocks,
 ):
     bench.add_command(command)
 

@@ -20,12 +20,14 @@ import rich_click as click
 
 from mccfr.config.file import config_from
 from mccfr.config.sizes import bytes_of
+from mccfr.config.tables import CYCLE_ITERATIONS
 from mccfr.runs.plan import make_plan
 from mccfr.runs.results import find_checkpoint
-from mccfr.runs.rundir import JOURNAL, open_run
+from mccfr.runs.rundir import JOURNAL, METRICS, open_run
 from mccfr.runs.trends import TRENDS
 from storage.disk_speed import disk_speed
 
+_MEASURED_SECONDS = 2.0
 _GROUPS = Path("/sys/fs/cgroup/memory")
 
 
@@ -98,11 +100,14 @@ def _trained(directory: Path, document: dict[str, Any], limit: int | None, secon
     began = next(line for line in run.read(JOURNAL) if line.get("event") == "started")["unix_seconds"]
     ended = next(line for line in run.backwards(JOURNAL) if "manifest" in line)["unix_seconds"]
     trend = next(run.backwards(TRENDS))
+    metrics = next(run.backwards(METRICS))
     found, checkpoint = sha256(), find_checkpoint(run, None)
     for spec in sorted(checkpoint.specs, key=lambda spec: spec.name):
         found.update(spec.name.encode() + checkpoint.read(spec.name).tobytes())
     return {
-        "seconds": ended - began - trend["commit_seconds"],
+        "seconds": round(ended - began - trend["commit_seconds"], 1),
+        "training_seconds": round(metrics["training_seconds"], 1),
+        **trend.get("disk", {}),
         "digest": found.hexdigest()[:16],
         "nodes": checkpoint.state["nodes_touched"],
         "peak_bytes": peak,
@@ -112,7 +117,7 @@ def _trained(directory: Path, document: dict[str, Any], limit: int | None, secon
 @click.command()
 @click.option("--raises", default=7, help="Of flop-holdem, whose tables take 0.33 GB with one and 0.66 more for each.")
 @click.option("--strata", default=32)
-@click.option("--cycle", default=1_000_000, help="Iterations of a cycle.")
+@click.option("--cycle", type=int, help="Iterations of a cycle; left out: as many as plan proposes, measured.")
 @click.option("--cycles", default=20)
 @click.option("--workers", default=2)
 @click.option("--share", default=0.25, help="Of the tables that may be in memory.")
@@ -122,7 +127,7 @@ def _trained(directory: Path, document: dict[str, Any], limit: int | None, secon
 def turns(
     raises: int,
     strata: int,
-    cycle: int,
+    cycle: int | None,
     cycles: int,
     workers: int,
     share: float,
@@ -133,18 +138,20 @@ def turns(
     """Strata in turn from the disk in a share of their memory, in memory, and mapped."""
     game = {"name": "flop-holdem", "max_raises": raises}
 
-    def document(resident: str) -> dict[str, Any]:
-        return _document(game, strata, cycle, cycles, workers, resident)
+    def document(resident: str, iterations: int | None = None) -> dict[str, Any]:
+        return _document(game, strata, iterations or cycle or CYCLE_ITERATIONS, cycles, workers, resident)
 
     whole = make_plan(config_from(document("1TB"), "the benchmark"), folder)
     size = sum(whole["bytes_per_street"])
     resident = f"{int(size * share)}B"
-    plan = make_plan(config_from(document(resident), "the benchmark"), folder)
+    plan = make_plan(config_from(document(resident), "the benchmark"), folder, seconds=_MEASURED_SECONDS)
+    cycle = cycle or plan["proposed_cycle_iterations"]
     speed = disk_speed(folder)
     click.echo(
         f"tables {size / 1e9:.2f} GB, resident {bytes_of(resident) / 1e9:.2f} GB in {plan['blocks']} blocks, limit "
         f"{plan['least_memory_bytes'] / 1e9:.2f} GB{'' if os.access(_GROUPS, os.W_OK) else ' (not enforced)'}; disk "
-        f"{speed.write / 1e6:.0f} MB/s written, {speed.read / 1e6:.0f} read"
+        f"{speed.write / 1e6:.0f} MB/s written, {speed.read / 1e6:.0f} read; {cycles} cycles of {cycle:,} iterations, "
+        f"{plan['cycle_moving_seconds']:.1f} s to move"
     )
     with tempfile.TemporaryDirectory(dir=folder) as text:
         base = Path(text)
@@ -157,6 +164,8 @@ def turns(
         if disk["seconds"] and memory["seconds"]:
             same = "the same bits" if disk["digest"] == memory["digest"] else "OTHER BITS"
             click.echo(f"{disk['seconds'] / memory['seconds']:.2f} times as long, {same}")
+        speed = disk_speed(folder)
+        click.echo(f"disk at the end: {speed.write / 1e6:.0f} MB/s written, {speed.read / 1e6:.0f} read")
         if mapping:
             mapped = document("1TB")
             (base / "live").mkdir()

@@ -157,6 +157,8 @@ def _turn_lines(plan: dict[str, Any]) -> list[str]:
         f"{bytes_text(plan['resident_bytes'])} in memory",
         f"cycle        {plan['cycle_iterations']:,} iterations: {disk}{trained}",
     ]
+    if plan["proposed_cycle_iterations"] is not None:
+        lines.append(f"proposed     {plan['proposed_cycle_iterations']:,} iterations, in which the disk keeps up")
     if plan["cycles"] is not None:
         lines.append(f"cycles       {plan['cycles']:,.1f}, which write {bytes_text(plan['written_bytes'])}")
     return [*lines, *(f"warning      {sentence}" for sentence in plan["turn_warnings"])]

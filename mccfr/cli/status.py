@@ -240,6 +240,11 @@ def _trend_lines(found: dict[str, Any]) -> list[str]:
         )
     if found["saturated_cells"] is not None:
         lines.append(f"saturated    {found['saturated_cells']:,} of the tables' 16-bit cells")
+    if (disk := found["disk"]) is not None:
+        lines.append(
+            f"blocks       {bytes_text(disk['moved_bytes'])} moved in {duration_text(disk['moving_seconds'])}, "
+            f"{duration_text(disk['waiting_seconds'])} waited for them"
+        )
     return lines
 
 

@@ -282,6 +282,9 @@ class _Versions:
     def write(self) -> tuple[dict[str, Any], dict[str, str]]:
         return self._pool.write_versions()
 
+    def facts(self) -> dict[str, Any]:
+        return {}
+
     def settle(self) -> None:
         self._pool.note_saved()
 

@@ -319,10 +319,10 @@ def _narrow_checks(config: Config) -> list[tuple[bool, str, str, str]]:
     """Of 16-bit cells, as `_strata_checks`."""
     tables, wide = config.tables, ("auto", "float32", "float64")
     plain = not any(getattr(config.solver, key, None) for key in ("baseline_rate", "warm_start"))
-    suits = config.solver.trains_narrow and config.run.strata is None and plain
+    suits = config.solver.trains_narrow and plain
     needed = (
-        "solver.algorithm is 'external-sampling' or 'outcome-sampling', without solver.baseline_rate, "
-        "solver.warm_start and run.strata"
+        "solver.algorithm is 'external-sampling' or 'outcome-sampling', without solver.baseline_rate and "
+        "solver.warm_start"
     )
     chosen = {"tables.regret_dtype": tables.regret_dtype, "tables.sum_dtype": tables.sum_dtype}
     return [(suits or dtype in wide, key, dtype, f"of 32 or 64 bits unless {needed}") for key, dtype in chosen.items()]

@@ -5,6 +5,7 @@ from math import ceil, prod
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from mccfr.config.tables import Config
@@ -46,6 +47,7 @@ FEW_CYCLES = 300
 WEAR_BYTES = 100e12
 """Of writing in a run that is worth a warning: a sixth of what a disk of 1 TB is often rated for."""
 
+_DISK_MARGIN = 1.2  # of training over moving, in what is proposed: a disk is not always as fast as when it was measured
 _PROCESS_BYTES = 200 << 20  # interpreter, libraries and compiled kernels of one process
 
 
@@ -87,7 +89,7 @@ def make_plan(config: Config, base: Path, *, seconds: float = 0.0) -> dict[str, 
     game = configured_game(config, base)
     layout = planned_layout(config, game)
     expected = algorithm_of(config).forecast(game)
-    tried = trial(config, game, layout, config.run.nodes, seconds) if seconds and can_try(config) else None
+    tried = _tried(config, base, game, layout, seconds) if seconds else None
     streets, kind = range(game.tree.streets), (config.tables.format, config.tables.checkpoint_compression)
     per_street = [sum(s.nbytes for s in layout.specs if f"/street{street}/" in s.name) for street in streets]
     found = {
@@ -98,7 +100,7 @@ def make_plan(config: Config, base: Path, *, seconds: float = 0.0) -> dict[str, 
         "table_bytes": live_tables.live_bytes(layout.specs, format=config.tables.format),
         "bytes_per_street": per_street,
         **_strata(config, game, layout),
-        **_turns(config, game, layout),
+        **_turns(config, game, layout, expected, tried),
         "bytes_per_table": {spec.name: spec.nbytes for spec in layout.specs},
         **_memory(config, game, layout),
         "checkpoint_bytes": layout.nbytes,  # before compression
@@ -116,6 +118,22 @@ def make_plan(config: Config, base: Path, *, seconds: float = 0.0) -> dict[str, 
     return {**found, **besides}
 
 
+def _tried(config: Config, base: Path, game: Game, layout: TableLayout, seconds: float) -> Trial | None:
+    """A moment of training; of strata that of the ordinary sampler, whose rows are as many as a stratum's."""
+    if config.run.strata is not None:
+        run = msgspec.structs.replace(config.run, strata=None, blocks=None, cycle_iterations=None)
+        tables = msgspec.structs.replace(config.tables, resident=None)
+        config = msgspec.structs.replace(config, run=run, tables=tables)
+        game = configured_game(config, base)
+        layout = planned_layout(config, game)
+    return trial(config, game, layout, config.run.nodes, seconds) if can_try(config) else None
+
+
+def _speed(tried: Trial | None) -> float:
+    """Nodes a second of one worker: measured, or assumed."""
+    return (tried.nodes_per_second if tried is not None else None) or NODES_PER_SECOND
+
+
 def _strata(config: Config, game: Game, layout: TableLayout) -> dict[str, Any]:
     """How tables are shared out among strata, and workers that would have none; {} without them."""
     if game.strata is None:
@@ -131,7 +149,9 @@ def _strata(config: Config, game: Game, layout: TableLayout) -> dict[str, Any]:
     }
 
 
-def _turns(config: Config, game: Game, layout: TableLayout) -> dict[str, Any]:
+def _turns(
+    config: Config, game: Game, layout: TableLayout, expected: Forecast | None, tried: Trial | None
+) -> dict[str, Any]:
     """Cycles of strata in turn: how long, how many, and what they write; {} without `tables.resident`.
 
     Raises `ValueError` where `tables.resident` is too small.
@@ -141,10 +161,10 @@ def _turns(config: Config, game: Game, layout: TableLayout) -> dict[str, Any]:
     parts = partition(config, game, layout)
     frames, (blocks, iterations) = frame_blocks(config, layout, parts), turns_of(config)
     sizes = [parts.nbytes(block) for block in range(blocks)]
-    expected = algorithm_of(config).forecast(game)
     # of each block, a worker trains one stratum at a time
-    speed = NODES_PER_SECOND * max(1, min(config.run.workers, (config.run.strata or 1) // blocks))
-    trained = None if expected is None else iterations * expected.nodes / speed
+    speed = _speed(tried) * max(1, min(config.run.workers, (config.run.strata or 1) // blocks))
+    each = tried.nodes_per_iteration if tried is not None else None if expected is None else expected.nodes
+    trained = None if each is None else iterations * each / speed
     found: dict[str, Any] = {
         "blocks": blocks,
         "largest_block_bytes": max(sizes),
@@ -152,6 +172,8 @@ def _turns(config: Config, game: Game, layout: TableLayout) -> dict[str, Any]:
         "cycle_iterations": iterations,
         "cycle_training_seconds": trained,
         "cycle_moving_seconds": 0.0,
+        "cycle_seconds": None,
+        "proposed_cycle_iterations": None,
         "cycles": None,
         "written_bytes": None,
         "disk_write_bytes_per_second": None,
@@ -164,10 +186,15 @@ def _turns(config: Config, game: Game, layout: TableLayout) -> dict[str, Any]:
             "disk_read_bytes_per_second": disk.read,
             "cycle_moving_seconds": sum(sizes) / disk.write + sum(sizes) / disk.read,
         }
-    found["cycle_seconds"] = None if trained is None else max(trained, found["cycle_moving_seconds"])
+    if trained is not None:
+        found["cycle_seconds"] = max(trained, found["cycle_moving_seconds"])
+        if len(frames) < blocks:
+            found["proposed_cycle_iterations"] = _two_digits(
+                _DISK_MARGIN * found["cycle_moving_seconds"] * iterations / trained
+            )
     total: float | None = config.run.iterations
-    if config.run.nodes is not None and expected is not None:
-        total = config.run.nodes / expected.nodes
+    if config.run.nodes is not None and each is not None:
+        total = config.run.nodes / each
     if total is not None:
         found["cycles"] = total / iterations
         found["written_bytes"] = ceil(total / iterations) * sum(sizes) if len(frames) < blocks else sum(sizes)
@@ -175,9 +202,21 @@ def _turns(config: Config, game: Game, layout: TableLayout) -> dict[str, Any]:
     return found
 
 
+def _two_digits(number: float) -> int:
+    """A number from 10 on, rounded up to two digits."""
+    unit = 10 ** max(0, len(str(int(number))) - 2)
+    return ceil(number / unit) * unit
+
+
 def _turn_warnings(found: Mapping[str, Any]) -> list[str]:
     """Sentences about cycles that cost more than they should."""
     said = []
+    training, moving = found["cycle_training_seconds"], found["cycle_moving_seconds"]
+    if training is not None and training < moving:
+        said.append(
+            f"the disk is what is waited for: a cycle trains for {training:,.3g} seconds and moves blocks for "
+            f"{moving:,.3g}; with run.cycle_iterations = {found['proposed_cycle_iterations']} training takes longer"
+        )
     if found["cycles"] is not None and found["cycles"] < FEW_CYCLES:
         said.append(
             f"{found['cycles']:,.0f} cycles are few: below {FEW_CYCLES} the order of blocks may show in strategies; "
@@ -220,11 +259,9 @@ def _memory(config: Config, game: Game, layout: TableLayout) -> dict[str, int]:
 
 def _time(config: Config, game: Game, expected: Forecast | None, tried: Trial | None) -> dict[str, Any]:
     """Time and visits at the run's limit in nodes, or in iterations where it has only that."""
-    one = NODES_PER_SECOND
     if tried is not None and expected is not None:
-        one = tried.nodes_per_second or one
         expected = Forecast(tried.nodes_per_iteration, expected.visits * (tried.nodes_per_iteration / expected.nodes))
-    speed, nodes = one * max(1, config.run.workers), _nodes(config, expected)
+    speed, nodes = _speed(tried) * max(1, config.run.workers), _nodes(config, expected)
     found: dict[str, Any] = {
         "seconds": None if nodes is None else nodes / speed,
         "nodes_per_second_assumed": speed,

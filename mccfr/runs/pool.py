@@ -51,6 +51,9 @@ class Besides(Protocol):
     def write(self) -> tuple[dict[str, Any], dict[str, str]]:
         """Bring it to disk; returns what the checkpoint's state says of it, and its parents: {name: content hash}."""
 
+    def facts(self) -> dict[str, Any]:
+        """What a line of `trends.jsonl` says of it."""
+
     def settle(self) -> None:
         """The checkpoint is there: remove what no checkpoint names any more."""
 

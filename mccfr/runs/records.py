@@ -46,6 +46,12 @@ class _LostUpdates(msgspec.Struct):
             raise ValueError("sentinels_per_street and sentinel_errors_per_street do not belong together")
 
 
+class _Disk(msgspec.Struct):
+    moved_bytes: _Count
+    moving_seconds: float
+    waiting_seconds: float
+
+
 class _Trends(msgspec.Struct):
     checkpoint: _Count
     nodes_touched: _Count
@@ -54,6 +60,7 @@ class _Trends(msgspec.Struct):
     lost_updates: _LostUpdates | None = None
     preflop_change: float | None = None
     saturated_cells: _Count | None = None
+    disk: _Disk | None = None
 
 
 class _Journal(msgspec.Struct):

@@ -238,6 +238,7 @@ class Saver:
             "iterations": now.totals.iterations,
             **self._trends.measure(TableSet(arrays, self._layout.specs), now.iterations_weight, weight),
             "saturated_cells": saturated(arrays, self._layout.specs),
+            **({} if now.besides is None else now.besides.facts()),
             "pause_seconds": round(now.pause_seconds, 4),
             "commit_seconds": round(commit_seconds, 4),
             "unix_seconds": round(time.time(), 3),

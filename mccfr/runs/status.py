@@ -102,6 +102,7 @@ def run_status(run: Run) -> dict[str, Any]:
         "lost_updates": trend.get("lost_updates"),
         "preflop_change": trend.get("preflop_change"),
         "saturated_cells": trend.get("saturated_cells"),
+        "disk": trend.get("disk"),
         "trend_checkpoint": trend.get("checkpoint"),
         "last_evaluation": next(run.backwards(EVALUATIONS), None),
         "bounds": _bounds(run),

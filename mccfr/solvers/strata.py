@@ -29,6 +29,9 @@ from mccfr.games.game import Game
 from mccfr.solvers.sampled import SampledAlgorithm, SampledSolver
 from mccfr.solvers.solver import Share, WorkerState
 from mccfr.tables.layout import TableLayout, TableSet, table_name
+from mccfr.tables.narrow import has_scale, narrowed, numbers, stored_dtype
+from mccfr.tables.strategy import row_starts
+from storage.schema import ArraySpec
 
 FIRST_STREET = "/street0/"
 """In the names of tables that all strata share, and of their stamps."""
@@ -38,6 +41,7 @@ before it if that is more."""
 _BITS = 36
 """Of a whole number: what a cell of external sampling can change by in an interval is at most 2^_BITS."""
 _MOST = 2.0**62
+_NARROW_BYTES = 2
 
 
 class Interval(NamedTuple):
@@ -59,13 +63,18 @@ def first_street_names(game: Game) -> list[str]:
 
 def with_copies(layout: TableLayout, regret_dtype: str) -> TableLayout:
     """What a stratum is trained on: the first street, ahead of all others, as a copy in the kernels' dtype."""
-    copies = [spec for spec in layout.specs if FIRST_STREET in spec.name]
+    copies = []
+    for spec in (spec for spec in layout.specs if FIRST_STREET in spec.name):
+        if not spec.name.startswith("regret/"):
+            copies.append(spec)
+            continue
+        copies.append(msgspec.structs.replace(spec, dtype=stored_dtype(regret_dtype)))
+        if has_scale(regret_dtype):
+            block = int(spec.name[-1])
+            shape = (spec.shape[0], int(layout.rows[block]))
+            copies.append(ArraySpec(table_name("regret_scale", block), shape, "uint8", ("bucket", "row")))
     later = [spec for spec in layout.specs if FIRST_STREET not in spec.name]
-    typed = [
-        msgspec.structs.replace(spec, dtype=regret_dtype) if spec.name.startswith("regret/") else spec
-        for spec in copies
-    ]
-    return TableLayout((*typed, *later), layout.width, layout.rows, layout.wide)
+    return TableLayout((*copies, *later), layout.width, layout.rows, layout.wide)
 
 
 def stratum_buckets(game: Game, name: str) -> npt.NDArray[np.int64]:
@@ -138,27 +147,54 @@ class StratumWorker:
         self._algorithm, self._totals, self.tables, self.changes = algorithm, totals, tables, changes
         self._parts = Changes(first_street_names(game), totals)
         self._most = _MOST / game.strata.count
+        blocks = [block for block in (0, 1) if game.tree.row_count[block]]
+        self._starts = {
+            table_name(kind, block): row_starts(game, block) for kind in ("regret", "strategy_sum") for block in blocks
+        }
 
     def run(self, stratum: int, state: WorkerState, quota: int, interval: Interval) -> bool:
         """Train a stratum for its quota of an interval; its state is changed in place.
 
         Returns False where a change does not fit into whole numbers of 64 bits: it is not added then.
         """
-        copies: dict[str, npt.NDArray[Any]] = {name: self.tables[name] for name in self._parts.names}
-        for name, copy in copies.items():
-            np.copyto(copy, self._totals[name], casting="same_kind")
-        begun = {name: copy.astype(np.float64) for name, copy in copies.items()}
+        begun = {}
+        for name in self._parts.names:
+            self._copy(name)
+            begun[name] = self._numbers(name)
         self._stamp(interval.nodes)
         self.solver.run_stratum(stratum, state, interval.nodes, quota)
         fits = True
-        for name, copy in copies.items():
-            change = np.rint((copy - begun[name]) * interval.scale)
+        for name in self._parts.names:
+            change = np.rint((self._numbers(name) - begun[name]) * interval.scale)
             if not np.all(np.abs(change) < self._most):
                 fits = False
                 continue
             part = self._parts.of(self.changes, name)
             part += change.astype(np.int64).reshape(-1)
         return fits
+
+    def _copy(self, name: str) -> None:
+        """Fill a copy from the totals, cells of 16 bits with those nearest to them.
+
+        They need no more: what is rounded away stays in the totals, and what kernels change is right on average.
+        """
+        copy: npt.NDArray[Any] = self.tables[name]
+        if copy.dtype.itemsize != _NARROW_BYTES:
+            np.copyto(copy, self._totals[name], casting="same_kind")
+            return
+        copy[...], scales = narrowed(self._totals[name].astype(np.float64), copy.dtype, self._starts[name])
+        if scales is not None:
+            self._scales(name)[...] = scales
+
+    def _numbers(self, name: str) -> npt.NDArray[np.float64]:
+        """What the cells of a copy mean, [buckets, slots]."""
+        copy: npt.NDArray[Any] = self.tables[name]
+        scales = self._scales(name) if has_scale(copy.dtype.name) else None
+        return numbers(copy, scales, self._starts[name]).astype(np.float64)
+
+    def _scales(self, name: str) -> npt.NDArray[Any]:
+        kind, _, place = name.partition("/")
+        return self.tables[f"{kind}_scale/{place}"]
 
     def _stamp(self, nodes: int) -> None:
         """Discounts of the first street are applied at barriers: for the kernels all its rows are up to date."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.rounding import MOST_SCALE, SCALE_ZERO
+from mccfr.rounding import LEAST_SCALE, MOST_SCALE, SCALE_ZERO
 from storage.schema import ArraySpec
 
 NARROW_DTYPES = ("float16", "bfloat16", "int16")
@@ -20,6 +20,7 @@ NARROW_DTYPES = ("float16", "bfloat16", "int16")
 HALF = np.dtype([("half", np.uint16)])
 """Cells of float16 as kernels see them, in whose compiler that dtype has no arrays."""
 
+_SCALED_BITS = 15  # of the largest cell of a scaled row, in its units
 _STORED_BFLOAT, _LARGEST_BFLOAT, _SIGN = "uint16", 0x7F7F, 0x8000
 
 
@@ -54,6 +55,32 @@ def numbers(
     if cells.dtype == _STORED_BFLOAT:
         return (cells.astype(np.uint32) << 16).view(np.float32)
     return cells
+
+
+def narrowed(
+    values: npt.NDArray[np.float64], dtype: np.dtype[Any], starts: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.uint8] | None]:
+    """The 16-bit cells nearest to regrets or sums [buckets, slots or more], and scales [buckets, rows] or None.
+
+    dtype   of the cells in memory
+    starts  [rows+1] first slot of each row, and the end of the last
+
+    Scales are those that kernels give such rows.  What is above the largest cell is cut off there.
+    """
+    if dtype == _STORED_BFLOAT:
+        most = np.array(_LARGEST_BFLOAT << 16, np.uint32).view(np.float32)
+        bits = np.clip(values, -most, most).astype(np.float32).view(np.uint32)
+        return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16), None  # to even where it lies half-way
+    used = values[:, : starts[-1]]
+    largest = np.maximum.reduceat(np.abs(used), starts[:-1], axis=1)
+    _, exponents = np.frexp(largest * (1 + 2.0 ** (1 - _SCALED_BITS)))  # a hair more, so that it may be rounded up
+    found = np.where(largest > 0, exponents + SCALE_ZERO - _SCALED_BITS, LEAST_SCALE)
+    scales = np.clip(found, LEAST_SCALE, MOST_SCALE).astype(np.int32)
+    units = np.ldexp(used, -np.repeat(scales - SCALE_ZERO, np.diff(starts), axis=1))
+    cells = np.zeros(values.shape, dtype)
+    most_units = 2.0**_SCALED_BITS - 1
+    cells[:, : starts[-1]] = np.clip(np.rint(units) if dtype == np.int16 else units, -most_units, most_units)
+    return cells, scales.astype(np.uint8)
 
 
 def saturated(arrays: Mapping[str, npt.NDArray[Any]], specs: Iterable[ArraySpec]) -> int | None:

@@ -316,13 +316,13 @@ def test_another_identity_and_another_format_version_are_refused_with_both_value
     with pytest.raises(ValueError, match=r"seed is 3 there and 4 here") as caught:
         checkpoint.newest_valid(root, {**IDENTITY, "seed": 4})
     assert "config" not in str(caught.value).split("run:")[1]
-    monkeypatch.setattr(checkpoint, "FORMAT_VERSION", 2)
+    monkeypatch.setattr(checkpoint, "_CHUNKED_VERSION", 3)
     commit(root, 2)
     monkeypatch.undo()
     for refuse in (lambda: checkpoint.newest_valid(root), lambda: checkpoint.open_checkpoint(root / "000002")):
-        with pytest.raises(ValueError, match=r"format_version 2 .* format_version 1"):
+        with pytest.raises(ValueError, match=r"format_version 3 .* format_version 1, 2"):
             refuse()
-    assert "format_version 2" in checkpoint.verify(root / "000002")[0]
+    assert "format_version 3" in checkpoint.verify(root / "000002")[0]
 
 
 def test_temporary_leftovers_are_swept_and_nothing_else(tmp_path):

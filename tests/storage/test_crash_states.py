@@ -32,7 +32,8 @@ def commit(run, number, layout):
         tables(number),
         {"number": number},
         {"run": "crash"},
-        format=layout,
+        format="hdf5" if layout == "hdf5" else "zarr",
+        whole=layout == "whole",
         keep=1,
         journal=run / "journal.jsonl",
     )
@@ -112,7 +113,7 @@ def check_manifests(state, found):
                 found.add(FALSE_MANIFEST)
 
 
-@pytest.mark.parametrize("layout", ["zarr", "hdf5"])
+@pytest.mark.parametrize("layout", ["zarr", "hdf5", "whole"])
 def test_every_crash_state_has_a_sound_checkpoint(tmp_path, layout):
     before, operations = record(tmp_path / "run", layout)
     found, states = findings(before, tmp_path / "run", operations, tmp_path / "scratch")

@@ -26,6 +26,8 @@ _KINDS = {
     "regret_base": ("regret", "regret"),
     "regret_stamp_base": ("regret_stamp", "stamp"),
     "sum_stamp_base": ("strategy_sum_stamp", "stamp"),
+    "regret_scale_base": ("regret_scale", "scale"),
+    "sum_scale_base": ("strategy_sum_scale", "scale"),
 }
 
 

@@ -3,8 +3,10 @@
 Where there is a frame for every block, all stay in memory, and are written only where a checkpoint asks for it.
 """
 
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
 import numpy.typing as npt
@@ -17,7 +19,9 @@ from storage.checkpoint import Checkpoint
 class Resident:
     """Which block is in which frame, and what moves.  Used by one thread, while it may wait for its own other one.
 
-    store  the versions on disk
+    store            the versions on disk
+    moving_seconds   that blocks have taken to move, both ways
+    waiting_seconds  that a turn could not begin for want of its block
     """
 
     def __init__(self, store: BlockStore, tables: Mapping[str, npt.NDArray[Any]], frames: int) -> None:
@@ -26,6 +30,8 @@ class Resident:
         self._holds: list[int | None] = [None] * frames
         self._changed: set[int] = set()  # frames whose blocks the disk does not have as they are
         self._moving: Future[None] | None = None
+        self._waits_since: float | None = None
+        self.moving_seconds = self.waiting_seconds = 0.0
         self._mover = ThreadPoolExecutor(1, "blocks")
 
     def go_on(self, checkpoint: Checkpoint | None) -> None:
@@ -39,15 +45,21 @@ class Resident:
 
         Raises `OSError` where a block cannot be read or written back, `NotFiniteError` for a cell that is no number.
         """
-        if self._moving is not None:
-            if not self._moving.done():
-                return False
+        if self._moving is not None and self._moving.done():
             moved, self._moving = self._moving, None
             moved.result()
-        if block in self._holds:
-            return True
-        self._move(self._place(block), block)
-        return False
+        here = self._moving is None and block in self._holds
+        self._note_waiting(here)
+        if not here and self._moving is None:
+            self._move(self._place(block), block)
+        return here
+
+    def _note_waiting(self, here: bool) -> None:
+        """Count the time from when a block was first asked for until it is here."""
+        now = time.monotonic()
+        if self._waits_since is not None:
+            self.waiting_seconds += now - self._waits_since
+        self._waits_since = None if here else now
 
     def ahead(self, block: int, beside: int) -> None:
         """Have a block read into a frame that does not hold the block `beside`, whose turn it is."""
@@ -73,6 +85,7 @@ class Resident:
     def close(self) -> None:
         """Wait for what moves, whatever comes of it."""
         self._mover.shutdown(wait=True, cancel_futures=True)
+        self.store.close()
 
     def _place(self, block: int, beside: int | None = None) -> int:
         """The frame that a block may have: its own, an empty one, or one of a block that is not `beside` it."""
@@ -89,14 +102,24 @@ class Resident:
         if frame in self._changed:
             self._write(frame)
         self._holds[frame] = None
-        self.store.read(block, cells_of(self._tables, self.store.partition, frame, block))
+        with self._timed():
+            self.store.read(block, cells_of(self._tables, self.store.partition, frame, block))
         self._holds[frame] = block
 
     def _write(self, frame: int) -> None:
         block = self._holds[frame]
         assert block is not None
-        self.store.write(block, cells_of(self._tables, self.store.partition, frame, block))
+        with self._timed():
+            self.store.write(block, cells_of(self._tables, self.store.partition, frame, block))
         self._changed.discard(frame)
+
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self.moving_seconds += time.monotonic() - began
 
 
 class Besides:
@@ -110,6 +133,17 @@ class Besides:
         self._resident.flush()
         store = self._resident.store
         return {**self._fields, **store.state()}, store.names()
+
+    def facts(self) -> dict[str, Any]:
+        """What a line of `trends.jsonl` says of the disk, in this session so far."""
+        resident = self._resident
+        return {
+            "disk": {
+                "moved_bytes": resident.store.moved,
+                "moving_seconds": round(resident.moving_seconds, 3),
+                "waiting_seconds": round(resident.waiting_seconds, 3),
+            }
+        }
 
     def settle(self) -> None:
         """The checkpoint is there: remove versions that none names any more."""

@@ -273,6 +273,21 @@ def test_points_in_nodes_and_in_seconds(tmp_path):
     assert run_experiment(seconds, tmp_path / "seconds", Silent()) is None and trained_seconds(run) == before
 
 
+def test_variants_in_strata_are_trained_so(tmp_path):
+    """Not as the ordinary run whose game they share, nor with its buckets."""
+    variants = [
+        {"name": "ordinary"},
+        {"name": "strata", "set": ["run.strata=2"]},
+        {"name": "in turn", "set": ["run.strata=2", "run.cycle_iterations=40", "tables.resident=1MB"]},
+    ]
+    document = merged(KUHN, {"game": {"name": "leduc"}, "compare": {"last": 80, "points": 1, "seeds": [3]}})
+    experiment = experiment_from(merged(document, {"compare": {"variant": variants}}), tmp_path, "here")
+    run_experiment(experiment, tmp_path / "out", Silent())
+    found = [rundir.open_run(run_path(tmp_path / "out", variant, 3)).config.run for variant in experiment.variants]
+    assert [(run.strata, run.cycle_iterations) for run in found] == [(None, None), (2, None), (2, 40)]
+    assert len({row["exploitability_chips"] for row in read_rows(experiment, tmp_path / "out")}) == 3
+
+
 def test_full_width_runs_have_one_seed_and_base_configs_are_merged(tmp_path):
     (tmp_path / "base").mkdir()
     (tmp_path / "base" / "base.toml").write_text(
@@ -375,4 +390,4 @@ def test_names_of_directories():
 @pytest.mark.parametrize("path", sorted((RUNS / "experiments").glob("*.toml")), ids=lambda path: path.stem)
 def test_shipped_experiments_are_experiments(path):
     experiment = load_experiment(path)
-    assert len(experiment.variants) > 1 and len(experiment.points) > 1
+    assert len(experiment.variants) > 1 and len(experiment.points) * len(experiment.seeds) > 1

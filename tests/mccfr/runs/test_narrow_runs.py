@@ -12,7 +12,7 @@ from mccfr.config.file import config_from
 from mccfr.policy import Policy
 from mccfr.runs.plan import evaluation_bytes, make_plan, planned_layout
 from mccfr.solvers.configured import configured_game
-from mccfr.tables.narrow import NARROW_DTYPES, numbers
+from mccfr.tables.narrow import NARROW_DTYPES, narrowed, numbers, stored_dtype
 from mccfr.tables.strategy import row_starts
 
 LEDUC = {"name": "leduc", "merge_suits": True}
@@ -75,6 +75,21 @@ def test_numbers_of_bfloat16_are_the_upper_halves_of_float32():
     assert np.array_equal(numbers(cells, None, np.array([0, 4])), expected)
 
 
+@pytest.mark.parametrize("dtype", NARROW_DTYPES)
+def test_cells_nearest_to_numbers_mean_them_and_rows_of_their_own_stay_as_they_are(dtype):
+    random, starts = np.random.default_rng(4), np.array([0, 3, 5, 10])
+    values = random.normal(size=(50, 10)) * 2.0 ** random.integers(-20, 40, (50, 1))
+    values[7, 3:5] = 0
+    padded = np.concatenate([values, np.zeros((50, 6))], axis=1)
+    cells, scales = narrowed(padded, np.dtype(stored_dtype(dtype)), starts)
+    meant = numbers(cells, scales, starts).astype(np.float64)
+    largest = np.repeat(np.maximum.reduceat(np.abs(values), starts[:-1], axis=1), np.diff(starts), axis=1)
+    steps = {"bfloat16": np.abs(values) * 2.0**-8, "float16": np.abs(values) * 2.0**-11 + largest * 2.0**-30}
+    assert (np.abs(meant[:, :10] - values) <= steps.get(dtype, largest * 2.0**-15)).all() and not meant[:, 10:].any()
+    again, same = narrowed(meant, cells.dtype, starts)
+    assert (again == cells).all() and (scales is None or (same == scales).all())
+
+
 def test_the_plan_counts_bytes_of_cells_and_scales(tmp_path):
     document = {"game": LEDUC, "tables": INT16, "run": {"iterations": 10}}
     narrow = config_from(document, "test")
@@ -94,7 +109,6 @@ def test_the_plan_counts_bytes_of_cells_and_scales(tmp_path):
         {"game": {"name": "leduc"}, "solver": {"algorithm": "cfr"}},
         {"game": {"name": "leduc"}, "solver": {"algorithm": "public-chance-sampling"}},
         {"game": {"name": "leduc"}, "solver": {"baseline_rate": 0.5}},
-        {"game": {"name": "leduc"}, "run": {"strata": 2}},
     ],
 )
 def test_what_has_no_cells_of_16_bits_says_so(document):

@@ -25,6 +25,7 @@ from mccfr.runs.verification import problems_of
 from mccfr.solvers.configured import configured_game
 from storage import blocks
 from storage import checkpoint as checkpoints
+from storage.disk_speed import DiskSpeed
 
 SOLVER = {"period_nodes": 10_000, "seed": 5}
 SMALL = "80kB"  # two of four blocks
@@ -76,6 +77,17 @@ def test_the_bits_do_not_depend_on_workers_sessions_or_what_is_resident(tmp_path
     tables = msgspec.structs.replace(run.config.tables, resident=SMALL)
     go(with_settings(run, tables=tables), workers=0)
     assert_same(run, memory)
+
+
+def test_cells_of_16_bits_have_the_same_bits_on_a_disk_and_in_memory(tmp_path):
+    runs = []
+    for resident in (SMALL, "1GB"):
+        tables = {"resident": resident, "regret_dtype": "int16", "sum_dtype": "int16"}
+        settings = {"strata": 6, "blocks": 4, "cycle_iterations": 400, "iterations": 800, "workers": 0}
+        made = make(tmp_path / resident, SOLVER, LEDUC_12, tables=tables, evaluation=NO_EVALUATION, **settings)
+        go(made)
+        runs.append(made)
+    assert_same(*runs)
 
 
 def test_a_session_that_rests_between_turns_goes_on_there(tmp_path, memory, monkeypatch):
@@ -212,13 +224,21 @@ def test_plan_says_how_long_a_cycle_takes_and_what_is_written(tmp_path, capsys, 
     said = call(capsys, "plan", path).out
     assert "4 blocks" in said and "100.0, which write" in said and "100 cycles are few" in said
     config = configured(iterations=10**6, cycle_iterations=1000, resident="70kB")
+    monkeypatch.setattr("mccfr.runs.plan.disk_speed", lambda _: DiskSpeed(2e6, 1e6))
     plan = make_plan(config, tmp_path)
     game = configured_game(config, tmp_path)
     later = sum(size for street, size in enumerate(plan["bytes_per_street"]) if street)
-    assert plan["cycles"] == 1000 and plan["written_bytes"] == 1000 * later and not plan["turn_warnings"]
+    assert plan["cycles"] == 1000 and plan["written_bytes"] == 1000 * later
+    proposed = plan["proposed_cycle_iterations"]
+    assert plan["cycle_moving_seconds"] == pytest.approx(1.5 * later / 1e6)
+    assert proposed >= 1.2 * 1000 * plan["cycle_moving_seconds"] / plan["cycle_training_seconds"]
+    (waits,) = plan["turn_warnings"]
+    assert "the disk is what is waited for" in waits and f"run.cycle_iterations = {proposed} " in waits
     assert plan["cycle_seconds"] >= plan["cycle_moving_seconds"] > 0 and game.strata.count == 4
     wearing = make_plan(configured(iterations=10**17, cycle_iterations=100, resident="70kB"), tmp_path)
-    assert "TB will be written" in wearing["turn_warnings"][0]
+    assert "TB will be written" in wearing["turn_warnings"][-1]
+    long = make_plan(configured(iterations=10**10, cycle_iterations=proposed, resident="70kB"), tmp_path)
+    assert not long["turn_warnings"]
 
 
 @pytest.mark.slow

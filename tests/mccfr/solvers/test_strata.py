@@ -331,6 +331,15 @@ def test_strata_learn_as_fast_as_the_ordinary_sampler_at_equal_nodes():
     assert np.mean([ratio(seed, 100_000) for seed in range(2)]) == pytest.approx(1.0, abs=0.25)
 
 
+def test_strata_learn_on_cells_of_16_bits_as_on_those_of_32():
+    found = {}
+    for dtype in ("float32", "int16"):
+        trained = Stratified(4, dtype=dtype, seed=1)
+        trained.train(60_000)
+        found[dtype] = evaluate_exact(trained.game, trained.average()).exploitability_chips
+    assert found["int16"] < 1.3 * found["float32"] < 0.3
+
+
 @pytest.mark.slow
 def test_forty_seeds_of_strata_and_the_ordinary_sampler_at_equal_nodes():
     found = np.array([ratio(seed, 300_000) for seed in range(40)])

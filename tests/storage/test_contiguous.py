@@ -1,0 +1,140 @@
+"""Whole arrays in files: what is written is read, by us and by plain readers, past the page cache or through it."""
+
+import errno
+import os
+
+import crc32c
+import h5py
+import numpy as np
+import pytest
+import zarr
+
+from storage import checkpoint, contiguous
+from storage.checksums import checksum, joined
+from storage.disk_speed import disk_speed
+from storage.formats import NotFiniteError
+from storage.mapping import create_regions, map_regions
+from storage.schema import ArraySpec
+
+BOTH = pytest.mark.parametrize("layout", ["zarr", "hdf5"])
+SPECS = [
+    ArraySpec("regret/street1/player0", (37, 1024), "float32", ("bucket", "slot")),
+    ArraySpec("strategy_sum/street1/player0", (37, 1024), "float64", ("bucket", "slot")),
+    ArraySpec("regret_stamp/street1/player0", (37, 3), "uint32", ("bucket", "row")),
+]
+
+
+@pytest.fixture(autouse=True)
+def small_pieces(monkeypatch):
+    monkeypatch.setattr(contiguous, "PIECE_BYTES", 4 * 4096)
+
+
+def tables():
+    random = np.random.default_rng(3)
+    return {spec.name: random.integers(1, 9, spec.shape).astype(spec.dtype) for spec in SPECS}
+
+
+def aligned(tmp_path):
+    """The same cells where live tables have them, from a page on."""
+    arrays = {}
+    for number, (spec, cells) in enumerate(zip(SPECS, tables().values(), strict=True)):
+        regions = create_regions(tmp_path / f"cells-{number}", [spec])
+        arrays[spec.name] = map_regions(regions, writable=True, populate=False).view(spec.name)
+        arrays[spec.name][...] = cells
+    return arrays
+
+
+def written(root, layout, arrays):
+    return checkpoint.commit(root, 1, SPECS, arrays, {}, {}, format=layout, keep=1, whole=True)
+
+
+@BOTH
+def test_whole_arrays_are_read_back_by_us_and_by_plain_readers(tmp_path, layout, monkeypatch):
+    moved = {"direct": 0, "cached": 0}
+    choose = contiguous.MovingFile._for
+
+    def counted(file, piece):
+        moved["direct" if piece.aligned else "cached"] += piece.cells.nbytes
+        return choose(file, piece)
+
+    monkeypatch.setattr(contiguous.MovingFile, "_for", counted)
+    arrays, expected = aligned(tmp_path), tables()
+    path = written(tmp_path / "all", layout, arrays)
+    assert checkpoint.verify(path) == []
+    for cells in arrays.values():
+        cells[...] = 0
+    found = checkpoint.open_checkpoint(path)
+    for name, cells in arrays.items():
+        found.read_into(name, cells)
+        np.testing.assert_array_equal(cells, expected[name])
+        np.testing.assert_array_equal(found.read(name), expected[name])
+        strided = np.zeros((*cells.shape, 2), cells.dtype)[..., 0]
+        found.read_into(name, strided)
+        np.testing.assert_array_equal(strided, expected[name])
+    assert moved["direct"] >= 2 * 37 * 4096 * 3 and moved["cached"] < 2 * moved["direct"]
+    opened = zarr.open(str(path / "tables.zarr"), mode="r") if layout == "zarr" else h5py.File(path / "tables.h5", "r")
+    for name, cells in expected.items():
+        np.testing.assert_array_equal(opened[name][...], cells)
+
+
+def test_file_systems_without_direct_transfers_have_the_same_files(tmp_path, monkeypatch):
+    direct, opening = written(tmp_path / "direct", "zarr", aligned(tmp_path)), os.open
+
+    def refused(path, flags, *rest, **options):
+        if flags & os.O_DIRECT:
+            raise OSError(errno.EINVAL, "Invalid argument")
+        return opening(path, flags, *rest, **options)
+
+    monkeypatch.setattr(os, "open", refused)
+    cached = written(tmp_path / "cached", "zarr", tables())
+    files = [path.relative_to(direct) for path in direct.rglob("*") if path.is_file()]
+    assert len(files) > 10
+    assert all((direct / name).read_bytes() == (cached / name).read_bytes() for name in files)
+    np.testing.assert_array_equal(checkpoint.open_checkpoint(cached).read(SPECS[0].name), tables()[SPECS[0].name])
+
+
+@BOTH
+@pytest.mark.parametrize("damage", ["a bit", "short"])
+def test_damaged_cells_are_never_taken_for_sound(tmp_path, layout, damage):
+    path = written(tmp_path / "all", layout, tables())
+    file = path / ("tables.h5" if layout == "hdf5" else f"tables.zarr/{SPECS[0].name}/c/0/0")
+    data = file.read_bytes()
+    at = data.index(tables()[SPECS[0].name].tobytes()[:64]) + 9000
+    file.write_bytes(data[:at] if damage == "short" else data[:at] + bytes([data[at] ^ 4]) + data[at + 1 :])
+    said = "checksum" if damage == "a bit" else "bytes; the manifest states"
+    with pytest.raises(OSError, match=said):
+        checkpoint.open_checkpoint(path).read(SPECS[0].name)
+    assert any(said in problem for problem in checkpoint.verify(path))
+
+
+def test_a_cell_that_is_no_number_is_named_and_nothing_is_left(tmp_path):
+    arrays = tables()
+    arrays[SPECS[1].name][30, 700] = np.inf
+    with pytest.raises(NotFiniteError, match="holds inf at bucket 30, slot 700"):
+        written(tmp_path / "all", "zarr", arrays)
+    assert list((tmp_path / "all").iterdir()) == []
+
+
+def test_a_full_disk_is_found_before_anything_moves(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    monkeypatch.setattr(contiguous.MovingFile, "write", lambda *_: pytest.fail("cells were written"))
+    with pytest.raises(OSError, match="No space left"):
+        written(tmp_path / "all", "zarr", tables())
+    assert list((tmp_path / "all").iterdir()) == []
+
+
+def test_checksums_of_parts_join_to_that_of_the_whole():
+    random = np.random.default_rng(1)
+    for first, second in [(0, 0), (0, 5), (7, 0), (1, 1), (4096, 12_345), (99, 1 << 20)]:
+        one, other = random.bytes(first), random.bytes(second)
+        assert joined(checksum(one), checksum(other), second) == crc32c.crc32c(one + other)
+    assert joined(checksum(b"ab"), checksum(b"c"), 2) != crc32c.crc32c(b"abc")
+
+
+def test_a_disk_has_a_speed(tmp_path, monkeypatch):
+    monkeypatch.setattr("storage.disk_speed._SECONDS", 0.01)
+    found = disk_speed(tmp_path)
+    assert min(found) > 1e5 and list(tmp_path.iterdir()) == []
