@@ -375,7 +375,7 @@ def test_any_step_of_a_commit_may_fail_and_nothing_that_was_said_is_lost(tmp_pat
     monkeypatch.setattr(saving_module, "FINAL_WAITS_SECONDS", (0.0,))
     run, listener = make(tmp_path / "run", workers=0, checkpoint_nodes=50_000, keep_checkpoints=2), Listener()
     outcome = go(run, listener, nodes=200_000)
-    assert failed == [step]
+    assert {*failed} == {step}  # what is done side by side may fail in several threads at once
     assert [text for text in listener.told if "Input/output error" in text]
     assert find_checkpoint(run, None).state["nodes_touched"] == outcome.totals.nodes
     assert problems_of(run.directory) == []
