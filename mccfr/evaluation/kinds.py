@@ -259,6 +259,11 @@ def _gain_told(record: Record) -> str:
     return f"; solving again from the {record['resolve']} on gains {gain}"
 
 
+def _street_from(game: "Game", name: str | None) -> int:
+    """The street from which a responder knows his cards: the last one, unless it is named."""
+    return game.tree.streets - 1 if name is None else street_number(game, name)
+
+
 class SampledBestResponse(_OverDeals):
     """What a player who knows his real cards wins from some street on, on sampled boards."""
 
@@ -273,6 +278,12 @@ class SampledBestResponse(_OverDeals):
         "resolve": None,
         "effort": Effort(),
     }
+
+    def least_boards(self, game: "Game", from_street: str | None) -> int:
+        """As `Method.least_boards`."""
+        from mccfr.evaluation.sampled_best_response import least_boards
+
+        return least_boards(game, _street_from(game, from_street))
 
     def find(
         self,
@@ -290,7 +301,7 @@ class SampledBestResponse(_OverDeals):
         from mccfr.play.resolving.table import settings_of
 
         game, settings = side.game, None if resolve is None else settings_of(resolve)
-        street = game.tree.streets - 1 if from_street is None else street_number(game, from_street)
+        street = _street_from(game, from_street)
         found = sampled_best_response(side, street, boards, seed, effort, partial(tell_step, "board"), settings)
         return {
             **_lower_bound(game, found.value_chips, found.ci95_chips),

@@ -47,6 +47,10 @@ class Method(ABC):
         """Why a game cannot be measured by it, and what to use instead; None where it can."""
         return None
 
+    def least_boards(self, game: "Game", from_street: str | None) -> int:
+        """The fewest boards that it takes, where it takes any; `ValueError` for a street that the game has not."""
+        return 2
+
     def listing_bytes(self, game: "Game") -> int:
         """Memory that it needs besides the strategies."""
         return 0

@@ -104,8 +104,8 @@ def sampled_best_response(
         sample.draw(_LEAST_SPLIT if listed is None else min(_LEAST_SPLIT, listed), seed)  # for two boards to time
         boards = units_in(sample, effort.seconds, effort.workers, least=sample.least, most=listed)
     played = boards if listed is None else min(boards, listed)
-    if played != listed and played < sample.least:
-        raise ValueError(f"boards = {boards}: at least {sample.least} are needed, for an interval")
+    if played < (least := least_boards(game, street)):
+        raise ValueError(f"boards = {boards}: at least {least} are needed, for an interval")
     what: dict[str, Any] = {"method": "sampled-br", "street": street, "boards": played, "seed": seed}
     if resolve is not None:
         what["resolve"] = repr(resolve)
@@ -128,6 +128,25 @@ def _resolved(side: Side, street: int, resolve: Settings | None, seed: int) -> R
     return found
 
 
+def _sampled(game: Game, street: int) -> tuple[int, int | None, bool]:
+    """(street whose boards are sampled, how many are listed, whether responses are chosen and scored on halves).
+
+    Before any board lies there is nothing to sample: boards of the next street are, and the rest is chosen.
+    """
+    cards = game.cards
+    if cards.cards_on(street) or _boards(cards, street) != 1 or street + 1 == cards.streets:
+        return street, _boards(cards, street), False
+    listed = _boards(cards, street + 1)
+    return (street + 1, listed, True) if street == 0 and listed != 1 else (street, 1, False)
+
+
+def least_boards(game: Game, street: int) -> int:
+    """The fewest boards of a best response from a street on: enough for an interval, or all that there are."""
+    _, listed, split = _sampled(game, street)
+    least = _LEAST_SPLIT if split else _LEAST
+    return least if listed is None else min(least, listed)
+
+
 class _Sample(Units):
     """Boards of a street: what a responder wins on each.
 
@@ -137,17 +156,11 @@ class _Sample(Units):
     """
 
     def __init__(self, side: Side, street: int, resolved: ResolvedBoards | None = None) -> None:
-        cards = side.game.cards
         self._resolved = resolved
         self._game, self._strategy, self._street = side.game, side.strategy, street
-        # Before any board lies there is nothing to sample: boards of the next street are, and the rest is chosen.
-        early = cards.cards_on(street) == 0 and _boards(cards, street) == 1 and street + 1 < cards.streets
-        self._lies = street + 1 if early else street
-        self.listed = _boards(cards, self._lies)
-        self._first = _FirstStreet(side.game) if early and street == 0 and self.listed != 1 else None
-        if early and self._first is None:
-            self._lies, self.listed = street, 1
-        self.least = _LEAST if self._first is None else _LEAST_SPLIT
+        self._lies, self.listed, split = _sampled(side.game, street)
+        self._first = _FirstStreet(side.game) if split else None
+        self.least = _LEAST_SPLIT if split else _LEAST
         self.fields = 3 + 2 * (resolved is not None) if self._first is None else self._first.fields
         self._strata = Strata.of(1, 1, 1)
         self._drawn: list[int] | list[list[int]] = []

@@ -28,6 +28,9 @@ def check_evaluation(points: EvaluationConfig, game: Game) -> None:
             method = check_method(game, name)
             if points.from_street is not None and "from_street" in method.takes:
                 street_number(game, points.from_street)
+            least = method.least_boards(game, points.from_street)
+            if points.boards is not None and "boards" in method.takes and points.boards < least:
+                raise ValueError(f"evaluation.boards = {points.boards}: {name} needs at least {least}, for an interval")
             if points.setting is not None and "setting" in method.takes:
                 from mccfr.evaluation.local_best_response import check_setting
 

@@ -364,8 +364,9 @@ class ProcessPool(WorkerPool):
         except BaseException:
             self.kill()
             raise
-        pids = [process.pid for process in self._processes]
-        self._watch = Watch(self._cells[1:], map(process_stat, pids), lambda worker: worker not in self._lost)
+        pids, lost = [process.pid for process in self._processes], self._lost
+        # Holding `lost` and not the pool, so that the pool's memory goes with it and does not wait for a collector.
+        self._watch = Watch(self._cells[1:], map(process_stat, pids), lambda worker: worker not in lost)
 
     def _assignment(self) -> dict[str, object]:
         """What workers must know."""

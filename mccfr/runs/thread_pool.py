@@ -53,8 +53,8 @@ class ThreadPool(WorkerPool):
         ]
         for thread in self._threads:
             thread.start()
-        stats = [thread_stat(thread.native_id or 0) for thread in self._threads]
-        self._watch = Watch(self._cells[1:], stats, lambda worker: worker not in self._lost)
+        stats, lost = [thread_stat(thread.native_id or 0) for thread in self._threads], self._lost
+        self._watch = Watch(self._cells[1:], stats, lambda worker: worker not in lost)  # as in `ProcessPool`
 
     def _train(self, worker: int) -> None:
         """What a worker's thread does."""

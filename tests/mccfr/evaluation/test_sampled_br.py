@@ -290,7 +290,7 @@ def test_workers_and_budget_change_nothing_else():
     [
         ({"from_street": "river"}, "leduc has no street 'river': it has 0, 1"),
         ({"boards": 3}, "boards = 3: at least 5 are needed, for an interval"),
-        ({"from_street": "0", "boards": 5}, "boards = 5: at least 8 are needed"),
+        ({"from_street": "0", "boards": 5}, "boards = 5: at least 6 are needed"),
     ],
 )
 def test_bad_input_is_one_sentence(options, message):

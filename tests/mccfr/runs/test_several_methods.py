@@ -134,3 +134,15 @@ def test_a_street_that_the_game_has_not_is_refused_before_training(tmp_path):
     run = make(tmp_path / "run", evaluation=POINTS | {"from": "river"})
     with pytest.raises(ValueError, match="leduc has no street 'river': it has 0, 1"):
         check_evaluation(run.config.evaluation, run.build_game())
+
+
+@pytest.mark.parametrize("street", [None, "1"])
+def test_too_few_boards_are_refused_before_training(tmp_path, street):
+    """Leduc has six: from the first street on two of them would do for no interval, and all of them always do."""
+    few = {"methods": ["head-to-head", "sampled-br"], "boards": 4} | ({"from": street} if street else {})
+    run = make(tmp_path / "few", evaluation=few)
+    with pytest.raises(ValueError, match=r"evaluation\.boards = 4: sampled-br needs at least 5, for an interval"):
+        check_evaluation(run.config.evaluation, run.build_game())
+    for enough in ({"boards": 5}, {"boards": 4, "methods": ["head-to-head"]}, {"boards": 6}):
+        run = make(tmp_path / f"enough-{enough}", evaluation=few | enough)
+        check_evaluation(run.config.evaluation, run.build_game())
