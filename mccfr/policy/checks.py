@@ -289,7 +289,8 @@ def check_location(file: str, location: npt.NDArray[Any], cards: int) -> npt.NDA
     index = location >> 5
     _in_range(file, index, 0, BOARD_COUNTS[cards])
     _in_range(file, location & 31, 0, 24)
-    rank = np.flatnonzero(np.diff(np.maximum.accumulate(index), prepend=-1))
+    highest = np.maximum.accumulate(index)
+    rank = np.flatnonzero(np.concatenate(([True], highest[1:] != highest[:-1]))[: len(highest)])
     _require(np.array_equal(index[rank], np.arange(BOARD_COUNTS[cards])), file, "has canonical boards out of order")
     boards = np.empty((len(rank), cards), np.int8)
     for place in range(cards, 0, -1):
