@@ -1,0 +1,127 @@
+"""Machines as processes of this host, over MPI: signals, kills, larger games."""
+
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from machines import LEDUC, newest, on_machines, stratified_run
+from places import ROOT
+from sessions import NO_EVALUATION, assert_same, go, make, new_run, wait_for
+from stratified import LEDUC_12, long_game
+
+from mccfr.cluster.status import cluster_status
+from mccfr.runs.results import find_checkpoint
+from mccfr.runs.rundir import is_locked, open_run
+from mccfr.runs.verification import problems_of
+
+PROGRAM = [sys.executable, "-m", "mccfr", "cluster"]
+
+
+def test_machines_of_one_host_train_the_same_bits_by_mpi_and_stop_on_a_signal(tmp_path):
+    plain = stratified_run(tmp_path / "plain")
+    run = stratified_run(tmp_path / "run", checkpoint_nodes=50_000)
+    process = launched(run, 2, "--workers", "1")
+    wait_for(lambda: process.poll() is not None or newest(run), 120)
+    process.send_signal(signal.SIGUSR1)
+    assert process.wait(60) == 75
+    go(plain, iterations=find_checkpoint(run, None).state["iterations"])
+    assert_same(run, plain)
+    assert {rank["machine"] for rank in cluster_status(run)["ranks"]} == {0, 1}
+
+
+@pytest.mark.slow
+def test_the_script_for_slurm_checkpoints_and_requeues_itself_on_a_signal(tmp_path):
+    page = (ROOT / "docs" / "cluster.md").read_text()
+    script = re.search(r"```\n(#!/bin/bash\n#SBATCH.*?)```", page, re.DOTALL)[1]
+    (tmp_path / "job.sh").write_text(script)
+    (tmp_path / "blueprint.toml").write_text(f"{LEDUC}[run]\nstrata = 4\n[evaluation]\nat_end = false\n")
+    shims = tmp_path / "bin"
+    shims.mkdir()
+    mpiexec = Path(sys.prefix) / "bin" / "mpiexec.gforker"
+    for name, line in {
+        # Beyond ASCII that launcher passes nothing on, so that what ranks say goes to a file.
+        "srun": f"""exec {mpiexec} -n 3 bash -c 'exec "$@" 2>> said.txt' - "${{@:3}}" """,
+        "mccfr": f'exec {sys.executable} -m mccfr "$@"',
+        "scontrol": 'echo "$@" > requeued',
+    }.items():
+        (shims / name).write_text(f"#!/bin/bash\n{line}\n")
+        (shims / name).chmod(0o755)
+    environment = {**os.environ, "PATH": f"{shims}:{os.environ['PATH']}", "SLURM_JOB_ID": "7", "UCX_TLS": "self,sm"}
+    process = subprocess.Popen(["bash", "job.sh"], cwd=tmp_path, env=environment)
+    metrics = tmp_path / "runs" / "blueprint" / "metrics.jsonl"
+    wait_for(lambda: process.poll() is not None or (metrics.is_file() and metrics.stat().st_size > 0), 120)
+    process.send_signal(signal.SIGUSR1)
+    assert process.wait(120) == 0
+    assert (tmp_path / "requeued").read_text() == "requeue 7\n"
+    assert find_checkpoint(open_run(tmp_path / "runs" / "blueprint"), None).state["iterations"] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["twin", "flop-holdem", "hunl-quick"])
+def test_one_digest_of_larger_games_on_one_two_and_four_machines(tmp_path, slot_abstractions, name):
+    document, nodes = long_game(name, slot_abstractions[0])
+    plain, run = new_run(tmp_path / "plain", document), new_run(tmp_path / "run", document)
+    go(plain, nodes=nodes // 10)
+    assert launched(run, 2, "--workers", "1", "--nodes", str(nodes // 40)).wait(600) == 0
+    on_machines(run, 4, nodes=nodes // 20)
+    go(run, workers=1, nodes=nodes // 14)
+    assert launched(run, 1, "--workers", "2", "--nodes", str(nodes // 10)).wait(600) == 0
+    assert_same(run, plain)
+    assert not problems_of(run.directory)
+
+
+@pytest.mark.slow
+def test_one_digest_after_twenty_kills_one_slow_machine_and_other_machines(tmp_path):
+    settings = {"strata": 12, "nodes": 60_000_000, "checkpoint_nodes": 2_000_000}
+    solver = {"period_nodes": 1_000_000, "seed": 2}
+    plain = make(tmp_path / "plain", solver, LEDUC_12, evaluation=NO_EVALUATION, workers=0, **settings)
+    run = make(tmp_path / "run", solver, LEDUC_12, evaluation=NO_EVALUATION, workers=1, **settings)
+    go(plain)
+    moments = random.Random(7)
+    for kill in range(20):
+        wait_for(lambda: not is_locked(run))
+        saved, process = newest(run), launched(run, 2 + kill % 3)
+        wait_for(lambda saved=saved, process=process: process.poll() is not None or newest(run) > saved, 300)
+        time.sleep(moments.uniform(0, 0.5))
+        assert process.poll() is None, "it had ended before it was killed: make the run longer"
+        pids = [rank["pid"] for rank in cluster_status(run)["ranks"]]
+        os.kill(moments.choice(pids), signal.SIGKILL)
+        if kill % 2:
+            time.sleep(moments.uniform(0, 5))
+            process.kill()
+        else:
+            process.terminate()
+        process.wait(120)
+    wait_for(lambda: not is_locked(run))
+    process = launched(run, 3)
+    slowing = threading.Thread(target=slow, args=(run, process))
+    slowing.start()
+    assert process.wait(900) == 0
+    slowing.join()
+    assert_same(run, plain)
+
+
+def launched(run, machines, *more):
+    command = [*PROGRAM, "local", str(run.directory), "--machines", str(machines), *more]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def slow(run, process):
+    """Stop one machine for seven eighths of the time."""
+    saved = newest(run)
+    wait_for(lambda: process.poll() is not None or newest(run) > saved, 300)
+    pid = cluster_status(run)["ranks"][0]["pid"]
+    while process.poll() is None:
+        for number, seconds in ((signal.SIGSTOP, 0.07), (signal.SIGCONT, 0.01)):
+            try:
+                os.kill(pid, number)
+            except ProcessLookupError:
+                return
+            time.sleep(seconds)
