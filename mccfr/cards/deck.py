@@ -42,7 +42,7 @@ from mccfr.cards.cards import BoardHands, BucketPairs, Cards, Dealer, Difference
 from mccfr.cards.deals import card_masks
 from mccfr.cards.deck_deals import DeckDealer
 from mccfr.cards.listed import ListedCards
-from mccfr.cards.seated import SeatedDeck
+from mccfr.cards.seated import Deck, SeatedDeck
 
 MOST_LISTED_CARDS = 3
 _MOST_BOARDS = 512  # of canonical ones that are looked up at a time
@@ -55,7 +55,7 @@ _CLASS = re.compile(r"([2-9TJQKA])(\1|[2-9TJQKA][so])")
 
 
 @dataclass(frozen=True)
-class WholeDeck(Cards):
+class WholeDeck(Deck):
     """Cards beside the betting tree of a whole hold'em game.  S streets.
 
     board_cards  [S] cards dealt to the board on each street: (0, 3, 1, 1)
@@ -121,7 +121,7 @@ class WholeDeck(Cards):
 
     @cached_property
     def lookup(self) -> BucketTables:
-        """What kernels find buckets by; `ValueError` where the abstraction is no use."""
+        """As `Deck.lookup`."""
         if self.memory is not None:
             return self.layout.tables(self.memory)
         return bucket_tables(self.load(), self.layout.board_cards)

@@ -3,18 +3,26 @@
 A deal keeps its nine cards, and both players' buckets are looked up from them, each in his own tables.
 """
 
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from abstraction.lookup import BucketTables
 from mccfr.cards.cards import BoardHands, BucketPairs, Cards, Dealer
 from mccfr.cards.deck_deals import SeatedDealer
+from mccfr.cards.listed import ListedCards
 
-if TYPE_CHECKING:
-    from mccfr.cards.deck import WholeDeck
-    from mccfr.cards.listed import ListedCards
+
+class Deck(Cards):
+    """Cards whose buckets are looked up by the cards of a deal."""
+
+    @property
+    @abstractmethod
+    def lookup(self) -> BucketTables:
+        """What kernels find buckets by; `ValueError` where the abstraction is no use."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +35,7 @@ class SeatedDeck(Cards):
 
     source: ClassVar[str] = "the whole deck"
 
-    decks: "tuple[WholeDeck, WholeDeck]"
+    decks: tuple[Deck, Deck]
     buckets: npt.NDArray[np.int64]
 
     def cards_on(self, street: int) -> int:
@@ -55,7 +63,7 @@ class SeatedDeck(Cards):
         return SeatedDealer((first.lookup, second.lookup), seed, worker)
 
     def board_hands(self, board: Any) -> BoardHands:
-        """As `WholeDeck.board_hands`."""
+        """As `Cards.board_hands`."""
         own, others = (deck.board_hands(board) for deck in self.decks)
         return own._replace(bucket=np.stack([own.bucket[:, 0], others.bucket[:, 1]], axis=1))
 
@@ -73,24 +81,24 @@ class SeatedDeck(Cards):
         """As `Cards.listing_bytes`."""
         return self.decks[0].listing_bytes
 
-    def listed(self) -> "ListedCards":
+    def listed(self) -> ListedCards:
         """As `Cards.listed`."""
         own, others = (deck.listed() for deck in self.decks)
         return own.seated(others)
 
-    def after(self, street: int, board: Any) -> "ListedCards":
-        """As `WholeDeck.after`."""
+    def after(self, street: int, board: Any) -> ListedCards:
+        """As `Cards.after`."""
         own, others = (deck.after(street, board) for deck in self.decks)
         return own.seated(others)
 
     def hand_bucket(self, street: int, player: int, hand: str, board: str | None) -> int:
-        """As `WholeDeck.hand_bucket`."""
+        """As `Cards.hand_bucket`."""
         return self.decks[player].hand_bucket(street, player, hand, board)
 
     def hand_buckets(self, street: int, player: int, board: str | None) -> dict[str, int]:
-        """As `WholeDeck.hand_buckets`."""
+        """As `Cards.hand_buckets`."""
         return self.decks[player].hand_buckets(street, player, board)
 
     def bucket_texts(self, street: int, player: int) -> list[tuple[int, str, str]]:
-        """As `WholeDeck.bucket_texts`."""
+        """As `Cards.bucket_texts`."""
         return self.decks[player].bucket_texts(street, player)
