@@ -9,12 +9,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import nogil_njit
+from abstraction.jit import nogil_njit, part_njit
 from mccfr.rng import DEALS, below, seed_stream, uniform
 
 NO_BUCKET = -1
 """Of a hand that cannot be held on a board."""
-_MAX_TRIES = 1_000_000
+MAX_TRIES = 1_000_000
+"""Of drawing two hands that can be dealt together."""
 
 
 class DealArrays(NamedTuple):
@@ -94,45 +95,65 @@ def new_deals(count: int, streets: int) -> Deals:
     return Deals(np.zeros((count, 2 * streets), np.int32), np.zeros(count, np.float64))
 
 
+@part_njit
+def draw_alias(state, accept, alias):
+    """An index in proportion to its weight, by `accept` [n] and `alias` [n] of `alias_table`."""
+    index = below(state, accept.shape[0])
+    return np.int64(alias[index]) if uniform(state) >= accept[index] else index
+
+
+@part_njit
+def board_below(arrays, street, above, dead, state):
+    """A board of a street below the board `above`, uniformly among those without the cards `dead`."""
+    first = arrays.board_child[above] if street > 0 else np.int64(0)
+    board = first
+    if arrays.children[street] > 1:
+        board = first + below(state, arrays.children[street])
+        while arrays.board_mask[board] & dead != 0:
+            board = first + below(state, arrays.children[street])
+    return board
+
+
+@part_njit
+def note_buckets(arrays, street, board, hand_0, hand_1, bucket):
+    """Note both hands' buckets on a street's board in `bucket` [2·S], in place."""
+    bucket[2 * street] = arrays.bucket[board, 0, hand_0]
+    bucket[2 * street + 1] = arrays.bucket[board, 1, hand_1]
+
+
+@part_njit
+def showdown(arrays, board, hand_0, hand_1):
+    """+1.0 where player 0 wins on a board of the last street, -1.0 where he loses, 0.0."""
+    last = board - arrays.last_first[0]
+    difference = arrays.strength[last, hand_0] - arrays.strength[last, hand_1]
+    return np.float64((difference > 0) - (difference < 0))
+
+
 @nogil_njit
 def draw_deals(arrays, seed, worker, first_iteration, count, state, deals):
     """Draw the deals of iterations first_iteration .. +count-1 into `deals` [K >= count], in place.
 
     Two hands from the ranges, rejecting pairs that share a card (exactly the joint distribution reach[0]·reach[1] on
     disjoint pairs); then for each street a board uniformly among those that hit neither hand.  `state` [4] uint64 is
-    scratch.  Returns False if _MAX_TRIES draws found no disjoint pair.
+    scratch.  Returns False if MAX_TRIES draws found no disjoint pair.
     """
-    hands = arrays.hand_mask.shape[0]
-    streets = arrays.children.shape[0]
     for k in range(count):
         seed_stream(state, seed, worker, np.uint64(DEALS), np.uint64(first_iteration + k))
         tries = 0
         while True:
-            hand_0 = below(state, hands)
-            if uniform(state) >= arrays.accept[0, hand_0]:
-                hand_0 = np.int64(arrays.alias[0, hand_0])
-            hand_1 = below(state, hands)
-            if uniform(state) >= arrays.accept[1, hand_1]:
-                hand_1 = np.int64(arrays.alias[1, hand_1])
+            hand_0 = draw_alias(state, arrays.accept[0], arrays.alias[0])
+            hand_1 = draw_alias(state, arrays.accept[1], arrays.alias[1])
             if arrays.hand_mask[hand_0] & arrays.hand_mask[hand_1] == 0:
                 break
             tries += 1
-            if tries == _MAX_TRIES:
+            if tries == MAX_TRIES:
                 return False
         dead = arrays.hand_mask[hand_0] | arrays.hand_mask[hand_1]
         board = np.int64(0)
-        for street in range(streets):
-            first = arrays.board_child[board] if street > 0 else np.int64(0)
-            board = first
-            if arrays.children[street] > 1:
-                board = first + below(state, arrays.children[street])
-                while arrays.board_mask[board] & dead != 0:
-                    board = first + below(state, arrays.children[street])
-            deals.bucket[k, 2 * street] = arrays.bucket[board, 0, hand_0]
-            deals.bucket[k, 2 * street + 1] = arrays.bucket[board, 1, hand_1]
-        last = board - arrays.last_first[0]
-        difference = arrays.strength[last, hand_0] - arrays.strength[last, hand_1]
-        deals.result[k] = np.float64((difference > 0) - (difference < 0))
+        for street in range(arrays.children.shape[0]):
+            board = board_below(arrays, street, board, dead, state)
+            note_buckets(arrays, street, board, hand_0, hand_1, deals.bucket[k])
+        deals.result[k] = showdown(arrays, board, hand_0, hand_1)
     return True
 
 

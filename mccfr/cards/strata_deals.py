@@ -14,11 +14,18 @@ from abstraction.cards import CARD_COUNT
 from abstraction.evaluator import evaluator_tables
 from abstraction.jit import allocating_njit, njit
 from abstraction.lookup import DEAL_CARDS, BucketTables, fill_buckets, fill_results
-from mccfr.cards.deals import DealArrays, Deals, alias_table
+from mccfr.cards.deals import (
+    MAX_TRIES,
+    DealArrays,
+    Deals,
+    alias_table,
+    board_below,
+    draw_alias,
+    note_buckets,
+    showdown,
+)
 from mccfr.cards.deck_deals import take_card
-from mccfr.rng import DEALS, below, next_word, seed_stream, uniform
-
-_MAX_TRIES = 1_000_000
+from mccfr.rng import DEALS, below, next_word, seed_stream
 
 
 class Drawn(NamedTuple):
@@ -41,41 +48,25 @@ def draw_stratum_deals(arrays, drawn, seed, stratum, first_iteration, count, sta
     The first street has one board.  Hands are drawn from the ranges until they share no card with each other nor with
     the board, which gives reach[0]·reach[1] on the pairs that the board leaves; later boards are uniform.
     """
-    hands, streets = arrays.hand_mask.shape[0], arrays.children.shape[0]
     for k in range(count):
         seed_stream(state, seed, stratum, np.uint64(DEALS), np.uint64(first_iteration + k))
-        place = below(state, drawn.board.shape[0])
-        if uniform(state) >= drawn.accept[place]:
-            place = np.int64(drawn.alias[place])
-        board = drawn.board[place]
+        board = drawn.board[draw_alias(state, drawn.accept, drawn.alias)]
         tries = 0
         while True:
-            hand_0 = below(state, hands)
-            if uniform(state) >= arrays.accept[0, hand_0]:
-                hand_0 = np.int64(arrays.alias[0, hand_0])
-            hand_1 = below(state, hands)
-            if uniform(state) >= arrays.accept[1, hand_1]:
-                hand_1 = np.int64(arrays.alias[1, hand_1])
+            hand_0 = draw_alias(state, arrays.accept[0], arrays.alias[0])
+            hand_1 = draw_alias(state, arrays.accept[1], arrays.alias[1])
             dead = arrays.hand_mask[hand_0] | arrays.hand_mask[hand_1]
             if arrays.hand_mask[hand_0] & arrays.hand_mask[hand_1] == 0 and arrays.board_mask[board] & dead == 0:
                 break
             tries += 1
-            if tries == _MAX_TRIES:
+            if tries == MAX_TRIES:
                 return False
-        deals.bucket[k, 0], deals.bucket[k, 1] = arrays.bucket[0, 0, hand_0], arrays.bucket[0, 1, hand_1]
-        for street in range(1, streets):
-            if street > 1:
-                first = arrays.board_child[board]
-                board = first
-                if arrays.children[street] > 1:
-                    board = first + below(state, arrays.children[street])
-                    while arrays.board_mask[board] & dead != 0:
-                        board = first + below(state, arrays.children[street])
-            deals.bucket[k, 2 * street] = arrays.bucket[board, 0, hand_0]
-            deals.bucket[k, 2 * street + 1] = arrays.bucket[board, 1, hand_1]
-        last = board - arrays.last_first[0]
-        difference = arrays.strength[last, hand_0] - arrays.strength[last, hand_1]
-        deals.result[k] = np.float64((difference > 0) - (difference < 0))
+        note_buckets(arrays, 0, 0, hand_0, hand_1, deals.bucket[k])
+        note_buckets(arrays, 1, board, hand_0, hand_1, deals.bucket[k])
+        for street in range(2, arrays.children.shape[0]):
+            board = board_below(arrays, street, board, dead, state)
+            note_buckets(arrays, street, board, hand_0, hand_1, deals.bucket[k])
+        deals.result[k] = showdown(arrays, board, hand_0, hand_1)
     return True
 
 
@@ -88,9 +79,7 @@ def draw_stratum_cards(drawn, flops, seed, stratum, first_iteration, count, stat
     deck, dealt = np.empty(CARD_COUNT, np.int8), flops.shape[2]
     for k in range(count):
         seed_stream(state, seed, stratum, np.uint64(DEALS), np.uint64(first_iteration + k))
-        place = below(state, flops.shape[1])
-        if uniform(state) >= drawn.accept[place]:
-            place = np.int64(drawn.alias[place])
+        place = draw_alias(state, drawn.accept, drawn.alias)
         renaming = below(state, flops.shape[0])
         for card in range(CARD_COUNT):
             deck[card] = card
