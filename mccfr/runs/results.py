@@ -59,20 +59,25 @@ def find_checkpoint(run: Run, number: int | None) -> Checkpoint:
 def best_checkpoint(run: Run, method: str) -> int:
     """Number of the checkpoint, of those still there, whose strategy a method found least exploitable.
 
-    By exploitability, or the bound on it.  Where a checkpoint was measured several times its newest figure counts.
-    Raises `ValueError` where none was measured by it.
+    By exploitability, or the bound on it.  Where a checkpoint was measured several times its newest figure counts; what
+    later ones won from it head-to-head is a bound too: a method's responder may be no match for a strategy that has
+    hardly been trained, where they are.  Raises `ValueError` where none was measured by it.
     """
     found: dict[int, float] = {}
+    lost: dict[str, float] = {}
     kept = set(list_checkpoints(run.path(CHECKPOINTS)))
     for line in run.backwards(EVALUATIONS):
         if line["method"] == method and line["checkpoint"] in kept and line.get("exploitability_chips") is not None:
             found.setdefault(line["checkpoint"], line["exploitability_chips"])
+        if line["against"] is not None:
+            lost[line["against"]] = max(lost.get(line["against"], 0.0), line["value_chips"])
     if not found:
         raise ValueError(
             f"{run.directory} has no checkpoint that is still there and whose exploitability was measured by {method}: "
             "name it in [evaluation] and keep the checkpoints of its points with keep = true"
         )
-    return min(found, key=lambda number: (found[number], -number))
+    bound = {number: max(value, lost.get(f"checkpoint {number}", value)) for number, value in found.items()}
+    return min(bound, key=lambda number: (bound[number], -number))
 
 
 def read_tables(checkpoint: Checkpoint, kind: str = "") -> TableSet:

@@ -1,5 +1,6 @@
 """Several methods at each evaluation point: a line each, what bounds exploitability told first, one time for all."""
 
+import json
 import re
 
 import pytest
@@ -75,6 +76,19 @@ def test_the_best_checkpoint_is_the_one_that_a_method_found_least_exploitable(tm
     assert result.exit_code == 2
     with pytest.raises(ValueError, match=r"no checkpoint that is still there .* measured by abstract"):
         best_checkpoint(run, "abstract")
+
+
+def test_a_checkpoint_that_later_ones_beat_is_not_the_best_by_a_lower_bound(tmp_path):
+    run = make(tmp_path / "run", evaluation=POINTS)
+    go(run, iterations=200)
+    first, last = (record for record in run.read(EVALUATIONS) if record["method"] == "lbr")
+    assert first["checkpoint"] < last["checkpoint"]
+    lines = [{**first, "exploitability_chips": -5.0}, {**last, "exploitability_chips": 1.0}]
+    met = next(record for record in reversed(run.read(EVALUATIONS)) if record["method"] == "head-to-head")
+    for won, best in ((0.5, first), (2.0, last)):
+        against = {**met, "against": f"checkpoint {first['checkpoint']}", "value_chips": won}
+        run.path(EVALUATIONS).write_text("".join(json.dumps(line) + "\n" for line in (*lines, against)))
+        assert best_checkpoint(run, "lbr") == best["checkpoint"]
 
 
 def test_a_bound_that_has_risen_is_said_with_what_is_sure():
