@@ -182,13 +182,14 @@ def test_queries_know_hands_classes_and_boards(trained):
 
 
 def reader_in_the_documents():
-    """The program of docs/policies.md that reads a policy of whole hold'em."""
+    """The program of README.md that reads a policy of whole hold'em."""
     return next(block for block in python_in_the_documents() if "def look_up(" in block)
 
 
 def python_in_the_documents():
-    """The Python programs of docs/policies.md."""
-    return re.findall(r"```python\n(.*?)```", (ROOT / "docs/policies.md").read_text(), re.DOTALL)
+    """The Python programs of README.md and docs/policies.md."""
+    pages = (ROOT / "README.md").read_text() + (ROOT / "docs/policies.md").read_text()
+    return re.findall(r"```python\n(.*?)```", pages, re.DOTALL)
 
 
 def test_the_reader_in_the_documents_reads_what_query_answers(trained, monkeypatch, tmp_path, capsys):
