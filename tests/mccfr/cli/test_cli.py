@@ -164,6 +164,13 @@ def test_paths_that_are_no_runs(capsys, tmp_path):
         assert "no" in refused(capsys, tmp_path, *arguments)
 
 
+@pytest.mark.parametrize("verb", ["evaluate", "status", "solve", "verify"])
+def test_a_name_that_no_file_can_have_is_bad_input(capsys, tmp_path, verb):
+    (tmp_path / "round").symlink_to("round")
+    for path in (tmp_path / ("x" * 300), tmp_path / "round" / "run"):
+        refused(capsys, tmp_path, verb, path)
+
+
 def test_help_teaches(capsys):
     code, out, _ = call(capsys, "--help")
     assert code == 0 and "mccfr solve kuhn" in out
