@@ -19,15 +19,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent import futures  # whose pool of processes is imported where it is made
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
 from types import FrameType
-from typing import Any, BinaryIO, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from abstraction.compiling import working_seconds
 from mccfr.evaluation.side import Side
+from storage import durable
 
 _MAGIC = b"mccfr units 1\n"
 _SYNC_SECONDS = 1.0
@@ -219,7 +221,7 @@ class _Kept:
 
     def __init__(self, path: Path | None, what: Mapping[str, Any], fields: int) -> None:
         self.path, self.units = path, set[int]()
-        self._file: BinaryIO | None = None
+        self._file: FileIO | None = None
         self._record = struct.Struct(f"<q{fields}d")
         self._head = _MAGIC + json.dumps({**what, "fields": fields}, sort_keys=True).encode() + b"\n"
         self._synced = time.monotonic()
@@ -232,7 +234,7 @@ class _Kept:
         if self.path is None:
             return
         size, place = self._record.size + 4, len(self._head)
-        self._file = self.path.open("a+b")
+        self._file = self.path.open("a+b", buffering=0)  # nothing is left to be written when it is closed
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -255,15 +257,14 @@ class _Kept:
             self._file.truncate(place)
         else:
             self._file.truncate(0)
-            self._file.write(self._head)
+            _append(self._file, self._head)
 
     def write(self, unit: int, numbers: npt.NDArray[np.float64]) -> None:
         """Keep a unit; on the disk within a second."""
         if self._file is None:
             return
         record = self._record.pack(unit, *numbers.tolist())
-        self._file.write(record + zlib.crc32(record).to_bytes(4, "little"))
-        self._file.flush()
+        _append(self._file, record + zlib.crc32(record).to_bytes(4, "little"))
         if time.monotonic() - self._synced >= _SYNC_SECONDS:
             os.fsync(self._file.fileno())
             self._synced = time.monotonic()
@@ -271,9 +272,16 @@ class _Kept:
     def close(self) -> None:
         """Bring what was written to the disk."""
         if self._file is not None:
-            self._file.flush()
-            os.fsync(self._file.fileno())
-            self._file.close()
+            with self._file:
+                os.fsync(self._file.fileno())
+
+
+def _append(file: FileIO, data: bytes) -> None:
+    """Write all of it, or raise `OSError` with the file's name."""
+    left = memoryview(data)
+    with durable.naming(Path(file.name)):
+        while left:
+            left = left[file.write(left) :]
 
 
 def _other(held: bytes) -> str:

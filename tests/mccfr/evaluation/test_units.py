@@ -1,6 +1,7 @@
 """Units of an evaluation: the same whoever plays them, kept through stops and kills, refused elsewhere."""
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -55,6 +56,23 @@ def test_kept_units_are_not_played_again(tmp_path):
     toy = Toy()
     assert np.array_equal(play_units(toy, 40, effort, what=WHAT), EXPECTED)
     assert toy.played == list(range(15, 40))
+
+
+def test_a_full_disk_names_the_file_and_what_was_kept_is_sound(tmp_path):
+    """The file takes the head, two units and a part of the third one."""
+    path = tmp_path / "units"
+    play_units(Toy(), 2, Effort(keep=path), what=WHAT)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 5, before[1]))
+    try:
+        with pytest.raises(OSError, match=r"File too large: .*units") as told:
+            play_units(Toy(), 9, Effort(keep=path), what=WHAT)
+        assert told.value.filename == str(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    toy = Toy()
+    assert np.array_equal(play_units(toy, 9, Effort(keep=path), what=WHAT), EXPECTED[:9])
+    assert toy.played == list(range(2, 9))
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
