@@ -318,6 +318,8 @@ def export_run(
     """
     if (purify or threshold) and form in RAW:
         raise ValueError(f"{form} holds the run's tables as they are: purify and threshold change strategies")
+    if average is not None and form in RAW:
+        raise ValueError(f"{form} holds the run's tables as they are, those of every average: leave --average out")
     if value_boards and form != "policy":
         raise ValueError(f"{form} has no place for values: export a policy")
     if (purify or threshold) and form == NETWORKS:
