@@ -101,7 +101,7 @@ def play_units(
                 found[unit], done = numbers, done + 1
         left = [unit for unit in range(count) if unit not in kept.units]
         try:
-            for unit, numbers in _played(units, left, effort.workers):
+            for unit, numbers in _played(units, left, effort.workers, kept):
                 found[unit], done = numbers, done + 1
                 kept.write(unit, numbers)
                 if progress is not None:
@@ -132,13 +132,15 @@ def units_in(units: Units, seconds: float, workers: int, *, least: int, most: in
     return count if most is None else min(count, most)
 
 
-def _played(units: Units, left: list[int], workers: int) -> Iterator[tuple[int, npt.NDArray[np.float64]]]:
+def _played(
+    units: Units, left: list[int], workers: int, kept: "_Kept"
+) -> Iterator[tuple[int, npt.NDArray[np.float64]]]:
     """Play what is left, in this process or in `workers` others."""
     alone = min(workers, len(left)) <= 1 or "fork" not in multiprocessing.get_all_start_methods()
     if not alone:  # kernels are compiled here, once, and not in every worker
         yield left[0], units.play(left[0])
         left = left[1:]
-    with nullcontext() if alone else _pool(units, workers) as pool:
+    with nullcontext() if alone else _pool(units, workers, kept) as pool:
         if pool is None:
             for unit in left:
                 yield unit, units.play(unit)
@@ -167,9 +169,10 @@ def _play(unit: int) -> npt.NDArray[np.float64]:
     return _OWN[0].play(unit)
 
 
-def _begin_work(units: Units, parent: int) -> None:
+def _begin_work(units: Units, parent: int, kept: "_Kept") -> None:
     """In a worker: take over the units, which a fork has brought along, and end with the process that made it."""
     _OWN[:] = [units]
+    kept.leave()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to all; the first process decides
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
@@ -182,10 +185,10 @@ def _begin_work(units: Units, parent: int) -> None:
 
 
 @contextmanager
-def _pool(units: Units, workers: int) -> "Iterator[futures.ProcessPoolExecutor]":
+def _pool(units: Units, workers: int, kept: "_Kept") -> "Iterator[futures.ProcessPoolExecutor]":
     """Workers that share this process's memory as it is now: strategies are not copied or read again."""
     context = multiprocessing.get_context("fork")
-    pool = futures.ProcessPoolExecutor(workers, context, _begin_work, (units, os.getpid()))
+    pool = futures.ProcessPoolExecutor(workers, context, _begin_work, (units, os.getpid(), kept))
     try:
         yield pool
     finally:
@@ -268,6 +271,11 @@ class _Kept:
         if time.monotonic() - self._synced >= _SYNC_SECONDS:
             os.fsync(self._file.fileno())
             self._synced = time.monotonic()
+
+    def leave(self) -> None:
+        """In a forked process: have no part in the file, which would be in use for as long as that process lives."""
+        if self._file is not None:
+            self._file.close()
 
     def close(self) -> None:
         """Bring what was written to the disk."""

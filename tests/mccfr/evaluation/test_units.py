@@ -109,6 +109,24 @@ def test_after_a_kill_only_a_record_cut_off_is_lost(tmp_path):
         assert toy.played[0] == (6 if cut == 1 else 39)
 
 
+def test_a_file_is_free_when_its_process_is_gone_though_workers_still_play(tmp_path):
+    path = tmp_path / "units"
+    script = (
+        "import sys, os, signal, time; sys.path[:0] = sys.argv[2:]\n"
+        "from pathlib import Path; from mccfr.evaluation import units\n"
+        "from test_units import Effort, Toy, WHAT, play_units\n"
+        "units._WATCH_SECONDS = 5.0\n"
+        "toy = Toy(ends_at=7, act=lambda: (os.kill(os.getppid(), signal.SIGKILL), time.sleep(5)))\n"
+        "play_units(toy, 40, Effort(2, keep=Path(sys.argv[1])), what=WHAT)\n"
+    )
+    here = str(Path(__file__).parent)
+    done = subprocess.run([sys.executable, "-c", script, str(path), here], timeout=120, check=False)
+    assert done.returncode == -signal.SIGKILL
+    toy = Toy()
+    assert np.array_equal(play_units(toy, 40, Effort(keep=path), what=WHAT), EXPECTED)
+    assert 7 in toy.played and 0 not in toy.played
+
+
 @pytest.mark.parametrize("at", range(0, 120, 11))
 def test_a_flipped_bit_is_found(tmp_path, at):
     path = tmp_path / "units"
