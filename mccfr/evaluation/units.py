@@ -149,7 +149,8 @@ def _played(
         following = iter(left)
         while True:
             for unit in following:
-                waiting[pool.submit(_play, unit)] = unit
+                with _signals_held():  # the first of them starts the workers: half a start would never end
+                    waiting[pool.submit(_play, unit)] = unit
                 if len(waiting) >= 2 * workers:
                     break
             if not waiting:
@@ -217,6 +218,25 @@ def signals_noted(*, spared: float, numbers: Sequence[int] = (signal.SIGINT, sig
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def _signals_held(numbers: Sequence[int] = (signal.SIGINT, signal.SIGTERM)) -> Iterator[None]:
+    """The first signal of these numbers that comes inside is answered when the block ends; in the main thread only."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[tuple[int, FrameType | None]] = []
+    before = {number: signal.signal(number, lambda *what: came.append(what)) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    for number, frame in came[:1]:
+        handler = before[number]
+        if callable(handler):
+            handler(number, frame)
 
 
 class _Kept:

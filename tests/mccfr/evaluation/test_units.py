@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -88,6 +89,29 @@ def test_a_signal_stops_it_and_what_was_finished_stays(tmp_path, number, workers
     toy = Toy()
     assert np.array_equal(play_units(toy, 40, effort, what=WHAT), EXPECTED)
     assert 0 not in toy.played
+
+
+def test_a_signal_while_workers_are_started_leaves_none_behind(tmp_path, monkeypatch):
+    """A worker that nobody knows of keeps the program from ending, for it waits for work and the program for it."""
+    fork, signalled = os.fork, []
+
+    def fork_and_be_stopped():
+        made = fork()
+        if made and not signalled:
+            signalled.append(made)
+            os.kill(os.getpid(), signal.SIGTERM)
+        return made
+
+    monkeypatch.setattr(os, "fork", fork_and_be_stopped)
+    try:
+        with pytest.raises(StoppedError, match="stopped by signal 15 after 1 of 40 units"):
+            play_units(Toy(), 40, Effort(2, keep=tmp_path / "units"), what=WHAT)
+        with pytest.raises(ChildProcessError):  # it has ended, and been waited for
+            os.waitpid(signalled[0], os.WNOHANG)
+        assert np.array_equal(play_units(Toy(), 40, Effort(2, keep=tmp_path / "units"), what=WHAT), EXPECTED)
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(signalled[0], signal.SIGKILL)
 
 
 def test_after_a_kill_only_a_record_cut_off_is_lost(tmp_path):
