@@ -174,12 +174,16 @@ def _begin_work(units: Units, parent: int, kept: "_Kept") -> None:
     """In a worker: take over the units, which a fork has brought along, and end with the process that made it."""
     _OWN[:] = [units]
     kept.leave()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to all; the first process decides
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    # A terminal and a scheduler signal all processes, and the first one decides.  A worker that died of it would take
+    # the lock of the queue with it, for which the others wait.  The pool ends its own by SIGTERM where one is lost.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
 
     def watch() -> None:
         while os.getppid() == parent:
-            time.sleep(_WATCH_SECONDS)
+            told = signal.sigtimedwait({signal.SIGTERM}, _WATCH_SECONDS)
+            if told is not None and told.si_pid == parent:
+                break
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()

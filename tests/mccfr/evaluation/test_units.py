@@ -91,6 +91,13 @@ def test_a_signal_stops_it_and_what_was_finished_stays(tmp_path, number, workers
     assert 0 not in toy.played
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_for_all_processes_is_for_the_first_one_to_heed(tmp_path, number):
+    """A worker that dies of it while it takes work from the queue leaves the queue locked for the others."""
+    toy = Toy(ends_at=7, act=lambda: os.kill(os.getpid(), number))
+    assert np.array_equal(play_units(toy, 40, Effort(2), what=WHAT), EXPECTED)
+
+
 def test_a_signal_while_workers_are_started_leaves_none_behind(tmp_path, monkeypatch):
     """A worker that nobody knows of keeps the program from ending, for it waits for work and the program for it."""
     fork, signalled = os.fork, []
