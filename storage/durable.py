@@ -64,6 +64,17 @@ def _record(operation: Operation) -> None:
         operations.append(operation)
 
 
+@contextlib.contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """An `OSError` of the system's that names no file names `path`: a write to a full disk does not by itself."""
+    try:
+        yield
+    except OSError as error:
+        if error.strerror and error.filename is None:
+            error.filename = str(path)
+        raise
+
+
 def make_dir(path: Path) -> None:
     """Create one directory; durable after `fsync_dir(path.parent)`."""
     path.mkdir()
@@ -227,7 +238,8 @@ def replace_file(path: Path, data: bytes | Iterable[bytes]) -> tuple[int, int]:
     """
     temporary = path.with_name(f"{TEMPORARY_PREFIX}{path.name}-{secrets.token_hex(4)}")
     try:
-        result = write_file(temporary, data)
+        with naming(path):
+            result = write_file(temporary, data)
         rename(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)

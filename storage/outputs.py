@@ -46,7 +46,8 @@ def output(path: Path, replaceable: Callable[[Path], bool]) -> Iterator[Path]:
     _make_parents(path.parent)
     temporary = path.with_name(f"{durable.TEMPORARY_PREFIX}{path.name}-{secrets.token_hex(4)}")
     try:
-        yield temporary
+        with durable.naming(path):
+            yield temporary
         if path.is_dir() and not _is_empty_dir(path):
             exchange(temporary, path)
         else:

@@ -17,7 +17,7 @@ from mccfr.play.programs import ProgramSpec
 from mccfr.policy import Policy, StrategySource
 from mccfr.runs.matches import play_opened
 from mccfr.runs.players import Manner, Opened, open_player
-from mccfr.runs.results import Target, evaluate_found, open_target, opponent
+from mccfr.runs.results import UNIFORM, Target, evaluate_found, open_target, opponent
 
 Strategic = Solver | Run | Policy | str | os.PathLike[str]
 
@@ -26,7 +26,7 @@ def evaluate(
     target: Strategic,
     method: str = AUTO,
     *,
-    against: Strategic = "uniform",
+    against: Strategic = UNIFORM,
     boards: int | None = None,
     seed: int | None = None,
     checkpoint: int | None = None,
@@ -42,7 +42,8 @@ def evaluate(
     checkpoint    of a run; None: the newest
     options       of the method, as `mccfr evaluate` has them: `setting` and `hands` of lbr, `nodes` of trained-br
 
-    Raises `ValueError` of one sentence where the method is unknown, does not suit the game or has no such option.
+    Raises `ValueError` of one sentence where the method is unknown, does not suit the game or has no such option,
+    meets no opponent though one is named, or where there is no checkpoint to choose.
     """
     load_method(method)
     found = _target(target, checkpoint)
@@ -53,7 +54,8 @@ def evaluate(
         meets = _target(against)
         return Side(meets.game, meets.strategy), _name(against)
 
-    return evaluation_of(evaluate_found(found, method, other, boards=boards, seed=seed, **options))
+    named = None if against == UNIFORM else other
+    return evaluation_of(evaluate_found(found, method, named, boards=boards, seed=seed, **options))
 
 
 def match(
@@ -103,6 +105,8 @@ def _player(given: Strategic | type[Program], manner: Manner) -> Opened:
 
 
 def _target(given: Strategic, checkpoint: int | None = None) -> Target:
+    if checkpoint is not None and isinstance(given, Solver | Policy):
+        raise ValueError(f"checkpoint = {checkpoint}: {_name(given)} has none to choose from; leave it out")
     if isinstance(given, Solver):
         counts = {"nodes_touched": given.nodes_touched, "iterations": given.iterations, "checkpoint": None}
         return Target(given.game, given.strategy(), counts)

@@ -1,5 +1,6 @@
 """The command line: a few lines for each command; everything heavy is imported inside the commands."""
 
+import errno
 import sys
 from collections.abc import Sequence
 
@@ -61,7 +62,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.stderr.close()  # the reader of our output has gone: nothing to say to anybody
         code = EXIT_FAILED
     except (OSError, RuntimeError) as error:
-        code = _explain(error, getattr(error, "exit_status", EXIT_FAILED))
+        badly_named = getattr(error, "errno", None) in (errno.ENAMETOOLONG, errno.ELOOP)
+        code = _explain(error, EXIT_BAD_INPUT if badly_named else getattr(error, "exit_status", EXIT_FAILED))
     sys.exit(code if isinstance(code, int) else 0)
 
 

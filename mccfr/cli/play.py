@@ -184,6 +184,8 @@ def export(
     if best is not None:
         checkpoint = best_checkpoint(run, best)
         click.echo(f"checkpoint {checkpoint} is the best by {best}", err=True)
+    if quantise and format_name != "policy":
+        raise click.BadParameter(f"--quantise rounds a policy, and {format_name} is not rounded: leave it out")
     with reporter() as report:
         written = export_run(
             run,

@@ -19,15 +19,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent import futures  # whose pool of processes is imported where it is made
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
 from types import FrameType
-from typing import Any, BinaryIO, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from abstraction.compiling import working_seconds
 from mccfr.evaluation.side import Side
+from storage import durable
 
 _MAGIC = b"mccfr units 1\n"
 _SYNC_SECONDS = 1.0
@@ -99,7 +101,7 @@ def play_units(
                 found[unit], done = numbers, done + 1
         left = [unit for unit in range(count) if unit not in kept.units]
         try:
-            for unit, numbers in _played(units, left, effort.workers):
+            for unit, numbers in _played(units, left, effort.workers, kept):
                 found[unit], done = numbers, done + 1
                 kept.write(unit, numbers)
                 if progress is not None:
@@ -130,13 +132,15 @@ def units_in(units: Units, seconds: float, workers: int, *, least: int, most: in
     return count if most is None else min(count, most)
 
 
-def _played(units: Units, left: list[int], workers: int) -> Iterator[tuple[int, npt.NDArray[np.float64]]]:
+def _played(
+    units: Units, left: list[int], workers: int, kept: "_Kept"
+) -> Iterator[tuple[int, npt.NDArray[np.float64]]]:
     """Play what is left, in this process or in `workers` others."""
     alone = min(workers, len(left)) <= 1 or "fork" not in multiprocessing.get_all_start_methods()
     if not alone:  # kernels are compiled here, once, and not in every worker
         yield left[0], units.play(left[0])
         left = left[1:]
-    with nullcontext() if alone else _pool(units, workers) as pool:
+    with nullcontext() if alone else _pool(units, workers, kept) as pool:
         if pool is None:
             for unit in left:
                 yield unit, units.play(unit)
@@ -145,7 +149,8 @@ def _played(units: Units, left: list[int], workers: int) -> Iterator[tuple[int, 
         following = iter(left)
         while True:
             for unit in following:
-                waiting[pool.submit(_play, unit)] = unit
+                with _signals_held():  # the first of them starts the workers: half a start would never end
+                    waiting[pool.submit(_play, unit)] = unit
                 if len(waiting) >= 2 * workers:
                     break
             if not waiting:
@@ -165,25 +170,30 @@ def _play(unit: int) -> npt.NDArray[np.float64]:
     return _OWN[0].play(unit)
 
 
-def _begin_work(units: Units, parent: int) -> None:
+def _begin_work(units: Units, parent: int, kept: "_Kept") -> None:
     """In a worker: take over the units, which a fork has brought along, and end with the process that made it."""
     _OWN[:] = [units]
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to all; the first process decides
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    kept.leave()
+    # A terminal and a scheduler signal all processes, and the first one decides.  A worker that died of it would take
+    # the lock of the queue with it, for which the others wait.  The pool ends its own by SIGTERM where one is lost.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
 
     def watch() -> None:
         while os.getppid() == parent:
-            time.sleep(_WATCH_SECONDS)
+            told = signal.sigtimedwait({signal.SIGTERM}, _WATCH_SECONDS)
+            if told is not None and told.si_pid == parent:
+                break
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
 
 
 @contextmanager
-def _pool(units: Units, workers: int) -> "Iterator[futures.ProcessPoolExecutor]":
+def _pool(units: Units, workers: int, kept: "_Kept") -> "Iterator[futures.ProcessPoolExecutor]":
     """Workers that share this process's memory as it is now: strategies are not copied or read again."""
     context = multiprocessing.get_context("fork")
-    pool = futures.ProcessPoolExecutor(workers, context, _begin_work, (units, os.getpid()))
+    pool = futures.ProcessPoolExecutor(workers, context, _begin_work, (units, os.getpid(), kept))
     try:
         yield pool
     finally:
@@ -214,12 +224,31 @@ def signals_noted(*, spared: float, numbers: Sequence[int] = (signal.SIGINT, sig
             signal.signal(number, handler)
 
 
+@contextmanager
+def _signals_held(numbers: Sequence[int] = (signal.SIGINT, signal.SIGTERM)) -> Iterator[None]:
+    """The first signal of these numbers that comes inside is answered when the block ends; in the main thread only."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[tuple[int, FrameType | None]] = []
+    before = {number: signal.signal(number, lambda *what: came.append(what)) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    for number, frame in came[:1]:
+        handler = before[number]
+        if callable(handler):
+            handler(number, frame)
+
+
 class _Kept:
     """A file of finished units: a line that says of what, then (number, numbers, CRC-32) each."""
 
     def __init__(self, path: Path | None, what: Mapping[str, Any], fields: int) -> None:
         self.path, self.units = path, set[int]()
-        self._file: BinaryIO | None = None
+        self._file: FileIO | None = None
         self._record = struct.Struct(f"<q{fields}d")
         self._head = _MAGIC + json.dumps({**what, "fields": fields}, sort_keys=True).encode() + b"\n"
         self._synced = time.monotonic()
@@ -232,7 +261,7 @@ class _Kept:
         if self.path is None:
             return
         size, place = self._record.size + 4, len(self._head)
-        self._file = self.path.open("a+b")
+        self._file = self.path.open("a+b", buffering=0)  # nothing is left to be written when it is closed
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -255,25 +284,36 @@ class _Kept:
             self._file.truncate(place)
         else:
             self._file.truncate(0)
-            self._file.write(self._head)
+            _append(self._file, self._head)
 
     def write(self, unit: int, numbers: npt.NDArray[np.float64]) -> None:
         """Keep a unit; on the disk within a second."""
         if self._file is None:
             return
         record = self._record.pack(unit, *numbers.tolist())
-        self._file.write(record + zlib.crc32(record).to_bytes(4, "little"))
-        self._file.flush()
+        _append(self._file, record + zlib.crc32(record).to_bytes(4, "little"))
         if time.monotonic() - self._synced >= _SYNC_SECONDS:
             os.fsync(self._file.fileno())
             self._synced = time.monotonic()
 
+    def leave(self) -> None:
+        """In a forked process: have no part in the file, which would be in use for as long as that process lives."""
+        if self._file is not None:
+            self._file.close()
+
     def close(self) -> None:
         """Bring what was written to the disk."""
         if self._file is not None:
-            self._file.flush()
-            os.fsync(self._file.fileno())
-            self._file.close()
+            with self._file:
+                os.fsync(self._file.fileno())
+
+
+def _append(file: FileIO, data: bytes) -> None:
+    """Write all of it, or raise `OSError` with the file's name."""
+    left = memoryview(data)
+    with durable.naming(Path(file.name)):
+        while left:
+            left = left[file.write(left) :]
 
 
 def _other(held: bytes) -> str:

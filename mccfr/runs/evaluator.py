@@ -37,6 +37,16 @@ def check_evaluation(points: EvaluationConfig, game: Game) -> None:
                 check_setting(points.setting)
 
 
+_TAKEN_AS = {"from_street": "from", "setting": "setting", "hands": "hands", "boards": "boards"}
+
+
+def passed_over(points: EvaluationConfig, game: Game) -> list[str]:
+    """Keys of `[evaluation]` that were given although none of its methods takes them."""
+    taken = {option for name in points.chosen for option in method_for(game, name).takes}
+    given = [key for option, key in _TAKEN_AS.items() if getattr(points, option) is not None and option not in taken]
+    return given + (["budget_seconds"] if points.budget_seconds is not None and "effort" not in taken else [])
+
+
 class Evaluator:
     """Measures average strategies by the run's `[evaluation]` table.
 

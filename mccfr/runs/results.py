@@ -8,7 +8,7 @@ from typing import Any
 
 from mccfr.config.file import to_document
 from mccfr.evaluation.kinds import HeadToHead
-from mccfr.evaluation.methods import check_method, load_method, measure
+from mccfr.evaluation.methods import Method, check_method, load_method, measure
 from mccfr.evaluation.side import Side
 from mccfr.games.game import Game
 from mccfr.policy import Policy, PolicySource, StrategySource, is_policy
@@ -30,8 +30,10 @@ from storage.checkpoint import Checkpoint, checkpoint_path, is_checkpoint, list_
 
 NETWORKS = "networks"
 """The export format of networks as they are."""
+UNIFORM = "uniform"
+"""Whom a strategy meets unless somebody is named."""
 PLAIN_STRATEGIES: Mapping[str, Callable[[Game], Strategy]] = {
-    "uniform": uniform_strategy,
+    UNIFORM: uniform_strategy,
     "always-call": partial(pure_strategy, action="c"),
     "always-fold": partial(pure_strategy, action="f"),
 }
@@ -112,7 +114,8 @@ def open_target(
     abstraction  where a run's abstraction lies, if not where it was when the run was made
     average      which average strategy of a run, where its algorithm makes several
     on_deals     where no table holds what networks play, have a strategy that can be asked on deals alone (`OnDeals`)
-    Raises `ValueError` where `target` is neither, and for another abstraction than the run's.
+    Raises `ValueError` where `target` is none of these, for another abstraction than the run's, and for what goes with
+    a run alone beside something else.
     """
     if is_run(target):
         run = open_run(target, abstraction)
@@ -129,12 +132,13 @@ def open_target(
     if average is not None:
         raise ValueError(f"{target} is no run, so it has one strategy: leave --average out")
     if is_policy(target):
-        _check_no_abstraction(target, abstraction)
+        _check_alone(target, number, abstraction)
         policy = Policy.open(target)
         origin = policy.meta["provenance"]
         counts = {key: origin.get(key) for key in ("nodes_touched", "iterations", "checkpoint")}
         return Target(policy.game, policy.strategy(), counts)
     if is_networks(target):
+        _check_alone(target, number, abstraction)
         asked, meta = read_networks(target)
         counts = {key: meta["provenance"].get(key) for key in ("nodes_touched", "iterations", "checkpoint")}
         listed = not (on_deals and is_unlisted(asked.game))
@@ -147,6 +151,7 @@ def open_target(
 def open_networks(target: Path, number: int | None = None, abstraction: Path | None = None) -> Asked | None:
     """The networks of a directory or of a run's checkpoint; None where there are none.  As `open_target` otherwise."""
     if is_networks(target):
+        _check_alone(target, number, abstraction)
         return read_networks(target)[0]
     run = open_run(target, abstraction) if is_run(target) else None
     if run is None or not run.algorithm.keeps_networks:
@@ -154,9 +159,12 @@ def open_networks(target: Path, number: int | None = None, abstraction: Path | N
     return checkpoint_networks(run.build_game(), run.config, find_checkpoint(run, number))
 
 
-def _check_no_abstraction(target: Path, abstraction: Path | None) -> None:
+def _check_alone(target: Path, number: int | None, abstraction: Path | None) -> None:
+    """`ValueError` where something exported is asked for a checkpoint, or given an abstraction."""
+    if number is not None:
+        raise ValueError(f"{target} is no run but was exported from one checkpoint: leave --checkpoint out")
     if abstraction is not None:
-        raise ValueError(f"{target} is a policy, which holds its own bucket tables: leave --abstraction out")
+        raise ValueError(f"{target} is no run and needs no bucket tables beside its own: leave --abstraction out")
 
 
 def open_source(
@@ -169,9 +177,7 @@ def open_source(
     Raises as `open_target`, and `ValueError` for a number beside a policy.
     """
     if is_policy(target):
-        if number is not None:
-            raise ValueError(f"{target} is a policy, which is of one checkpoint: leave --checkpoint out")
-        _check_no_abstraction(target, abstraction)
+        _check_alone(target, number, abstraction)
         return Policy.open(target, check=check)
     found = open_target(target, number, abstraction)
     return StrategySource(found.game, found.strategy)
@@ -183,7 +189,7 @@ def evaluate_target(
     number: int | None = None,
     *,
     abstraction: Path | None = None,
-    against: str = "uniform",
+    against: str = UNIFORM,
     against_number: int | None = None,
     against_abstraction: Path | None = None,
     strategy: str | None = None,
@@ -201,9 +207,9 @@ def evaluate_target(
     average, against_average which average strategy of either run; the record names the first
     reporter                 told of phases
     options                  of the method (`mccfr.evaluation.methods.measure`)
-    Raises `ValueError` where a target is neither run nor policy, the method is unknown or does not suit the game, or
-    the opponent plays another game; on other buckets he may.  A method `module:Class` is looked for in the current
-    directory first.
+    Raises `ValueError` where a target is neither run nor policy, the method is unknown or does not suit the game, an
+    opponent is named for one that meets none, or he plays another game; on other buckets he may.  A method
+    `module:Class` is looked for in the current directory first.
     """
     with naming_phases(reporter or Silent()) as told:
         told.phase(f"reading {target}")
@@ -218,7 +224,8 @@ def evaluate_target(
             told.phase(f"reading {against}")
             return opponent(found, against, against_number, against_abstraction, against_average), against
 
-        return evaluate_found(found, method, other, reporter=told, **options) | named
+        given = (against, against_number, against_abstraction, against_average) != (UNIFORM, None, None, None)
+        return evaluate_found(found, method, other if given else None, reporter=told, **options) | named
 
 
 def _plain_target(found: Target, name: str) -> Target:
@@ -231,23 +238,34 @@ def _plain_target(found: Target, name: str) -> Target:
 def evaluate_found(
     found: Target,
     method: str,
-    against: Callable[[], tuple[Side, str]],
+    against: Callable[[], tuple[Side, str]] | None = None,
     *,
     reporter: Reporter | None = None,
     **options: Any,
 ) -> dict[str, Any]:
     """The evaluation record of something open.
 
-    against   makes the strategy that it is played against, and its name, for a method that meets one
+    against   makes the strategy that it is played against, and its name; None: uniform play, if the method meets one
     reporter  told of phases
     options   of the method (`mccfr.evaluation.methods.measure`)
-    Raises `ValueError` where the method does not suit the game, or the opponent plays another game.
+    Raises `ValueError` where the method does not suit the game or meets nobody, or the opponent plays another game.
     """
     told, side = reporter or Silent(), Side(found.game, found.strategy)
-    other, name = against() if check_method(found.game, method).meets else (None, None)
+    other, name = _met(found, check_method(found.game, method), against)
     told.phase(EVALUATING)
     with naming_steps(told):
         return measure(method, side, other, name, **options) | found.counts
+
+
+def _met(
+    found: Target, method: Method, against: Callable[[], tuple[Side, str]] | None
+) -> tuple[Side | None, str | None]:
+    """The opponent and his name, as `evaluate_found` has them; None for methods that meet none."""
+    if method.meets:
+        return against() if against is not None else (opponent(found, UNIFORM), UNIFORM)
+    if against is not None:
+        raise ValueError(f"the method {method.name} meets no opponent: leave --against out, or take head-to-head")
+    return None, None
 
 
 def opponent(
@@ -264,6 +282,8 @@ def opponent(
     """
     game = found.game
     if name in PLAIN_STRATEGIES:
+        if not number is abstraction is average is None:
+            raise ValueError(f"{name} is no run: leave --against-checkpoint, -abstraction and -average out")
         return Side(game, PLAIN_STRATEGIES[name](game))
     other = open_target(Path(name), number, abstraction, average, on_deals=isinstance(found.strategy, OnDeals))
     if _shares_tables(found, other):
@@ -303,6 +323,8 @@ def export_run(
     """
     if (purify or threshold) and form in RAW:
         raise ValueError(f"{form} holds the run's tables as they are: purify and threshold change strategies")
+    if average is not None and form in RAW:
+        raise ValueError(f"{form} holds the run's tables as they are, those of every average: leave --average out")
     if value_boards and form != "policy":
         raise ValueError(f"{form} has no place for values: export a policy")
     if (purify or threshold) and form == NETWORKS:

@@ -190,13 +190,24 @@ def create_run(config: Config, base: Path, directory: Path, layout: TableLayout)
     Everything is written under a temporary name and renamed, so that a run directory is whole or absent.  Raises
     `FileExistsError` where `directory` exists and is not empty.
     """
-    import tomli_w
-
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise FileExistsError(f"{directory} exists and is not a run directory: choose another with --run, or remove it")
     directory.parent.mkdir(parents=True, exist_ok=True)
     temporary = directory.with_name(f"{durable.TEMPORARY_PREFIX}{directory.name}")
     shutil.rmtree(temporary, ignore_errors=True)
+    with durable.naming(directory):
+        _write_run(temporary, config, base, layout)
+    if directory.exists():
+        directory.rmdir()
+    durable.rename(temporary, directory)
+    durable.fsync_dir(directory.parent)
+    return open_run(directory)
+
+
+def _write_run(temporary: Path, config: Config, base: Path, layout: TableLayout) -> None:
+    """Write what a new run directory holds."""
+    import tomli_w
+
     durable.make_dir(temporary)
     document = to_document(config)
     sources, code = game_files(config.game, base), outside.sources(document)
@@ -224,11 +235,6 @@ def create_run(config: Config, base: Path, directory: Path, layout: TableLayout)
     }
     write_manifest(temporary / MANIFEST, FORMAT, FORMAT_VERSION, fields)
     durable.fsync_dir(temporary)
-    if directory.exists():
-        directory.rmdir()
-    durable.rename(temporary, directory)
-    durable.fsync_dir(directory.parent)
-    return open_run(directory)
 
 
 def is_run(directory: Path) -> bool:

@@ -10,12 +10,12 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from abstraction.buckets import is_abstraction, verify_abstraction
-from mccfr.config.tables import Config
+from mccfr.config.tables import Config, RunSettings
 from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
 from mccfr.policy.export.formats import check_format
 from mccfr.runs import rundir
-from mccfr.runs.evaluator import check_evaluation
+from mccfr.runs.evaluator import check_evaluation, passed_over
 from mccfr.runs.plan import planned_layout, room_problem
 from mccfr.runs.report import Reporter
 from mccfr.runs.rundir import Run
@@ -104,7 +104,7 @@ def start_run(
     layout = planned_layout(config, game)
     lack = _find_room(config, game, layout, directory, reporter, force, room)
     run = rundir.create_run(config, base, directory, layout)
-    _tell(run.config, lack, reporter)
+    _tell(run.config, game, lack, reporter)
     return run, game
 
 
@@ -139,7 +139,7 @@ def prepare_run(
     lack = None
     if not rundir.is_locked(run):  # a running run has its tables already
         lack = _find_room(run.config, game, run.layout(game), run.directory, reporter, force, room)
-    _tell(run.config, lack, reporter)
+    _tell(run.config, game, lack, reporter)
     return game
 
 
@@ -183,9 +183,13 @@ def _find_room(
     return problem
 
 
-def _tell(config: Config, lack: str | None, reporter: Reporter) -> None:
+def _tell(config: Config, game: Game, lack: str | None, reporter: Reporter) -> None:
     """Say what the run goes on in spite of, and which settings are allowed but rarely meant."""
     if lack is not None:
         reporter.message(f"going on, as --force says, although {lack}")
+    for key in passed_over(config.evaluation, game):
+        reporter.message(f"evaluation.{key} is ignored: no method of [evaluation] takes it on {game.name}")
+    if config.run.strata is None and config.run.interval != RunSettings().interval:
+        reporter.message("run.interval is ignored without run.strata")
     for sentence in algorithm_of(config).warnings():
         reporter.message(sentence)

@@ -82,7 +82,7 @@ def _write(path: Path, content: bytes) -> None:
     """Append what is new; replace what is other."""
     before = path.read_bytes() if path.is_file() else None
     if before is not None and content.startswith(before):
-        with path.open("ab") as file:
+        with durable.naming(path), path.open("ab") as file:
             file.write(content[len(before) :])
         return
     path.parent.mkdir(parents=True, exist_ok=True)

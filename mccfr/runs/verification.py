@@ -4,6 +4,7 @@ from pathlib import Path
 
 from abstraction.buckets import is_abstraction, verify_abstraction
 from mccfr.policy import is_policy, verify_policy
+from mccfr.policy.export.networks import is_networks, verify_networks
 from mccfr.runs import records
 from mccfr.runs.report import Reporter, Silent
 from mccfr.runs.rundir import CHECKPOINTS, is_run, open_run
@@ -13,7 +14,7 @@ from storage.blocks import block_problems
 
 
 def problems_of(path: Path, reporter: Reporter | None = None, abstraction: Path | None = None) -> list[str]:
-    """Check every byte of a run, checkpoint, policy or abstraction; one sentence a problem, [] for a sound artefact.
+    """Check every byte of a run, checkpoint, policy, networks or abstraction: a sentence a problem, [] if it is sound.
 
     reporter     told which checkpoint of a run is read
     abstraction  where the run's card abstraction lies now, if it was moved
@@ -26,6 +27,8 @@ def problems_of(path: Path, reporter: Reporter | None = None, abstraction: Path 
         raise ValueError(f"{path} is not a run directory: leave --abstraction out")
     if is_policy(path):
         return verify_policy(path)
+    if is_networks(path):
+        return verify_networks(path)
     if checkpoints.is_checkpoint(path):
         return _problems_of_checkpoint(path)
     if is_run(path):
@@ -33,7 +36,7 @@ def problems_of(path: Path, reporter: Reporter | None = None, abstraction: Path 
     if is_abstraction(path):
         return verify_abstraction(path)
     raise ValueError(
-        f"{path} is neither a run, a checkpoint, a policy nor an abstraction: give a directory that mccfr has made"
+        f"{path} is neither a run, a checkpoint, a policy, networks nor an abstraction: give what mccfr has made"
     )
 
 

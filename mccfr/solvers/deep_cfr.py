@@ -143,6 +143,8 @@ class DeepCfr(Algorithm):
 
     def asked(self, game: Game, tables: TableSet, iterations: int, average: str | None = None) -> Asked:
         """As `Algorithm.asked`; Deep CFR's network of the average strategy is fitted here."""
+        if not self.keeps_networks:
+            return super().asked(game, tables, iterations, average)
         options, name = self._options(game), self._named(average)
         if name == "sd":
             return Asked(game, options, asked_tables(tables))

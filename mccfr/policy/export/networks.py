@@ -115,6 +115,16 @@ def read_networks(path: Path) -> tuple[Asked, dict[str, Any]]:
     return Asked(game, config.solver, _tables(path, arrays, _sizes(game, config.solver)), shares=_says(meta)), meta
 
 
+def verify_networks(path: Path) -> list[str]:
+    """Check every byte of a directory of networks; one sentence for each thing that is wrong."""
+    try:
+        _, meta = read_networks(path)
+    except (OSError, ValueError) as error:
+        return [str(error)]
+    extra = sorted({entry.name for entry in path.iterdir()} - {MANIFEST, *meta["files"]})
+    return [f"{path}: {name} is not in {MANIFEST}" for name in extra]
+
+
 def _says(meta: Mapping[str, Any]) -> bool:
     return bool(meta["outputs"] == "probabilities")
 

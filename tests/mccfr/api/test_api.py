@@ -96,6 +96,10 @@ def test_solvers_and_policies_meet(tmp_path):
     assert won.value_chips > 0 and won.against == "a solver of 1 iterations"
     assert lost.value_chips == pytest.approx(-won.value_chips, abs=1e-4)
     assert mccfr.evaluate(good, "head-to-head", against="always-call").value_chips > 0
+    with pytest.raises(ValueError, match="exact meets no opponent"):
+        mccfr.evaluate(good, against=poor)
+    with pytest.raises(ValueError, match="has none to choose from"):
+        mccfr.evaluate(good, checkpoint=1)
 
 
 def test_games_by_their_keys_and_made_by_hand(tmp_path):

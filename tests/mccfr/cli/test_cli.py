@@ -1,6 +1,8 @@
 """The command line: exit codes, one-sentence errors that touch nothing, JSON on stdout, the way from solve to query."""
 
 import json
+import resource
+from contextlib import contextmanager
 
 import pytest
 from commands import call
@@ -162,6 +164,35 @@ def test_paths_that_are_no_runs(capsys, tmp_path):
         ("query", tmp_path / "no", ""),
     ):
         assert "no" in refused(capsys, tmp_path, *arguments)
+
+
+@pytest.mark.parametrize("verb", ["evaluate", "status", "solve", "verify"])
+def test_a_name_that_no_file_can_have_is_bad_input(capsys, tmp_path, verb):
+    (tmp_path / "round").symlink_to("round")
+    for path in (tmp_path / ("x" * 300), tmp_path / "round" / "run"):
+        refused(capsys, tmp_path, verb, path)
+
+
+@contextmanager
+def files_of_at_most(length):
+    """As on a full disk, what is written beyond so many bytes fails without a file's name."""
+    _, most = before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (length, most))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("form", ["policy", "csv", "zarr", "hdf5"])
+def test_a_write_that_fails_names_what_was_to_be_written(capsys, tmp_path, kuhn, form):
+    run, out = tmp_path / "run", tmp_path / "out"
+    call(capsys, "solve", kuhn, "--run", run)
+    for arguments in (("export", run, out, "--format", form), ("solve", kuhn, "--run", out), ("init", out)):
+        with files_of_at_most(10):
+            code, _, err = call(capsys, *arguments)
+        assert code == 1 and err.count("\n") == 1 and str(tmp_path) in err and "out" in err, err
+        assert [path.name for path in out.rglob("*") if path.is_file()] == []
 
 
 def test_help_teaches(capsys):

@@ -1,11 +1,13 @@
 """Units of an evaluation: the same whoever plays them, kept through stops and kills, refused elsewhere."""
 
 import os
+import resource
 import signal
 import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -57,6 +59,23 @@ def test_kept_units_are_not_played_again(tmp_path):
     assert toy.played == list(range(15, 40))
 
 
+def test_a_full_disk_names_the_file_and_what_was_kept_is_sound(tmp_path):
+    """The file takes the head, two units and a part of the third one."""
+    path = tmp_path / "units"
+    play_units(Toy(), 2, Effort(keep=path), what=WHAT)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 5, before[1]))
+    try:
+        with pytest.raises(OSError, match=r"File too large: .*units") as told:
+            play_units(Toy(), 9, Effort(keep=path), what=WHAT)
+        assert told.value.filename == str(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    toy = Toy()
+    assert np.array_equal(play_units(toy, 9, Effort(keep=path), what=WHAT), EXPECTED[:9])
+    assert toy.played == list(range(2, 9))
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_signal_stops_it_and_what_was_finished_stays(tmp_path, number, workers):
@@ -70,6 +89,36 @@ def test_a_signal_stops_it_and_what_was_finished_stays(tmp_path, number, workers
     toy = Toy()
     assert np.array_equal(play_units(toy, 40, effort, what=WHAT), EXPECTED)
     assert 0 not in toy.played
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_for_all_processes_is_for_the_first_one_to_heed(tmp_path, number):
+    """A worker that dies of it while it takes work from the queue leaves the queue locked for the others."""
+    toy = Toy(ends_at=7, act=lambda: os.kill(os.getpid(), number))
+    assert np.array_equal(play_units(toy, 40, Effort(2), what=WHAT), EXPECTED)
+
+
+def test_a_signal_while_workers_are_started_leaves_none_behind(tmp_path, monkeypatch):
+    """A worker that nobody knows of keeps the program from ending, for it waits for work and the program for it."""
+    fork, signalled = os.fork, []
+
+    def fork_and_be_stopped():
+        made = fork()
+        if made and not signalled:
+            signalled.append(made)
+            os.kill(os.getpid(), signal.SIGTERM)
+        return made
+
+    monkeypatch.setattr(os, "fork", fork_and_be_stopped)
+    try:
+        with pytest.raises(StoppedError, match="stopped by signal 15 after 1 of 40 units"):
+            play_units(Toy(), 40, Effort(2, keep=tmp_path / "units"), what=WHAT)
+        with pytest.raises(ChildProcessError):  # it has ended, and been waited for
+            os.waitpid(signalled[0], os.WNOHANG)
+        assert np.array_equal(play_units(Toy(), 40, Effort(2, keep=tmp_path / "units"), what=WHAT), EXPECTED)
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(signalled[0], signal.SIGKILL)
 
 
 def test_after_a_kill_only_a_record_cut_off_is_lost(tmp_path):
@@ -89,6 +138,24 @@ def test_after_a_kill_only_a_record_cut_off_is_lost(tmp_path):
         toy = Toy()
         assert np.array_equal(play_units(toy, 40, Effort(keep=path), what=WHAT), EXPECTED)
         assert toy.played[0] == (6 if cut == 1 else 39)
+
+
+def test_a_file_is_free_when_its_process_is_gone_though_workers_still_play(tmp_path):
+    path = tmp_path / "units"
+    script = (
+        "import sys, os, signal, time; sys.path[:0] = sys.argv[2:]\n"
+        "from pathlib import Path; from mccfr.evaluation import units\n"
+        "from test_units import Effort, Toy, WHAT, play_units\n"
+        "units._WATCH_SECONDS = 5.0\n"
+        "toy = Toy(ends_at=7, act=lambda: (os.kill(os.getppid(), signal.SIGKILL), time.sleep(5)))\n"
+        "play_units(toy, 40, Effort(2, keep=Path(sys.argv[1])), what=WHAT)\n"
+    )
+    here = str(Path(__file__).parent)
+    done = subprocess.run([sys.executable, "-c", script, str(path), here], timeout=120, check=False)
+    assert done.returncode == -signal.SIGKILL
+    toy = Toy()
+    assert np.array_equal(play_units(toy, 40, Effort(keep=path), what=WHAT), EXPECTED)
+    assert 7 in toy.played and 0 not in toy.played
 
 
 @pytest.mark.parametrize("at", range(0, 120, 11))

@@ -15,6 +15,8 @@ from mccfr.config.tables import Config
 from mccfr.games.catalogue import build_game
 from mccfr.policy.export import networks as files
 from mccfr.policy.network_query import query_networks
+from mccfr.runs.results import open_networks, open_target
+from mccfr.runs.verification import problems_of
 from mccfr.solvers.deep.asked import Asked, asked_tables, average_tables
 from mccfr.solvers.deep.averages import Averages
 from storage.manifest import read_manifest, write_manifest
@@ -42,6 +44,25 @@ def written(tmp_path):
     documents = to_document(Config(game=LEDUC, solver=asked.config))
     files.write_networks(tmp_path / "networks", asked, documents, {"checkpoint": 1})
     return tmp_path / "networks"
+
+
+def test_networks_are_verified_to_the_last_byte(written):
+    assert problems_of(written) == []
+    (written / "more.npy").write_bytes(b"")
+    assert problems_of(written) == [f"{written}: more.npy is not in networks.json"]
+    for path in written.glob("*.npy"):
+        content = path.read_bytes()
+        path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]) if content else b"1")
+        assert len(problems_of(written)) == 1, path.name
+        path.write_bytes(content)
+
+
+@pytest.mark.parametrize("opened", [open_target, open_networks])
+def test_networks_are_of_one_checkpoint_and_need_no_buckets(written, opened):
+    with pytest.raises(ValueError, match="leave --checkpoint out"):
+        opened(written, 1)
+    with pytest.raises(ValueError, match="leave --abstraction out"):
+        opened(written, None, written)
 
 
 def flat(strategy, learned, player):

@@ -73,6 +73,23 @@ def test_a_run_on_dealt_cards_goes_on_bit_for_bit_with_any_workers(tmp_path, cap
     assert (ended.status, "cannot be made a table" in ended.err) == (2, True)
 
 
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--format", "networks"], "keeps no networks"),
+        (["--format", "networks", "--average", "network"], "keeps no networks"),
+        (["--format", "zarr", "--average", "sd"], "leave --average out"),
+        (["--format", "csv", "--quantise", "uint8"], "csv is not rounded"),
+    ],
+)
+def test_exports_that_a_run_of_tables_cannot_make_are_refused(tmp_path, capsys, options, told):
+    run = make(tmp_path / "run", {**SMALL, "fit": "table", "averages": ["sd", "network"]}, iterations=2)
+    go(run)
+    ended = call(capsys, "export", run.directory, tmp_path / "out", *options)
+    assert ended.status == 2 and told in ended.err
+    assert not (tmp_path / "out").exists()
+
+
 def test_averages_on_dealt_cards_meet_on_deals(tmp_path, capsys):
     """Of a run and of its networks as files; and the page of the run says how far its averages are apart."""
     solver = {**NETWORK, "traversals": 40, "averages": ["sd", "network"], "horizon": 2}

@@ -101,3 +101,25 @@ def test_an_opponent_of_another_game_is_refused(leduc_runs, target, capsys):
     told = call(capsys, "evaluate", other, "--method", "head-to-head", "--against", leduc_runs[target])
     assert told.status == 2 and not told.out
     assert "same game, card buckets apart" in told.err and len(told.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("target", "options", "words"),
+    [
+        ("lossless", ["--against", "always-call"], "exact meets no opponent: leave --against out"),
+        ("lossless", ["--method", "lbr", "--against-checkpoint", 1], "lbr meets no opponent"),
+        ("lossless", ["--method", "head-to-head", "--against-checkpoint", 1], "uniform is no run"),
+        ("lossless policy", ["--checkpoint", 3], "leave --checkpoint out"),
+        ("lossless policy", ["--abstraction", "there"], "leave --abstraction out"),
+    ],
+)
+def test_what_would_be_passed_over_is_refused(leduc_runs, target, options, words, capsys):
+    told = call(capsys, "evaluate", leduc_runs[target], *options)
+    assert told.status == 2 and words in told.err and len(told.err.splitlines()) == 1
+
+
+def test_an_opponent_in_a_run_for_a_checkpoint_of_a_policy_is_refused(leduc_runs):
+    with pytest.raises(ValueError, match="leave --checkpoint out"):
+        evaluate_target(
+            leduc_runs["merged"], "head-to-head", against=str(leduc_runs["merged policy"]), against_number=1
+        )

@@ -85,6 +85,20 @@ def test_both_say_the_same_about_rare_and_idle_settings(capsys, tmp_path):
         assert "solver.epsilon is ignored by algorithm 'cfr'" in err
 
 
+def test_keys_that_say_nothing_are_named(capsys, tmp_path):
+    solved, _ = written(tmp_path, '[game]\nname = "kuhn"\n', iterations=3)
+    given = ("run.interval=8", "evaluation.setting='2'", "evaluation.budget_seconds=3", "evaluation.boards=9")
+    code, _, err = call(
+        capsys, "solve", solved, "--run", tmp_path / "run", *(part for key in given for part in ("--set", key))
+    )
+    assert code == 0 and "run.interval is ignored without run.strata" in err
+    for key in ("setting", "budget_seconds", "boards"):
+        assert f"evaluation.{key} is ignored: no method of [evaluation] takes it on kuhn" in err
+    taken = ("--set", "evaluation.methods=['lbr', 'head-to-head']")
+    err = call(capsys, "solve", solved, "--run", tmp_path / "run", *("--set", given[1], "--set", given[3]), *taken).err
+    assert "ignored" not in err
+
+
 @pytest.mark.parametrize("command", ["solve", "compare"])
 def test_both_build_an_absent_abstraction_from_its_recipe(capsys, tmp_path, monkeypatch, command):
     """A stand-in for the builder notes what it was asked for, and stops: a real one takes minutes."""
