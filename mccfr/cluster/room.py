@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from mccfr.cluster.engine import Place
 from mccfr.config.tables import Config
 from mccfr.games.game import Game
 from mccfr.runs.plan import beside_bytes, room_problem
@@ -60,6 +61,16 @@ def machine_problem(
             "smaller abstraction"
         )
     return None
+
+
+def ranks_problem(
+    config: Config, game: Game, layout: TableLayout, places: Sequence[Place], owner: npt.NDArray[np.int64]
+) -> str | None:
+    """As `machine_problem`, where `owner` [N] is the rank of each stratum and `places` those of the ranks."""
+    machines = dict(sorted((place.machine, place) for place in places)).values()
+    memory, names = [place.memory_bytes for place in machines], [place.host for place in machines]
+    of_rank = np.array([place.machine for place in places])
+    return machine_problem(config, game, layout, of_rank[owner], memory, names)
 
 
 def coordinator_problem(config: Config, game: Game, layout: TableLayout, directory: Path) -> str | None:
