@@ -18,6 +18,23 @@ _CELL_BYTES = 8
 _COPIES = 3  # of the first street, by each rank: the copy, the order and the answer
 
 
+def check_cluster(config: Config, machines: int) -> None:
+    """Raise `ValueError` where a configuration cannot be trained on so many machines."""
+    least, most = config.cluster.machines
+    strata, ranks = config.run.strata, machines * max(1, config.run.workers)
+    if strata is None:
+        raise ValueError("several machines share out strata, and run.strata is not set: add --set run.strata=64")
+    if config.tables.resident is not None:
+        raise ValueError("several machines keep all strata in memory: leave tables.resident out, or take one")
+    if not least <= machines <= most:
+        raise ValueError(f"{machines} machines are given, and cluster.machines allows {least} to {most}")
+    if ranks > strata:
+        raise ValueError(
+            f"{machines} machines of {max(1, config.run.workers)} workers are {ranks}, and run.strata = {strata} gives "
+            "each of them less than a stratum: take fewer machines or workers, or more strata in a new run"
+        )
+
+
 def strata_bytes(game: Game, layout: TableLayout) -> npt.NDArray[np.int64]:
     """[N] bytes of each stratum's rows."""
     assert game.strata is not None
@@ -73,6 +90,13 @@ def ranks_problem(
     return machine_problem(config, game, layout, of_rank[owner], memory, names)
 
 
-def coordinator_problem(config: Config, game: Game, layout: TableLayout, directory: Path) -> str | None:
-    """As `mccfr.runs.plan.room_problem`, of a coordinator, which keeps the first street alone."""
+def coordinator_problem(
+    config: Config, game: Game, layout: TableLayout, directory: Path, machines: int | None = None
+) -> str | None:
+    """As `mccfr.runs.plan.room_problem`, of a coordinator, which keeps the first street alone.
+
+    machines  as many as are asked for, where that is known before they are there: raises as `check_cluster`
+    """
+    if machines is not None:
+        check_cluster(config, machines)
     return room_problem(config, game, layout, directory, live=first_specs(layout))

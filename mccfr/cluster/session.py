@@ -15,10 +15,9 @@ from mccfr.cluster.agreement import check_shared, disagreement, facts_of, new_to
 from mccfr.cluster.engine import OneProcess, Place, keepers
 from mccfr.cluster.mpi import MpiEngine, World, host_name, serve
 from mccfr.cluster.pool import on_engine, restore_copies
-from mccfr.cluster.room import ranks_problem
+from mccfr.cluster.room import check_cluster, ranks_problem
 from mccfr.cluster.sharing import shared_out
 from mccfr.cluster.trainer import Trainer, new_order
-from mccfr.config.tables import Config
 from mccfr.games.game import Game
 from mccfr.runs.conclude import train_and_export
 from mccfr.runs.endings import AbandonedError
@@ -30,23 +29,6 @@ from storage.space import available_memory_bytes
 
 Ended = tuple[Run, Outcome, Path | None]
 """The run, how its session ended, and what was exported."""
-
-
-def check_cluster(config: Config, machines: int) -> None:
-    """Raise `ValueError` where a configuration cannot be trained on so many machines."""
-    least, most = config.cluster.machines
-    strata, ranks = config.run.strata, machines * max(1, config.run.workers)
-    if strata is None:
-        raise ValueError("several machines share out strata, and run.strata is not set: add --set run.strata=64")
-    if config.tables.resident is not None:
-        raise ValueError("several machines keep all strata in memory: leave tables.resident out, or take one")
-    if not least <= machines <= most:
-        raise ValueError(f"{machines} machines are given, and cluster.machines allows {least} to {most}")
-    if ranks > strata:
-        raise ValueError(
-            f"{machines} machines of {max(1, config.run.workers)} workers are {ranks}, and run.strata = {strata} gives "
-            "each of them less than a stratum: take fewer machines or workers, or more strata in a new run"
-        )
 
 
 def places_of(hosts: Sequence[str], workers: int) -> list[Place]:

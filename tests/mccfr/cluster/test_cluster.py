@@ -4,6 +4,7 @@ import errno
 import json
 import shutil
 import socket
+import subprocess
 import sys
 from itertools import combinations
 
@@ -348,6 +349,19 @@ def test_bad_input_is_refused_in_a_sentence(tmp_path, capsys, arguments, said):
     directory = [] if arguments[0] == "plan" else ["--run", tmp_path / "run"]
     ended = call(capsys, "cluster", arguments[0], config, *arguments[1:], *directory)
     assert ended.status == 2 and said in ended.err, ended.err
+    if said in ("run.strata is not set", "each of them less than a stratum", "allows 1 to 2"):
+        assert not (tmp_path / "run").exists()
+
+
+def test_hosts_that_ssh_does_not_reach_are_named_and_this_one_is_not_asked(monkeypatch):
+    def ran(command, **options):
+        return subprocess.CompletedProcess(command, 0 if command[-2] == "b" else 255)
+
+    monkeypatch.setattr(launch.subprocess, "run", ran)
+    assert launch.answering(["a", "b", "c"]) == ["a", "b"]
+    launch.check_answering(["a", "b"])
+    with pytest.raises(ValueError, match=r"c, d cannot be reached: 'ssh c true' must end"):
+        launch.check_answering(["a", "b", "c", "d"])
 
 
 def test_taken_ports_are_refused():
