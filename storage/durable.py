@@ -71,13 +71,17 @@ def make_dir(path: Path) -> None:
 
 
 def make_dirs(path: Path) -> None:
-    """Create a directory and those above it that are missing, durably; nothing where it is there."""
+    """Create a directory and those above it that are missing, durably; others may do so at the same time."""
     missing = []
     while not path.exists():
         missing.append(path)
         path = path.parent
     for folder in reversed(missing):
-        make_dir(folder)
+        try:
+            make_dir(folder)
+        except FileExistsError:
+            if not folder.is_dir():
+                raise
         fsync_dir(folder.parent)
 
 
