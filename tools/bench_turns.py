@@ -128,7 +128,7 @@ def _trained(directory: Path, document: dict[str, Any], limit: int | None, secon
 
 
 @click.command()
-@click.option("--raises", default=7, help="Of flop-holdem, whose tables take 0.33 GB with one, 3.6 with five and 5.3 with six.")
+@click.option("--raises", default=7, help="Of flop-holdem; its tables take 0.33 GB with one and 5.3 with six.")
 @click.option("--strata", default=32)
 @click.option("--cycle", type=int, help="Iterations of a cycle; left out: as many as plan proposes, measured.")
 @click.option("--cycles", default=20)
