@@ -9,8 +9,6 @@ checkpoint of tables of any size is a list; a version goes when no checkpoint na
 A block without a version holds zeros.
 """
 
-import secrets
-import shutil
 from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import pairwise
@@ -146,9 +144,6 @@ class BlockStore:
         Raises as `checkpoint.commit`: the versions that there were stay then.
         """
         folder = self.root / BLOCKS / f"{block:04d}"
-        if not folder.parent.is_dir():
-            durable.make_dir(folder.parent)
-            durable.fsync_dir(self.root)
         number = max(1, checkpoints.next_number(folder))
         checkpoints.commit(
             folder,
@@ -167,7 +162,8 @@ class BlockStore:
             self.versions[block] = (number, checkpoints.open_checkpoint(folder / f"{number:06d}").content_hash)
             self.moved += self.partition.nbytes(block)
             if before is not None and block_name(block, before[0]) not in self._named:
-                self._removing.append(self._remover.submit(_remove, self.root / block_name(block, before[0])))
+                gone = self.root / block_name(block, before[0])
+                self._removing.append(self._remover.submit(durable.drop_trees, [gone]))
 
     def read(self, block: int, arrays: Mapping[str, np.ndarray]) -> None:
         """Fill the cells of a block from its newest version.
@@ -225,15 +221,7 @@ def _keep_only(root: Path, kept: Collection[str]) -> None:
         for version in checkpoints.list_checkpoints(path):
             name = f"{BLOCKS}/{path.name}/{version:06d}"
             if name not in kept:
-                _remove(root / name)
-
-
-def _remove(path: Path) -> None:
-    """Remove a version: renamed first, so that a crash half-way leaves what `sweep` removes."""
-    gone = path.with_name(f"{durable.TEMPORARY_PREFIX}drop-{path.name}-{secrets.token_hex(4)}")
-    durable.rename(path, gone)
-    durable.fsync_dir(path.parent)
-    shutil.rmtree(gone)
+                durable.drop_trees([root / name])
 
 
 def named_by(checkpoint: Checkpoint) -> dict[str, str]:
@@ -262,13 +250,17 @@ def _open_version(root: Path, name: str, content_hash: str) -> Checkpoint:
     return found
 
 
-def block_problems(checkpoint: Checkpoint) -> list[str]:
-    """What is wrong with the versions that a checkpoint names, every byte of them read; a sentence for each thing."""
+def block_problems(checkpoint: Checkpoint, known: dict[str, list[str]]) -> list[str]:
+    """What is wrong with the versions that a checkpoint names, every byte of them read; a sentence for each thing.
+
+    known  {name: what is wrong with it} of versions that have been read, for other checkpoints; those read are added
+    """
     root, problems = checkpoint.path.parent.parent, []
     for name, content_hash in named_by(checkpoint).items():
-        found = checkpoints.verify(root / name)
-        problems += [f"{name}: {problem}" for problem in found]
-        if not found:
+        if name not in known:
+            known[name] = checkpoints.verify(root / name)
+        problems += [f"{name}: {problem}" for problem in known[name]]
+        if not known[name]:
             try:
                 _open_version(root, name, content_hash)
             except OSError as error:

@@ -8,7 +8,6 @@ manifest lists every file with its length and CRC-32C, because a missing Zarr ch
 
 import json
 import re
-import secrets
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,7 +21,6 @@ import numpy as np
 from storage import contiguous, durable
 from storage.contiguous import Cells
 from storage.formats import (
-    CHECKPOINT_CHUNK_BYTES,
     NotFiniteError,
     TableFormat,
     blocks,
@@ -32,7 +30,8 @@ from storage.formats import (
 from storage.json_files import read_json
 from storage.listing import file_problem, file_problems, listed_files
 from storage.manifest import canonical_json, exact_json, read_manifest, write_manifest
-from storage.schema import ArraySpec, specs_from_json, specs_to_json, split_at_chunks, validate_specs
+from storage.outputs import output
+from storage.schema import ArraySpec, specs_from_json, specs_to_json, validate_specs
 
 FORMAT = "checkpoint"
 FORMAT_VERSION = 2
@@ -135,7 +134,6 @@ def commit(
     if not whole:
         write = partial(_write_chunks, layout, compressed=compressed, **options)
     content_hash = _write_and_rename(final, write, state_text, fields)
-    durable.fsync_dir(root)
     if journal is not None:
         line = json.dumps({"checkpoint": number, "manifest": content_hash, "unix_seconds": time.time()})
         durable.append_line(journal, line)
@@ -158,24 +156,14 @@ def _write_and_rename(
     final: Path, write_tables: Callable[[Path], tuple[Files, dict[str, Any]]], state: bytes, fields: dict[str, Any]
 ) -> str:
     """Write a checkpoint under a temporary name, all of it durable, then rename it; return its content hash."""
-    root = final.parent
-    if not root.is_dir():
-        durable.make_dir(root)
-        durable.fsync_dir(root.parent)
-    temporary = final.with_name(f"{durable.TEMPORARY_PREFIX}{final.name}-{secrets.token_hex(4)}")
-    durable.make_dir(temporary)
-    try:
+    with output(final, lambda _: False) as temporary:
+        durable.make_dir(temporary)
         tables, more = write_tables(temporary)
         found = {**tables, _STATE: durable.write_file(temporary / _STATE, state)}
         files = {name: {"length_bytes": length, "crc32c": checksum} for name, (length, checksum) in found.items()}
         version = FORMAT_VERSION if more else _CHUNKED_VERSION
         content_hash = write_manifest(temporary / _MANIFEST, FORMAT, version, {**fields, **more, "files": files})
         durable.fsync_dir(temporary)
-        durable.rename(temporary, final)
-    except BaseException:
-        if temporary.exists():
-            durable.remove_tree(temporary)
-        raise
     return content_hash
 
 
@@ -193,19 +181,8 @@ def _check_arrays(specs: Sequence[ArraySpec], arrays: Mapping[str, np.ndarray]) 
 
 
 def drop_older(root: Path, keep: int, spared: Collection[int] = ()) -> None:
-    """Remove all but the newest `keep` checkpoints and those whose numbers are `spared`.
-
-    Each is renamed first, so that a crash half-way leaves a temporary directory for `sweep` and no broken checkpoint.
-    """
-    dropped = []
-    for number in (n for n in list_checkpoints(root)[:-keep] if n not in spared):
-        name = checkpoint_path(root, number)
-        dropped.append(root / f"{durable.TEMPORARY_PREFIX}drop-{name.name}-{secrets.token_hex(4)}")
-        durable.rename(name, dropped[-1])
-    if dropped:
-        durable.fsync_dir(root)
-    for path in dropped:
-        durable.remove_tree(path)
+    """Remove all but the newest `keep` checkpoints and those whose numbers are `spared`."""
+    durable.drop_trees(checkpoint_path(root, n) for n in list_checkpoints(root)[:-keep] if n not in spared)
 
 
 def sweep(root: Path) -> list[Path]:
@@ -339,10 +316,7 @@ class Checkpoint:
         cells = self._checked_cells(spec)
         found = np.empty(spec.shape, spec.numpy_dtype) if out is None or not out.flags.c_contiguous else out
         if not contiguous.read_array(self.path, cells, found):
-            raise OSError(
-                f"checkpoint {self.path}: {cells.file} has another checksum in the cells of array {spec.name!r} than "
-                "the manifest states"
-            )
+            raise OSError(f"checkpoint {self.path}: {contiguous.other_cells(spec, cells)}")
         if out is None or found is out:
             return found
         out[...] = found
@@ -367,19 +341,32 @@ class Checkpoint:
             )
         return cells
 
-    def _whole_problem(self, spec: ArraySpec) -> str | None:
-        """As `array_problem`; every byte of the file has been compared with its checksum."""
-        cells = self._checked_cells(spec)
-        array = np.memmap(self.path / cells.file, spec.numpy_dtype, "r", cells.offset_bytes, spec.shape)
-        for block in blocks(spec.shape, split_at_chunks(spec.shape, array.itemsize, CHECKPOINT_CHUNK_BYTES)):
-            check_finite(spec, array[block], [edge.start for edge in block])
-        return None
+    def file_problems(self) -> list[str]:
+        """What is wrong with the files, every byte of them read once, and with the cells of whole arrays; sentences."""
+        whole: dict[str, list[ArraySpec]] = {}
+        for spec in self.specs:
+            if spec.name in self._cells:
+                whole.setdefault(self._cells[spec.name].file, []).append(spec)
+        problems = file_problems(self.path, self.files, whole)
+        for name, specs in whole.items():
+            if name in self.files and not file_problem(self.path, name, self.files[name], content=False):
+                problems += self._whole_problems(name, specs)
+        return problems
+
+    def _whole_problems(self, name: str, specs: Sequence[ArraySpec]) -> list[str]:
+        """As `file_problems`, of the file of some whole arrays."""
+        try:
+            places = [(spec, self._checked_cells(spec)) for spec in specs]
+            places.sort(key=lambda place: place[1].offset_bytes)
+            return contiguous.file_problems(self.path / name, self.files[name].crc32c, places)
+        except (OSError, ValueError) as error:
+            return [str(error)]
 
     def array_problem(self, spec: ArraySpec) -> str | None:
-        """Decode every cell of one array, and see that it is finite; a sentence about what is wrong, or None."""
+        """Decode every cell of an array, and see that it is finite; a sentence about what is wrong, or None."""
+        if spec.name in self._cells:
+            return None  # `file_problems` has looked
         try:
-            if spec.name in self._cells:
-                return self._whole_problem(spec)
             with self._layout.open_array(self.path, spec, list(self.files)) as array:
                 for block in blocks(spec.shape, array.chunks):
                     check_finite(spec, array[block], [edge.start for edge in block])
@@ -430,7 +417,7 @@ def verify(path: Path) -> list[str]:
     problems = []
     if _NUMBER.fullmatch(path.name) and path.name != f"{checkpoint.number:06d}":
         problems.append(f"the directory is named {path.name} and the manifest states number {checkpoint.number}")
-    problems.extend(file_problems(path, checkpoint.files))
+    problems.extend(checkpoint.file_problems())
     problems.extend(_extra_entries(path, checkpoint.files))
     if not problems:
         problems.extend(filter(None, map(checkpoint.array_problem, checkpoint.specs)))

@@ -6,13 +6,14 @@ them (O_DIRECT): there they would push out what others need, be copied once more
 are taken of the very bytes that move, so that nothing is read a second time for them.
 """
 
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -20,10 +21,11 @@ import numpy as np
 from storage import durable
 from storage.checksums import checksum, joined
 from storage.formats import NotFiniteError, TableFormat, first_not_finite
-from storage.mapping import Region
+from storage.mapping import Region, map_anonymous
 from storage.schema import ArraySpec
 from storage.threads import ordered
 
+Item = TypeVar("Item")
 PIECE_BYTES = 16 << 20
 """Of what moves at once: enough for a disk's full speed, little enough for a checksum not to be waited for."""
 MOVING_THREADS = 4
@@ -57,14 +59,20 @@ class Piece(NamedTuple):
         return not (self.offset | self.cells.ctypes.data | self.cells.nbytes) % _PAGE_BYTES
 
 
-def pieces(array: np.ndarray, offset: int) -> Iterator[Piece]:
-    """A C-ordered array whose cells begin at an offset of a file: whole pages in large pieces, then what is left."""
-    flat = array.reshape(-1)
-    step = PIECE_BYTES // array.itemsize
-    whole = array.nbytes // _PAGE_BYTES * _PAGE_BYTES // array.itemsize
-    for first, end in ((0, whole), (whole, flat.size)):
+def _spans(cells: int, cell_bytes: int) -> Iterator[tuple[int, int]]:
+    """(first, end) of neighbouring cells that move at once: whole pages in large pieces, then what is left."""
+    step = PIECE_BYTES // cell_bytes
+    whole = cells * cell_bytes // _PAGE_BYTES * _PAGE_BYTES // cell_bytes
+    for first, end in ((0, whole), (whole, cells)):
         for at in range(first, end, step):
-            yield Piece(flat[at : min(at + step, end)], offset + at * array.itemsize)
+            yield at, min(at + step, end)
+
+
+def pieces(array: np.ndarray, offset: int) -> Iterator[Piece]:
+    """A C-ordered array whose cells begin at an offset of a file."""
+    flat = array.reshape(-1)
+    for first, end in _spans(flat.size, array.itemsize):
+        yield Piece(flat[first:end], offset + first * array.itemsize)
 
 
 class MovingFile:
@@ -166,24 +174,38 @@ def _write_file(
     path: Path, places: Sequence[tuple[ArraySpec, int]], arrays: Mapping[str, np.ndarray], background: bool
 ) -> tuple[tuple[int, int], dict[str, int]]:
     """Write cells into a file that has room for them; ((its length, its crc32c), {array: crc32c of its cells})."""
-    found, whole, end = {}, 0, 0
     with moving(path, os.O_RDWR) as file:
-        for spec, offset in places:
-            for between in file.between(end, offset):
-                whole = joined(whole, checksum(between), len(between))
+
+        def written(spec: ArraySpec, offset: int) -> int:
             array = np.ascontiguousarray(arrays[spec.name], spec.numpy_dtype)
-            work = partial(_write_piece, file, spec, offset)
-            found[spec.name] = _sum_of(work, pieces(array, offset), array.nbytes, background)
-            whole, end = joined(whole, found[spec.name], array.nbytes), offset + array.nbytes
-        for between in file.between(end):
-            whole = joined(whole, checksum(between), len(between))
+            return _sum_of(partial(_write_piece, file, spec, offset), pieces(array, offset), array.nbytes, background)
+
+        whole, found = _file_sums(file, places, written)
     return (path.stat().st_size, whole), found
 
 
+def _file_sums(
+    file: MovingFile, places: Iterable[tuple[ArraySpec, int]], moved: Callable[[ArraySpec, int], int]
+) -> tuple[int, dict[str, int]]:
+    """(crc32c of a file, {array: crc32c of its cells}), where `moved` moves an array's cells and returns the latter.
+
+    places  of the file's arrays: (which, offset in bytes of its cells), ascending
+    """
+    found, whole, end = {}, 0, 0
+    for spec, offset in places:
+        for between in file.between(end, offset):
+            whole = joined(whole, checksum(between), len(between))
+        found[spec.name] = moved(spec, offset)
+        whole, end = joined(whole, found[spec.name], spec.nbytes), offset + spec.nbytes
+    for between in file.between(end):
+        whole = joined(whole, checksum(between), len(between))
+    return whole, found
+
+
 def _sum_of(
-    work: Callable[[Piece], tuple[int, int]], parts: Iterable[Piece], size_bytes: int, background: bool = False
+    work: Callable[[Item], tuple[int, int]], parts: Iterable[Item], size_bytes: int, background: bool = False
 ) -> int:
-    """The crc32c of all pieces, where `work` moves one of them and returns (its crc32c, its bytes)."""
+    """The crc32c of all parts, where `work` moves one of them and returns (its crc32c, its bytes)."""
     whole = 0
     for part, length in ordered(work, parts, size_bytes=size_bytes, background=background, threads=MOVING_THREADS):
         whole = joined(whole, part, length)
@@ -192,12 +214,20 @@ def _sum_of(
 
 def _write_piece(file: MovingFile, spec: ArraySpec, offset: int, piece: Piece) -> tuple[int, int]:
     """Write a piece of an array whose cells begin at an offset; raises `NotFiniteError` instead for one that is bad."""
-    bad = first_not_finite(piece.cells)
+    bad = _not_finite(spec, offset, piece)
     if bad is not None:
-        at = (piece.offset - offset) // piece.cells.itemsize + bad[0]
-        raise NotFiniteError(spec, [int(index) for index in np.unravel_index(at, spec.shape)], float(piece.cells[bad]))
+        raise bad
     file.write(piece)
     return checksum(_bytes(piece.cells)), piece.cells.nbytes
+
+
+def _not_finite(spec: ArraySpec, offset: int, piece: Piece) -> NotFiniteError | None:
+    """The first cell that is NaN or infinite, of a piece of an array whose cells begin at an offset; else None."""
+    bad = first_not_finite(piece.cells)
+    if bad is None:
+        return None
+    at = (piece.offset - offset) // piece.cells.itemsize + bad[0]
+    return NotFiniteError(spec, [int(index) for index in np.unravel_index(at, spec.shape)], float(piece.cells[bad]))
 
 
 def _read_piece(file: MovingFile, piece: Piece) -> tuple[int, int]:
@@ -212,3 +242,39 @@ def read_array(directory: Path, cells: Cells, out: np.ndarray) -> bool:
     """
     with moving(directory / cells.file, os.O_RDONLY) as file:
         return _sum_of(partial(_read_piece, file), pieces(out, cells.offset_bytes), out.nbytes) == cells.crc32c
+
+
+def file_problems(path: Path, stated: int, places: Sequence[tuple[ArraySpec, Cells]]) -> list[str]:
+    """What is wrong with a file of arrays, every byte of it read once; a sentence for each thing.
+
+    stated  crc32c of the file
+    places  of its arrays: (which, where its cells are), by their offsets
+
+    Raises `OSError` where the disk fails, or the file is too short.
+    """
+    bad: list[NotFiniteError] = []
+    with moving(path, os.O_RDONLY) as file:
+
+        def read(spec: ArraySpec, offset: int) -> int:
+            def work(span: tuple[int, int]) -> tuple[int, int]:
+                cells = map_anonymous(span[1] - span[0], spec.numpy_dtype)
+                piece = Piece(cells, offset + span[0] * cells.itemsize)
+                summed, found = _read_piece(file, piece), _not_finite(spec, offset, piece)
+                bad.extend([] if found is None else [found])
+                return summed
+
+            return _sum_of(work, _spans(math.prod(spec.shape), spec.numpy_dtype.itemsize), spec.nbytes)
+
+        whole, found = _file_sums(file, [(spec, cells.offset_bytes) for spec, cells in places], read)
+    if whole != stated:
+        return [f"{places[0][1].file} has checksum {whole:08x}; the manifest states {stated:08x}"]
+    first = {error.name: error for error in sorted(bad, key=lambda error: error.index, reverse=True)}
+    return [
+        *(other_cells(spec, cells) for spec, cells in places if cells.crc32c != found[spec.name]),
+        *(str(first[spec.name]) for spec, _ in places if spec.name in first),
+    ]
+
+
+def other_cells(spec: ArraySpec, cells: Cells) -> str:
+    """The sentence for an array whose cells have not their checksum."""
+    return f"{cells.file} has another checksum in the cells of array {spec.name!r} than the manifest states"

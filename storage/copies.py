@@ -4,12 +4,12 @@ A copy is whole or not there, as what it is a copy of: written under a temporary
 with the manifest on the way, then renamed.
 """
 
-import secrets
 from pathlib import Path
 
 from storage import checkpoint as checkpoints
 from storage import durable
 from storage.blocks import BLOCKS, CHECKPOINTS, named_by, versions_named
+from storage.outputs import output
 
 _MANIFEST = "manifest.json"
 _PIECE_BYTES = 4 << 20
@@ -30,7 +30,7 @@ def copy_checkpoint(root: Path, place: Path, number: int, blocks: set[int]) -> N
     kept = versions_named(root) | {path.relative_to(root).as_posix() for path in _whole(root, CHECKPOINTS)}
     for path in (*_whole(place, CHECKPOINTS), *_versions(place)):
         if path.relative_to(place).as_posix() not in kept:
-            _remove(path)
+            durable.drop_trees([path])
 
 
 def restore(root: Path, place: Path) -> list[str]:
@@ -44,7 +44,7 @@ def restore(root: Path, place: Path) -> list[str]:
         if not checkpoints.verify(root / name) or checkpoints.verify(path):
             continue  # it is sound there, or not here
         if (root / name).exists():
-            _remove(root / name)
+            durable.drop_trees([root / name])
         _copy(place, root, name)
         found.append(name)
     return found
@@ -69,11 +69,9 @@ def _copy(source: Path, target: Path, name: str) -> None:
     if _content_hash(final) == found.content_hash:
         return
     if final.exists():
-        _remove(final)
-    _make_folders(final.parent)
-    temporary = final.with_name(f"{durable.TEMPORARY_PREFIX}{final.name}-{secrets.token_hex(4)}")
-    durable.make_dir(temporary)
-    try:
+        durable.drop_trees([final])
+    with output(final, lambda _: False) as temporary:
+        durable.make_dir(temporary)
         for file, stated in found.files.items():
             if _copy_file(source / name / file, temporary / file) != stated:
                 raise OSError(f"{source / name}: {file} is not what the manifest states")
@@ -81,12 +79,6 @@ def _copy(source: Path, target: Path, name: str) -> None:
         for folder in sorted((path for path in temporary.rglob("*") if path.is_dir()), reverse=True):
             durable.fsync_dir(folder)
         durable.fsync_dir(temporary)
-        durable.rename(temporary, final)
-    except BaseException:
-        if temporary.exists():
-            durable.remove_tree(temporary)
-        raise
-    durable.fsync_dir(final.parent)
 
 
 def _content_hash(path: Path) -> str | None:
@@ -99,21 +91,6 @@ def _content_hash(path: Path) -> str | None:
 
 def _copy_file(source: Path, target: Path) -> tuple[int, int]:
     """Copy a file, piece by piece, durably; its length and checksum."""
-    _make_folders(target.parent)
+    durable.make_dirs(target.parent)
     with source.open("rb") as file:
         return durable.write_file(target, iter(lambda: file.read(_PIECE_BYTES), b""))
-
-
-def _make_folders(folder: Path) -> None:
-    """Make a directory and those above it."""
-    for path in [path for path in (folder, *folder.parents) if not path.exists()][::-1]:
-        durable.make_dir(path)
-        durable.fsync_dir(path.parent)
-
-
-def _remove(path: Path) -> None:
-    """Remove a checkpoint or version: renamed first, so that a crash half-way leaves nothing of its name."""
-    gone = path.with_name(f"{durable.TEMPORARY_PREFIX}drop-{path.name}-{secrets.token_hex(4)}")
-    durable.rename(path, gone)
-    durable.fsync_dir(path.parent)
-    durable.remove_tree(gone)

@@ -81,6 +81,21 @@ def make_dir(path: Path) -> None:
     _record(Operation("make_dir", path))
 
 
+def make_dirs(path: Path) -> None:
+    """Create a directory and those above it that are missing, durably; others may do so at the same time."""
+    missing = []
+    while not path.exists():
+        missing.append(path)
+        path = path.parent
+    for folder in reversed(missing):
+        try:
+            make_dir(folder)
+        except FileExistsError:
+            if not folder.is_dir():
+                raise
+        fsync_dir(folder.parent)
+
+
 def write_file(path: Path, data: bytes | bytearray | memoryview | Iterable[bytes | memoryview]) -> tuple[int, int]:
     """Write a whole file and fsync it; its name is durable after `fsync_dir(path.parent)`.
 
@@ -223,6 +238,21 @@ def remove_tree(path: Path) -> None:
             else:
                 _remove_empty_dir(inner)
     _remove_empty_dir(path)
+
+
+def drop_trees(paths: Iterable[Path]) -> None:
+    """Remove directories that lie in one.
+
+    Each is renamed first, so that a crash half-way leaves temporary names and nothing broken of theirs.
+    """
+    dropped = []
+    for path in paths:
+        dropped.append(path.with_name(f"{TEMPORARY_PREFIX}drop-{path.name}-{secrets.token_hex(4)}"))
+        rename(path, dropped[-1])
+    for parent in {path.parent for path in dropped}:
+        fsync_dir(parent)
+    for path in dropped:
+        remove_tree(path)
 
 
 def _remove_empty_dir(path: Path) -> None:

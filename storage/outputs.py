@@ -43,7 +43,7 @@ def output(path: Path, replaceable: Callable[[Path], bool]) -> Iterator[Path]:
         OSError: the file system fails, or cannot exchange two names in one step.
     """
     check_output(path, replaceable)
-    _make_parents(path.parent)
+    durable.make_dirs(path.parent)
     temporary = path.with_name(f"{durable.TEMPORARY_PREFIX}{path.name}-{secrets.token_hex(4)}")
     try:
         with durable.naming(path):
@@ -75,13 +75,3 @@ def exchange(first: Path, second: Path) -> None:
 
 def _is_empty_dir(path: Path) -> bool:
     return path.is_dir() and next(path.iterdir(), None) is None
-
-
-def _make_parents(folder: Path) -> None:
-    missing = []
-    while not folder.exists():
-        missing.append(folder)
-        folder = folder.parent
-    for path in reversed(missing):
-        durable.make_dir(path)
-        durable.fsync_dir(path.parent)

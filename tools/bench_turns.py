@@ -2,7 +2,8 @@
 
 Each side is a run of the same schedule by the installed command, in a process of its own.  The side on the disk, and
 plain mapping (all blocks in live tables that lie on the disk, moved by the system page by page), may use no more memory
-than `plan` says: a control group holds them to it where this user may make one.
+than `plan` says: a control group holds them to it where this user may make one.  The ordinary sampler is mapped too,
+which goes through all blocks at once.
 """
 
 import json
@@ -50,6 +51,17 @@ def _document(
     }
 
 
+def _mapped(document: dict[str, Any], base: Path, name: str) -> dict[str, Any]:
+    """The configuration with live tables in a directory; `ordinary`: and without strata."""
+    (base / "live").mkdir(exist_ok=True)
+    document["tables"]["live_dir"] = str(base / "live")
+    if name == "ordinary":
+        del document["tables"]["resident"]
+        for key in ("strata", "blocks", "cycle_iterations"):
+            del document["run"][key]
+    return document
+
+
 def _group(limit: int | None) -> Path | None:
     """A control group of a memory limit, where one can be made."""
     if limit is None or not os.access(_GROUPS, os.W_OK):
@@ -89,9 +101,10 @@ def _trained(directory: Path, document: dict[str, Any], limit: int | None, secon
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()
-        metrics = directory / "metrics.jsonl"
-        lines = metrics.read_text().splitlines() if metrics.exists() else []
-        return {"seconds": None, "iterations": json.loads(lines[-1])["iterations"] if lines else 0}
+        run = directory / METRICS
+        lines = run.read_text().splitlines() if run.exists() else []
+        last = json.loads(lines[-1]) if lines else {"nodes_touched": 0, "training_seconds": 0.0}
+        return {"seconds": None, "nodes": last["nodes_touched"], "training_seconds": last["training_seconds"]}
     finally:
         peak = _ended(group)
     if process.returncode:
@@ -115,14 +128,14 @@ def _trained(directory: Path, document: dict[str, Any], limit: int | None, secon
 
 
 @click.command()
-@click.option("--raises", default=7, help="Of flop-holdem, whose tables take 0.33 GB with one and 0.66 more for each.")
+@click.option("--raises", default=7, help="Of flop-holdem; its tables take 0.33 GB with one and 5.3 with six.")
 @click.option("--strata", default=32)
 @click.option("--cycle", type=int, help="Iterations of a cycle; left out: as many as plan proposes, measured.")
 @click.option("--cycles", default=20)
 @click.option("--workers", default=2)
 @click.option("--share", default=0.25, help="Of the tables that may be in memory.")
 @click.option("--folder", type=click.Path(path_type=Path), default=Path(), help="Where runs are made: on the disk.")
-@click.option("--mapping/--no-mapping", default=True, help="Plain mapping too, for three times as long at most.")
+@click.option("--mapped-seconds", default=300.0, help="That plain mapping, beside it, has at most; 0: leave it out.")
 @click.option("--patience", default=36_000.0, help="Seconds that a side may take.")
 def turns(
     raises: int,
@@ -132,7 +145,7 @@ def turns(
     workers: int,
     share: float,
     folder: Path,
-    mapping: bool,
+    mapped_seconds: float,
     patience: float,
 ) -> None:
     """Strata in turn from the disk in a share of their memory, in memory, and mapped."""
@@ -166,9 +179,11 @@ def turns(
             click.echo(f"{disk['seconds'] / memory['seconds']:.2f} times as long, {same}")
         speed = disk_speed(folder)
         click.echo(f"disk at the end: {speed.write / 1e6:.0f} MB/s written, {speed.read / 1e6:.0f} read")
-        if mapping:
-            mapped = document("1TB")
-            (base / "live").mkdir()
-            mapped["tables"]["live_dir"] = str(base / "live")
-            most = min(patience, 3 * (disk["seconds"] or patience))
-            click.echo(f"mapped         {_trained(base / 'mapped', mapped, plan['least_memory_bytes'], most)}")
+        for name in ("in turn", "ordinary") if mapped_seconds else ():
+            found = _trained(
+                base / "mapped", _mapped(document("1TB"), base, name), plan["least_memory_bytes"], mapped_seconds
+            )
+            shutil.rmtree(base / "mapped", ignore_errors=True)
+            rate = found["nodes"] / max(1e-9, found["training_seconds"])
+            ratio = rate * disk["training_seconds"] / max(1, disk["nodes"])
+            click.echo(f"mapped, {name}  {found}: {ratio:.2g} times the nodes a second")

@@ -129,7 +129,8 @@ def local(
         )
         return
     arguments = ["solve", str(config), *_given(directory, overrides, limits, force)]
-    _launch(_starting(config, directory, overrides, limits, force), arguments, machines, None, force=force)
+    prepare = _starting(config, directory, overrides, limits, force, machines)
+    _launch(prepare, arguments, machines, None, force=force)
 
 
 @cluster.command()
@@ -152,7 +153,9 @@ def solve(
     Example: srun mccfr cluster solve blueprint.toml
     """
     arguments = ["solve", str(config), *_given(directory, overrides, limits, force)]
-    _launch_or_take_part(_starting(config, directory, overrides, limits, force), arguments, hosts, force=force)
+    machines = None if hosts is None else len(_named(hosts))
+    prepare = _starting(config, directory, overrides, limits, force, machines)
+    _launch_or_take_part(prepare, arguments, hosts, force=force)
 
 
 @cluster.command()
@@ -196,11 +199,18 @@ def status(directory: Path, as_json: bool) -> None:
 
 
 def _starting(
-    config: Path, directory: Path | None, overrides: tuple[str, ...], limits: Mapping[str, Any], force: bool
+    config: Path,
+    directory: Path | None,
+    overrides: tuple[str, ...],
+    limits: Mapping[str, Any],
+    force: bool,
+    machines: int | None,
 ) -> "Prepare":
+    """`machines`: as many as are asked for; None: those of the job that this is in."""
     from mccfr.cluster.room import coordinator_problem
 
-    return partial(started, config, directory, overrides, limits, force=force, room=coordinator_problem)
+    room = partial(coordinator_problem, machines=machines)
+    return partial(started, config, directory, overrides, limits, force=force, room=room)
 
 
 def _reopening(directory: Path, abstraction: Path | None, limits: Mapping[str, Any], force: bool) -> "Prepare":
@@ -231,8 +241,12 @@ def _launch_or_take_part(prepare: "Prepare", arguments: list[str], hosts: str | 
             "there are no machines: start this inside srun or mpiexec, or name --hosts; mccfr cluster local tries it "
             "on this machine"
         )
-    named = [host for host in hosts.split(",") if host]
+    named = _named(hosts)
     _launch(prepare, arguments, len(named), named, force=force)
+
+
+def _named(hosts: str) -> list[str]:
+    return [host for host in hosts.split(",") if host]
 
 
 def _take_part(prepare: "Prepare", *, force: bool) -> None:
@@ -264,8 +278,9 @@ def _take_part(prepare: "Prepare", *, force: bool) -> None:
 
 def _launch(prepare: "Prepare", arguments: list[str], machines: int, hosts: list[str] | None, *, force: bool) -> None:
     """Check the run, start its machines, and end with the status of their coordinator."""
-    from mccfr.cluster.launch import answering, hosts_launch, local_launch, see_through
-    from mccfr.cluster.session import check_cluster, train_alone
+    from mccfr.cluster.launch import answering, check_answering, hosts_launch, local_launch, see_through
+    from mccfr.cluster.room import check_cluster
+    from mccfr.cluster.session import train_alone
     from mccfr.runs.rundir import lock
 
     with reporter() as report:
@@ -292,6 +307,8 @@ def _launch(prepare: "Prepare", arguments: list[str], machines: int, hosts: list
             return local_launch(count, workers) if hosts is None else hosts_launch(hosts, workers, settings)
 
         start(machines)
+        if hosts is not None:
+            check_answering(hosts)
     status = see_through(run, start, left, ["cluster", *arguments], machines, _say)
     if status:
         raise click.exceptions.Exit(status)

@@ -6,6 +6,7 @@ engine.
 """
 
 from collections.abc import Sequence
+from math import inf
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -18,11 +19,15 @@ from mccfr.runs.rundir import Run
 
 
 class Place(NamedTuple):
-    """Where a rank trains."""
+    """Where a rank trains.
+
+    memory_bytes  that its machine has for all its ranks
+    """
 
     machine: int
     host: str
     pid: int
+    memory_bytes: float = inf
 
 
 def keepers(places: Sequence[Place]) -> list[int | None]:

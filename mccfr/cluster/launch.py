@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
@@ -25,11 +26,13 @@ from mccfr.config.tables import ClusterConfig
 from mccfr.runs.rundir import CHECKPOINTS, Run
 from mccfr.runs.signals import SIGNALS
 from storage.checkpoint import list_checkpoints
+from storage.threads import ordered
 
 RANK_PROGRAM = "mccfr.cli.rank"
 _MOST_LOSSES = 3  # one after the other without a new checkpoint
 _TICK_SECONDS = 0.1
 _PROBE_SECONDS = 20
+_PROBES = 8  # at a time
 _NETWORKS = Path("/sys/class/net")
 
 
@@ -50,7 +53,7 @@ def _launcher(name: str) -> str:
     """The path of a program of MPI; `ValueError` where it is not installed."""
     beside = Path(sys.prefix) / "bin" / name
     found = str(beside) if beside.is_file() else shutil.which(name)
-    if found is None:
+    if found is None or find_spec("mpi4py") is None:
         raise ValueError(NO_MPI)
     return found
 
@@ -105,14 +108,26 @@ def check_ports(first: int, last: int, needed: int) -> None:
 
 
 def answering(hosts: Sequence[str]) -> list[str]:
-    """Those hosts that ssh reaches."""
-    command = ["ssh", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={_PROBE_SECONDS // 2}"]
-    found = []
-    for host in hosts:
-        with suppress(OSError, subprocess.TimeoutExpired):
-            if subprocess.run([*command, host, "true"], timeout=_PROBE_SECONDS, check=False).returncode == 0:
-                found.append(host)
-    return found
+    """Those hosts that ssh reaches without a question, and the first one, which is this machine."""
+    answers = ordered(_answers, hosts[1:], threads=_PROBES)
+    return [*hosts[:1], *(host for host, there in zip(hosts[1:], answers, strict=True) if there)]
+
+
+def _answers(host: str) -> bool:
+    command = ["ssh", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={_PROBE_SECONDS // 2}", host, "true"]
+    with suppress(OSError, subprocess.TimeoutExpired):
+        return subprocess.run(command, timeout=_PROBE_SECONDS, capture_output=True, check=False).returncode == 0
+    return False
+
+
+def check_answering(hosts: Sequence[str]) -> None:
+    """Raise `ValueError` where ssh does not reach all hosts."""
+    there = answering(hosts)
+    silent = [host for host in hosts if host not in there]
+    if silent:
+        raise ValueError(
+            f"{', '.join(silent)} cannot be reached: 'ssh {silent[0]} true' must end without asking for anything"
+        )
 
 
 def see_through(

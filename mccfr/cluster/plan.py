@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from mccfr.cluster.room import first_street_bytes, fixed_bytes, machine_problem, strata_bytes
-from mccfr.cluster.session import check_cluster
+from mccfr.cluster.room import check_cluster, first_street_bytes, fixed_bytes, machine_problem, strata_bytes
 from mccfr.cluster.sharing import shared_out
 from mccfr.config.tables import Config
 from mccfr.games.game import Game

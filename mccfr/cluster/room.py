@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from mccfr.cluster.engine import Place
 from mccfr.config.tables import Config
 from mccfr.games.game import Game
 from mccfr.runs.plan import beside_bytes, room_problem
@@ -15,6 +16,23 @@ from mccfr.tables.layout import TableLayout
 
 _CELL_BYTES = 8
 _COPIES = 3  # of the first street, by each rank: the copy, the order and the answer
+
+
+def check_cluster(config: Config, machines: int) -> None:
+    """Raise `ValueError` where a configuration cannot be trained on so many machines."""
+    least, most = config.cluster.machines
+    strata, ranks = config.run.strata, machines * max(1, config.run.workers)
+    if strata is None:
+        raise ValueError("several machines share out strata, and run.strata is not set: add --set run.strata=64")
+    if config.tables.resident is not None:
+        raise ValueError("several machines keep all strata in memory: leave tables.resident out, or take one")
+    if not least <= machines <= most:
+        raise ValueError(f"{machines} machines are given, and cluster.machines allows {least} to {most}")
+    if ranks > strata:
+        raise ValueError(
+            f"{machines} machines of {max(1, config.run.workers)} workers are {ranks}, and run.strata = {strata} gives "
+            "each of them less than a stratum: take fewer machines or workers, or more strata in a new run"
+        )
 
 
 def strata_bytes(game: Game, layout: TableLayout) -> npt.NDArray[np.int64]:
@@ -62,6 +80,23 @@ def machine_problem(
     return None
 
 
-def coordinator_problem(config: Config, game: Game, layout: TableLayout, directory: Path) -> str | None:
-    """As `mccfr.runs.plan.room_problem`, of a coordinator, which keeps the first street alone."""
+def ranks_problem(
+    config: Config, game: Game, layout: TableLayout, places: Sequence[Place], owner: npt.NDArray[np.int64]
+) -> str | None:
+    """As `machine_problem`, where `owner` [N] is the rank of each stratum and `places` those of the ranks."""
+    machines = dict(sorted((place.machine, place) for place in places)).values()
+    memory, names = [place.memory_bytes for place in machines], [place.host for place in machines]
+    of_rank = np.array([place.machine for place in places])
+    return machine_problem(config, game, layout, of_rank[owner], memory, names)
+
+
+def coordinator_problem(
+    config: Config, game: Game, layout: TableLayout, directory: Path, machines: int | None = None
+) -> str | None:
+    """As `mccfr.runs.plan.room_problem`, of a coordinator, which keeps the first street alone.
+
+    machines  as many as are asked for, where that is known before they are there: raises as `check_cluster`
+    """
+    if machines is not None:
+        check_cluster(config, machines)
     return room_problem(config, game, layout, directory, live=first_specs(layout))

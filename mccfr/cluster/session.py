@@ -11,16 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from mccfr.cluster.agreement import check_shared, disagreement, facts_of, new_token
 from mccfr.cluster.engine import OneProcess, Place, keepers
 from mccfr.cluster.mpi import MpiEngine, World, host_name, serve
 from mccfr.cluster.pool import on_engine, restore_copies
-from mccfr.cluster.room import machine_problem
+from mccfr.cluster.room import check_cluster, ranks_problem
 from mccfr.cluster.sharing import shared_out
 from mccfr.cluster.trainer import Trainer, new_order
-from mccfr.config.tables import Config
 from mccfr.games.game import Game
 from mccfr.runs.conclude import train_and_export
 from mccfr.runs.endings import AbandonedError
@@ -32,23 +29,6 @@ from storage.space import available_memory_bytes
 
 Ended = tuple[Run, Outcome, Path | None]
 """The run, how its session ended, and what was exported."""
-
-
-def check_cluster(config: Config, machines: int) -> None:
-    """Raise `ValueError` where a configuration cannot be trained on so many machines."""
-    least, most = config.cluster.machines
-    strata, ranks = config.run.strata, machines * max(1, config.run.workers)
-    if strata is None:
-        raise ValueError("several machines share out strata, and run.strata is not set: add --set run.strata=64")
-    if config.tables.resident is not None:
-        raise ValueError("several machines keep all strata in memory: leave tables.resident out, or take one")
-    if not least <= machines <= most:
-        raise ValueError(f"{machines} machines are given, and cluster.machines allows {least} to {most}")
-    if ranks > strata:
-        raise ValueError(
-            f"{machines} machines of {max(1, config.run.workers)} workers are {ranks}, and run.strata = {strata} gives "
-            "each of them less than a stratum: take fewer machines or workers, or more strata in a new run"
-        )
 
 
 def places_of(hosts: Sequence[str], workers: int) -> list[Place]:
@@ -79,7 +59,7 @@ def take_part(
         raise ValueError("one rank coordinates and trains nothing: start at least two")
     try:
         run, game = prepare()
-        ranks = _agreed(world, run, game)
+        ranks = _agreed(world, run, game, force=force)
     except BaseException:
         _tell_all(world, {"go": False})
         raise
@@ -117,8 +97,11 @@ def _tell_all(world: World, value: Mapping[str, Any]) -> None:
         world.send_text(rank, value)
 
 
-def _agreed(world: World, run: Run, game: Game) -> list[Place]:
-    """Where the ranks are that train, once all have been found to agree; `ValueError` where they do not."""
+def _agreed(world: World, run: Run, game: Game, *, force: bool) -> list[Place]:
+    """Where the ranks are that train, once all have been found to agree; `ValueError` where they do not.
+
+    `force`: whatever memory their machines have.
+    """
     check_cluster(run.config, -(-(world.size - 1) // max(1, run.config.run.workers)))
     token = new_token(run)
     _tell_all(world, {"go": True, "run": str(run.directory.resolve()), "token": token, **_moved_abstraction(run)})
@@ -128,26 +111,26 @@ def _agreed(world: World, run: Run, game: Game) -> list[Place]:
         raise ValueError(problem)
     places = places_of([fact["host"] for fact in facts[1:]], run.config.run.workers)
     check_cluster(run.config, len({place.machine for place in places}))
-    check_room(run, game, places, [fact["memory_bytes"] for fact in facts[1:]])
+    if not force:
+        places = with_memory(places, [fact["memory_bytes"] for fact in facts[1:]])
+        check_room(run, game, places)
     return [place._replace(pid=fact["pid"]) for place, fact in zip(places, facts[1:], strict=True)]
 
 
-def check_room(run: Run, game: Game, places: Sequence[Place], memory_bytes: Sequence[int]) -> None:
-    """Raise `ValueError` where a machine has too little memory for its strata.
+def with_memory(places: Sequence[Place], memory_bytes: Sequence[int]) -> list[Place]:
+    """Places with the memory of their machines, where so much is available to each rank's host."""
+    on_host = Counter(host for _, host in {(place.machine, place.host) for place in places})
+    parts = (available / on_host[place.host] for place, available in zip(places, memory_bytes, strict=True))
+    return [place._replace(memory_bytes=part) for place, part in zip(places, parts, strict=True)]
 
-    memory_bytes  available where each of the ranks is
-    """
+
+def check_room(run: Run, game: Game, places: Sequence[Place]) -> None:
+    """Raise `ValueError` where a machine has too little memory for the strata that a run begins with there."""
     assert game.strata is not None
-    hosts = {place.machine: place.host for place in places}
-    available = dict(zip((place.machine for place in places), memory_bytes, strict=True))
-    on_host = Counter(hosts.values())  # of machines that share a host's memory, each has its part
-    parts = [available[machine] / on_host[host] for machine, host in sorted(hosts.items())]
-    ranks = shared_out(game.strata.shares, [1.0] * len(places))
-    owner = np.array([place.machine for place in places])[ranks]
-    names = [hosts[machine] for machine in sorted(hosts)]
-    problem = machine_problem(run.config, game, run.layout(game), owner, parts, names)
+    owner = shared_out(game.strata.shares, [1.0] * len(places))
+    problem = ranks_problem(run.config, game, run.layout(game), places, owner)
     if problem is not None:
-        raise ValueError(problem)
+        raise ValueError(f"{problem}; or use --force")
 
 
 def _moved_abstraction(run: Run) -> dict[str, str]:

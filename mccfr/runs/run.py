@@ -9,6 +9,7 @@ until all is done.
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 from typing import Any
 
@@ -99,7 +100,8 @@ class Session:
         for removed in sweep_live(run.config.tables.live_dir):
             self._reporter.message(f"removed the live tables of a process that died: {removed}")
         checkpoints.sweep(run.path(CHECKPOINTS))
-        found, problems = checkpoints.newest_valid(run.path(CHECKPOINTS), run.identity, block_problems)
+        sound = partial(block_problems, known={})
+        found, problems = checkpoints.newest_valid(run.path(CHECKPOINTS), run.identity, sound)
         for problem in problems:
             self._reporter.message(f"damaged checkpoint passed over: {problem}")
         drop_unnamed(run.directory)

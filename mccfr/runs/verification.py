@@ -30,7 +30,7 @@ def problems_of(path: Path, reporter: Reporter | None = None, abstraction: Path 
     if is_networks(path):
         return verify_networks(path)
     if checkpoints.is_checkpoint(path):
-        return _problems_of_checkpoint(path)
+        return _problems_of_checkpoint(path, {})
     if is_run(path):
         return _problems_of_run(path, told, abstraction)
     if is_abstraction(path):
@@ -40,17 +40,17 @@ def problems_of(path: Path, reporter: Reporter | None = None, abstraction: Path 
     )
 
 
-def _problems_of_checkpoint(path: Path) -> list[str]:
+def _problems_of_checkpoint(path: Path, known: dict[str, list[str]]) -> list[str]:
     """Of its bytes and those of the blocks that it names, and of its state if a run wrote it.
 
-    An abstraction's stages are checkpoints too.
+    `known` is as of `block_problems`.  An abstraction's stages are checkpoints too.
     """
     problems = checkpoints.verify(path)
     if problems:
         return problems
     found = checkpoints.open_checkpoint(path)
     problem = state_problem(found.state) if "run_identity" in found.identity else None
-    return [f"{path.name}: {problem}"] if problem else block_problems(found)
+    return [f"{path.name}: {problem}"] if problem else block_problems(found, known)
 
 
 def _problems_of_run(path: Path, told: Reporter, abstraction: Path | None) -> list[str]:
@@ -58,13 +58,13 @@ def _problems_of_run(path: Path, told: Reporter, abstraction: Path | None) -> li
         run = open_run(path, abstraction)
     except (OSError, ValueError) as error:
         return [str(error)]
-    problems = []
+    problems, blocks = list[str](), dict[str, list[str]]()  # several checkpoints may name the same ones
     root = run.path(CHECKPOINTS)
     numbers = checkpoints.list_checkpoints(root)
     for place, number in enumerate(numbers, 1):
         told.phase(f"reading checkpoint {number}, {place} of {len(numbers)}", (place - 1) / len(numbers))
         directory = checkpoints.checkpoint_path(root, number)
-        problems += _problems_of_checkpoint(directory)
+        problems += _problems_of_checkpoint(directory, blocks)
     for name in records.JOURNALS:
         problems += records.problems(run.path(name))
     return problems

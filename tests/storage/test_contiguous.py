@@ -1,6 +1,7 @@
 """Whole arrays in files: what is written is read, by us and by plain readers, past the page cache or through it."""
 
 import errno
+import json
 import os
 
 import crc32c
@@ -9,10 +10,11 @@ import numpy as np
 import pytest
 import zarr
 
-from storage import checkpoint, contiguous
+from storage import checkpoint, contiguous, durable
 from storage.checksums import checksum, joined
 from storage.disk_speed import disk_speed
 from storage.formats import NotFiniteError
+from storage.manifest import content_hash, exact_json
 from storage.mapping import create_regions, map_regions
 from storage.schema import ArraySpec
 
@@ -113,6 +115,38 @@ def test_a_cell_that_is_no_number_is_named_and_nothing_is_left(tmp_path):
     with pytest.raises(NotFiniteError, match="holds inf at bucket 30, slot 700"):
         written(tmp_path / "all", "zarr", arrays)
     assert list((tmp_path / "all").iterdir()) == []
+
+
+@BOTH
+def test_verify_reads_every_byte_once_and_names_cells_that_are_no_numbers(tmp_path, layout, monkeypatch):
+    arrays = tables()
+    arrays[SPECS[0].name][[36, 5, 30], [1, 700, 1]] = np.nan, np.inf, np.nan
+    with monkeypatch.context() as careless:
+        careless.setattr(contiguous, "_not_finite", lambda *_: None)
+        path = written(tmp_path / "all", layout, arrays)
+    read, summed = [0], []
+
+    def counted(file, piece):
+        read[0] += piece.cells.nbytes
+        return reading(file, piece)
+
+    reading, summing = contiguous.MovingFile.read, durable.checksum_file
+    monkeypatch.setattr(contiguous.MovingFile, "read", counted)
+    monkeypatch.setattr(durable, "checksum_file", lambda file: summed.append(file) or summing(file))
+    assert checkpoint.verify(path) == ["000001: array 'regret/street1/player0' holds inf at bucket 5, slot 700"]
+    assert read[0] == sum(spec.nbytes for spec in SPECS)
+    assert {file.name for file in summed} <= {"zarr.json", "state.json"}
+
+
+def test_verify_compares_the_cells_of_each_array_with_their_own_checksum(tmp_path):
+    path = written(tmp_path / "all", "hdf5", tables())
+    content = json.loads((path / "manifest.json").read_bytes())
+    del content["content_hash"]
+    content["cells"][SPECS[1].name]["crc32c"] ^= 1
+    content["content_hash"] = content_hash(content)
+    (path / "manifest.json").write_bytes(exact_json(content, "manifest"))
+    (problem,) = checkpoint.verify(path)
+    assert "another checksum in the cells of array 'strategy_sum/street1/player0'" in problem
 
 
 def test_a_full_disk_is_found_before_anything_moves(tmp_path, monkeypatch):

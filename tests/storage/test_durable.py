@@ -46,6 +46,23 @@ def test_adopted_trees_are_synced_from_the_deepest_directory_up(tmp_path):
     assert {operation.path.name for operation in operations if operation.kind == "fsync_file"} == {"x", "y"}
 
 
+def test_directories_that_others_make_meanwhile_are_taken_and_files_are_not(tmp_path, monkeypatch):
+    make_dir = durable.make_dir
+
+    def after_another(path):
+        if path.name == "file":
+            path.touch()
+        else:
+            path.mkdir()
+        make_dir(path)
+
+    monkeypatch.setattr(durable, "make_dir", after_another)
+    durable.make_dirs(tmp_path / "one" / "two")
+    assert (tmp_path / "one" / "two").is_dir()
+    with pytest.raises(FileExistsError):
+        durable.make_dirs(tmp_path / "file" / "three")
+
+
 def test_trees_are_removed_without_following_links(tmp_path):
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside/file").write_bytes(b"kept")

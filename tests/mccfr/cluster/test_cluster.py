@@ -4,6 +4,7 @@ import errno
 import json
 import shutil
 import socket
+import subprocess
 import sys
 from itertools import combinations
 
@@ -23,7 +24,8 @@ from mccfr.cluster.launch import check_ports
 from mccfr.cluster.messages import ANSWERED, Answer, Order, version_cells, version_of
 from mccfr.cluster.mpi import _raise_first
 from mccfr.cluster.pool import on_engine
-from mccfr.cluster.session import check_room, places_of, train_alone
+from mccfr.cluster.room import fixed_bytes, strata_bytes
+from mccfr.cluster.session import check_room, places_of, train_alone, with_memory
 from mccfr.cluster.sharing import longest, moved_by_speed, shared_out
 from mccfr.cluster.status import cluster_status
 from mccfr.runs import saving
@@ -299,9 +301,25 @@ def test_a_directory_that_is_not_shared_is_found(tmp_path, whole):
 
 def test_a_machine_without_room_for_its_strata_is_named(whole):
     game, places = whole.build_game(), places_of(["a", "b", "b"], 1)
-    check_room(whole, game, places, [10**12] * 3)
+    check_room(whole, game, places)
+    check_room(whole, game, with_memory(places, [10**12] * 3))
     with pytest.raises(ValueError, match=r"b needs [\d,]+ bytes .* for the largest stratum\) and has 5,000"):
-        check_room(whole, game, places, [10**12, 10_000, 10_000])
+        check_room(whole, game, with_memory(places, [10**12, 10_000, 10_000]))
+
+
+def test_strata_move_to_no_machine_without_room_for_them(tmp_path, monkeypatch):
+    run = stratified_run(tmp_path / "run", checkpoint_nodes=50_000)
+    game, layout = run.build_game(), run.layout(run.build_game())
+    even = np.bincount(shared_out(game.strata.shares, [1.0, 1.0]), strata_bytes(game, layout))
+    needed = fixed_bytes(run.config, game, layout) + even.max()
+    monkeypatch.setattr(pool_module, "LEAST_SECONDS", 0.0)
+    monkeypatch.setattr(pool_module, "moved_by_speed", lambda shares, owner, speeds: np.array([0, 0, 0, 1]))
+    for sessions, (memory, strata) in enumerate([(needed, [2, 2]), (2 * needed, [3, 1])], 1):
+        engine = OneProcess(run, game, 2, 1)
+        engine.places = [place._replace(memory_bytes=memory) for place in engine.places]
+        limited = with_settings(run, run=msgspec.structs.replace(run.config.run, iterations=2_000 * sessions))
+        train(limited, game, Silent(), pools=on_engine(engine))
+        assert [len(trainer.strata()) for trainer in engine._trainers] == strata
 
 
 def test_machines_are_the_ranks_of_a_host_by_their_workers():
@@ -331,6 +349,19 @@ def test_bad_input_is_refused_in_a_sentence(tmp_path, capsys, arguments, said):
     directory = [] if arguments[0] == "plan" else ["--run", tmp_path / "run"]
     ended = call(capsys, "cluster", arguments[0], config, *arguments[1:], *directory)
     assert ended.status == 2 and said in ended.err, ended.err
+    if said in ("run.strata is not set", "each of them less than a stratum", "allows 1 to 2"):
+        assert not (tmp_path / "run").exists()
+
+
+def test_hosts_that_ssh_does_not_reach_are_named_and_this_one_is_not_asked(monkeypatch):
+    def ran(command, **options):
+        return subprocess.CompletedProcess(command, 0 if command[-2] == "b" else 255)
+
+    monkeypatch.setattr(launch.subprocess, "run", ran)
+    assert launch.answering(["a", "b", "c"]) == ["a", "b"]
+    launch.check_answering(["a", "b"])
+    with pytest.raises(ValueError, match=r"c, d cannot be reached: 'ssh c true' must end"):
+        launch.check_answering(["a", "b", "c", "d"])
 
 
 def test_taken_ports_are_refused():

@@ -1,6 +1,7 @@
 """Strata in turn, blocks of them on a disk: the bits of the same schedule in memory, whatever happens on the way."""
 
 import errno
+import json
 import shutil
 import signal
 import subprocess
@@ -26,6 +27,7 @@ from mccfr.solvers.configured import configured_game
 from storage import blocks
 from storage import checkpoint as checkpoints
 from storage.disk_speed import DiskSpeed
+from storage.manifest import content_hash, exact_json
 
 SOLVER = {"period_nodes": 10_000, "seed": 5}
 SMALL = "80kB"  # two of four blocks
@@ -144,6 +146,21 @@ def test_a_flipped_bit_and_a_write_cut_short_are_found_and_the_run_goes_on_from_
     go(copied, listener)
     assert any("damaged checkpoint passed over" in text for text in listener.told) and not half.exists()
     assert_same(copied, memory)
+
+
+def test_verify_reads_a_version_once_for_all_checkpoints_that_name_it(copied, monkeypatch):
+    root, read, verify = copied.path("checkpoints"), [], checkpoints.verify
+    last = checkpoints.checkpoint_path(root, newest(copied))
+    again = checkpoints.checkpoint_path(root, newest(copied) + 1)
+    shutil.copytree(last, again)
+    manifest = json.loads((again / "manifest.json").read_bytes())
+    del manifest["content_hash"]
+    manifest["number"] += 1
+    manifest["content_hash"] = content_hash(manifest)
+    (again / "manifest.json").write_bytes(exact_json(manifest, "manifest"))
+    monkeypatch.setattr(checkpoints, "verify", lambda path: read.append(path) or verify(path))
+    assert not problems_of(copied.directory)
+    assert len(read) == len(set(read)) and {last, again, *map(copied.path, manifest["parents"])} <= set(read)
 
 
 def test_a_full_disk_ends_the_session_with_a_sentence_and_it_can_go_on(tmp_path, memory, monkeypatch):
