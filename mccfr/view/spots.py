@@ -185,6 +185,7 @@ class Spots:
             "role": self._roles[state.player],
             "pot_chips": sum(state.put_in),
             "put_in_chips": list(state.put_in),
+            "put_in_before": state.put_in_before if isinstance(state, BettingState) else None,
             "behind_chips": None if self._rules is None else [self._rules.stack - chips for chips in state.put_in],
             "path": found.path,
             "readings": self._readings(found),

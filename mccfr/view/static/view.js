@@ -281,7 +281,7 @@ const View = (() => {
       box.append(made);
     });
     byId("other").hidden = !game.any_bet || !spot.actions.some((one) => one.kind === "raise");
-    byId("unit").textContent = game.unit + " over the hand";
+    byId("unit").textContent = game.unit + (spot.put_in_before ? " on this street" : "");
   }
   const find = (actions, wanted) => actions.find((one) => one.action === wanted.action);
   /* The actions of both strategies, in the order of their amounts. */
@@ -598,7 +598,7 @@ const View = (() => {
     const amount = Number(byId("amount").value.replace(",", "."));
     if (!(amount > 0)) { problem("Write an amount such as 2.5."); return; }
     byId("amount").value = "";
-    go(spot.line + "r" + Math.round(amount * game.unit_chips * 1e6) / 1e6, boardOf(spot.line));
+    go(spot.line + "r" + Math.round((amount * game.unit_chips + spot.put_in_before) * 1e6) / 1e6, boardOf(spot.line));
   }
   async function begin() {
     try { const kept = localStorage.getItem("mccfr-theme"); if (kept) document.documentElement.dataset.theme = kept; }

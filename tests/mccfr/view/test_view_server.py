@@ -251,6 +251,10 @@ def test_the_page_in_a_browser(holdem, tmp_path):
         assert page["document.getElementById('problem').hidden"]
         page.press("Backspace")
         at("#line=r200c/c&board=Kc7d2s")
+        page["document.getElementById('amount').value = '5', document.getElementById('other').requestSubmit()"]
+        at("#line=r200c/cr700&board=Kc7d2s")  # five big blinds on this street, two before it
+        page.press("Backspace")
+        at("#line=r200c/c&board=Kc7d2s")
         page.press("ArrowRight")
         page.press("ArrowRight")
         assert page["document.getElementById('hands-title').textContent"] == "AKs"
