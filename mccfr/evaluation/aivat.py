@@ -217,7 +217,5 @@ class _Hand:
     def _showdown(self, board: Board) -> float:
         """The mean result of a showdown over the hands that may be held."""
         hero = self._hero()
-        strength = self.dealing.strengths(board)[None].astype(np.int32)
-        shown = RunOuts(strength, np.argsort(strength, axis=1, kind="stable"), 1.0)
-        won = self.dealing.won(shown, self.weights[1 - hero])
+        won = self.dealing.won(RunOuts.of(self.dealing.strengths(board)[None]), self.weights[1 - hero])
         return (1 - 2 * hero) * self._mean(hero, won, self.weights)

@@ -38,13 +38,19 @@ class RunOuts(NamedTuple):
     """Full boards that may follow a board.  K of them.
 
     strength  [K, H] int32   showdown order of every hand, -1 where the board hits it
-    order     [K, H] int64   hands by strength, ascending
+    order     [K, H] uint16  hands by strength, ascending
     factor    what a mean over the boards is multiplied with: each pair of hands meets on 1 in `factor` of them
     """
 
     strength: npt.NDArray[np.int32]
-    order: npt.NDArray[np.int64]
+    order: npt.NDArray[np.uint16]
     factor: float
+
+    @classmethod
+    def of(cls, strength: npt.NDArray[np.integer], factor: float = 1.0) -> "RunOuts":
+        """Of strengths [K, H]."""
+        order = np.argsort(strength, axis=1, kind="stable")
+        return cls(strength.astype(np.int32), order.astype(np.uint16), factor)
 
 
 class Dealing(ABC):
@@ -121,8 +127,7 @@ class Dealing(ABC):
     def run_outs(self, street: int, board: Board, taken: Sequence[int], most: int, rng: np.random.Generator) -> RunOuts:
         """Strengths on full boards after a board; arguments as of `full_boards`."""
         full, factor = self.full_boards(street, board, taken, most, rng)
-        strength = np.stack([self.strengths(each) for each in full])
-        return RunOuts(strength.astype(np.int32), np.argsort(strength, axis=1, kind="stable"), factor)
+        return RunOuts.of(np.stack([self.strengths(each) for each in full]), factor)
 
     def won(self, run_outs: RunOuts, weight: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """[H] weight [H] that each hand beats at a showdown less the weight that beats it, mean over run-outs.
@@ -130,7 +135,7 @@ class Dealing(ABC):
         Of all pairs on a board that `run_outs` has drawn, each counts with the probability that it is dealt there.
         """
         out, sums = np.zeros(self.hands), np.zeros(self.deck + 1)
-        won_at_showdowns(run_outs.strength, run_outs.order, self.cards, weight, sums, out)
+        won_at_showdowns(run_outs.strength, run_outs.order, self.cards.astype(np.uint8), weight, sums, out)
         return out * (run_outs.factor / len(run_outs.strength))
 
     def results(

@@ -27,7 +27,8 @@ LISTED_HELP = """\
   f       fold                     c      check or call
   r       bet or raise             q      stop; this hand does not count"""
 _NUMBER = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,6})?")
-_CALLS, _FOLDS, _ALL_IN = ("c", "call", "k", "x", "check"), ("f", "fold"), ("a", "all-in", "allin", "all in")
+_CALLS, _CHECKS, _FOLDS = ("c", "call"), ("k", "x", "check"), ("f", "fold")
+_ALL_IN = ("a", "all-in", "allin", "all in")
 Ask = Callable[[str], str]
 Tell = Callable[[str], None]
 
@@ -103,6 +104,8 @@ class Person(Program):
                 continue
             action = self._read(text)
             problem = f"{text[:40]!r} is none of these: ? helps" if action is None else self._problem(action)
+            if text in _CHECKS and self.may_fold:
+                problem = "there is a bet: call with c or fold with f"
             if action is not None and not problem:
                 return action
             self._tell(f"  {problem}")
@@ -145,7 +148,7 @@ class Person(Program):
         """An answer as an action; None where it is none."""
         if text in _FOLDS:
             return "f"
-        if text in _CALLS:
+        if text in (*_CALLS, *_CHECKS):
             return "c"
         if text in _ALL_IN:
             return (self.raises((1.0,)) or ["c"])[0]

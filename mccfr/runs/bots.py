@@ -207,7 +207,7 @@ def run_person(
     assert spec.game is not None
     if log is not None and config is None:
         raise ValueError(f"{log}: hands are written of whole no-limit hold'em only: leave --log out")
-    if isinstance(spec, ResolvingSpec):
+    if isinstance(spec, ResolvingSpec) and config is not None:
         tell(f"From the {spec.settings.street} on the policy solves its hands again: it may think for some seconds.")
     found = list(play_person(spec, spec.game, hands, seed, ask, tell))
     if not found:

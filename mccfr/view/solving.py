@@ -1,7 +1,8 @@
-"""Solving a spot again while a page waits: the river or the turn, on real hands and with the bets really made.
+"""Solving a spot again while a page waits: from the flop on, on real hands and with the bets really made.
 
-`mccfr.play.resolving` says what is solved; nothing is kept of it but what every hand plays at the spot.  Solving is
-done in stages of more and more iterations, each from the beginning, so that there is something to look at soon.
+`mccfr.play.resolving` says what is solved, and that a flop is an estimate, whose gap would take all turns and rivers
+to know; nothing is kept of it but what every hand plays at the spot.  Solving is done in stages of more and more
+iterations, each from the beginning, so that there is something to look at soon.
 """
 
 import threading
@@ -10,11 +11,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mccfr.games.betting import BettingState
-from mccfr.play.resolving import METHODS, Effort, Resolver, Settings
+from mccfr.play.resolving import METHODS, Resolver
+from mccfr.play.resolving.table import LIMITED, settings_of
 from mccfr.play.seat import Seat
 from mccfr.view.spots import Decision, Spots
 
 MOST_ITERATIONS = 5_000
+_STREETS = {3: "flop", 4: "turn", 5: "river"}  # by cards on the board
+_METHODS = {"flop": ("unsafe", LIMITED), "turn": METHODS, "river": METHODS}
+_ITERATIONS = {"flop": 100, "turn": 200, "river": 200}
 _FIRST = 10
 _FACTOR = 4
 
@@ -59,22 +64,28 @@ class Solving:
         self._spots, self._lock = spots, threading.Lock()
         self._job: _Job | None = None
 
-    def start(self, line: str, board: str, method: str = METHODS[0], iterations: int = 200) -> dict[str, Any]:
+    def start(self, line: str, board: str, method: str | None = None, iterations: int | None = None) -> dict[str, Any]:
         """Begin; answers as `state`.
 
-        Raises `ValueError` for a line or board as `Spots.spot` does, an earlier street than the turn, another game than
-        whole no-limit hold'em, an unknown method and a number of iterations out of bounds.
+        method      of `METHODS`, the first by default; of a flop "unsafe", to the end of the hand, or "depth-limited"
+        iterations  100 of a flop and 200 of a turn or a river by default
+
+        Raises `ValueError` for a line or board as `Spots.spot` does, before the flop, another game than whole no-limit
+        hold'em, an unknown method and a number of iterations out of bounds.
         """
-        if method not in METHODS:
-            raise ValueError(f"method = {method!r} is not allowed: it must be one of {', '.join(METHODS)}")
-        if not 1 <= iterations <= MOST_ITERATIONS:
-            raise ValueError(f"iterations = {iterations}: they must be from 1 to {MOST_ITERATIONS:,}")
         at = self._spots.decision(line, board)
         seat = Seat(self._spots.source)
         Resolver(seat)  # refuses other games
-        street = {4: "turn", 5: "river"}.get(self._spots.source.game.cards.cards_on(at.state.street))
+        street = _STREETS.get(self._spots.source.game.cards.cards_on(at.state.street))
         if street is None:
-            raise ValueError("spots are solved again on the river and the turn: before that too much follows")
+            raise ValueError("spots are solved again from the flop on: before it too much follows")
+        method = _METHODS[street][0] if method is None else method
+        iterations = _ITERATIONS[street] if iterations is None else iterations
+        if method not in _METHODS[street]:
+            allowed = ", ".join(_METHODS[street])
+            raise ValueError(f"method = {method!r} is not allowed: on the {street} it must be one of {allowed}")
+        if not 1 <= iterations <= MOST_ITERATIONS:
+            raise ValueError(f"iterations = {iterations}: they must be from 1 to {MOST_ITERATIONS:,}")
         job = _Job(line, board, method, iterations)
         with self._lock:
             if self._job is not None:
@@ -86,8 +97,8 @@ class Solving:
     def state(self) -> dict[str, Any]:
         """The newest job: `line`, `board`, `method`, `iterations` asked for, `seconds`, `done`, `problem`, `result`.
 
-        Of the result: what every hand plays, as a spot tells it, `gap_chips` and `iterations` done.  Raises
-        `ValueError` where nothing was begun.
+        Of the result: what every hand plays, as a spot tells it, `gap_chips`, None of a flop, and `iterations` done.
+        Raises `ValueError` where nothing was begun.
         """
         if self._job is None:
             raise ValueError("no spot has been solved again yet")
@@ -116,8 +127,9 @@ class Solving:
     def _stage(self, job: _Job, at: Decision, seat: Seat, street: str, iterations: int) -> dict[str, Any]:
         """What is found after so many iterations."""
         assert isinstance(at.state, BettingState)
-        resolver = Resolver(seat, Settings(street, job.method, Effort(iterations=iterations)))
+        resolver = Resolver(seat, settings_of(f"{street}:{job.method}:{iterations}"))
         acted = [(state, action, board) for state, action, board in at.acted if isinstance(state, BettingState)]
         found = resolver.begin(at.state.player, acted, at.state, at.board)
         told = self._spots.strategy(job.line, job.board, found.actions, found.played().T)
-        return told | {"gap_chips": round(found.gap_chips, 4), "iterations": iterations}
+        gap = None if street == "flop" else round(found.gap_chips, 4)
+        return told | {"gap_chips": gap, "iterations": iterations}

@@ -25,7 +25,7 @@ from mccfr.view.words import action_kind, action_text, pot_share, roles, street_
 
 MOST_RUN_OUTS = 2_500
 """Full boards that equities are counted over; after a flop there are 1,176."""
-_KEPT_RUN_OUTS = 4  # boards whose showdowns are kept, 19 MB each after a flop
+_KEPT_RUN_OUTS = 4  # boards whose showdowns are kept, 9 MB each after a flop
 _LEAST_MET = 1e-12  # of a range's weight: what is left of differences of sums where a hand meets nothing
 _WHOLE_DECK = 52
 
@@ -185,6 +185,7 @@ class Spots:
             "role": self._roles[state.player],
             "pot_chips": sum(state.put_in),
             "put_in_chips": list(state.put_in),
+            "put_in_before": state.put_in_before if isinstance(state, BettingState) else None,
             "behind_chips": None if self._rules is None else [self._rules.stack - chips for chips in state.put_in],
             "path": found.path,
             "readings": self._readings(found),

@@ -7,6 +7,9 @@ const View = (() => {
   const ALL = -1, SOLVED = "solved", NONE = "";
   const SLOW_BOARDS = 100;    // of what is drawn for values before the turn
   const POLL = 400;           // milliseconds between two looks at a spot that is being solved
+  const GADGETS = { maxmargin: "maxmargin", resolving: "CFR-D", unsafe: "unsafe" };
+  /* By cards on the board: how a spot may be solved again, the default first. */
+  const METHODS = { 3: { unsafe: "to the end, on buckets", "depth-limited": "the flop alone" }, 4: GADGETS, 5: GADGETS };
   let game = null;            // what /api/game says
   let spot = null;            // the spot that is shown
   let equities = null;        // its equities, once they have come
@@ -278,7 +281,7 @@ const View = (() => {
       box.append(made);
     });
     byId("other").hidden = !game.any_bet || !spot.actions.some((one) => one.kind === "raise");
-    byId("unit").textContent = game.unit + " over the hand";
+    byId("unit").textContent = game.unit + (spot.put_in_before ? " on this street" : "");
   }
   const find = (actions, wanted) => actions.find((one) => one.action === wanted.action);
   /* The actions of both strategies, in the order of their amounts. */
@@ -482,10 +485,18 @@ const View = (() => {
 
   /* --- solving again --- */
 
-  const solvable = () => game.any_bet && !spot.missing_cards && [4, 5].includes(streetCards(spot.street));
   function drawSolving() {
-    byId("solving").hidden = !solvable();
-    if (!solvable()) return;
+    const choice = byId("solve-method"), methods = METHODS[streetCards(spot.street)], ready = Boolean(methods) && !spot.missing_cards;
+    byId("solving").hidden = !game.any_bet;
+    byId("solve").hidden = choice.hidden = !ready;
+    if (!ready) {
+      byId("solve-stop").hidden = byId("solve-progress").hidden = true;
+      byId("solve-state").textContent = methods ? "" : "Spots are solved again from the flop on: before it too much follows.";
+      return;
+    }
+    if (choice.options.length !== Object.keys(methods).length) {
+      choice.replaceChildren(...Object.entries(methods).map(([value, name]) => element("option", name, { value })));
+    }
     const here = solved && solved.line === spot.line && solved.board === spot.board ? solved : null;
     const running = here !== null && !here.done;
     byId("solve").disabled = running;
@@ -494,8 +505,9 @@ const View = (() => {
     if (here) {
       const found = here.result;
       text = here.problem || (running ? "Solving, " + here.seconds.toFixed(0) + " s" : "Solved in " + here.seconds.toFixed(1) + " s") +
-        (found ? ": " + found.iterations + " of " + here.iterations + " iterations, gap " + big(found.gap_chips) + " " +
-          game.unit + " (" + percent(found.gap_chips / spot.pot_chips) + " of the pot)" : " …");
+        (found ? ": " + found.iterations + " of " + here.iterations + " iterations, " + (found.gap_chips === null ?
+          "an estimate: no gap is known" : "gap " + big(found.gap_chips) + " " + game.unit + " (" +
+          percent(found.gap_chips / spot.pot_chips) + " of the pot)") : " …");
     }
     byId("solve-state").textContent = text;
     byId("solve-progress").hidden = !running;
@@ -586,7 +598,7 @@ const View = (() => {
     const amount = Number(byId("amount").value.replace(",", "."));
     if (!(amount > 0)) { problem("Write an amount such as 2.5."); return; }
     byId("amount").value = "";
-    go(spot.line + "r" + Math.round(amount * game.unit_chips * 1e6) / 1e6, boardOf(spot.line));
+    go(spot.line + "r" + Math.round((amount * game.unit_chips + spot.put_in_before) * 1e6) / 1e6, boardOf(spot.line));
   }
   async function begin() {
     try { const kept = localStorage.getItem("mccfr-theme"); if (kept) document.documentElement.dataset.theme = kept; }

@@ -399,13 +399,15 @@ def test_a_person_plays_in_the_terminal(capsys, holdem, monkeypatch, tmp_path):
     log = tmp_path / "mine.phhs"
     rng = Random(4)
     answers = [
-        rng.choice(["c", "", "r 3", "r pot", "r 50%", "a", "f", "?", "what", "r 9999", "r to 6"]) for _ in range(200)
+        rng.choice(["c", "", "r 3", "r pot", "r 50%", "a", "f", "?", "what", "r 9999", "r to 6", "x"])
+        for _ in range(200)
     ]
     prompts = typed(monkeypatch, [*answers, "q"])
     status, out, _ = call(capsys, "play", "holdem", "--hands", 12, "--seed", 3, "--log", log)
     assert status == 0 and "You played 12 hands" in out and "(seed 3)" in out
     for text in ("you are the big blind", "you are the button and small blind", "BB", "is none of these: ? helps"):
         assert text in out
+    assert "there is a bet: call with c or fold with f" in out
     assert "r 50%   half the pot" in out and "a raise is to" in out
     assert any("[f]old, [c]all" in prompt and "[r]aise to" in prompt for prompt in prompts)
     with log.open("rb") as file:

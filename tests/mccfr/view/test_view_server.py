@@ -135,9 +135,14 @@ def test_bad_requests_end_in_a_sentence(holdem, path, text):
 @pytest.mark.parametrize(
     ("path", "body", "text"),
     [
-        ("/api/solve", {"line": "r200c/", "board": "Kc7d2s"}, "on the river and the turn: before that"),
+        ("/api/solve", {"line": "r200"}, "from the flop on: before it too much follows"),
+        (
+            "/api/solve",
+            {"line": "r200c/", "board": "Kc7d2s", "method": "maxmargin"},
+            "on the flop it must be one of unsafe",
+        ),
         ("/api/solve", {"line": "r200c/cc/cc/", "board": "Kc7d2s4h9d", "method": "magic"}, "one of maxmargin"),
-        ("/api/solve", {"line": "", "iterations": 10**9}, "they must be from 1 to 5,000"),
+        ("/api/solve", {"line": "r200c/", "board": "Kc7d2s", "iterations": 10**9}, "they must be from 1 to 5,000"),
         ("/api/solve", {"line": 7}, "line = '7' is not text"),
         ("/api/play/sit", {"resolve": "moon"}, "it must be river, turn or flop"),
         ("/api/play/act", {"hand": True}, "hand = 'True' is not a whole number"),
@@ -219,6 +224,7 @@ def test_the_page_in_a_browser(holdem, tmp_path):
         assert page["document.querySelectorAll('img').length"] == 0
         assert page["document.querySelectorAll('#grid .cell').length"] == 169
         assert page["document.querySelectorAll('#grid .cell .fill').length"] == 169
+        assert "from the flop on" in page["document.getElementById('solve-state').textContent"]
         page["document.querySelector('[data-action=r200]').click()"]
         at("#line=r200")
         page.press("c")  # the call: three cards are to be chosen
@@ -243,6 +249,10 @@ def test_the_page_in_a_browser(holdem, tmp_path):
         page["location.hash = '#line=r200c/cr600&board=Kc7d2s'"]
         at("#line=r200c/cr600&board=Kc7d2s")
         assert page["document.getElementById('problem').hidden"]
+        page.press("Backspace")
+        at("#line=r200c/c&board=Kc7d2s")
+        page["document.getElementById('amount').value = '5', document.getElementById('other').requestSubmit()"]
+        at("#line=r200c/cr700&board=Kc7d2s")  # five big blinds on this street, two before it
         page.press("Backspace")
         at("#line=r200c/c&board=Kc7d2s")
         page.press("ArrowRight")
@@ -288,15 +298,23 @@ def test_the_page_in_a_browser(holdem, tmp_path):
 
 @pytest.mark.slow
 @needs_browser
-def test_a_turn_is_solved_again_in_a_browser(holdem, tmp_path):
-    """All rivers behind it, on real hands: some ten seconds of processor time."""
-    turn = "#line=r200c/cc/r400&board=Kc7d2s4h"
+@pytest.mark.parametrize(
+    ("spot", "method", "said"),
+    [
+        ("line=r200c/cc/r400&board=Kc7d2s4h", "maxmargin", "200 of 200 iterations, gap"),
+        ("line=r200c/&board=Kc7d2s", "unsafe", "100 of 100 iterations, an estimate"),
+        ("line=r200c/&board=Kc7d2s", "depth-limited", "100 of 100 iterations, an estimate"),
+    ],
+)
+def test_a_spot_is_solved_again_in_a_browser(holdem, tmp_path, spot, method, said):
+    """All that follows, on real hands or buckets: some ten seconds of processor time."""
     with browsing(tmp_path) as page:
-        page.open(holdem.url + turn)
+        page.open(f"{holdem.url}#{spot}")
         page.wait("document.body && document.body.dataset.complete")
+        page[f"document.getElementById('solve-method').value = {json.dumps(method)}"]
         page["document.getElementById('solve').click()"]
         page.wait("document.getElementById('solve-state').textContent.startsWith('Solved in')")
-        assert "200 of 200 iterations, gap" in page["document.getElementById('solve-state').textContent"]
+        assert said in page["document.getElementById('solve-state').textContent"]
         assert page["document.getElementById('beside').value"] == "solved"
         assert page["document.querySelectorAll('#grid-beside .cell .fill').length"] == 169
         assert page.problems == []
