@@ -12,7 +12,7 @@ from mccfr.config.solvers import DeepCfrConfig
 from mccfr.config.tables import Config
 from mccfr.games.game import Game
 from mccfr.solvers.deep.asked import Asked, asked_tables, average_tables
-from mccfr.solvers.deep.averages import Averages, dealt_average, fit_figures
+from mccfr.solvers.deep.averages import Averages, fit_figures
 from mccfr.solvers.deep.dealt_cfr import Dealt, DealtCfr, check_options, dealt_specs, is_dealt
 from mccfr.solvers.deep.learned import keeps_sums
 from mccfr.solvers.deep.single_deep_cfr import Iterations, SingleDeepCfr, listed_specs
@@ -128,7 +128,8 @@ class DeepCfr(Algorithm):
         """As `Algorithm.named_average`; `ValueError` for an average that the run does not keep."""
         name, options = self._named(name), self._options(game)
         if is_dealt(game):
-            return dealt_average(name, game, options, tables, iterations)
+            check_tabulated(game)
+            return self.asked(game, tables, iterations, name).strategy()
         return Averages(game, options, tables, iterations).average(name)
 
     @property

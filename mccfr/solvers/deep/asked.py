@@ -24,11 +24,9 @@ from mccfr.solvers.deep.averages import Averages
 from mccfr.solvers.deep.dealt import NO_CARD, Hands, card_values
 from mccfr.solvers.deep.dealt_cfr import Dealt, is_dealt
 from mccfr.solvers.deep.fitting import softmax
-from mccfr.solvers.deep.learned import Learned, Tables, match_regrets
+from mccfr.solvers.deep.learned import HAND_STREAM, Learned, Tables, match_regrets
 from mccfr.solvers.deep.tabulated import Tabulation, check_tabulated, deal_classes, hand_classes, is_tabulated
 from mccfr.tables.strategy import BlockArrays, Rows, Strategy
-
-_HAND_STREAM = 6  # number of the random stream of player 0; those below are of memories
 
 
 def asked_tables(tables: Tables) -> Tables:
@@ -69,7 +67,7 @@ class Asked:
     def drawn(self, player: int, seed: int) -> int:
         """The place of the network that plays the hand of number `seed`: by weight."""
         weights = self.tables[f"networks/player{player}/weight"]
-        word = int(new_stream(seed, player + _HAND_STREAM, RESERVOIR)[0])
+        word = int(new_stream(seed, player + HAND_STREAM, RESERVOIR)[0])
         point = (word >> 11) / 2**53 * float(weights.sum())
         return int(min(np.searchsorted(np.cumsum(weights), point, side="right"), np.flatnonzero(weights)[-1]))
 

@@ -1,6 +1,7 @@
 """The two averages of a run: Single Deep CFR's, of the strategies themselves, and Deep CFR's, fitted to samples."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,26 +9,21 @@ import numpy.typing as npt
 
 from mccfr.config.solvers import DeepCfrConfig
 from mccfr.games.game import Game
-from mccfr.rng import MINIBATCH, PARAMETERS, new_stream
-from mccfr.solvers.deep.dealt_cfr import Dealt
-from mccfr.solvers.deep.fitting import fit, softmax
+from mccfr.solvers.deep.fitting import softmax
 from mccfr.solvers.deep.learned import (
     EXPLAINED,
+    LEAST_WEIGHT,
     LOSS,
     NETWORKS,
     SAMPLES,
-    STRATEGY_STREAM,
     Learned,
     Tables,
-    descent,
+    fit_average,
     keeps_sums,
 )
 from mccfr.solvers.deep.memory import means, merge
-from mccfr.solvers.deep.tabulated import Tabulation, hand_classes
 from mccfr.tables.layout import TableSet, table_name
 from mccfr.tables.strategy import Strategy, average_strategy
-
-_LEAST_WEIGHT = 1e-30  # of a row that a network has a strategy for and nothing was sampled at
 
 
 class Averages:
@@ -83,7 +79,7 @@ class Averages:
                 continue
             mine, merged = infosets.of(player), learned.merged[player]
             if learned.config.fit == "network":  # it has a strategy where nothing was sampled
-                shares[mine], weights[mine] = self._fitted(player), _LEAST_WEIGHT
+                shares[mine], weights[mine] = self._fitted(player), LEAST_WEIGHT
             else:
                 table = means(memory, held, merged)
                 shares[mine] = np.where(table.any(axis=1, keepdims=True), table, shares[mine])
@@ -97,32 +93,16 @@ class Averages:
 
     def average_network(self, player: int) -> npt.NDArray[np.float32]:
         """[P] parameters of a player's average strategy, fitted to his strategy memory from scratch; 0 without any."""
-        learned, config = self._learned, self._learned.config
-        network, stream = learned.networks[player][0], player + STRATEGY_STREAM
+        learned, network = self._learned, self._learned.networks[player][0]
         if not learned.memory(player, "strategy_memory")[1]:
             return np.zeros(network.size, np.float32)
-        parameters = network.initial(new_stream(config.seed, stream, PARAMETERS, self._iterations))
-        start = int(new_stream(config.seed, stream, MINIBATCH, self._iterations)[0])
-        batches = learned.batches(player, start, "strategy_memory")
-        fit(network, parameters, batches, descent(config, config.strategy_steps), shares=True)
-        return parameters
+        batches = partial(learned.batches, player, kind="strategy_memory")
+        return fit_average(network, learned.config, batches, player, self._iterations)
 
     def _fitted(self, player: int) -> npt.NDArray[np.float64]:
         """[n, A] a player's average strategy by a network of his memory."""
         output = self._learned.outputs(player, self.average_network(player))
         return softmax(output, self._learned.networks[player][1].legal).astype(np.float64)
-
-
-def dealt_average(name: str, game: Game, config: DeepCfrConfig, tables: Tables, iterations: int) -> Strategy:
-    """The average "sd" or "network" of a run where infosets are not listed, as a table of all classes of hands.
-
-    `ValueError` where there are too many for one.
-    """
-    dealt = Dealt.of(game, config, tables)
-    tabulation = Tabulation(dealt, [hand_classes(game, dealt.view)] * 2)
-    if name == "network":
-        return tabulation.shares([dealt.average_network(player, iterations) for player in range(2)])
-    return tabulation.explicit([dealt.networks(player) for player in range(2)])
 
 
 def fit_figures(tables: Tables) -> dict[str, Any]:

@@ -8,6 +8,7 @@ of the pot at the root; regret matching does not know the difference.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -15,21 +16,12 @@ import numpy.typing as npt
 from abstraction.parallel import run_ranges
 from mccfr.config.solvers import DeepCfrConfig
 from mccfr.games.game import Game
-from mccfr.rng import MINIBATCH, PARAMETERS, new_stream
+from mccfr.rng import MINIBATCH, new_stream
 from mccfr.solvers.deep.blas import one_thread
 from mccfr.solvers.deep.dealt import NO_CARD, View, draw_hands, view
 from mccfr.solvers.deep.dealt_memory import DealtBatches, DealtMemory, cards_known, insert
-from mccfr.solvers.deep.fitting import Batch, fit
-from mccfr.solvers.deep.learned import (
-    ADVANTAGE_STREAM,
-    SAMPLES,
-    STRATEGIES,
-    STRATEGY_STREAM,
-    Tables,
-    descent,
-    fit_specs,
-    memory_specs,
-)
+from mccfr.solvers.deep.fitting import Batch
+from mccfr.solvers.deep.learned import MEMORIES, Tables, fit_average, fit_specs, memory_columns, memory_specs
 from mccfr.solvers.deep.lockstep import Seen, Strategies, fill_words, traverse
 from mccfr.solvers.deep.network import Apart, Array, Network, branches, plain
 from mccfr.solvers.deep.single_deep_cfr import Iterations
@@ -75,10 +67,7 @@ def dealt_specs(game: Game, config: DeepCfrConfig, dtype: str = "float32") -> tu
     size, actions = make_dealt_network(seen, config).size, seen.legal.shape[1]
     specs: list[ArraySpec] = []
     for player in range(2):
-        specs += memory_specs("memory", "regret", player, (config.memory, actions), dtype, seen.cards)
-        if "network" in config.averages:
-            room = config.strategy_memory, actions
-            specs += memory_specs("strategy_memory", "probability", player, room, dtype, seen.cards)
+        specs += memory_specs(config, player, actions, dtype, seen.cards)
         specs += fit_specs(player, config, size)
     return tuple(specs)
 
@@ -126,10 +115,8 @@ class Dealt:
 
     def memory(self, player: int, kind: str = "memory") -> tuple[DealtMemory, int]:
         """A player's "memory" or "strategy_memory", and how many samples it holds."""
-        at, value = f"{kind}/player{player}", "regret" if kind == "memory" else "probability"
-        memory = DealtMemory(*(self.tables[f"{at}/{part}"] for part in ("node", "cards", "weight", value)))
-        counter = SAMPLES if kind == "memory" else STRATEGIES
-        return memory, min(int(self.tables[f"counters/player{player}"][counter]), len(memory.weight))
+        columns, held = memory_columns(self.tables, player, kind, ("node", "cards", "weight"))
+        return DealtMemory(*columns), held
 
     def batches(self, player: int, start: int, kind: str = "memory") -> DealtBatches:
         """Minibatches of a player's memory; `start` is the number that their order follows from."""
@@ -154,14 +141,10 @@ class Dealt:
 
     def average_network(self, player: int, iterations: int) -> Array:
         """[P] parameters of a player's average strategy, fitted to his strategy memory from scratch; 0 without any."""
-        config, stream = self.config, player + STRATEGY_STREAM
         if not self.memory(player, "strategy_memory")[1]:
             return np.zeros(self.network.size, np.float32)
-        parameters = self.network.initial(new_stream(config.seed, stream, PARAMETERS, iterations))
-        start = int(new_stream(config.seed, stream, MINIBATCH, iterations)[0])
-        batches = self.batches(player, start, "strategy_memory")
-        fit(self.network, parameters, batches, descent(config, config.strategy_steps), shares=True)
-        return parameters
+        batches = partial(self.batches, player, kind="strategy_memory")
+        return fit_average(self.network, self.config, batches, player, iterations)
 
     def error(self, player: int) -> tuple[float, float]:
         """(weighted mean squared error of a player's network over samples of his memory, share of them explained).
@@ -225,9 +208,8 @@ class DealtCfr(Iterations):
 
     def _insert(self, player: int, t: int, samples: Seen, cards: npt.NDArray[np.uint8], kind: str) -> None:
         counters = self._tables[f"counters/player{player}"]
-        counter, stream = (SAMPLES, ADVANTAGE_STREAM) if kind == "memory" else (STRATEGIES, STRATEGY_STREAM)
-        memory, offered = self.dealt.memory(player, kind)[0], int(counters[counter])
-        number = player + stream
+        memory, (_, counter, stream) = self.dealt.memory(player, kind)[0], MEMORIES[kind]
+        offered, number = int(counters[counter]), player + stream
         counters[counter] = insert(memory, samples, cards, self._known, float(t), offered, self._config.seed, number)
 
     def _fit(self, player: int, t: int) -> None:

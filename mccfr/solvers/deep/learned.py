@@ -1,7 +1,7 @@
 """What a run has learnt, as its tables hold it: memories, networks, and the strategies that follow from them."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -9,9 +9,10 @@ import numpy.typing as npt
 from abstraction.jit import njit
 from mccfr.config.solvers import DeepCfrConfig
 from mccfr.games.game import Game
+from mccfr.rng import MINIBATCH, PARAMETERS, new_stream
 from mccfr.solvers.deep.blas import one_thread
 from mccfr.solvers.deep.features import features
-from mccfr.solvers.deep.fitting import Batch, Descent, Inputs, MergedBatches
+from mccfr.solvers.deep.fitting import Batch, Batches, Descent, Inputs, MergedBatches, fit
 from mccfr.solvers.deep.infosets import Averaging, Infosets, list_infosets, numbering
 from mccfr.solvers.deep.memory import Memory, means, merge, new_merged
 from mccfr.solvers.deep.network import Network, branches, plain
@@ -22,11 +23,32 @@ SAMPLES, STRATEGIES, NETWORKS = range(3)
 """Cells of `counters`: what the memories of a player have been offered, and networks that were met."""
 LOSS, EXPLAINED = range(2)
 """Cells of `figures`: of the newest fit, `memory.squared_error`."""
-ADVANTAGE_STREAM, STRATEGY_STREAM, NETWORK_STREAM = 0, 2, 4
-"""Numbers of random streams, to which the player's is added."""
+ADVANTAGE_STREAM, STRATEGY_STREAM, NETWORK_STREAM, HAND_STREAM, BASELINE_STREAM = 0, 2, 4, 6, 8
+"""Numbers of random streams, to which the player's is added; of a baseline there is one."""
+LEAST_WEIGHT = 1e-30
+"""Of a row that a network has a strategy for and nothing was sampled at."""
 _ROWS = 1 << 16  # infosets that a network is evaluated on at a time
 
 Tables = Mapping[str, npt.NDArray[Any]]
+
+
+class MemoryKind(NamedTuple):
+    """What a memory is of.
+
+    value    name of its table of values
+    counter  cell of `counters` that says how many samples it has been offered
+    stream   number of its random stream
+    """
+
+    value: str
+    counter: int
+    stream: int
+
+
+MEMORIES = {
+    "memory": MemoryKind("regret", SAMPLES, ADVANTAGE_STREAM),
+    "strategy_memory": MemoryKind("probability", STRATEGIES, STRATEGY_STREAM),
+}
 
 
 @njit
@@ -93,10 +115,7 @@ def table_specs(game: Game, config: DeepCfrConfig, dtype: str = "float32") -> tu
     places, infosets = numbering(game), list_infosets(game)
     specs = []
     for player in range(2):
-        specs += memory_specs("memory", "regret", player, (config.memory, infosets.width), dtype)
-        if "network" in config.averages:
-            room = config.strategy_memory, infosets.width
-            specs += memory_specs("strategy_memory", "probability", player, room, dtype)
+        specs += memory_specs(config, player, infosets.width, dtype)
         size = make_network(game, infosets, player, config)[0].size if config.fit == "network" else None
         specs += fit_specs(player, config, size)
     if keeps_sums(config):
@@ -130,19 +149,41 @@ def fit_specs(player: int, config: DeepCfrConfig, size: int | None) -> list[Arra
     ]
 
 
-def memory_specs(
-    kind: str, value: str, player: int, shape: tuple[int, int], dtype: str, cards: int = 0
-) -> list[ArraySpec]:
-    """Tables of a memory of [samples, actions]; with `cards` a sample names a node and so many cards, no infoset."""
-    at = f"{kind}/player{player}"
-    named = [ArraySpec(f"{at}/{'node' if cards else 'infoset'}", shape[:1], "int32", ("sample",))]
-    if cards:
-        named.append(ArraySpec(f"{at}/cards", (shape[0], cards), "uint8", ("sample", "card")))
-    return [
-        *named,
-        ArraySpec(f"{at}/weight", shape[:1], dtype, ("sample",)),
-        ArraySpec(f"{at}/{value}", shape, dtype, ("sample", "action")),
-    ]
+def memory_specs(config: DeepCfrConfig, player: int, actions: int, dtype: str, cards: int = 0) -> list[ArraySpec]:
+    """Tables of a player's memories; with `cards` a sample names a node and so many cards, no infoset."""
+    sizes = {"memory": config.memory}
+    if "network" in config.averages:
+        sizes["strategy_memory"] = config.strategy_memory
+    specs = []
+    for kind, size in sizes.items():
+        at = f"{kind}/player{player}"
+        specs.append(ArraySpec(f"{at}/{'node' if cards else 'infoset'}", (size,), "int32", ("sample",)))
+        if cards:
+            specs.append(ArraySpec(f"{at}/cards", (size, cards), "uint8", ("sample", "card")))
+        specs.append(ArraySpec(f"{at}/weight", (size,), dtype, ("sample",)))
+        specs.append(ArraySpec(f"{at}/{MEMORIES[kind].value}", (size, actions), dtype, ("sample", "action")))
+    return specs
+
+
+def memory_columns(tables: Tables, player: int, kind: str, names: Sequence[str]) -> tuple[list[npt.NDArray[Any]], int]:
+    """The tables of a player's memory, those of `names` and then its values, and how many samples it holds."""
+    found = MEMORIES[kind]
+    columns = [tables[f"{kind}/player{player}/{name}"] for name in (*names, found.value)]
+    return columns, min(int(tables[f"counters/player{player}"][found.counter]), len(columns[-1]))
+
+
+def fit_average(
+    network: Network, config: DeepCfrConfig, batches: Callable[[int], Batches], player: int, iterations: int
+) -> npt.NDArray[np.float32]:
+    """[P] parameters of a player's average strategy after some iterations, fitted to his strategy memory from scratch.
+
+    batches  minibatches of it, in an order that a number decides
+    """
+    stream = player + STRATEGY_STREAM
+    parameters = network.initial(new_stream(config.seed, stream, PARAMETERS, iterations))
+    start = int(new_stream(config.seed, stream, MINIBATCH, iterations)[0])
+    fit(network, parameters, batches(start), descent(config, config.strategy_steps), shares=True)
+    return parameters
 
 
 class Learned:
@@ -192,10 +233,8 @@ class Learned:
 
     def memory(self, player: int, kind: str = "memory") -> tuple[Memory, int]:
         """A player's "memory" or "strategy_memory", and how many samples it holds."""
-        at, value = f"{kind}/player{player}", "regret" if kind == "memory" else "probability"
-        memory = Memory(*(self.tables[f"{at}/{part}"] for part in ("infoset", "weight", value)))
-        counter = SAMPLES if kind == "memory" else STRATEGIES
-        return memory, min(int(self.tables[f"counters/player{player}"][counter]), len(memory.weight))
+        columns, held = memory_columns(self.tables, player, kind, ("infoset", "weight"))
+        return Memory(*columns), held
 
     def advantages(self, player: int) -> npt.NDArray[np.float64]:
         """[n, A] a player's advantages by now, at his infosets."""

@@ -21,13 +21,11 @@ from mccfr.rng import MINIBATCH, PARAMETERS, new_stream
 from mccfr.solvers.deep.features import features, hand_columns
 from mccfr.solvers.deep.fitting import Batch, fit
 from mccfr.solvers.deep.infosets import Infosets, list_infosets
-from mccfr.solvers.deep.learned import Tables, descent
+from mccfr.solvers.deep.learned import BASELINE_STREAM, Tables, descent
 from mccfr.solvers.deep.memory import Walk
 from mccfr.solvers.deep.network import Array, plain
 from mccfr.solvers.deep.outcome_paths import Paths
 from storage.schema import ArraySpec
-
-_STREAM = 8  # number of its random stream; those below are of memories
 
 
 class Transitions(NamedTuple):
@@ -156,8 +154,8 @@ class LearnedBaseline:
         """Fit the network to what is kept; number: of the fit, from 0."""
         config = self._config
         if not number:
-            self._parameters[:] = self._network.initial(new_stream(config.seed, _STREAM, PARAMETERS))
-        start = int(new_stream(config.seed, _STREAM, MINIBATCH, number)[0])
+            self._parameters[:] = self._network.initial(new_stream(config.seed, BASELINE_STREAM, PARAMETERS))
+        start = int(new_stream(config.seed, BASELINE_STREAM, MINIBATCH, number)[0])
         batches = _Batches(self._shown, self._kept(), config.baseline_batch, self._infosets.width, start)
         fit(self._network, self._parameters, batches, descent(config, config.baseline_steps))
 

@@ -19,6 +19,7 @@ from mccfr.rng import ACTIONS, random_at, seed_stream
 from mccfr.solvers.deep.dealt import Hands, View, card_values
 from mccfr.solvers.deep.learned import match_regrets
 from mccfr.solvers.deep.network import Apart
+from mccfr.solvers.deep.traversals import choose
 from mccfr.trees.compiled import DECISION, TERMINAL, TreeArrays
 
 _UNIT = 1.0 / 9007199254740992.0  # 2^-53
@@ -87,14 +88,7 @@ def expand(tree, level, sigma, words, traverser, below):
                 tail += 1
             continue
         u = np.float64(random_at(words[deal], np.uint64(node)) >> np.uint64(11)) * _UNIT
-        chosen = 0
-        for k in range(count):
-            if sigma[i, k] > 0.0:
-                chosen = k
-                if u < sigma[i, k]:
-                    break
-                u -= sigma[i, k]
-        below.deal[tail], below.node[tail] = deal, first + chosen
+        below.deal[tail], below.node[tail] = deal, first + choose(sigma[i], 0, count, u)
         tail += 1
     return tail
 

@@ -106,6 +106,10 @@ class Network:
 
     def __init__(self, layers: Sequence[Layer], size: int) -> None:
         self.layers, self.size = tuple(layers), size
+        self._learns: list[bool] = []  # whether parameters have a part in what a layer makes: else it needs no slope
+        for layer in self.layers:
+            joins = isinstance(layer, Join) and any(self._learns[source] for source in layer.sources)
+            self._learns.append(joins or isinstance(layer, Dense | Normalise))
 
     def initial(self, state: npt.NDArray[np.uint64]) -> npt.NDArray[np.float32]:
         """[P] parameters to begin with: weights and biases uniform within ±1/√inputs; `state` is advanced."""
@@ -140,7 +144,7 @@ class Network:
         slopes[-1] = slope
         for place in range(len(found) - 1, -1, -1):
             layer, here = self.layers[place], slopes[place]
-            if here is None or isinstance(layer, Columns):
+            if here is None:
                 continue
             if isinstance(layer, Dense):
                 weight, _ = _weights(layer, parameters)
@@ -153,7 +157,7 @@ class Network:
                     steps[source] = here
                 else:
                     np.matmul(source.T, here, out=steps)
-                if layer.source >= 0:
+                if layer.source >= 0 and self._learns[layer.source]:
                     _add(slopes, layer.source, here @ weight.T + here if layer.skip else here @ weight.T)
             elif isinstance(layer, Join):
                 at = 0
@@ -161,7 +165,7 @@ class Network:
                     width = found[joined].shape[1]
                     _add(slopes, joined, np.ascontiguousarray(here[:, at : at + width]))
                     at += width
-            else:
+            elif isinstance(layer, Normalise):
                 made, before = found[place], found[layer.source]
                 scale = _deviation(before - before.mean(axis=1, keepdims=True))
                 flat = here - here.mean(axis=1, keepdims=True) - made * (here * made).mean(axis=1, keepdims=True)

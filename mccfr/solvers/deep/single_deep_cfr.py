@@ -32,12 +32,9 @@ from mccfr.solvers.deep import traversals
 from mccfr.solvers.deep.every_deal import every_deal
 from mccfr.solvers.deep.fitting import Batch, Batches, fit
 from mccfr.solvers.deep.learned import (
-    ADVANTAGE_STREAM,
+    MEMORIES,
     NETWORK_STREAM,
     NETWORKS,
-    SAMPLES,
-    STRATEGIES,
-    STRATEGY_STREAM,
     Learned,
     Tables,
     descent,
@@ -274,8 +271,7 @@ class SingleDeepCfr(Iterations):
 
     def _insert(self, player: int, t: int, samples: Samples, count: int, kind: str) -> None:
         counters = self._tables[f"counters/player{player}"]
-        counter, stream = (SAMPLES, ADVANTAGE_STREAM) if kind == "memory" else (STRATEGIES, STRATEGY_STREAM)
-        memory, _ = self.learned.memory(player, kind)
+        memory, (_, counter, stream) = self.learned.memory(player, kind)[0], MEMORIES[kind]
         first, seen = self.learned.infosets.of(player).start, int(counters[counter])
         counters[counter] = insert(memory, samples, count, first, float(t), seen, self._config.seed, player + stream)
 

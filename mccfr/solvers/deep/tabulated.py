@@ -23,13 +23,12 @@ from mccfr.games.game import Game
 from mccfr.solvers.deep.dealt import NO_CARD, Hands, View, card_values
 from mccfr.solvers.deep.dealt_cfr import Dealt
 from mccfr.solvers.deep.fitting import softmax
-from mccfr.solvers.deep.learned import match_regrets
+from mccfr.solvers.deep.learned import LEAST_WEIGHT, match_regrets
 from mccfr.solvers.deep.network import Array
 from mccfr.tables.strategy import Strategy
 from mccfr.trees.compiled import DECISION, CompiledTree
 
 _CLASSES = 2048  # of hands, that are evaluated at a time
-_LEAST_WEIGHT = 1e-30  # of a row that a network has a strategy for
 HERE, BEFORE, NOWHERE = range(3)
 """In `Own.where`: on which street a player's last decision was: this one, the one before, or none."""
 
@@ -244,7 +243,7 @@ class Tabulation:
                 values = card_values(self._dealt.view, classes.cards[part])
                 found = softmax(self.rows(own, parameters, values), np.tile(legal, (len(values), 1)))
                 gone = found.reshape(len(values), len(own.node), self._width).astype(np.float64)
-                _add(own, _LEAST_WEIGHT, gone, sums[part])
+                _add(own, LEAST_WEIGHT, gone, sums[part])
                 _normalise(own, sums[part], weights[part])
             made.append((sums, weights))
         return made

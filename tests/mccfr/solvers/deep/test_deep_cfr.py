@@ -289,7 +289,7 @@ def test_fits_see_samples_only(fit):
 
 
 def test_training_on_unfilled_memory_is_caught():
-    edit = ('min(int(self.tables[f"counters/player{player}"][counter]), len(memory.weight))', "len(memory.weight)")
+    edit = ('min(int(tables[f"counters/player{player}"][found.counter]), len(columns[-1]))', "len(columns[-1])")
     assert not beyond_samples(mutant(learned, edit), "table")
 
 
