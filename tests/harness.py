@@ -15,7 +15,7 @@ from mccfr.games.game import Game
 from mccfr.games.poker import kuhn, leduc
 from mccfr.rng import new_stream
 from mccfr.solvers.sampling import external, outcome
-from mccfr.solvers.sampling.common import new_path, new_worklist
+from mccfr.solvers.sampling.common import new_packed_worklist, new_path, new_worklist
 from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import TableArrays, TableSet, make_layout, private_tables, sum_forms, table_name
 from mccfr.tables.narrow import NARROW_DTYPES
@@ -78,7 +78,7 @@ class Trainer:
         number = "float32" if regret_dtype in NARROW_DTYPES else regret_dtype
         if algorithm == "external":
             nodes = len(game.tree.arrays.kind) if general else len(self.tree)
-            self.scratch = (new_worklist(nodes, nodes * (1 if general else most), blocks, number),)
+            self.scratch = ((new_worklist if general else new_packed_worklist)(nodes, blocks, number),)
         else:
             self.scratch = (new_path(len(game.tree.arrays.kind), most, blocks, number), epsilon)
         self.rng = new_stream(seed, 0)

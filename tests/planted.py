@@ -29,17 +29,10 @@ PATH_STAYS      a wrongly guessed path is played on, STRATEGY_STAYS: a strategy 
 """
 
 _ADDITION = "add_to_sums(narrow_sum, wide_sum, wide[block], row, actions, sigma, mine, weight, word)"
-_REACH = f"""            if limits[3] == {OPPONENT_REACH}:
-                reach[:tail] = 1.0
-                for place in range(tail):
-                    node = tree[order[place]]
-                    endings = node.folds + node.ends
-                    if node.player == traverser:
-                        for k in range(node.actions - endings):
-                            reach[child[place] + k] = reach[place]
-                    elif child[place] >= 0:
-                        action = endings + order[child[place]] - node.first
-                        reach[child[place]] = reach[place] * sigma[place * LANES + action]
+_PUSHED = "order[tail], slot[tail], start[tail] = first, goes, regrets[block] + below.slot\n"
+_REACH = f"""                        reach[tail] = reach[place]
+                        if limits[3] == {OPPONENT_REACH} and node.player != traverser:
+                            reach[tail] *= sigma[np.uint64(mine + action)]
 """
 
 
@@ -51,8 +44,6 @@ def _unless(error: int, right: str, wrong: str) -> str:
 @cache
 def wrong_external() -> ModuleType:
     """External sampling (over packed trees) with its errors, compiled once a process."""
-    backward = """            for place in range(tail - 1, -1, -1):
-                if pruning.active"""
     bounds = (
         "hopeless, floor, first_floor = -pruning.below * weight, -pruning.floor * weight, -pruning.first_floor * weight"
     )
@@ -79,7 +70,7 @@ def wrong_external() -> ModuleType:
             "                        word = second_word(rng)\n"
             f"                        {_ADDITION}\n",
         ),
-        (backward, _REACH + backward),
+        (_PUSHED, _PUSHED + _REACH),
         ("mine, value, first, endings, weight)", "mine, value, first, endings, weight * reach[place])"),
         ("sum_factors = discount\n", f"sum_factors = discount\n    ends = {ends}\n"),
         (
@@ -94,12 +85,12 @@ def wrong_external() -> ModuleType:
             "                                stamps[stamp] = 0\n",
         ),
         (
-            "traverser and block // 2 < last_street",
-            f"traverser and (block // 2 < last_street or limits[3] == {SKIPS_ON_THE_LAST_STREET})",
+            "traverser and node.block // 2 < last_street",
+            f"traverser and (node.block // 2 < last_street or limits[3] == {SKIPS_ON_THE_LAST_STREET})",
         ),
         (
-            "skips and sigma[mine + action] == 0 and cell_",
-            f"skips and (sigma[mine + action] == 0 or limits[3] == {SKIPS_IN_UNIFORM_PLAY}) and cell_",
+            "skips and sigma[np.uint64(mine + action)] == 0 and cell_",
+            f"skips and (sigma[np.uint64(mine + action)] == 0 or limits[3] == {SKIPS_IN_UNIFORM_PLAY}) and cell_",
         ),
     )
 

@@ -34,7 +34,7 @@ from mccfr.games.betting import BettingRules, build_tree
 from mccfr.games.menu import MenuGame, menu_targets
 from mccfr.rng import new_stream, uniform
 from mccfr.solvers.outcome import tree_depth
-from mccfr.solvers.sampling.common import new_path, new_worklist
+from mccfr.solvers.sampling.common import new_packed_worklist, new_path
 from mccfr.solvers.sampling.external import external_sampling_packed
 from mccfr.solvers.sampling.outcome import outcome_sampling_packed
 from mccfr.tables.discount import Schedule
@@ -123,7 +123,7 @@ class Player:
         nodes, dtype = len(self._tree), arrays.regret.dtype
         if sampling == "external":
             self._kernel: Any = external_sampling_packed
-            self._scratch: Any = new_worklist(nodes, MAX_PACKED_ACTIONS * nodes, 8, dtype)
+            self._scratch: Any = new_packed_worklist(nodes, 8, dtype)
             self._extra: tuple[float, ...] = ()
         else:
             self._kernel = outcome_sampling_packed

@@ -6,10 +6,9 @@ from mccfr.config.solvers import ExternalSamplingConfig
 from mccfr.games.game import Game
 from mccfr.solvers.sampled import SampledAlgorithm, SampledSolver
 from mccfr.solvers.sampling.baselines import Baselines, external_sampling_with_baselines
-from mccfr.solvers.sampling.common import Pruning, new_worklist
+from mccfr.solvers.sampling.common import Pruning, new_packed_worklist, new_worklist
 from mccfr.solvers.sampling.external import external_sampling_general, external_sampling_packed
 from mccfr.tables.narrow import NARROW_DTYPES, number_dtype
-from mccfr.trees.compiled import MAX_PACKED_ACTIONS
 
 
 class ExternalSolver(SampledSolver):
@@ -22,8 +21,8 @@ class ExternalSolver(SampledSolver):
         self._kernel = external_sampling_packed if packed else external_sampling_general
         if self._baselines is not None:
             self._kernel = external_sampling_with_baselines
-        cells = nodes * (MAX_PACKED_ACTIONS if packed else 1)
-        self._scratch = new_worklist(nodes, cells, 2 * game.tree.streets, number_dtype(dtype))
+        new_scratch = new_packed_worklist if packed else new_worklist
+        self._scratch = new_scratch(nodes, 2 * game.tree.streets, number_dtype(dtype))
 
     def _own(self, total_nodes: int) -> tuple[Pruning | Baselines, ...]:
         config = self._config

@@ -23,7 +23,7 @@ class PartialSolver(SampledSolver):
         del packed
         self._tree = game.tree.arrays
         self._kernel = partial_sampling
-        self._scratch = new_worklist(nodes, nodes, 2 * game.tree.streets, self._tables.regret.dtype)
+        self._scratch = new_worklist(nodes, 2 * game.tree.streets, self._tables.regret.dtype)
         self._draws = new_draws(nodes)
 
     def _own(self, total_nodes: int) -> tuple[Draws, Rule]:

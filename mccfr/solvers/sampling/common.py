@@ -61,13 +61,13 @@ class Hand(NamedTuple):
 
 
 class Worklist(NamedTuple):
-    """Scratch of external sampling: N nodes (packed: decisions), E cells of strategies, dtype of the regrets R.
+    """Scratch of external sampling over N general records; R is the dtype of the regrets.
 
     order  [N] int32  nodes in the order visited
-    start  [N] int64  first regret cell of the row; by place in the worklist (packed) or by node (general)
-    child  [N] int32  place of the first child in the worklist, -1: the hand ended here (packed); child node (general)
+    start  [N] int64  first regret cell of each node's row
+    child  [N] int32  the child that was taken, or the first of several
     value  [N] R      chips for the traverser
-    sigma  [E] R      current strategies of the rows visited
+    sigma  [N] R      current strategies, each action's with the child it leads to
     updated [1] int64 table rows updated so far, added to by every call: regrets at the traverser's decisions, sums at
                       the opponent's
     seats  [2] int64  who traverses on each deal: players seats[0] .. seats[1]-1; another one's regrets never change
@@ -76,6 +76,31 @@ class Worklist(NamedTuple):
     order: npt.NDArray[np.int32]
     start: npt.NDArray[np.int64]
     child: npt.NDArray[np.int32]
+    value: npt.NDArray[np.floating]
+    sigma: npt.NDArray[np.floating]
+    updated: npt.NDArray[np.int64]
+    hand: Hand
+    seats: npt.NDArray[np.int64]
+
+
+class PackedWorklist(NamedTuple):
+    """Scratch of external sampling over a packed tree of D decisions; R is the dtype of the regrets.
+
+    order  [D] int32        decisions in the order visited
+    start  [D] int64        first regret cell of each one's row
+    slot   [D] int32        where its value goes
+    own    [D] int32        which of them are the traverser's: their numbers in `order`
+    first  [D] int32        where the values of each of those' children lie, one after the other
+    value  [D] R            chips for the traverser: the root's, then those of children of his decisions
+    sigma  [8·(D+1)] R      current strategies at his decisions; the last 8 cells serve the opponent's
+    updated, hand, seats    as in `Worklist`
+    """
+
+    order: npt.NDArray[np.int32]
+    start: npt.NDArray[np.int64]
+    slot: npt.NDArray[np.int32]
+    own: npt.NDArray[np.int32]
+    first: npt.NDArray[np.int32]
     value: npt.NDArray[np.floating]
     sigma: npt.NDArray[np.floating]
     updated: npt.NDArray[np.int64]
@@ -137,20 +162,22 @@ def _new_hand(blocks: int) -> Hand:
     return Hand(*(np.zeros(blocks, np.int64) for _ in Hand._fields))
 
 
-def new_worklist(
-    nodes: int, strategy_cells: int, blocks: int, dtype: npt.DTypeLike, seats: tuple[int, int] = (0, 2)
-) -> Worklist:
-    """Scratch for `nodes` nodes and regrets of `dtype`: packed trees need 8 cells of strategies a node, others one."""
-    return Worklist(
-        np.zeros(nodes, np.int32),
-        np.zeros(nodes, np.int64),
-        np.zeros(nodes, np.int32),
-        np.zeros(nodes, dtype),
-        np.zeros(strategy_cells, dtype),
-        np.zeros(1, np.int64),
-        _new_hand(blocks),
-        np.array(seats, np.int64),
-    )
+def new_worklist(nodes: int, blocks: int, dtype: npt.DTypeLike, seats: tuple[int, int] = (0, 2)) -> Worklist:
+    """Scratch for `nodes` general records and regrets of `dtype`."""
+    order, start, child = np.zeros(nodes, np.int32), np.zeros(nodes, np.int64), np.zeros(nodes, np.int32)
+    shared = np.zeros(1, np.int64), _new_hand(blocks), np.array(seats, np.int64)
+    return Worklist(order, start, child, np.zeros(nodes, dtype), np.zeros(nodes, dtype), *shared)
+
+
+def new_packed_worklist(
+    decisions: int, blocks: int, dtype: npt.DTypeLike, seats: tuple[int, int] = (0, 2)
+) -> PackedWorklist:
+    """Scratch for a packed tree of so many decisions and regrets of `dtype`."""
+    start = np.zeros(decisions, np.int64)
+    order, slot, own, first = (np.zeros(decisions, np.int32) for _ in range(4))
+    value, sigma = np.zeros(decisions, dtype), np.zeros((decisions + 1) * MAX_PACKED_ACTIONS, dtype)
+    shared = np.zeros(1, np.int64), _new_hand(blocks), np.array(seats, np.int64)
+    return PackedWorklist(order, start, slot, own, first, value, sigma, *shared)
 
 
 def new_path(depth: int, max_actions: int, blocks: int, dtype: npt.DTypeLike) -> Path:

@@ -4,11 +4,14 @@ An iteration is one deal and one traversal for each player with that deal.  At t
 walked and regrets are updated; at the opponent's nodes one action is sampled from his current strategy and that
 strategy is added to his strategy sum, with no reach factor: the sampling supplies it.  A traversal is a breadth-first
 worklist: the forward pass computes strategies and pushes children, asking for each child's row when it is pushed, so
-that many cache misses are under way at once; the backward pass computes values and updates regrets.
+that many cache misses are under way at once; the backward pass computes values and updates regrets.  Over packed trees
+each node is told where its value goes when it is pushed, and an opponent's hands that place on to the child he takes;
+so the backward pass meets the traverser's decisions alone.
 
 Two kernels, equal to the last bit where both apply: over packed betting trees, whose rows are handled as vectors, and
-over general records, action by action.  Arrays are taken out of their tuples once, at the top: in a loop that would
-cost a reference count each time.
+over general records, action by action.  The former takes arrays out of their tuples once, at the top, and has unsigned
+indices: signed ones are checked for being negative at each access.  It branches on what was drawn: where that is
+predicted rightly, the next rows are asked for before this one has come.
 
 With sampled pruning the traverser skips actions of very negative regret on 95 % of his traversals, but never on the
 last street and never where the action ends the hand.  An action is skipped only while others are played, so that its
@@ -47,8 +50,11 @@ from mccfr.solvers.sampling.rows import (
 )
 from mccfr.trees.compiled import CHANCE, TERMINAL
 
-_PRUNED = -1  # stands for a child that is not visited in the worklist
-_EARLY, _LATE = 1 << 32, 1 << 33  # numbers, beyond those of places, of the words that discounts are rounded by
+_ZERO, _ONE = np.uint64(0), np.uint64(1)
+_EARLY, _LATE = (
+    np.uint64(1 << 32),
+    np.uint64(1 << 33),
+)  # numbers, beyond those of places, of the words that discounts are rounded by
 
 
 @nogil_njit
@@ -56,16 +62,17 @@ def external_sampling_packed(tree, tables, deals, limits, discount, rng, work, p
     """Run deals of a batch over a packed tree; `tables`, `rng` and `work` are changed in place.
 
     tree [D] PACKED_NODE; tables TableArrays; deals Deals; limits [3] int64; discount Discount; rng [4] uint64; work
-    Worklist for D nodes and 8·D cells; pruning Pruning.  Returns (iterations run, nodes touched): it stops after the
-    first iteration that reaches limits[NODE_LIMIT].
+    PackedWorklist for D nodes; pruning Pruning.  Returns (iterations run, nodes touched): it stops after the first
+    iteration that reaches limits[NODE_LIMIT].
     """
     regret, narrow_sum, wide_sum, wide = tables.regret, tables.narrow_sum, tables.wide_sum, tables.wide
     stamps, scales = tables.stamp, tables.scale
-    order, start, child, value, sigma, hand = work.order, work.start, work.child, work.value, work.sigma, work.hand
+    order, start, slot, own, first_value, value, sigma, _, hand, _ = work
     regrets, sums, regret_stamps, sum_stamps, regret_scales, sum_scales = hand
     weight, lazy, ends, positive_factors, negative_factors, sum_factors = discount
     hopeless, floor, first_floor = -pruning.below * weight, -pruning.floor * weight, -pruning.first_floor * weight
     nodes, rows, deal, last_street = 0, 0, limits[START], regrets.shape[0] // 2 - 1
+    spare = sigma.shape[0] - LANES  # the opponent's strategies, each of which serves at once
     while deal < limits[STOP] and nodes < limits[NODE_LIMIT]:
         locate(tables.regret_base, tables.width, deals.bucket, deal, regrets)
         locate(tables.sum_base, tables.width, deals.bucket, deal, sums)
@@ -80,31 +87,33 @@ def external_sampling_packed(tree, tables, deals, limits, discount, rng, work, p
             result = sign * deals.result[deal]
             prunes = pruning.active != 0 and uniform(rng) < PRUNED_SHARE
             # Forward: strategies, strategy sums, choices; children are pushed.
-            order[0], start[0] = 0, regrets[tree[0].block] + tree[0].slot
-            tail, place = 1, 0
+            order[0], slot[0], start[0] = 0, 0, regrets[tree[0].block] + tree[0].slot
+            tail, place, owned, values = _ONE, _ZERO, _ZERO, _ONE
             while place < tail:
-                if pruning.active and order[place] == _PRUNED:
-                    place += 1
-                    continue
-                node = tree[order[place]]
-                rows += 1
-                block, actions, mine = node.block, node.actions, place * LANES
+                node = tree[np.uint64(order[place])]
+                block, actions = np.uint64(node.block), node.actions
                 scale = scale_at(regret, scales, regret_scales[block] + node.row)
-                at = start[place], scale, random_at(~second_word(rng), np.uint64(place + _EARLY))
-                regret_matching_row(regret, at, actions, sigma, mine)
+                at = start[place], scale, random_at(~second_word(rng), place + _EARLY)
                 nodes += node.touched
-                child[place] = tail
-                endings = node.folds + node.ends
-                first, stop = 0, actions - endings
-                skips = prunes and node.player == traverser and block // 2 < last_street
+                endings, mine = np.int64(node.folds) + np.int64(node.ends), spare
+                skips = prunes and node.player == traverser and node.block // 2 < last_street
+                # Children first .. stop-1 are pushed; action and goes: of the first one, where its value goes.
                 if node.player == traverser:
+                    mine = np.int64(owned) * LANES
+                    regret_matching_row(regret, at, actions, sigma, mine)
                     nodes += node.leaves_touched
                     if skips and lazy:  # regrets as they are by now
                         stamp = regret_stamps[block] + node.row
                         discount_regrets_row(
                             regret, at, actions, stamps, stamp, ends, positive_factors, negative_factors
                         )
+                    own[owned], first_value[owned] = place, values
+                    action, goes, first = endings, values, np.uint64(node.first)
+                    stop = first + np.uint64(actions - endings)
+                    owned += _ONE
+                    values += stop - first
                 else:
+                    regret_matching_row(regret, at, actions, sigma, mine)
                     if wide[block] <= WIDE:
                         word = second_word(rng)
                         row = sums[block] + node.slot, scale_at(narrow_sum, scales, sum_scales[block] + node.row), word
@@ -114,64 +123,60 @@ def external_sampling_packed(tree, tables, deals, limits, discount, rng, work, p
                                 narrow_sum, wide_sum, wide[block], row, actions, stamps, stamp, ends, sum_factors
                             )
                         add_to_sums(narrow_sum, wide_sum, wide[block], row, actions, sigma, mine, weight, word)
-                    action = choose_row(regret, at, actions, uniform(rng), False)
-                    first = action - endings
-                    stop = first + 1
-                    if first < 0:  # the hand ends here
+                    action, goes = choose_row(regret, at, actions, uniform(rng), False), np.uint64(slot[place])
+                    first = np.uint64(node.first + action - endings)
+                    stop = first + _ONE
+                    if action < endings:  # the hand ends here
                         stop = first
-                        child[place] = -1
                         if node.folds and action == 0:
                             nodes += node.leaves_touched - node.end_touched
-                            value[place] = sign * node.fold_value
+                            value[goes] = sign * node.fold_value
                         else:
                             nodes += node.end_touched
-                            value[place] = result * node.call_value
-                for k in range(first, stop):
-                    action = endings + k
-                    if skips and sigma[mine + action] == 0 and cell_number(regret, at, action) < hopeless:
-                        order[tail] = _PRUNED
-                        value[tail] = np.nan
-                        tail += 1
-                        continue
-                    index = node.first + k
-                    below = tree[index]
-                    order[tail] = index
-                    start[tail] = regrets[below.block] + below.slot
-                    prefetch_to_write(regret, start[tail])
-                    prefetch_scale(regret, scales, regret_scales[below.block] + below.row)
-                    if below.player != traverser:
-                        if wide[below.block] == NARROW:
-                            prefetch_to_write(narrow_sum, sums[below.block] + below.slot)
-                            prefetch_scale(narrow_sum, scales, sum_scales[below.block] + below.row)
-                        elif wide[below.block] == WIDE:
-                            prefetch_to_write(wide_sum, sums[below.block] + below.slot)
-                    tail += 1
-                place += 1
+                            value[goes] = result * node.call_value
+                while first != stop:
+                    if skips and sigma[np.uint64(mine + action)] == 0 and cell_number(regret, at, action) < hopeless:
+                        value[goes] = np.nan
+                    else:
+                        below = tree[first]
+                        block = np.uint64(below.block)
+                        order[tail], slot[tail], start[tail] = first, goes, regrets[block] + below.slot
+                        prefetch_to_write(regret, start[tail])
+                        prefetch_scale(regret, scales, regret_scales[block] + below.row)
+                        if below.player != traverser:
+                            if wide[block] == NARROW:
+                                prefetch_to_write(narrow_sum, sums[block] + below.slot)
+                                prefetch_scale(narrow_sum, scales, sum_scales[block] + below.row)
+                            elif wide[block] == WIDE:
+                                prefetch_to_write(wide_sum, sums[block] + below.slot)
+                        tail += _ONE
+                    first += _ONE
+                    goes += _ONE
+                    action += 1
+                place += _ONE
+            rows += np.int64(tail)
             # Backward: values from the leaves up, and the traverser's regrets.
-            for place in range(tail - 1, -1, -1):
-                if pruning.active and order[place] == _PRUNED:
-                    continue
-                node = tree[order[place]]
-                if node.player != traverser:
-                    if child[place] >= 0:
-                        value[place] = value[child[place]]
-                    continue
-                word, scale = ~second_word(rng), scale_at(regret, scales, regret_scales[node.block] + node.row)
+            while owned > _ZERO:
+                owned -= _ONE
+                place, mine = np.uint64(own[owned]), np.int64(owned) * LANES
+                node, goes, first = tree[np.uint64(order[place])], np.uint64(slot[place]), first_value[owned]
+                block = np.uint64(node.block)
+                word, scale = ~second_word(rng), scale_at(regret, scales, regret_scales[block] + node.row)
                 if lazy:
-                    stamp = regret_stamps[node.block] + node.row
-                    row = start[place], scale, random_at(word, np.uint64(place + _LATE))
+                    stamp = regret_stamps[block] + node.row
+                    row = start[place], scale, random_at(word, place + _LATE)
                     discount_regrets_row(
                         regret, row, node.actions, stamps, stamp, ends, positive_factors, negative_factors
                     )
                 endings = (node.folds, sign * node.fold_value, node.ends, result * node.call_value)
-                row, mine, first = (start[place], scale, random_at(word, np.uint64(place))), place * LANES, child[place]
+                row = start[place], scale, random_at(word, place)
                 if pruning.active:
                     least = floor if node.block > 1 else first_floor
-                    value[place] = update_explored_row(
+                    value[goes] = update_explored_row(
                         regret, row, node.actions, sigma, mine, value, first, endings, weight, least
                     )
                 else:
-                    value[place] = update_row(regret, row, node.actions, sigma, mine, value, first, endings, weight)
+                    value[goes] = update_row(regret, row, node.actions, sigma, mine, value, first, endings, weight)
         deal += 1
     work.updated[0] += rows
     return deal - limits[START], nodes

@@ -331,7 +331,7 @@ def train(game, kernel, iterations, seed, epsilon=None):
     tables = private_tables(layout)
     schedule, rng, touched = Schedule("linear", period_nodes=1), new_stream(seed, 0), 0
     if epsilon is None:
-        scratch = (new_worklist(nodes, nodes, 2, np.float32),)
+        scratch = (new_worklist(nodes, 2, np.float32),)
     else:
         scratch = (new_path(20, int(game.tree.arrays.count.max()), 2, np.float32), epsilon)
     for period in range(iterations // 1000):

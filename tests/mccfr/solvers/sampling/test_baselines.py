@@ -55,7 +55,7 @@ class Play(Traversals):
         made = baselines.new_baselines(flat, cells_ahead(self.tables, BASELINE), rate, 2 * nodes)
         made = made._replace(rate=np.array([rate, error], np.float64)[: 2 if error else 1])
         if algorithm == "external":
-            self.scratch, own = new_worklist(nodes, nodes, blocks, "float64", seats), ()
+            self.scratch, own = new_worklist(nodes, blocks, "float64", seats), ()
         else:
             most = int(self.tree.count.max())
             self.scratch = baselines.new_steps(tree_depth(game.tree), most, blocks, "float64")

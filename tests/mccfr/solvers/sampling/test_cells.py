@@ -185,7 +185,7 @@ def test_training_with_cells_rounded_to_nearest_is_caught():
     word, place = "np.uint64(1 << 63)", "sum_scales[block] + node.row)"
     nearest = mutant(
         external,
-        ("scale, random_at(word, np.uint64(place))", f"scale, {word}"),
+        ("scale, random_at(word, place)\n", f"scale, {word}\n"),
         (f"{place}, word\n", f"{place}, {word}\n"),
     )
     right = trained("bfloat16", iterations=200_000).exploitability_chips

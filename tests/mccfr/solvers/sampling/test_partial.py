@@ -68,7 +68,7 @@ class Play(Traversals):
         super().__init__(game, weight=3.0, sum_scale=2.0)
         self.kernel = wrong().partial_sampling if planted else partial.partial_sampling
         nodes = game.tree.nodes
-        self.scratch = new_worklist(nodes, nodes, 2 * game.tree.streets, "float64", (seat, seat + 1))
+        self.scratch = new_worklist(nodes, 2 * game.tree.streets, "float64", (seat, seat + 1))
         self.scratch = self.scratch._replace(updated=np.array([0, planted]))
         self.draws = new_draws(nodes)
         self.own = self.draws, self.rule
