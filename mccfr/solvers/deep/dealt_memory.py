@@ -15,7 +15,7 @@ from mccfr.rng import RESERVOIR, new_stream
 from mccfr.solvers.deep.dealt import NO_CARD, View, count_cards
 from mccfr.solvers.deep.fitting import Batch
 from mccfr.solvers.deep.lockstep import Seen
-from mccfr.solvers.deep.memory import Walk, reservoir_place
+from mccfr.solvers.deep.memory import AHEAD, Walk, reservoir_place
 
 
 class DealtMemory(NamedTuple):
@@ -84,16 +84,18 @@ def insert(
 def _read(memory, numbers, ends, lines, given, weight, total):
     """Fill given [n, F] with inputs, weight [n], and total [n, A] with weight times value, of some samples, in place.
 
-    lines [N, B] columns of bets.  All samples are asked for before the first is read: memories are far larger than
-    caches.
+    lines [N, B] columns of bets.
     """
     cards, width, columns = memory.cards.shape[1], memory.value.shape[1], given.shape[1] - lines.shape[1]
-    for k in range(numbers.shape[0]):
-        prefetch_to_read(memory.node, numbers[k])
-        prefetch_to_read(memory.weight, numbers[k])
-        prefetch_to_read(memory.cards, numbers[k] * cards)
-        prefetch_to_read(memory.value, numbers[k] * width)
-    for k in range(numbers.shape[0]):
+    for asked in range(numbers.shape[0] + AHEAD):
+        if asked < numbers.shape[0]:
+            prefetch_to_read(memory.node, numbers[asked])
+            prefetch_to_read(memory.weight, numbers[asked])
+            prefetch_to_read(memory.cards, numbers[asked] * cards)
+            prefetch_to_read(memory.value, numbers[asked] * width)
+        if asked < AHEAD:
+            continue
+        k = asked - AHEAD
         sample = numbers[k]
         count_cards(memory.cards[sample : sample + 1], ends, given[k : k + 1])
         node = memory.node[sample]

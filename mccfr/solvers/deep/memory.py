@@ -24,6 +24,9 @@ from mccfr.rng import RESERVOIR, new_stream, random_at
 from mccfr.solvers.deep.traversals import Samples
 
 _UNIT = 1.0 / 9007199254740992.0  # 2^-53
+AHEAD = 32
+"""Samples that are asked for before the first of them is read.  A memory is far larger than caches, so each would be
+waited for; where all of a minibatch are asked for at once, the first are gone again when they are read."""
 _GOLDEN = 0.6180339887498949  # multiples of it, less whole numbers, are spread evenly however many there are
 
 
@@ -163,17 +166,15 @@ def merge(memory, held, merged):
 
 @njit
 def merge_some(memory, drawn, merged):
-    """Merge the samples of numbers `drawn` [K] int64 into `merged`, in place; returns the number of infosets.
-
-    Memories are far larger than caches, so all samples are asked for before the first is read.
-    """
-    found, width = 0, memory.value.shape[1]
-    for k in range(len(drawn)):
-        prefetch_to_read(memory.infoset, drawn[k])
-        prefetch_to_read(memory.weight, drawn[k])
-        prefetch_to_read(memory.value, drawn[k] * width)
-    for k in range(len(drawn)):
-        found = _add_sample(memory, drawn[k], merged, found)
+    """Merge the samples of numbers `drawn` [K] int64 into `merged`, in place; returns the number of infosets."""
+    found, width, count = 0, memory.value.shape[1], len(drawn)
+    for k in range(count + AHEAD):
+        if k < count:
+            prefetch_to_read(memory.infoset, drawn[k])
+            prefetch_to_read(memory.weight, drawn[k])
+            prefetch_to_read(memory.value, drawn[k] * width)
+        if k >= AHEAD:
+            found = _add_sample(memory, drawn[k - AHEAD], merged, found)
     for at in range(found):
         merged.place[merged.row[at]] = -1
     return found
