@@ -25,7 +25,7 @@ from mccfr.solvers.deep.traversals import Samples
 
 _UNIT = 1.0 / 9007199254740992.0  # 2^-53
 AHEAD = 32
-"""Samples that are asked for before the first of them is read.  A memory is far larger than caches, so that each would be
+"""Samples that are asked for before the first of them is read.  A memory is far larger than caches, so each would be
 waited for; where all of a minibatch are asked for at once, the first are gone again when they are read."""
 _GOLDEN = 0.6180339887498949  # multiples of it, less whole numbers, are spread evenly however many there are
 
