@@ -74,6 +74,7 @@ class Session:
         self._ending_since: float | None = None  # when the workers were first to rest for good
         self._evaluation: Mapping[str, Any] | None = None
         self._evaluated_now = False
+        self._owed = False  # whether the checkpoint that the session begins with was to be measured and is not
         self._weight_before: float | None = 0.0  # of the iterations of earlier sessions
         self._training = False
         self._clock = TrainingClock()
@@ -167,13 +168,16 @@ class Session:
                     self._reporter.message(sentence)
             except OSError as error:  # lines of lost work stay: better than no training
                 self._reporter.message(f"{disk_problem(error, path, path.stat().st_size)}; it stays as it is")
+        if restored is not None and restored.state.get("measured"):
+            asked = self._points.every_checkpoint or self._points.at_nodes or self._points.at_iterations
+            self._owed = bool(asked) and not self._evaluated(self._meter.origin)
         return states
 
     def _loop(self, pool: Pool) -> Outcome:
         self._await_workers(pool)
-        seen = self._meter.origin if self._meter.origin.nodes else None
+        seen, owed = self._meter.origin if self._meter.origin.nodes else None, self._owed
         while True:
-            room = None if self._done(pool) else self._train_to_next_event(pool)
+            room = None if owed or self._done(pool) else self._train_to_next_event(pool)
             self._refuse_losses(pool)
             totals, done = Totals(*pool.totals()), self._done(pool)
             point = self._events.evaluation_between(seen, totals)
@@ -182,11 +186,12 @@ class Session:
             commit = commit or (point and pool.besides() is not None)
             commit = commit and (self._saver.committed is None or self._saver.committed[1] != totals)
             evaluate = (
-                point
+                owed
+                or point
                 or (commit and self._points.every_checkpoint)
                 or (done and self._points.at_end and not self._evaluated(totals))
             )
-            seen = totals
+            seen, owed = totals, False
             if commit or evaluate:
                 self._save_at(pool, Stop(commit, evaluate, keep, done), room)
             if done:

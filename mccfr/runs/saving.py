@@ -133,7 +133,7 @@ class Saver:
         for wait in (*(FINAL_WAITS_SECONDS if stop.done else ()), None):
             began = time.monotonic()
             try:
-                number = self._commit(arrays, now, stop.keep, background)
+                number = self._commit(arrays, now, stop, background)
             except OSError as error:
                 if (whole := self._whole_all_the_same(now, stop.keep, error)) is not None:
                     return whole
@@ -180,7 +180,7 @@ class Saver:
                 return sum(length for length, _ in checkpoints.open_checkpoint(path).files.values()), "about "
         return self._layout.nbytes, "at most "
 
-    def _commit(self, arrays: Arrays, now: RunState, kept: bool, background: bool) -> int:
+    def _commit(self, arrays: Arrays, now: RunState, stop: Stop, background: bool) -> int:
         run, root, totals = self._run, self._run.path(CHECKPOINTS), now.totals
         number = max(1, checkpoints.next_number(root))
         self._reporter.phase(f"writing checkpoint {number}")
@@ -190,7 +190,8 @@ class Saver:
             "iterations_weight": now.iterations_weight,
             "period": self._schedule.period(totals.nodes),
             "training_seconds": now.training_seconds,
-            "kept": kept,
+            "kept": stop.keep,
+            "measured": stop.evaluate,
             "workers": [_worker_fields(state) for state in now.states],
         }
         if run.config.tables.strategy_sums == "preflop":
@@ -214,7 +215,7 @@ class Saver:
         )
         if now.besides is not None:
             now.besides.settle()
-        self._note_commit(number, totals, kept, state)
+        self._note_commit(number, totals, stop.keep, state)
         return number
 
     def _note_commit(self, number: int, totals: Totals, kept: bool, state: Mapping[str, Any]) -> None:

@@ -42,6 +42,7 @@ class StateFields(msgspec.Struct, frozen=True):
     period: _Count = 1
     iterations_weight: float | None = None
     kept: bool = False
+    measured: bool = False  # whether its strategy was to be measured next
     snapshot: bool = False
     snapshots: list[SnapshotFields] = []
     turns: TurnFields | None = None

@@ -9,6 +9,7 @@ from sessions import OUTCOME, go, make
 
 from mccfr.policy import Policy, verify_policy
 from mccfr.runs.results import evaluate_target, export_run, find_checkpoint, read_tables
+from mccfr.runs.rundir import EVALUATIONS
 from mccfr.tables.strategy import average_strategy
 
 
@@ -58,6 +59,23 @@ def test_weights_of_lazy_discounting_are_those_of_an_eager_sweep(tmp_path):
         direct = np.array([[factors[seen:].prod() for seen in row] for row in stamps])
         np.testing.assert_allclose(weight, plain * direct, rtol=1e-9)
         assert np.any(weight < 0.9 * plain)
+
+
+@pytest.mark.parametrize("lost", [False, True])
+@pytest.mark.parametrize("last", [500, 1500])
+def test_a_checkpoint_whose_measurement_a_kill_prevented_is_measured_first(tmp_path, lost, last):
+    """Between a checkpoint and its line of evaluations.jsonl lie minutes in large games."""
+    points = {"at_iterations": [500], "keep": True, "every_checkpoint": False, "at_end": False}
+    run = make(tmp_path / "run", evaluation=points)
+    go(run, iterations=500)
+    whole = list(run.backwards(EVALUATIONS))
+    if lost:
+        run.path(EVALUATIONS).unlink()
+    go(run, iterations=last)
+    go(run, iterations=last)
+    found = list(run.backwards(EVALUATIONS))
+    assert [line["checkpoint"] for line in whole] == [line["checkpoint"] for line in found] == [1]
+    assert found[0] | {"seconds": 0} == whole[0] | {"seconds": 0}
 
 
 @pytest.fixture(scope="module")
