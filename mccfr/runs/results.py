@@ -164,7 +164,7 @@ def _check_alone(target: Path, number: int | None, abstraction: Path | None) -> 
     if number is not None:
         raise ValueError(f"{target} is no run but was exported from one checkpoint: leave --checkpoint out")
     if abstraction is not None:
-        raise ValueError(f"{target} is no run and needs no bucket tables beside its own: leave --abstraction out")
+        raise ValueError(f"{target} is no run and holds its own bucket tables if any: leave --abstraction out")
 
 
 def open_source(
