@@ -186,8 +186,9 @@ def _locate(start, place, base, width, bucket, deal):
 def _guess(tree, tables, guesses, half, left, share):
     """Guess one decision on each of the `left` paths of a batch that go on, in place; returns how many still do.
 
-    No branch on what was drawn: each wrong prediction would throw away the work begun on other paths.  A path that has
-    ended is given the root as its next node, and dropped.
+    No branch on what was drawn: each wrong prediction would throw away the work begun on other paths.  Paths
+    that have ended are dropped.  Rows are asked for in a second loop, which is short, so that more requests are under
+    way at once than between the choices.
     """
     regret, narrow_sum, wide_sum, wide = tables.regret, tables.narrow_sum, tables.wide_sum, tables.wide
     scales = tables.scale
@@ -207,22 +208,23 @@ def _guess(tree, tables, guesses, half, left, share):
         step.word, step.action = drawn, action
         lengths[i] = np.int64(level) + 1
         child = action - node.folds - node.ends
-        goes_on = np.int64(child >= 0)
-        index = (node.first + child) * goes_on
-        below = tree[np.uint64(index)]
-        block = np.uint64(below.block)
+        steps[place + _ONE].node = node.first + child  # of a path that has ended, nothing
+        going[half, kept] = i
+        kept += np.int64(child >= 0)
+    for j in range(kept):
+        i = np.uint64(going[half, j])
+        step = steps[i * room + np.uint64(lengths[i])]
+        below = tree[np.uint64(step.node)]
+        block, hand = np.uint64(below.block), (i >> _ONE) * blocks
         row = start[hand + block] + below.slot
-        step = steps[place + _ONE]
-        step.node, step.row = index, row
+        step.row = row
         prefetch_to_write(regret, row)
         # Own nodes, and blocks without sums, need no second line and ask for one that is at hand.
-        which = np.int64(below.player != traverser) * ((1 + np.int64(wide[block])) & 3)
+        which = np.int64(below.player != np.int64(i & _ONE)) * ((1 + np.int64(wide[block])) & 3)
         sums = row + to_sum[block]
-        prefetch_one(which, (sigma, narrow_sum, wide_sum), (mine, sums, sums))
+        prefetch_one(which, (sigma, narrow_sum, wide_sum), (0, sums, sums))
         prefetch_scale(regret, scales, of_scales[0, hand + block] + below.row)
         prefetch_scale(narrow_sum, scales, of_scales[1, hand + block] + below.row)
-        going[half, kept] = i
-        kept += goes_on
     return kept
 
 
