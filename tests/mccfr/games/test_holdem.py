@@ -197,7 +197,7 @@ def test_the_reader_in_the_documents_reads_what_query_answers(trained, monkeypat
     assert len(source.splitlines()) <= 30
     assert set(re.findall(r"^(?:import|from) (\w+)", source, re.MULTILINE)) == {"json", "math", "pathlib", "numpy"}
     (tmp_path / "runs").mkdir()
-    (tmp_path / "runs/hunl-quick-policy").symlink_to(trained / "policy")
+    (tmp_path / "runs/hunl-fine-policy").symlink_to(trained / "policy")
     monkeypatch.chdir(tmp_path)
     exec(source, names)
     policy = Policy.open(trained / "policy")
@@ -254,7 +254,7 @@ def carrying_values(policy, folder):
 def test_readers_find_values_where_streets_begin(trained, tmp_path, monkeypatch, language):
     policy, rng = Policy.open(trained / "policy"), np.random.default_rng(4)
     (tmp_path / "runs").mkdir()
-    folder = tmp_path / "runs/hunl-quick-policy"
+    folder = tmp_path / "runs/hunl-fine-policy"
     values, roots = carrying_values(policy, folder)
     lines, names = json.loads((folder / "tree_line.json").read_text()), {}
     if language == "python":
