@@ -159,7 +159,8 @@ def test_compiling_is_a_phase_without_an_end_in_sight(tmp_path, monkeypatch):
     assert 0 < run.read(EVALUATIONS)[0]["seconds"] < 0.5  # less than its compiling took
 
 
-def test_workers_that_start_have_no_time_left(tmp_path):
+def test_workers_that_start_have_no_time_left(tmp_path, monkeypatch):
+    monkeypatch.setattr("mccfr.runs.run._TICK_SECONDS", 0.01)  # a worker starts within a quarter of a second
     run = make(tmp_path / "run", {}, workers=1)
     reporter, _ = go(run, nodes=200_000)
     waiting = [tick for phase, tick in reporter.ticks if phase.startswith("starting 1 worker")]
