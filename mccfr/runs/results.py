@@ -62,7 +62,7 @@ def best_checkpoint(run: Run, method: str) -> int:
     """Number of the checkpoint, of those still there, whose strategy a method found least exploitable.
 
     By exploitability, or the bound on it.  Where a checkpoint was measured several times its newest figure counts; what
-    later ones won from it head-to-head is a bound too: a method's responder may be no match for a strategy that has
+    others won from it head-to-head is a bound too: a method's responder may be no match for a strategy that has
     hardly been trained, where they are.  Raises `ValueError` where none was measured by it.
     """
     found: dict[int, float] = {}
@@ -71,7 +71,7 @@ def best_checkpoint(run: Run, method: str) -> int:
     for line in run.backwards(EVALUATIONS):
         if line["method"] == method and line["checkpoint"] in kept and line.get("exploitability_chips") is not None:
             found.setdefault(line["checkpoint"], line["exploitability_chips"])
-        if line["against"] is not None:
+        if line.get("against") is not None:
             lost[line["against"]] = max(lost.get(line["against"], 0.0), line["value_chips"])
     if not found:
         raise ValueError(
