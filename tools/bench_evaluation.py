@@ -10,6 +10,7 @@ import rich_click as click
 
 from mccfr.cards.deck import WholeDeck
 from mccfr.config.games import HoldemGame, Menu
+from mccfr.evaluation.head_to_head import Table
 from mccfr.evaluation.local_best_response import SETTINGS, local_best_response
 from mccfr.evaluation.side import Side
 from mccfr.evaluation.trained_best_response.scoring import Won
@@ -19,12 +20,14 @@ from mccfr.games.game import Game
 from mccfr.games.holdem_betting import holdem_rules
 from mccfr.games.real_rules import real_rules
 from mccfr.policy import Policy
-from mccfr.rng import CHOICE
+from mccfr.rng import CHOICE, EVALUATION
+from mccfr.solvers.public.sampled_board import BoardSource, by_strength
 from mccfr.solvers.responder import PUBLIC, SAMPLERS
 from mccfr.tables.strategy import Strategy
 
 _BUCKETS = 200
 _MENU = Menu(first=("1p", "allin"), later=("1p", "allin"))
+_MENU_M = Menu(first=("0.5p", "1p", "allin"), later=("1p", "allin"))
 
 
 class _RandomDeck(WholeDeck):
@@ -34,11 +37,11 @@ class _RandomDeck(WholeDeck):
         return np.random.default_rng(sum(board)).integers(0, _BUCKETS, 1326, np.int32)
 
 
-def _random_side() -> Side:
-    """Whole hold'em with the menu of hunl-quick, 200 buckets a street, every row random."""
-    config = HoldemGame(menu=_MENU)
+def _random_side(menu: Menu = _MENU) -> Side:
+    """Whole hold'em, by default with the menu of hunl-quick; 200 buckets a street, every row random."""
+    config = HoldemGame(menu=menu)
     deck = _RandomDeck((0, 3, 1, 1), np.full((4, 2), _BUCKETS), lambda: [])
-    tree = build_tree(holdem_rules(config.stack, config.blinds, config.ante, _MENU))
+    tree = build_tree(holdem_rules(config.stack, config.blinds, config.ante, menu))
     game = Game("holdem", tree, deck, big_blind_chips=100, pot_chips=150, real_rules=real_rules(config))
     rng, tables = np.random.default_rng(0), []
     for block, slots in enumerate(tree.row_slots.tolist()):
@@ -56,11 +59,13 @@ def _random_side() -> Side:
 @click.option("--hands", default=1000, show_default=True, help="Deals of each setting, each played from both seats.")
 @click.option("--setting", multiple=True, default=tuple(SETTINGS), show_default=True, help="May be repeated.")
 @click.option("--nodes", default=1_000_000, show_default=True, help="Touched while a responder is trained; 0: none is.")
-def evaluation(policy: Path | None, hands: int, setting: tuple[str, ...], nodes: int) -> None:
+@click.option("--boards", default=20, show_default=True, help="Full boards of menu M that are walked; 0: none is.")
+def evaluation(policy: Path | None, hands: int, setting: tuple[str, ...], nodes: int, boards: int) -> None:
     """Local best response, setting by setting: deals a second of processor time, and seconds to ±50 mbb/g.
 
     Then an opponent who is trained against it, by either sampler where it has bucket tables: nodes a second, and a
-    board of his score.
+    board of his score.  Then one full board, all hands of both players, in the tree of menu M (38,322 nodes), random
+    rows on 200 buckets, in one seating.
 
     A random policy is an easy victim, whose figures vary more than those of one that was trained.
     """
@@ -84,6 +89,8 @@ def evaluation(policy: Path | None, hands: int, setting: tuple[str, ...], nodes:
     samplers = SAMPLERS if policy is not None else (PUBLIC,)  # a random policy has no tables to draw deals by
     for sampler in samplers if nodes else ():
         _trained(side, sampler, nodes)
+    if boards:
+        _board(boards)
 
 
 def _trained(side: Side, sampler: str, nodes: int) -> None:
@@ -101,4 +108,21 @@ def _trained(side: Side, sampler: str, nodes: int) -> None:
     click.echo(
         f"trained-br, {sampler}: {(training.nodes - begun) / spent / 1e6:,.2f} M nodes/s of processor time; "
         f"{(time.process_time() - began) / 20 * 1e3:,.0f} ms a board on which two responders are scored"
+    )
+
+
+def _board(boards: int) -> None:
+    """Print what a walk of one full board costs, in processor time."""
+    side = _random_side(_MENU_M)
+    source = BoardSource(side.game, np.float64, 0, purpose=EVALUATION, arrange=by_strength)
+    table, spent = Table(side, side), []
+    for number in range(boards + 1):
+        board = source.board(number)
+        began = time.process_time()
+        table.play(board, 0)
+        spent.append(time.process_time() - began)
+    ms = 1e3 * np.array(spent[1:])  # of the first, kernels were compiled
+    click.echo(
+        f"a full board, {side.game.tree.nodes:,} nodes, one seating: {np.median(ms):.1f} ms of processor time by the "
+        f"median of {boards}, least {ms.min():.1f}, largest {ms.max():.1f}"
     )
