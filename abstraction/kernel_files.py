@@ -28,6 +28,7 @@ _PACKAGES = ("abstraction", "mccfr", "storage")
 _IMPORT = re.compile(r"\n(?:from|import) +((?:abstraction|mccfr|storage)[\w.]*)(?: +import +([^\n#]+))?")
 _VERSION = re.compile(r"[0-9a-f]{16}")  # what `kernel_source_hash` gives
 _KEEP = 4  # directories of other versions left beside ours, newest first
+_COUNTS = b"NRT_"  # the names of functions that count references begin so
 _LOCKS = "locks"  # folder in the cache's directory
 _PATIENCE_SECONDS = 60.0  # no kernel takes as long: who compiles it is stopped, or was forked
 _LOOK_SECONDS = 0.02
@@ -120,6 +121,14 @@ def _numba_cache() -> Any:
 
         _locator_classes = (Locator, *caching.CompileResultCacheImpl._locator_classes)
 
+        def rebuild(self, target: Any, kept: tuple[Any, ...]) -> Any:
+            # References may be counted in any kernel's code: numba compiles what it does with arrays once a process,
+            # as the kernel wants it that comes first.  A call of an unknown function would be one to nowhere.
+            _, _, code = kept[0]
+            if any(_COUNTS in part for part in (code if isinstance(code, tuple) else (code,))):
+                import_module("numba.core.runtime").rtsys.initialize(target)
+            return super().rebuild(target, kept)
+
     class Cache(caching.FunctionCache):
         """Looks kernels up in them."""
 
@@ -152,8 +161,6 @@ class KernelFiles:
 
     def load_overload(self, signature: Any, target: Any) -> Any:
         """What was compiled for a signature, or None: then numba is ready to compile it."""
-        if self._kernel.targetoptions.get("_nrt", True):  # references are counted
-            import_module("numba.core.runtime").rtsys.initialize(target)
         found = self._files._load_overload(signature, target) if self._on_disk else None
         if found is None and self._on_disk:
             self._take_turn()

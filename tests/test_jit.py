@@ -103,6 +103,41 @@ def test_processes_compile_a_kernel_once_between_them(tmp_path):
     assert other == "beside float64\n"
 
 
+COUNTING = """
+import sys
+import numpy as np
+from abstraction.jit import allocating_njit, njit
+
+@allocating_njit
+def counted(cells):
+    return cells.view(np.float64)
+
+@njit
+def uncounted(cells):
+    return cells.view(np.float64)[1]
+
+cells = np.arange(2.0).view(np.uint8)
+for name in sys.argv[1:]:
+    print(globals()[name](cells))
+"""
+
+
+def test_a_kernel_is_loaded_with_what_counts_references_wherever_its_code_does(tmp_path):
+    """numba has one code for a view in all kernels of a process: that of the one which was compiled first."""
+    path = tmp_path / "program.py"
+    path.write_text(COUNTING)
+    told = {"env": {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "home")}, "capture_output": True, "text": True}
+    for names, said in (
+        (("counted", "uncounted"), "[0. 1.]\n1.0\n"),
+        (("uncounted",), "1.0\n"),
+        (("counted",), "[0. 1.]\n"),
+    ):
+        done = subprocess.run([sys.executable, path, *names], check=False, **told)
+        assert (done.returncode, done.stdout) == (0, said), done.stderr
+    (kept,) = (tmp_path / "home").rglob("program.uncounted*.nbc")
+    assert b"NRT_" in kept.read_bytes(), "this numba compiles a view for each kernel: the case is gone"
+
+
 ELSEWHERE = """
 from abstraction.jit import watch_compiling
 watch_compiling(print, print)
