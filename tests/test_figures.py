@@ -11,10 +11,12 @@ from places import ROOT
 sys.path.insert(0, str(ROOT / "tools"))
 
 import figures
+import figures_bounds
 import figures_catalogue as catalogue
 import figures_clock
 from figures_example import first_pure
 
+from mccfr.api.records import evaluation_of
 from mccfr.config.games import KuhnGame
 from mccfr.experiments import Curve, experiment_from
 from mccfr.experiments.definition import AXES
@@ -140,3 +142,47 @@ def test_a_game_against_the_clock_over_seeds(tmp_path, monkeypatch):
 def test_the_example_with_a_payoff_of_minus_a_million():
     assert first_pure("lcfr")[0] == 972  # the paper prints 970
     assert first_pure("cfr", 1000)[0] is None
+
+
+class Measured:
+    """A run whose evaluations are made up: none of one that is called bare."""
+
+    def __init__(self, path):
+        self.bare = path.name == "bare"
+
+    def evaluations(self):
+        """One method at two points, of which the first was repeated, and another one at the end."""
+        lines = [("lbr", 1000, 9.0), ("lbr", 1000, 2.0), ("lbr", 3000, 1.0), ("sampled-br", 3000, 0.5)]
+        return [
+            evaluation_of(
+                {
+                    "method": "exact" if self.bare else method,
+                    "nodes_touched": nodes,
+                    "exploitability_mbb": mbb,
+                    "ci95_mbb": [mbb - 0.25, mbb + 0.25],
+                    "ci95_chips": [0.0, 1.0],
+                }
+            )
+            for method, nodes, mbb in lines
+        ]
+
+
+def test_bounds_of_runs_are_drawn_and_told(tmp_path, monkeypatch):
+    """Both methods, in both runs; a run without bounds, two of one name, and none at all are refused."""
+    monkeypatch.setattr(figures_bounds, "Run", Measured)
+    named = ["--run", str(tmp_path / "one"), "--run", str(tmp_path / "other")]
+    done = CliRunner().invoke(figures.main, ["bounds", *named, "--out", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    assert "one: lbr, 1000 nodes: 2 mbb/g (1.75 to 2.25)" in done.output
+    rows = [list(row.values()) for row in csv.DictReader((tmp_path / "out" / "bounds.csv").read_text().splitlines())]
+    measured = [["lbr", "1000", "2"], ["lbr", "3000", "1"], ["sampled-br", "3000", "0.5"]]
+    assert [row[:4] for row in rows] == [[run, *row] for run in ("one", "other") for row in measured]
+    assert (tmp_path / "out" / "bounds.png").stat().st_size > 10_000
+    for arguments, said in (
+        (["--run", str(tmp_path / "bare")], "has no evaluation"),
+        (2 * named[:2], "names of their own"),
+        ([], "names of their own"),
+    ):
+        done = CliRunner().invoke(figures.main, ["bounds", *arguments, "--out", str(tmp_path / "out")])
+        assert done.exit_code == 2, done.output
+        assert said in " ".join(done.output.replace("│", " ").split())

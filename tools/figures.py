@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import rich_click as click
+from figures_bounds import BOUNDS, make_bounds
 from figures_catalogue import CATALOGUE, CLOCK, EXAMPLE, SIZES, Comparison, Figure, Request, clock_game
 from figures_clock import SECONDS, make_clock
 from figures_example import make_example
@@ -96,7 +97,8 @@ def make(name: str, request: Request, out: Path) -> None:
 def _names() -> str:
     lines = [f"  {name:16}{entry.title}" for name, entry in CATALOGUE.items()]
     lines.append(f"  {EXAMPLE:16}D section 3: payoffs 0, 1 and -1,000,000")
-    return "\n".join([*lines, f"  {', '.join(CLOCK)}: a game by every algorithm, over processor time"])
+    lines.append(f"  {', '.join(CLOCK)}: a game by every algorithm, over processor time")
+    return "\n".join([*lines, f"  {BOUNDS:16}what opponents take from the runs named by --run, over nodes touched"])
 
 
 @click.command()
@@ -107,8 +109,16 @@ def _names() -> str:
 @click.option("--workers", type=click.IntRange(0, 1024), help="Threads, or processes of sampled runs; 0: this process.")
 @click.option("--seconds", type=click.FloatRange(0.01), help="Of each algorithm, where all are set against the clock.")
 @click.option("--seeds", default=1, show_default=True, type=click.IntRange(1), help="Of samplers, against the clock.")
+@click.option("--run", "runs", multiple=True, type=click.Path(path_type=Path), help="A finished run; may be repeated.")
 def main(
-    name: str, size: str, out: Path | None, games: Path | None, workers: int | None, seconds: float | None, seeds: int
+    name: str,
+    size: str,
+    out: Path | None,
+    games: Path | None,
+    workers: int | None,
+    seconds: float | None,
+    seeds: int,
+    runs: tuple[Path, ...],
 ) -> None:
     """Run the experiment NAME of the papers; the same command again goes on where it was stopped.
 
@@ -119,7 +129,7 @@ def main(
     if name == "list":
         click.echo(_names())
         return
-    if name not in CATALOGUE and name not in (EXAMPLE, *CLOCK):
+    if name not in CATALOGUE and name not in (EXAMPLE, BOUNDS, *CLOCK):
         raise click.UsageError(f"there is no figure {name!r}; there are:\n{_names()}")
     out = out or ROOT / "runs" / "figures" / f"{name}-{size}"
     if not can_plot():
@@ -128,6 +138,9 @@ def main(
         if name == EXAMPLE:
             for variant, first in make_example(out):
                 click.echo(f"{variant}: {'not yet' if first is None else f'{first:,}'}")
+        elif name == BOUNDS:
+            for line in make_bounds(runs, out):
+                click.echo(line)
         elif name in CLOCK:
             document, title = clock_game(name, Request(size, games, workers))
             for line in make_clock(name, document, title, seconds or SECONDS[size], out, seeds):

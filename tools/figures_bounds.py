@@ -1,0 +1,68 @@
+"""What opponents take from the strategies of finished runs, over the nodes that these have touched."""
+
+import csv
+import io
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from mccfr import Evaluation, Run
+from mccfr.experiments.definition import AXES
+from mccfr.experiments.plot import Panel, can_plot, draw
+from mccfr.experiments.table import Curve
+from storage import durable
+
+BOUNDS = "bounds"
+MEASURES = {"lbr": "lbr_mbb", "sampled-br": "sampled_br_mbb"}
+
+
+def make_bounds(runs: Sequence[Path], out: Path) -> list[str]:
+    """Write bounds.csv, and bounds.png with a panel for each method; returns lines for people.
+
+    runs  directories with evaluations by the methods of `MEASURES`; one variant each, named as the directory is
+
+    Raises `ValueError` where a run has none of them, or two have one name, and whatever `mccfr.Run` raises.
+    """
+    names = [run.resolve().name for run in runs]
+    if not runs or len(set(names)) < len(names):
+        raise ValueError("bounds are drawn of runs with names of their own: give each with --run DIR")
+    found = {name: _points(run) for name, run in zip(names, runs, strict=True)}
+    table, lines = [["run", "method", "nodes_touched", "mbb", "low", "high"]], []
+    for name, points in found.items():
+        for method, curve in points.items():
+            nodes, columns = curve.axes["nodes_touched"], zip(curve.mean, curve.low, curve.high, strict=True)
+            rows = [[f"{value:.6g}" for value in (count, *row)] for count, row in zip(nodes, columns, strict=True)]
+            table += [[name, method, *row] for row in rows]
+            lines += [f"{name}: {method}, {row[0]} nodes: {row[1]} mbb/g ({row[2]} to {row[3]})" for row in rows]
+    out.mkdir(parents=True, exist_ok=True)
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(table)
+    durable.replace_file(out / f"{BOUNDS}.csv", text.getvalue().encode())
+    if can_plot():
+        panels = [
+            Panel(method, "nodes", measure, [points[method] for points in found.values() if method in points])
+            for method, measure in MEASURES.items()
+        ]
+        draw([panel for panel in panels if panel.curves], out / f"{BOUNDS}.png", 2)
+    return lines
+
+
+def _points(run: Path) -> dict[str, Curve]:
+    """By method, the evaluations of a run; of one that was repeated, the last."""
+    name, lines = run.resolve().name, Run(run).evaluations()
+    found = {}
+    for method, measure in MEASURES.items():
+        last = {line.nodes_touched: line for line in lines if line.method == method and line.ci95_chips is not None}
+        if last:
+            found[method] = _curve(name, measure, [last[nodes] for nodes in sorted(last)])
+    if not found:
+        raise ValueError(f"{run} has no evaluation by {' or '.join(MEASURES)}: name them in [evaluation] methods")
+    return found
+
+
+def _curve(name: str, measure: str, lines: Sequence[Evaluation]) -> Curve:
+    nodes = np.array([line.nodes_touched for line in lines], np.float64)
+    mean, (low, high) = (np.array([line.record[key] for line in lines]).T for key in ("exploitability_mbb", "ci95_mbb"))
+    axes = dict.fromkeys(AXES.values(), nodes)
+    return Curve(name, measure, nodes, axes, mean, low, high, np.ones(len(nodes), np.int64))
