@@ -24,7 +24,7 @@ def make_bounds(runs: Sequence[Path], out: Path) -> list[str]:
 
     Raises `ValueError` where a run has none of them, or two have one name, and whatever `mccfr.Run` raises.
     """
-    names = [run.resolve().name for run in runs]
+    names = [run.absolute().name for run in runs]
     if not runs or len(set(names)) < len(names):
         raise ValueError("bounds are drawn of runs with names of their own: give each with --run DIR")
     found = {name: _points(run) for name, run in zip(names, runs, strict=True)}
@@ -50,7 +50,7 @@ def make_bounds(runs: Sequence[Path], out: Path) -> list[str]:
 
 def _points(run: Path) -> dict[str, Curve]:
     """By method, the evaluations of a run; of one that was repeated, the last."""
-    name, lines = run.resolve().name, Run(run).evaluations()
+    name, lines = run.absolute().name, Run(run).evaluations()
     found = {}
     for method, measure in MEASURES.items():
         last = {line.nodes_touched: line for line in lines if line.method == method and line.ci95_chips is not None}
