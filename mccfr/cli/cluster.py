@@ -251,6 +251,9 @@ def _named(hosts: str) -> list[str]:
 
 def _take_part(prepare: "Prepare", *, force: bool) -> None:
     """This rank's part of a session."""
+    from mccfr.cluster.starting import heed
+
+    heed()
     from mccfr.cluster.mpi import World
     from mccfr.cluster.session import take_part
     from mccfr.runs.endings import AbandonedError

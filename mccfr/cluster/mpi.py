@@ -91,13 +91,13 @@ class World:
         return replace(game, cards=game.cards.in_memory(memory, fill=False)) if host.rank else game
 
 
-def end_the_others() -> None:
+def end_the_others(status: int = 1) -> None:
     """End all ranks at once, this one too, where this one has joined a job and not left it."""
     if "mpi4py.MPI" in sys.modules:
         from mpi4py import MPI
 
         if MPI.Is_initialized() and not MPI.Is_finalized():
-            MPI.COMM_WORLD.Abort(1)
+            MPI.COMM_WORLD.Abort(status)
 
 
 NO_MPI = "several machines need MPI, which is not installed: tools/bootstrap cluster, or pip install '.[cluster]'"
