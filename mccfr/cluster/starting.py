@@ -6,6 +6,7 @@ Who trains is told by the coordinator when to end; whoever sends a signal to all
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -14,6 +15,7 @@ from mccfr.cluster.mpi import end_the_others
 from mccfr.runs.signals import SIGNALS
 
 _STOPPED = 75
+_LOSS_SECONDS = 3.0  # gforker sends SIGINT where a rank has died, and SIGQUIT, which ends this one, a second later
 _RANK_NAMES = ("PMI_RANK", "PMIX_RANK")
 
 
@@ -45,6 +47,8 @@ def heed(ending: Callable[[int], None] = lambda _: None) -> None:
     def end(number: int, _: FrameType | None) -> None:
         for each in SIGNALS:
             signal.signal(each, signal.SIG_IGN)
+        if number == signal.SIGINT:
+            time.sleep(_LOSS_SECONDS)
         ending(_STOPPED)
         # By hand: an exception would have to find its way out of imports and of MPI, which waits for all others.
         os.write(sys.stderr.fileno(), f"mccfr: stopped by signal {number}\n".encode())

@@ -16,7 +16,7 @@ from places import ROOT
 from sessions import NO_EVALUATION, assert_same, go, make, new_run, wait_for
 from stratified import LEDUC_12, long_game
 
-from mccfr.cluster.launch import read_end
+from mccfr.cluster.launch import local_launch, read_end
 from mccfr.cluster.starting import held_back
 from mccfr.cluster.status import cluster_status
 from mccfr.runs.results import find_checkpoint
@@ -38,6 +38,22 @@ def test_machines_of_one_host_train_the_same_bits_by_mpi_and_stop_on_a_signal(tm
     assert {rank["machine"] for rank in cluster_status(run)["ranks"]} == {0, 1}
 
 
+def test_a_job_has_no_names_in_shared_memory_that_a_kill_could_leave():
+    program = """
+from mccfr.cluster.mpi import World, shared_by_mpich
+world = World()
+world.wait([world.comm.Ibarrier()])
+maps = open("/proc/self/maps").read()
+assert not shared_by_mpich(maps) and "/dev/shm/mpich_shm_" in maps, maps
+world.leave()
+"""
+    launch = local_launch(1, 1)
+    command = [*launch.command, sys.executable, "-c", program]
+    environment = {**os.environ, **launch.environment, "PYTHONPATH": str(ROOT)}
+    ended = subprocess.run(command, env=environment, capture_output=True, timeout=300, check=False)
+    assert ended.returncode == 0, ended.stderr
+
+
 @pytest.mark.parametrize("rank", [0, 1])
 def test_a_signal_while_a_rank_starts_ends_the_coordinator_in_a_sentence_and_no_other(tmp_path, rank):
     ended = tmp_path / "ended.json"
@@ -45,12 +61,12 @@ def test_a_signal_while_a_rank_starts_ends_the_coordinator_in_a_sentence_and_no_
     environment = {**os.environ, "PMI_RANK": str(rank)}
     with held_back():
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGINT if rank else signal.SIGTERM)
     said, errors = process.communicate(timeout=120)
     if rank:
         assert (process.returncode, errors) == (0, "") and said.startswith("mccfr")
     else:
-        assert (process.returncode, said, errors) == (75, "", "mccfr: stopped by signal 2\n")
+        assert (process.returncode, said, errors) == (75, "", "mccfr: stopped by signal 15\n")
         assert read_end(ended)["status"] == 75
 
 
