@@ -73,6 +73,15 @@ class RunLock:
             os.pwrite(self._descriptor, data, 0)
             os.ftruncate(self._descriptor, len(data))
 
+    def is_in_place(self) -> bool:
+        """Whether the file that is locked is still the one at `path`: not removed, nor moved with its directory."""
+        if self._descriptor is None:
+            return False
+        try:
+            return os.path.samestat(os.fstat(self._descriptor), self.path.stat())
+        except FileNotFoundError:
+            return False
+
     def release(self) -> None:
         """Free the lock; nothing happens where it is not held."""
         if self._descriptor is None:

@@ -157,7 +157,8 @@ def _trained(opened: rundir.Run, made: Game, teller: "_Teller", force: bool) -> 
     if exported is not None:
         teller.message(f"exported to {exported}")
     if outcome.signal == signal.SIGINT:
-        raise KeyboardInterrupt(f"{opened.directory} has stopped with a checkpoint: mccfr.resume goes on")
+        how = "before anything was trained" if outcome.checkpoint is None else "with a checkpoint"
+        raise KeyboardInterrupt(f"{opened.directory} has stopped {how}: mccfr.resume goes on")
     if outcome.signal is not None:
         raise SystemExit(75)
     return Run(opened.directory, abstraction=opened.abstraction_path)

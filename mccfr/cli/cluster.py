@@ -9,6 +9,7 @@ import rich_click as click
 
 from mccfr.cli.options import (
     Amount,
+    Amounts,
     abstraction_option,
     bytes_text,
     duration_text,
@@ -46,14 +47,14 @@ def cluster() -> None:
 @cluster.command()
 @click.argument("config", type=path_type)
 @click.option("--machines", type=click.IntRange(1, 1024), required=True, help="How many.")
-@click.option("--memory", type=Amount("B"), help="Of each machine: 256GB.")
+@click.option("--memory", type=Amounts("B"), default=(), help="Of each machine: 256GB, or 256GB,128GB.")
 @click.option("--network", type=Amount("bit"), default="1Gbit", show_default=True, help="Between machines: 10Gbit.")
 @_set_option
 @json_option
 def plan(
     config: Path,
     machines: int,
-    memory: float | None,
+    memory: tuple[float, ...],
     network: float,
     overrides: tuple[str, ...],
     as_json: bool,
@@ -251,6 +252,9 @@ def _named(hosts: str) -> list[str]:
 
 def _take_part(prepare: "Prepare", *, force: bool) -> None:
     """This rank's part of a session."""
+    from mccfr.cluster.starting import heed
+
+    heed()
     from mccfr.cluster.mpi import World
     from mccfr.cluster.session import take_part
     from mccfr.runs.endings import AbandonedError

@@ -89,6 +89,21 @@ class Amount(click.ParamType[float]):
         return float(found[1]) * 1000.0 ** " kMGT".index(found[2] or " ")
 
 
+class Amounts(click.ParamType[tuple[float, ...]]):
+    """One or several of them with commas between."""
+
+    name = "amounts"
+
+    def __init__(self, unit: str) -> None:
+        self._one = Amount(unit)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, ...]:
+        """The numbers; fails with what is allowed."""
+        if isinstance(value, tuple):
+            return value
+        return tuple(self._one.convert(part, param, ctx) for part in str(value).split(","))
+
+
 path_type = click.Path(path_type=Path)
 force_option = click.option("--force", is_flag=True, help="Run although memory or disk are too small for it.")
 abstraction_option = click.option(

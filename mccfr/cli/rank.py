@@ -23,18 +23,20 @@ def run(ended: Path, launcher: int, text: str, arguments: list[str]) -> None:
     """
     from mccfr.cluster.launch import write_end
     from mccfr.cluster.mpi import end_the_others
+    from mccfr.cluster.starting import coordinates, heed
 
     if text != "-":
         os.dup2(int(text), sys.stderr.fileno())
-    coordinates = os.environ.get("PMI_RANK", "0") == "0"
-    if coordinates:
-        write_end(ended, pid=os.getpid())
+    pid = os.getpid()
+    heed(lambda status: write_end(ended, pid=pid, status=status))
+    if coordinates():
+        write_end(ended, pid=pid)
         threading.Thread(target=_die_with, args=(launcher,), daemon=True).start()
     try:
         main(arguments)
     except SystemExit as end:
-        if coordinates:
-            write_end(ended, pid=os.getpid(), status=end.code if isinstance(end.code, int) else 1)
+        if coordinates():
+            write_end(ended, pid=pid, status=end.code if isinstance(end.code, int) else 1)
     except Exception:
         traceback.print_exc()
     finally:

@@ -157,6 +157,11 @@ def tell_end(run: "Run", outcome: "Outcome", exported: Path | None, report: "Rep
 
 
 def _ending(run: "Run", outcome: Any) -> str:
+    if outcome.checkpoint is None:
+        return (
+            f"stopped by signal {outcome.signal} before anything was trained; continue with: mccfr resume "
+            f"{run.directory}"
+        )
     counts = (
         f"{outcome.totals.nodes:,} nodes, {outcome.totals.iterations:,} iterations, checkpoint {outcome.checkpoint}"
     )

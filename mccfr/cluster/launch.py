@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 import mccfr
 from mccfr.cluster.mpi import NO_MPI
+from mccfr.cluster.starting import held_back
 from mccfr.config.tables import ClusterConfig
 from mccfr.runs.rundir import CHECKPOINTS, Run
 from mccfr.runs.signals import SIGNALS
@@ -31,6 +32,7 @@ from storage.threads import ordered
 RANK_PROGRAM = "mccfr.cli.rank"
 _MOST_LOSSES = 3  # one after the other without a new checkpoint
 _TICK_SECONDS = 0.1
+_END_SECONDS = 2.0  # that ranks of this machine may live on when their coordinator has ended
 _PROBE_SECONDS = 20
 _PROBES = 8  # at a time
 _NETWORKS = Path("/sys/class/net")
@@ -214,13 +216,19 @@ def _once(launch: Launch, arguments: Sequence[str], forward: _Forward) -> int | 
         facts = [str(ended), str(os.getpid()), str(files[0]) if files else "-"]
         command = [*launch.command, sys.executable, "-P", "-m", RANK_PROGRAM, *facts, *arguments]
         # The terminal's Ctrl-C is ours: it is handed on to the coordinator alone.
-        process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, env=environment, start_new_session=True, pass_fds=files
-        )
+        with held_back() if launch.passes_file else nullcontext():
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, env=environment, start_new_session=True, pass_fds=files
+            )
         for file in files:
             os.close(file)
+        since: float | None = None
         while process.poll() is None:
-            forward.found(read_end(ended).get("pid"))
+            found = read_end(ended)
+            forward.found(found.get("pid"))
+            since = time.monotonic() if since is None and "status" in found else since
+            if since is not None and launch.passes_file and time.monotonic() - since > _END_SECONDS:
+                os.killpg(process.pid, signal.SIGKILL)  # who joins a job waits for ever for one that never will
             time.sleep(_TICK_SECONDS)
         forward.found(None)
         return read_end(ended).get("status")

@@ -6,11 +6,13 @@ ends the job, by MPI's own rule; whoever has started it starts what is left agai
 
 import json
 import os
+import re
 import socket
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,7 @@ from mccfr.solvers.solver import Algorithm
 
 _SHORTEST_NAP_SECONDS, _LONGEST_NAP_SECONDS, _NAP_SHARE = 0.0001, 0.005, 0.02
 _TEXT_BYTES = 1 << 14
+_SHARED = re.compile(r"(/dev/shm/mpich_shm_\w+)$", re.MULTILINE)  # what has no name any more ends in "(deleted)"
 _MOST_NAMES = 200  # that such a text has room for
 _ORDER, _ANSWER, _VERSIONS, _TEXT = range(4)  # tags
 
@@ -49,6 +52,19 @@ class World:
         MPI.Init_thread(MPI.THREAD_SERIALIZED)  # checkpoints are written by a thread, while the first one waits
         self.mpi, self.comm = MPI, MPI.COMM_WORLD
         self.rank, self.size = self.comm.rank, self.comm.size
+        self._unname_memory()
+
+    def _unname_memory(self) -> None:
+        """Remove the name of what MPICH's ranks of this host share, which they all have mapped: it goes with the last.
+
+        MPICH does so at the end, and leaves megabytes in /dev/shm for each job that is killed before.
+        """
+        host = self.comm.Split_type(self.mpi.COMM_TYPE_SHARED)
+        self.wait([host.Ibarrier()])
+        if not host.rank:
+            for path in shared_by_mpich(Path("/proc/self/maps").read_text()):
+                path.unlink(missing_ok=True)
+        host.Free()
 
     def leave(self, *, abort: int | None = None) -> None:
         """End with all others, who must do so too; with a status, end all of them at once."""
@@ -91,13 +107,18 @@ class World:
         return replace(game, cards=game.cards.in_memory(memory, fill=False)) if host.rank else game
 
 
-def end_the_others() -> None:
+def shared_by_mpich(maps: str) -> list[Path]:
+    """Files by which MPICH shares memory, in a process's table of what it has mapped."""
+    return [Path(name) for name in dict.fromkeys(_SHARED.findall(maps))]
+
+
+def end_the_others(status: int = 1) -> None:
     """End all ranks at once, this one too, where this one has joined a job and not left it."""
     if "mpi4py.MPI" in sys.modules:
         from mpi4py import MPI
 
         if MPI.Is_initialized() and not MPI.Is_finalized():
-            MPI.COMM_WORLD.Abort(1)
+            MPI.COMM_WORLD.Abort(status)
 
 
 NO_MPI = "several machines need MPI, which is not installed: tools/bootstrap cluster, or pip install '.[cluster]'"

@@ -1,11 +1,14 @@
 """What a run takes on several machines, before one of them is asked for."""
 
+from collections.abc import Sequence
+from math import inf
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mccfr.cluster.room import check_cluster, first_street_bytes, fixed_bytes, machine_problem, strata_bytes
+from mccfr.cluster.engine import Place
+from mccfr.cluster.room import check_cluster, first_street_bytes, fixed_bytes, places_memory, ranks_problem
 from mccfr.cluster.sharing import shared_out
 from mccfr.config.tables import Config
 from mccfr.games.game import Game
@@ -30,33 +33,40 @@ def _last_interval(config: Config, game: Game, ranks: int) -> dict[str, Any]:
 
 
 def plan_cluster(
-    config: Config, base: Path, machines: int, memory_bytes: float | None, network_bits: float
+    config: Config, base: Path, machines: int, memory_bytes: Sequence[float], network_bits: float
 ) -> dict[str, Any]:
     """Bytes and seconds of a run on so many machines; files are relative to `base`.
 
-    memory_bytes  of each machine;  network_bits  that the network carries in a second
+    memory_bytes  of each machine; one number: of all; none: as much as they need
+    network_bits  that the network carries in a second
 
-    Raises `ValueError` where the run cannot be trained so: more machines than strata, or more on one than its memory.
+    Raises `ValueError` where the run cannot be trained so, with more machines than strata or less memory than they
+    take, and for memory of another number of machines.
     """
     check_cluster(config, machines)
+    if len(memory_bytes) not in (0, 1, machines):
+        raise ValueError(f"--memory names {len(memory_bytes)} amounts and --machines {machines}: one for all, or each")
     game = configured_game(config, base)
     assert game.strata is not None
     layout, workers = planned_layout(config, game), max(1, config.run.workers)
-    strata, first, fixed = strata_bytes(game, layout), first_street_bytes(layout), fixed_bytes(config, game, layout)
-    owner = shared_out(game.strata.shares, [1.0] * (machines * workers)) // workers
-    if memory_bytes is not None:
-        names = [f"machine {machine} of {machines}" for machine in range(machines)]
-        problem = machine_problem(config, game, layout, owner, [memory_bytes] * machines, names)
-        if problem is not None:
-            raise ValueError(problem)
-    busiest = int(np.bincount(owner, strata, minlength=machines).max())
+    first, fixed = first_street_bytes(layout), fixed_bytes(config, game, layout)
+    each = list(memory_bytes) * machines if len(memory_bytes) == 1 else list(memory_bytes) or [inf] * machines
+    names = [f"machine {machine} of {machines}" for machine in range(machines)]
+    places = [Place(machine, names[machine], 0, each[machine]) for machine in range(machines) for _ in range(workers)]
+    memory = places_memory(config, game, layout, places)
+    owner = shared_out(game.strata.shares, [1.0] * len(places), memory)
+    problem = ranks_problem(config, game, layout, places, owner)
+    if problem is not None:
+        raise ValueError(problem)
+    busiest = int(memory.taken(owner).max())
+    shares = np.bincount(memory.machine[owner], game.strata.shares)
     ranks, written = machines * workers, COMMIT_BYTES_PER_SECOND[(config.tables.format, "none")]
     return {
         "machines": machines,
         "workers_per_machine": workers,
         "strata": game.strata.count,
         "table_bytes": layout.nbytes,
-        "largest_stratum_bytes": int(strata.max()),
+        "largest_stratum_bytes": int(memory.sizes.max()),
         "machine_bytes": busiest + fixed,
         "coordinator_bytes": first + fixed,
         "barrier_bytes": 2 * first * ranks,
@@ -65,5 +75,5 @@ def plan_cluster(
         "checkpoint_bytes": busiest,
         "checkpoint_seconds": busiest / min(written, network_bits / 8),
         "idle_workers": max(0, ranks - game.strata.count),
-        "unevenness": float(np.bincount(owner, game.strata.shares).max() * machines / game.strata.shares.sum()),
+        "unevenness": float(shares.max() * machines / shares.sum()),
     }

@@ -9,7 +9,6 @@ import contextlib
 import json
 import time
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,7 +34,7 @@ from mccfr.cluster.messages import (
     version_cells,
     version_of,
 )
-from mccfr.cluster.room import ranks_problem
+from mccfr.cluster.room import places_memory
 from mccfr.cluster.sharing import LEAST_SECONDS, moved_by_speed, shared_out
 from mccfr.cluster.trainer import first_street_shapes, new_order, stratum_store
 from mccfr.games.game import Game
@@ -69,7 +68,7 @@ class ClusterPool(NobodyLost):
         self.tables = map_tables(run.layout(game), live.regions)
         self._intervals = Intervals(run, game, self.tables)
         self._store = stratum_store(run, game)
-        self._lacking = partial(ranks_problem, run.config, game, run.layout(game), engine.places)  # of owners
+        self._memory = places_memory(run.config, game, run.layout(game), engine.places)
         shapes = first_street_shapes(run, game)
         self._order = new_order(run, game)
         self._first = self._order.totals(shapes)
@@ -104,9 +103,9 @@ class ClusterPool(NobodyLost):
         self._nodes_before = nodes
         # An iteration takes more nodes in some strata than in others; before the first nobody knows in which.
         loads, even = nodes if nodes.all() else self._strata.shares, [1.0] * len(self._engine.places)
-        owner = shared_out(loads, even)
+        owner = shared_out(loads, even, self._memory)
         # Rows are as the shares, by which machines have been found to have room.
-        self._move(owner if self._lacking(owner) is None else shared_out(self._strata.shares, even))
+        self._move(owner if self._memory.holds(owner) else shared_out(self._strata.shares, even, self._memory))
 
     def release(self, stop_nodes: int, stop_iterations: int) -> None:
         self._move_by_speed()
@@ -200,8 +199,8 @@ class ClusterPool(NobodyLost):
         nodes = self._intervals.rows[:, control.NODES].copy()
         loads, self._nodes_before = nodes - self._nodes_before, nodes
         self._measured[:] = 0
-        owner = moved_by_speed(loads, self._order.owner, speeds)
-        if self._lacking(owner) is not None:
+        owner = moved_by_speed(loads, self._order.owner, speeds, self._memory)
+        if not self._memory.holds(owner):
             return
         self._moved = int((owner != self._order.owner).sum())
         if self._moved:

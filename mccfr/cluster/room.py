@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.cluster.engine import Place
+from mccfr.cluster.sharing import Memory
 from mccfr.config.tables import Config
 from mccfr.games.game import Game
 from mccfr.runs.plan import beside_bytes, room_problem
@@ -57,37 +58,29 @@ def fixed_bytes(config: Config, game: Game, layout: TableLayout) -> int:
     return beside_bytes(config, game) + max(1, config.run.workers) * _COPIES * first_street_bytes(layout)
 
 
-def machine_problem(
-    config: Config,
-    game: Game,
-    layout: TableLayout,
-    owner: npt.NDArray[np.int64],
-    memory_bytes: Sequence[float],
-    names: Sequence[str],
-) -> str | None:
-    """What the first machine lacks that has too little memory for its strata, in one sentence; None where all do.
-
-    owner  [N] the machine of each stratum;  memory_bytes, names  of the machines
-    """
-    strata, fixed = strata_bytes(game, layout), fixed_bytes(config, game, layout)
-    needed = np.bincount(owner, strata, minlength=len(names)) + fixed
-    for machine in np.flatnonzero(needed > np.asarray(memory_bytes)).tolist():
-        return (
-            f"{names[machine]} needs {needed[machine]:,.0f} bytes ({int(strata.max()):,} of them for the largest "
-            f"stratum) and has {memory_bytes[machine]:,.0f}: take more machines or more strata, or a "
-            "smaller abstraction"
-        )
-    return None
+def places_memory(config: Config, game: Game, layout: TableLayout, places: Sequence[Place]) -> Memory:
+    """What the machines of some ranks have room for, beside what each needs whatever its strata."""
+    machines = dict(sorted((place.machine, place) for place in places)).values()
+    free = np.array([place.memory_bytes for place in machines]) - fixed_bytes(config, game, layout)
+    return Memory(strata_bytes(game, layout), np.array([place.machine for place in places]), free)
 
 
 def ranks_problem(
     config: Config, game: Game, layout: TableLayout, places: Sequence[Place], owner: npt.NDArray[np.int64]
 ) -> str | None:
-    """As `machine_problem`, where `owner` [N] is the rank of each stratum and `places` those of the ranks."""
-    machines = dict(sorted((place.machine, place) for place in places)).values()
-    memory, names = [place.memory_bytes for place in machines], [place.host for place in machines]
-    of_rank = np.array([place.machine for place in places])
-    return machine_problem(config, game, layout, of_rank[owner], memory, names)
+    """What the first machine lacks that has too little memory for its strata, in one sentence; None where all do.
+
+    owner  [N] the rank of each stratum, the best that was found;  places  of the ranks
+    """
+    memory, fixed = places_memory(config, game, layout, places), fixed_bytes(config, game, layout)
+    taken, names = memory.taken(owner), {place.machine: place.host for place in places}
+    for machine in np.flatnonzero(taken > memory.free).tolist():
+        return (
+            f"{names[machine]} needs {taken[machine] + fixed:,.0f} bytes ({int(memory.sizes.max()):,} of them for the "
+            f"largest stratum) and has {memory.free[machine] + fixed:,.0f}, and no other placement fits all machines: "
+            "take more machines or more strata, or a smaller abstraction"
+        )
+    return None
 
 
 def coordinator_problem(

@@ -15,7 +15,7 @@ from mccfr.cluster.agreement import check_shared, disagreement, facts_of, new_to
 from mccfr.cluster.engine import OneProcess, Place, keepers
 from mccfr.cluster.mpi import MpiEngine, World, host_name, serve
 from mccfr.cluster.pool import on_engine, restore_copies
-from mccfr.cluster.room import check_cluster, ranks_problem
+from mccfr.cluster.room import check_cluster, places_memory, ranks_problem
 from mccfr.cluster.sharing import shared_out
 from mccfr.cluster.trainer import Trainer, new_order
 from mccfr.games.game import Game
@@ -125,9 +125,10 @@ def with_memory(places: Sequence[Place], memory_bytes: Sequence[int]) -> list[Pl
 
 
 def check_room(run: Run, game: Game, places: Sequence[Place]) -> None:
-    """Raise `ValueError` where a machine has too little memory for the strata that a run begins with there."""
+    """Raise `ValueError` where machines have too little memory for the strata, however they are shared out."""
     assert game.strata is not None
-    owner = shared_out(game.strata.shares, [1.0] * len(places))
+    memory = places_memory(run.config, game, run.layout(game), places)
+    owner = shared_out(game.strata.shares, [1.0] * len(places), memory)
     problem = ranks_problem(run.config, game, run.layout(game), places, owner)
     if problem is not None:
         raise ValueError(f"{problem}; or use --force")

@@ -53,7 +53,7 @@ class Outcome:
 
     signal: int | None  # the signal that stopped it; None: a limit was reached
     totals: Totals
-    checkpoint: int
+    checkpoint: int | None  # None: a signal came before anything was trained
     evaluation: Mapping[str, Any] | None  # the last one of the run
     evaluated: bool  # whether it is this session's
 
@@ -81,7 +81,7 @@ class Session:
         self._paused_at: float | None = None  # when the workers were told to rest
 
     def run(self) -> Outcome:
-        """Run from the newest sound checkpoint to a limit or a signal; ends with a checkpoint.
+        """Run from the newest sound checkpoint to a limit or a signal; ends with a checkpoint, if anything was trained.
 
         Raises `MemoryError` or `OSError` where the live tables find no room, `RuntimeError` where a worker died or the
         last checkpoint could not be written, `AbandonedError` after a second signal.
@@ -192,10 +192,14 @@ class Session:
                 or (done and self._points.at_end and not self._evaluated(totals))
             )
             seen, owed = totals, False
-            if commit or evaluate:
+            if (commit or evaluate) and not self._stopped_before_training(totals):
                 self._save_at(pool, Stop(commit, evaluate, keep, done), room)
             if done:
                 return self._end(pool, totals)
+
+    def _stopped_before_training(self, totals: Totals) -> bool:
+        """Whether a signal has ended the run before there was anything to save."""
+        return self._signals.number is not None and totals == Totals(0, 0) and self._saver.committed is None
 
     def _done(self, pool: Pool) -> bool:
         """Whether the session is over, once the workers rest."""
@@ -375,9 +379,9 @@ class Session:
 
     def _end(self, pool: Pool, totals: Totals) -> Outcome:
         saved = self._saver.committed
-        if saved is None or saved[1] != totals:
+        if (saved is None or saved[1] != totals) and not self._stopped_before_training(totals):
             raise unsaved(self._saver.failure, self._run, totals, saved)
-        number = saved[0]
+        number = saved[0] if saved else None
         self._meter.write(self._progress(pool))
         if pool.died():
             raise lost(pool.losses(), self._run, number)

@@ -9,10 +9,12 @@ manifest says in which folder its module was found, and the hash of the file is 
 `inputs/` is there to be compared and restored; nothing is ever imported from inside of a run directory.
 """
 
+import errno
 import json
 import math
 import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -188,27 +190,70 @@ def create_run(config: Config, base: Path, directory: Path, layout: TableLayout)
     """Make a run directory for `config`, whose files are relative to `base`, with tables of the given layout.
 
     Everything is written under a temporary name and renamed, so that a run directory is whole or absent.  Raises
-    `FileExistsError` where `directory` exists and is not empty.
+    `FileExistsError` where `directory` exists and is not empty, `BlockingIOError` where another process makes it.
     """
+    if is_run(directory):  # by now: whoever makes a run has looked before
+        raise _being_made_elsewhere(directory)
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise FileExistsError(f"{directory} exists and is not a run directory: choose another with --run, or remove it")
     directory.parent.mkdir(parents=True, exist_ok=True)
     temporary = directory.with_name(f"{durable.TEMPORARY_PREFIX}{directory.name}")
-    shutil.rmtree(temporary, ignore_errors=True)
-    with durable.naming(directory):
+    with _being_made(temporary, directory), durable.naming(directory):
         _write_run(temporary, config, base, layout)
-    if directory.exists():
-        directory.rmdir()
-    durable.rename(temporary, directory)
-    durable.fsync_dir(directory.parent)
+        if directory.exists():
+            directory.rmdir()
+        durable.rename(temporary, directory)
+        durable.fsync_dir(directory.parent)
     return open_run(directory)
+
+
+def _being_made_elsewhere(directory: Path) -> BlockingIOError:
+    text = f"{directory} is being made by another process: wait for it, stop it, or use another directory with --run"
+    return BlockingIOError(errno.EWOULDBLOCK, text)
+
+
+@contextmanager
+def _being_made(temporary: Path, directory: Path) -> Iterator[None]:
+    """The directory of that name, made and empty but for the lock of a run, which this process holds meanwhile.
+
+    Whoever comes second finds the lock held, or the directory renamed.
+    """
+    with durable.naming(temporary):
+        if temporary.is_symlink() or temporary.is_file():
+            temporary.unlink()
+        with suppress(FileExistsError):
+            durable.make_dir(temporary)
+    held = RunLock(temporary / LOCK)
+    try:
+        with durable.naming(directory):
+            held.acquire()
+    except (BlockingIOError, FileNotFoundError):
+        raise _being_made_elsewhere(directory) from None
+    try:
+        if not held.is_in_place():
+            raise _being_made_elsewhere(directory)
+        if is_run(directory):
+            shutil.rmtree(temporary)
+            raise _being_made_elsewhere(directory)
+        _remove_all_but(LOCK, temporary)
+        yield
+    finally:
+        held.release()
+
+
+def _remove_all_but(name: str, directory: Path) -> None:
+    """What a process has left in a directory that died there."""
+    for entry in directory.iterdir():
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+        elif entry.name != name:
+            entry.unlink()
 
 
 def _write_run(temporary: Path, config: Config, base: Path, layout: TableLayout) -> None:
     """Write what a new run directory holds."""
     import tomli_w
 
-    durable.make_dir(temporary)
     document = to_document(config)
     sources, code = game_files(config.game, base), outside.sources(document)
     if sources or code:

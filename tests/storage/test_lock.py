@@ -28,6 +28,19 @@ def test_a_second_holder_is_refused_and_told_who_holds_it(tmp_path):
     assert path.read_text() == ""
 
 
+def test_a_lock_knows_whether_its_file_is_where_it_was(tmp_path):
+    (tmp_path / "one").mkdir()
+    lock = RunLock(tmp_path / "one" / "run.lock")
+    assert not lock.is_in_place()
+    with lock:
+        assert lock.is_in_place()
+        (tmp_path / "one").rename(tmp_path / "other")
+        assert not lock.is_in_place()
+        (tmp_path / "one").mkdir()
+        (tmp_path / "one" / "run.lock").touch()
+        assert not lock.is_in_place()
+
+
 def test_a_holder_notes_what_it_does_and_others_read_it(tmp_path):
     path = tmp_path / "run.lock"
     assert noted(path) is None

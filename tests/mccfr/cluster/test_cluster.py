@@ -26,7 +26,7 @@ from mccfr.cluster.mpi import _raise_first
 from mccfr.cluster.pool import on_engine
 from mccfr.cluster.room import fixed_bytes, strata_bytes
 from mccfr.cluster.session import check_room, places_of, train_alone, with_memory
-from mccfr.cluster.sharing import longest, moved_by_speed, shared_out
+from mccfr.cluster.sharing import Memory, longest, moved_by_speed, shared_out
 from mccfr.cluster.status import cluster_status
 from mccfr.runs import saving
 from mccfr.runs.report import Silent
@@ -185,7 +185,7 @@ def test_strata_move_by_speed_and_no_rank_is_left_without_one(tmp_path, whole, m
     assert sorted(slow.tolist()) == [0, 0, 0, 1]
     assert longest(shares, slow, [8.0, 1.0]) < longest(shares, owner, [8.0, 1.0])
     monkeypatch.setattr(pool_module, "LEAST_SECONDS", 0.0)
-    monkeypatch.setattr(pool_module, "moved_by_speed", lambda shares, owner, speeds: (owner + 1) % len(speeds))
+    monkeypatch.setattr(pool_module, "moved_by_speed", lambda shares, owner, speeds, _: (owner + 1) % len(speeds))
     run = stratified_run(tmp_path / "run", checkpoint_nodes=50_000)
     on_machines(run, 3, iterations=4_000)
     assert_same(run, whole)
@@ -204,6 +204,63 @@ def test_no_exchange_of_two_strata_ends_intervals_sooner(seed):
         exchanged = owner.copy()
         exchanged[[one, other]] = owner[[other, one]]
         assert longest(loads, exchanged, speeds) >= best * (1 - 1e-8)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_strata_are_shared_out_by_what_fits_where_machines_have_unequal_memory(seed):
+    random_numbers = np.random.default_rng(seed)
+    sizes = random_numbers.integers(90, 220, 14)
+    machine, share = np.array([0, 0, 1, 1, 2]), random_numbers.permutation([0.2, 0.35, 0.65])
+    memory = Memory(sizes, machine, share * sizes.sum())
+    loads, speeds = random_numbers.integers(90, 220, 14), [1.0] * 5
+    assert not memory.holds(shared_out(loads, speeds))
+    owner = shared_out(loads, speeds, memory)
+    assert memory.holds(owner) and set(owner) == set(range(5))
+    for one, other in combinations(range(14), 2):
+        exchanged = owner.copy()
+        exchanged[[one, other]] = owner[[other, one]]
+        sooner = longest(loads, exchanged, speeds) < longest(loads, owner, speeds) * (1 - 1e-8)
+        assert not (sooner and memory.holds(exchanged))
+
+
+def test_what_fits_nowhere_is_shared_out_as_without_memory():
+    loads = np.array([5, 4, 3, 2])
+    short = Memory(np.array([10, 10, 10, 10]), np.array([0, 1]), np.array([29.0, 9.0]))
+    np.testing.assert_array_equal(shared_out(loads, [1.0, 1.0], short), shared_out(loads, [1.0, 1.0]))
+
+
+def test_a_session_begins_and_goes_on_with_what_fits_machines_of_unequal_memory(tmp_path):
+    run = stratified_run(tmp_path / "run", checkpoint_nodes=50_000)
+    game, layout = run.build_game(), run.layout(run.build_game())
+    sizes, fixed = strata_bytes(game, layout), fixed_bytes(run.config, game, layout)
+    memory = [fixed + int(sizes.max()), fixed + int(sizes.sum())]  # one stratum on the first machine
+    places = [place._replace(memory_bytes=room) for place, room in zip(places_of(["a", "b"], 1), memory, strict=True)]
+    check_room(run, game, places)
+    for sessions in (1, 2):
+        engine = OneProcess(run, game, 2, 1)
+        engine.places = places
+        limited = with_settings(run, run=msgspec.structs.replace(run.config.run, iterations=2_000 * sessions))
+        train(limited, game, Silent(), pools=on_engine(engine))
+        assert [len(trainer.strata()) for trainer in engine._trainers] == [1, 3]
+    less = [places[0], places[1]._replace(memory_bytes=fixed + 2 * int(sizes.min()))]
+    with pytest.raises(
+        ValueError, match=r"needs [\d,]+ bytes .* and has [\d,]+, and no other placement fits all machines"
+    ):
+        check_room(run, game, less)
+
+
+def test_plan_takes_the_memory_of_each_machine(tmp_path, capsys):
+    path = tmp_path / "leduc.toml"
+    path.write_text(f"{LEDUC}[run]\nstrata = 4\nworkers = 1\n")
+    ask = ("cluster", "plan", path, "--machines", 2, "--json")
+    table_bytes = json.loads(call(capsys, *ask).out)
+    fixed, whole = table_bytes["coordinator_bytes"], table_bytes["table_bytes"]
+    small, large = fixed + table_bytes["largest_stratum_bytes"], fixed + whole
+    found = call(capsys, *ask, "--memory", f"{small}B,{large}B")
+    assert found.status == 0 and json.loads(found.out)["unevenness"] > 1.2
+    assert call(capsys, *ask, "--memory", f"{small}B").status == 2
+    refused = call(capsys, *ask, "--memory", f"{small}B,{large}B,{large}B")
+    assert refused.status == 2 and "--memory names 3 amounts and --machines 2" in refused.err
 
 
 class Twice(OneProcess):
@@ -313,7 +370,7 @@ def test_strata_move_to_no_machine_without_room_for_them(tmp_path, monkeypatch):
     even = np.bincount(shared_out(game.strata.shares, [1.0, 1.0]), strata_bytes(game, layout))
     needed = fixed_bytes(run.config, game, layout) + even.max()
     monkeypatch.setattr(pool_module, "LEAST_SECONDS", 0.0)
-    monkeypatch.setattr(pool_module, "moved_by_speed", lambda shares, owner, speeds: np.array([0, 0, 0, 1]))
+    monkeypatch.setattr(pool_module, "moved_by_speed", lambda shares, owner, speeds, _: np.array([0, 0, 0, 1]))
     for sessions, (memory, strata) in enumerate([(needed, [2, 2]), (2 * needed, [3, 1])], 1):
         engine = OneProcess(run, game, 2, 1)
         engine.places = [place._replace(memory_bytes=memory) for place in engine.places]

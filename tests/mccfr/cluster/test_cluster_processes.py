@@ -16,6 +16,8 @@ from places import ROOT
 from sessions import NO_EVALUATION, assert_same, go, make, new_run, wait_for
 from stratified import LEDUC_12, long_game
 
+from mccfr.cluster.launch import local_launch, read_end
+from mccfr.cluster.starting import held_back
 from mccfr.cluster.status import cluster_status
 from mccfr.runs.results import find_checkpoint
 from mccfr.runs.rundir import is_locked, open_run
@@ -34,6 +36,54 @@ def test_machines_of_one_host_train_the_same_bits_by_mpi_and_stop_on_a_signal(tm
     go(plain, iterations=find_checkpoint(run, None).state["iterations"])
     assert_same(run, plain)
     assert {rank["machine"] for rank in cluster_status(run)["ranks"]} == {0, 1}
+
+
+def test_a_job_has_no_names_in_shared_memory_that_a_kill_could_leave():
+    program = """
+from mccfr.cluster.mpi import World, shared_by_mpich
+world = World()
+world.wait([world.comm.Ibarrier()])
+maps = open("/proc/self/maps").read()
+assert not shared_by_mpich(maps) and "/dev/shm/mpich_shm_" in maps, maps
+world.leave()
+"""
+    launch = local_launch(1, 1)
+    command = [*launch.command, sys.executable, "-c", program]
+    environment = {**os.environ, **launch.environment, "PYTHONPATH": str(ROOT)}
+    ended = subprocess.run(command, env=environment, capture_output=True, timeout=300, check=False)
+    assert ended.returncode == 0, ended.stderr
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_signal_while_a_rank_starts_ends_the_coordinator_in_a_sentence_and_no_other(tmp_path, rank):
+    ended = tmp_path / "ended.json"
+    command = [sys.executable, "-P", "-m", "mccfr.cli.rank", str(ended), str(os.getpid()), "-", "--version"]
+    environment = {**os.environ, "PMI_RANK": str(rank)}
+    with held_back():
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    process.send_signal(signal.SIGINT if rank else signal.SIGTERM)
+    said, errors = process.communicate(timeout=120)
+    if rank:
+        assert (process.returncode, errors) == (0, "") and said.startswith("mccfr")
+    else:
+        assert (process.returncode, said, errors) == (75, "", "mccfr: stopped by signal 15\n")
+        assert read_end(ended)["status"] == 75
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seconds", [0, 0.5, 1, 1.5, 2, 3])
+def test_a_signal_to_all_ranks_that_start_ends_them_without_a_traceback(tmp_path, seconds):
+    run = stratified_run(tmp_path / "run")
+    process = launched(run, 2, "--nodes", str(10**12), stderr=subprocess.PIPE)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    wait_for(lambda: children.read_text().split())
+    time.sleep(seconds)
+    os.killpg(int(children.read_text().split()[-1]), signal.SIGINT)
+    errors = process.communicate(timeout=300)[1].decode()
+    assert process.returncode == 75, errors
+    assert "stopped by signal 2" in errors and "Traceback" not in errors and "Return code" not in errors
+    assert not is_locked(run)
+    go(run, iterations=100)
 
 
 @pytest.mark.slow
@@ -108,9 +158,9 @@ def test_one_digest_after_twenty_kills_one_slow_machine_and_other_machines(tmp_p
     assert_same(run, plain)
 
 
-def launched(run, machines, *more):
+def launched(run, machines, *more, stderr=subprocess.DEVNULL):
     command = [*PROGRAM, "local", str(run.directory), "--machines", str(machines), *more]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stderr)
 
 
 def slow(run, process):

@@ -273,6 +273,30 @@ def test_other_signals_stop_a_run_in_this_process_alike(tmp_path, monkeypatch, c
     assert_stopped(tmp_path, run, code, errors)
 
 
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_signal_before_anything_is_trained_leaves_no_checkpoint_and_the_run_goes_on(
+    tmp_path, monkeypatch, capsys, workers
+):
+    run, event = make(tmp_path / "run", workers=workers, evaluation={"at_end": True}), run_module.Session._event
+
+    def signalled(session, name, **facts):
+        event(session, name, **facts)
+        if name == "started":
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(run_module.Session, "_event", signalled)
+    code, _, errors = call(capsys, "resume", run.directory, "--nodes", 50_000)
+    monkeypatch.undo()
+    assert code == 75 and "before anything was trained; continue with: mccfr resume" in errors
+    status = run_status(run)
+    assert (status["state"], status["checkpoint"], status["last_evaluation"]) == ("stopped", None, None)
+    assert not problems_of(run.directory)
+    whole = make(tmp_path / "whole", evaluation=NO_EVALUATION)
+    for each in (run, whole):
+        assert go(each, nodes=50_000).checkpoint == 1
+    assert_same(run, whole)
+
+
 def _kill_and_resume(tmp_path, kills, seed):
     """Kill -9 a single-worker run at random moments; it must end as an undisturbed one, to the bit."""
     target, dice = 20_000_000, random.Random(seed)

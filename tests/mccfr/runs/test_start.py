@@ -1,11 +1,16 @@
 """How runs begin: solve and compare train the same bits of one configuration, and check, warn and refuse alike."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from commands import call
 from places import RUNS
+from sessions import go, make
 
 from abstraction import build
+from mccfr.runs import rundir
 from mccfr.runs.results import find_checkpoint, read_tables
 from mccfr.runs.rundir import open_run
 from storage import space
@@ -138,3 +143,52 @@ def test_a_run_that_is_there_goes_on_whoever_made_it(capsys, tmp_path):
     assert call(capsys, "solve", solved, "--run", tmp_path / "whole", "--iterations", 40).status == 0
     one, other = tables_of(tmp_path / "out/runs/run-0"), tables_of(tmp_path / "whole")
     assert all(np.array_equal(table, other[name]) for name, table in one.items())
+
+
+# --- two that begin at once ---
+
+
+def test_of_two_that_make_one_run_the_second_is_told_and_the_first_is_whole(tmp_path, monkeypatch):
+    write, refused = rundir._write_run, []
+
+    def met(*arguments):
+        monkeypatch.setattr(rundir, "_write_run", write)
+        with pytest.raises(BlockingIOError, match="run is being made by another process: wait for it") as error:
+            make(tmp_path / "run")
+        refused.append(error)
+        write(*arguments)
+
+    monkeypatch.setattr(rundir, "_write_run", met)
+    run = make(tmp_path / "run")
+    assert refused and [path.name for path in tmp_path.iterdir()] == ["run"]
+    assert go(run, nodes=1_000).checkpoint == 1
+
+
+def test_runs_made_at_one_moment_are_one_whole_run(tmp_path):
+    for attempt in range(5):
+        place, ready = tmp_path / str(attempt), threading.Barrier(3)
+        with ThreadPoolExecutor(3) as pool:
+            found = list(pool.map(lambda _, at=place, ready=ready: made(at, ready), range(3)))
+        assert found.count(None) == 1
+        assert all("run is being made by another process" in str(error) for error in found if error is not None)
+        assert [path.name for path in place.iterdir()] == ["run"]
+        assert go(open_run(place / "run"), nodes=100).totals.nodes >= 100
+
+
+def made(place, ready):
+    """The error with which making a run ends there at that moment; None: it is made."""
+    ready.wait()
+    try:
+        make(place / "run")
+    except (OSError, ValueError) as error:
+        return error
+    return None
+
+
+def test_what_a_process_left_that_died_while_it_made_a_run_is_replaced(tmp_path):
+    left = tmp_path / ".tmp-run"
+    (left / "inputs").mkdir(parents=True)
+    (left / "inputs" / "game.txt").write_text("half a ga")
+    (left / "run.lock").write_text("1\n")
+    run = make(tmp_path / "run")
+    assert not left.exists() and not run.path("inputs").exists()
