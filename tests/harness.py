@@ -15,7 +15,7 @@ from mccfr.games.game import Game
 from mccfr.games.poker import kuhn, leduc
 from mccfr.rng import new_stream
 from mccfr.solvers.sampling import external, outcome
-from mccfr.solvers.sampling.common import new_packed_worklist, new_path, new_worklist
+from mccfr.solvers.sampling.common import deals_together, new_packed_worklist, new_paths, new_worklist
 from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import TableArrays, TableSet, make_layout, private_tables, sum_forms, table_name
 from mccfr.tables.narrow import NARROW_DTYPES
@@ -39,7 +39,8 @@ class Trainer:
     """One run in this process; `train` may be called again and again and goes on where it was.
 
     kernels is a module with the functions of mccfr.solvers.sampling.external (or outcome), for example a mutant of it;
-    planted is the error that a mutant of `planted.py` makes; general chooses the kernels over general records.
+    planted is the error that a mutant of `planted.py` makes; general chooses the kernels over general records; deals
+    is the number that outcome sampling plays together, None as a run does.
     `tables` holds a view [bucket, slot] of each table by name.
     """
 
@@ -57,11 +58,12 @@ class Trainer:
         regret_dtype: str = "float32",
         sum_dtype: str = "auto",
         planted: int = 0,
+        deals: int | None = None,
     ) -> None:
         self.options = {
             **{"algorithm": algorithm, "schedule": schedule, "seed": seed, "epsilon": epsilon, "general": general},
             **{"kernels": kernels, "batch": batch, "regret_dtype": regret_dtype, "sum_dtype": sum_dtype},
-            "planted": planted,
+            **{"planted": planted, "deals": deals},
         }
         self.game, self.schedule, self.seed, self.batch = game, schedule or Schedule(), seed, batch
         self.planted = planted
@@ -80,7 +82,8 @@ class Trainer:
             nodes = len(game.tree.arrays.kind) if general else len(self.tree)
             self.scratch = ((new_worklist if general else new_packed_worklist)(nodes, blocks, number),)
         else:
-            self.scratch = (new_path(len(game.tree.arrays.kind), most, blocks, number), epsilon)
+            together = deals_together(int(game.infosets.sum())) if deals is None else deals
+            self.scratch = (new_paths(together, len(game.tree.arrays.kind), most, blocks, number), epsilon)
         self.rng = new_stream(seed, 0)
         self.deal_arrays = deal_arrays(game.cards) if game.cards.dealt else no_deal_arrays()
         self.deals, self.deal_state = new_deals(batch, streets), np.zeros(4, np.uint64)

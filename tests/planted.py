@@ -21,11 +21,11 @@ NEVER_DISCOUNTED, DISCOUNTED_AGAIN  a row's discount never fires; its stamp is n
 the others      parts of the rule of sampled pruning are left out
 """
 
-UNDIVIDED, UNDIVIDED_REGRETS, UNDIVIDED_SUMS, PATH_STAYS, STRATEGY_STAYS = 1, 2, 3, 4, 5
+UNDIVIDED, UNDIVIDED_REGRETS, UNDIVIDED_SUMS, WORTH_STAYS = 1, 2, 3, 4
 """What outcome sampling may do wrong:
 
-UNDIVIDED       nothing is divided by the probability of the traverser's own choices; or regrets alone, or sums alone
-PATH_STAYS      a wrongly guessed path is played on, STRATEGY_STAYS: a strategy guessed from a row that has changed
+UNDIVIDED    nothing is divided by the probability of the traverser's own choices; or regrets alone, or sums alone
+WORTH_STAYS  own reach behind a decision is not counted at those before it
 """
 
 _ADDITION = "add_to_sums(narrow_sum, wide_sum, wide[block], row, actions, sigma, mine, weight, word)"
@@ -98,19 +98,16 @@ def wrong_external() -> ModuleType:
 @cache
 def wrong_outcome() -> ModuleType:
     """Outcome sampling (over packed trees) with its errors, compiled once a process."""
-    choice = "epsilon / actions + (1.0 - epsilon) * sigma[np.uint64(mine + action)]"
-    changed = "not unchanged_row(regret, at, actions, seen, mine)"
+    decisions = "_opponents_decisions(tree, tables, deals, deal, others, level, kept, paths, discount)"
+    learns = "_learn(tree, tables, deals, deal, logged, paths, discount)"
+
+    def divisor(error: int) -> str:
+        return f"({_unless(UNDIVIDED, 'place.probability', '1.0')} if limits[3] != {error} else 1.0)"
+
     return mutant(
         outcome,
-        (f"probability *= {choice}", f"probability *= {_unless(UNDIVIDED, choice, '1.0')}"),
-        (
-            "* payoff / probability\n                while",
-            f"* payoff / {_unless(UNDIVIDED_REGRETS, 'probability', '1.0')}\n                while",
-        ),
-        (
-            "share_of, word = weight / probability,",
-            f"share_of, word = weight / {_unless(UNDIVIDED_SUMS, 'probability', '1.0')},",
-        ),
-        ("wrong |= action != step.action", f"wrong |= action != step.action and limits[3] != {PATH_STAYS}"),
-        (f"if wrong or {changed}:", f"if wrong or (limits[3] != {STRATEGY_STAYS} and {changed}):"),
+        *((f"{text}{end}", f"{text[:-1]}, limits){end}") for text in (decisions, learns) for end in ("\n", ":\n")),
+        ("* payoff / place.probability\n        _learn", f"* payoff / {divisor(UNDIVIDED_REGRETS)}\n        _learn"),
+        ("weight / place.probability, random_at", f"weight / {divisor(UNDIVIDED_SUMS)}, random_at"),
+        ("place.worth = here  # own", f"place.worth = {_unless(WORTH_STAYS, 'here', 'worth')}  # own"),
     )

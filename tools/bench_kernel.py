@@ -34,7 +34,7 @@ from mccfr.games.betting import BettingRules, build_tree
 from mccfr.games.menu import MenuGame, menu_targets
 from mccfr.rng import new_stream, uniform
 from mccfr.solvers.outcome import tree_depth
-from mccfr.solvers.sampling.common import new_packed_worklist, new_path
+from mccfr.solvers.sampling.common import DEALS_TOGETHER, new_packed_worklist, new_paths
 from mccfr.solvers.sampling.external import external_sampling_packed
 from mccfr.solvers.sampling.outcome import outcome_sampling_packed
 from mccfr.tables.discount import Schedule
@@ -127,7 +127,7 @@ class Player:
             self._extra: tuple[float, ...] = ()
         else:
             self._kernel = outcome_sampling_packed
-            self._scratch = new_path(tree_depth(game.tree), MAX_PACKED_ACTIONS, 8, dtype)
+            self._scratch = new_paths(DEALS_TOGETHER, tree_depth(game.tree), MAX_PACKED_ACTIONS, 8, dtype)
             self._extra = (EPSILON,)
         self._rng, self._deal_rng = new_stream(1, worker), new_stream(2, worker)
         self._deals: Deals = new_deals(BATCH_DEALS, 4)

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from abstraction.boards import STREET_CARDS, board_tables, locate_board
 from abstraction.buckets import Abstraction
 from abstraction.listing import same_listing
-from abstraction.recipe import STREETS
+from abstraction.recipe import STREETS, Recipe
 from mccfr.cards.deals import NO_BUCKET
 from mccfr.cards.listed import ListedCards
 from mccfr.games.game import Game
@@ -33,6 +33,25 @@ def bucketed(game: Game, abstraction: Abstraction) -> Game:
             numbers[player][live] = np.unique(shared[live], return_inverse=True)[1]
         bucket.append(numbers)
         counts.append(numbers.max(axis=(1, 2)) + 1)
+    model: ListedCards = replace(cards, bucket=bucket, buckets=np.array(counts, np.int64))
+    return replace(game, cards=model, known_cards=cards)
+
+
+def foreseen(game: Game, recipe: Recipe) -> Game:
+    """`game` with as many infosets as an abstraction that is built by `recipe` will give it, or a few more.
+
+    Hands are spread over the buckets evenly, and not as the abstraction will do it: for sizes and counts, not for play.
+    Raises `ValueError` for a game without cards, and for a recipe that says nothing of one of its streets.
+    """
+    if not game.cards.dealt or game.cards.drawn is not None:
+        raise ValueError(f"game.name = {game.name!r} has no small deck or endgame that an abstraction could be for")
+    cards, bucket, counts = game.cards.listed(), [], []
+    for street, (boards, lossless) in enumerate(zip(cards.board_cards, cards.bucket, strict=True)):
+        part = recipe.part(STREETS[street] if recipe.deck is not None else _STREET_OF[boards.shape[1]])
+        infosets = lossless.max(axis=(1, 2)) + 1
+        most = infosets if part.buckets is None else np.minimum(infosets, part.buckets)
+        bucket.append(np.where(lossless == NO_BUCKET, NO_BUCKET, lossless % most[:, None, None]))
+        counts.append(most)
     model: ListedCards = replace(cards, bucket=bucket, buckets=np.array(counts, np.int64))
     return replace(game, cards=model, known_cards=cards)
 

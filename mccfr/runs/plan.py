@@ -8,16 +8,21 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from abstraction.buckets import is_abstraction
+from abstraction.recipe import load_recipe
 from mccfr.config.tables import Config
 from mccfr.evaluation.methods import method_for
+from mccfr.games.bucketed import foreseen
+from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
 from mccfr.games.histories import count_histories
 from mccfr.runs.averages import IN_MEMORY_BYTES
+from mccfr.runs.evaluator import check_evaluation
 from mccfr.runs.huge_pages import huge_page_plan
 from mccfr.runs.shared_deck import shared_bytes
 from mccfr.runs.strata.frames import frame_blocks, live_specs, partition
 from mccfr.runs.trial import Trial, can_try, trial
-from mccfr.solvers.configured import configured_game
+from mccfr.solvers.configured import configured_game, form_for, stratified
 from mccfr.solvers.forecast import Forecast
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.strata import stratum_buckets
@@ -84,9 +89,11 @@ def make_plan(config: Config, base: Path, *, seconds: float = 0.0) -> dict[str, 
 
     seconds  of training by which speed and nodes an iteration are measured, where the algorithm samples; 0: both are
              assumed
-    Raises `ValueError` for a game or an algorithm that cannot be, and to measure for an abstraction that is not built.
+    Raises `ValueError` for a game, an algorithm or evaluations that cannot be, and to measure for an abstraction that
+    is not built.
     """
-    game = configured_game(config, base)
+    game = _foreseen_game(config, base, measured=seconds > 0)
+    check_evaluation(config.evaluation, game)
     layout = planned_layout(config, game)
     expected = algorithm_of(config).forecast(game)
     tried = _tried(config, base, game, layout, seconds) if seconds else None
@@ -116,6 +123,22 @@ def make_plan(config: Config, base: Path, *, seconds: float = 0.0) -> dict[str, 
     if "seconds_per_iteration" in besides and config.run.iterations is not None:
         found["seconds"] = config.run.iterations * besides["seconds_per_iteration"]
     return {**found, **besides}
+
+
+def _foreseen_game(config: Config, base: Path, *, measured: bool) -> Game:
+    """The game of a configuration; with a recipe for a small deck that is not built yet, on as many buckets."""
+    wanted = config.abstraction
+    if wanted is None or wanted.recipe is None or is_abstraction(base / wanted.path):
+        return configured_game(config, base)
+    game = build_game(config.game, base, wanted)
+    if game.cards.shared_bytes:  # whole hold'em knows its sizes from the recipe
+        return configured_game(config, base)
+    if measured:
+        raise ValueError(
+            f"{base / wanted.path} is not built yet, and --measure trains: build it with mccfr abstraction build "
+            f"{wanted.recipe}"
+        )
+    return form_for(stratified(foreseen(game, load_recipe(base / wanted.recipe)), config), config)
 
 
 def _tried(config: Config, base: Path, game: Game, layout: TableLayout, seconds: float) -> Trial | None:

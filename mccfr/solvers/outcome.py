@@ -6,7 +6,7 @@ from mccfr.config.solvers import OutcomeSamplingConfig
 from mccfr.games.game import Game
 from mccfr.solvers.sampled import SampledAlgorithm, SampledSolver
 from mccfr.solvers.sampling.baselines import Baselines, new_steps, outcome_sampling_with_baselines
-from mccfr.solvers.sampling.common import new_path
+from mccfr.solvers.sampling.common import deals_together, new_paths
 from mccfr.solvers.sampling.outcome import outcome_sampling_general, outcome_sampling_packed
 from mccfr.tables.narrow import number_dtype
 from mccfr.trees.compiled import DECISION, MAX_PACKED_ACTIONS, NO_PARENT, CompiledTree
@@ -30,7 +30,8 @@ class OutcomeSolver(SampledSolver):
         most = MAX_PACKED_ACTIONS if packed else int(game.tree.arrays.count.max())
         scratch = tree_depth(game.tree), most, 2 * game.tree.streets, number_dtype(self._tables.regret.dtype)
         if self._baselines is None:
-            self._scratch = new_path(*scratch)
+            self._together = deals_together(int(game.infosets.sum()))
+            self._scratch = new_paths(self._together, *scratch)
         else:
             self._kernel, self._scratch = outcome_sampling_with_baselines, new_steps(*scratch)
 

@@ -135,6 +135,7 @@ class SampledSolver(ABC):
     _config: SampledActionsConfig
     _kernel: Any  # compiled, for packed trees or general records
     _scratch: Any
+    _together = 1  # iterations of a group, of which none sees what another one learns
 
     def __init__(self, game: Game, algorithm: SampledAlgorithm, tables: TableSet, share: Share) -> None:
         assert tables.kernel is not None
@@ -187,13 +188,14 @@ class SampledSolver(ABC):
 
         At least one iteration, at most `iteration_limit`, ended by the first that reaches `node_limit` nodes (both
         counted from here), the end of the discounting period or a change of what the kernel takes.  `total_nodes` is
-        the run's count so far.
+        the run's count so far.  Of outcome sampling, whole groups (`deals_together`): a limit inside
+        of one is passed.
         """
         began, first = time.perf_counter(), self.state.iterations
         if not self._drawn[0] <= first < self._drawn[1]:
             self._draw(first)
         start = first - self._drawn[0]
-        stop = min(self._drawn[1] - self._drawn[0], start + iteration_limit)
+        stop = min(self._drawn[1], self._group_end(first, first + iteration_limit)) - self._drawn[0]
         self._discount = self._schedule.at(total_nodes, self._discount)
         limit = min(node_limit, self._schedule.period_end(total_nodes) - total_nodes, self._batch_nodes)
         change = self._next_change(total_nodes)
@@ -205,6 +207,14 @@ class SampledSolver(ABC):
         self.state.rng = [int(word) for word in self._rng]
         self.busy_seconds += time.perf_counter() - began
         return iterations, nodes
+
+    def _group_end(self, first: int, last: int) -> int:
+        """Where iterations from `first` on may end, `last` or soon after: groups begin at multiples of their length.
+
+        The run's first group, of one that other rules have brought between two multiples, is shorter.
+        """
+        whole = -(-last // self._together) * self._together
+        return min(whole, first + -first % self._together) if first % self._together else whole
 
     def train_on(self, tables: TableArrays) -> None:
         """Go on with tables in other places, of the same dtypes."""
@@ -238,4 +248,4 @@ class SampledSolver(ABC):
     def _draw(self, first: int) -> None:
         """Draw the deals of the next iterations; as each is a function of its number, how many does not matter."""
         self._dealer.draw(first, _BATCH_DEALS, self._deals)
-        self._drawn = (first, first + _BATCH_DEALS)
+        self._drawn = (first, (first + _BATCH_DEALS) // self._together * self._together)

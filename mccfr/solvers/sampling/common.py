@@ -21,12 +21,36 @@ _LOWER = np.uint64(0xFFFFFFFF)
 FORWARD = np.uint64(64)
 """Number, beyond those of a path, of the word by which sums are brought forward, from that of the addition."""
 
-GUESSED_DEALS = 16
-"""Deals in a batch of outcome sampling, which guesses two at a time: enough to keep many cache misses under way, few
-enough for the first cache."""
+DEALS_TOGETHER = 32
+"""Most deals of a group of outcome sampling, two paths each: enough to keep many cache misses under way, few enough for
+the first cache."""
+_INFOSETS_A_DEAL = 8  # of a group, at least: where a group meets each row many times, it learns less by a node
 
-GUESSED_STEP = np.dtype([("row", np.int64), ("word", np.uint64), ("node", np.int32), ("action", np.int32)])
-"""A decision on a guessed path: first regret cell, random word, packed node, action.  24 bytes, read as one."""
+PATH_STEP = np.dtype(
+    [
+        ("row", np.int64),
+        ("taken", np.float64),
+        ("node", np.int32),
+        ("path", np.int32),
+        ("action", np.int32),
+        ("level", np.int32),
+    ]
+)
+"""A decision of the traverser: first regret cell, probability of the action by his strategy, node, number of the path
+in its group, action, and (packed) decisions before it on the path.  32 bytes, half a cache line."""
+
+PATH_PLACE = np.dtype(
+    [
+        ("row", np.int64),
+        ("word", np.uint64),
+        ("probability", np.float64),
+        ("worth", np.float64),
+        ("node", np.int32),
+        ("action", np.int32),
+    ]
+)
+"""Where a path is: first regret cell, random word, probability of the traverser's choices so far, chips for him behind
+the decision to be updated next over that probability, node, and the action that was drawn there."""
 
 
 class Pruning(NamedTuple):
@@ -108,54 +132,29 @@ class PackedWorklist(NamedTuple):
     seats: npt.NDArray[np.int64]
 
 
-class Guesses(NamedTuple):
-    """Paths guessed ahead of time, W = 4·GUESSED_DEALS of them of at most L decisions (packed trees, B blocks).
+class Paths(NamedTuple):
+    """Scratch of outcome sampling: paths of a group, W = 2·deals of at most L decisions (B blocks).
 
-    Two batches of deals: the first W/2 paths are one's, the others the other's.
-
-    going   [2, W/2] int32       paths of either batch that have not ended yet, while guessing
-    word    [W] uint64           what each traversal draws from (`random_at`)
-    length  [W] int64            decisions guessed on each path
-    step    [W·(L+1)] GUESSED_STEP
-    sigma   [W·(L+1)·8] R        strategies there, in the dtype of the regrets
-    seen    [W·(L+1)·8] R        the rows they follow from
-    start   [W/2·B] int64        first regret cell of the hand of each deal in each block
-    scales  [2, W/2·B] int64     first scale there, of regrets and of sums, where tables have scales
-    to_sum  [B] int64            from a regret cell's index to that of the strategy sum beside it
-    stream  [2, 4] uint64        the stream of random words as it was before either batch
+    place   [W] PATH_PLACE     path 2·d + p is player p's of deal d
+    step    [W·L] PATH_STEP    the traversers' decisions in the order visited
+    sigma   [A] R              the strategy at hand, in the dtype of the regrets, of at most A actions
+    updated [1] int64          table rows updated so far, as in `Worklist`
+    hand                       of the deal at hand (general records; what follows: packed trees)
+    going   [3, W] int32       paths that have not ended: where the traverser acts, where his opponent does, and both
+    start   [W/2·B] int64      first regret cell of the hand of each deal in each block
+    scales  [2, W/2·B] int64   first scale there, of regrets and of sums, where tables have scales
+    to_sum  [B] int64          from a regret cell's index to that of the strategy sum beside it
     """
 
-    going: npt.NDArray[np.int32]
-    word: npt.NDArray[np.uint64]
-    length: npt.NDArray[np.int64]
+    place: npt.NDArray[np.void]
     step: npt.NDArray[np.void]
-    sigma: npt.NDArray[np.floating]
-    seen: npt.NDArray[np.floating]
-    start: npt.NDArray[np.int64]
-    scales: npt.NDArray[np.int64]
-    to_sum: npt.NDArray[np.int64]
-    stream: npt.NDArray[np.uint64]
-
-
-class Path(NamedTuple):
-    """Scratch of outcome sampling: the traverser's decisions on one path, at most L of them with A actions each.
-
-    row      [L] int64      first regret cell (this and the next three: general records)
-    stamp    [L] int64      stamp of the row
-    actions  [L] int32      number of actions
-    action   [L] int32      the one taken
-    sigma    [(L+1)·A] R    strategies, in the dtype of the regrets; general: the last A cells serve the opponent
-    updated  [1] int64      table rows updated so far, as in `Worklist`
-    """
-
-    row: npt.NDArray[np.int64]
-    stamp: npt.NDArray[np.int64]
-    actions: npt.NDArray[np.int32]
-    action: npt.NDArray[np.int32]
     sigma: npt.NDArray[np.floating]
     updated: npt.NDArray[np.int64]
     hand: Hand
-    guesses: Guesses
+    going: npt.NDArray[np.int32]
+    start: npt.NDArray[np.int64]
+    scales: npt.NDArray[np.int64]
+    to_sum: npt.NDArray[np.int64]
 
 
 def _new_hand(blocks: int) -> Hand:
@@ -180,29 +179,23 @@ def new_packed_worklist(
     return PackedWorklist(order, start, slot, own, first, value, sigma, *shared)
 
 
-def new_path(depth: int, max_actions: int, blocks: int, dtype: npt.DTypeLike) -> Path:
-    """Scratch for paths of at most `depth` decisions with at most `max_actions` actions, regrets of `dtype`."""
-    paths = 4 * GUESSED_DEALS
-    return Path(
-        np.zeros(depth, np.int64),
-        np.zeros(depth, np.int64),
-        np.zeros(depth, np.int32),
-        np.zeros(depth, np.int32),
-        np.zeros((depth + 1) * max_actions, dtype),
+def deals_together(infosets: int) -> int:
+    """Deals of a group of outcome sampling in a game of so many infosets."""
+    return max(1, min(DEALS_TOGETHER, infosets // _INFOSETS_A_DEAL))
+
+
+def new_paths(deals: int, depth: int, max_actions: int, blocks: int, dtype: npt.DTypeLike) -> Paths:
+    """Scratch for groups of `deals`, paths of at most `depth` decisions of `max_actions`, regrets of `dtype`."""
+    return Paths(
+        np.zeros(2 * deals, PATH_PLACE),
+        np.zeros(2 * deals * depth, PATH_STEP),
+        np.zeros(max_actions, dtype),
         np.zeros(1, np.int64),
         _new_hand(blocks),
-        Guesses(
-            np.zeros((2, paths // 2), np.int32),
-            np.zeros(paths, np.uint64),
-            np.zeros(paths, np.int64),
-            np.zeros(paths * (depth + 1), GUESSED_STEP),
-            np.zeros(paths * (depth + 1) * MAX_PACKED_ACTIONS, dtype),
-            np.zeros(paths * (depth + 1) * MAX_PACKED_ACTIONS, dtype),
-            np.zeros(paths // 2 * blocks, np.int64),
-            np.zeros((2, paths // 2 * blocks), np.int64),
-            np.zeros(blocks, np.int64),
-            np.zeros((2, 4), np.uint64),
-        ),
+        np.zeros((3, 2 * deals), np.int32),
+        np.zeros(deals * blocks, np.int64),
+        np.zeros((2, deals * blocks), np.int64),
+        np.zeros(blocks, np.int64),
     )
 
 

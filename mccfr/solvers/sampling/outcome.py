@@ -8,23 +8,26 @@ opponent's strategy sums, which are collected at the opponent's nodes on the way
 Two kernels, equal to the last bit where both apply: over packed betting trees, whose rows are handled as vectors, and
 over general records, action by action.
 
-A path is a chain of cache misses, each waiting for the one before.  The packed kernel therefore guesses the paths of
-the next deals first, many in step, from the tables as they are, and asks for their rows; then it plays the deals one by
-one.  While a row is as it was, so are its strategy and the action drawn; where it has changed, both are made again, and
-if the action is another one the rest of the path is too.  Guesses decide how fast it goes and nothing else: what a
-traversal draws is a function of one random word and the number of the decision.  Indices are unsigned where it counts:
-signed ones are checked for being negative at each access.
+Deals are played in groups, of 32 but in the smallest games (`deals_together`).  All paths of a group are drawn from the
+regrets as they were before it, and then all their regret updates are added: so no path sees what another one of its
+group, or the other player's of its own deal, has learnt.  Groups begin at multiples of their length, counted in
+iterations of the run, so that what is learnt does not depend on where a run was stopped (`SampledSolver.run`).
+
+It is what makes the packed kernel fast.  A path is a chain of cache misses, each waiting for the one before; paths of a
+group go down in step, a decision at a time, and every row is asked for one round before it is read.  Nothing in a round
+branches on what is drawn, because each wrong prediction would throw away the work begun on other paths: a path that has
+ended is dropped by not counting it, and decisions of the traverser and of the opponent are in lists of their own.
+Indices are unsigned where it counts: signed ones are checked for being negative at each access.
 """
 
 import numpy as np
 
-from abstraction.jit import inline_njit, nogil_allocating_njit, nogil_njit, part_njit
+from abstraction.jit import inline_njit, nogil_njit, part_njit
 from abstraction.prefetch import prefetch_to_write
 from mccfr.rng import next_word, random_at
 from mccfr.solvers.regret import choose, discount_regrets, regret_matching, update_sampled
-from mccfr.solvers.sampling.cells import LANES, is_scaled, prefetch_scale, scale_at
+from mccfr.solvers.sampling.cells import is_scaled, prefetch_scale, scale_at
 from mccfr.solvers.sampling.common import (
-    GUESSED_DEALS,
     NODE_LIMIT,
     START,
     STOP,
@@ -39,9 +42,8 @@ from mccfr.solvers.sampling.common import (
 from mccfr.solvers.sampling.rows import (
     add_to_sums,
     discount_regrets_row,
-    foresee_row,
     forward_sums_row,
-    unchanged_row,
+    match_and_choose_row,
     update_sampled_row,
 )
 from mccfr.trees.compiled import CHANCE, TERMINAL
@@ -53,126 +55,59 @@ _UPDATE, _DISCOUNT = (
 )  # numbers, beyond those of a path, of words that rows are rounded by
 
 
-@nogil_allocating_njit
-def outcome_sampling_packed(tree, tables, deals, limits, discount, rng, path, epsilon):  # noqa: C901
-    """Run deals of a batch over a packed tree; `tables`, `rng` and `path` are changed in place.
+@nogil_njit
+def outcome_sampling_packed(tree, tables, deals, limits, discount, rng, paths, epsilon):
+    """Run deals of a batch over a packed tree, in groups; `tables`, `rng` and `paths` are changed in place.
 
-    tree [D] PACKED_NODE; tables TableArrays; deals Deals; limits [3] int64; discount Discount; rng [4] uint64; path
-    Path with 8 cells a decision; epsilon float64 in (0, 1].  Returns (iterations run, nodes touched): it stops after
-    the first iteration that reaches limits[NODE_LIMIT].
+    tree [D] PACKED_NODE; tables TableArrays; deals Deals; limits [3] int64; discount Discount; rng [4] uint64; paths
+    Paths with 8 cells a strategy; epsilon float64 in (0, 1].  Returns (iterations run, nodes touched): it stops after
+    the first group that reaches limits[NODE_LIMIT].
     """
-    regret, narrow_sum, wide_sum, wide = tables.regret, tables.narrow_sum, tables.wide_sum, tables.wide
-    stamps, scales = tables.stamp, tables.scale
-    scaled = is_scaled(regret) or is_scaled(narrow_sum)
-    base, width, stamp_width = tables.regret_base, tables.width, tables.rows
-    regret_stamp_base, sum_stamp_base = tables.regret_stamp_base, tables.sum_stamp_base
-    bucket, results = deals.bucket, deals.result
-    guesses = path.guesses
-    going, words, lengths, steps, sigma, seen, start, of_scales, to_sum, streams = guesses
-    weight, lazy, ends, positive_factors, negative_factors, sum_factors = discount
-    blocks, room = np.uint64(to_sum.shape[0]), np.uint64(steps.shape[0] // lengths.shape[0])
-    share, ahead, left = exploration(epsilon), rng.copy(), np.zeros(2, np.int64)
-    nodes, rows, deal, begun, batch, first = 0, 0, limits[START], limits[START], 0, limits[START]
-    to_sum[:] = tables.sum_base - base
+    nodes, deal, share, together = 0, limits[START], exploration(epsilon), paths.place.shape[0] // 2
+    for block in range(paths.to_sum.shape[0]):
+        paths.to_sum[block] = tables.sum_base[block] - tables.regret_base[block]
     while deal < limits[STOP] and nodes < limits[NODE_LIMIT]:
-        # Begin the batch to be played next and the one after it: the last long paths of the first are not alone.
-        while begun < min(limits[STOP], first + 2 * GUESSED_DEALS):
-            half = batch & 1 if begun == first else (batch + 1) & 1
-            stop, left[half] = min(begun + GUESSED_DEALS, limits[STOP]), 0
-            for word in range(ahead.shape[0]):
-                streams[half, word] = ahead[word]
-            while begun < stop:
-                i = np.uint64(2 * half * GUESSED_DEALS + left[half])
-                _locate(start, (i >> _ONE) * blocks, base, width, bucket, begun)
-                if scaled:
-                    _locate(of_scales[0], (i >> _ONE) * blocks, tables.regret_scale_base, stamp_width, bucket, begun)
-                    _locate(of_scales[1], (i >> _ONE) * blocks, tables.sum_scale_base, stamp_width, bucket, begun)
-                row = start[(i >> _ONE) * blocks + np.uint64(tree[0].block)] + tree[0].slot
-                prefetch_to_write(regret, row)
-                for _ in range(2):
-                    words[i], lengths[i], going[half, left[half]] = next_word(ahead), 0, i
-                    step = steps[i * room]
-                    step.node, step.row = 0, row
-                    left[half] += 1
-                    i += _ONE
-                begun += 1
-        # Guess both, a decision at a time, until all of the first is guessed.
-        while left[batch & 1] > 0:
-            for half in range(2):
-                left[half] = _guess(tree, tables, guesses, half, left[half], share)
-        # Play the first.
-        i, stop = np.uint64(2 * (batch & 1) * GUESSED_DEALS), min(first + GUESSED_DEALS, limits[STOP])
-        while deal < stop and nodes < limits[NODE_LIMIT]:
-            for traverser in range(2):
-                root, level, length, wrong = i * room, _ZERO, np.uint64(lengths[i]), False
-                node, action, probability = tree[0], 0, 1.0
-                while level < length:
-                    step = steps[root + level]
-                    node, row, mine = tree[np.uint64(step.node)], step.row, np.int64(root + level) * LANES
-                    block, actions, action = np.uint64(node.block), node.actions, np.int64(step.action)
-                    nodes += node.touched
-                    own, hand = node.player == traverser, (i >> _ONE) * blocks + block
-                    at = row, scale_at(regret, scales, of_scales[0, hand] + node.row), _ZERO
-                    if wrong or not unchanged_row(regret, at, actions, seen, mine):
-                        even, u = own & explores(step.word, share), uniform_like(sigma, step.word)
-                        action = foresee_row(regret, at, actions, u, even, sigma, seen, mine)
-                        wrong |= action != step.action
-                        step.action = action
-                    if own:
-                        probability *= epsilon / actions + (1.0 - epsilon) * sigma[np.uint64(mine + action)]
-                    elif wide[block] <= WIDE:
-                        share_of, word = weight / probability, random_at(~words[i], level)
-                        at = row + to_sum[block], scale_at(narrow_sum, scales, of_scales[1, hand] + node.row), word
-                        if lazy:
-                            stamp = sum_stamp_base[block] + bucket[deal, block] * stamp_width[block] + node.row
-                            forward_sums_row(
-                                narrow_sum, wide_sum, wide[block], at, actions, stamps, stamp, ends, sum_factors
-                            )
-                        add_to_sums(narrow_sum, wide_sum, wide[block], at, actions, sigma, mine, share_of, word)
-                    level += _ONE
-                    if wrong:  # the row has changed since the guess: the path goes on as it is drawn now
-                        child = action - node.folds - node.ends
-                        length = level + np.uint64(child >= 0)
-                        if child >= 0:
-                            below, step = tree[np.uint64(node.first + child)], steps[root + level]
-                            step.node = node.first + child
-                            step.row = start[(i >> _ONE) * blocks + np.uint64(below.block)] + below.slot
-                            step.word = random_at(words[i], level)
-                rows += np.int64(length)
-                folds = node.folds & (action == 0)
-                nodes += node.leaves_touched - node.end_touched if folds else node.end_touched
-                payoff = node.fold_value if folds else node.call_value * results[deal]
-                # Own reach behind a node turns what its action was worth into what the node is worth.
-                worth = (1.0 - 2.0 * traverser) * payoff / probability
-                while level > _ZERO:
-                    level -= _ONE
-                    step = steps[root + level]
-                    node, row, action = tree[np.uint64(step.node)], step.row, step.action
-                    if node.player != traverser:
-                        continue
-                    here = worth * sigma[np.uint64(np.int64(root + level) * LANES + action)]
-                    block = np.uint64(node.block)
-                    scale = scale_at(regret, scales, of_scales[0, (i >> _ONE) * blocks + block] + node.row)
-                    if lazy:
-                        stamp = regret_stamp_base[block] + bucket[deal, block] * stamp_width[block] + node.row
-                        at = row, scale, random_at(~words[i], level + _DISCOUNT)
-                        discount_regrets_row(
-                            regret, at, node.actions, stamps, stamp, ends, positive_factors, negative_factors
-                        )
-                    at = row, scale, random_at(~words[i], level + _UPDATE)
-                    update_sampled_row(regret, at, node.actions, action, worth, here, weight)
-                    worth = here
-                i += _ONE
-            deal += 1
-        if deal == stop:
-            first, batch = stop, batch + 1
-    if deal < begun:  # what was begun and not played has been given its random words too early
-        ahead[:] = streams[batch & 1]
-        for _ in range(2 * (deal - first)):
-            next_word(ahead)
-    rng[:] = ahead
-    path.updated[0] += rows
+        stop = min(deal + together, limits[STOP])
+        _begin(tree, tables, deals, deal, stop, rng, paths)
+        own, others, level, logged = stop - deal, stop - deal, _ZERO, 0
+        while own + others > 0:
+            paths.updated[0] += own + others
+            kept, touched = _own_decisions(tree, tables, own, level, logged, paths, epsilon, share)
+            nodes += touched
+            logged += own
+            kept, touched = _opponents_decisions(tree, tables, deals, deal, others, level, kept, paths, discount)
+            nodes += touched
+            own, others = _go_on(tree, tables, kept, paths)
+            level += _ONE
+        for i in range(2 * (stop - deal)):
+            place = paths.place[np.uint64(i)]
+            node = tree[np.uint64(place.node)]
+            folds = node.folds & (place.action == 0)
+            nodes += node.leaves_touched - node.end_touched if folds else node.end_touched
+            payoff = node.fold_value if folds else node.call_value * deals.result[deal + (i >> 1)]
+            place.worth = (1.0 - 2.0 * (i & 1)) * payoff / place.probability
+        _learn(tree, tables, deals, deal, logged, paths, discount)
+        deal = stop
     return deal - limits[START], nodes
+
+
+@inline_njit
+def _begin(tree, tables, deals, deal, stop, rng, paths):
+    """Put the paths of a group of deals at the root, in place."""
+    bucket, start, of_scales = deals.bucket, paths.start, paths.scales
+    blocks, root = np.uint64(paths.to_sum.shape[0]), tree[0]
+    for j in range(stop - deal):
+        first = np.uint64(j) * blocks
+        _locate(start, first, tables.regret_base, tables.width, bucket, deal + j)
+        if is_scaled(tables.regret) or is_scaled(tables.narrow_sum):
+            _locate(of_scales[0], first, tables.regret_scale_base, tables.rows, bucket, deal + j)
+            _locate(of_scales[1], first, tables.sum_scale_base, tables.rows, bucket, deal + j)
+        row = start[first + np.uint64(root.block)] + root.slot
+        prefetch_to_write(tables.regret, row)
+        for traverser in range(2):
+            place = paths.place[np.uint64(2 * j + traverser)]
+            place.row, place.word, place.probability, place.node = row, next_word(rng), 1.0, 0
+        paths.going[0, j], paths.going[1, j] = 2 * j + root.player, 2 * j + 1 - root.player
 
 
 @inline_njit
@@ -183,76 +118,152 @@ def _locate(start, place, base, width, bucket, deal):
 
 
 @inline_njit
-def _guess(tree, tables, guesses, half, left, share):
-    """Guess one decision on each of the `left` paths of a batch that go on, in place; returns how many still do.
+def _own_decisions(tree, tables, own, level, logged, paths, epsilon, share):
+    """One decision on each of the `own` paths where the traverser acts, in place; they are logged from `logged` on.
 
-    No branch on what was drawn: each wrong prediction would throw away the work begun on other paths.  Paths
-    that have ended are dropped.  Rows are asked for in a second loop, which is short, so that more requests are under
-    way at once than between the choices.
+    Returns (paths of these that go on, nodes touched).
+    """
+    regret, scales, places, steps, sigma = tables.regret, tables.scale, paths.place, paths.step, paths.sigma
+    going, of_scales, blocks, kept, nodes = paths.going, paths.scales, np.uint64(paths.to_sum.shape[0]), 0, 0
+    for j in range(own):
+        i = np.uint64(going[0, j])
+        place = places[i]
+        node, row, drawn = tree[np.uint64(place.node)], place.row, random_at(place.word, level)
+        hand = (i >> _ONE) * blocks + np.uint64(node.block)
+        at = row, scale_at(regret, scales, of_scales[0, hand] + node.row), _ZERO
+        action = match_and_choose_row(
+            regret, at, node.actions, uniform_like(sigma, drawn), explores(drawn, share), sigma
+        )
+        taken = np.float64(sigma[np.uint64(action)])
+        step = steps[np.uint64(logged + j)]
+        step.row, step.taken, step.node = row, taken, place.node
+        step.path, step.action, step.level = i, action, level
+        place.probability *= epsilon / node.actions + (1.0 - epsilon) * taken
+        place.action = action
+        nodes += node.touched
+        going[2, kept] = i
+        kept += np.int64(action >= node.folds + node.ends)
+    return kept, nodes
+
+
+@inline_njit
+def _opponents_decisions(tree, tables, deals, deal, others, level, kept, paths, discount):
+    """One decision on each of the `others` paths where the opponent acts; its strategy sums, in place.
+
+    Returns (paths that go on, `kept` of them before, nodes touched).
     """
     regret, narrow_sum, wide_sum, wide = tables.regret, tables.narrow_sum, tables.wide_sum, tables.wide
-    scales = tables.scale
-    going, words, lengths, steps, sigma, seen, start, of_scales, to_sum, _ = guesses
-    blocks, room, kept = np.uint64(to_sum.shape[0]), np.uint64(steps.shape[0] // lengths.shape[0]), 0
-    for j in range(left):
-        i = np.uint64(going[half, j])
-        level, traverser = np.uint64(lengths[i]), np.int64(i & _ONE)
-        place = i * room + level
-        step, mine = steps[place], np.int64(place) * LANES
-        node = tree[np.uint64(step.node)]
-        drawn = random_at(words[i], level)
-        even, u = (node.player == traverser) & explores(drawn, share), uniform_like(sigma, drawn)
-        hand = (i >> _ONE) * blocks
-        at = step.row, scale_at(regret, scales, of_scales[0, hand + np.uint64(node.block)] + node.row), _ZERO
-        action = foresee_row(regret, at, node.actions, u, even, sigma, seen, mine)
-        step.word, step.action = drawn, action
-        lengths[i] = np.int64(level) + 1
-        child = action - node.folds - node.ends
-        steps[place + _ONE].node = node.first + child  # of a path that has ended, nothing
-        going[half, kept] = i
-        kept += np.int64(child >= 0)
+    scales, stamps, places, sigma, to_sum = tables.scale, tables.stamp, paths.place, paths.sigma, paths.to_sum
+    going, of_scales, blocks, nodes = paths.going, paths.scales, np.uint64(to_sum.shape[0]), 0
+    weight, lazy, ends, _, _, sum_factors = discount
+    for j in range(others):
+        i = np.uint64(going[1, j])
+        place = places[i]
+        node, row, drawn = tree[np.uint64(place.node)], place.row, random_at(place.word, level)
+        actions, block = node.actions, np.uint64(node.block)
+        hand = (i >> _ONE) * blocks + block
+        at = row, scale_at(regret, scales, of_scales[0, hand] + node.row), _ZERO
+        action = match_and_choose_row(regret, at, actions, uniform_like(sigma, drawn), False, sigma)
+        if wide[block] <= WIDE:
+            share_of, word = weight / place.probability, random_at(~place.word, level)
+            at = row + to_sum[block], scale_at(narrow_sum, scales, of_scales[1, hand] + node.row), word
+            if lazy:
+                bucket = deals.bucket[deal + np.int64(i >> _ONE), block]
+                stamp = tables.sum_stamp_base[block] + bucket * tables.rows[block] + node.row
+                forward_sums_row(narrow_sum, wide_sum, wide[block], at, actions, stamps, stamp, ends, sum_factors)
+            add_to_sums(narrow_sum, wide_sum, wide[block], at, actions, sigma, 0, share_of, word)
+        place.action = action
+        nodes += node.touched
+        going[2, kept] = i
+        kept += np.int64(action >= node.folds + node.ends)
+    return kept, nodes
+
+
+@inline_njit
+def _go_on(tree, tables, kept, paths):
+    """Put `kept` paths at their next decisions and ask for the rows there, in place; returns (own, opponents').
+
+    A loop of its own, which is short, so that more requests are under way at once than between the choices.
+    """
+    regret, narrow_sum, wide_sum, wide = tables.regret, tables.narrow_sum, tables.wide_sum, tables.wide
+    scales, places, going, start, to_sum = tables.scale, paths.place, paths.going, paths.start, paths.to_sum
+    blocks, sigma, of_scales, own, others = np.uint64(to_sum.shape[0]), paths.sigma, paths.scales, 0, 0
     for j in range(kept):
-        i = np.uint64(going[half, j])
-        step = steps[i * room + np.uint64(lengths[i])]
-        below = tree[np.uint64(step.node)]
-        block, hand = np.uint64(below.block), (i >> _ONE) * blocks
-        row = start[hand + block] + below.slot
-        step.row = row
+        i = np.uint64(going[2, j])
+        place = places[i]
+        node = tree[np.uint64(place.node)]
+        place.node = node.first + place.action - node.folds - node.ends
+        below = tree[np.uint64(place.node)]
+        block, mine = np.uint64(below.block), np.int64(below.player == np.int64(i & _ONE))
+        hand = (i >> _ONE) * blocks + block
+        row = start[hand] + below.slot
+        place.row = row
         prefetch_to_write(regret, row)
         # Own nodes, and blocks without sums, need no second line and ask for one that is at hand.
-        which = np.int64(below.player != np.int64(i & _ONE)) * ((1 + np.int64(wide[block])) & 3)
-        sums = row + to_sum[block]
+        which, sums = (1 - mine) * ((1 + np.int64(wide[block])) & 3), row + to_sum[block]
         prefetch_one(which, (sigma, narrow_sum, wide_sum), (0, sums, sums))
-        prefetch_scale(regret, scales, of_scales[0, hand + block] + below.row)
-        prefetch_scale(narrow_sum, scales, of_scales[1, hand + block] + below.row)
-    return kept
+        prefetch_scale(regret, scales, of_scales[0, hand] + below.row)
+        prefetch_scale(narrow_sum, scales, of_scales[1, hand] + below.row)
+        going[0, own], going[1, others] = i, i
+        own, others = own + mine, others + 1 - mine
+    return own, others
+
+
+@inline_njit
+def _learn(tree, tables, deals, deal, logged, paths, discount):
+    """Regret updates of a group's own decisions, the last one logged first, in place."""
+    regret, stamps, scales = tables.regret, tables.stamp, tables.scale
+    places, steps, of_scales, blocks = paths.place, paths.step, paths.scales, np.uint64(paths.to_sum.shape[0])
+    weight, lazy, ends, positive_factors, negative_factors, _ = discount
+    for place_in_log in range(logged - 1, -1, -1):
+        step = steps[np.uint64(place_in_log)]
+        i, node, level = np.uint64(step.path), tree[np.uint64(step.node)], np.uint64(step.level)
+        place, block = places[i], np.uint64(node.block)
+        worth, word = place.worth, ~place.word
+        here = worth * step.taken
+        scale = scale_at(regret, scales, of_scales[0, (i >> _ONE) * blocks + block] + node.row)
+        if lazy:
+            bucket = deals.bucket[deal + np.int64(i >> _ONE), block]
+            stamp = tables.regret_stamp_base[block] + bucket * tables.rows[block] + node.row
+            at = step.row, scale, random_at(word, level + _DISCOUNT)
+            discount_regrets_row(regret, at, node.actions, stamps, stamp, ends, positive_factors, negative_factors)
+        at = step.row, scale, random_at(word, level + _UPDATE)
+        update_sampled_row(regret, at, node.actions, step.action, worth, here, weight)
+        place.worth = here  # own reach behind a node turns what its action was worth into what the node is worth
 
 
 @nogil_njit
-def outcome_sampling_general(tree, tables, deals, limits, discount, rng, path, epsilon):
+def outcome_sampling_general(tree, tables, deals, limits, discount, rng, paths, epsilon):
     """Run deals of a batch over general records; arguments and results as `outcome_sampling_packed`.
 
-    tree TreeArrays; path with as many cells a decision as any has actions.
+    tree TreeArrays; paths with as many cells a strategy as any decision has actions.
     """
-    nodes, deal = 0, limits[START]
+    nodes, deal, together = 0, limits[START], paths.place.shape[0] // 2
     while deal < limits[STOP] and nodes < limits[NODE_LIMIT]:
-        locate_all(tables, deals, deal, path.hand)
-        for traverser in range(2):
-            word = next_word(rng)
-            node, length, probability, touched = _walk(tree, tables, traverser, discount, word, path, epsilon)
-            nodes += touched
-            payoff = tree.fixed[node] + tree.showdown[node] * deals.result[deal]
-            _update_path(tables, (1.0 - 2.0 * traverser) * payoff / probability, length, discount, path)
-        deal += 1
+        stop, logged = min(deal + together, limits[STOP]), 0
+        for j in range(stop - deal):
+            locate_all(tables, deals, deal + j, paths.hand)
+            for traverser in range(2):
+                node, logged, touched = _walk(
+                    tree, tables, discount, next_word(rng), paths, (2 * j + traverser, logged), epsilon
+                )
+                nodes += touched
+                place = paths.place[2 * j + traverser]
+                payoff = tree.fixed[node] + tree.showdown[node] * deals.result[deal + j]
+                place.worth = (1.0 - 2.0 * traverser) * payoff / place.probability
+        _update_paths(tree, tables, deals, deal, logged, discount, paths)
+        deal = stop
     return deal - limits[START], nodes
 
 
 @part_njit
-def _walk(tree, tables, traverser, discount, word, path, epsilon):
-    """Sample one path.  Returns (terminal node, own decisions on the path, probability of them, nodes touched)."""
-    hand, sigma = path.hand, path.sigma
-    width = sigma.shape[0] // (path.row.shape[0] + 1)
-    node, length, probability, nodes, level = 0, 0, 1.0, 0, _ZERO
+def _walk(tree, tables, discount, word, paths, which, epsilon):
+    """Sample one path.  Returns (terminal node, decisions logged so far, nodes touched).
+
+    which  (number of the path in its group, decisions logged before)
+    """
+    (path, logged), hand, sigma = which, paths.hand, paths.sigma
+    node, probability, nodes, level, traverser = 0, 1.0, 0, _ZERO, path & 1
     while tree.kind[node] != TERMINAL:
         nodes += tree.touched[node]
         first, actions, block = tree.first[node], tree.count[node], tree.block[node]
@@ -261,43 +272,43 @@ def _walk(tree, tables, traverser, discount, word, path, epsilon):
         if tree.kind[node] == CHANCE:
             node = first + choose(tree.probability, first, actions, uniform_like(tree.probability, drawn))
             continue
-        path.updated[0] += 1
-        own = tree.player[node] == traverser
-        mine = (length if own else path.row.shape[0]) * width
-        regret_row = hand.regrets[block] + tree.slot[node]
-        regret_matching(tables.regret, regret_row, actions, sigma, mine)
+        paths.updated[0] += 1
+        own, row = tree.player[node] == traverser, hand.regrets[block] + tree.slot[node]
+        regret_matching(tables.regret, row, actions, sigma, 0)
         even = own and explores(drawn, exploration(epsilon))
-        action = choose(tables.regret, regret_row, actions, uniform_like(tables.regret, drawn), even)
+        action = choose(tables.regret, row, actions, uniform_like(tables.regret, drawn), even)
         if own:
-            path.row[length] = regret_row
-            path.stamp[length] = hand.regret_stamps[block] + tree.row[node]
-            path.actions[length] = actions
-            path.action[length] = action
-            length += 1
-            probability *= epsilon / actions + (1.0 - epsilon) * sigma[mine + action]
+            step, taken = paths.step[logged], np.float64(sigma[action])
+            step.row, step.taken, step.node, step.path, step.action = row, taken, node, path, action
+            logged += 1
+            probability *= epsilon / actions + (1.0 - epsilon) * taken
         else:
-            add_strategy(tree, tables, hand, node, (sigma, mine), discount.weight / probability, discount, rounding)
+            add_strategy(tree, tables, hand, node, (sigma, 0), discount.weight / probability, discount, rounding)
         node = first + action
-    return node, length, probability, nodes + tree.touched[node]
+    paths.place[path].probability = probability
+    return node, logged, nodes + tree.touched[node]
 
 
 @part_njit
-def _update_path(tables, worth, length, discount, path):
-    """Regret updates of the traverser's nodes on the path, last one first; `tables` is changed in place."""
-    width = path.sigma.shape[0] // (path.row.shape[0] + 1)
-    for step in range(length - 1, -1, -1):
-        row, actions, action = path.row[step], path.actions[step], path.action[step]
-        here = worth * path.sigma[step * width + action]
+def _update_paths(tree, tables, deals, deal, logged, discount, paths):
+    """Regret updates of a group's own decisions, the last one logged first; `tables` is changed in place."""
+    for place_in_log in range(logged - 1, -1, -1):
+        step = paths.step[place_in_log]
+        place, node = paths.place[step.path], step.node
+        actions, block = tree.count[node], tree.block[node]
+        worth = place.worth
+        here = worth * step.taken
         if discount.lazy:
+            bucket = np.int64(deals.bucket[deal + step.path // 2, block])
             discount_regrets(
                 tables.regret,
-                row,
+                step.row,
                 actions,
                 tables.stamp,
-                path.stamp[step],
+                tables.regret_stamp_base[block] + bucket * tables.rows[block] + tree.row[node],
                 discount.ends,
                 discount.positive_factors,
                 discount.negative_factors,
             )
-        update_sampled(tables.regret, row, actions, action, worth, here, discount.weight)
-        worth = here
+        update_sampled(tables.regret, step.row, actions, step.action, worth, here, discount.weight)
+        place.worth = here

@@ -128,39 +128,19 @@ def choose_row(typing_context, weights, start, actions, u, even):
 
 
 @intrinsic
-def foresee_row(typing_context, regret, start, actions, u, even, sigma, seen, place):
-    """`regret_matching_row` and `choose_row` at once; seen[place : place+8] = the row itself, 0 beyond `actions`.
-
-    For `unchanged_row`: while it is true, the strategy and the action (the result) stand.
-    """
+def match_and_choose_row(typing_context, regret, start, actions, u, even, sigma):
+    """`regret_matching_row` into sigma[0 : 8] and `choose_row` at once; returns the action."""
 
     def codegen(context, builder, signature, arguments):
-        regret_, start_, actions_, u_, even_, sigma_, seen_, place_ = arguments
+        regret_, start_, actions_, u_, even_, sigma_ = arguments
         mask = lane_mask(builder, actions_)
         row = load_row(context, builder, signature.args[0], regret_, start_, mask)
         number = context.cast(builder, u_, signature.args[3], number_type(signature.args[0].dtype))
-        action = _drawn(builder, row, mask, actions_, number, even_)
-        _put(context, builder, signature.args[5], sigma_, place_, _strategy(builder, row, mask, actions_))
-        _put(context, builder, signature.args[6], seen_, place_, row)
-        return action
+        first = ir.IntType(64)(0)
+        _put(context, builder, signature.args[5], sigma_, first, _strategy(builder, row, mask, actions_))
+        return _drawn(builder, row, mask, actions_, number, even_)
 
-    return types.int64(regret, place_type(start), actions, u, types.boolean, sigma, seen, types.int64), codegen
-
-
-@intrinsic
-def unchanged_row(typing_context, regret, start, actions, seen, place):
-    """Whether a row is as `foresee_row` saw it."""
-
-    def codegen(context, builder, signature, arguments):
-        regret_, start_, actions_, seen_, place_ = arguments
-        mask = lane_mask(builder, actions_)
-        row = load_row(context, builder, signature.args[0], regret_, start_, mask)
-        source = pointer(context, builder, signature.args[3], seen_, place_)
-        before = builder.load(builder.bitcast(source, row.type.as_pointer()), align=4)
-        other = builder.bitcast(builder.fcmp_unordered("!=", row, before), ir.IntType(LANES))
-        return builder.icmp_unsigned("==", other, other.type(0))
-
-    return types.boolean(regret, place_type(start), actions, seen, types.int64), codegen
+    return types.int64(regret, place_type(start), actions, u, types.boolean, sigma), codegen
 
 
 def _in_element(builder, vector, element):

@@ -26,7 +26,7 @@ from mccfr.games.openspiel import import_openspiel
 from mccfr.games.poker import akq, clairvoyance, kuhn, leduc, poker
 from mccfr.rng import new_stream
 from mccfr.solvers.histories.histories import best_response_value, expected_value
-from mccfr.solvers.sampling.common import new_path, new_worklist
+from mccfr.solvers.sampling.common import new_paths, new_worklist
 from mccfr.solvers.sampling.external import external_sampling_general
 from mccfr.solvers.sampling.outcome import outcome_sampling_general
 from mccfr.tables.discount import Schedule
@@ -333,7 +333,7 @@ def train(game, kernel, iterations, seed, epsilon=None):
     if epsilon is None:
         scratch = (new_worklist(nodes, 2, np.float32),)
     else:
-        scratch = (new_path(20, int(game.tree.arrays.count.max()), 2, np.float32), epsilon)
+        scratch = (new_paths(8, 20, int(game.tree.arrays.count.max()), 2, np.float32), epsilon)
     for period in range(iterations // 1000):
         limits = np.array([0, 1000, 2**62])
         run, more = kernel(

@@ -1,6 +1,7 @@
 """Plans: counts before anything is spent, forecasts against real runs, refusals with both numbers."""
 
 import json
+import tomllib
 
 import numpy as np
 import pytest
@@ -249,3 +250,34 @@ def test_no_abstraction_is_built_for_a_run_that_finds_no_room(capsys, tmp_path, 
     code, _, err = call(capsys, "solve", config, "--run", tmp_path / "run")
     assert code == 2 and "1,000,000,000 bytes of memory are available" in err
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def on_twin_recipe(tmp_path, **tables):
+    """The twin on its shipped recipe, which is not built."""
+    document = tomllib.loads((ROOT / "runs" / "twin-20.toml").read_text(encoding="utf-8"))
+    recipe = str(ROOT / "runs" / "abstractions" / "twin.toml")
+    solver = {"algorithm": "external-sampling"}
+    abstraction = {"path": str(tmp_path / "twin"), "recipe": recipe}
+    return {"game": document["game"], "abstraction": abstraction, "solver": solver, **tables}
+
+
+def test_a_small_deck_is_planned_before_its_recipe_is_built(tmp_path):
+    """`solve` would build it; the plan has as many buckets as the recipe says, where the game has so many infosets."""
+    document = on_twin_recipe(tmp_path)
+    plan = make_plan(config_from(document, "test"), ROOT)
+    assert plan["buckets_per_street"] == [[25, 25], [50, 50], [100, 100], [100, 100]]
+    assert not (tmp_path / "twin").exists()
+    with pytest.raises(ValueError, match=r"is not built yet, and --measure trains: build it with mccfr abstraction"):
+        make_plan(config_from(document, "test"), ROOT, seconds=0.1)
+    document["game"] = {"name": "goofspiel", "cards": 3}
+    with pytest.raises(ValueError, match="has no small deck"):
+        make_plan(config_from(document, "test"), ROOT)
+
+
+def test_a_plan_refuses_evaluations_that_solve_refuses():
+    document = tomllib.loads((ROOT / "runs" / "hunl-quick.toml").read_text(encoding="utf-8"))
+    document["abstraction"] = {"path": "not built", "recipe": str(ROOT / "runs" / "abstractions" / "quick.toml")}
+    assert make_plan(config_from(document, "test"), ROOT)["game"] == "holdem"
+    document["evaluation"] = {"methods": ["exact"], "at_end": True}
+    with pytest.raises(ValueError, match="exact"):
+        make_plan(config_from(document, "test"), ROOT)

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from mccfr.config.file import config_from
@@ -9,7 +10,8 @@ from mccfr.games.catalogue import build_game
 from mccfr.runs.plan import planned_layout
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.sampled import BATCH_SHARE, batch_nodes
-from mccfr.solvers.solver import Share
+from mccfr.solvers.sampling.common import DEALS_TOGETHER, deals_together
+from mccfr.solvers.solver import Share, WorkerState
 from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import private_tables
 
@@ -53,3 +55,38 @@ def test_a_batch_is_bounded_by_the_workers_of_the_run():
     assert batch_nodes(schedule, 1) is None  # alone, it knows all there is to know
     assert batch_nodes(schedule, 64) * 64 <= BATCH_SHARE * 10_000_000
     assert batch_nodes(Schedule("linear", 3), 64) == 1  # at least one iteration, whatever the period
+
+
+def outcome_sampler(game="leduc", state=None):
+    config = config_from({"game": {"name": game}, "solver": {**OUTCOME, "period_nodes": 20_000}}, "test")
+    built = build_game(config.game, Path())
+    tables = private_tables(planned_layout(config, built))
+    return algorithm_of(config).solver(built, tables, Share(state=state or WorkerState())), tables
+
+
+def test_a_run_of_outcome_sampling_may_be_cut_anywhere():
+    """A limit inside of a group is passed, so that groups are the same ones however a run is cut."""
+    (whole, tables), (parts, others) = outcome_sampler(), outcome_sampler()
+    while whole.state.iterations < 200 * DEALS_TOGETHER:
+        whole.run(whole.state.nodes, 10**12, 200 * DEALS_TOGETHER - whole.state.iterations)
+    for limit in [1, 5, DEALS_TOGETHER, 1_000, 77, 10**6] * 100:
+        if parts.state.iterations < whole.state.iterations:
+            before = parts.state.iterations
+            parts.run(parts.state.nodes, 10**12, min(limit, whole.state.iterations - before))
+            assert parts.state.iterations % DEALS_TOGETHER == 0
+            assert parts.state.iterations - before < limit + DEALS_TOGETHER
+    assert parts.state == whole.state
+    assert all(np.array_equal(tables[name], others[name]) for name in tables)
+
+
+def test_groups_of_a_run_that_began_without_them_are_those_of_its_iterations():
+    """A run of an earlier version goes on inside of a group, whose rest is the first group."""
+    sampler, _ = outcome_sampler(state=WorkerState(1_005, 20, [1, 2, 3, 4]))
+    assert sampler.run(20, 10**12, 10**12)[0] == DEALS_TOGETHER - 1_005 % DEALS_TOGETHER
+    assert sampler.run(sampler.state.nodes, 10**12, 1)[0] == DEALS_TOGETHER
+
+
+def test_groups_are_small_where_infosets_are_few():
+    """In a group of 32 Kuhn poker learns less by a node: 1.3 times the exploitability (docs/performance.md)."""
+    assert [deals_together(infosets) for infosets in (1, 12, 80, 288, 10**7)] == [1, 1, 10, 32, 32]
+    assert outcome_sampler("kuhn")[0].run(0, 10**12, 1)[0] == 1

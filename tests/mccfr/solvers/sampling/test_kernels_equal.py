@@ -9,6 +9,7 @@ from harness import KUHN, LEDUC, Trainer, rows, same_tables
 from mccfr.config.games import PokerGame
 from mccfr.games.poker import poker
 from mccfr.solvers.sampling import external, outcome
+from mccfr.solvers.sampling.common import DEALS_TOGETHER
 from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import table_name
 from mccfr.trees.compiled import DECISION
@@ -16,6 +17,7 @@ from mccfr.trees.compiled import DECISION
 NO_LIMIT_TOY = poker(PokerGame(antes=(1, 1), stack=5))
 ONE_ROUND_TOY = poker(PokerGame(hole_cards=2, board_cards=(0,), blinds=(2, 1), stack=8, first_player=(2,)))
 GAMES = {"Kuhn": KUHN, "Leduc": LEDUC, "toy": NO_LIMIT_TOY}
+GROUPS = {"external": 1, "outcome": DEALS_TOGETHER}
 SCHEDULES = {
     "none": Schedule("none", 5_000),
     "linear": Schedule("linear", 5_000),
@@ -28,9 +30,9 @@ SCHEDULES = {
 @pytest.mark.parametrize("name", GAMES)
 @pytest.mark.parametrize("algorithm", ["external", "outcome"])
 def test_general_equals_packed_to_the_last_bit(algorithm, name, kind):
+    options = {"schedule": SCHEDULES[kind], "seed": 1, "deals": DEALS_TOGETHER}
     packed, general = (
-        Trainer(GAMES[name], algorithm, schedule=SCHEDULES[kind], general=general, seed=1).train(nodes=100_000)
-        for general in (False, True)
+        Trainer(GAMES[name], algorithm, general=general, **options).train(nodes=100_000) for general in (False, True)
     )
     assert packed.nodes >= 100_000
     assert same_tables(packed, general)
@@ -42,16 +44,37 @@ def test_general_equals_packed_to_the_last_bit(algorithm, name, kind):
 @pytest.mark.parametrize("kind", ["linear", "dcfr"])
 @pytest.mark.parametrize("algorithm", ["external", "outcome"])
 def test_batches_of_any_size_give_the_same_run(algorithm, kind):
-    one, other = (Trainer(LEDUC, algorithm, schedule=SCHEDULES[kind], batch=batch).train(3_000) for batch in (4_096, 7))
+    group = GROUPS[algorithm]
+    batches = (4_096, 7 * group)
+    one, other = (Trainer(LEDUC, algorithm, schedule=SCHEDULES[kind], batch=b).train(100 * group) for b in batches)
     assert same_tables(one, other)
+
+
+@pytest.mark.parametrize("general", [False, True], ids=["packed", "general"])
+def test_deals_of_a_group_do_not_see_what_the_others_learn(general):
+    """The regret updates of a group are those of its deals one by one, each from the tables before the group."""
+    trainer = Trainer(LEDUC, "outcome", general=general, regret_dtype="float64").train(10 * DEALS_TOGETHER)
+    before = {name: table.copy() for name, table in trainer.tables.items()}
+    learnt = {name: np.zeros_like(table) for name, table in before.items()}
+    alone = trainer.resume()
+    for iteration in range(alone.iterations + 1, alone.iterations + DEALS_TOGETHER + 1):
+        alone.train(iteration)
+        for name, table in alone.tables.items():
+            learnt[name] += table - before[name]
+            table[:] = before[name]
+    trainer.train(trainer.iterations + DEALS_TOGETHER)
+    assert trainer.nodes == alone.nodes
+    for name, table in trainer.tables.items():
+        scale = np.abs(table).max()
+        np.testing.assert_allclose(table, before[name] + learnt[name], rtol=0, atol=1e-5 * scale, err_msg=name)
 
 
 @pytest.mark.parametrize("algorithm", ["external", "outcome"])
 def test_seeds_and_node_limits(algorithm):
-    one, other = (Trainer(KUHN, algorithm, seed=seed).train(1_000) for seed in (1, 2))
+    one, other = (Trainer(KUHN, algorithm, seed=seed).train(1_024) for seed in (1, 2))
     assert not same_tables(one, other)
-    limited = Trainer(KUHN, algorithm, seed=1).train(nodes=one.nodes - 1)  # the iteration that reaches it is the last
-    assert (limited.iterations, limited.nodes) == (1_000, one.nodes)
+    limited = Trainer(KUHN, algorithm, seed=1).train(nodes=one.nodes - 1)  # the group that reaches it is the last
+    assert (limited.iterations, limited.nodes) == (1_024, one.nodes)
     assert same_tables(limited, one)
 
 

@@ -23,13 +23,8 @@ def vector_choice(weights, start, actions, u, even):
 
 
 @njit
-def vector_foresight(regret, start, actions, u, even, sigma, seen, place):
-    return rows.foresee_row(regret, start, actions, u, even, sigma, seen, place)
-
-
-@njit
-def vector_unchanged(regret, start, actions, seen, place):
-    return rows.unchanged_row(regret, start, actions, seen, place)
+def vector_both(regret, start, actions, u, even, sigma):
+    return rows.match_and_choose_row(regret, start, actions, u, even, sigma)
 
 
 @njit
@@ -101,20 +96,13 @@ def test_choice(values, u, even, dtype):
 
 
 @settings(max_examples=150, deadline=None)
-@given(rows_of_numbers, draws, st.booleans(), dtypes, st.integers(0, 17))
-def test_foresight(values, u, even, dtype, cell):
-    """Strategy and action of a row, which stand until one of its cells, and no other, changes."""
+@given(rows_of_numbers, draws, st.booleans(), dtypes)
+def test_strategy_and_choice_at_once(values, u, even, dtype):
     table, actions = framed(values, dtype), len(values)
-    sigma, seen, expected = (np.full(10, 7.0, dtype) for _ in range(3))
-    action = vector_foresight(table, 1, actions, u, even, sigma, seen, 1)
-    assert action == vector_choice(table, 1, actions, u, even)
-    vector_matching(table, 1, actions, expected, 1)
+    sigma, expected = (np.full(9, 7.0, dtype) for _ in range(2))
+    assert vector_both(table, 1, actions, u, even, sigma) == vector_choice(table, 1, actions, u, even)
+    vector_matching(table, 1, actions, expected, 0)
     assert_same(sigma, expected)
-    assert_same(seen[1 : actions + 1], table[1 : actions + 1])
-    assert vector_unchanged(table, 1, actions, seen, 1)
-    cell %= len(table)
-    table[cell] = np.nextafter(table[cell], dtype(np.inf))
-    assert vector_unchanged(table, 1, actions, seen, 1) == (not 1 <= cell <= actions)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
