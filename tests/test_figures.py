@@ -137,6 +137,26 @@ def test_a_game_against_the_clock_over_seeds(tmp_path, monkeypatch):
     assert lines[0].startswith("CFR+: ") and f"{mean:.3g} chips (" in lines[1].split(", ")[-1 - 3]
 
 
+def test_games_against_the_clock_become_one_table(tmp_path, monkeypatch):
+    """Means over seeds at the first and the last point, the least of a column in bold."""
+    monkeypatch.setattr(figures_clock, "SOLVERS", {"CFR+": {}, "external sampling, linear": {}})
+    head = "algorithm,seed,processor_seconds,iterations,nodes_touched,exploitability_chips\n"
+    rows = "CFR+,0,1.2,3,9,{}\nCFR+,0,2,4,9,5\nCFR+,0,4.01,5,9,0.25\n"
+    rows += "".join(f'"external sampling, linear",{seed},{s},9,9,{4**seed}\n' for seed in (0, 1) for s in (1, 2, 4))
+    for name, first in (("leduc-12", 1.26), ("twin", 1234)):
+        (tmp_path / f"{name}.csv").write_text(head + rows.format(first))
+    shown = CliRunner().invoke(figures.main, ["clock-table", "--out", str(tmp_path)])
+    assert shown.output.splitlines() == [
+        "| chips | twin, 1 s | twin, 4 s | leduc-12, 1 s | leduc-12, 4 s |",
+        "|---|---|---|---|---|",
+        "| CFR+ | 1234 | **0.25** | **1.3** | **0.25** |",
+        "| external sampling, linear | **2** | 2 | 2 | 2 |",
+    ]
+    for options in ([], ["--out", str(tmp_path / "none")]):
+        refused = CliRunner().invoke(figures.main, ["clock-table", *options])
+        assert refused.exit_code == 2 and "clock-table takes --out" in refused.output
+
+
 def test_the_example_with_a_payoff_of_minus_a_million():
     assert first_pure("lcfr")[0] == 972  # the paper prints 970
     assert first_pure("cfr", 1000)[0] is None

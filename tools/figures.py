@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import rich_click as click
 from figures_catalogue import CATALOGUE, CLOCK, EXAMPLE, SIZES, Comparison, Figure, Request, clock_game
-from figures_clock import SECONDS, make_clock
+from figures_clock import SECONDS, clock_table, make_clock
 from figures_example import make_example
 
 from mccfr.cli.progress import reporter
@@ -20,6 +20,7 @@ from storage import durable
 
 ROOT = Path(__file__).resolve().parent.parent
 RATIOS = "ratios.csv"
+TABLE = "clock-table"
 _CLOSE = 1.001  # points of two runs in nodes may differ by an iteration
 
 
@@ -96,7 +97,9 @@ def make(name: str, request: Request, out: Path) -> None:
 def _names() -> str:
     lines = [f"  {name:16}{entry.title}" for name, entry in CATALOGUE.items()]
     lines.append(f"  {EXAMPLE:16}D section 3: payoffs 0, 1 and -1,000,000")
-    return "\n".join([*lines, f"  {', '.join(CLOCK)}: a game by every algorithm, over processor time"])
+    lines.append(f"  {', '.join(CLOCK)}: a game by every algorithm, over processor time")
+    lines.append(f"  {TABLE}: one table of those of them that lie in --out")
+    return "\n".join(lines)
 
 
 @click.command()
@@ -119,8 +122,14 @@ def main(
     if name == "list":
         click.echo(_names())
         return
-    if name not in CATALOGUE and name not in (EXAMPLE, *CLOCK):
+    if name not in CATALOGUE and name not in (EXAMPLE, TABLE, *CLOCK):
         raise click.UsageError(f"there is no figure {name!r}; there are:\n{_names()}")
+    if name == TABLE:
+        files = [out / f"{game}.csv" for game in CLOCK if (out / f"{game}.csv").exists()] if out else []
+        if not files:
+            raise click.UsageError(f"{TABLE} takes --out with the CSV of one of {', '.join(CLOCK)}")
+        click.echo("\n".join(clock_table(files)))
+        return
     out = out or ROOT / "runs" / "figures" / f"{name}-{size}"
     if not can_plot():
         click.echo(ABSENT, err=True)

@@ -8,7 +8,7 @@ does in the same time.
 import csv
 import io
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -139,3 +139,40 @@ def _line(solver: str, runs: list[list[Point]], curve: Curve) -> str:
         shown.append(f"{curve.mean[point]:.3g} chips{spread} after {curve.point[point]:.2g} s")
     _, iterations, nodes, _ = runs[0][-1]
     return f"{solver}: {', '.join(shown)}; {iterations:,} iterations, {nodes:,} nodes"
+
+
+def _ends(file: Path) -> dict[str, dict[str, float]]:
+    """Chips left by algorithm at the first and at the last point of a NAME.csv, under headings; means over seeds."""
+    with file.open(newline="") as opened:
+        rows = list(csv.DictReader(opened))
+    runs: dict[str, list[list[dict[str, str]]]] = {}
+    for row in rows:
+        seeds, seed = runs.setdefault(row["algorithm"], []), int(row["seed"])
+        seeds += [[] for _ in range(seed + 1 - len(seeds))]
+        seeds[seed].append(row)
+    found = {}
+    for end in (0, -1):
+        soonest = min(float(seeds[0][end]["processor_seconds"]) for seeds in runs.values())
+        found[f"{file.stem}, {soonest:.2g} s"] = {
+            name: geometric_mean([float(points[end]["exploitability_chips"]) for points in seeds])[0]
+            for name, seeds in runs.items()
+        }
+    return found
+
+
+def _shown(chips: float) -> str:
+    """Two digits that count."""
+    return f"{chips:.0f}" if chips >= 100 else f"{chips:.2g}"
+
+
+def clock_table(files: Sequence[Path]) -> list[str]:
+    """One table, in Markdown, of what `make_clock` wrote: a row an algorithm, two columns a game; the least is bold."""
+    columns = {heading: chips for file in files for heading, chips in _ends(file).items()}
+    lines = [f"| chips | {' | '.join(columns)} |", "|---" * (1 + len(columns)) + "|"]
+    for name in SOLVERS:
+        cells = [
+            f"**{_shown(chips[name])}**" if chips[name] == min(chips.values()) else _shown(chips[name])
+            for chips in columns.values()
+        ]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return lines
