@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import rich_click as click
 from figures_catalogue import CATALOGUE, CLOCK, EXAMPLE, SIZES, Comparison, Figure, Request, clock_game
-from figures_clock import SECONDS, clock_table, make_clock
+from figures_clock import POINTS, SECONDS, clock_table, make_clock
 from figures_example import make_example
 
 from mccfr.cli.progress import reporter
@@ -110,8 +110,18 @@ def _names() -> str:
 @click.option("--workers", type=click.IntRange(0, 1024), help="Threads, or processes of sampled runs; 0: this process.")
 @click.option("--seconds", type=click.FloatRange(0.01), help="Of each algorithm, where all are set against the clock.")
 @click.option("--seeds", default=1, show_default=True, type=click.IntRange(1), help="Of samplers, against the clock.")
+@click.option("--points", default=POINTS, show_default=True, type=click.IntRange(2), help="Against the clock.")
+@click.option("--only", help="Against the clock: algorithms with this text in their names.")
 def main(
-    name: str, size: str, out: Path | None, games: Path | None, workers: int | None, seconds: float | None, seeds: int
+    name: str,
+    size: str,
+    out: Path | None,
+    games: Path | None,
+    workers: int | None,
+    seconds: float | None,
+    seeds: int,
+    points: int,
+    only: str | None,
 ) -> None:
     """Run the experiment NAME of the papers; the same command again goes on where it was stopped.
 
@@ -139,7 +149,8 @@ def main(
                 click.echo(f"{variant}: {'not yet' if first is None else f'{first:,}'}")
         elif name in CLOCK:
             document, title = clock_game(name, Request(size, games, workers))
-            for line in make_clock(name, document, title, seconds or SECONDS[size], out, seeds):
+            spent = seconds or SECONDS[size]
+            for line in make_clock(name, document, title, spent, out, seeds, points=points, only=only):
                 click.echo(line)
         else:
             make(name, Request(size, games, workers), out)
