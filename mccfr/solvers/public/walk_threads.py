@@ -6,11 +6,11 @@ depend on how many threads there are, to the last bit.
 
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.parallel import run_ranges
 from mccfr.solvers.public.public_tree import PublicTree
 from mccfr.solvers.public.street_walk import Scratch
 
@@ -54,10 +54,24 @@ def walk_parts(call: Call, boards: range, order: npt.NDArray[np.int64], scratche
 
         def work(first: int, stop: int, here: range = here) -> None:
             scratch = scratches.pop()
-            for task, end in order[first:stop].tolist():
-                call(range(task + 1, end + 1), here, scratch)
+            call(range(first + 1, stop + 1), here, scratch)
             scratches.append(scratch)
 
         call(range(1), here, scratches[0])
-        deque(run_ranges(work, 0, len(order), 1, len(scratches)), maxlen=0)
+        _share(work, order, len(scratches))
         call(range(tasks + 1, tasks + 2), here, scratches[0])
+
+
+def _share(work: Callable[[int, int], None], order: npt.NDArray[np.int64], threads: int) -> None:
+    """Call `work` with each row of order [C, 2], this thread being one of so many; exceptions wait for the others."""
+    calls = iter(order.tolist())  # a step of it is one under the interpreter's lock
+
+    def take() -> None:
+        for first, stop in calls:
+            work(first, stop)
+
+    with ThreadPoolExecutor(threads - 1) as pool:
+        others = [pool.submit(take) for _ in range(threads - 1)]
+        take()
+    for other in others:
+        other.result()
