@@ -184,19 +184,17 @@ def _ends(file: Path) -> dict[str, dict[str, float]]:
     return found
 
 
-def _shown(chips: float) -> str:
-    """Two digits that count."""
-    return f"{chips:.0f}" if chips >= 100 else f"{chips:.2g}"
+def _shown(chips: float, least: float) -> str:
+    """Two digits that count; the least is bold."""
+    text = f"{chips:.0f}" if chips >= 99.5 else f"{chips:.2g}"
+    return f"**{text}**" if chips == least else text
 
 
 def clock_table(files: Sequence[Path]) -> list[str]:
-    """One table, in Markdown, of what `make_clock` wrote: a row an algorithm, two columns a game; the least is bold."""
+    """One table, in Markdown, of what `make_clock` wrote: a row an algorithm, two columns a game."""
     columns = {heading: chips for file in files for heading, chips in _ends(file).items()}
     lines = [f"| chips | {' | '.join(columns)} |", "|---" * (1 + len(columns)) + "|"]
     for name in SOLVERS:
-        cells = [
-            f"**{_shown(chips[name])}**" if chips[name] == min(chips.values()) else _shown(chips[name])
-            for chips in columns.values()
-        ]
+        cells = ["" if name not in chips else _shown(chips[name], min(chips.values())) for chips in columns.values()]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return lines
