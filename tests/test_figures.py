@@ -133,10 +133,42 @@ def test_a_game_against_the_clock_over_seeds(tmp_path, monkeypatch):
     lines = figures_clock.make_clock("kuhn", {"name": "kuhn"}, "Kuhn", 0.02, tmp_path, seeds=3)
     rows = [row.split(",") for row in (tmp_path / "kuhn.csv").read_text().splitlines()[1:]]
     seeds = [{row[-5] for row in rows if ",".join(row[:-5]).strip('"') == name} for name in names]
-    assert seeds == [{"0"}, {"0", "1", "2"}] and len(rows) == 4 * figures_clock._POINTS
-    last = [float(row[-1]) for row in rows if "external" in row[0]][figures_clock._POINTS - 1 :: figures_clock._POINTS]
+    assert seeds == [{"0"}, {"0", "1", "2"}] and len(rows) == 4 * figures_clock.POINTS
+    last = [float(row[-1]) for row in rows if "external" in row[0]][figures_clock.POINTS - 1 :: figures_clock.POINTS]
     mean = np.exp(np.log(last).mean())
     assert lines[0].startswith("CFR+: ") and f"{mean:.3g} chips (" in lines[1].split(", ")[-1 - 3]
+
+
+def test_algorithms_are_chosen_and_pruning_begins_where_a_game_s_stack_says(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(figures_clock, "trace", lambda config, *_: asked.append(config.solver) or [(1.0, 1, 1, 1.0)])
+    lines = figures_clock.make_clock("leduc", {"name": "leduc"}, "", 1.0, tmp_path, only="external sampling, ")
+    assert [line.split(":")[0] for line in lines] == [name for name in figures_clock.SOLVERS if "external" in name]
+    pruning = [solver for solver in asked if solver.negative_regret_pruning]
+    assert [(one.prune_below_chips, one.floor_chips) for one in pruning] == [(15 * 13, 15.5 * 13)]  # 1 + 2·2 + 2·4
+    with pytest.raises(ValueError, match="no algorithm has 'nothing'"):
+        figures_clock.make_clock("leduc", {"name": "leduc"}, "", 1.0, tmp_path, only="nothing")
+
+
+def test_games_against_the_clock_become_one_table(tmp_path, monkeypatch):
+    """Means over seeds at the first and the last point, the least of a column bold; nothing where one was not run."""
+    monkeypatch.setattr(figures_clock, "SOLVERS", dict.fromkeys(("CFR+", "external sampling, linear", "DCFR+")))
+    head = "algorithm,seed,processor_seconds,iterations,nodes_touched,exploitability_chips\n"
+    rows = "CFR+,0,1.2,3,9,{}\nCFR+,0,2,4,9,5\nCFR+,0,4.01,5,9,0.25\n"
+    rows += "".join(f'"external sampling, linear",{seed},{s},9,9,{4**seed}\n' for seed in (0, 1) for s in (1, 2, 4))
+    for name, first in (("leduc-12", 1.26), ("twin", 99.6)):
+        (tmp_path / f"{name}.csv").write_text(head + rows.format(first))
+    shown = CliRunner().invoke(figures.main, ["clock-table", "--out", str(tmp_path)])
+    assert shown.output.splitlines() == [
+        "| chips | twin, 1 s | twin, 4 s | leduc-12, 1 s | leduc-12, 4 s |",
+        "|---|---|---|---|---|",
+        "| CFR+ | 100 | **0.25** | **1.3** | **0.25** |",
+        "| external sampling, linear | **2** | 2 | 2 | 2 |",
+        "| DCFR+ |  |  |  |  |",
+    ]
+    for options in ([], ["--out", str(tmp_path / "none")]):
+        refused = CliRunner().invoke(figures.main, ["clock-table", *options])
+        assert refused.exit_code == 2 and "clock-table takes --out" in refused.output
 
 
 def test_the_example_with_a_payoff_of_minus_a_million():

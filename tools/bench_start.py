@@ -17,7 +17,7 @@ from typing import Any
 
 import rich_click as click
 
-from abstraction.jit import event
+from abstraction.jit import watch_compiling
 from mccfr.cli import main
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -91,7 +91,7 @@ def start(other: Path | None, rounds: int, as_json: bool) -> None:
             click.echo(json.dumps(found) if as_json else text)
 
 
-class _Compiled(event.Listener):
+class _Compiled:
     """Hears of every kernel that numba compiles: its name, the types it takes, seconds of its own, and how deep."""
 
     def __init__(self) -> None:
@@ -116,7 +116,7 @@ class _Compiled(event.Listener):
 def _lines(arguments: list[str]) -> Iterator[str]:
     """Run a command of the program in this process; one JSON list for each kernel it compiled."""
     heard = _Compiled()
-    event.register("numba:compile", heard)
+    watch_compiling(heard.on_start, heard.on_end)
     try:
         main(arguments)
     except SystemExit as ended:

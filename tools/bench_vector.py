@@ -1,6 +1,7 @@
 """Speed of full-width CFR on hold'em endgames: seconds an iteration, threads, memory, and where the time goes.
 
 With a C program that does the same (`--yardstick`), the two take turns, and each turn gives a ratio of processor times.
+`--march` makes the code of both sides for another processor than this one: what would be run where AVX-512 is not.
 
 Processor time is quoted for one worker, time on the clock for several.  Workers take turns, so that a drift of the
 machine meets all of them; the least time is the machine's at its best, the median what a user sees.
@@ -78,7 +79,8 @@ def profile(cfr: VectorCfr, rounds: int) -> dict[str, float]:
 
 # --- the C program ---
 
-COMPILER = ("gcc", "-O3", "-march=native", "-mprefer-vector-width=512", "-ffast-math")
+NATIVE = "native"
+"""The name of the processor that this is."""
 C_NAMES = {
     **{"cfr": "CFR", "cfr+": "CFR+", "lcfr": "LCFR", "lcfr+": "LCFR+", "lcfr+quadratic": "LCFR+g2"},
     **{"dcfr": "DCFR_1.5_0_2", "dcfr-pruning": "DCFR_1.5_0.5_2", "nh-lcfr": "NH-LCFR", "nh-dcfr": "NH-DCFR_1.5_0_2"},
@@ -87,11 +89,32 @@ C_NAMES = {
 """Our variants by the C program's names."""
 
 
-def compiled(source: Path, directory: Path, dtype: str) -> Path:
-    """The C program for a dtype, compiled into `directory`."""
+def compiler(march: str) -> tuple[str, ...]:
+    """What makes the C program, for a processor by gcc's name."""
+    return "gcc", "-O3", f"-march={march}", "-mprefer-vector-width=512", "-ffast-math"
+
+
+def make_kernels_for(march: str) -> None:
+    """Have kernels made for a processor by LLVM's name, in this process and those it starts; `native`: as in any run.
+
+    ValueError once numba has been imported, which reads the name then.
+    """
+    if march == NATIVE:
+        return
+    if "numba" in sys.modules:
+        raise ValueError(f"--march {march} comes too late: numba has been imported and makes code for this processor")
+    os.environ["NUMBA_CPU_NAME"], os.environ["NUMBA_CPU_FEATURES"] = march, "-prefer-256-bit"  # widest, as shipped
+
+
+def compiled(source: Path, directory: Path, dtype: str, march: str) -> Path:
+    """The C program for a dtype and a processor, compiled into `directory`; ValueError where gcc does not know it."""
     program = directory / f"yardstick-{dtype}"
     real = {"float32": "float", "float64": "double"}[dtype]
-    subprocess.run([*COMPILER, f"-DREAL={real}", str(source), "-o", str(program), "-lm"], check=True)
+    command = [*compiler(march), f"-DREAL={real}", str(source), "-o", str(program), "-lm"]
+    made = subprocess.run(command, check=False, stderr=subprocess.PIPE, text=True)
+    if made.returncode:
+        told = [line for line in made.stderr.splitlines() if "error:" in line] or made.stderr.splitlines()
+        raise ValueError(f"{' '.join(command[:-4])} ended with status {made.returncode}: {' '.join(told[:1])}")
     return program
 
 
@@ -242,6 +265,12 @@ def compiled_alone(kind: str) -> str:
     "--compile", "with_compiling", is_flag=True, help="Also time the compilation of the kernels, cache empty."
 )
 @click.option("--yardstick", type=click.Path(exists=True, path_type=Path), help="A C program; needs gcc.")
+@click.option(
+    "--march",
+    default=NATIVE,
+    show_default=True,
+    help="Processor that code is made for on both sides, as gcc and LLVM call it: haswell has AVX2 and no AVX-512.",
+)
 @click.option("--assembly", is_flag=True, help="Print the machine code of the training kernel (float32) and end.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
 def vector(
@@ -253,10 +282,15 @@ def vector(
     seconds: float,
     with_compiling: bool,
     yardstick: Path | None,
+    march: str,
     assembly: bool,
     as_json: bool,
 ) -> None:
     """Seconds an iteration of full-width CFR on hold'em endgames (LibratusEndgames files) of all hands at once."""
+    try:
+        make_kernels_for(march)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
     if assembly:
         click.echo(compiled_alone("assembly"))
         return
@@ -265,7 +299,7 @@ def vector(
         text = ", ".join(f"{kind} {one:.1f} s" for kind, one in spent.items())
         click.echo(json.dumps({"compile_seconds": spent}) if as_json else f"compiling: {text}")
     if yardstick is not None:
-        _beside(yardstick, files, name, dtypes, rounds, seconds, as_json)
+        _beside(yardstick, march, files, name, dtypes, rounds, seconds, as_json)
         return
     for file in files:
         click.echo(file.name, err=as_json)
@@ -277,6 +311,7 @@ def vector(
 
 def _beside(
     source: Path,
+    march: str,
     files: tuple[Path, ...],
     name: str,
     dtypes: tuple[str, ...],
@@ -288,15 +323,20 @@ def _beside(
     if name not in C_NAMES or rounds < 2:
         raise click.UsageError(f"--yardstick takes two --rounds at least, and one of {', '.join(C_NAMES)}")
     if not as_json:
-        click.echo(f"{machine()}; one thread; C: {' '.join(COMPILER)}")
+        click.echo(f"{machine()}; one thread; both for {march}; C: {' '.join(compiler(march))}")
     with tempfile.TemporaryDirectory() as directory:
         for dtype in dtypes:
-            program = compiled(source, Path(directory), dtype)
+            try:
+                program = compiled(source, Path(directory), dtype, march)
+            except ValueError as error:
+                raise click.UsageError(str(error)) from None
             for file in files:
                 game = build_game(HoldemSubgame(file=str(file.resolve())), ROOT)
                 found = against(program, file, game, name, dtype, rounds, seconds)
                 if as_json:
-                    click.echo(json.dumps({"file": file.name, "variant": name, "machine": machine()} | found))
+                    click.echo(
+                        json.dumps({"file": file.name, "variant": name, "machine": machine(), "march": march} | found)
+                    )
                     continue
                 ratio, needed = found["ratio"], memory(game, variant(name), dtype).total_bytes
                 ours, other = found["processor_seconds"] * 1e3, found["yardstick_seconds"] * 1e3

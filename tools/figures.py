@@ -10,7 +10,7 @@ import numpy as np
 import rich_click as click
 from figures_bounds import BOUNDS, make_bounds
 from figures_catalogue import CATALOGUE, CLOCK, EXAMPLE, SIZES, Comparison, Figure, Request, clock_game
-from figures_clock import SECONDS, make_clock
+from figures_clock import POINTS, SECONDS, clock_table, make_clock
 from figures_example import make_example
 
 from mccfr.cli.progress import reporter
@@ -21,6 +21,7 @@ from storage import durable
 
 ROOT = Path(__file__).resolve().parent.parent
 RATIOS = "ratios.csv"
+TABLE = "clock-table"
 _CLOSE = 1.001  # points of two runs in nodes may differ by an iteration
 
 
@@ -98,6 +99,7 @@ def _names() -> str:
     lines = [f"  {name:16}{entry.title}" for name, entry in CATALOGUE.items()]
     lines.append(f"  {EXAMPLE:16}D section 3: payoffs 0, 1 and -1,000,000")
     lines.append(f"  {', '.join(CLOCK)}: a game by every algorithm, over processor time")
+    lines.append(f"  {TABLE}: one table of those of them that lie in --out")
     return "\n".join([*lines, f"  {BOUNDS:16}what opponents take from the runs named by --run, over nodes touched"])
 
 
@@ -110,6 +112,8 @@ def _names() -> str:
 @click.option("--seconds", type=click.FloatRange(0.01), help="Of each algorithm, where all are set against the clock.")
 @click.option("--seeds", default=1, show_default=True, type=click.IntRange(1), help="Of samplers, against the clock.")
 @click.option("--run", "runs", multiple=True, type=click.Path(path_type=Path), help="A finished run; may be repeated.")
+@click.option("--points", default=POINTS, show_default=True, type=click.IntRange(2), help="Against the clock.")
+@click.option("--only", help="Against the clock: algorithms with this text in their names.")
 def main(
     name: str,
     size: str,
@@ -119,6 +123,8 @@ def main(
     seconds: float | None,
     seeds: int,
     runs: tuple[Path, ...],
+    points: int,
+    only: str | None,
 ) -> None:
     """Run the experiment NAME of the papers; the same command again goes on where it was stopped.
 
@@ -129,8 +135,14 @@ def main(
     if name == "list":
         click.echo(_names())
         return
-    if name not in CATALOGUE and name not in (EXAMPLE, BOUNDS, *CLOCK):
+    if name not in CATALOGUE and name not in (EXAMPLE, BOUNDS, TABLE, *CLOCK):
         raise click.UsageError(f"there is no figure {name!r}; there are:\n{_names()}")
+    if name == TABLE:
+        files = [out / f"{game}.csv" for game in CLOCK if (out / f"{game}.csv").exists()] if out else []
+        if not files:
+            raise click.UsageError(f"{TABLE} takes --out with the CSV of one of {', '.join(CLOCK)}")
+        click.echo("\n".join(clock_table(files)))
+        return
     out = out or ROOT / "runs" / "figures" / f"{name}-{size}"
     if not can_plot():
         click.echo(ABSENT, err=True)
@@ -143,7 +155,8 @@ def main(
                 click.echo(line)
         elif name in CLOCK:
             document, title = clock_game(name, Request(size, games, workers))
-            for line in make_clock(name, document, title, seconds or SECONDS[size], out, seeds):
+            spent = seconds or SECONDS[size]
+            for line in make_clock(name, document, title, spent, out, seeds, points=points, only=only):
                 click.echo(line)
         else:
             make(name, Request(size, games, workers), out)

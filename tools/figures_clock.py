@@ -8,7 +8,7 @@ does in the same time.
 import csv
 import io
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +28,14 @@ from storage import durable
 
 TWIN = Path(__file__).resolve().parent.parent / "runs" / "twin-20.toml"
 SECONDS = {"small": 15.0, "paper": 3600.0}
-_FIRST, _POINTS = 1.0, 8
+_FIRST, POINTS = 1.0, 8
 _NO_LIMIT = 2**62
 _PLANNER = "DCFR(3/2, 0, 2)"
 
 _FULL = {"algorithm": "cfr", "dtype": "float32"}
 _SAMPLED = {"discount": "linear", "baseline_rate": 0.5}
+_PRUNED = {"discount": "linear", "negative_regret_pruning": True, "prune_after_nodes": 10_000_000}
+_HOPELESS, _FLOOR = 15.0, 15.5  # all that a player may lose so many times: the defaults of hold'em's 20,000 chips
 SOLVERS: Mapping[str, Mapping[str, Any]] = {
     _PLANNER: {**_FULL, "variant": "dcfr"},
     "CFR+": {**_FULL, "variant": "cfr+"},
@@ -42,6 +44,7 @@ SOLVERS: Mapping[str, Mapping[str, Any]] = {
     "HS-DCFR(15)": {**_FULL, "variant": "hs-dcfr"},
     "public chance sampling": {"algorithm": "public-chance-sampling", "discount": "none"},
     "external sampling, linear": {"algorithm": "external-sampling", "discount": "linear"},
+    "external sampling, pruning": {**_PRUNED, "algorithm": "external-sampling"},
     "outcome sampling, linear": {"algorithm": "outcome-sampling", "discount": "linear"},
     "average strategy sampling": {"algorithm": "average-strategy-sampling", "discount": "linear"},
     "robust sampling, 2 actions": {"algorithm": "robust-sampling", "discount": "linear"},
@@ -60,9 +63,13 @@ def twin() -> Mapping[str, Any]:
     return game
 
 
-def config_of(name: str, game: Mapping[str, Any], horizon: int | None = None, seed: int = 0) -> Config:
-    """The configuration of one of SOLVERS on a game; schedules plan for `horizon` iterations."""
+def config_of(
+    name: str, game: Mapping[str, Any], horizon: int | None = None, seed: int = 0, stack: float = 20_000.0
+) -> Config:
+    """The configuration of one of SOLVERS on a game; schedules plan for `horizon` iterations, pruning for a stack."""
     solver = {**SOLVERS[name], "seed": seed}
+    if solver.get("negative_regret_pruning"):
+        solver |= {"prune_below_chips": _HOPELESS * stack, "floor_chips": _FLOOR * stack}
     if str(solver.get("variant")).startswith("hs-"):
         solver["horizon"] = horizon
     return config_from({"game": game, "solver": solver}, "the figure")
@@ -95,14 +102,17 @@ def _curve(name: str, found: list[list[Point]]) -> Curve:
     return Curve(name, "exploitability_chips", seconds[0], dict.fromkeys(AXES.values(), seconds[0]), *chips, count)
 
 
-def _traced(document: Mapping[str, Any], seconds: float, seeds: int) -> dict[str, list[list[Point]]]:
-    """The traces of each of SOLVERS: of so many seeds, where chance has a part in what comes out."""
+def _traced(
+    document: Mapping[str, Any], seconds: float, seeds: int, points: int, names: Sequence[str]
+) -> dict[str, list[list[Point]]]:
+    """The traces of each of SOLVERS by name: of so many seeds, where chance has a part in what comes out."""
     game, horizon = configured_game(config_of(_PLANNER, document), TWIN.parent), None
+    stack = 1.0 if game.tree.put_in is None else float(game.tree.put_in.max())
     found: dict[str, list[list[Point]]] = {}
-    for solver in SOLVERS:
+    for solver in names:
         tried = range(seeds) if algorithm_of(config_of(solver, document, horizon)).seeded else range(1)
         found[solver] = [
-            list(trace(config_of(solver, document, horizon, seed), game, seconds, _POINTS)) for seed in tried
+            list(trace(config_of(solver, document, horizon, seed, stack), game, seconds, points)) for seed in tried
         ]
         if solver == _PLANNER:
             horizon = found[solver][0][-1][1]
@@ -110,18 +120,32 @@ def _traced(document: Mapping[str, Any], seconds: float, seeds: int) -> dict[str
 
 
 def make_clock(
-    name: str, document: Mapping[str, Any], title: str, seconds: float, out: Path, seeds: int = 1
+    name: str,
+    document: Mapping[str, Any],
+    title: str,
+    seconds: float,
+    out: Path,
+    seeds: int = 1,
+    *,
+    points: int = POINTS,
+    only: str | None = None,
 ) -> list[str]:
-    """Write NAME.csv and NAME.png into `out` after so many processor seconds of each; returns lines for people."""
+    """Write NAME.csv and NAME.png into `out` after so many processor seconds of each; returns lines for people.
+
+    `only`: of those of SOLVERS whose names have this text.  ValueError where none has.
+    """
+    names = [solver for solver in SOLVERS if only is None or only in solver]
+    if not names:
+        raise ValueError(f"no algorithm has {only!r} in its name; there are {', '.join(SOLVERS)}")
     out.mkdir(parents=True, exist_ok=True)
-    found = _traced(document, seconds, seeds)
+    found = _traced(document, seconds, seeds, points, names)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["algorithm", "seed", "processor_seconds", "iterations", "nodes_touched", "exploitability_chips"])
     for solver, runs in found.items():
-        for seed, points in enumerate(runs):
+        for seed, one in enumerate(runs):
             writer.writerows(
-                [solver, seed, f"{spent:.4g}", run, nodes, f"{chips:.6g}"] for spent, run, nodes, chips in points
+                [solver, seed, f"{spent:.4g}", run, nodes, f"{chips:.6g}"] for spent, run, nodes, chips in one
             )
     durable.replace_file(out / f"{name}.csv", text.getvalue().encode())
     curves = {solver: _curve(solver, runs) for solver, runs in found.items()}
@@ -139,3 +163,38 @@ def _line(solver: str, runs: list[list[Point]], curve: Curve) -> str:
         shown.append(f"{curve.mean[point]:.3g} chips{spread} after {curve.point[point]:.2g} s")
     _, iterations, nodes, _ = runs[0][-1]
     return f"{solver}: {', '.join(shown)}; {iterations:,} iterations, {nodes:,} nodes"
+
+
+def _ends(file: Path) -> dict[str, dict[str, float]]:
+    """Chips left by algorithm at the first and at the last point of a NAME.csv, under headings; means over seeds."""
+    with file.open(newline="") as opened:
+        rows = list(csv.DictReader(opened))
+    runs: dict[str, list[list[dict[str, str]]]] = {}
+    for row in rows:
+        seeds, seed = runs.setdefault(row["algorithm"], []), int(row["seed"])
+        seeds += [[] for _ in range(seed + 1 - len(seeds))]
+        seeds[seed].append(row)
+    found = {}
+    for end in (0, -1):
+        soonest = min(float(seeds[0][end]["processor_seconds"]) for seeds in runs.values())
+        found[f"{file.stem}, {soonest:.2g} s"] = {
+            name: geometric_mean([float(points[end]["exploitability_chips"]) for points in seeds])[0]
+            for name, seeds in runs.items()
+        }
+    return found
+
+
+def _shown(chips: float, least: float) -> str:
+    """Two digits that count; the least is bold."""
+    text = f"{chips:.0f}" if chips >= 99.5 else f"{chips:.2g}"
+    return f"**{text}**" if chips == least else text
+
+
+def clock_table(files: Sequence[Path]) -> list[str]:
+    """One table, in Markdown, of what `make_clock` wrote: a row an algorithm, two columns a game."""
+    columns = {heading: chips for file in files for heading, chips in _ends(file).items()}
+    lines = [f"| chips | {' | '.join(columns)} |", "|---" * (1 + len(columns)) + "|"]
+    for name in SOLVERS:
+        cells = ["" if name not in chips else _shown(chips[name], min(chips.values())) for chips in columns.values()]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return lines

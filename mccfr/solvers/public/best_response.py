@@ -35,7 +35,7 @@ class Walk:
             new_scratch(public, range(1, public.streets), np.float64, 2)
             for _ in range(max(1, min(threads, len(public.tasks))))
         )
-        self._order = tasks_by_cost(public)
+        self._order = tasks_by_cost(public, len(self._scratch))
 
     def values(self, player: int, respond_from: int = 0) -> npt.NDArray[np.float64]:
         """[2] counterfactual values of a player's hands, weighed by his own deal weights and summed.

@@ -192,7 +192,7 @@ class VectorCfr:
         self._starts = [row_starts(game, block) for block in range(2 * public.streets)]
         self._root = new_scratch(public, range(1), dtype)
         self._scratch = deque(new_scratch(public, range(1, public.streets), dtype) for _ in range(workers))
-        self._order = tasks_by_cost(public)
+        self._order = tasks_by_cost(public, workers)
         if not self.in_place:
             self._frozen = [np.zeros_like(table) for table in self._by_block("regret")]
             self._increments = [(np.zeros_like(table), np.zeros_like(table)) for table in self._frozen]
