@@ -101,7 +101,8 @@ def test_every_command_works_or_is_refused(algorithm, game, tmp_path, command, s
         assert not directory.exists()
         return
     assert command("resume", directory, "--iterations", 30)[0] == 0
-    assert json.loads(command("status", directory, "--json")[1])["iterations"] == 30
+    trained = json.loads(command("status", directory, "--json")[1])["iterations"]
+    assert trained == 30 or (algorithm == "outcome-sampling" and trained == 32)  # which plays whole groups of deals
     assert command("verify", directory)[0] == 0
     measured = {}
     for method in METHODS:
@@ -109,7 +110,7 @@ def test_every_command_works_or_is_refused(algorithm, game, tmp_path, command, s
         assert status == (2 if game in {"head-to-head": CARDLESS, "exact": ("whole deck",)}[method] else 0)
         if status == 0:
             measured[method] = json.loads(said)
-            assert measured[method]["iterations"] == 30
+            assert measured[method]["iterations"] == trained
     for method, options in BOUNDS.items():
         more = options if game == "whole deck" else []
         status, said = command("evaluate", directory, "--method", method, *more, "--json")
