@@ -84,9 +84,8 @@ def check_forecast(document, nodes, seconds=0.2):
     for street, expected in enumerate(plan["visits_per_infoset_per_street"]):
         added = sum(total for block, total in sums.items() if block // 2 == street)
         assert 0.5 < expected / (added / infosets[street]) < 2
-    measured = make_plan(
-        config_from({**document, "solver": {"discount": "none"}, "run": {"nodes": nodes}}, "test"), ROOT, seconds=seconds
-    )
+    config = config_from({**document, "solver": {"discount": "none"}, "run": {"nodes": nodes}}, "test")
+    measured = make_plan(config, ROOT, seconds=seconds)
     assert measured["measured"] and not plan["measured"]
     assert measured["nodes_per_iteration"] == pytest.approx(per_iteration, rel=0.1)  # Leduc's is assumed 20 % off
     assert measured["nodes_per_second_assumed"] > 0
