@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from mccfr import __version__
 from mccfr.games.game import Game
@@ -22,6 +22,7 @@ from mccfr.runs.averages import stored_average
 from mccfr.runs.results import find_checkpoint
 from mccfr.runs.rundir import CONFIG, EVALUATIONS, Run, open_run
 from mccfr.runs.trends import TRENDS
+from mccfr.solvers.deep.asked import is_unlisted
 from storage import durable
 from storage.checkpoint import Checkpoint
 from storage.outputs import check_output, output
@@ -52,23 +53,25 @@ def write_report(
     abstraction  where the run's card abstraction lies, if it was moved
 
     Returns `decisions`, `boards`, `boards_left_out`, `complete` (1 unless decisions on these boards were left out) and
-    `bytes`.  Raises `ValueError` for a directory that is no run, a run without a checkpoint, a game without cards and a
-    board that is none; `FileExistsError` where `out` is something else than an earlier report.
+    `bytes`; no decisions are shown of networks whose average no table holds.  Raises `ValueError` for a directory that
+    is no run, a run without a checkpoint, a game without cards and a board that is none, or cannot be shown;
+    `FileExistsError` where `out` is something else than an earlier report.
     """
     check_output(out, _is_report)
     run = open_run(directory, abstraction)
     found, game = find_checkpoint(run, checkpoint), run.build_game()
-    cards = shown_cards(game, boards, board_count)
-    views, cut = decision_views(game, stored_average(game, run.config, found), cards, limit_bytes)
-    data = _data(game, cards, views)
-    left_out = "Some of the decisions are left out for the sake of the file's size. " if cut else ""
-    if cards.left_out:
-        left_out += f"{cards.left_out:,} more boards are not in this file. "
-    written = _page(run, game, found, data, left_out).encode()
+    if run.algorithm.keeps_networks and is_unlisted(game):
+        shown, counts = _unlisted(game, boards), {"decisions": 0, "boards": 0, "boards_left_out": 0, "complete": 1}
+    else:
+        cards = shown_cards(game, boards, board_count)
+        views, cut = decision_views(game, stored_average(game, run.config, found), cards, limit_bytes)
+        counts = {"decisions": len(views), "boards": len(cards.boards), "boards_left_out": cards.left_out}
+        counts["complete"] = int(not cut)
+        shown = _shown(_data(game, cards, views), _left_out(cards, cut))
+    written = _page(run, game, found, shown).encode()
     with output(out, _is_report) as temporary:
         durable.write_file(temporary, written)
-    counts = {"decisions": len(views), "boards": len(cards.boards), "boards_left_out": cards.left_out}
-    return counts | {"complete": int(not cut), "bytes": len(written)}
+    return counts | {"bytes": len(written)}
 
 
 def _is_report(path: Path) -> bool:
@@ -119,7 +122,54 @@ def script_json(value: Any) -> str:
     return text
 
 
-def _page(run: Run, game: Game, checkpoint: Checkpoint, data: Mapping[str, Any], left_out: str) -> str:
+def _left_out(cards: Cards, cut: bool) -> str:
+    text = "Some of the decisions are left out for the sake of the file's size. " if cut else ""
+    return text + (f"{cards.left_out:,} more boards are not in this file. " if cards.left_out else "")
+
+
+class _Shown(NamedTuple):
+    """HTML of the strategy, and of the scripts that fill it."""
+
+    strategy: str
+    scripts: str
+
+
+def _unlisted(game: Game, boards: Sequence[str]) -> _Shown:
+    """What stands there of a strategy that no table holds."""
+    infosets = f"{int(game.infosets.sum()):,} infosets"
+    if boards:
+        raise ValueError(
+            f"the average strategy is one of networks over {infosets}, too many to be listed, so that no board can be "
+            "shown: leave out --board, and ask `mccfr query` for hands on it"
+        )
+    return _Shown(
+        f"<p>It is one of networks over {infosets}, too many to be listed here: <code>mccfr query</code> answers for "
+        "any line, board and hand.</p>",
+        "",
+    )
+
+
+def _shown(data: Mapping[str, Any], left_out: str) -> _Shown:
+    """The strategy by decisions, which a script shows."""
+    return _Shown(
+        f"""<noscript><p>The strategy is shown by a script inside this file: allow scripts to see it.</p></noscript>
+<p id="who"></p>
+<p id="boards"></p>
+<div id="line"></div>
+<div id="strategy">
+<div><div id="grid" class="grid"></div></div>
+<div><div id="actions"></div><div id="hands"></div></div>
+</div>
+<p class="quiet">A cell is filled as far as its hands come to this decision, of those that come most; widths are
+probabilities of actions. Reach is the share of a hand's weight that comes here, of the largest weight in the player's
+range. Actions at the side are means over the range. {escape(left_out)}</p>""",
+        f"""<script type="application/json" id="data">{script_json(data)}</script>
+<script>{script()}</script>
+""",
+    )
+
+
+def _page(run: Run, game: Game, checkpoint: Checkpoint, shown: _Shown) -> str:
     title = escape(f"{game.name}: {run.directory.resolve().name}")
     records = [r for r in run.read(EVALUATIONS) if r["nodes_touched"] <= checkpoint.state["nodes_touched"]]
     axis = run.algorithm.axis
@@ -138,26 +188,14 @@ def _page(run: Run, game: Game, checkpoint: Checkpoint, data: Mapping[str, Any],
 <h1>{title}</h1>
 <p class="quiet">{escape(_headline(run, checkpoint, records))}</p>
 <h2>Strategy</h2>
-<noscript><p>The strategy is shown by a script inside this file: allow scripts to see it.</p></noscript>
-<p id="who"></p>
-<p id="boards"></p>
-<div id="line"></div>
-<div id="strategy">
-<div><div id="grid" class="grid"></div></div>
-<div><div id="actions"></div><div id="hands"></div></div>
-</div>
-<p class="quiet">A cell is filled as far as its hands come to this decision, of those that come most; widths are
-probabilities of actions. Reach is the share of a hand's weight that comes here, of the largest weight in the player's
-range. Actions at the side are means over the range. {escape(left_out)}</p>
+{shown.strategy}
 {_curves(records, axis)}
 <details><summary>Evaluations</summary>{_evaluations(records)}</details>
 {averages_section(run, game, checkpoint)}
 <h2>Run</h2>
 {_facts(run, game, checkpoint)}
 <details><summary>Configuration</summary><pre>{config}</pre></details>
-<script type="application/json" id="data">{script_json(data)}</script>
-<script>{script()}</script>
-</body>
+{shown.scripts}</body>
 </html>
 """
 
