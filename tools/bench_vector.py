@@ -13,7 +13,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -173,8 +174,18 @@ def _timed(cfr: VectorCfr, seconds: float) -> tuple[float, float]:
     return (time.perf_counter() - began) / count, (time.process_time() - processor) / count
 
 
+def _side_by_side(solvers: Sequence[VectorCfr], seconds: float) -> float:
+    """Clock seconds an iteration takes solvers of one thread each that run at the same time, all together."""
+    with ThreadPoolExecutor(len(solvers)) as pool:
+        taken = pool.map(lambda cfr: _timed(cfr, seconds)[0], solvers)
+        return 1 / sum(1 / one for one in taken)
+
+
 def measure(game: Game, name: str, dtype: str, workers: tuple[int, ...], rounds: int, seconds: float) -> dict[str, Any]:
-    """Memory, seconds an iteration by number of workers (taking turns), and the profile of one worker."""
+    """Memory, seconds an iteration by number of workers (taking turns), and the profile of one worker.
+
+    Beside several workers stand so many solvers of one thread each, at the same time: what the processors give.
+    """
     made = variant(name)
     needed = memory(game, made, dtype, max(workers))
     click.echo(
@@ -184,12 +195,16 @@ def measure(game: Game, name: str, dtype: str, workers: tuple[int, ...], rounds:
     )
     solvers = {count: VectorCfr(game, made, dtype, count) for count in workers}
     times = {count: Times([], []) for count in workers}
-    for cfr in solvers.values():
+    singles = [VectorCfr(game, made, dtype) for _ in range(max(workers) if len(workers) > 1 else 0)]
+    apart: dict[int, list[float]] = {count: [] for count in workers[1:]}
+    for cfr in [*solvers.values(), *singles]:
         cfr.iterate(2)
     for _ in range(rounds):
         for count, cfr in solvers.items():
             for kept, one in zip(times[count], _timed(cfr, seconds), strict=True):
                 kept.append(one)
+            if count in apart:
+                apart[count].append(_side_by_side(singles[:count], seconds))
     found: dict[str, Any] = {"variant": name, "dtype": dtype, "memory_bytes": needed.total_bytes}
     found["workers"] = {
         count: {
@@ -200,8 +215,9 @@ def measure(game: Game, name: str, dtype: str, workers: tuple[int, ...], rounds:
         for count, taken in times.items()
     }
     for count in workers[1:]:
-        ratios = [one / several for one, several in zip(times[workers[0]].clock, times[count].clock, strict=True)]
-        found["workers"][count]["speedup"] = {"median": median(ratios), "lowest": min(ratios), "highest": max(ratios)}
+        for kind, others in (("speedup", times[workers[0]].clock), ("of_singles", apart[count])):
+            ratios = [other / several for other, several in zip(others, times[count].clock, strict=True)]
+            found["workers"][count][kind] = {"median": median(ratios), "lowest": min(ratios), "highest": max(ratios)}
     found["profile"] = profile(solvers[workers[0]], rounds)
     return found
 
@@ -215,6 +231,9 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
         if "speedup" in taken:
             speedup = taken["speedup"]
             line += f", {speedup['median']:.2f} times as fast ({speedup['lowest']:.2f} to {speedup['highest']:.2f})"
+            share = taken["of_singles"]
+            line += f", {share['median']:.2f} of {count} solvers side by side"
+            line += f" ({share['lowest']:.2f} to {share['highest']:.2f})"
         yield line
     whole = sum(found["profile"].values())
     parts = [f"{name} {spent / whole:.0%}" for name, spent in found["profile"].items()]

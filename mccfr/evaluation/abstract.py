@@ -20,6 +20,7 @@ from mccfr.solvers.minimisers import NOTHING, REGRET_MATCHING, Step
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
 from mccfr.solvers.public.public_walk import Scope, train
 from mccfr.solvers.public.street_walk import FOLLOW, Views, new_scratch, street_tables
+from mccfr.solvers.public.walk_threads import alone
 from mccfr.tables.strategy import Strategy, row_starts
 from mccfr.trees.compiled import NO_PARENT
 
@@ -76,15 +77,14 @@ def _respond(game: Game, public: PublicTree, strategy: Strategy, player: int) ->
     sums = [np.zeros_like(table) for table in basis]
     views = tuple(Views(*(street_tables(tables, side) for tables in (worth, basis, sums))) for side in range(2))
     root, scratch = (new_scratch(public, streets, np.float64) for streets in (range(1), range(1, public.streets)))
-    (first, stop), parts = public.root_boards.tolist(), len(public.tasks) + 2
-    scope = Scope(player, player, first, stop, 0, parts)
+    scope = Scope(player, player, *public.root_boards.tolist())
     starts = [row_starts(game, block) for block in range(2 * game.tree.streets)]
     found: list[float] = []
     for _ in range(_longest(game, player) + 1):
         for block in range(player, len(worth), 2):
             worth[block].fill(0)
         root.hand_value.fill(0)
-        train(public, views, False, np.array([_STEP], np.float64), scope, root, scratch)
+        train(public, views, False, np.array([_STEP], np.float64), scope, root, scratch, alone(public))
         found.append(float(root.hand_value[0, FOLLOW] @ public.reach[player]) / public.joint_weight)
         for block in range(player, len(worth), 2):
             _take_best(starts[block], worth[block], basis[block])

@@ -3,7 +3,6 @@
 `mccfr.solvers.public.street_walk` says what a best response is, and that it is exact.
 """
 
-from collections import deque
 from collections.abc import Sequence
 from functools import cache
 
@@ -14,7 +13,7 @@ from mccfr.games.game import Game
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
 from mccfr.solvers.public.public_walk import Scope, value
 from mccfr.solvers.public.street_walk import FOLLOW, RESPOND, Scratch, Views, new_scratch, street_tables
-from mccfr.solvers.public.walk_threads import tasks_by_cost, walk_parts
+from mccfr.solvers.public.walk_threads import Crew, shares_by_cost, walk_together
 from mccfr.tables.row_tables import whole_rows
 from mccfr.tables.strategy import BlockArrays, Strategy, row_starts
 
@@ -31,11 +30,11 @@ class Walk:
         self._public = public
         self._views = tuple(Views(None, street_tables(own, player), None) for player in range(2))
         self.root = new_scratch(public, range(1), np.float64, 2)
-        self._scratch = deque(
+        self._scratch = [
             new_scratch(public, range(1, public.streets), np.float64, 2)
             for _ in range(max(1, min(threads, len(public.tasks))))
-        )
-        self._order = tasks_by_cost(public, len(self._scratch))
+        ]
+        self._shares = shares_by_cost(public)
 
     def values(self, player: int, respond_from: int = 0) -> npt.NDArray[np.float64]:
         """[2] counterfactual values of a player's hands, weighed by his own deal weights and summed.
@@ -46,11 +45,13 @@ class Walk:
         public, root = self._public, self.root
         root.hand_value.fill(0)
 
-        def call(parts: range, boards: range, scratch: Scratch) -> None:
-            scope = Scope(player, player, boards.start, boards.stop, parts.start, parts.stop, respond_from)
-            value(public, self._views, scope, root, scratch)
+        first, stop = public.root_boards.tolist()
+        scope = Scope(player, player, first, stop, respond_from)
 
-        walk_parts(call, range(*public.root_boards.tolist()), self._order, self._scratch)
+        def work(crew: Crew, scratch: Scratch) -> None:
+            value(public, self._views, scope, root, scratch, crew)
+
+        walk_together(work, self._shares, self._scratch)
         found: npt.NDArray[np.float64] = root.hand_value[0] @ public.reach[player]
         return found
 

@@ -30,6 +30,7 @@ from mccfr.solvers.public.public_tree import PublicTree, public_tree
 from mccfr.solvers.public.public_walk import Scope, train, value
 from mccfr.solvers.public.street_walk import FOLLOW, RESPOND, Scratch, Views, new_scratch, street_tables
 from mccfr.solvers.public.vector_cfr import absorb, freeze, nodes_of_traversal, table_specs
+from mccfr.solvers.public.walk_threads import alone
 from mccfr.solvers.variants import Variant
 from mccfr.tables.layout import TableSet, table_name
 from mccfr.tables.strategy import Strategy, average_strategy, row_starts
@@ -134,7 +135,8 @@ class CfrBr:
         views = [Views(noted, noted, None), Views(mine, mine, None)]
         root, below = side.twice
         root.hand_value.fill(0)
-        value(side.public, tuple(views[::-1] if responder else views), _scope(side.public, responder), root, below)
+        both, scope = tuple(views[::-1] if responder else views), _scope(side.public, responder)
+        value(side.public, both, scope, root, below, alone(side.public))
         return float(root.hand_value[0, RESPOND] @ side.public.reach[responder]) / side.public.joint_weight
 
     def _train(self, step: Step, player: int) -> None:
@@ -152,6 +154,7 @@ class CfrBr:
             _scope(side.public, player),
             side.root,
             side.below,
+            alone(side.public),
         )
 
     def _block_tables(self, block: int) -> Tables:
@@ -210,5 +213,4 @@ def _side(game: Game, cards: ListedCards, player: int) -> _Side:
 
 def _scope(public: PublicTree, player: int) -> Scope:
     """A whole traversal of a player."""
-    first, stop = public.root_boards.tolist()
-    return Scope(player, player, first, stop, 0, len(public.tasks) + 2)
+    return Scope(player, player, *public.root_boards.tolist())

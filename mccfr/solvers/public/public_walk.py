@@ -1,8 +1,9 @@
 """A player's walk of a whole public tree, to train or to value strategies: streets nested by an explicit stack.
 
 The betting of a street is walked once for each board (`street_walk`).  Below the first street, the work is cut into
-tasks - an exit of the first street on some of its boards, or some of its run-outs - that threads may share; each leaves
-its values in a place of its own, and they are added in the order of tasks, so results do not depend on who did what.
+tasks - an exit of the first street on some of its boards, or some of its run-outs - that threads share
+(`walk_threads`); each leaves its values in a place of its own, and they are added in the order of tasks, so results do
+not depend on who did what.
 """
 
 from typing import NamedTuple
@@ -20,6 +21,7 @@ from mccfr.solvers.public.street_walk import (
     is_walked,
     run_outs,
 )
+from mccfr.solvers.public.walk_threads import begin_tasks, begin_walks, drawn_share, end_share, end_tasks
 from mccfr.trees.streets import AT_EXIT
 
 _TREE, _BOARD, _STOP, _MEMBER = 0, 1, 2, 3  # columns of `Scratch.state`
@@ -27,7 +29,7 @@ _NOT_BEGUN = -2  # instead of a member: the way down is still to come
 
 
 class Scope(NamedTuple):
-    """What a call of `traverse` does; see there.
+    """What a call of `train` or `value` does: first and last player, boards of the first street from first to stop.
 
     respond_from  street from which best responses are taken; before it RESPOND follows the strategy
     """
@@ -36,8 +38,6 @@ class Scope(NamedTuple):
     last_player: int
     first_board: int
     stop_board: int
-    first_part: int
-    stop_part: int
     respond_from: int = 0
 
 
@@ -176,46 +176,55 @@ def _collect(public, traversal, board, root):
 
 
 @inline_njit
-def _traverse(public, views, in_place, step, scope, root, scratch):
-    """A traversal of each player in the scope, or part of one; see `train`."""
+def _traverse(public, views, in_place, step, scope, root, scratch, crew):
+    """A traversal of each player in the scope, this thread's part of them; see `train`."""
     first_street = np.int64(0)
     for player in range(scope.first_player, scope.last_player + 1):
         traversal = Traversal(player, in_place, views[player], views[1 - player].basis, scope.respond_from)
         for board in range(scope.first_board, scope.stop_board):
             if not is_walked(public.copies, first_street, board):
                 continue
-            for part in range(scope.first_part, scope.stop_part):
-                if part == 0:
-                    copy(public.reach[player], root.hand_reach[0, 0])
-                    copy(public.reach[1 - player], root.hand_reach[1, 0])
-                    descend(public, traversal, step, first_street, first_street, board, root)
-                elif part <= public.tasks.shape[0]:
-                    _task(public, traversal, step, board, root, part - 1, scratch)
-                else:
-                    _collect(public, traversal, board, root)
-                    ascend(public, traversal, step, first_street, first_street, board, root)
+            if crew.leads:
+                copy(public.reach[player], root.hand_reach[0, 0])
+                copy(public.reach[1 - player], root.hand_reach[1, 0])
+                descend(public, traversal, step, first_street, first_street, board, root)
+                begin_tasks(crew)
+            while True:
+                share = drawn_share(crew)
+                if share < 0:
+                    break
+                for task in range(crew.shares[share, 0], crew.shares[share, 1]):
+                    _task(public, traversal, step, board, root, task, scratch)
+                end_share(crew)
+            end_tasks(crew)
+            if crew.leads:
+                _collect(public, traversal, board, root)
+                ascend(public, traversal, step, first_street, first_street, board, root)
 
 
 @nogil_njit
-def train(public, views, in_place, steps, scope, root, scratch):
-    """Traversals, or part of one, for each row of steps [n, 6], which are those of `Step`.
+def train(public, views, in_place, steps, scope, root, scratch, crew):
+    """Traversals for each row of steps [n, 6], which are those of `Step`.
 
     views     those of player 0 and of player 1
     in_place  whether their rows are updated where they are met
-    scope     who traverses, on which boards of the first street, which parts; each first and end.  Parts: 0 the way
-              down the first street, then K tasks, then the way up.  Several threads may do tasks, each in a scratch
+    scope     who traverses, on which boards of the first street; each first and end
     root      scratch of the first street; values of the traverser's hands are added to its hand_value[0]
+    scratch   of the other streets: this thread's own
+    crew      which of the threads this is; all of them call this with the same arguments but for the last two
     """
+    begin_walks(crew)
     for i in range(steps.shape[0]):
         row = steps[i]
         step = Step(np.int64(row[0]), np.int64(row[1]), row[2], row[3], row[4], row[5])
-        _traverse(public, views, in_place, step, scope, root, scratch)
+        _traverse(public, views, in_place, step, scope, root, scratch, crew)
 
 
 @nogil_njit
-def value(public, views, scope, root, scratch):
+def value(public, views, scope, root, scratch, crew):
     """As `train`, for fixed strategies: values of the traverser's hands, of his own and of a best response.
 
     Where views have tables of regrets, his best response is noted in them (`Views`).
     """
-    _traverse(public, views, False, None, scope, root, scratch)
+    begin_walks(crew)
+    _traverse(public, views, False, None, scope, root, scratch, crew)

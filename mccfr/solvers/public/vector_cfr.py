@@ -14,7 +14,6 @@ players count once.  Of boards that a renaming of suits makes alike, ranges and 
 counted (`mccfr.cards.symmetry`).
 """
 
-from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -30,7 +29,7 @@ from mccfr.solvers.minimisers import Rows, Step, Tables, current_strategy, updat
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
 from mccfr.solvers.public.public_walk import Scope, train
 from mccfr.solvers.public.street_walk import Scratch, Views, new_scratch, street_tables
-from mccfr.solvers.public.walk_threads import tasks_by_cost, walk_parts
+from mccfr.solvers.public.walk_threads import Crew, shares_by_cost, walk_together
 from mccfr.solvers.variants import Variant
 from mccfr.tables.layout import TableSet, table_name
 from mccfr.tables.strategy import Strategy, average_strategy, row_starts
@@ -84,12 +83,17 @@ def memory(game: Game, variant: Variant, dtype: str = "float32", workers: int = 
     public, specs = public_tree(game), table_specs(game, variant, dtype)
     regrets = sum(spec.nbytes for spec in specs if spec.name.startswith("regret/"))
     scratch = _nbytes(new_scratch(public, range(1), dtype))
-    scratch += workers * _nbytes(new_scratch(public, range(1, public.streets), dtype))
+    scratch += _threads(public, workers) * _nbytes(new_scratch(public, range(1, public.streets), dtype))
     return Memory(
         sum(spec.nbytes for spec in specs),
         0 if variant.alternating and _row_each(game.cards.listed()) else 3 * regrets,
         _nbytes(public) + scratch,
     )
+
+
+def _threads(public: PublicTree, workers: int) -> int:
+    """As many as there are workers, and tasks to share."""
+    return max(1, min(workers, len(public.tasks)))
 
 
 def _nbytes(arrays: object) -> int:
@@ -126,6 +130,20 @@ def _row_each(cards: ListedCards) -> bool:
                     return False
                 spans += [(int(mine[0]), int(mine[-1]))] if len(mine) else []
             if any(after[0] <= before[1] for before, after in pairwise(sorted(spans))):
+                return False
+    return True
+
+
+def _boards_apart(public: PublicTree, cards: ListedCards) -> bool:
+    """Whether no bucket of a player is on two of the boards of a street that are walked."""
+    start = np.cumsum([0] + [len(boards) for boards in cards.board_cards])
+    for first in public.ranges.first:
+        for begin, stop in pairwise(start.tolist()):
+            bucket = public.ranges.bucket[first[begin] : first[stop]]
+            new = np.diff(bucket, prepend=-1) != 0  # they ascend on a board
+            starts = first[begin:stop] - first[begin]
+            new[starts[starts < len(bucket)]] = True
+            if len(np.unique(bucket[new])) < new.sum():
                 return False
     return True
 
@@ -191,8 +209,10 @@ class VectorCfr:
         self._nodes = nodes_of_traversal(public, cards)
         self._starts = [row_starts(game, block) for block in range(2 * public.streets)]
         self._root = new_scratch(public, range(1), dtype)
-        self._scratch = deque(new_scratch(public, range(1, public.streets), dtype) for _ in range(workers))
-        self._order = tasks_by_cost(public, workers)
+        threads = _threads(public, workers)
+        self._scratch = [new_scratch(public, range(1, public.streets), dtype) for _ in range(threads)]
+        apart = self.in_place or threads == 1 or _boards_apart(public, cards)
+        self._shares = shares_by_cost(public, rows_apart=apart)
         if not self.in_place:
             self._frozen = [np.zeros_like(table) for table in self._by_block("regret")]
             self._increments = [(np.zeros_like(table), np.zeros_like(table)) for table in self._frozen]
@@ -244,12 +264,12 @@ class VectorCfr:
     def iterate(self, count: int = 1) -> None:
         """Run iterations; the tables are changed in place."""
         steps = [self.variant.step(self.iteration + 1 + i) for i in range(count)]
-        if self.in_place and (self.workers == 1 or not len(self._field.tasks)):
-            self._call(steps, range(2), range(len(self._field.tasks) + 2), self._scratch[0])
+        if self.in_place:
+            self._walk(steps, range(2))
             self.iteration += count
             return
         for step in steps:
-            self._iterate_once(step)
+            self._collect_increments(step)
             self.iteration += 1
 
     def traverse(self, player: int, ranges: Sequence[Array]) -> Array:
@@ -265,38 +285,30 @@ class VectorCfr:
         for own, given in zip(self._field.reach, ranges, strict=True):
             own[:] = given
         self._root.hand_value.fill(0)
-        self._traverse(self.variant.step(self.iteration + 1), range(player, player + 1))
+        self._walk([self.variant.step(self.iteration + 1)], range(player, player + 1))
         return self._root.hand_value[0, 0].copy()
 
-    def _iterate_once(self, step: Step) -> None:
-        """An iteration whose parts are shared by threads, or that collects increments."""
-        if not self.in_place:
-            self._freeze(step, range(2))
+    def _collect_increments(self, step: Step) -> None:
+        """An iteration where rows are not updated in place."""
+        self._freeze(step, range(2))
         for player in range(2):
-            self._traverse(step, range(player, player + 1))
-            if not self.in_place and self.variant.alternating:
+            self._walk([step], range(player, player + 1))
+            if self.variant.alternating:
                 self._absorb(step, player)
                 self._freeze(step, range(player, player + 1))
         if not self.variant.alternating:
             for player in range(2):
                 self._absorb(step, player)
 
-    def _traverse(self, step: Step, player: range) -> None:
-        """One player's traversal."""
-
-        def call(parts: range, boards: range, scratch: Scratch) -> None:
-            self._call([step], player, parts, scratch, boards)
-
-        walk_parts(call, range(*self._field.root_boards.tolist()), self._order, self._scratch)
-
-    def _call(
-        self, steps: Sequence[Step], players: range, parts: range, scratch: Scratch, boards: range | None = None
-    ) -> None:
-        """Call the kernel for some players, boards (None: all of the first street) and parts of a traversal."""
-        boards = range(*self._field.root_boards.tolist()) if boards is None else boards
-        scope = Scope(players[0], players[-1], boards.start, boards.stop, parts.start, parts.stop)
+    def _walk(self, steps: Sequence[Step], players: range) -> None:
+        """Traversals of some players in each of some iterations, by all threads."""
+        scope = Scope(players[0], players[-1], *self._field.root_boards.tolist())
         rows = np.array(steps, np.float64).reshape(-1, len(Step._fields))
-        train(self._field, self._views, self.in_place, rows, scope, self._root, scratch)
+
+        def work(crew: Crew, scratch: Scratch) -> None:
+            train(self._field, self._views, self.in_place, rows, scope, self._root, scratch, crew)
+
+        walk_together(work, self._shares, self._scratch)
 
     def _block_tables(self, block: int) -> Tables:
         return Tables(self._by_block("regret")[block], self._basis()[block], self._by_block("strategy_sum")[block])

@@ -1,77 +1,192 @@
-"""The parts of a player's walk of a public tree, shared by threads: see `public_walk`.
+"""Threads that walk a public tree together, each in one call of a kernel for any number of walks: see `public_walk`.
+
+The work below the first street is cut into tasks.  Threads draw numbers, one after the other, and a number says which
+task of which walk is to be done; one thread, which leads, does what comes before the tasks of a walk and after them.
+So nobody waits for a thread that has not come, and a number of the next walk may be drawn before this one is done.
 
 Each task leaves its values in a place of its own, and they are added in the order of tasks, so that results do not
-depend on how many threads there are, to the last bit.
+depend on how many threads there are, to the last bit.  Tasks that add to the same cells of tables are one share of the
+work, and done in their order.
 """
 
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from llvmlite import ir
 
+from abstraction.jit import inline_njit, intrinsic, part_njit, types
 from mccfr.solvers.public.public_tree import PublicTree
 from mccfr.solvers.public.street_walk import Scratch
+from mccfr.trees.streets import AT_EXIT
 
 _RUN_OUT_MEMBERS = 16  # of a tree that takes as long, about, as the run-outs that are done together
-_CALLS = 4  # of each thread: a call costs 0.1 ms, as much as many a task, and the last calls are to end together
+_DRAWN, _BEGUN, _DONE = 0, 8, 16  # places of counters that all threads change: a cache line each
+_COUNTERS = 24
+_LEFT = -1  # begun walks, where nobody leads any more
+_NUMBER, _WALK = 0, 1  # places in `Crew.mine`
+_LOOKS = 200  # at a counter that another thread will change, before others are let run: some 10 µs
 
-Call = Callable[[range, range, Scratch], None]
-"""Does parts of a walk on boards of the first street, both as ranges, in the scratch of the streets after it."""
+
+class Crew(NamedTuple):
+    """A thread among those that share walks.  C shares.
+
+    leads   bool           whether it does what comes before and after the tasks
+    shares  [C, 2] int64   first and end of the tasks of a share
+    common  [24] int64     numbers drawn, walks begun, shares done; the same array for all
+    mine    [2] int64      the number that it has drawn, the walk that it is at
+    """
+
+    leads: bool
+    shares: npt.NDArray[np.int64]
+    common: npt.NDArray[np.int64]
+    mine: npt.NDArray[np.int64]
 
 
-def tasks_by_cost(public: PublicTree, threads: int) -> npt.NDArray[np.int64]:
-    """[C, 2] first and end of tasks that one call does, `_CALLS` a thread of about the same cost, the dearest first.
+Work = Callable[[Crew, Scratch], Any]
+"""Calls a kernel for all walks, as one of the threads, in the scratch of the streets after the first."""
 
-    A task's cost are its boards times members.
+
+def shares_by_cost(public: PublicTree, *, rows_apart: bool = True) -> npt.NDArray[np.int64]:
+    """[C, 2] first and end of the tasks of each share, the dearest first: its boards times members.
+
+    rows_apart  whether no two boards have a row in common.  Else all boards of an exit are one share
     """
     trees, tasks = public.trees, public.tasks
     if not len(tasks):
         return np.zeros((0, 2), np.int64)
-    below = trees.below[tasks[:, 0]]
+    member, below = tasks[:, 0], trees.below[tasks[:, 0]]
     boards = np.diff(public.child_boards[int(public.root_boards[0])])
     cost = np.where(below >= 0, (tasks[:, 2] - tasks[:, 1]) * np.diff(trees.first)[below], _RUN_OUT_MEMBERS * boards)
-    middle = np.cumsum(cost) - cost / 2
-    first = np.flatnonzero(np.diff((middle * (_CALLS * threads / cost.sum())).astype(np.int64), prepend=-1))
-    calls = np.stack([first, np.append(first[1:], len(cost))], axis=1)
-    found: npt.NDArray[np.int64] = calls[np.argsort(-np.add.reduceat(cost, first), kind="stable")]
+    with_last = np.zeros(len(tasks), bool)
+    with_last[1:] = (trees.kind[member[1:]] == AT_EXIT) & (member[1:] == member[:-1]) & (not rows_apart)
+    first = np.flatnonzero(~with_last)
+    shares = np.stack([first, np.append(first[1:], len(tasks))], axis=1)
+    found: npt.NDArray[np.int64] = shares[np.argsort(-np.add.reduceat(cost, first), kind="stable")]
     return found
 
 
-def walk_parts(call: Call, boards: range, order: npt.NDArray[np.int64], scratches: deque[Scratch]) -> None:
-    """Do all parts of a walk, its tasks in as many threads as there are scratches.
+def alone(public: PublicTree) -> Crew:
+    """The only thread, all tasks in their order."""
+    tasks = np.arange(len(public.tasks))
+    return _crew(np.stack([tasks, tasks + 1], axis=1), 1)[0]
 
-    boards  of the first street
-    order   [C, 2] as `tasks_by_cost` has it
+
+def _crew(shares: npt.NDArray[np.int64], threads: int) -> list[Crew]:
+    common = np.zeros(_COUNTERS, np.int64)
+    return [Crew(thread == 0, shares, common, np.zeros(2, np.int64)) for thread in range(threads)]
+
+
+def walk_together(work: Work, shares: npt.NDArray[np.int64], scratches: Sequence[Scratch]) -> None:
+    """Do the same walks in as many threads as there are scratches, this one leading.
+
+    What `work` raises here, or in another thread, is raised once all of them have ended.
     """
-    tasks = int(order[:, 1].max(initial=0))
-    if len(scratches) == 1 or not tasks:
-        call(range(tasks + 2), boards, scratches[0])
+    leader, *others = _crew(shares, len(scratches))
+    if not others:
+        work(leader, scratches[0])
         return
-    for board in boards:
-        here = range(board, board + 1)
-
-        def work(first: int, stop: int, here: range = here) -> None:
-            scratch = scratches.pop()
-            call(range(first + 1, stop + 1), here, scratch)
-            scratches.append(scratch)
-
-        call(range(1), here, scratches[0])
-        _share(work, order, len(scratches))
-        call(range(tasks + 1, tasks + 2), here, scratches[0])
+    with ThreadPoolExecutor(len(others)) as pool:
+        try:
+            found = [pool.submit(work, *each) for each in zip(others, scratches[1:], strict=True)]
+            work(leader, scratches[0])
+        finally:
+            leader.common[_BEGUN] = _LEFT
+    for each in found:
+        each.result()
 
 
-def _share(work: Callable[[int, int], None], order: npt.NDArray[np.int64], threads: int) -> None:
-    """Call `work` with each row of order [C, 2], this thread being one of so many; exceptions wait for the others."""
-    calls = iter(order.tolist())  # a step of it is one under the interpreter's lock
+# --- kernels ---
 
-    def take() -> None:
-        for first, stop in calls:
-            work(first, stop)
 
-    with ThreadPoolExecutor(threads - 1) as pool:
-        others = [pool.submit(take) for _ in range(threads - 1)]
-        take()
-    for other in others:
-        other.result()
+def _cell(context, builder, array_type, array, index):
+    """Pointer to a cell of an array."""
+    return builder.gep(context.make_array(array_type)(context, builder, array).data, [index])
+
+
+@intrinsic
+def _take_number(typing_context, counters, index):
+    """counters[index] before 1 is added to it, whatever other threads do; what they wrote before is seen."""
+
+    def codegen(context, builder, signature, arguments):
+        cell = _cell(context, builder, signature.args[0], *arguments)
+        return builder.atomic_rmw("add", cell, cell.type.pointee(1), "acq_rel")
+
+    return types.int64(counters, types.int64), codegen
+
+
+@intrinsic
+def _look(typing_context, counters, index):
+    """counters[index], with all that was written before it."""
+
+    def codegen(context, builder, signature, arguments):
+        return builder.load_atomic(_cell(context, builder, signature.args[0], *arguments), "acquire", 8)
+
+    return types.int64(counters, types.int64), codegen
+
+
+@intrinsic
+def _let_others_run(typing_context):
+    """Give the processor to another thread that waits for it (sched_yield)."""
+
+    def codegen(context, builder, signature, arguments):
+        kind = ir.FunctionType(ir.IntType(32), [])
+        names = builder.module.globals
+        builder.call(names.get("sched_yield") or ir.Function(builder.module, kind, "sched_yield"), [])
+        return context.get_dummy_value()
+
+    return types.void(), codegen
+
+
+@part_njit
+def _wait(common, counter, least):
+    """Wait until a counter is at `least`, or nobody leads any more; whether it came to that."""
+    looks = 0
+    while True:
+        found = _look(common, counter)
+        if found >= least:
+            return True
+        if found == _LEFT:
+            return False
+        looks += 1
+        if looks > _LOOKS:
+            _let_others_run()
+
+
+@inline_njit
+def begin_walks(crew):
+    """Draw the first number."""
+    crew.mine[_WALK] = 0
+    crew.mine[_NUMBER] = _take_number(crew.common, _DRAWN)
+
+
+@inline_njit
+def begin_tasks(crew):
+    """Let others do the tasks of this walk: for the leader."""
+    _take_number(crew.common, _BEGUN)
+
+
+@inline_njit
+def drawn_share(crew):
+    """The share of this walk that this thread has drawn, once the walk has begun; -1 if there is none left."""
+    shares, walk = crew.shares.shape[0], crew.mine[_WALK]
+    if crew.mine[_NUMBER] >= (walk + 1) * shares or not _wait(crew.common, _BEGUN, walk + 1):
+        return np.int64(-1)
+    return crew.mine[_NUMBER] - walk * shares
+
+
+@inline_njit
+def end_share(crew):
+    """Say that a share is done, and draw the next number."""
+    _take_number(crew.common, _DONE)
+    crew.mine[_NUMBER] = _take_number(crew.common, _DRAWN)
+
+
+@inline_njit
+def end_tasks(crew):
+    """Go on to the next walk; the leader waits for all tasks of this one."""
+    crew.mine[_WALK] += 1
+    if crew.leads:
+        _wait(crew.common, _DONE, crew.mine[_WALK] * crew.shares.shape[0])

@@ -16,10 +16,8 @@ from mccfr.cards.symmetry import board_copies
 from mccfr.config.games import HoldemSubgame, KuhnGame, Menu, PokerGame
 from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
-from mccfr.solvers.public.public_tree import public_tree
 from mccfr.solvers.public.public_walk import train
 from mccfr.solvers.public.vector_cfr import VectorCfr, memory, table_specs
-from mccfr.solvers.public.walk_threads import tasks_by_cost
 from mccfr.solvers.variants import PRESETS, variant
 from mccfr.tables.layout import TableSet, table_name
 from mccfr.tables.strategy import average_strategy
@@ -247,14 +245,17 @@ def test_results_do_not_depend_on_the_number_of_workers(updates):
         assert len(train.signatures) <= 2  # one a dtype
 
 
-def test_threads_take_tasks_that_lie_side_by_side_in_a_few_calls():
-    """A call of the kernel costs as much as a small task."""
-    public = public_tree(small_turn())
-    for threads, most in ((1, 4), (2, 8), (1000, len(public.tasks))):
-        calls = tasks_by_cost(public, threads)
-        assert most / 2 < len(calls) <= most <= len(public.tasks)
-        tasks = [task for first, stop in sorted(calls.tolist()) for task in range(first, stop)]
-        assert tasks == list(range(len(public.tasks)))
+def test_threads_share_rows_of_several_boards_without_losing_any_of_them():
+    """Tasks of one exit add to the same cells: at the same time, some would be lost."""
+    game, made = shared_rows(small_turn(), 1), variant("dcfr")
+    alone = VectorCfr(game, made)
+    assert not alone.in_place
+    alone.iterate(20)
+    for _ in range(5):
+        several = VectorCfr(game, made, workers=2)
+        several.iterate(20)
+        for name, table in alone.tables.items():
+            assert np.array_equal(table, several.tables[name]), name
 
 
 @pytest.mark.parametrize("buckets", [None, 5])
