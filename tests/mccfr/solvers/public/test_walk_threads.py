@@ -51,7 +51,7 @@ class Together:
 
 @pytest.mark.parametrize("leads", [True, False])
 def test_nobody_waits_for_a_thread_that_fails_before_it_begins(leads):
-    """The leader's failure ends the others, who wait for a walk to begin; a missing thread's work is done by the others."""
+    """The leader's failure ends the others, who wait; work of one that is missing is done by others."""
     together = Together()
     waiting = threading.Event()
 
