@@ -25,6 +25,7 @@ from bench_play import play
 from bench_public_chance import public_chance
 from bench_resolving import resolving
 from bench_settings import settings
+from bench_solve import solve
 from bench_start import compiling, start
 from bench_turns import turns
 from bench_vector import vector
@@ -209,6 +210,7 @@ for command in (
     checkpoint,
     lost_updates,
     settings,
+    solve,
     start,
     compiling,
     evaluation,

@@ -171,7 +171,7 @@ def work(assignment: str, worker: int) -> None:
     mine[ENDED], mine[PROCESSOR] = now, time.process_time_ns() - processor
 
 
-def _started(command: Sequence[str], processes: int, cells: npt.NDArray[np.int64]) -> float:
+def run_together(command: Sequence[str], processes: int, cells: npt.NDArray[np.int64]) -> float:
     """Run measured processes from the common start to their end; returns the start in nanoseconds."""
     workers = [subprocess.Popen([*command, str(i)]) for i in range(processes)]
     try:
@@ -207,7 +207,7 @@ def ours(sampling: str, buckets: int, seconds: float, processes: int) -> Rates:
         assignment = Path(directory) / "assignment.json"
         assignment.write_text(json.dumps(document))
         command = [sys.executable, str(Path(__file__).resolve()), str(assignment)]
-        began = _started(command, processes, block.cells)
+        began = run_together(command, processes, block.cells)
         took, total = (int(block.cells[1:, ENDED].max()) - began) / 1e9, block.cells[1:].sum(axis=0)
         block.close()
         tables.close()

@@ -13,7 +13,7 @@ import rich_click as click
 from mccfr.runs.rundir import METRICS
 
 
-def _solve(config: Path, overrides: tuple[str, ...], nodes: int, workers: int) -> tuple[float, float]:
+def solved(config: Path, overrides: tuple[str, ...], nodes: int, workers: int) -> tuple[float, float]:
     """One run in processes of its own, without evaluations: (processor, training) seconds."""
     quiet = ("evaluation.at_nodes=[]", "evaluation.at_end=false", "evaluation.keep=false")
     with tempfile.TemporaryDirectory() as folder:
@@ -50,13 +50,13 @@ def settings(config: Path, one: tuple[str, ...], other: tuple[str, ...], nodes: 
     """
     sides = (one, other)
     for side in sides:
-        _solve(config, side, max(1, nodes // 10), workers)  # kernels are compiled, files are in memory
-    start = [statistics.median(_solve(config, side, 1, workers)[0] for _ in range(3)) for side in sides]
+        solved(config, side, max(1, nodes // 10), workers)  # kernels are compiled, files are in memory
+    start = [statistics.median(solved(config, side, 1, workers)[0] for _ in range(3)) for side in sides]
     ratios: list[tuple[float, float]] = []
     for number in range(rounds):
         found: dict[int, tuple[float, float]] = {}
         for side in (0, 1) if number % 2 == 0 else (1, 0):
-            found[side] = _solve(config, sides[side], nodes, workers)
+            found[side] = solved(config, sides[side], nodes, workers)
         (cpu, trained), (other_cpu, other_trained) = found[0], found[1]
         ratios.append(((cpu - start[0]) / (other_cpu - start[1]), trained / other_trained))
         click.echo(f"{number + 1} of {rounds}: {ratios[-1][0]:.3f} of processor time", err=True)

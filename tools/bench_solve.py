@@ -1,0 +1,111 @@
+"""`tools/bench solve`: whole `solve`s against their kernels alone, which do the same work in turn.
+
+The kernels' side has all that training needs and nothing else: live tables in shared memory with the run's own sums,
+its cards and bucket tables, and as many processes, each of which draws deals and calls the kernel until all of them
+together have touched so many nodes.  What a `solve` has beyond that is a coordinator: meters, watching, a checkpoint.
+"""
+
+import json
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+
+import rich_click as click
+from bench_kernel import CELLS, ENDED, GO, NODES, READY, run_together
+from bench_pairs import half_width
+from bench_settings import solved
+
+from mccfr.config.file import load_config
+from mccfr.runs.plan import planned_layout
+from mccfr.runs.shared_deck import map_buckets, share_buckets
+from mccfr.runs.worker import map_tables
+from mccfr.solvers.configured import configured_game
+from mccfr.solvers.registry import algorithm_of
+from mccfr.solvers.solver import Share
+from storage.live import create_live
+from storage.mapping import create_cells, map_cells, regions_from_json, regions_to_json
+
+_NO_LIMIT = 2**62
+_WARM_SHARE = 0.1  # of a run: kernels are compiled and files in memory before the first pair
+
+
+def work(assignment: str, worker: int) -> None:
+    """A measured process: map what a run's worker maps, wait for the common start, train, report."""
+    document = json.loads(Path(assignment).read_text())
+    made = load_config(Path(document["config"]), document["overrides"])
+    algorithm, game = algorithm_of(made), configured_game(made, Path(document["config"]).parent)
+    layout = planned_layout(made, game)
+    game, _buckets = map_buckets(game, Path(assignment).parent, algorithm)
+    tables = map_tables(layout, regions_from_json(document["regions"]))
+    solver = algorithm.solver(game, tables, Share(worker, document["workers"]))
+    solver.warm_up()
+    block = map_cells(Path(document["cells"]), document["shape"])
+    mine, orders, counts = block.cells[1 + worker], block.cells[0], block.cells[1:, NODES]
+    mine[READY] = 1
+    while not orders[GO]:
+        if os.getppid() != document["parent"]:
+            sys.exit("the coordinator is gone")
+    while (total := int(counts.sum())) < document["nodes"]:
+        solver.run(total, document["nodes"] - total, _NO_LIMIT)
+        mine[NODES] = solver.state.nodes
+    mine[ENDED] = time.perf_counter_ns()
+
+
+def kernels_alone(config: Path, overrides: tuple[str, ...], nodes: int, workers: int) -> float:
+    """Train from nothing, without a run: nodes a second of all processes together, by the clock."""
+    made = load_config(config, overrides)
+    algorithm, game = algorithm_of(made), configured_game(made, config.parent)
+    layout, shape = planned_layout(made, game), (1 + workers, CELLS)
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        create_live(layout.specs, format="zarr", link=Path(directory) / "live") as live,
+    ):
+        _shared = share_buckets(game, live.directory, algorithm)
+        block = create_cells(live.directory / "cells", shape)
+        document = {
+            **{"config": str(config), "overrides": overrides, "nodes": nodes, "workers": workers},
+            **{"regions": regions_to_json(live.regions), "cells": str(block.path), "shape": shape},
+            **{"parent": os.getpid()},
+        }
+        assignment = live.directory / "assignment.json"
+        assignment.write_text(json.dumps(document))
+        began = run_together([sys.executable, str(Path(__file__).resolve()), str(assignment)], workers, block.cells)
+        took, total = (int(block.cells[1:, ENDED].max()) - began) / 1e9, int(block.cells[1:, NODES].sum())
+        block.close()
+    return total / took
+
+
+@click.command()
+@click.argument("config", type=click.Path(exists=True, path_type=Path))
+@click.option("--set", "overrides", multiple=True, metavar="TABLE.KEY=VALUE", help="Override one key of the config.")
+@click.option("--nodes", default=1_000_000_000, show_default=True, help="Nodes of each run.")
+@click.option("--rounds", type=click.IntRange(2), default=5, show_default=True, help="Pairs that are taken.")
+@click.option("--workers", type=click.IntRange(1), default=2, show_default=True)
+def solve(config: Path, overrides: tuple[str, ...], nodes: int, rounds: int, workers: int) -> None:
+    """What a `solve` of CONFIG reaches of the speed of its kernels alone, by the clock: run on an idle machine.
+
+    Both train from nothing. The order within a pair changes from pair to pair. The configuration's abstraction must be
+    built.
+    """
+    solved(config, overrides, max(1, round(_WARM_SHARE * nodes)), workers)
+    ratios: list[float] = []
+    for number in range(rounds):
+        found: dict[str, float] = {}
+        for side in ("run", "alone") if number % 2 == 0 else ("alone", "run"):
+            if side == "run":
+                found[side] = nodes / solved(config, overrides, nodes, workers)[1]
+            else:
+                found[side] = kernels_alone(config, overrides, nodes, workers)
+        ratios.append(found["run"] / found["alone"])
+        click.echo(
+            f"{number + 1} of {rounds}: {found['run'] / 1e6:.1f} of {found['alone'] / 1e6:.1f} M nodes/s", err=True
+        )
+    spread = f"{min(ratios):.3f} to {max(ratios):.3f}, {rounds} pairs"
+    click.echo(f"a solve / its kernels alone: {median(ratios):.3f} ± {half_width(ratios):.3f} ({spread})")
+
+
+if __name__ == "__main__":
+    work(sys.argv[1], int(sys.argv[2]))
