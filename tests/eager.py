@@ -1,5 +1,7 @@
 """Discounting by sweeping whole tables after each period, as the papers write it: the twin of the lazy form."""
 
+from dataclasses import replace
+
 import numpy as np
 from harness import Trainer, rows
 
@@ -10,6 +12,9 @@ from mccfr.tables.layout import table_name
 
 def factors(schedule: Schedule, period: int) -> tuple[float, float, float]:
     """Factors of positive regrets, negative regrets and strategy sums after a period (Brown & Sandholm 2019)."""
+    if schedule.averaging_power is not None:
+        positive, negative, _ = factors(replace(schedule, averaging_power=None), period)
+        return positive, negative, (period / (period + 1)) ** schedule.averaging_power
     if schedule.kind == "none":
         return 1.0, 1.0, 1.0
     if schedule.kind == "linear":
@@ -33,8 +38,11 @@ class EagerSweep(Trainer):
         self.spec, self.swept = spec, 0
 
     def after_call(self) -> None:
-        for period in range(self.swept + 1, self.spec.effective_period(self.nodes)):
+        for period in range(self.swept + 1, self.spec.period(self.nodes)):
             positive, negative, sums = (np.float64(factor) for factor in factors(self.spec, period))
+            if period >= self.spec.effective_period(self.nodes):
+                positive = negative = np.float64(1)
+                sums = sums if self.spec.averaging_power is not None else positive
             for name, table in self.tables.items():
                 table[:] *= np.where(table > 0, positive, negative) if name.startswith("regret") else sums
             self.swept = period
@@ -54,7 +62,7 @@ def swept_tables(trainer: Trainer) -> dict[str, np.ndarray]:
             name = table_name(kind, block)
             swept[name] = trainer.tables[name].astype(np.float64)
             if not schedule.lazy:
-                swept[name] /= schedule.weight(trainer.nodes)
+                swept[name] /= (schedule.weight if kind == "regret" else schedule.sum_weight)(trainer.nodes)
     if schedule.lazy:
         for block, slots, row in rows(trainer.game):
             for kind, columns in (("regret", (0, 1)), ("strategy_sum", (2, 2))):

@@ -49,7 +49,7 @@ class Traversals:
         flat = self.tables.kernel.regret
         flat[:] = self.start
         limits = np.array([*deals, np.iinfo(np.int64).max])
-        discount = Schedule().at(0)._replace(weight=self.weight)
+        discount = Schedule().at(0)._replace(weight=self.weight, sum_weight=self.weight)
         arrays = self.tree, self.tables.kernel, self.deals, limits, discount, new_stream(seed, 0), self.scratch
         self.kernel(*arrays, *self.own)
         return flat - self.start

@@ -28,7 +28,7 @@ UNDIVIDED    nothing is divided by the probability of the traverser's own choice
 WORTH_STAYS  own reach behind a decision is not counted at those before it
 """
 
-_ADDITION = "add_to_sums(narrow_sum, wide_sum, wide[block], row, actions, sigma, mine, weight, word)"
+_ADDITION = "add_to_sums(narrow_sum, wide_sum, wide[block], row, actions, sigma, mine, sum_weight, word)"
 _PUSHED = "order[tail], slot[tail], start[tail] = first, goes, regrets[block] + below.slot\n"
 _REACH = f"""                        reach[tail] = reach[place]
                         if limits[3] == {OPPONENT_REACH} and node.player != traverser:
@@ -61,7 +61,7 @@ def wrong_external() -> ModuleType:
             f"    hopeless, floor, first_floor = {hopeless}, {', '.join(floors)}\n"
             "    reach = np.ones(order.shape[0])\n",
         ),
-        (_ADDITION, _ADDITION.replace("weight", _unless(AT_OWN_NODES, "weight", "0.0"))),
+        (_ADDITION, _ADDITION.replace("sum_weight", _unless(AT_OWN_NODES, "sum_weight", "0.0"))),
         (
             "nodes += node.leaves_touched\n",
             "nodes += node.leaves_touched\n"
@@ -108,6 +108,6 @@ def wrong_outcome() -> ModuleType:
         outcome,
         *((f"{text}{end}", f"{text[:-1]}, limits){end}") for text in (decisions, learns) for end in ("\n", ":\n")),
         ("* payoff / place.probability\n        _learn", f"* payoff / {divisor(UNDIVIDED_REGRETS)}\n        _learn"),
-        ("weight / place.probability, random_at", f"weight / {divisor(UNDIVIDED_SUMS)}, random_at"),
+        ("sum_weight / place.probability, random_at", f"sum_weight / {divisor(UNDIVIDED_SUMS)}, random_at"),
         ("place.worth = here  # own", f"place.worth = {_unless(WORTH_STAYS, 'here', 'worth')}  # own"),
     )

@@ -36,6 +36,7 @@ class SampledConfig(SolverConfig, frozen=True):
     alpha: float = 1.5
     beta: float = 0.0
     gamma: float = 2.0
+    averaging_power: float | None = None  # sums of period n weigh n to this power; None: what regrets weigh
 
     def checks(self) -> list[Check]:
         """As `SolverConfig.checks`."""
@@ -47,6 +48,18 @@ class SampledConfig(SolverConfig, frozen=True):
             ("alpha", self.alpha == self.alpha, "a number"),
             ("beta", self.beta == self.beta, "a number"),
             ("gamma", self.gamma >= 0, "at least 0"),
+            *self._averaging_checks(),
+        ]
+
+    def _averaging_checks(self) -> list[Check]:
+        power = self.averaging_power
+        return [
+            ("averaging_power", power is None or 0 <= power < float("inf"), "at least 0 and finite"),
+            (
+                "averaging_power",
+                power is None or self.discount != "dcfr",
+                "left out with solver.discount = 'dcfr', whose solver.gamma is this power",
+            ),
         ]
 
 
@@ -176,7 +189,16 @@ class PublicChanceConfig(SampledConfig, frozen=True, tag="public-chance-sampling
 
     def checks(self) -> list[Check]:
         """As `SolverConfig.checks`."""
-        return [*super().checks(), ("skip_below", 0 <= self.skip_below < 1, "at least 0 and below 1")]
+        floored = self.discount == "none" and self.floored_regrets
+        return [
+            *super().checks(),
+            ("skip_below", 0 <= self.skip_below < 1, "at least 0 and below 1"),
+            (
+                "averaging_power",
+                self.averaging_power is None or not floored,
+                "left out with solver.floored_regrets, where solver.gamma is this power",
+            ),
+        ]
 
 
 class FullWidthConfig(SolverConfig, frozen=True, tag="cfr"):

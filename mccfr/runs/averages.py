@@ -199,4 +199,5 @@ def stretch_weight(schedule: Schedule, before: Totals, now: Totals) -> float:
 
 
 def _node_weight(schedule: Schedule, nodes: int) -> float:
-    return float(schedule.effective_period(nodes) ** schedule.gamma) if schedule.lazy else schedule.weight(nodes)
+    lazy = schedule.lazy
+    return float(schedule.effective_period(nodes) ** schedule.gamma) if lazy else schedule.sum_weight(nodes)

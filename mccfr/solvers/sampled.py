@@ -39,6 +39,7 @@ def schedule_of(solver: SampledConfig) -> Schedule:
         solver.alpha,
         solver.beta,
         solver.gamma,
+        solver.averaging_power,
     )
 
 

@@ -241,7 +241,8 @@ class Barrier:
 
     def interval(self, nodes: int, iterations: int) -> Interval:
         """An interval of so many iterations, which weigh what the schedule says at a count of nodes."""
-        _, exponent = frexp(self.algorithm.schedule.weight(nodes) * self._span * iterations)
+        schedule = self.algorithm.schedule
+        _, exponent = frexp(max(schedule.weight(nodes) * self._span, schedule.sum_weight(nodes)) * iterations)
         return Interval(nodes, ldexp(1.0, _BITS - exponent))
 
     def end(self, interval: Interval, changes: npt.NDArray[np.int64], nodes: int) -> None:

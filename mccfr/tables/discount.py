@@ -7,6 +7,9 @@ negative ones by n^β/(n^β+1) and strategy sums by (n/(n+1))^γ after period n.
 row is not touched, so a row is brought up to date when it is next updated: a stamp counts the period ends it has seen,
 and the product over the gap comes from sums of logarithms (plain prefix products underflow: with β = 0 after 1,075
 periods).
+
+Strategy sums weigh what regrets weigh, or period n counts n^averaging_power in them, whatever is done with regrets and
+however long: as in CFR+ and DCFR, where the average forgets early strategies sooner than the regrets do.
 """
 
 from dataclasses import dataclass
@@ -21,7 +24,8 @@ _LOG_ZERO = -800.0  # exp of it is 0 in float64; a factor of exactly 0, kept fin
 class Discount(NamedTuple):
     """What a kernel needs for one period.
 
-    weight  float64  factor of every new update
+    weight      float64  factor of every new update of regrets
+    sum_weight  float64  and of strategy sums
     lazy    int64    1: rows carry stamps and are discounted when updated
     ends    int64    period ends so far that discount
     positive_factors, negative_factors, sum_factors  [2, P] float64
@@ -30,6 +34,7 @@ class Discount(NamedTuple):
     """
 
     weight: float
+    sum_weight: float
     lazy: int
     ends: int
     positive_factors: npt.NDArray[np.float64]
@@ -47,6 +52,7 @@ class Schedule:
     alpha: float = 1.5
     beta: float = 0.0
     gamma: float = 2.0
+    averaging_power: float | None = None  # of strategy sums, to the end; None: they weigh what regrets weigh
 
     @property
     def lazy(self) -> bool:
@@ -68,7 +74,7 @@ class Schedule:
         return self.period(nodes)
 
     def weight(self, nodes: int) -> float:
-        """Factor of a new update."""
+        """Factor of a new update of regrets."""
         period = self.effective_period(nodes)
         if self.kind == "linear":
             return float(period)
@@ -76,13 +82,20 @@ class Schedule:
             return 1.0 if period == 1 else 10.0
         return 1.0
 
+    def sum_weight(self, nodes: int) -> float:
+        """Factor of a new update of strategy sums."""
+        if self.averaging_power is None:
+            return self.weight(nodes)
+        return float(self.period(nodes)) ** self.averaging_power
+
     def at(self, nodes: int, known: Discount | None = None) -> Discount:
         """The kernels' form at a node count; the tables of `known` are used again where they reach far enough."""
         ends = self.effective_period(nodes) - 1
         if known is not None and known.sum_factors.shape[1] > ends:
-            return known._replace(weight=self.weight(nodes), ends=ends if self.lazy else 0)
+            ends = ends if self.lazy else 0
+            return known._replace(weight=self.weight(nodes), sum_weight=self.sum_weight(nodes), ends=ends)
         factors = np.ones((3, 2, 1)) if not self.lazy else self._factors(2 * ends + 64)
-        return Discount(self.weight(nodes), int(self.lazy), ends if self.lazy else 0, *factors)
+        return Discount(self.weight(nodes), self.sum_weight(nodes), int(self.lazy), ends if self.lazy else 0, *factors)
 
     def _factors(self, count: int) -> npt.NDArray[np.float64]:
         """[3, 2, count+1]: factors and their log sums for positive regrets, negative regrets and strategy sums."""

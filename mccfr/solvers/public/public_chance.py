@@ -52,8 +52,7 @@ class PublicChanceOptions:
         """Factors of new regrets and of new strategy sums after so many nodes."""
         if self.plus:
             return 1.0, float(self.schedule.effective_period(nodes)) ** self.schedule.gamma
-        weight = self.schedule.weight(nodes)
-        return weight, weight
+        return self.schedule.weight(nodes), self.schedule.sum_weight(nodes)
 
 
 @dataclass

@@ -189,7 +189,7 @@ def _walk(tree, tables, traverser, discount, word, path, epsilon):
             chance = epsilon / actions + (1.0 - epsilon) * chance
             probability *= chance
         else:
-            add_strategy(tree, tables, hand, node, (sigma, mine), discount.weight / probability, discount, rounding)
+            add_strategy(tree, tables, hand, node, (sigma, mine), discount.sum_weight / probability, discount, rounding)
         path.node[length], path.action[length], path.row[length], path.chance[length] = node, action, row, chance
         length += 1
         node = first + action

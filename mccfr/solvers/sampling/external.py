@@ -69,7 +69,7 @@ def external_sampling_packed(tree, tables, deals, limits, discount, rng, work, p
     stamps, scales = tables.stamp, tables.scale
     order, start, slot, own, first_value, value, sigma, _, hand, _ = work
     regrets, sums, regret_stamps, sum_stamps, regret_scales, sum_scales = hand
-    weight, lazy, ends, positive_factors, negative_factors, sum_factors = discount
+    weight, sum_weight, lazy, ends, positive_factors, negative_factors, sum_factors = discount
     hopeless, floor, first_floor = -pruning.below * weight, -pruning.floor * weight, -pruning.first_floor * weight
     nodes, rows, deal, last_street = 0, 0, limits[START], regrets.shape[0] // 2 - 1
     spare = sigma.shape[0] - LANES  # the opponent's strategies, each of which serves at once
@@ -122,7 +122,7 @@ def external_sampling_packed(tree, tables, deals, limits, discount, rng, work, p
                             forward_sums_row(
                                 narrow_sum, wide_sum, wide[block], row, actions, stamps, stamp, ends, sum_factors
                             )
-                        add_to_sums(narrow_sum, wide_sum, wide[block], row, actions, sigma, mine, weight, word)
+                        add_to_sums(narrow_sum, wide_sum, wide[block], row, actions, sigma, mine, sum_weight, word)
                     action, goes = choose_row(regret, at, actions, uniform(rng), False), np.uint64(slot[place])
                     first = np.uint64(node.first + action - endings)
                     stop = first + _ONE
@@ -238,7 +238,7 @@ def visit(tree, tables, traverser, discount, rng, work, pruning):
                 order[tail] = child
                 tail += 1
         else:
-            add_strategy(tree, tables, hand, node, (sigma, first), discount.weight, discount, second_word(rng))
+            add_strategy(tree, tables, hand, node, (sigma, first), discount.sum_weight, discount, second_word(rng))
             chosen = first + choose(tables.regret, work.start[node], actions, uniform(rng))
             order[tail] = chosen
             work.child[node] = chosen

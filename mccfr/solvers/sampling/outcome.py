@@ -155,7 +155,7 @@ def _opponents_decisions(tree, tables, deals, deal, others, level, kept, paths, 
     regret, narrow_sum, wide_sum, wide = tables.regret, tables.narrow_sum, tables.wide_sum, tables.wide
     scales, stamps, places, sigma, to_sum = tables.scale, tables.stamp, paths.place, paths.sigma, paths.to_sum
     going, of_scales, blocks, nodes = paths.going, paths.scales, np.uint64(to_sum.shape[0]), 0
-    weight, lazy, ends, _, _, sum_factors = discount
+    _, sum_weight, lazy, ends, _, _, sum_factors = discount
     for j in range(others):
         i = np.uint64(going[1, j])
         place = places[i]
@@ -165,7 +165,7 @@ def _opponents_decisions(tree, tables, deals, deal, others, level, kept, paths, 
         at = row, scale_at(regret, scales, of_scales[0, hand] + node.row), _ZERO
         action = match_and_choose_row(regret, at, actions, uniform_like(sigma, drawn), False, sigma)
         if wide[block] <= WIDE:
-            share_of, word = weight / place.probability, random_at(~place.word, level)
+            share_of, word = sum_weight / place.probability, random_at(~place.word, level)
             at = row + to_sum[block], scale_at(narrow_sum, scales, of_scales[1, hand] + node.row), word
             if lazy:
                 bucket = deals.bucket[deal + np.int64(i >> _ONE), block]
@@ -214,7 +214,7 @@ def _learn(tree, tables, deals, deal, logged, paths, discount):
     """Regret updates of a group's own decisions, the last one logged first, in place."""
     regret, stamps, scales = tables.regret, tables.stamp, tables.scale
     places, steps, of_scales, blocks = paths.place, paths.step, paths.scales, np.uint64(paths.to_sum.shape[0])
-    weight, lazy, ends, positive_factors, negative_factors, _ = discount
+    weight, _, lazy, ends, positive_factors, negative_factors, _ = discount
     for place_in_log in range(logged - 1, -1, -1):
         step = steps[np.uint64(place_in_log)]
         i, node, level = np.uint64(step.path), tree[np.uint64(step.node)], np.uint64(step.level)
@@ -283,7 +283,7 @@ def _walk(tree, tables, discount, word, paths, which, epsilon):
             logged += 1
             probability *= epsilon / actions + (1.0 - epsilon) * taken
         else:
-            add_strategy(tree, tables, hand, node, (sigma, 0), discount.weight / probability, discount, rounding)
+            add_strategy(tree, tables, hand, node, (sigma, 0), discount.sum_weight / probability, discount, rounding)
         node = first + action
     paths.place[path].probability = probability
     return node, logged, nodes + tree.touched[node]

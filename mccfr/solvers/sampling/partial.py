@@ -33,7 +33,7 @@ class Rule(NamedTuple):
 
     draws    int64        ALL, BY_AVERAGE or EVENLY
     most     int64        EVENLY: actions at a decision
-    epsilon, tau, beta    float64, BY_AVERAGE; beta times the weight of new additions
+    epsilon, tau, beta    float64, BY_AVERAGE; beta times the weight of new additions to sums
     close    float64      chips, times the weight: where the two highest regrets differ by less, as on a targeted street
     targets  [T, S] uint8 1: streets that a traversal is for; set 0 has all of them
     ends     [T] float64  sums of the shares of traversals up to each set
@@ -121,7 +121,7 @@ def _visit(tree, tables, traverser, discount, rng, work, draws, rule):
                             tail += 1
                     continue
             elif target == 0:
-                weight = discount.weight / reach[node]
+                weight = discount.sum_weight / reach[node]
                 add_strategy(tree, tables, work.hand, node, (sigma, first), weight, discount, second_word(rng))
             chosen = first + choose(tables.regret, row, actions, uniform(rng))
         work.child[node] = chosen
@@ -156,7 +156,7 @@ def _draw(tree, tables, discount, rng, work, chance, rule, node):
         stamp, sums = work.hand.sum_stamps[block] + tree.row[node], (tables.narrow_sum, tables.wide_sum)
         word = second_word(rng)
         forward_sums(*sums, form, row, actions, tables.stamp, stamp, discount.ends, discount.sum_factors, word)
-    beta = rule.beta * discount.weight
+    beta = rule.beta * discount.sum_weight
     if form == NARROW:
         draw_by_average(tables.narrow_sum, row, actions, rule.epsilon, rule.tau, beta, rng, chance, first)
     else:

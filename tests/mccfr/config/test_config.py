@@ -34,6 +34,18 @@ BAD = {
         "game": {"name": "kuhn"},
         "solver": {"baseline_rate": 0.5, "negative_regret_pruning": True},
     },
+    "solver.averaging_power = 2.0 is not allowed: it must be left out with solver.discount = 'dcfr'": {
+        "game": {"name": "kuhn"},
+        "solver": {"discount": "dcfr", "averaging_power": 2},
+    },
+    "solver.averaging_power = 2.0 is not allowed: it must be left out with solver.floored_regrets": {
+        "game": {"name": "leduc"},
+        "solver": {"algorithm": "public-chance-sampling", "discount": "none", "averaging_power": 2},
+    },
+    "solver.averaging_power = -1.0 is not allowed: it must be at least 0": {
+        "game": {"name": "kuhn"},
+        "solver": {"averaging_power": -1},
+    },
     "solver.period_nodes = 0 is not allowed": {"game": {"name": "kuhn"}, "solver": {"period_nodes": 0}},
     "evaluation.at_nodes = [-1] is not allowed": {"game": {"name": "kuhn"}, "evaluation": {"at_nodes": [-1]}},
     "unknown key 'x' in game.menu.flop": {"game": {"name": "holdem-subgame", "file": "a", "menu": {"flop": {"x": 1}}}},

@@ -287,9 +287,10 @@ def test_a_snapshot_that_is_gone_costs_evaluations_and_no_training(tmp_path, cap
     assert evaluate_target(run.directory, "exact", None)["exploitability_chips"] > 0
 
 
-def test_stretches_weigh_what_their_iterations_do(tmp_path):
+@pytest.mark.parametrize(("sums", "within"), [({}, 0.01), ({"averaging_power": 3}, 0.02)], ids=str)
+def test_stretches_weigh_what_their_iterations_do(tmp_path, sums, within):
     """The weights of all stretches of a run; the iterations' own are in the checkpoints."""
-    run = make(tmp_path / "run", LINEAR | {"period_nodes": 7_000})
+    run = make(tmp_path / "run", LINEAR | {"period_nodes": 7_000} | sums)
     go(run, nodes=100_000)
     states = [find_checkpoint(run, n).state for n in checkpoints.list_checkpoints(run.path("checkpoints"))]
     before, weight = Totals(), 0.0
@@ -297,7 +298,7 @@ def test_stretches_weigh_what_their_iterations_do(tmp_path):
     for state in states:
         now = Totals(state["nodes_touched"], state["iterations"])
         expected = state["iterations_weight"] - weight
-        assert stretch_weight(run.algorithm.schedule, before, now) == pytest.approx(expected, rel=0.01)
+        assert stretch_weight(run.algorithm.schedule, before, now) == pytest.approx(expected, rel=within)
         before, weight = now, state["iterations_weight"]
     for kind, until in (("initial", None), ("dcfr", 55)):
         schedule = Schedule(kind, 10, until, gamma=2.0)

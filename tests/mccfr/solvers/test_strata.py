@@ -232,7 +232,7 @@ def check_interval(trained):
         np.testing.assert_allclose(table, wanted, rtol=0, atol=1e-5)  # whole numbers stand for 2^-21 or so
     if not schedule.lazy and algorithm.first_floor(nodes) == -inf:  # each first decision is visited once an iteration
         row = (trained.totals["strategy_sum/street0/player0"] - before["strategy_sum/street0/player0"])[:, :2]
-        assert row.sum() == pytest.approx(schedule.weight(nodes) * iterations, rel=1e-6)
+        assert row.sum() == pytest.approx(schedule.sum_weight(nodes) * iterations, rel=1e-6)
 
 
 def begun(**solver):
@@ -241,7 +241,15 @@ def begun(**solver):
     return trained
 
 
-@pytest.mark.parametrize("solver", [{}, {"discount": "dcfr"}, PRUNED], ids=["linear", "dcfr", "pruned"])
+KINDS = {
+    "linear": {},
+    "dcfr": {"discount": "dcfr"},
+    "pruned": PRUNED,
+    "sums by squares": {"discount": "none", "averaging_power": 2},
+}
+
+
+@pytest.mark.parametrize("solver", KINDS.values(), ids=KINDS)
 def test_an_interval_adds_what_each_stratum_changes(solver):
     trained = begun(**solver)
     for _ in range(3):

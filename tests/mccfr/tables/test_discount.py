@@ -20,11 +20,14 @@ def schedules(period_nodes):
     """Every kind of discount with its parameters, and one of each kind that ends before the run does."""
     every = [Schedule(kind, period_nodes) for kind in ("none", "linear", "initial")]
     every += [Schedule("dcfr", period_nodes, None, *exponents) for exponents in EXPONENTS]
-    return every + [Schedule(kind, period_nodes, UNTIL * period_nodes) for kind in ("linear", "dcfr")]
+    every += [Schedule(kind, period_nodes, UNTIL * period_nodes) for kind in ("linear", "dcfr")]
+    every += [Schedule(kind, period_nodes, averaging_power=power) for kind, power in (("none", 2), ("linear", 2.5))]
+    return [*every, Schedule("linear", period_nodes, UNTIL * period_nodes, averaging_power=2)]
 
 
 def name(schedule):
-    return f"{schedule.kind} {schedule.alpha} {schedule.beta} {schedule.gamma} {schedule.until_nodes}"
+    powers = f"{schedule.alpha} {schedule.beta} {schedule.gamma} {schedule.averaging_power}"
+    return f"{schedule.kind} {powers} {schedule.until_nodes}"
 
 
 @pytest.mark.parametrize("schedule", schedules(10_000), ids=name)
@@ -47,7 +50,7 @@ def apply_to_sums(sums, stamps, update, delta, discount, rng):
     if discount.lazy:
         keep = sum_discount(stamps, stamp, discount.ends, discount.sum_factors)
         discount_sums(sums, start, actions, keep, next_word(rng))
-    add(sums, start, actions, delta, 0, discount.weight, next_word(rng))
+    add(sums, start, actions, delta, 0, discount.sum_weight, next_word(rng))
 
 
 @njit
@@ -99,7 +102,10 @@ def stream():
     return record_updates(LEDUC, 2_000, PERIODS * 2_000)
 
 
-@pytest.mark.parametrize("schedule", schedules(2_000)[1:-2], ids=name)
+ENDLESS = [schedule for schedule in schedules(2_000)[1:] if schedule.until_nodes is None]
+
+
+@pytest.mark.parametrize("schedule", ENDLESS, ids=name)
 def test_float32_tables_equal_an_eager_sweep_on_one_stream_of_updates(stream, schedule):
     updates, deltas, periods = stream
     lazy = Trainer(LEDUC, schedule=schedule, sum_dtype="float32")
@@ -161,6 +167,10 @@ def test_schedules_follow_the_nodes():
     assert [linear.period_end(nodes) for nodes in (0, 99, 100)] == [100, 100, 200]
     initial = Schedule("initial", 100)
     assert [initial.weight(nodes) for nodes in (0, 99, 100, 10**9)] == [1, 1, 10, 10]
+    assert [initial.sum_weight(nodes) for nodes in (0, 99, 100, 10**9)] == [1, 1, 10, 10]
+    squares = Schedule("none", 100, until_nodes=350, averaging_power=2)
+    assert [squares.weight(nodes) for nodes in (0, 100, 250, 450)] == [1, 1, 1, 1]
+    assert [squares.sum_weight(nodes) for nodes in (0, 99, 100, 250, 450)] == [1, 1, 4, 9, 25]
     dcfr = Schedule("dcfr", 100, until_nodes=1_000)
     assert [dcfr.at(nodes).ends for nodes in (0, 99, 100, 999, 1_000, 5_000)] == [0, 0, 1, 9, 10, 10]
     assert not linear.lazy

@@ -42,7 +42,10 @@ def wrong():
         partial,
         ("value[child] / chance[child] if", f"value[child] / (chance[child] if {error(UNDIVIDED)} else 1.0) if"),
         ("weight = discount.weight / draws.reach[node]", f"weight = discount.weight / {reach('draws', UNSCALED)}"),
-        ("weight = discount.weight / reach[node]", f"weight = discount.weight / {reach('draws', SUMS_UNSCALED)}"),
+        (
+            "weight = discount.sum_weight / reach[node]",
+            f"weight = discount.sum_weight / {reach('draws', SUMS_UNSCALED)}",
+        ),
         (
             "    else:\n        draw_by_average(tables.wide_sum",
             f"    elif not {error(BY_REGRETS)}:\n        row = work.start[node]\n"
