@@ -240,7 +240,9 @@ def _regrets(public, traversal, step, street, board, rows, scratch, member, chil
         if public.row_weight.shape[1] > 0:  # nobody asks for the actions' values any more
             weights, counted = public.row_weight[1], values[values.shape[0] - 1]
             for a in range(rows.actions):
-                _times(weights, first, rows.count, values[child + a], values[child + a])
+                value = values[child + a]
+                for k in range(rows.count):
+                    value[k] *= weights[first + k]
             _times(weights, first, rows.count, total, counted)
             total = counted
         update_regrets(step, tables, rows, values, child, total)
