@@ -106,6 +106,28 @@ def alike_boards(cards: ListedCards, street: int) -> npt.NDArray[np.int64]:
     return np.array([renaming.boards[street] for renaming in _renamings(blind, None)]).min(axis=0)
 
 
+def alike_hands(
+    cards: ListedCards, boards: Sequence[npt.NDArray[np.integer]], *, swaps: bool = False
+) -> list[npt.NDArray[np.int64]]:
+    """S × [N, H] hands that are alike on each of some boards S × [N]: the number of the first of them stands for all.
+
+    Alike are hands that renamings which change nothing, and leave the board as it is, take to each other.  With
+    `swaps`, two cards change places too: where there are no flushes, any two of one rank.
+    """
+    renamings = _renamings(cards, None) + (_swaps(cards) if swaps else [])
+    found = []
+    for street, numbers in enumerate(boards):
+        first = np.tile(np.arange(len(cards.hand_cards)), (len(numbers), 1))
+        before = np.full_like(first, -1)
+        while not np.array_equal(first, before):
+            before = first.copy()
+            for renaming in renamings:
+                fixed = np.flatnonzero(renaming.boards[street][numbers] == numbers)
+                first[fixed] = np.minimum(first[fixed], first[fixed][:, renaming.hand])
+        found.append(first)
+    return found
+
+
 def _copies(
     cards: ListedCards, renamings: list[_Renaming], above: int, street: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -142,12 +164,10 @@ def _copies(
 
 def _renamings(cards: ListedCards, strategies: Strategies | None) -> list[_Renaming]:
     """All renamings of suits that change nothing, that of no suit first."""
-    deck, hands = 1 + int(cards.hand_cards.max(initial=-1)), len(cards.hand_cards)
-    hand_of = np.full((deck + 1, deck + 1), -1)  # by both cards; the last row and column are those of no card, -1
-    first, second = cards.hand_cards.T
-    hand_of[first, second] = hand_of[second, first] = np.arange(hands)
+    hand_of, hands = _hand_of(cards), len(cards.hand_cards)
+    deck = len(hand_of) - 1
     number = np.arange(deck)
-    for suits in _SUITS if len(np.unique(hand_of[first, second])) == hands else ():
+    for suits in _SUITS if deck else ():
         known: dict[tuple[int, ...], _Renaming] = {}
         for order in permutations(range(suits)) if deck % suits == 0 else ():
             if order not in known:  # else it is made of others that change nothing
@@ -158,6 +178,27 @@ def _renamings(cards: ListedCards, strategies: Strategies | None) -> list[_Renam
         if len(known) > 1:
             return [known[order] for order in sorted(known)]
     return [_Renaming(np.arange(hands), [np.arange(len(boards)) for boards in cards.board_cards])]
+
+
+def _hand_of(cards: ListedCards) -> npt.NDArray[np.int64]:
+    """[deck+1, deck+1] hands by both cards, last those of no card, -1; [1, 1] where two hands hold the same."""
+    deck, hands = 1 + int(cards.hand_cards.max(initial=-1)), len(cards.hand_cards)
+    hand_of = np.full((deck + 1, deck + 1), -1)
+    first, second = cards.hand_cards.T
+    hand_of[first, second] = hand_of[second, first] = np.arange(hands)
+    return hand_of if len(np.unique(hand_of[first, second])) == hands else hand_of[-1:, -1:]
+
+
+def _swaps(cards: ListedCards) -> list[_Renaming]:
+    """Swaps of two cards, so near in number that they may be of one rank, that change nothing."""
+    hand_of, found = _hand_of(cards), list[_Renaming]()
+    for first in range(len(hand_of) - 1):
+        for second in range(first + 1, min(first + max(_SUITS), len(hand_of) - 1)):
+            card = np.arange(len(hand_of) - 1)
+            card[[first, second]] = second, first
+            made = _renaming(cards, hand_of, card, None)
+            found += [] if made is None else [made]
+    return found
 
 
 def _close(known: dict[tuple[int, ...], _Renaming]) -> None:

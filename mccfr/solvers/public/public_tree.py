@@ -28,6 +28,8 @@ class PublicTree(NamedTuple):
     trees         betting, by street tree
     ranges        hands by board
     reach         [2, H] float    deal weights, in the dtype of the walk
+    row_weight    [2, E] float    where hands share columns (`merged_rows`): what a column counts for in the
+                                  strategy sums of its row, and in its regrets; else [2, 0]
     weight        [S] float64     1 / number of boards of street s below one board that are compatible with two hands
     child_boards  [T, 2] int64    boards of the next street below a board, first and end
     last_boards   [T, 2] int64    last-street boards below a board (itself on the last street), first and end
@@ -42,6 +44,7 @@ class PublicTree(NamedTuple):
     trees: StreetTrees
     ranges: Ranges
     reach: npt.NDArray[np.floating]
+    row_weight: npt.NDArray[np.floating]
     weight: npt.NDArray[np.float64]
     child_boards: npt.NDArray[np.int64]
     last_boards: npt.NDArray[np.int64]
@@ -78,6 +81,7 @@ def public_tree(game: Game, strategies: Strategies | None = None) -> PublicTree:
         trees,
         make_ranges(cards, copies.times > 0),
         np.array(cards.reach, np.float64, order="C"),
+        np.zeros((2, 0)),
         weight,
         child,
         last,

@@ -55,10 +55,11 @@ def _hand_down(ranges, player, board, place, scratch, reach, values):
         row = scratch.own_reach[scratch.own_range[place]]
         if side == 1:
             row = scratch.opponent_reach[scratch.opponent_range[place]]
-        first = ranges.first[who, board]
-        for k in range(ranges.first[who, board + 1] - first):
-            out[ranges.hand[first + k]] = row[k]
-            alive |= side == 1 and row[k] > 0
+        every = ranges.every
+        for entry in range(every.first[who, board], every.first[who, board + 1]):
+            cell = row[every.column[entry]]
+            out[every.hand[entry]] = cell
+            alive |= side == 1 and cell > 0
     for kind in range(values.shape[0]):
         clear(values[kind], values.shape[1])
     return alive

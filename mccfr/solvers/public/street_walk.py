@@ -12,12 +12,14 @@ counterfactual values of the traverser's hands come up.  Where he acts:
 
 A kernel has the code of one of the two compiled in: numba drops what depends on an argument that is None.
 
-Rows are updated in place, where they are met, if every hand on every board has a row of its own.  Otherwise both
-strategies are frozen in tables beforehand and increments are collected in tables: those of a bucket's hands and boards
-add up, each with the hand's own deal weight, which is no constant of the row any more.
+Rows are updated in place, where they are met, if every hand on every board has a row of its own, or shares it with
+hands that are alike (`merged_rows`), which are one column then.  Otherwise both strategies are frozen in tables
+beforehand and increments are collected in tables: those of a bucket's hands and boards add up, each with the hand's own
+deal weight, which is no constant of the row any more.
 
-Constants of a whole row are left out: the chance of its board and, in place, the weight of its hand in regrets.  A
-board that stands for others (`suit_symmetry`) counts as often, and its values are those of the renamed hands there.
+Constants of a whole row are left out: the chance of its board and, where no hand shares it, the weight of its hand in
+regrets.  A board that stands for others (`symmetry`) counts as often, and its values are those of the renamed hands
+there.
 """
 
 from collections.abc import Sequence
@@ -162,14 +164,22 @@ def is_walked(copies, street, board):
 @part_njit
 def add_copies(copies, ranges, player, street, board, weight, value, out):
     """Add weight times the values of the player's hands on a board, and on the boards it stands for, to out [H]."""
-    first, stop = ranges.first[player, board], ranges.first[player, board + 1]
+    every = ranges.every
+    first, stop = every.first[player, board], every.first[player, board + 1]
     for i in range(copies.first[street, board], copies.first[street, board + 1]):
         renamed = copies.hand[copies.renaming[i]]
         for entry in range(first, stop):
-            out[renamed[ranges.hand[entry]]] += weight * value[entry - first]
+            out[renamed[every.hand[entry]]] += weight * value[every.column[entry]]
 
 
 # --- strategies and updates of one decision ---
+
+
+@part_njit
+def _times(weights, first, count, cells, out):
+    """out[k] = weights[first + k] · cells[k]."""
+    for k in range(count):
+        out[k] = weights[first + k] * cells[k]
 
 
 @part_njit
@@ -203,7 +213,11 @@ def _own_strategy(public, traversal, step, street, board, rows, scratch, place, 
     elif traversal.in_place:
         tables = Tables(views.regret[street], views.basis[street], views.strategy_sum[street])
         current_strategy(step, tables, rows, scratch.sigma, place)
-        update_average(step, tables, rows, scratch.sigma, place, reach)
+        counted = reach
+        if public.row_weight.shape[1] > 0:
+            counted = scratch.value[FOLLOW, scratch.value.shape[1] - 1]
+            _times(public.row_weight[0], ranges.first[traversal.player, board], rows.count, reach, counted)
+        update_average(step, tables, rows, scratch.sigma, place, counted)
     else:
         first, times = ranges.first[traversal.player, board], as_element(reach, public.copies.times[board])
         for a in range(rows.actions):
@@ -220,11 +234,19 @@ def _regrets(public, traversal, step, street, board, rows, scratch, member, chil
     """Update the traverser's regrets at a decision from the values of its actions and its own."""
     views = traversal.views
     values, total = scratch.value[FOLLOW], scratch.value[FOLLOW, member]
+    first = public.ranges.first[traversal.player, board]
     if traversal.in_place:
         tables = Tables(views.regret[street], views.basis[street], views.strategy_sum[street])
+        if public.row_weight.shape[1] > 0:  # nobody asks for the actions' values any more
+            weights, counted = public.row_weight[1], values[values.shape[0] - 1]
+            for a in range(rows.actions):
+                value = values[child + a]
+                for k in range(rows.count):
+                    value[k] *= weights[first + k]
+            _times(weights, first, rows.count, total, counted)
+            total = counted
         update_regrets(step, tables, rows, values, child, total)
         return
-    first = public.ranges.first[traversal.player, board]
     weights, times = public.reach[traversal.player], as_element(total, public.copies.times[board])
     limit = as_element(total, gain_share(total))
     for a in range(rows.actions):

@@ -8,7 +8,8 @@ stronger, and ties, the same hand among them, cancel.  (Inclusion and exclusion:
 best response calculation in large extensive games".)
 
 Ranges come as rows, `[row, place]`, and are transposed by loads and shuffles, square blocks of 32 bytes a row, both
-ways: what compilers make of such loops, gather instructions, is several times slower.
+ways: what compilers make of such loops, gather instructions, is several times slower.  Small street trees have few
+ranges: where they fill no more than half of the lanes, sweeps take half of a cache line.
 
 Exact up to rounding; differences that are nothing but rounding (`mccfr.noise`) are set to 0.
 """
@@ -38,7 +39,7 @@ class TerminalLanes(NamedTuple):
     reach    [W, L]      ranges under way, by place in a board's list, or [H, L] by hand; a row behind them is 0
     met      [W, L]      reach that each hand meets
     won      [W, L]      reach that it beats less reach that beats it
-    total    [C+3, L]    sums by row of `Ranges.card`
+    total    [C+3, L]    sums by row of `EveryHand.card`
     running  [C+3, L]    the same while a sweep is under way
     factor, limit  [L]   what values are multiplied with; those closer to 0 are set to 0
     target   [L] int64   the row that values go to
@@ -76,7 +77,7 @@ def aligned_zeros(shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[n
 def new_terminal_lanes(ranges: Ranges, rows: int, width: int, hands: int, dtype: npt.DTypeLike) -> TerminalLanes:
     """Room for walks with so many rows of ranges, `width` cells each, of a game with so many hands."""
     lanes, longest, rows = _LINE_BYTES // np.dtype(dtype).itemsize, max(width, hands + 1), max(rows, RUN_OUTS)
-    sums = 1 + max(NOT_READ, int(ranges.card.max(initial=0)))
+    sums = 1 + max(NOT_READ, int(ranges.every.card.max(initial=0)))
     return TerminalLanes(
         aligned_zeros((longest, lanes), dtype),
         aligned_zeros((width, lanes), dtype),
@@ -119,6 +120,7 @@ class _Code:
 
     def __init__(self, context, builder, kinds, values, names):
         self.builder, self._context = builder, context
+        self.width = 0  # lanes that are worked on: see `by_width`
         self.names = names.split()
         self._made = {
             name: (kind, context.make_array(kind)(context, builder, value))
@@ -138,6 +140,15 @@ class _Code:
         """A vector of its cells."""
         return ir.VectorType(self.element(name), count)
 
+    def by_width(self, name, used, body):
+        """The code of `body` twice, for all lanes of an array, and for half of them where no more are used."""
+        lanes = self.lanes(name)[0]
+        few = self.builder.icmp_signed("<=", used, _I64(lanes // 2))
+        with self.builder.if_else(few) as branches:
+            for branch, self.width in zip(branches, (lanes // 2, lanes), strict=True):
+                with branch:
+                    body(self.vector(name, self.width))
+
     def lanes(self, name):
         """Lanes of a row, and of a block."""
         size = self._made[name][0].dtype.bitwidth // 8
@@ -149,10 +160,9 @@ class _Code:
         return cell if cell.type == _I64 else self.builder.zext(cell, _I64)
 
     def row(self, name, row):
-        """Pointer to a row of lanes as a vector."""
-        width = self.lanes(name)[0]
-        cell = self.builder.gep(self.data(name), [self.builder.mul(row, _I64(width))])
-        return self.builder.bitcast(cell, self.vector(name, width).as_pointer())
+        """Pointer to the lanes of a row that are worked on, as a vector."""
+        cell = self.builder.gep(self.data(name), [self.builder.mul(row, _I64(self.lanes(name)[0]))])
+        return self.builder.bitcast(cell, self.vector(name, self.width).as_pointer())
 
     def at(self, name, row):
         """Pointer to the first cell of a row of an array of two axes."""
@@ -180,17 +190,17 @@ class _Code:
         with self.builder.goto_entry_block():
             return self.builder.alloca(kind)
 
-    def cards(self, entry):
+    def cards(self, entry, card="card"):
         """The rows of sums that a hand's cards have."""
         first = self.builder.mul(entry, _I64(2))
-        return self.index("card", first), self.index("card", self.builder.add(first, _I64(1)))
+        return self.index(card, first), self.index(card, self.builder.add(first, _I64(1)))
 
-    def add_hand(self, sums, whole, entry, place):
+    def add_hand(self, sums, whole, entry, place, cards="card"):
         """Add the range of a hand of the other player's to sums by card and to the whole."""
         builder = self.builder
         reach = self.load(self.row("reach", place))
         builder.store(builder.fadd(builder.load(whole), reach), whole)
-        for card in self.cards(entry):
+        for card in self.cards(entry, cards):
             row = builder.select(builder.icmp_unsigned("==", card, _I64(NO_CARD)), _I64(NOT_READ), card)
             pointer = self.row(sums, row)
             self.store(builder.fadd(self.load(pointer), reach), pointer)
@@ -291,134 +301,146 @@ def _store_lanes(typing_context, rows, target, table, factor, limit, count, used
 
 
 @intrinsic
-def _sum_lanes(typing_context, total, reach, place, card, rows, first, stop):
-    """total = sums by card, and of everything, of the ranges whose rows in reach are place[first:stop]."""
+def _sum_lanes(typing_context, total, reach, place, card, rows, first, stop, used):
+    """total = sums by card, and of everything, of `used` ranges at least, whose rows in reach are place[first:stop]."""
 
     def codegen(context, builder, signature, arguments):
         code = _Code(context, builder, signature.args, arguments, "total reach place card")
-        rows_, first_, stop_ = arguments[4:]
-        width = code.lanes("total")[0]
-        nothing = ir.Constant(code.vector("total", width), [0.0] * width)
-        whole = code.room(nothing.type)
-        builder.store(nothing, whole)
-        with _counting(builder, _I64(0), rows_) as row:
-            code.store(nothing, code.row("total", row))
-        with _counting(builder, first_, stop_) as entry:
-            code.add_hand("total", whole, entry, code.index("place", entry))
-        code.store(builder.load(whole), code.row("total", _I64(EVERYTHING)))
+        rows_, first_, stop_, used_ = arguments[4:]
+
+        def body(kind):
+            nothing, whole = ir.Constant(kind, [0.0] * kind.count), code.room(kind)
+            builder.store(nothing, whole)
+            with _counting(builder, _I64(0), rows_) as row:
+                code.store(nothing, code.row("total", row))
+            with _counting(builder, first_, stop_) as entry:
+                code.add_hand("total", whole, entry, code.index("place", entry))
+            code.store(builder.load(whole), code.row("total", _I64(EVERYTHING)))
+
+        code.by_width("total", used_, body)
         return context.get_dummy_value()
 
-    return types.void(total, reach, place, card, types.int64, types.int64, types.int64), codegen
+    return types.void(total, reach, place, card, *[types.int64] * 4), codegen
 
 
 @intrinsic
-def _meet_lanes(typing_context, met, total, reach, place, card, same, first, stop):
+def _meet_lanes(typing_context, met, total, reach, place, card, same, first, stop, used):
     """met[place[e]] = what the hand of entry e in first .. stop-1 meets."""
 
     def codegen(context, builder, signature, arguments):
         code = _Code(context, builder, signature.args, arguments, "met total reach place card same")
-        first_, stop_ = arguments[6:]
-        whole = code.load(code.row("total", _I64(EVERYTHING)))
-        with _counting(builder, first_, stop_) as entry:
-            itself = code.load(code.row("reach", code.index("same", entry)))
-            found = builder.fadd(code.rest("total", whole, entry), itself)
-            code.store(found, code.row("met", code.index("place", entry)))
+        first_, stop_, used_ = arguments[6:]
+
+        def body(kind):
+            whole = code.load(code.row("total", _I64(EVERYTHING)))
+            with _counting(builder, first_, stop_) as entry:
+                itself = code.load(code.row("reach", code.index("same", entry)))
+                found = builder.fadd(code.rest("total", whole, entry), itself)
+                code.store(found, code.row("met", code.index("place", entry)))
+
+        code.by_width("total", used_, body)
         return context.get_dummy_value()
 
-    return types.void(met, total, reach, place, card, same, types.int64, types.int64), codegen
+    return types.void(met, total, reach, place, card, same, *[types.int64] * 3), codegen
 
 
 @intrinsic
-def _win_lanes(typing_context, won, running, total, reach, their_place, place, card, group, span):
+def _win_lanes(typing_context, won, running, total, reach, their_place, their_card, place, card, group, span):
     """won[place[e]] = what the hand of entry e beats less what beats it, for a player's hands in order of strength.
 
-    their_place  rows of the other player's hands in reach
-    span         (rows of sums, first and stop of the groups, first entry of the player's and of the other's)
+    their_place, their_card  rows of the other player's hands in reach, and of their cards in sums
+    span                     (rows of sums, first and stop of the groups, first entry of the player's, of the other's,
+                             lanes that are used)
     """
 
     def codegen(context, builder, signature, arguments):
-        code = _Code(
-            context, builder, signature.args, arguments, "won running total reach their_place place card group"
-        )
-        rows, first, stop, mine, theirs = (builder.extract_value(arguments[8], i) for i in range(5))
-        width = code.lanes("won")[0]
-        kind = code.vector("won", width)
-        half, whole = ir.Constant(kind, [-0.5] * width), code.room(kind)
-        with _counting(builder, _I64(0), rows) as row:
-            code.store(builder.fmul(half, code.load(code.row("total", row))), code.row("running", row))
-        builder.store(builder.fmul(half, code.load(code.row("total", _I64(EVERYTHING)))), whole)
-        at_mine, at_theirs = code.room(_I64), code.room(_I64)
-        builder.store(mine, at_mine)
-        builder.store(theirs, at_theirs)
-
-        def add_until(stop):
-            with _counting(builder, builder.load(at_theirs), stop) as entry:
-                code.add_hand("running", whole, entry, code.index("their_place", entry))
-            builder.store(stop, at_theirs)
-
-        with _counting(builder, first, stop) as g:
-            cell = builder.mul(g, _I64(3))
-            own, weaker, equal = (code.index("group", builder.add(cell, _I64(i))) for i in range(3))
-            begin, end = builder.load(at_mine), builder.add(mine, own)
-            for which, until in enumerate((weaker, equal)):
-                add_until(builder.add(theirs, until))
-                now = builder.load(whole)
-                with _counting(builder, begin, end) as entry:
-                    place = code.row("won", code.index("place", entry))
-                    found = code.rest("running", now, entry)
-                    code.store(builder.fadd(code.load(place), found) if which else found, place)
-            builder.store(end, at_mine)
+        names = "won running total reach their_place their_card place card group"
+        code = _Code(context, builder, signature.args, arguments, names)
+        rows, first, stop, mine, theirs, used = (builder.extract_value(arguments[9], i) for i in range(6))
+        code.by_width("won", used, lambda kind: _sweep(code, kind, rows, first, stop, mine, theirs))
         return context.get_dummy_value()
 
-    spans = types.UniTuple(types.int64, 5)
-    return types.void(won, running, total, reach, their_place, place, card, group, spans), codegen
+    spans = types.UniTuple(types.int64, 6)
+    return types.void(won, running, total, reach, their_place, their_card, place, card, group, spans), codegen
+
+
+def _sweep(code, kind, rows, first, stop, mine, theirs):
+    """What `_win_lanes` does, with vectors of a kind."""
+    builder = code.builder
+    half, whole = ir.Constant(kind, [-0.5] * kind.count), code.room(kind)
+    with _counting(builder, _I64(0), rows) as row:
+        code.store(builder.fmul(half, code.load(code.row("total", row))), code.row("running", row))
+    builder.store(builder.fmul(half, code.load(code.row("total", _I64(EVERYTHING)))), whole)
+    at_mine, at_theirs = code.room(_I64), code.room(_I64)
+    builder.store(mine, at_mine)
+    builder.store(theirs, at_theirs)
+
+    def add_until(stop):
+        with _counting(builder, builder.load(at_theirs), stop) as entry:
+            code.add_hand("running", whole, entry, code.index("their_place", entry), "their_card")
+        builder.store(stop, at_theirs)
+
+    with _counting(builder, first, stop) as g:
+        cell = builder.mul(g, _I64(3))
+        own, weaker, equal = (code.index("group", builder.add(cell, _I64(i))) for i in range(3))
+        begin, end = builder.load(at_mine), builder.add(mine, own)
+        for which, until in enumerate((weaker, equal)):
+            add_until(builder.add(theirs, until))
+            now = builder.load(whole)
+            with _counting(builder, begin, end) as entry:
+                place = code.row("won", code.index("place", entry))
+                found = code.rest("running", now, entry)
+                code.store(builder.fadd(code.load(place), found) if which else found, place)
+        builder.store(end, at_mine)
 
 
 @intrinsic
-def _spread_lanes(typing_context, hand_value, won, hand, renamed, limit, first, stop):
-    """hand_value[renamed[hand[e]]] += won[e - first] for entries first .. stop-1, noise left out."""
+def _spread_lanes(typing_context, hand_value, won, column, hand, renamed, limit, first, stop):
+    """hand_value[renamed[hand[e]]] += won[column[e]] for entries first .. stop-1, noise left out."""
 
     def codegen(context, builder, signature, arguments):
-        code = _Code(context, builder, signature.args, arguments, "hand_value won hand renamed limit")
-        first_, stop_ = arguments[5:]
-        width = code.lanes("won")[0]
+        code = _Code(context, builder, signature.args, arguments, "hand_value won column hand renamed limit")
+        first_, stop_ = arguments[6:]
+        width = code.width = code.lanes("won")[0]
         nothing = ir.Constant(code.vector("won", width), [0.0] * width)
         limit_ = code.block(code.data("limit"), _I64(0), width)
         with _counting(builder, first_, stop_) as entry:
-            found = code.load(code.row("won", builder.sub(entry, first_)))
+            found = code.load(code.row("won", code.index("column", entry)))
             found = builder.select(_clear(builder, found, limit_), found, nothing)
             place = code.row("hand_value", code.index("renamed", code.index("hand", entry)))
             code.store(builder.fadd(code.load(place), found), place)
         return context.get_dummy_value()
 
-    return types.void(hand_value, won, hand, renamed, limit, types.int64, types.int64), codegen
+    return types.void(hand_value, won, column, hand, renamed, limit, types.int64, types.int64), codegen
 
 
 # --- kernels ---
 
 
 @part_njit
-def _sum_range(ranges, player, board, their_place, lanes):
-    """Set `lanes.total` and `lanes.limit` for ranges of the player who is met, in `lanes.reach` by their_place."""
-    first, stop, total = ranges.first[player, board], ranges.first[player, board + 1], lanes.total
-    _sum_lanes(total, lanes.reach, their_place, ranges.card, np.int64(total.shape[0]), first, stop)
+def _sum_range(ranges, player, board, their_place, used, lanes):
+    """Set `lanes.total` and `lanes.limit` for `used` ranges of the one who is met, in `lanes.reach` by their_place."""
+    every, total = ranges.every, lanes.total
+    first, stop = every.first[player, board], every.first[player, board + 1]
+    _sum_lanes(total, lanes.reach, their_place, every.card, np.int64(total.shape[0]), first, stop, used)
     share = as_element(lanes.limit, card_removal_share(lanes.limit))
     for lane in range(lanes.limit.shape[0]):
         lanes.limit[lane] = share * total[EVERYTHING, lane]
 
 
 @part_njit
-def _win(ranges, player, board, their_place, lanes):
+def _win(ranges, player, board, their_place, used, lanes):
     """Set `lanes.won` of a player's hands on a board, after `_sum_range` of the other's."""
     span = (
         np.int64(lanes.total.shape[0]),
         ranges.group_first[player, board],
         ranges.group_first[player, board + 1],
         ranges.first[player, board],
-        ranges.first[1 - player, board],
+        ranges.every.first[1 - player, board],
+        used,
     )
-    arrays = (ranges.place, ranges.card, ranges.group)
-    _win_lanes(lanes.won, lanes.running, lanes.total, lanes.reach, their_place, *arrays, span)
+    arrays = (their_place, ranges.every.card, ranges.place, ranges.card, ranges.group)
+    _win_lanes(lanes.won, lanes.running, lanes.total, lanes.reach, *arrays, span)
 
 
 @part_njit
@@ -437,7 +459,7 @@ def _aim(lanes, kind, start, used, nowhere):
 def value_jobs(ranges, player, board, jobs, reach, lanes, value):
     """Values of a player's hands at the endings of all jobs: rows of value [N+1, W]; the last row is overwritten.
 
-    reach [N, W] has the ranges of the other player in the order of the board's list.
+    reach [N, W] has the ranges of the other player by column of the board.
     """
     other, width, nowhere = 1 - player, lanes.target.shape[0], value.shape[0] - 1
     mine, stop = ranges.first[player, board], ranges.first[player, board + 1]
@@ -445,17 +467,17 @@ def value_jobs(ranges, player, board, jobs, reach, lanes, value):
     for lane in range(width):
         lanes.source[jobs + lane] = lanes.source[max(jobs - 1, 0)]  # lanes that are left over repeat a range
     for start in range(0, jobs, width):
-        used = min(width, jobs - start)
+        used = np.int64(min(width, jobs - start))
         _load_lanes(lanes.reach, reach, lanes.source[start:], other_count, used)
         for lane in range(width):
             lanes.reach[other_count, lane] = as_element(reach, 0.0)
-        _sum_range(ranges, other, board, ranges.place, lanes)
+        _sum_range(ranges, other, board, ranges.every.place, used, lanes)
         if _aim(lanes, np.int64(0), start, used, nowhere):
             arrays = (lanes.total, lanes.reach, ranges.place, ranges.card, ranges.same)
-            _meet_lanes(lanes.met, *arrays, mine, stop)
+            _meet_lanes(lanes.met, *arrays, mine, stop, used)
             _store_lanes(value, lanes.target, lanes.met, lanes.factor, lanes.limit, count, used)
         if _aim(lanes, np.int64(1), start, used, nowhere):
-            _win(ranges, player, board, ranges.place, lanes)
+            _win(ranges, player, board, ranges.every.place, used, lanes)
             _store_lanes(value, lanes.target, lanes.won, lanes.factor, lanes.limit, count, used)
 
 
@@ -468,28 +490,30 @@ def value_run_outs(ranges, copies, span, jobs, reach, lanes, value):
     """
     player, street, board, first_board, stop_board = span
     other, width, dealt = 1 - player, lanes.target.shape[0], copies.first[street + 1]
-    theirs, mine = ranges.first[other, board], ranges.first[player, board]
-    other_count, count = ranges.first[other, board + 1] - theirs, ranges.first[player, board + 1] - mine
+    every, mine = ranges.every, ranges.first[player, board]
+    other_count = ranges.first[other, board + 1] - ranges.first[other, board]
+    count = ranges.first[player, board + 1] - mine
     for lane in range(width):
         lanes.source[jobs + lane] = lanes.source[max(jobs - 1, 0)]
     for start in range(0, jobs, width):
-        used = min(width, jobs - start)
+        used = np.int64(min(width, jobs - start))
         _load_lanes(lanes.met, reach, lanes.source[start:], other_count, used)
-        for k in range(other_count):
+        for entry in range(every.first[other, board], every.first[other, board + 1]):
             for lane in range(width):
-                lanes.reach[ranges.hand[theirs + k], lane] = lanes.met[k, lane]
+                lanes.reach[every.hand[entry], lane] = lanes.met[every.column[entry], lane]
         for hand in range(lanes.hand_value.shape[0]):
             for lane in range(width):
                 lanes.hand_value[hand, lane] = as_element(value, 0.0)
         for below in range(first_board, stop_board):
             if dealt[below] == dealt[below + 1]:
                 continue  # another board's values are its own
-            _sum_range(ranges, other, below, ranges.ranked, lanes)
-            _win(ranges, player, below, ranges.ranked, lanes)
-            first, stop = ranges.first[player, below], ranges.first[player, below + 1]
+            _sum_range(ranges, other, below, every.ranked, used, lanes)
+            _win(ranges, player, below, every.ranked, used, lanes)
+            first, stop = every.first[player, below], every.first[player, below + 1]
             for i in range(dealt[below], dealt[below + 1]):
                 renamed = copies.hand[copies.renaming[i]]
-                _spread_lanes(lanes.hand_value, lanes.won, ranges.hand, renamed, lanes.limit, first, stop)
+                arrays = (every.column, every.hand, renamed, lanes.limit)
+                _spread_lanes(lanes.hand_value, lanes.won, *arrays, first, stop)
         for k in range(count):
             for lane in range(width):
                 lanes.met[k, lane] = lanes.hand_value[ranges.hand[mine + k], lane]

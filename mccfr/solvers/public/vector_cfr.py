@@ -4,9 +4,10 @@ An iteration is one traversal for each player (`public_walk`).  Alternating: pla
 updated player 0.  Simultaneous: both against the strategies that the iteration began with.  Tables are [slot, bucket]
 for each street and player, hands contiguous; together with the iteration's number they are the whole state.
 
-Where every hand on every board has a bucket of its own, numbered board by board, and updates alternate, rows are
-updated in place.  Otherwise current strategies and increments take further tables, three times the regrets' size, which
-carry nothing from one iteration to the next.
+Where every hand on every board has a bucket of its own, numbered board by board, or shares it with hands that are alike
+but for a renaming of suits (`merged_rows`), and updates alternate, rows are updated in place.  Otherwise current
+strategies and increments take further tables, three times the regrets' size, which carry nothing from one iteration to
+the next.
 
 The *nodes touched* by a traversal are the public ones: for each board of a street, the decisions and terminals of its
 betting, and a chance node wherever cards are dealt to go on with it (a street's end, a run-out).  All hands of both
@@ -16,16 +17,16 @@ counted (`mccfr.cards.symmetry`).
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from abstraction.jit import nogil_allocating_njit, nogil_njit
 from abstraction.parallel import kernel_array
-from mccfr.cards.listed import ListedCards, live_hands
+from mccfr.cards.listed import ListedCards
 from mccfr.games.game import Game
 from mccfr.solvers.minimisers import Rows, Step, Tables, current_strategy, update_average, update_regrets
+from mccfr.solvers.public.merged_rows import row_weight, tree_by_rows
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
 from mccfr.solvers.public.public_walk import Scope, train
 from mccfr.solvers.public.street_walk import Scratch, Views, new_scratch, street_tables
@@ -82,12 +83,14 @@ def memory(game: Game, variant: Variant, dtype: str = "float32", workers: int = 
     """What `VectorCfr` will take, without allocating its tables; raises `ValueError` as it does."""
     public, specs = public_tree(game), table_specs(game, variant, dtype)
     regrets = sum(spec.nbytes for spec in specs if spec.name.startswith("regret/"))
-    scratch = _nbytes(new_scratch(public, range(1), dtype))
-    scratch += _threads(public, workers) * _nbytes(new_scratch(public, range(1, public.streets), dtype))
+    by_rows = tree_by_rows(public, game.cards.listed()) if variant.alternating else None
+    field = _in_dtype(by_rows or public, dtype)
+    scratch = _nbytes(new_scratch(field, range(1), dtype))
+    scratch += _threads(field, workers) * _nbytes(new_scratch(field, range(1, field.streets), dtype))
     return Memory(
         sum(spec.nbytes for spec in specs),
-        0 if variant.alternating and _row_each(game.cards.listed()) else 3 * regrets,
-        _nbytes(public) + scratch,
+        3 * regrets if by_rows is None else 0,
+        _nbytes((public, field)) + scratch,
     )
 
 
@@ -97,16 +100,22 @@ def _threads(public: PublicTree, workers: int) -> int:
 
 
 def _nbytes(arrays: object) -> int:
-    """Bytes of all arrays in nested tuples."""
-    if isinstance(arrays, np.ndarray):
-        return arrays.nbytes
-    return sum(map(_nbytes, arrays)) if isinstance(arrays, tuple) else 0
+    """Bytes of all arrays in nested tuples, each counted once."""
+    found = dict[int, int]()
+    todo = [arrays]
+    for one in todo:  # grows while it is walked
+        if isinstance(one, np.ndarray):
+            found[id(one)] = one.nbytes
+        elif isinstance(one, tuple):
+            todo.extend(one)
+    return sum(found.values())
 
 
 def _in_dtype(public: PublicTree, dtype: str) -> PublicTree:
     """The tree with deal weights of a dtype.  A power of two keeps them exact, and float32 far from its limits."""
     scale = 2.0 ** -np.floor(np.log2(public.reach.max(axis=1, keepdims=True)))
-    return public._replace(reach=(public.reach * scale).astype(dtype))
+    scaled = public._replace(reach=public.reach * scale)
+    return scaled._replace(reach=scaled.reach.astype(dtype), row_weight=row_weight(scaled).astype(dtype))
 
 
 def nodes_of_traversal(public: PublicTree, cards: ListedCards) -> int:
@@ -117,35 +126,6 @@ def nodes_of_traversal(public: PublicTree, cards: ListedCards) -> int:
     street_of = np.repeat(np.arange(public.streets), [len(boards) for boards in cards.board_cards])
     walked = np.bincount(street_of, public.copies.times > 0, public.streets)
     return int((of_tree * walked[trees.street]).sum())
-
-
-def _row_each(cards: ListedCards) -> bool:
-    """Whether every hand on every board has a row of its own, those of a board in columns side by side."""
-    for live, bucket in zip(live_hands(cards), cards.bucket, strict=True):
-        for player in range(2):
-            spans = []
-            for here, numbers in zip(live[player], bucket[player], strict=True):
-                mine = np.sort(numbers[here])
-                if np.any(np.diff(mine) != 1):
-                    return False
-                spans += [(int(mine[0]), int(mine[-1]))] if len(mine) else []
-            if any(after[0] <= before[1] for before, after in pairwise(sorted(spans))):
-                return False
-    return True
-
-
-def _boards_apart(public: PublicTree, cards: ListedCards) -> bool:
-    """Whether no bucket of a player is on two of the boards of a street that are walked."""
-    start = np.cumsum([0] + [len(boards) for boards in cards.board_cards])
-    for first in public.ranges.first:
-        for begin, stop in pairwise(start.tolist()):
-            bucket = public.ranges.bucket[first[begin] : first[stop]]
-            new = np.diff(bucket, prepend=-1) != 0  # they ascend on a board
-            starts = first[begin:stop] - first[begin]
-            new[starts[starts < len(bucket)]] = True
-            if len(np.unique(bucket[new])) < new.sum():
-                return False
-    return True
 
 
 @nogil_njit
@@ -199,20 +179,20 @@ class VectorCfr:
             raise ValueError(f"workers = {workers}: at least one thread is needed")
         self.game, self.variant, self.workers, self.iteration = game, variant, workers, iteration
         cards = game.cards.listed()
-        self._dtype, self._field = dtype, _in_dtype(public, dtype)
+        by_rows = tree_by_rows(public, cards) if variant.alternating else None
+        self.in_place = by_rows is not None
+        self._dtype, self._field = dtype, _in_dtype(by_rows or public, dtype)
         if tables is None:
             tables = {spec.name: np.zeros(spec.shape, dtype) for spec in specs}
         if missing := [spec.name for spec in specs if spec.name not in tables]:
             raise ValueError(f"table {missing[0]} is missing: the variant needs {', '.join(variant.table_kinds)}")
         self.tables = {spec.name: kernel_array(tables[spec.name], spec.shape, dtype, spec.name) for spec in specs}
-        self.in_place = variant.alternating and _row_each(cards)
         self._nodes = nodes_of_traversal(public, cards)
         self._starts = [row_starts(game, block) for block in range(2 * public.streets)]
-        self._root = new_scratch(public, range(1), dtype)
-        threads = _threads(public, workers)
-        self._scratch = [new_scratch(public, range(1, public.streets), dtype) for _ in range(threads)]
-        apart = self.in_place or threads == 1 or _boards_apart(public, cards)
-        self._shares = shares_by_cost(public, rows_apart=apart)
+        self._root = new_scratch(self._field, range(1), dtype)
+        below = range(1, public.streets)
+        self._scratch = [new_scratch(self._field, below, dtype) for _ in range(_threads(public, workers))]
+        self._shares = shares_by_cost(public, rows_apart=self.in_place)
         if not self.in_place:
             self._frozen = [np.zeros_like(table) for table in self._by_block("regret")]
             self._increments = [(np.zeros_like(table), np.zeros_like(table)) for table in self._frozen]
@@ -277,10 +257,10 @@ class VectorCfr:
 
         ranges  2 × [H] both players' weights of their hands at the root; hands outside of the game's are left out
         Returns [H] counterfactual values of his hands, of the strategies that he began with; 0 for hands he has not.
-        The caller counts: `iteration` is one more once both players have traversed.  `ValueError` where rows are not
-        updated in place.
+        The caller counts: `iteration` is one more once both players have traversed.  `ValueError` where hands share
+        rows, or rows are not updated in place.
         """
-        if not self.in_place:
+        if not self.in_place or self._field.ranges.merged:
             raise ValueError(f"{self.game.name}: ranges can be given only where every hand on every board has its row")
         for own, given in zip(self._field.reach, ranges, strict=True):
             own[:] = given

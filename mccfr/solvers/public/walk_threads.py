@@ -52,7 +52,8 @@ Work = Callable[[Crew, Scratch], Any]
 def shares_by_cost(public: PublicTree, *, rows_apart: bool = True) -> npt.NDArray[np.int64]:
     """[C, 2] first and end of the tasks of each share, the dearest first: its boards times members.
 
-    rows_apart  whether no two boards have a row in common.  Else all boards of an exit are one share
+    rows_apart  whether no two boards have a row in common.  Else all boards of an exit are one share: rows of buckets
+                may be on several of them
     """
     trees, tasks = public.trees, public.tasks
     if not len(tasks):

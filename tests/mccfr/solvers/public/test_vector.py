@@ -1,6 +1,7 @@
 """Vector evaluation over public trees: against OpenSpiel, against a twin over all pairs of hands, and by hand."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pyspiel
@@ -247,12 +248,15 @@ def fill_by_jobs(ranges, player, jobs, reach, lanes, value):
     value_jobs(ranges, player, 0, jobs, reach, lanes, value)
 
 
-def values_by_jobs(game: Game, player: int, weight: np.ndarray, chips: tuple[float, float]) -> np.ndarray:
+def values_by_jobs(
+    game: Game, player: int, weight: np.ndarray, chips: tuple[float, float], jobs: int = 11
+) -> np.ndarray:
     """[2, H] values of a player's hands on board 0, at a fold and at a showdown; `weight` [H].
 
-    The last but one of more ranges than are handled at a time; all of its cells that are no hand's are garbage.
+    The last but one of more ranges than are handled at a time, so that few lanes are left to it; of 8 it is one that
+    all lanes are used for.  All of its cells that are no hand's are garbage.
     """
-    ranges, jobs = public_tree(game).ranges, 11
+    ranges = public_tree(game).ranges
     mine, theirs = (ranges.hand[ranges.first[p, 0] : ranges.first[p, 0 + 1]] for p in (player, 1 - player))
     width = -(-(max(len(mine), len(theirs)) + 1) // 16) * 16
     reach, value = np.full((jobs, width), 7.0), np.zeros((2 * jobs + 1, width))
@@ -288,7 +292,10 @@ def values_by_lanes(game: Game, player: int, weight: np.ndarray, chips: tuple[fl
     return found
 
 
-@pytest.mark.parametrize("values", [values_by_jobs, values_by_lanes])
+WAYS = {"few lanes": values_by_jobs, "all lanes": partial(values_by_jobs, jobs=8), "by lanes": values_by_lanes}
+
+
+@pytest.mark.parametrize("values", WAYS.values(), ids=WAYS.keys())
 def test_terminals_equal_the_matrix_of_all_pairs(values):
     cards = subgame_cards(small_deck(4, 3, 2, [2]), 4)
     game, masks, generator = all_in_game(cards), cards.hand_masks(), np.random.default_rng(9)
@@ -303,7 +310,7 @@ def test_terminals_equal_the_matrix_of_all_pairs(values):
         np.testing.assert_allclose(won, 2 * (disjoint * sign) @ weight, atol=1e-13)
 
 
-@pytest.mark.parametrize("values", [values_by_jobs, values_by_lanes])
+@pytest.mark.parametrize("values", WAYS.values(), ids=WAYS.keys())
 def test_noise_of_card_removal_is_cleared(values):
     """Every hand of the opponent shares a card with ours: the sums leave noise, the values must be 0 exactly."""
     cards = small_deck(6, 2, 2, [0])

@@ -167,16 +167,18 @@ def walked_boards(game: Game) -> list[int]:
 @pytest.mark.parametrize("updates", ["alternating", "simultaneous"])
 @pytest.mark.parametrize("buckets", [None, 5])
 @pytest.mark.parametrize(
-    ("options", "walked"),
+    ("options", "walked", "in_place"),
     [
-        ({"board_cards": (0, 1)}, [1, 4]),
-        ({"board_cards": (1, 1)}, [4, 20]),  # several boards from the start
-        ({"board_cards": (2,)}, [12]),
-        ({"board_cards": (0, 1, 1)}, [1, 4, 20]),  # run-outs over two streets
-        ({"board_cards": (0, 1, 1), "hole_cards": 1, "ranks": 2, "suits": 3}, [1, 2, 6]),
+        ({"board_cards": (0, 1)}, [1, 4], True),
+        ({"board_cards": (1, 1)}, [4, 20], False),  # several boards from the start
+        ({"board_cards": (2,)}, [12], False),
+        ({"board_cards": (0, 1, 1)}, [1, 4, 20], False),  # run-outs over two streets
+        ({"board_cards": (0, 1, 1), "hole_cards": 1, "ranks": 2, "suits": 3}, [1, 2, 6], False),
+        ({"board_cards": (0, 2, 1), "ranks": 2, "suits": 4}, [1, 4, 12], True),  # the same with flushes
+        ({"board_cards": (0, 3), "ranks": 3, "suits": 3}, [1, 20], True),
     ],
 )
-def test_boards_alike_but_for_suits_are_walked_once(options, walked, buckets, updates):
+def test_boards_alike_but_for_suits_are_walked_once(options, walked, in_place, buckets, updates):
     game = two_suits(**options)
     generator, model = np.random.default_rng(2), game.cards
     ranges = generator.random((2, int(model.buckets.max())))  # unequal, but equal for hands that are alike
@@ -186,7 +188,9 @@ def test_boards_alike_but_for_suits_are_walked_once(options, walked, buckets, up
     if buckets is not None:  # rows of boards that stand for different numbers of boards
         game = shared_rows(game, buckets)
         assert walked_boards(game) == walked
-    assert run_both(game, variant("dcfr", updates=updates))[2] < 1e-10
+    cfr, _, worst = run_both(game, variant("dcfr", updates=updates))
+    assert worst < 1e-10
+    assert cfr.in_place == (in_place and buckets is None and updates == "alternating")
 
 
 def test_boards_are_alike_only_if_ranges_and_buckets_are():

@@ -1,0 +1,103 @@
+"""Rows of merged suits, updated in place: hands that are alike on a board share a column of the walk.
+
+A row may be updated where it is met if that happens once in a traversal: its bucket is met on one walked board only.
+Boards that a renaming of suits makes alike are walked once (`mccfr.cards.symmetry`), so this holds where a bucket is
+a hand on a board up to renamings.  On its board it may still hold several hands.  They have one strategy, and
+
+* equal deal weights, if no renaming that takes them to each other changes the ranges;
+* with that, equal reach on the way down: what either player did before is alike as well;
+* equal values on the way up: against an opponent, boards and showdowns that the renaming leaves as they are.
+
+So the walk has a column for each bucket of a board instead of one for each hand, takes the first hand's reach and value
+for all, and lists every hand only where each counts: in the ranges that terminals meet, and where ranges and values go
+from board to board.  This is exact, up to rounding, if
+
+* updates alternate: with simultaneous ones the other player needs the strategy that the iteration began with;
+* buckets of a board are columns side by side, and no other walked board has them;
+* hands of a bucket on a board are alike by renamings that leave the board as it is and change nothing: no range, bucket
+  or showdown, all of which is compared cell by cell.
+
+The tables are those that increments make, up to rounding: a row's sums and regrets count each of its hands, and each
+board that its own stands for.  Else, as where an abstraction throws unlike hands together, increments are collected.
+"""
+
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.cards.listed import ListedCards
+from mccfr.cards.symmetry import alike_hands
+from mccfr.solvers.public.public_tree import PublicTree
+from mccfr.solvers.public.range_sums import Ranges, make_ranges
+
+
+def tree_by_rows(public: PublicTree, cards: ListedCards) -> PublicTree | None:
+    """The tree with a column for each row of a board, as updates in place need it; None where they would not be exact.
+
+    The same tree where every hand on every board has a row of its own: that needs no renamings.
+    """
+    if not _rows_apart(public, cards):
+        return None
+    shared = [_shared(public.ranges, player) for player in range(2)]
+    if not any(len(entries) for entries in shared):
+        return public
+    if not any(_all_alike(public, cards, shared, swaps) for swaps in (False, True)):
+        return None
+    return public._replace(ranges=make_ranges(cards, public.copies.times > 0, merge=True))
+
+
+def row_weight(public: PublicTree) -> npt.NDArray[np.float64]:
+    """[2, E] what a column counts for in its row's strategy sums and regrets, as `PublicTree` has it."""
+    ranges, every = public.ranges, public.ranges.every
+    if not ranges.merged:
+        return np.zeros((2, 0))
+    boards = np.tile(np.arange(ranges.first.shape[1] - 1), 2)
+    columns, hands = np.diff(ranges.first).ravel(), np.diff(every.first).ravel()
+    times = public.copies.times[np.repeat(boards, columns)]
+    own = np.repeat(public.reach, np.diff(ranges.first[:, [0, -1]]).ravel(), axis=0)
+    count = np.bincount(np.repeat(ranges.first[:, :-1].ravel(), hands) + every.column)
+    return np.stack([times * count, times * count * own[np.arange(len(own)), ranges.hand]])
+
+
+def _board_of(ranges: Ranges, player: int) -> npt.NDArray[np.int64]:
+    """[.] the board of each of a player's columns."""
+    return np.repeat(np.arange(ranges.first.shape[1] - 1), np.diff(ranges.first[player]))
+
+
+def _rows_apart(public: PublicTree, cards: ListedCards) -> bool:
+    """Whether the buckets of a board are side by side, and those of two walked boards of a street apart."""
+    ranges, starts = public.ranges, np.cumsum([0, *(len(boards) for boards in cards.board_cards)])
+    for player, first in enumerate(ranges.first):
+        bucket, board = ranges.bucket[first[0] : first[-1]], _board_of(ranges, player)
+        if np.any((np.diff(bucket) > 1) & (np.diff(board) == 0)):
+            return False
+        for street in pairwise(np.searchsorted(board, starts).tolist()):
+            _, low = np.unique(board[slice(*street)], return_index=True)
+            ends = np.append(low[1:], street[1] - street[0]) - 1
+            spans = sorted(zip(*(bucket[slice(*street)][places].tolist() for places in (low, ends)), strict=True))
+            if any(after[0] <= before[1] for before, after in pairwise(spans)):
+                return False
+    return True
+
+
+def _shared(ranges: Ranges, player: int) -> npt.NDArray[np.int64]:
+    """[.] entries of a player whose bucket the entry before has on the same board."""
+    first, board = ranges.first[player], _board_of(ranges, player)
+    repeated = (np.diff(ranges.bucket[first[0] : first[-1]]) == 0) & (np.diff(board) == 0)
+    return first[0] + 1 + np.flatnonzero(repeated)
+
+
+def _all_alike(public: PublicTree, cards: ListedCards, shared: list[npt.NDArray[np.int64]], swaps: bool) -> bool:
+    """Whether hands that share a bucket on a board are alike there; `swaps` as of `alike_hands`."""
+    ranges, starts = public.ranges, np.cumsum([0, *(len(boards) for boards in cards.board_cards)])
+    held = [np.searchsorted(ranges.first[player], entries, "right") - 1 for player, entries in enumerate(shared)]
+    boards = np.unique(np.concatenate(held))
+    streets = [boards[(boards >= low) & (boards < high)] - low for low, high in pairwise(starts.tolist())]
+    alike = np.concatenate(alike_hands(cards, streets, swaps=swaps))
+    for entries, board in zip(shared, held, strict=True):
+        rows = alike[np.searchsorted(boards, board)]
+        one, other = (rows[np.arange(len(rows)), ranges.hand[places]] for places in (entries, entries - 1))
+        if np.any(one != other):
+            return False
+    return True
