@@ -213,7 +213,7 @@ class FullWidthConfig(SolverConfig, frozen=True, tag="cfr"):
     schedule: Literal[15, 30] | None = None  # first averaging power of the variants on a schedule; None: theirs
     horizon: int | None = None  # iterations that such a variant plans for; None: run.iterations when the run is made
     updates: Literal["alternating", "simultaneous"] = "alternating"
-    dtype: Literal["float32", "float64"] = "float64"
+    dtype: Literal["float32", "float64", "int16"] = "float64"
     pruning: Literal["none", "partial", "regret-based"] = "none"
     best_response: Literal["none", "player-0", "player-1", "zero-reach"] = "none"  # CFR-BR, or where own reach is 0
     prune_threshold: int = 25  # regret-based: shortest interval that is worth skipping, in iterations

@@ -18,7 +18,7 @@ from mccfr.games.game import Game
 from mccfr.games.recall import forgotten_street
 from mccfr.solvers.minimisers import NOTHING, REGRET_MATCHING, Step
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
-from mccfr.solvers.public.public_walk import Scope, train
+from mccfr.solvers.public.public_walk import Scope, step_rows, train
 from mccfr.solvers.public.street_walk import FOLLOW, Views, new_scratch, street_tables
 from mccfr.solvers.public.walk_threads import alone
 from mccfr.tables.strategy import Strategy, row_starts
@@ -75,7 +75,9 @@ def _respond(game: Game, public: PublicTree, strategy: Strategy, player: int) ->
     basis = [np.array(table.T, np.float64, order="C") for table in strategy.probability]
     worth = [np.zeros_like(table) for table in basis]
     sums = [np.zeros_like(table) for table in basis]
-    views = tuple(Views(*(street_tables(tables, side) for tables in (worth, basis, sums))) for side in range(2))
+    views = tuple(
+        Views(street_tables(worth, side), street_tables(basis, side), street_tables(sums, side)) for side in range(2)
+    )
     root, scratch = (new_scratch(public, streets, np.float64) for streets in (range(1), range(1, public.streets)))
     scope = Scope(player, player, *public.root_boards.tolist())
     starts = [row_starts(game, block) for block in range(2 * game.tree.streets)]
@@ -84,7 +86,7 @@ def _respond(game: Game, public: PublicTree, strategy: Strategy, player: int) ->
         for block in range(player, len(worth), 2):
             worth[block].fill(0)
         root.hand_value.fill(0)
-        train(public, views, False, np.array([_STEP], np.float64), scope, root, scratch, alone(public))
+        train(public, views, False, step_rows([_STEP], 0), scope, root, scratch, alone(public))
         found.append(float(root.hand_value[0, FOLLOW] @ public.reach[player]) / public.joint_weight)
         for block in range(player, len(worth), 2):
             _take_best(starts[block], worth[block], basis[block])

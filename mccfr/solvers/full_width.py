@@ -56,6 +56,11 @@ def table_specs(game: Game, config: FullWidthConfig) -> tuple[ArraySpec, ...]:
     """Names, shapes (slots first) and dtypes of the tables; `ValueError` for what the game does not allow."""
     chosen = variant_of(config)
     _check_best_response(game, config)
+    if config.dtype == vector_cfr.NARROW and (config.pruning != "none" or not game.cards.dealt):
+        raise ValueError(
+            f"solver.dtype = {config.dtype!r} is for games with cards, all hands at once and without pruning: take "
+            "'float32'"
+        )
     if config.pruning == "regret-based":
         return pruned_tables(game, chosen)
     if not game.cards.dealt:

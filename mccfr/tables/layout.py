@@ -27,6 +27,7 @@ BASELINE = "baseline"
 """Kind of the tables of what actions have been worth (`mccfr.solvers.sampling.baselines`)."""
 
 SLOT_FIRST = ("slot", "bucket")
+ROW_FIRST = ("row", "bucket")
 """Axes of full-width tables: hands of a slot lie together."""
 
 
@@ -164,7 +165,9 @@ class TableSet(Mapping[str, npt.NDArray[np.generic]]):
         """
         name = table_name(kind, block)
         table = self._arrays.get(name)
-        return table.T if table is not None and self.axes.get(name, ())[:1] == SLOT_FIRST[:1] else table
+        return (
+            table.T if table is not None and self.axes.get(name, ())[:1] in (SLOT_FIRST[:1], ROW_FIRST[:1]) else table
+        )
 
     def numbers(self, kind: str, block: int, starts: npt.NDArray[np.int64]) -> npt.NDArray[Any] | None:
         """`rows` of regrets or sums, to be read: 16-bit cells as float32, a copy.

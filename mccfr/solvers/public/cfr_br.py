@@ -27,7 +27,7 @@ from mccfr.cards.listed import ListedCards
 from mccfr.games.game import Game
 from mccfr.solvers.minimisers import Step, Tables
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
-from mccfr.solvers.public.public_walk import Scope, train, value
+from mccfr.solvers.public.public_walk import Scope, step_rows, train, value
 from mccfr.solvers.public.street_walk import FOLLOW, RESPOND, Scratch, Views, new_scratch, street_tables
 from mccfr.solvers.public.vector_cfr import absorb, freeze, nodes_of_traversal, table_specs
 from mccfr.solvers.public.walk_threads import alone
@@ -142,7 +142,8 @@ class CfrBr:
     def _train(self, step: Step, player: int) -> None:
         """Collect a player's increments against what is noted."""
         side = self._sides[player]
-        mine = Views(*(street_tables(tables, player) for tables in (self._regrets, self._frozen, self._sums)))
+        regrets, frozen, sums = (street_tables(of, player) for of in (self._regrets, self._frozen, self._sums))
+        mine = Views(regrets, frozen, sums)
         noted = street_tables(side.noted, 1 - player)
         views = (mine, Views(noted, noted, noted))
         side.root.hand_value[FOLLOW].fill(0)
@@ -150,7 +151,7 @@ class CfrBr:
             side.public,
             views[::-1] if player else views,
             False,
-            np.array([step], np.float64),
+            step_rows([step], self.iteration + 1),
             _scope(side.public, player),
             side.root,
             side.below,

@@ -6,9 +6,11 @@ tasks - an exit of the first street on some of its boards, or some of its run-ou
 not depend on who did what.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from abstraction.jit import inline_njit, nogil_njit, part_njit
 from mccfr.solvers.minimisers import Step
@@ -39,6 +41,12 @@ class Scope(NamedTuple):
     first_board: int
     stop_board: int
     respond_from: int = 0
+
+
+def step_rows(steps: Sequence[Step], iteration: int) -> npt.NDArray[np.float64]:
+    """[n, 7] steps as `train` takes them, the first of which is of this iteration: its fields, and the iteration."""
+    fields = np.array(steps, np.float64).reshape(-1, len(Step._fields))
+    return np.column_stack([fields, np.arange(iteration, iteration + len(steps))])
 
 
 @part_njit
@@ -177,11 +185,13 @@ def _collect(public, traversal, board, root):
 
 
 @inline_njit
-def _traverse(public, views, in_place, step, scope, root, scratch, crew):
+def _traverse(public, views, in_place, step, iteration, scope, root, scratch, crew):
     """A traversal of each player in the scope, this thread's part of them; see `train`."""
     first_street = np.int64(0)
     for player in range(scope.first_player, scope.last_player + 1):
-        traversal = Traversal(player, in_place, views[player], views[1 - player].basis, scope.respond_from)
+        other = views[1 - player]
+        mine, respond_from = views[player], scope.respond_from
+        traversal = Traversal(player, in_place, mine, other.basis, other.narrow, iteration, respond_from)
         for board in range(scope.first_board, scope.stop_board):
             if not is_walked(public.copies, first_street, board):
                 continue
@@ -205,7 +215,7 @@ def _traverse(public, views, in_place, step, scope, root, scratch, crew):
 
 @nogil_njit
 def train(public, views, in_place, steps, scope, root, scratch, crew):
-    """Traversals for each row of steps [n, 6], which are those of `Step`.
+    """Traversals for each row of steps [n, 7], as `step_rows` makes them.
 
     views     those of player 0 and of player 1
     in_place  whether their rows are updated where they are met
@@ -218,7 +228,7 @@ def train(public, views, in_place, steps, scope, root, scratch, crew):
     for i in range(steps.shape[0]):
         row = steps[i]
         step = Step(np.int64(row[0]), np.int64(row[1]), row[2], row[3], row[4], row[5])
-        _traverse(public, views, in_place, step, scope, root, scratch, crew)
+        _traverse(public, views, in_place, step, np.int64(row[6]), scope, root, scratch, crew)
 
 
 @nogil_njit
@@ -228,4 +238,4 @@ def value(public, views, scope, root, scratch, crew):
     Where views have tables of regrets, his best response is noted in them (`Views`).
     """
     begin_walks(crew)
-    _traverse(public, views, False, None, scope, root, scratch, crew)
+    _traverse(public, views, False, None, np.int64(0), scope, root, scratch, crew)

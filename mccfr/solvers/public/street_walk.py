@@ -30,7 +30,8 @@ import numpy.typing as npt
 
 from abstraction.jit import inline_njit, part_njit
 from mccfr.noise import gain_share
-from mccfr.solvers.minimisers import Rows, Tables, current_strategy, gain, update_average, update_regrets
+from mccfr.solvers.minimisers import Rows, Tables, gain
+from mccfr.solvers.public.narrow_rows import NarrowRows, add_regrets, add_to_average, strategy_of
 from mccfr.solvers.public.public_tree import PublicTree
 from mccfr.solvers.public.terminal_lanes import (
     NOWHERE,
@@ -57,11 +58,14 @@ class Views(NamedTuple):
     Otherwise: regret and strategy_sum collect increments, basis holds the current strategy.
     Where strategies are fixed: basis holds the strategy, and there are no others; or regret, [slot, row] like the
     tables of training, gets the best response of a traverser whose every infoset has a row of its own.
+
+    narrow  tables with cells of 16 bits, in place; what stands before it are tables of one cell then
     """
 
     regret: tuple[npt.NDArray[np.floating], ...] | None
     basis: tuple[npt.NDArray[np.floating], ...]
     strategy_sum: tuple[npt.NDArray[np.floating], ...] | None
+    narrow: NarrowRows | None = None
 
 
 def street_tables(tables: Sequence[npt.NDArray[Any]], player: int) -> tuple[npt.NDArray[Any], ...]:
@@ -74,12 +78,18 @@ def street_tables(tables: Sequence[npt.NDArray[Any]], player: int) -> tuple[npt.
 
 
 class Traversal(NamedTuple):
-    """Who traverses, whether rows are updated in place, his tables, the opponent's basis; `Scope.respond_from`."""
+    """Who traverses, whether rows are updated in place, his tables, the opponent's basis and what goes with it.
+
+    iteration     by which rows of 16-bit cells are rounded
+    respond_from  as of `Scope`
+    """
 
     player: int
     in_place: bool
     views: Views
     opponent: tuple[npt.NDArray[np.floating], ...]
+    opponent_narrow: NarrowRows | None = None
+    iteration: int = 0
     respond_from: int = 0
 
 
@@ -96,6 +106,7 @@ class Scratch(NamedTuple):
     own_reach       [N, W]        the traverser's own; kept up in training only
     value           [V, N+1, W]   counterfactual values of the traverser's hands; the last row is anybody's
     sigma           [A, W]        the traverser's strategy
+    wide            [X+1, W]      rows of 16-bit cells as they are worked on, X most actions
     hand_reach      [2, S, H]     ranges handed down to a street: the traverser's, the opponent's
     hand_value      [S, V, H]     values handed up from it
     task_value      [K, V, H]     values that tasks found
@@ -111,6 +122,7 @@ class Scratch(NamedTuple):
     own_reach: npt.NDArray[np.floating]
     value: npt.NDArray[np.floating]
     sigma: npt.NDArray[np.floating]
+    wide: npt.NDArray[np.floating]
     hand_reach: npt.NDArray[np.floating]
     hand_value: npt.NDArray[np.floating]
     task_value: npt.NDArray[np.floating]
@@ -133,6 +145,7 @@ def new_scratch(public: PublicTree, streets: range, dtype: npt.DTypeLike, values
         aligned_zeros((rows, width), dtype),
         aligned_zeros((values, rows + 1, width), dtype),
         aligned_zeros((max(1, int(cells.sum())), width), dtype),
+        aligned_zeros((1 + int(public.trees.actions.max(initial=1)), width), dtype),
         np.zeros((2, public.streets, hands), dtype),
         np.zeros((public.streets, values, hands), dtype),
         np.zeros((len(public.tasks), values, hands), dtype),
@@ -199,7 +212,8 @@ def _opponent_strategy(public, traversal, step, street, board, rows, scratch, pl
     if step is None:
         _take_rows(public.ranges, 1 - traversal.player, board, table, rows, scratch.opponent_reach, place)
     elif traversal.in_place:
-        current_strategy(step, Tables(table, table, table), rows, scratch.opponent_reach, place)
+        tables, narrow = Tables(table, table, table), traversal.opponent_narrow
+        strategy_of(step, tables, narrow, street, rows, scratch.opponent_reach, place, scratch.wide)
     else:
         _take_rows(public.ranges, 1 - traversal.player, board, table, rows, scratch.opponent_reach, place)
 
@@ -212,12 +226,13 @@ def _own_strategy(public, traversal, step, street, board, rows, scratch, place, 
         _take_rows(ranges, traversal.player, board, views.basis[street], rows, scratch.sigma, place)
     elif traversal.in_place:
         tables = Tables(views.regret[street], views.basis[street], views.strategy_sum[street])
-        current_strategy(step, tables, rows, scratch.sigma, place)
+        strategy_of(step, tables, views.narrow, street, rows, scratch.sigma, place, scratch.wide)
         counted = reach
         if public.row_weight.shape[1] > 0:
             counted = scratch.value[FOLLOW, scratch.value.shape[1] - 1]
             _times(public.row_weight[0], ranges.first[traversal.player, board], rows.count, reach, counted)
-        update_average(step, tables, rows, scratch.sigma, place, counted)
+        narrow, number, wide = views.narrow, traversal.iteration, scratch.wide
+        add_to_average(step, tables, narrow, street, rows, scratch.sigma, place, counted, wide, number)
     else:
         first, times = ranges.first[traversal.player, board], as_element(reach, public.copies.times[board])
         for a in range(rows.actions):
@@ -245,7 +260,8 @@ def _regrets(public, traversal, step, street, board, rows, scratch, member, chil
                     value[k] *= weights[first + k]
             _times(weights, first, rows.count, total, counted)
             total = counted
-        update_regrets(step, tables, rows, values, child, total)
+        narrow, number, wide = views.narrow, traversal.iteration, scratch.wide
+        add_regrets(step, tables, narrow, street, rows, values, child, total, wide, number)
         return
     weights, times = public.reach[traversal.player], as_element(total, public.copies.times[board])
     limit = as_element(total, gain_share(total))

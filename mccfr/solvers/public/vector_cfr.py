@@ -27,37 +27,41 @@ from mccfr.cards.listed import ListedCards
 from mccfr.games.game import Game
 from mccfr.solvers.minimisers import Rows, Step, Tables, current_strategy, update_average, update_regrets
 from mccfr.solvers.public.merged_rows import row_weight, tree_by_rows
+from mccfr.solvers.public.narrow_rows import NarrowRows
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
-from mccfr.solvers.public.public_walk import Scope, train
+from mccfr.solvers.public.public_walk import Scope, step_rows, train
 from mccfr.solvers.public.street_walk import Scratch, Views, new_scratch, street_tables
 from mccfr.solvers.public.walk_threads import Crew, shares_by_cost, walk_together
 from mccfr.solvers.variants import Variant
-from mccfr.tables.layout import TableSet, table_name
+from mccfr.tables.layout import ROW_FIRST, SLOT_FIRST, TableSet, table_name
+from mccfr.tables.narrow import number_dtype
 from mccfr.tables.strategy import Strategy, average_strategy, row_starts
 from mccfr.trees.streets import AT_SHOWDOWN
 from storage.schema import ArraySpec
 
-DTYPES = ("float32", "float64")
+NARROW = "int16"
+DTYPES = ("float32", "float64", NARROW)
 Array = npt.NDArray[np.floating]
 
 
 def table_specs(game: Game, variant: Variant, dtype: str = "float32") -> tuple[ArraySpec, ...]:
     """Names, shapes [slot, bucket], dtypes and sizes of the tables, before anything is allocated.
 
-    `ValueError` for another dtype than float32 and float64.
+    Rows of int16 have scales (`narrow_rows`), tables [row, bucket] of their own.  `ValueError` for another dtype than
+    float32, float64 and int16, and for int16 with what is not regrets and sums updated in place.
     """
     if dtype not in DTYPES:
         raise ValueError(f"dtype = {dtype!r}: one of {', '.join(DTYPES)} is needed")
-    return tuple(
-        ArraySpec(
-            table_name(kind, block),
-            (int(game.tree.row_slots[block]), int(game.buckets[block])),
-            dtype,
-            ("slot", "bucket"),
-        )
-        for block in np.flatnonzero(game.tree.row_count).tolist()
-        for kind in variant.table_kinds
-    )
+    if dtype == NARROW and (variant.optimistic or not variant.alternating):
+        raise ValueError(f"dtype = {NARROW!r} is for alternating updates that predict nothing: take 'float32'")
+    specs = []
+    for block in np.flatnonzero(game.tree.row_count).tolist():
+        slots, rows, buckets = (int(of[block]) for of in (game.tree.row_slots, game.tree.row_count, game.buckets))
+        for kind in variant.table_kinds:
+            specs.append(ArraySpec(table_name(kind, block), (slots, buckets), dtype, SLOT_FIRST))
+            if dtype == NARROW:
+                specs.append(ArraySpec(table_name(f"{kind}_scale", block), (rows, buckets), "uint8", ROW_FIRST))
+    return tuple(specs)
 
 
 @dataclass(frozen=True)
@@ -84,14 +88,24 @@ def memory(game: Game, variant: Variant, dtype: str = "float32", workers: int = 
     public, specs = public_tree(game), table_specs(game, variant, dtype)
     regrets = sum(spec.nbytes for spec in specs if spec.name.startswith("regret/"))
     by_rows = tree_by_rows(public, game.cards.listed()) if variant.alternating else None
-    field = _in_dtype(by_rows or public, dtype)
-    scratch = _nbytes(new_scratch(field, range(1), dtype))
-    scratch += _threads(field, workers) * _nbytes(new_scratch(field, range(1, field.streets), dtype))
+    _check_narrow(game, dtype, in_place=by_rows is not None)
+    numbers = str(number_dtype(np.dtype(dtype)))
+    field = _in_dtype(by_rows or public, numbers)
+    scratch = _nbytes(new_scratch(field, range(1), numbers))
+    scratch += _threads(field, workers) * _nbytes(new_scratch(field, range(1, field.streets), numbers))
     return Memory(
         sum(spec.nbytes for spec in specs),
         3 * regrets if by_rows is None else 0,
         _nbytes((public, field)) + scratch,
     )
+
+
+def _check_narrow(game: Game, dtype: str, *, in_place: bool) -> None:
+    if dtype == NARROW and not in_place:
+        raise ValueError(
+            f"dtype = {NARROW!r} is for games in which every hand on every board has a row of its own, or shares it "
+            f"with hands alike, and {game.name} has buckets: take 'float32'"
+        )
 
 
 def _threads(public: PublicTree, workers: int) -> int:
@@ -181,17 +195,19 @@ class VectorCfr:
         cards = game.cards.listed()
         by_rows = tree_by_rows(public, cards) if variant.alternating else None
         self.in_place = by_rows is not None
-        self._dtype, self._field = dtype, _in_dtype(by_rows or public, dtype)
+        _check_narrow(game, dtype, in_place=self.in_place)
+        numbers = str(number_dtype(np.dtype(dtype)))
+        self._dtype, self._field = dtype, _in_dtype(by_rows or public, numbers)
         if tables is None:
-            tables = {spec.name: np.zeros(spec.shape, dtype) for spec in specs}
+            tables = {spec.name: np.zeros(spec.shape, spec.dtype) for spec in specs}
         if missing := [spec.name for spec in specs if spec.name not in tables]:
             raise ValueError(f"table {missing[0]} is missing: the variant needs {', '.join(variant.table_kinds)}")
-        self.tables = {spec.name: kernel_array(tables[spec.name], spec.shape, dtype, spec.name) for spec in specs}
+        self.tables = {spec.name: kernel_array(tables[spec.name], spec.shape, spec.dtype, spec.name) for spec in specs}
         self._nodes = nodes_of_traversal(public, cards)
         self._starts = [row_starts(game, block) for block in range(2 * public.streets)]
-        self._root = new_scratch(self._field, range(1), dtype)
+        self._root = new_scratch(self._field, range(1), numbers)
         below = range(1, public.streets)
-        self._scratch = [new_scratch(self._field, below, dtype) for _ in range(_threads(public, workers))]
+        self._scratch = [new_scratch(self._field, below, numbers) for _ in range(_threads(public, workers))]
         self._shares = shares_by_cost(public, rows_apart=self.in_place)
         if not self.in_place:
             self._frozen = [np.zeros_like(table) for table in self._by_block("regret")]
@@ -202,7 +218,7 @@ class VectorCfr:
 
     def _by_block(self, kind: str) -> list[Array]:
         """Tables of a kind by block; a table of one row where a player never acts on a street."""
-        empty = np.zeros((1, 1), self._dtype)
+        empty = np.zeros((1, 1), np.uint8 if kind.endswith("_scale") else self._dtype)
         return [self.tables.get(table_name(kind, block), empty) for block in range(2 * self.public.streets)]
 
     def _basis(self) -> list[Array]:
@@ -215,8 +231,19 @@ class VectorCfr:
             regret, basis, sums = self._by_block("regret"), self._basis(), self._by_block("strategy_sum")
         else:
             regret, basis, sums = [i[0] for i in self._increments], self._frozen, [i[1] for i in self._increments]
+        narrow = None
+        if self._dtype == NARROW:
+            narrow, nothing = self._narrow_rows(player), np.zeros((1, 1), np.float32)
+            regret = basis = sums = [nothing] * len(regret)
         mine = [street_tables(tables, player) for tables in (regret, basis, sums)]
-        return Views(mine[0], mine[1], mine[2])
+        return Views(mine[0], mine[1], mine[2], narrow)
+
+    def _narrow_rows(self, player: int) -> NarrowRows:
+        kinds = ("regret", "strategy_sum", "regret_scale", "strategy_sum_scale")
+        tables = [street_tables(self._by_block(kind), player) for kind in kinds]
+        row = [np.repeat(np.arange(len(starts) - 1), np.diff(starts)) for starts in self._starts[player::2]]
+        row += [np.zeros(1, np.int64)] * (len(tables[0]) - len(row))
+        return NarrowRows(tables[0], tables[1], tables[2], tables[3], tuple(row))
 
     @property
     def nodes_touched(self) -> int:
@@ -232,6 +259,10 @@ class VectorCfr:
         probability, weight = [], []
         for block, starts in enumerate(self._starts):
             tables = self._block_tables(block)
+            if self._dtype == NARROW and len(starts) > 1:
+                numbers = TableSet(self.tables, self._specs).numbers("regret", block, starts)
+                assert numbers is not None
+                tables = Tables(*[np.ascontiguousarray(numbers.T)] * 3)
             sigma = np.zeros_like(tables.regret)
             freeze(self.variant.step(self.iteration + 1), tables, starts, sigma)
             slots, buckets = int(starts[-1]), int(self.game.buckets[block])
@@ -283,7 +314,7 @@ class VectorCfr:
     def _walk(self, steps: Sequence[Step], players: range) -> None:
         """Traversals of some players in each of some iterations, by all threads."""
         scope = Scope(players[0], players[-1], *self._field.root_boards.tolist())
-        rows = np.array(steps, np.float64).reshape(-1, len(Step._fields))
+        rows = step_rows(steps, self.iteration + 1)
 
         def work(crew: Crew, scratch: Scratch) -> None:
             train(self._field, self._views, self.in_place, rows, scope, self._root, scratch, crew)
