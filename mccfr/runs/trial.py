@@ -4,7 +4,8 @@ Nodes an iteration change while strategies are learnt - by half of what they are
 they are after so many nodes goes by the nodes for each infoset.  So the play of a long run is seen in a moment on the
 same tree with few buckets: those of a player and street that win alike at showdowns become one, until there are as
 many nodes for each infoset as in the whole run, or no fewer than ten buckets are left; periods of discounting shrink
-with them.  How fast nodes are touched is measured on tables of the run's own size.
+with them.  How fast nodes are touched is measured on tables of the run's own size; pruning, which makes fewer and
+dearer nodes of them, has hardly begun there, so its price is taken from the tree with few buckets, with and without.
 """
 
 import time
@@ -16,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.cards.deals import Deals, new_deals
-from mccfr.config.solvers import SampledActionsConfig
+from mccfr.config.solvers import ExternalSamplingConfig, SampledActionsConfig
 from mccfr.config.tables import Config
 from mccfr.games.game import Game
 from mccfr.solvers.registry import algorithm_of
@@ -69,10 +70,20 @@ def trial(config: Config, game: Game, layout: TableLayout, nodes: int | None, se
     few = _with_buckets(game, np.maximum(np.minimum(game.buckets, _FEWEST_BUCKETS), share * game.buckets))
     smaller = few.infosets.sum() / infosets
     found = _trained(_scaled(config, few, smaller), seconds)
+    if speed is not None and (plain := _unpruned(config)) is not None:
+        speed *= found.speed / _trained(_scaled(plain, few, smaller), seconds).speed
     if nodes is None:
         return Trial(speed, found.last)
     seen = min(1.0, found.nodes / (nodes * smaller))  # of the run
     return Trial(speed, float(1 / (seen / found.mean + (1 - seen) / found.last)))
+
+
+def _unpruned(config: Config) -> Config | None:
+    """The configuration without sampled pruning; None where it has none."""
+    solver = config.solver
+    if not isinstance(solver, ExternalSamplingConfig) or not solver.negative_regret_pruning:
+        return None
+    return msgspec.structs.replace(config, solver=msgspec.structs.replace(solver, negative_regret_pruning=False))
 
 
 class _Training(NamedTuple):
