@@ -13,8 +13,11 @@ from abstraction.cards import cards_text, combo_index, parse_cards
 from abstraction.listing import DeckListing
 from abstraction.recipe import STREETS
 from storage.checkpoint import Checkpoint, checkpoint_path, list_checkpoints, open_checkpoint, verify
+from storage.checksums import cells_checksum
 from storage.manifest import content_hash
 
+CELLS = "cells"
+"""Field of a stage's state: {array: XXH3-128 of its cells}; stages of older versions have none."""
 _STREET_OF = {cards: street for street, cards in STREET_CARDS.items()}
 
 
@@ -66,7 +69,8 @@ class Abstraction:
         self.listing = _listing(first)
         """The hands and boards of its deck, where that is a small one; None: hold'em's."""
         streets = STREETS if self.listing is None else STREETS[: self.listing.streets]
-        self._stages = {STREETS[0]: first, **{street: self._open(street) for street in streets[1:]}}
+        self.stages = {STREETS[0]: first, **{street: self._open(street) for street in streets[1:]}}
+        """What each street was built as."""
         self._buckets: dict[str, NDArray[Any]] = {}
 
     def _open(self, street: str) -> Checkpoint:
@@ -77,17 +81,21 @@ class Abstraction:
             return open_checkpoint(checkpoint_path(self.path / street, numbers[-1]))
 
     def _read(self, street: str, name: str) -> NDArray[Any]:
+        stage = self.stages[street]
         with _damage_is_bad_input():
-            return self._stages[street].read(name)
+            found = stage.read(name)
+        if CELLS in stage.state and stage.state[CELLS].get(name) != cells_checksum(found):
+            raise ValueError(f"{stage.path}: array {name!r} holds other cells than state.json states: build it again")
+        return found
 
     @property
     def streets(self) -> tuple[str, ...]:
         """Names of its streets."""
-        return tuple(self._stages)
+        return tuple(self.stages)
 
     def bucket_counts(self) -> dict[str, int]:
         """Number of buckets of each street."""
-        return {street: self._count(street, stage) for street, stage in self._stages.items()}
+        return {street: self._count(street, stage) for street, stage in self.stages.items()}
 
     def _count(self, street: str, stage: Checkpoint) -> int:
         found = stage.state.get("buckets")
@@ -96,15 +104,31 @@ class Abstraction:
         return found
 
     def content_hashes(self) -> dict[str, str]:
-        """Hash of each street's manifest, and so of everything in it."""
-        return {street: stage.content_hash for street, stage in self._stages.items()}
+        """Hash of the cells of each street's arrays, whatever they were built by and however they are stored."""
+        return {street: self._content_hash(street, stage) for street, stage in self.stages.items()}
+
+    def _content_hash(self, street: str, stage: Checkpoint) -> str:
+        cells = stage.state.get(CELLS)
+        if cells is None:  # of an older version
+            cells = {spec.name: cells_checksum(self._read(street, spec.name)) for spec in stage.specs}
+        return content_hash({spec.name: [spec.shape, spec.dtype, cells.get(spec.name)] for spec in stage.specs})
+
+    def check_cells(self) -> None:
+        """Raise `ValueError` where a street's arrays hold other cells than it states; older versions state none."""
+        for street, stage in self.stages.items():
+            for spec in stage.specs if CELLS in stage.state else ():
+                self._read(street, spec.name)
+
+    def manifest_hashes(self) -> dict[str, str]:
+        """Hash of each street's manifest: what runs of older versions have noted in place of `content_hashes`."""
+        return {street: stage.content_hash for street, stage in self.stages.items()}
 
     def origin(self) -> dict[str, Any]:
         """What made the buckets, as JSON: the hash of all streets' hashes; of each street hash, buckets and recipe."""
         hashes, counts = self.content_hashes(), self.bucket_counts()
         streets = {
             street: {"content_hash": hashes[street], "buckets": counts[street], "recipe": stage.identity["recipe"]}
-            for street, stage in self._stages.items()
+            for street, stage in self.stages.items()
         }
         return {"content_hash": content_hash(hashes), "streets": streets}
 
@@ -159,7 +183,7 @@ class Abstraction:
         """The fields of `mccfr abstraction bucket`: street, bucket, features."""
         parse = parse_cards if self.listing is None else self.listing.parse
         street, bucket = self.bucket(parse(hand), parse(board))
-        return {"street": street, "bucket": bucket, "features": self._stages[street].identity["recipe"]["features"]}
+        return {"street": street, "bucket": bucket, "features": self.stages[street].identity["recipe"]["features"]}
 
     def sizes(self, street: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Dealt hands in each bucket [K] int64, and their mean equity [K] float64; `ValueError` where damaged."""
@@ -167,7 +191,7 @@ class Abstraction:
 
     def info(self) -> dict[str, Any]:
         """What each stage was made from and what is known of its buckets."""
-        return {street: {"recipe": stage.identity["recipe"], **stage.state} for street, stage in self._stages.items()}
+        return {street: {"recipe": stage.identity["recipe"], **stage.state} for street, stage in self.stages.items()}
 
 
 def verify_abstraction(path: Path) -> list[str]:
@@ -186,4 +210,13 @@ def verify_abstraction(path: Path) -> list[str]:
             problems.append(f"{street}: not built")
         for number in numbers:
             problems += [f"{street}/{problem}" for problem in verify(checkpoint_path(path / street, number))]
-    return problems
+    return problems or _cell_problems(path)
+
+
+def _cell_problems(path: Path) -> list[str]:
+    """What differs from the cells that the stages state, once their files are sound."""
+    try:
+        Abstraction(path).check_cells()
+    except ValueError as error:
+        return [str(error)]
+    return []

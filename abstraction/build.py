@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from abstraction.buckets import CELLS
 from abstraction.deck import Near, StandardDeck
 from abstraction.keeper import SECONDS, FileKeeper
 from abstraction.memory import recipe_bytes
@@ -32,6 +33,7 @@ from abstraction.small_deck import SmallDeck
 from abstraction.stages import Phases, StageMaker
 from storage import durable
 from storage.checkpoint import Checkpoint, commit, newest_valid, next_number, sweep
+from storage.checksums import cells_checksum
 from storage.lock import RunLock
 from storage.manifest import content_hash
 from storage.schema import ArraySpec
@@ -141,7 +143,7 @@ class Builder:
                 next_number(root),
                 specs,
                 made.arrays,
-                made.facts,
+                {**made.facts, CELLS: {name: cells_checksum(array) for name, array in made.arrays.items()}},
                 identity,
                 format="zarr",
                 keep=1,
@@ -157,8 +159,12 @@ class Builder:
 
 
 def _content(stage: Checkpoint) -> str:
-    """Hash of a stage's files and identity; unlike the manifest's, it does not hold the stage's number."""
-    return content_hash({"files": {name: list(entry) for name, entry in stage.files.items()}, **stage.identity})
+    """Hash of a stage's cells and identity; unlike the manifest's, it does not hold the stage's number."""
+    if CELLS in stage.state:
+        return content_hash({CELLS: stage.state[CELLS], **stage.identity})
+    # of a stage of an older version: what those that were built after it have noted
+    files = {name: [file.length_bytes, file.checksum] for name, file in stage.files.items()}
+    return content_hash({"files": files, **stage.identity})
 
 
 def _next_street(stage: Checkpoint) -> NextStreet:

@@ -3,7 +3,8 @@
 A checkpoint is `ROOT/000123/` with `manifest.json`, `state.json` and `tables.zarr/` or `tables.h5`.  It is written
 under a temporary name, every file and directory fsynced, the manifest last, and then renamed: at no moment does a crash
 leave a directory of a final name whose content is not on the disk, and older checkpoints go only after that.  The
-manifest lists every file with its length and CRC-32C, because a missing Zarr chunk would otherwise read as zeros.
+manifest lists every file with its length and a checksum of all its bytes, because a missing Zarr chunk would otherwise
+read as zeros, and another's as its own.
 """
 
 import json
@@ -19,6 +20,7 @@ import msgspec
 import numpy as np
 
 from storage import contiguous, durable
+from storage.checksums import CRC32C, XXH3, Checksum
 from storage.contiguous import Cells
 from storage.formats import (
     NotFiniteError,
@@ -28,20 +30,23 @@ from storage.formats import (
     table_format,
 )
 from storage.json_files import read_json
-from storage.listing import file_problem, file_problems, listed_files
+from storage.listing import file_entries, file_problem, file_problems, listed_files
 from storage.manifest import canonical_json, exact_json, read_manifest, write_manifest
 from storage.outputs import output
 from storage.schema import ArraySpec, specs_from_json, specs_to_json, validate_specs
 
 FORMAT = "checkpoint"
-FORMAT_VERSION = 2
-"""Of checkpoints whose arrays are whole (`storage.contiguous`); those in chunks are of version 1, and always were."""
-_CHUNKED_VERSION = 1
+FORMAT_VERSION = 3
+"""Of checkpoints whose arrays are in chunks: their files are listed with XXH3-128."""
+_WHOLE_VERSION = 2
+"""Of checkpoints whose arrays are whole (`storage.contiguous`), listed with CRC-32C."""
+_UNBOUND_VERSION = 1
+"""In chunks, and listed with CRC-32C: of a Zarr chunk, which ends with its own, that says nothing but its length."""
 
 _MANIFEST = "manifest.json"
 _STATE = "state.json"
 _CELLS = "cells"
-Files = dict[str, tuple[int, int]]  # {name relative to the checkpoint: (length in bytes, crc32c)}
+Files = dict[str, tuple[int, Checksum]]  # {name relative to the checkpoint: (length in bytes, checksum)}
 _NUMBER = re.compile(r"[0-9]{6,}")
 
 
@@ -159,9 +164,8 @@ def _write_and_rename(
     with output(final, lambda _: False) as temporary:
         durable.make_dir(temporary)
         tables, more = write_tables(temporary)
-        found = {**tables, _STATE: durable.write_file(temporary / _STATE, state)}
-        files = {name: {"length_bytes": length, "crc32c": checksum} for name, (length, checksum) in found.items()}
-        version = FORMAT_VERSION if more else _CHUNKED_VERSION
+        version, kind = (_WHOLE_VERSION, CRC32C) if more else (FORMAT_VERSION, XXH3)
+        files = file_entries({**tables, _STATE: durable.write_file(temporary / _STATE, state, kind)}, kind)
         content_hash = write_manifest(temporary / _MANIFEST, FORMAT, version, {**fields, **more, "files": files})
         durable.fsync_dir(temporary)
     return content_hash
@@ -224,6 +228,7 @@ class Checkpoint:
             self.files = listed_files(manifest["files"])
             self._cells = msgspec.convert(manifest.get(_CELLS, {}), dict[str, Cells])
             self._layout = table_format(self.format)
+            self._version = manifest["format_version"]
             for value, kind in ((self.number, int), (self.identity, dict), (self.parents, dict)):
                 if type(value) is not kind:
                     raise TypeError(f"{value!r} is not of the kind {kind.__name__}")
@@ -234,6 +239,16 @@ class Checkpoint:
         self.state: dict[str, Any] = read_json(path / _STATE)
         if not isinstance(self.state, dict):
             raise ValueError(f"{path / _STATE} holds a {type(self.state).__name__}; an object is needed")
+
+    @property
+    def unseen(self) -> str | None:
+        """What no check of its files can see, in one sentence; None where there is nothing."""
+        if self._version != _UNBOUND_VERSION or self.format != "zarr":
+            return None
+        return (
+            f"{self.path} is of format version {_UNBOUND_VERSION}, whose manifest cannot tell a chunk of a table from "
+            f"another of equal length: what is written today, in version {FORMAT_VERSION}, can"
+        )
 
     def _check_files(self, names: Iterable[str]) -> None:
         for name in names:
@@ -358,7 +373,7 @@ class Checkpoint:
         try:
             places = [(spec, self._checked_cells(spec)) for spec in specs]
             places.sort(key=lambda place: place[1].offset_bytes)
-            return contiguous.file_problems(self.path / name, self.files[name].crc32c, places)
+            return contiguous.file_problems(self.path / name, self.files[name].checksum, places)
         except (OSError, ValueError) as error:
             return [str(error)]
 
@@ -398,7 +413,7 @@ def open_checkpoint(path: Path, kind: type[Checkpoint] = Checkpoint) -> Checkpoi
     path = Path(path)
     if path.is_symlink():
         raise OSError(f"checkpoint {path} is a symbolic link, which no part of a checkpoint may be")
-    return kind(path, read_manifest(path / _MANIFEST, FORMAT, FORMAT_VERSION, older=[_CHUNKED_VERSION]))
+    return kind(path, read_manifest(path / _MANIFEST, FORMAT, FORMAT_VERSION, older=[_UNBOUND_VERSION, _WHOLE_VERSION]))
 
 
 def verify(path: Path) -> list[str]:

@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 
 from storage import durable
-from storage.checksums import checksum, joined
+from storage.checksums import Checksum, checksum, joined
 from storage.formats import NotFiniteError, TableFormat, first_not_finite
 from storage.mapping import Region, map_anonymous
 from storage.schema import ArraySpec
@@ -142,7 +142,7 @@ def write_tables(
     *,
     background: bool = False,
     notes: Mapping[str, Any] | None = None,
-) -> tuple[dict[str, tuple[int, int]], dict[str, Cells]]:
+) -> tuple[dict[str, tuple[int, Checksum]], dict[str, Cells]]:
     """Write tables into a directory, all of it durable.
 
     background  give way to whoever else wants the processors
@@ -156,7 +156,7 @@ def write_tables(
     """
     regions = layout.create_live(directory, specs, notes)
     by_name = {spec.name: spec for spec in specs}
-    written: dict[Path, tuple[int, int]] = {}
+    written: dict[Path, tuple[int, Checksum]] = {}
     cells: dict[str, Cells] = {}
     for path, found in groupby(sorted(regions, key=lambda region: (region.path, region.offset_bytes)), _path_of):
         of_file = [(by_name[region.name], region.offset_bytes) for region in found]
@@ -244,7 +244,7 @@ def read_array(directory: Path, cells: Cells, out: np.ndarray) -> bool:
         return _sum_of(partial(_read_piece, file), pieces(out, cells.offset_bytes), out.nbytes) == cells.crc32c
 
 
-def file_problems(path: Path, stated: int, places: Sequence[tuple[ArraySpec, Cells]]) -> list[str]:
+def file_problems(path: Path, stated: Checksum, places: Sequence[tuple[ArraySpec, Cells]]) -> list[str]:
     """What is wrong with a file of arrays, every byte of it read once; a sentence for each thing.
 
     stated  crc32c of the file

@@ -9,6 +9,7 @@ from pathlib import Path
 from storage import checkpoint as checkpoints
 from storage import durable
 from storage.blocks import BLOCKS, CHECKPOINTS, named_by, versions_named
+from storage.checksums import CRC32C, Checksum
 from storage.outputs import output
 
 _MANIFEST = "manifest.json"
@@ -73,9 +74,9 @@ def _copy(source: Path, target: Path, name: str) -> None:
     with output(final, lambda _: False) as temporary:
         durable.make_dir(temporary)
         for file, stated in found.files.items():
-            if _copy_file(source / name / file, temporary / file) != stated:
+            if _copy_file(source / name / file, temporary / file, stated.kind) != stated[:2]:
                 raise OSError(f"{source / name}: {file} is not what the manifest states")
-        _copy_file(source / name / _MANIFEST, temporary / _MANIFEST)
+        _copy_file(source / name / _MANIFEST, temporary / _MANIFEST, CRC32C)
         for folder in sorted((path for path in temporary.rglob("*") if path.is_dir()), reverse=True):
             durable.fsync_dir(folder)
         durable.fsync_dir(temporary)
@@ -89,8 +90,8 @@ def _content_hash(path: Path) -> str | None:
         return None
 
 
-def _copy_file(source: Path, target: Path) -> tuple[int, int]:
+def _copy_file(source: Path, target: Path, kind: str) -> tuple[int, Checksum]:
     """Copy a file, piece by piece, durably; its length and checksum."""
     durable.make_dirs(target.parent)
     with source.open("rb") as file:
-        return durable.write_file(target, iter(lambda: file.read(_PIECE_BYTES), b""))
+        return durable.write_file(target, iter(lambda: file.read(_PIECE_BYTES), b""), kind)

@@ -14,9 +14,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import BinaryIO
 
-import crc32c
 import msgspec
 
+from storage.checksums import CRC32C, Checksum, new_sum
 from storage.threads import ordered
 
 TEMPORARY_PREFIX = ".tmp-"
@@ -96,54 +96,57 @@ def make_dirs(path: Path) -> None:
         fsync_dir(folder.parent)
 
 
-def write_file(path: Path, data: bytes | bytearray | memoryview | Iterable[bytes | memoryview]) -> tuple[int, int]:
+def write_file(
+    path: Path, data: bytes | bytearray | memoryview | Iterable[bytes | memoryview], kind: str = CRC32C
+) -> tuple[int, Checksum]:
     """Write a whole file and fsync it; its name is durable after `fsync_dir(path.parent)`.
 
     Args:
         path: the file, replaced if it exists
         data: the content, or its pieces one after the other
+        kind: of checksum (`storage.checksums`)
 
     Returns:
-        (length in bytes, crc32c) of the content.
+        (length in bytes, checksum) of the content.
     """
     pieces = (data,) if isinstance(data, bytes | bytearray | memoryview) else data
-    length, checksum, kept = 0, 0, []
+    length, taken, kept = 0, new_sum(kind), []
     with path.open("wb") as file:
         for piece in pieces:
             file.write(piece)
             length += memoryview(piece).nbytes
-            checksum = crc32c.crc32c(piece, checksum)
+            taken.update(piece)
             if _recordings:
                 kept.append(bytes(piece))
         file.flush()
         _record(Operation("write_file", path, b"".join(kept)))
         fsync_file(path, file)
-    return length, checksum
+    return length, taken.found()
 
 
-def adopt_file(path: Path, known: tuple[int, int] | None = None) -> tuple[int, int]:
+def adopt_file(path: Path, known: tuple[int, Checksum] | None = None, kind: str = CRC32C) -> tuple[int, Checksum]:
     """Make durable a file that a library has written: read it back for its checksum, unless it is known, and fsync it.
 
     Returns:
-        (length in bytes, crc32c) of the content as read back, or what is `known` of it.
+        (length in bytes, checksum of the `kind`) of the content as read back, or what is `known` of it.
     """
     if known is not None and not _recordings:
         with path.open("r+b") as file:
             fsync_file(path, file)
         return known
-    length, checksum, kept = 0, 0, []
+    length, taken, kept = 0, new_sum(kind), []
     with path.open("r+b") as file:
         while piece := file.read(_READ_BYTES):
             length += len(piece)
-            checksum = crc32c.crc32c(piece, checksum)
+            taken.update(piece)
             if _recordings:
                 kept.append(piece)
         _record(Operation("write_file", path, b"".join(kept)))
         fsync_file(path, file)
-    return length, checksum
+    return length, taken.found()
 
 
-def adopt(path: Path, known: Mapping[Path, tuple[int, int]]) -> dict[str, tuple[int, int]]:
+def adopt(path: Path, known: Mapping[Path, tuple[int, Checksum]]) -> dict[str, tuple[int, Checksum]]:
     """Make durable a file or a directory that a library has written, as `adopt_file` and `adopt_tree`."""
     return adopt_tree(path, known) if path.is_dir() else {path.name: adopt_file(path, known.get(path))}
 
@@ -152,14 +155,16 @@ def _depth(path: Path) -> int:
     return len(path.parts)
 
 
-def adopt_tree(path: Path, known: Mapping[Path, tuple[int, int]] | None = None) -> dict[str, tuple[int, int]]:
+def adopt_tree(
+    path: Path, known: Mapping[Path, tuple[int, Checksum]] | None = None, kind: str = CRC32C
+) -> dict[str, tuple[int, Checksum]]:
     """Make durable a directory that a library has written: every file, then every directory, the deepest first.
 
-    The name of `path` itself is durable after `fsync_dir(path.parent)`.  `known`: {path: (length, crc32c)} of files
+    The name of `path` itself is durable after `fsync_dir(path.parent)`.  `known`: {path: (length, checksum)} of files
     that need not be read back.
 
     Returns:
-        {name of the file relative to `path.parent`: (length in bytes, crc32c)}.
+        {name of the file relative to `path.parent`: (length in bytes, checksum of the `kind`)}.
     """
     known = known or {}
     folders, files = [], []
@@ -168,7 +173,7 @@ def adopt_tree(path: Path, known: Mapping[Path, tuple[int, int]] | None = None) 
         names.sort()
         folders.append(Path(folder))
         files += [Path(folder, name) for name in sorted(file_names)]
-    adopted = ordered(lambda file: adopt_file(file, known.get(file)), files, threads=_SYNCING_THREADS)
+    adopted = ordered(lambda file: adopt_file(file, known.get(file), kind), files, threads=_SYNCING_THREADS)
     found = {file.relative_to(path.parent).as_posix(): each for file, each in zip(files, adopted, strict=True)}
     for _, level in groupby(sorted(folders, key=_depth, reverse=True), _depth):
         for _ in ordered(fsync_dir, level, threads=_SYNCING_THREADS):
@@ -176,14 +181,14 @@ def adopt_tree(path: Path, known: Mapping[Path, tuple[int, int]] | None = None) 
     return found
 
 
-def checksum_file(path: Path) -> tuple[int, int]:
-    """Return (length in bytes, crc32c) of a file, reading it piece by piece."""
-    length, checksum = 0, 0
+def checksum_file(path: Path, kind: str = CRC32C) -> tuple[int, Checksum]:
+    """Return (length in bytes, checksum of the `kind`) of a file, reading it piece by piece."""
+    length, taken = 0, new_sum(kind)
     with path.open("rb") as file:
         while piece := file.read(_READ_BYTES):
             length += len(piece)
-            checksum = crc32c.crc32c(piece, checksum)
-    return length, checksum
+            taken.update(piece)
+    return length, taken.found()
 
 
 def fsync_file(path: Path, file: BinaryIO) -> None:
@@ -260,7 +265,7 @@ def _remove_empty_dir(path: Path) -> None:
     _record(Operation("remove_dir", path))
 
 
-def replace_file(path: Path, data: bytes | Iterable[bytes]) -> tuple[int, int]:
+def replace_file(path: Path, data: bytes | Iterable[bytes]) -> tuple[int, Checksum]:
     """Replace a file in one durable step: after a crash it has the old content or the new.
 
     Returns:

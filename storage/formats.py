@@ -13,6 +13,7 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
+from storage.checksums import Checksum
 from storage.mapping import Region
 from storage.schema import ArraySpec
 
@@ -51,11 +52,11 @@ class TableFormat(Protocol):
         compressed: bool = True,
         background: bool = False,
         notes: Mapping[str, Any] | None = None,
-    ) -> dict[str, tuple[int, int]]:
+    ) -> dict[str, tuple[int, Checksum]]:
         """Write the checksummed tables of a checkpoint, chunk by chunk, all of it durable.
 
         `background`: give way to whoever else wants the processors.  `notes`: JSON that becomes attributes of the
-        whole.  Returns {name of each file relative to `directory`: (length in bytes, crc32c)}.
+        whole.  Returns {name of each file relative to `directory`: (length in bytes, XXH3-128)}.
         """
 
     def files_of(self, spec: ArraySpec, files: Sequence[str]) -> list[str]:

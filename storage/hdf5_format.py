@@ -25,6 +25,7 @@ import h5py
 import numpy as np
 
 from storage import durable
+from storage.checksums import XXH3, Checksum
 from storage.formats import CHECKPOINT_CHUNK_BYTES, check_chunks, check_layout, chunk_of
 from storage.mapping import HUGE_PAGE_BYTES, Region
 from storage.schema import ArraySpec, split_at_chunks
@@ -158,13 +159,13 @@ def write_tables(
     compressed: bool = True,
     background: bool = False,
     notes: Mapping[str, Any] | None = None,
-) -> dict[str, tuple[int, int]]:
+) -> dict[str, tuple[int, Checksum]]:
     """Write the tables of a checkpoint into `directory / "tables.h5"`, a few chunks at a time, all of it durable.
 
     `notes` become attributes of the file, as JSON where they are no text.
 
     Returns:
-        {name of the file: (length in bytes, crc32c)}.
+        {name of the file: (length in bytes, XXH3-128)}.
     """
     filters: dict[str, Any] = {"compression": "gzip", "compression_opts": _GZIP_LEVEL, "fletcher32": True}
     with _system_errors(directory / TABLES), h5py.File(directory / TABLES, "x") as file:
@@ -181,7 +182,7 @@ def write_tables(
             )
             _label_axes(dataset, spec)
             _write_chunks(dataset, arrays[spec.name], spec, shape, compressed, background)
-    return {TABLES: durable.adopt_file(directory / TABLES)}
+    return {TABLES: durable.adopt_file(directory / TABLES, kind=XXH3)}
 
 
 @contextlib.contextmanager

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from storage import durable
+from storage.checksums import CRC32C, Checksum, is_checksum
 from storage.schema import check_relative_name
 from storage.threads import ordered
 
@@ -17,22 +18,34 @@ class Listed(NamedTuple):
     """What a manifest states about a file."""
 
     length_bytes: int
-    crc32c: int
+    checksum: Checksum
+    kind: str = CRC32C
+
+    def shown(self, checksum: Checksum) -> str:
+        """A checksum of its kind, for people."""
+        return checksum if isinstance(checksum, str) else f"{checksum:08x}"
+
+
+def file_entries(files: Mapping[str, tuple[int, Checksum]], kind: str = CRC32C) -> dict[str, dict[str, Checksum]]:
+    """A manifest's `files`, of {name: (length in bytes, checksum of the kind)}."""
+    return {name: {"length_bytes": length, kind: checksum} for name, (length, checksum) in files.items()}
 
 
 def listed_files(entries: Any) -> dict[str, Listed]:
     """The manifest's `files`: {name relative to the manifest: what is stated}.
 
-    Raises `ValueError` for names that leave the directory and for entries that state no length and CRC-32C.
+    Raises `ValueError` for names that leave the directory and for entries that state no length and one checksum.
     """
     if not isinstance(entries, Mapping):
         raise ValueError(f"'files' is a {type(entries).__name__}; an object is needed")
     found = {}
     for name, entry in entries.items():
-        length, checksum = (entry.get(key) if isinstance(entry, Mapping) else None for key in Listed._fields)
-        if type(length) is not int or type(checksum) is not int or length < 0:
-            raise ValueError(f"the entry of {name!r} in 'files' has no length and CRC-32C: {entry!r}")
-        found[check_relative_name(name)] = Listed(length, checksum)
+        stated = dict(entry) if isinstance(entry, Mapping) else {}
+        length = stated.pop("length_bytes", None)
+        kind, checksum = stated.popitem() if stated else (CRC32C, None)
+        if type(length) is not int or length < 0 or stated or not is_checksum(checksum, kind):
+            raise ValueError(f"the entry of {name!r} in 'files' has no length and one of the checksums: {entry!r}")
+        found[check_relative_name(name)] = Listed(length, checksum, kind)
     return found
 
 
@@ -60,8 +73,8 @@ def file_problem(root: Path, name: str, stated: Listed, *, content: bool = True)
         return f"{name} is missing"
     if status.st_size != stated.length_bytes:
         return f"{name} has {status.st_size} bytes; the manifest states {stated.length_bytes}"
-    if content and (checksum := durable.checksum_file(file)[1]) != stated.crc32c:
-        return f"{name} has checksum {checksum:08x}; the manifest states {stated.crc32c:08x}"
+    if content and (checksum := durable.checksum_file(file, stated.kind)[1]) != stated.checksum:
+        return f"{name} has checksum {stated.shown(checksum)}; the manifest states {stated.shown(stated.checksum)}"
     return None
 
 

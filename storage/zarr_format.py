@@ -7,7 +7,8 @@ where checkpoints are read, and nowhere else.
 
 Checkpoints: chunks of about 4 MiB, Zstandard level 1 without shuffling (the best of what was measured on young
 tables) or nothing, and a CRC-32C after it.  The chunks are encoded and written here, by several threads, in the form
-that zarr gives them: writing through zarr costs several times as much processor time.
+that zarr gives them: writing through zarr costs several times as much processor time.  What the manifest says of their
+files is a checksum of another kind: a CRC-32C of what ends with its CRC-32C is the same for all.
 """
 
 import contextlib
@@ -22,6 +23,7 @@ import crc32c
 import numpy as np
 
 from storage import durable
+from storage.checksums import XXH3, Checksum
 from storage.formats import CHECKPOINT_CHUNK_BYTES, check_chunks, check_layout, chunk_of
 from storage.json_files import read_json
 from storage.mapping import Region
@@ -139,14 +141,14 @@ def write_tables(
     compressed: bool = True,
     background: bool = False,
     notes: Mapping[str, Any] | None = None,
-) -> dict[str, tuple[int, int]]:
+) -> dict[str, tuple[int, Checksum]]:
     """Write the tables of a checkpoint into `directory / "tables.zarr"`, a few chunks at a time, all of it durable.
 
     All-zero chunks are written too, so that a file that is not there is always a file that was lost.  `notes` become
     attributes of the group.
 
     Returns:
-        {name of each file relative to `directory`: (length in bytes, crc32c)}.
+        {name of each file relative to `directory`: (length in bytes, XXH3-128)}.
     """
     from numcodecs.zstd import Zstd  # type: ignore[import-untyped]
 
@@ -158,16 +160,16 @@ def write_tables(
         grid = (range(-(-length // width)) for length, width in zip(spec.shape, shape, strict=True))
         for position in itertools.product(*grid):
             chunks.append((root / spec.name / chunk_key(position), spec, shape, position))
-    files = durable.adopt_tree(root)
+    files = durable.adopt_tree(root, kind=XXH3)
     folders = _make_folders(chunk[0].parent for chunk in chunks)
 
-    def write(chunk: tuple[Path, ArraySpec, tuple[int, ...], tuple[int, ...]]) -> tuple[str, tuple[int, int]]:
+    def write(chunk: tuple[Path, ArraySpec, tuple[int, ...], tuple[int, ...]]) -> tuple[str, tuple[int, Checksum]]:
         path, spec, shape, position = chunk
         encoded = chunk_of(arrays[spec.name], spec, shape, position).data.cast("B")
         if compressed:
             encoded = memoryview(Zstd(level=_LEVEL).encode(encoded))
         pieces = (encoded, crc32c.crc32c(encoded).to_bytes(4, "little"))
-        return path.relative_to(directory).as_posix(), durable.write_file(path, pieces)
+        return path.relative_to(directory).as_posix(), durable.write_file(path, pieces, XXH3)
 
     files.update(ordered(write, chunks, background=background))
     for _ in ordered(durable.fsync_dir, folders, background=background):

@@ -17,6 +17,7 @@ from abstraction.lookup import HOLDEM
 from abstraction.recipe import load_recipe
 from mccfr.cards import deck
 from storage.checkpoint import commit
+from storage.checksums import cells_checksum
 from storage.schema import ArraySpec
 
 
@@ -41,7 +42,8 @@ def write_slot_abstractions(roots):
             bucket = np.where(used, row, np.uint16(0xFFFF))
             specs = [ArraySpec("bucket", bucket.shape, "uint16", ("board", "hole cards"))]
             identity = {"stage": f"{count}", "recipe": {"features": "slot"}}
-            commit(root / street, 0, specs, {"bucket": bucket}, {"buckets": count}, identity, format="zarr", keep=1)
+            state = {"buckets": count, "cells": {"bucket": cells_checksum(bucket)}}
+            commit(root / street, 0, specs, {"bucket": bucket}, state, identity, format="zarr", keep=1)
 
 
 @pytest.fixture(scope="session")

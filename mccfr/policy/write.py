@@ -21,7 +21,9 @@ from mccfr.policy.row_checksums import ROW_CHECKSUMS_FILE, RowChecksums
 from mccfr.policy.values import PolicyValues
 from mccfr.tables.strategy import Strategy, row_starts
 from storage import durable
+from storage.checksums import Checksum
 from storage.json_files import read_json
+from storage.listing import file_entries
 from storage.manifest import write_manifest
 from storage.npy import npy_pieces
 from storage.outputs import output
@@ -94,7 +96,7 @@ class _Writer:
     def __init__(self, directory: Path, others: Sequence[Path]) -> None:
         """`others` are policies whose tables may be shared."""
         self._directory, self._others = directory, others
-        self._files: dict[str, tuple[int, int]] = {}
+        self._files: dict[str, tuple[int, Checksum]] = {}
         self._checksums = RowChecksums()
 
     def array(self, name: str, array: npt.NDArray[Any], *, shared: bool = False, cut: bool = False) -> None:
@@ -119,10 +121,9 @@ class _Writer:
     def finish(self) -> dict[str, Any]:
         """Write the row checksums; what meta.json says of them and of all files."""
         self.array(ROW_CHECKSUMS_FILE, self._checksums.array())
-        listed = {name: {"length_bytes": length, "crc32c": crc} for name, (length, crc) in self._files.items()}
-        return {"row_checksums": self._checksums.fields(ROW_CHECKSUMS_FILE), "files": listed}
+        return {"row_checksums": self._checksums.fields(ROW_CHECKSUMS_FILE), "files": file_entries(self._files)}
 
-    def _link(self, path: Path, array: npt.NDArray[Any]) -> tuple[int, int] | None:
+    def _link(self, path: Path, array: npt.NDArray[Any]) -> tuple[int, Checksum] | None:
         """Link to the same array of another policy; its length and CRC-32C, or None where there is none."""
         for other in self._others:
             source = other / path.name

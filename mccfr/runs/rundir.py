@@ -97,6 +97,17 @@ class Run:
         wanted = self.config.abstraction
         return None if wanted is None else self.directory / wanted.path
 
+    @property
+    def unseen(self) -> str | None:
+        """What a run of an older version does not know of its abstraction, in one sentence."""
+        built = self.abstraction()
+        if built is None or built.manifest_hashes() != self.manifest["identity_document"]["abstraction"]:
+            return None
+        return (
+            f"{self.directory} knows {built.path} by a hash of an older version, which does not see every cell of the "
+            "buckets; new runs note one that does"
+        )
+
     def build_game(self) -> Game:
         """Compile the run's game."""
         return configured_game(self.config, self.directory)
@@ -130,12 +141,15 @@ def _finite(value: Any) -> Any:
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def identity_document(config: Config, base: Path, warm: str | None = None) -> dict[str, Any]:
+def identity_document(
+    config: Config, base: Path, warm: str | None = None, buckets: Mapping[str, str] | None = None
+) -> dict[str, Any]:
     """What makes two runs the same: game (with the content of its files), solver, table formats, strata.
 
     Only what differs from its default: a key that a later version adds leaves the identity of older runs alone.
 
-    warm  hash of the policy that a run began with, which has no use for it any more; None: of the one that lies there
+    warm     hash of the policy that a run began with, and has no use for any more; None: of the one that lies there
+    buckets  hashes of the streets of its abstraction, where they are known already
     """
     document = _finite(changed_keys(config))
     game = {key: value for key, value in document["game"].items() if key not in config.game.file_keys}
@@ -157,8 +171,15 @@ def identity_document(config: Config, base: Path, warm: str | None = None) -> di
             blocks, iterations = turns_of(config)
             identity["run"] |= {"blocks": blocks, "cycle_iterations": iterations}
     if config.abstraction is not None:
-        identity["abstraction"] = Abstraction(base / config.abstraction.path).content_hashes()
+        identity["abstraction"] = buckets or Abstraction(base / config.abstraction.path).content_hashes()
     return identity
+
+
+def _bucket_hashes(path: Path, noted: Any) -> dict[str, str]:
+    """Hashes of an abstraction's streets: of their manifests where a run of an older version has `noted` those."""
+    built = Abstraction(path)
+    older = built.manifest_hashes()
+    return older if older == noted else built.content_hashes()
 
 
 def _trained_code(config: Config) -> list[outside.Source]:
@@ -300,7 +321,7 @@ def open_run(directory: Path, abstraction: Path | None = None) -> Run:
     config = config_from(load_document(directory / CONFIG), str(directory / CONFIG), _code_folders(directory, manifest))
     config = _with_abstraction(directory, config, manifest["identity_document"].get("abstraction"), abstraction)
     known = _own_keys(manifest["identity_document"])
-    found = identity_document(config, directory, known["solver"].get("warm_start"))
+    found = identity_document(config, directory, known["solver"].get("warm_start"), known.get("abstraction"))
     for source in _trained_code(config):
         if known.get("code", {}).get(source.name) != found["code"][source.name]:
             raise ValueError(
@@ -337,7 +358,7 @@ def _with_abstraction(directory: Path, config: Config, hashes: Any, given: Path 
             f"{path} is not an abstraction: {directory} was trained on {content_hash(hashes)[:12]}; name its "
             "directory with --abstraction, or put it there"
         )
-    found = Abstraction(path).content_hashes()
+    found = _bucket_hashes(path, hashes)
     if found != hashes:
         raise ValueError(
             f"{path} is the abstraction {content_hash(found)[:12]}, and {directory} was trained on "
@@ -370,7 +391,11 @@ def _refuse_links(directory: Path) -> None:
 
 def check_same_run(run: Run, config: Config, base: Path) -> None:
     """Raise `ValueError` naming the differing keys unless `config` describes the run in its directory."""
-    wanted, found = identity_document(config, base), _own_keys(run.manifest["identity_document"])
+    found = _own_keys(run.manifest["identity_document"])
+    buckets = None
+    if config.abstraction is not None:
+        buckets = _bucket_hashes(base / config.abstraction.path, found.get("abstraction"))
+    wanted = identity_document(config, base, buckets=buckets)
     if wanted == found:
         return
     if found["game"]["name"] != wanted["game"]["name"]:

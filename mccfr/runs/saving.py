@@ -177,7 +177,7 @@ class Saver:
         if self.committed is not None:
             with suppress(OSError, ValueError):
                 path = checkpoints.checkpoint_path(self._run.path(CHECKPOINTS), self.committed[0])
-                return sum(length for length, _ in checkpoints.open_checkpoint(path).files.values()), "about "
+                return sum(file.length_bytes for file in checkpoints.open_checkpoint(path).files.values()), "about "
         return self._layout.nbytes, "at most "
 
     def _commit(self, arrays: Arrays, now: RunState, stop: Stop, background: bool) -> int:

@@ -140,6 +140,8 @@ def prepare_run(
     if not rundir.is_locked(run):  # a running run has its tables already
         lack = _find_room(run.config, game, run.layout(game), run.directory, reporter, force, room)
     _tell(run.config, game, lack, reporter)
+    if (unseen := run.unseen) is not None:
+        reporter.message(unseen)
     return game
 
 

@@ -1,7 +1,6 @@
 """Whole arrays in files: what is written is read, by us and by plain readers, past the page cache or through it."""
 
 import errno
-import json
 import os
 
 import crc32c
@@ -9,12 +8,12 @@ import h5py
 import numpy as np
 import pytest
 import zarr
+from manifests import forge
 
 from storage import checkpoint, contiguous, durable
 from storage.checksums import checksum, joined
 from storage.disk_speed import disk_speed
 from storage.formats import NotFiniteError
-from storage.manifest import content_hash, exact_json
 from storage.mapping import create_regions, map_regions
 from storage.schema import ArraySpec
 
@@ -132,7 +131,7 @@ def test_verify_reads_every_byte_once_and_names_cells_that_are_no_numbers(tmp_pa
 
     reading, summing = contiguous.MovingFile.read, durable.checksum_file
     monkeypatch.setattr(contiguous.MovingFile, "read", counted)
-    monkeypatch.setattr(durable, "checksum_file", lambda file: summed.append(file) or summing(file))
+    monkeypatch.setattr(durable, "checksum_file", lambda file, kind: summed.append(file) or summing(file, kind))
     assert checkpoint.verify(path) == ["000001: array 'regret/street1/player0' holds inf at bucket 5, slot 700"]
     assert read[0] == sum(spec.nbytes for spec in SPECS)
     assert {file.name for file in summed} <= {"zarr.json", "state.json"}
@@ -140,11 +139,7 @@ def test_verify_reads_every_byte_once_and_names_cells_that_are_no_numbers(tmp_pa
 
 def test_verify_compares_the_cells_of_each_array_with_their_own_checksum(tmp_path):
     path = written(tmp_path / "all", "hdf5", tables())
-    content = json.loads((path / "manifest.json").read_bytes())
-    del content["content_hash"]
-    content["cells"][SPECS[1].name]["crc32c"] ^= 1
-    content["content_hash"] = content_hash(content)
-    (path / "manifest.json").write_bytes(exact_json(content, "manifest"))
+    forge(path, lambda content: content["cells"][SPECS[1].name].update(crc32c=1))
     (problem,) = checkpoint.verify(path)
     assert "another checksum in the cells of array 'strategy_sum/street1/player0'" in problem
 

@@ -37,7 +37,7 @@ from mccfr.solvers.deep.infosets import NO_CELL, list_infosets
 from mccfr.solvers.deep.learned import make_network
 from storage import durable
 from storage.json_files import parse_json, read_json
-from storage.listing import file_problems, listed_files
+from storage.listing import file_entries, file_problems, listed_files
 from storage.manifest import canonical_json, read_manifest, write_manifest
 from storage.npy import npy_pieces, read_npy
 from storage.outputs import output
@@ -85,8 +85,7 @@ def write_networks(out: Path, asked: Asked, documents: Mapping[str, Any], proven
             f"{name}.npy": durable.write_file(temporary / f"{name}.npy", npy_pieces(array))
             for name, array in arrays.items()
         }
-        listed = {name: {"length_bytes": length, "crc32c": crc} for name, (length, crc) in written.items()}
-        write_manifest(temporary / MANIFEST, FORMAT, FORMAT_VERSION, {**fields, "files": listed})
+        write_manifest(temporary / MANIFEST, FORMAT, FORMAT_VERSION, {**fields, "files": file_entries(written)})
         durable.fsync_dir(temporary)
 
 

@@ -8,6 +8,7 @@ import deep
 import numpy as np
 import pytest
 from places import ROOT
+from swapping import swaps
 
 from mccfr.config.file import to_document
 from mccfr.config.games import LeducGame
@@ -55,6 +56,14 @@ def test_networks_are_verified_to_the_last_byte(written):
         path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]) if content else b"1")
         assert len(problems_of(written)) == 1, path.name
         path.write_bytes(content)
+
+
+def test_no_file_of_other_networks_passes(written, tmp_path):
+    asked = asked_of(trained())
+    other = Asked(asked.game, asked.config, {name: 2 * table for name, table in asked.tables.items()})
+    files.write_networks(tmp_path / "other", other, to_document(Config(game=LEDUC, solver=asked.config)), {})
+    found = [name for name in swaps(written, tmp_path / "other") if problems_of(written)]
+    assert len(found) >= 2 and found == list(swaps(written, tmp_path / "other"))
 
 
 @pytest.mark.parametrize("opened", [open_target, open_networks])

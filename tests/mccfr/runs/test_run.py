@@ -18,6 +18,7 @@ import pytest
 import zarr
 from archives import unpack
 from commands import call
+from manifests import forge
 from places import ROOT
 from sessions import EXTERNAL, NO_EVALUATION, OUTCOME, Listener, assert_same, content, go, make, wait_for
 
@@ -33,8 +34,7 @@ from mccfr.runs.verification import problems_of
 from mccfr.solvers.sampling.common import DEALS_TOGETHER
 from mccfr.solvers.solver import WorkerState
 from storage import checkpoint as checkpoints
-from storage import durable, space
-from storage.manifest import read_manifest, write_manifest
+from storage import space
 
 PUBLIC = {"algorithm": "public-chance-sampling", "discount": "dcfr", "period_nodes": 40_000, "floored_regrets": False}
 PRUNED = {
@@ -458,12 +458,7 @@ def test_a_state_that_no_run_writes_is_named_and_not_trained_from(tmp_path, name
     assert problems_of(run.directory) == []
     state = json.loads((path / "state.json").read_bytes()) | HOSTILE_STATES[name]
     (path / "state.json").write_text(json.dumps(state))
-    manifest = read_manifest(path / "manifest.json", "checkpoint", 1)
-    length, crc = durable.checksum_file(path / "state.json")
-    files = {**manifest["files"], "state.json": {"length_bytes": length, "crc32c": crc}}
-    own = ("format", "format_version", "content_hash")
-    fields = {key: value for key, value in manifest.items() if key not in own}
-    write_manifest(path / "manifest.json", "checkpoint", 1, {**fields, "files": files})
+    forge(path)
     for found in (problems_of(run.directory), problems_of(path)):
         assert len(found) == 1
         assert found[0].startswith(f"{path.name}: state.json")

@@ -1,0 +1,25 @@
+"""Manifests that are intact and say something else than what was written."""
+
+import json
+
+from storage import durable
+from storage.manifest import content_hash, exact_json
+
+
+def entry_of(file, kind):
+    """What a manifest says of a file as it is now, with a checksum of the kind."""
+    length, checksum = durable.checksum_file(file, kind)
+    return {"length_bytes": length, kind: checksum}
+
+
+def forge(path, change=lambda content: None):
+    """Rewrite a directory's manifest: it states its files as they are now, and what `change` makes of its content."""
+    content = json.loads((path / "manifest.json").read_bytes())
+    del content["content_hash"]
+    for name, entry in content["files"].items():
+        if (path / name).is_file():
+            (kind,) = entry.keys() - {"length_bytes"}
+            content["files"][name] = entry_of(path / name, kind)
+    change(content)
+    content["content_hash"] = content_hash(content)
+    (path / "manifest.json").write_bytes(exact_json(content, "manifest"))

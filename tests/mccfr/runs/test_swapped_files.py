@@ -1,0 +1,121 @@
+"""Files in the place of another artefact's, of their name and length: `verify` finds each, and nothing loads."""
+
+import shutil
+
+import pytest
+from commands import call
+from policies import write_random
+from sessions import NO_EVALUATION, go, make
+from swapping import swaps
+
+from abstraction.build import Builder
+from abstraction.recipe import load_recipe
+from mccfr.config.games import LeducGame
+from mccfr.runs.verification import problems_of
+from storage import checkpoint as checkpoints
+
+RAW = {"checkpoint_compression": "none"}
+FREE = {"metrics.jsonl", "evaluations.jsonl", "trends.jsonl"}
+"""Journals: what stands in them is told, and decides nothing."""
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """Two runs that differ by their seed, of two checkpoints each."""
+    root = tmp_path_factory.mktemp("runs")
+    runs = [
+        make(root / f"{seed}", {"seed": seed, "period_nodes": 10_000}, tables=RAW, evaluation=NO_EVALUATION)
+        for seed in (1, 2)
+    ]
+    for run in runs:
+        for nodes in (5_000, 10_000):
+            go(run, nodes=nodes)
+    return [run.directory for run in runs]
+
+
+def assert_found(ours, theirs, least, free=()):
+    found = 0
+    for name in swaps(ours, theirs):
+        if name not in free:
+            found += 1
+            assert problems_of(ours), name
+    assert problems_of(ours) == []
+    assert found >= least, found
+
+
+def test_of_another_run(trained):
+    assert_found(*trained, least=12, free=FREE)
+
+
+def test_of_an_older_checkpoint_and_of_another_player(trained):
+    root = trained[0] / "checkpoints"
+    assert_found(root / "000002", root / "000001", least=8)
+    for one, other in (("street0/player0", "street0/player1"), ("street1/player1", "street1/player0")):
+        ours, theirs = (root / "000002/tables.zarr" / kind for kind in (f"regret/{one}", f"strategy_sum/{other}"))
+        found = [name for name in swaps(ours, theirs) if checkpoints.verify(root / "000002")]
+        assert found, one
+
+
+def test_every_verb_refuses_a_swapped_chunk_or_goes_back(trained, tmp_path, capsys):
+    """As it was seen: the oldest checkpoint's chunk in the newest one was evaluated, exported and trained on."""
+    run = tmp_path / "run"
+    shutil.copytree(trained[0], run)
+    chunk = "tables.zarr/strategy_sum/street0/player0/c/0/0"
+    shutil.copy(run / "checkpoints/000001" / chunk, run / "checkpoints/000002" / chunk)
+    ended = call(capsys, "verify", run)
+    assert ended.status == 1 and f"000002: {chunk} has checksum" in ended.out
+    for verb in (("evaluate", run), ("export", run, tmp_path / "out")):
+        ended = call(capsys, *verb)
+        assert ended.status and "has checksum" in ended.err, verb
+    ended = call(capsys, "resume", run, "--nodes", 12_000, "--workers", 0)
+    assert ended.status == 0 and f"damaged checkpoint passed over: 000002: {chunk}" in ended.err
+    checkpoint = checkpoints.open_checkpoint(run / "checkpoints/000003")
+    assert checkpoint.state["nodes_touched"] >= 12_000
+
+
+def test_a_checkpoint_of_another_trial_of_the_same_run(trained, tmp_path):
+    """Whole and sound, of the same identity, and not what the journal notes."""
+    shutil.copytree(trained[0], tmp_path / "run")
+    twin = make(tmp_path / "twin", {"seed": 1, "period_nodes": 10_000}, tables=RAW, evaluation=NO_EVALUATION)
+    go(twin, nodes=6_000)
+    shutil.rmtree(tmp_path / "run/checkpoints/000001", ignore_errors=True)
+    shutil.copytree(twin.path("checkpoints/000001"), tmp_path / "run/checkpoints/000001")
+    assert "000001: it is another checkpoint than the one that journal.jsonl notes" in problems_of(tmp_path / "run")
+
+
+@pytest.mark.parametrize("layout", ["zarr", "hdf5"])
+def test_of_blocks_that_lie_on_the_disk(tmp_path, layout):
+    game, tables = {"name": "leduc", "ranks": 4}, {"resident": "26kB", "format": layout}
+    runs = []
+    for seed in (1, 2):
+        settings = {"strata": 4, "blocks": 4, "cycle_iterations": 200, "iterations": 400}
+        runs.append(make(tmp_path / f"{seed}", {"seed": seed}, game, tables, NO_EVALUATION, **settings))
+        go(runs[-1])
+    assert_found(*(run.directory for run in runs), least=4, free=FREE)
+
+
+def test_of_another_policy(tmp_path):
+    assert_found(*(write_random(tmp_path / str(seed), LeducGame(), None, seed) for seed in (1, 2)), least=5)
+
+
+def test_of_another_abstraction(tmp_path):
+    """Chunks of equal length whose cells differ: what an abstraction is was the length of its chunks before."""
+    places = []
+    for name, features in (("ehs", 'features = "ehs"'), ("ochs", 'features = "ochs"\nclusters = 3')):
+        recipe = tmp_path / f"{name}.toml"
+        recipe.write_text(RECIPE.format(features=features))
+        places.append(tmp_path / name)
+        Builder(load_recipe(recipe), places[-1]).build()
+    assert_found(*places, least=2, free={"times.jsonl", "journal.jsonl"})
+
+
+RECIPE = """
+[deck]
+ranks = 6
+suits = 2
+hole_cards = 1
+board_cards = [0, 1]
+[flop]
+{features}
+buckets = 4
+"""

@@ -1,0 +1,100 @@
+"""What a manifest binds: no file of another checkpoint, of its name and length, passes for one of this one."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays as some_array
+from swapping import swaps
+
+from storage import checkpoint, checksums, durable, zarr_format
+from storage.checksums import CRC32C, XXH3, cells_checksum
+from storage.schema import ArraySpec
+
+SPECS = tuple(
+    ArraySpec(f"regret/street{i}/player{j}", (7, 3), "float32", ("bucket", "slot")) for i, j in np.ndindex(2, 2)
+)
+LAYOUTS = {
+    "zarr": {"format": "zarr"},
+    "zarr, raw": {"format": "zarr", "compressed": False},
+    "hdf5": {"format": "hdf5"},
+    "hdf5, raw": {"format": "hdf5", "compressed": False},
+    "whole zarr": {"format": "zarr", "whole": True},
+    "whole hdf5": {"format": "hdf5", "whole": True},
+}
+
+
+def written(root, number, seed, **options):
+    rng = np.random.default_rng(seed)
+    cells = {spec.name: rng.integers(0, 2, spec.shape).astype(np.float32) for spec in SPECS}
+    return checkpoint.commit(root, number, SPECS, cells, {"seed": seed % 10}, {"run": 1}, keep=9, **options)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_no_file_of_another_checkpoint_passes(tmp_path, layout):
+    """Of an older one, of another run, and of another player in the same one."""
+    ours, older = (written(tmp_path / "run", number, number, **LAYOUTS[layout]) for number in (2, 3))
+    found = 0
+    for other in (older, written(tmp_path / "other", 2, 12, **LAYOUTS[layout])):
+        for name in swaps(ours, other):
+            found += 1
+            assert checkpoint.verify(ours), name
+            with pytest.raises((OSError, ValueError)):
+                opened = checkpoint.open_checkpoint(ours)
+                for spec in SPECS:
+                    opened.read(spec.name)
+    for name in swaps(ours / "tables.zarr/regret/street0/player0", ours / "tables.zarr/regret/street1/player1"):
+        found += 1
+        assert checkpoint.verify(ours), name
+    assert checkpoint.verify(ours) == []
+    assert found >= (2 if layout == "hdf5" else 4 if "zarr" in layout else 3), found
+
+
+def test_a_checksum_after_its_text_hides_the_text(tmp_path, monkeypatch):
+    """The planted error: chunks listed by CRC-32C, all of which are the same number."""
+    monkeypatch.setattr(zarr_format, "XXH3", CRC32C)
+    monkeypatch.setattr(checkpoint, "XXH3", CRC32C)
+    ours, other = (written(tmp_path / "run", number, number, **LAYOUTS["zarr, raw"]) for number in (2, 3))
+    entries = checkpoint.open_checkpoint(ours).files
+    assert {file.checksum for name, file in entries.items() if "/c/" in name} == {1214729159}
+    assert any(not checkpoint.verify(ours) for name in swaps(ours, other) if "/c/" in name)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.data(), st.sampled_from(["float32", "float64", "uint16", "int64"]), st.sampled_from([(5,), (3, 4), (2, 3, 2)])
+)
+def test_cells_have_one_checksum_and_other_cells_another(data, dtype, shape):
+    cells = data.draw(some_array(dtype, shape, elements={"allow_nan": False} if dtype[0] == "f" else None))
+    assert cells_checksum(cells) == cells_checksum(np.asfortranarray(cells).astype(cells.dtype.newbyteorder(">")))
+    other = cells.copy()
+    raw = other.reshape(-1).view(np.uint8)
+    raw[data.draw(st.integers(0, raw.size - 1))] ^= 1 << data.draw(st.integers(0, 7))
+    assert cells_checksum(cells) != cells_checksum(other)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**32), st.integers(0, 20), st.sampled_from(sorted(LAYOUTS)))
+def test_the_hash_of_a_manifest_differs_whenever_a_cell_does(tmp_path_factory, seed, place, layout):
+    root, rng = tmp_path_factory.mktemp("hashes"), np.random.default_rng(seed)
+    cells = {spec.name: rng.integers(-1, 2, spec.shape).astype(np.float32) for spec in SPECS}
+    other = {name: array.copy() for name, array in cells.items()}
+    other[SPECS[seed % 4].name].reshape(-1)[place] += 1
+    hashes = []
+    for name, each in (("one", cells), ("same", cells), ("other", other)):
+        path = checkpoint.commit(root / name, 1, SPECS, each, {}, {}, keep=1, **LAYOUTS[layout])
+        hashes.append(checkpoint.open_checkpoint(path).content_hash)
+    assert hashes[2] != hashes[0]
+    if "hdf5" not in layout:  # whose files hold times
+        assert hashes[0] == hashes[1]
+
+
+@pytest.mark.parametrize("kind", [CRC32C, XXH3])
+def test_pieces_have_the_checksum_of_the_whole(tmp_path, kind):
+    data = bytes(range(256)) * 9
+    whole = durable.write_file(tmp_path / "one", data, kind)
+    assert durable.write_file(tmp_path / "two", (data[:100], memoryview(data)[100:]), kind) == whole
+    assert durable.checksum_file(tmp_path / "two", kind) == durable.adopt_file(tmp_path / "one", kind=kind) == whole
+    assert checksums.is_checksum(whole[1], kind)
+    assert not checksums.is_checksum(whole[1], XXH3 if kind == CRC32C else CRC32C)
+    assert not checksums.is_checksum(whole[1], "sha256")

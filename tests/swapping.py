@@ -1,0 +1,18 @@
+"""Files put in the place of others of their name and length, as a backup does that goes by size and time."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+
+def swaps(ours: Path, theirs: Path) -> Iterator[str]:
+    """Put each file of `theirs` in the place of its namesake in `ours`, if it has its length and other bytes.
+
+    Yields the name while it lies there; then what was there is back.
+    """
+    for path in sorted(file for file in ours.rglob("*") if file.is_file() and not file.is_symlink()):
+        name, data = path.relative_to(ours).as_posix(), path.read_bytes()
+        other = theirs / name
+        if other.is_file() and other.stat().st_size == len(data) and (content := other.read_bytes()) != data:
+            path.write_bytes(content)
+            yield name
+            path.write_bytes(data)
