@@ -4,12 +4,13 @@ A version is a checkpoint of a block's rows (`storage.checkpoint`), `ROOT/blocks
 fsynced, each array in one run of raw cells with a checksum (`storage.contiguous`), so that it moves at the speed of the
 disk.  It never changes: what is written of a block later is another version.  The
 checkpoints in `ROOT/checkpoints` name the versions that belong to them, with the hash of each one's manifest, so that a
-checkpoint of tables of any size is a list; a version goes when no checkpoint names it and a newer one is written.
+checkpoint of tables of any size is a list.  A version goes once a newer one is written, if no checkpoint on the disk
+names it and none that is being written will; whoever removes one looks there, whatever has come of the last commit.
 
 A block without a version holds zeros.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
@@ -106,7 +107,7 @@ class BlockStore:
         self.root, self.partition, self.versions = root, partition, dict[int, tuple[int, str]]()
         self.moved = 0
         self._identity, self._format = identity, format
-        self._named: set[str] = set()  # versions that checkpoints name
+        self._promised: set[str] = set()  # to a checkpoint that may be on its way to the disk
         self._lock = Lock()
         # Removing a file of gigabytes takes as long as writing some hundred megabytes: nothing waits for that.
         self._remover = ThreadPoolExecutor(1, "removed blocks")
@@ -128,15 +129,20 @@ class BlockStore:
         self.settle()
 
     def names(self) -> dict[str, str]:
-        """{name: hash of the manifest} of the newest versions, for a checkpoint to name."""
-        return {block_name(block, version): found for block, (version, found) in sorted(self.versions.items())}
+        """{name: hash of the manifest} of the newest versions, for a checkpoint to name: they stay until `settle`."""
+        with self._lock:
+            found = {block_name(block, version): stated for block, (version, stated) in sorted(self.versions.items())}
+            before, self._promised = self._promised, set(found)
+            for name in sorted(before - self._promised):  # of a checkpoint that did not come to the disk
+                self._removing.append(self._remover.submit(_drop_unnamed, self.root, name))
+        return found
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint's state must say for its blocks to be read."""
         return {BLOCKS: self.partition.to_json()}
 
     def write(self, block: int, arrays: Mapping[str, np.ndarray], *, background: bool = False) -> None:
-        """Write a new version of a block, durably; the one before goes unless a checkpoint names it.
+        """Write a new version of a block, durably; the one before goes unless a checkpoint names it, or will.
 
         arrays      {name: cells of the block}, which nobody changes meanwhile
         background  give way to whoever else wants the processors
@@ -161,9 +167,8 @@ class BlockStore:
             before = self.versions.get(block)
             self.versions[block] = (number, checkpoints.open_checkpoint(folder / f"{number:06d}").content_hash)
             self.moved += self.partition.nbytes(block)
-            if before is not None and block_name(block, before[0]) not in self._named:
-                gone = self.root / block_name(block, before[0])
-                self._removing.append(self._remover.submit(durable.drop_trees, [gone]))
+            if before is not None and block_name(block, before[0]) not in self._promised:
+                self._removing.append(self._remover.submit(_drop_unnamed, self.root, block_name(block, before[0])))
 
     def read(self, block: int, arrays: Mapping[str, np.ndarray]) -> None:
         """Fill the cells of a block from its newest version.
@@ -182,12 +187,13 @@ class BlockStore:
             self.moved += self.partition.nbytes(block)
 
     def settle(self) -> None:
-        """Remove the versions that neither a checkpoint names nor the next one will."""
+        """The checkpoint that was given `names` is on the disk: remove what none there names, nor the next one will."""
         with self._lock:
             while self._removing:
                 self._removing.pop().result()
-            self._named = versions_named(self.root)
-            _keep_only(self.root, self._named | set(self.names()))
+            newest = {block_name(block, version) for block, (version, _) in self.versions.items()}
+            _keep_only(self.root, newest)
+            self._promised.clear()
 
     def close(self) -> None:
         """Wait for what is being removed, whatever comes of it: the next `go_on` removes what is left."""
@@ -204,37 +210,53 @@ def sweep_blocks(root: Path) -> None:
 def drop_unnamed(root: Path) -> None:
     """Remove the versions that no checkpoint of a run names, and what was half written of others."""
     sweep_blocks(root)
-    _keep_only(root, versions_named(root))
+    _keep_only(root, ())
 
 
-def versions_named(root: Path) -> set[str]:
-    """The versions that the checkpoints of a run name."""
-    folder = root / CHECKPOINTS
-    numbers = checkpoints.list_checkpoints(folder)
-    return {name for number in numbers for name in _named_in(checkpoints.checkpoint_path(folder, number))}
+def versions_named(root: Path, among: Collection[int] | None = None) -> set[str] | None:
+    """The versions that the checkpoints of a run (or those of some numbers) name.
+
+    None where that cannot be told, because one of them cannot be read now or is of another program's version: then
+    nothing may be removed.  Damaged ones name nothing to go on from.
+    """
+    folder, found = root / CHECKPOINTS, set[str]()
+    for number in checkpoints.list_checkpoints(folder):
+        if among is not None and number not in among:
+            continue
+        try:
+            found.update(named_by(checkpoints.open_checkpoint(checkpoints.checkpoint_path(folder, number))))
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            if error.errno is not None:  # the system's, not ours about its content
+                return None
+        except ValueError:
+            return None
+    return found
+
+
+def _drop_unnamed(root: Path, name: str) -> None:
+    """Remove a version unless a checkpoint on the disk names it."""
+    named = versions_named(root)
+    if named is not None and name not in named and (root / name).exists():
+        durable.drop_trees([root / name])
 
 
 def _keep_only(root: Path, kept: Collection[str]) -> None:
-    """Remove all versions but some."""
-    folder = root / BLOCKS
-    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+    """Remove all versions but some and those that checkpoints name."""
+    folder, named = root / BLOCKS, versions_named(root)
+    if named is None or not folder.is_dir():
+        return
+    for path in sorted(folder.iterdir()):
         for version in checkpoints.list_checkpoints(path):
             name = f"{BLOCKS}/{path.name}/{version:06d}"
-            if name not in kept:
+            if name not in named and name not in kept:
                 durable.drop_trees([root / name])
 
 
 def named_by(checkpoint: Checkpoint) -> dict[str, str]:
     """{name: hash of the manifest} of the versions that a checkpoint names."""
     return {name: found for name, found in checkpoint.parents.items() if name.startswith(f"{BLOCKS}/")}
-
-
-def _named_in(path: Path) -> Iterable[str]:
-    """The versions that a checkpoint names, as far as it can still be read: damaged ones name nothing to go on from."""
-    try:
-        return list(named_by(checkpoints.open_checkpoint(path)))
-    except (OSError, ValueError):
-        return []
 
 
 def _open_version(root: Path, name: str, content_hash: str) -> Checkpoint:

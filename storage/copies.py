@@ -19,8 +19,8 @@ _PIECE_BYTES = 4 << 20
 def copy_checkpoint(root: Path, place: Path, number: int, blocks: set[int]) -> None:
     """Copy a checkpoint of ROOT, and the versions of some blocks that it names, to a place of the same form.
 
-    What no checkpoint of ROOT names any more goes from there.  Raises `OSError` for files that are damaged, and where
-    there is no room.
+    What no checkpoint of ROOT, or copy of one, names any more goes from there.  Raises `OSError` for files that are
+    damaged, and where there is no room.
     """
     name = f"{CHECKPOINTS}/{checkpoints.checkpoint_path(root / CHECKPOINTS, number).name}"
     found = checkpoints.open_checkpoint(root / name)
@@ -28,7 +28,11 @@ def copy_checkpoint(root: Path, place: Path, number: int, blocks: set[int]) -> N
         if int(version.split("/")[1]) in blocks:
             _copy(root, place, version)
     _copy(root, place, name)  # last: who finds it finds what it names
-    kept = versions_named(root) | {path.relative_to(root).as_posix() for path in _whole(root, CHECKPOINTS)}
+    numbers = checkpoints.list_checkpoints(root / CHECKPOINTS)
+    named, copied = versions_named(root), versions_named(place, numbers)  # ROOT's may be damaged: so there are copies
+    if named is None or copied is None:
+        return
+    kept = named | copied | {path.relative_to(root).as_posix() for path in _whole(root, CHECKPOINTS)}
     for path in (*_whole(place, CHECKPOINTS), *_versions(place)):
         if path.relative_to(place).as_posix() not in kept:
             durable.drop_trees([path])

@@ -169,6 +169,9 @@ class Saver:
             self._journals.append(JOURNAL, line)
         problem = disk_problem(error, root, *self._needed_bytes())
         self._reporter.message(f"checkpoint {number} is whole, and what follows it was not done: {problem}")
+        if now.besides is not None:
+            with suppress(OSError):  # what is left of older versions goes with the next checkpoint
+                now.besides.settle()
         self._note_commit(number, now.totals, kept, found.state)
         return number
 

@@ -24,7 +24,7 @@ from mccfr.runs.strata.frames import live_specs
 from mccfr.runs.strata.resident import Resident
 from mccfr.runs.verification import problems_of
 from mccfr.solvers.configured import configured_game
-from storage import blocks
+from storage import blocks, durable
 from storage import checkpoint as checkpoints
 from storage.disk_speed import DiskSpeed
 from storage.manifest import content_hash, exact_json
@@ -202,6 +202,36 @@ def test_in_turn_and_how_is_a_part_of_what_a_run_is(tmp_path, memory):
 def configured(resident="1GB", **run):
     run = {"strata": 4, **run}
     return config_from({"game": LEDUC_12, "tables": {"resident": resident}, "run": run}, "test")
+
+
+@pytest.mark.parametrize(("module", "fails"), [(durable, "append_line"), (checkpoints, "drop_older")])
+def test_a_checkpoint_whose_journal_or_retention_fails_keeps_its_blocks(tmp_path, monkeypatch, module, fails):
+    """Acknowledged, it is whole after every step that follows: the next write-back had removed what it names."""
+    run, seen, calls = turned(tmp_path / "run", checkpoint_nodes=8_000, iterations=800), [], []
+    write, step = blocks.BlockStore.write, getattr(module, fails)
+
+    def failing(*arguments):
+        if checkpoints.list_checkpoints(run.path("checkpoints")):  # of a checkpoint, and not before there is one
+            calls.append(fails)
+            if len(calls) == 1:
+                raise OSError(28, "No space left on device")
+        return step(*arguments)
+
+    def written(store, *arguments, **options):
+        write(store, *arguments, **options)
+        while store._removing:
+            store._removing.pop().result()
+        for number in checkpoints.list_checkpoints(run.path("checkpoints")):
+            seen.append(number)
+            found = checkpoints.open_checkpoint(checkpoints.checkpoint_path(run.path("checkpoints"), number))
+            assert blocks.block_problems(found, {}) == []
+
+    monkeypatch.setattr(blocks.BlockStore, "write", written)
+    monkeypatch.setattr(module, fails, failing)
+    go(run)
+    assert calls and len(seen) >= 3
+    monkeypatch.undo()
+    assert not problems_of(run.directory)
 
 
 @pytest.mark.parametrize(
