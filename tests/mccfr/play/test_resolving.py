@@ -15,7 +15,17 @@ from mccfr.config.games import PokerGame
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.catalogue import build_game
 from mccfr.games.poker import poker
-from mccfr.play.resolving import Effort, Spot, depth_limited, resolve, resolve_street, resolve_streets, solve, whole
+from mccfr.play.resolving import (
+    Effort,
+    Spot,
+    depth_limited,
+    gadgets,
+    resolve,
+    resolve_street,
+    resolve_streets,
+    solve,
+    whole,
+)
 from mccfr.play.resolving.depth_limited import CONTINUATIONS, DepthLimitedSpot, biased
 from mccfr.solvers.public.best_response import Walk
 from mccfr.solvers.public.street_walk import FOLLOW
@@ -376,6 +386,27 @@ def test_a_root_hand_left_out_is_caught():
     wrong = mutant_whole(("spot.weights[1 - player]\n", "spot.weights[1 - player] * (ranges[1 - player] > 0)\n"))
     strategy = random_strategy(game_of(LEDUC), 1)
     assert beyond_bound(wrong, strategy) and not beyond_bound(whole, strategy)
+
+
+def learned_short(module, kind):
+    """What the opponent's average range, learned against fixed values of his hands, wins less than his best."""
+    rng, values = np.random.default_rng(3), np.array([-2.0, 5.0, 1.0, 4.0, 0.5, 3.0])
+    dealt, alternatives, met = rng.uniform(0.5, 1, 6), rng.normal(size=6), np.array([1.0, 9.0, 2.0, 0.0, 5.0, 3.0])
+    gadget = getattr(module, kind)(*([dealt, alternatives, met] if kind == "Maxmargin" else [dealt, alternatives]))
+    for iteration in range(1, 400):
+        gadget.update(values, PRESETS["dcfr"].step(iteration))
+    range_, beside = gadget.average()
+    return abs(gadget.best(values) - (range_ @ values + beside))
+
+
+@pytest.mark.parametrize("kind", ["Maxmargin", "Resolving"])
+def test_against_fixed_values_a_gadget_learns_its_best(kind):
+    assert learned_short(gadgets, kind) < 0.01
+
+
+def test_gains_of_hands_that_do_not_weigh_what_they_meet_are_caught():
+    wrong = mutant(gadgets, ("(values - self._alternatives) * self._share", "values - self._alternatives"))
+    assert learned_short(wrong, "Maxmargin") > 0.5
 
 
 def test_an_own_range_not_updated_after_a_re_solve_is_caught():
