@@ -2,7 +2,7 @@
 
 import importlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from storage import durable
 from storage.formats import table_format
-from storage.json_files import read_json
+from storage.json_files import parse_json, read_json
 from storage.outputs import output
 from storage.schema import ArraySpec, validate_specs
 
@@ -25,10 +25,9 @@ def write_arrays(
     *,
     axes: Mapping[str, tuple[str, ...]],
     description: Mapping[str, Any],
+    replaceable: Callable[[Path], bool],
 ) -> None:
     """Write named arrays as a Zarr group or an HDF5 file, whole under its final name or not at all.
-
-    An earlier output of this function at `path` is replaced in one step.
 
     Args:
         path:        the group's directory or the file
@@ -36,15 +35,16 @@ def write_arrays(
         format:      `zarr` or `hdf5`
         axes:        {name: name of each axis}
         description: JSON that goes into the attribute `description` of the group or file
+        replaceable: whether what is at `path` may be replaced, which happens in one step
 
     Raises:
         ValueError: an unknown format, or a name, shape or dtype that is not allowed.
-        FileExistsError: there is something else of that name.
+        FileExistsError: there is something of that name that may not be replaced.
     """
     layout = table_format(format)
     specs = validate_specs(ArraySpec(name, array.shape, array.dtype.name, axes[name]) for name, array in arrays.items())
     text = json.dumps(description, sort_keys=True)
-    with output(path, lambda existing: is_described(existing, format)) as temporary:
+    with output(path, replaceable) as temporary:
         scratch = temporary.with_name(f"{temporary.name}-scratch")
         durable.make_dir(scratch)
         try:
@@ -60,25 +60,29 @@ def write_arrays(
             durable.remove_tree(scratch)
 
 
-def is_described(path: Path, format: str) -> bool:  # noqa: A002 - the name of the config's key
-    """Whether a Zarr group or HDF5 file is one that `write_arrays` wrote."""
-    if format == "zarr":
-        try:
-            content = read_json(path / "zarr.json")
-        except (OSError, ValueError):
-            return False
-        attributes = content.get("attributes") if isinstance(content, dict) else None
-        return isinstance(attributes, dict) and _ATTRIBUTE in attributes
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        if file.read(len(_HDF5_SIGNATURE)) != _HDF5_SIGNATURE:
-            return False
+def read_description(path: Path, format: str) -> dict[str, Any] | None:  # noqa: A002 - the name of the config's key
+    """The description of a Zarr group or HDF5 file that `write_arrays` wrote; None where it has none."""
     try:
+        found = parse_json(_attribute(path, format), path)
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _attribute(path: Path, format: str) -> str | bytes:  # noqa: A002 - the name of the config's key
+    """The text of the attribute, "" where there is none; raises `OSError` or `ValueError` where it cannot be read."""
+    found = None
+    if format == "zarr":
+        content = read_json(path / "zarr.json")
+        attributes = content.get("attributes") if isinstance(content, dict) else None
+        found = attributes.get(_ATTRIBUTE) if isinstance(attributes, dict) else None
+    elif path.is_file():
+        with path.open("rb") as file:  # the library would say more of other files than is wanted
+            if file.read(len(_HDF5_SIGNATURE)) != _HDF5_SIGNATURE:
+                return ""
         with importlib.import_module("h5py").File(path, "r") as opened:
-            return _ATTRIBUTE in opened.attrs
-    except OSError:
-        return False
+            found = opened.attrs.get(_ATTRIBUTE)
+    return found if isinstance(found, str | bytes) else ""
 
 
 def _describe(tables: Path, format: str, text: str) -> None:  # noqa: A002 - the name of the config's key

@@ -39,7 +39,7 @@ def output(path: Path, replaceable: Callable[[Path], bool]) -> Iterator[Path]:
         replaceable: whether the file or directory that has the name now may be replaced
 
     Raises:
-        FileExistsError: the name is taken by something else; nothing has been written.
+        FileExistsError: the name is taken by something else, before the block or after it; `path` is as it was.
         OSError: the file system fails, or cannot exchange two names in one step.
     """
     check_output(path, replaceable)
@@ -48,6 +48,7 @@ def output(path: Path, replaceable: Callable[[Path], bool]) -> Iterator[Path]:
     try:
         with durable.naming(path):
             yield temporary
+        check_output(path, replaceable)  # writing takes minutes, in which others may have taken the name
         if path.is_dir() and not _is_empty_dir(path):
             exchange(temporary, path)
         else:

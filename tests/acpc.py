@@ -1,16 +1,21 @@
 """Matches by the ACPC protocol in tests: dealers, players and hands that differ in what a test is about."""
 
+import socket
+import threading
+from contextlib import contextmanager
 from functools import cache
 
 from random_policy import policy
 
 from mccfr.config.games import HoldemGame, Menu
 from mccfr.games.real_rules import real_rules
+from mccfr.play.acpc_bot import play_acpc
 from mccfr.play.acpc_session import AcpcSession
 from mccfr.play.dealer import Dealer, LocalSeat, MatchPlan
 from mccfr.play.programs import PROGRAMS
 from mccfr.play.resolving import Effort, ResolvingSeat, Settings
 from mccfr.play.seat import Seat
+from mccfr.runs import bots
 
 
 @cache
@@ -46,3 +51,48 @@ def session(name, seed=1, finished=lambda _: None):
 
 def dealer(of, names=("policy", "random"), warned=lambda _: None):
     return Dealer(of, [LocalSeat(session(name)) for name in names], warned=warned)
+
+
+@contextmanager
+def dealing(of, guests=(), **options):
+    """A dealer in a thread: (the port, what has come of it and what it said); waits for its end."""
+    ready, said, came = threading.Event(), [], {}
+
+    def told(text):
+        said.append(text)
+        if text.startswith("waiting for"):
+            ready.set()
+
+    def deal():
+        try:
+            came["score"], came["record"] = bots.run_dealer(of, guests, told=told, warned=said.append, **options)
+        except Exception as error:
+            came["error"] = error
+            ready.set()
+
+    thread = threading.Thread(target=deal)
+    thread.start()
+    assert ready.wait(30)
+    yield int(said[-1].rpartition(":")[2]) if said else 0, came, said
+    thread.join(60)
+    assert not thread.is_alive()
+
+
+def visit(port, finished=lambda _: None, name="policy", **options):
+    play_acpc(session(name, finished=finished), "127.0.0.1", port, **{"patience": 10, "silence": 30, **options})
+
+
+def guest(program, of):
+    betting = bots._betting(of.game)
+    return bots.Guest("guest", program(betting, seed=2), of.game, rules())
+
+
+def cut(one, port):
+    """Play until an answer is asked for, and hang up in its place."""
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.sendall(b"VERSION:2.0.0\r\n")
+        with connection.makefile("rb") as lines:
+            for line in lines:
+                if one.answer(line) is not None:
+                    one.reconnected()
+                    return

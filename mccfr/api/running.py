@@ -1,5 +1,6 @@
 """Runs in directories: what `mccfr solve` and `mccfr resume` do, and what can be asked of a run."""
 
+import dataclasses
 import signal
 import threading
 import time
@@ -58,10 +59,24 @@ class Run:
         checkpoint: int | None = None,
         purify: bool = False,
         threshold: float = 0.0,
+        replace: bool = False,
     ) -> Path:
-        """Write the average strategy of a checkpoint (None: the newest), or its tables, as `mccfr export` does."""
-        opened, game = self._open(), self._open().build_game()
-        return export_run(opened, game, Path(out), format, quantise, checkpoint, purify=purify, threshold=threshold)
+        """Write the average strategy of a checkpoint (None: the newest), or its tables, as `mccfr export` does.
+
+        It replaces an earlier export of this run at `out`; with `replace`, of another run too.
+        """
+        opened, path = self._open(), Path(out)
+        return export_run(
+            opened,
+            opened.build_game(),
+            path,
+            format,
+            quantise,
+            checkpoint,
+            purify=purify,
+            threshold=threshold,
+            replace=replace,
+        )
 
 
 def solve(
@@ -74,6 +89,7 @@ def solve(
     workers: int | None = None,
     overrides: Mapping[str, Any] | None = None,
     force: bool = False,
+    replace: bool = False,
     progress: Callable[[object], object] | None = None,
 ) -> Run:
     """Start the run that a configuration describes, or continue it where it stands, as `mccfr solve` does.
@@ -85,6 +101,7 @@ def solve(
     workers                     processes; 0: in this one
     overrides                   keys to change: `{"solver.seed": 3}`
     force                       although memory or disk are too small
+    replace                     an export of another run may be replaced at the end
     progress                    told what there is to tell, a text at a time; `print` will do
 
     Returns when a limit is reached.  Ctrl-C stops it with a checkpoint and then raises `KeyboardInterrupt`, SIGTERM and
@@ -109,7 +126,14 @@ def solve(
     settings = msgspec.structs.replace(settings, run=limited(settings.run, limits))
     teller = _Teller(progress)
     opened, made = start_run(
-        settings, base, Path(run), teller, force=force, stages=teller.stages, ignored=ignored_keys(document)
+        settings,
+        base,
+        Path(run),
+        teller,
+        force=force,
+        replace=replace,
+        stages=teller.stages,
+        ignored=ignored_keys(document),
     )
     return _trained(opened, made, teller, force)
 
@@ -123,6 +147,7 @@ def resume(
     workers: int | None = None,
     abstraction: Pathlike | None = None,
     force: bool = False,
+    replace: bool = False,
     progress: Callable[[object], object] | None = None,
 ) -> Run:
     """Continue a run from its newest sound checkpoint, as `mccfr resume` does; arguments and errors as of `solve`.
@@ -133,6 +158,7 @@ def resume(
     opened = rundir.open_run(path_of(run), place_of(run) if abstraction is None else Path(abstraction))
     limits = dict(zip(_LIMITS, (nodes, iterations, seconds, workers), strict=True))
     opened = rundir.with_settings(opened, run=limited(opened.config.run, limits))
+    opened = dataclasses.replace(opened, replace=replace)
     teller = _Teller(progress)
     return _trained(opened, prepare_run(opened, teller, force=force), teller, force)
 

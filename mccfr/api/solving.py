@@ -1,6 +1,7 @@
 """Games, and solvers that work on them in this process."""
 
 import os
+import secrets
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
@@ -18,6 +19,8 @@ from mccfr.config.tables import AbstractionConfig, Config
 from mccfr.games.game import Game
 from mccfr.policy import Policy, StrategySource, write_policy
 from mccfr.policy.query import query
+from mccfr.policy.replacing import RUN_ID, replaceable
+from mccfr.policy.write import policy_provenance
 from mccfr.runs.warm_start import fill_warm
 from mccfr.solvers.configured import configured_game, form_for
 from mccfr.solvers.registry import algorithm_of
@@ -117,6 +120,7 @@ class Solver:
         """`config` is made and checked by `mccfr.solver`."""
         self.game = form_for(game, config)
         self._origin = game.origin if isinstance(game, ConfiguredGame) else None
+        self._id = secrets.token_hex(16)
         self._config = algorithm_of(config).completed(self.game)
         self._algorithm = algorithm_of(self._config)
         layout = self._algorithm.layout(self.game)
@@ -205,14 +209,16 @@ class Solver:
         """The average strategy at one decision, as `mccfr query --json` gives it."""
         return query(StrategySource(self.game, self.strategy()), line, hand, board)
 
-    def save(self, out: Pathlike, *, quantise: str = "uint16") -> Policy:
-        """Write the average strategy as a policy directory, which replaces an earlier one at `out`, and open it.
+    def save(self, out: Pathlike, *, quantise: str = "uint16", replace: bool = False) -> Policy:
+        """Write the average strategy as a policy directory and open it.
 
-        Raises `FileExistsError` where something else is at `out`, `OSError` where the disk fails.
+        It replaces an earlier policy of this solver at `out`; with `replace`, any policy.  Raises `FileExistsError`
+        where something else is at `out`, `OSError` where the disk fails.
         """
         table, path = self._config.game, Path(out)
         named = {"name": self.game.name} if type(table) is GameConfig else to_document(self._config)["game"]
         provenance = {
+            RUN_ID: self._id,
             "run_identity": None,
             "checkpoint": None,
             "solver": _finite(to_document(self._config)["solver"]),
@@ -227,6 +233,7 @@ class Solver:
             quantise=quantise,
             provenance=provenance,
             abstraction=self._origin,
+            replaceable=replaceable(policy_provenance, self._id, replace=replace),
         )
         return Policy.open(path)
 

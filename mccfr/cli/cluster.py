@@ -19,6 +19,7 @@ from mccfr.cli.options import (
     own_file,
     path_type,
     print_json,
+    replace_option,
 )
 from mccfr.cli.progress import reporter
 from mccfr.cli.runs import reopened, started, tell_beginning, tell_end
@@ -99,12 +100,14 @@ def _interval_text(found: Mapping[str, Any]) -> str:
 @limit_options
 @_set_option
 @force_option
+@replace_option
 def local(
     config: Path,
     machines: int,
     directory: Path | None,
     overrides: tuple[str, ...],
     force: bool,
+    replace: bool,
     **limits: Any,
 ) -> None:
     """Start the run that CONFIG describes, or continue it, on machines that are processes of this one.
@@ -122,15 +125,15 @@ def local(
         if directory is not None or overrides:
             raise ValueError(f"{config} is a run already: leave --run and --set out")
         _launch(
-            _reopening(config, None, limits, force),
-            ["resume", str(config), *_given(None, (), limits, force)],
+            _reopening(config, None, limits, force, replace),
+            ["resume", str(config), *_given(None, (), limits, force, replace)],
             machines,
             None,
             force=force,
         )
         return
-    arguments = ["solve", str(config), *_given(directory, overrides, limits, force)]
-    prepare = _starting(config, directory, overrides, limits, force, machines)
+    arguments = ["solve", str(config), *_given(directory, overrides, limits, force, replace)]
+    prepare = _starting(config, directory, overrides, limits, force, replace, machines)
     _launch(prepare, arguments, machines, None, force=force)
 
 
@@ -141,21 +144,23 @@ def local(
 @limit_options
 @_set_option
 @force_option
+@replace_option
 def solve(
     config: Path,
     directory: Path | None,
     hosts: str | None,
     overrides: tuple[str, ...],
     force: bool,
+    replace: bool,
     **limits: Any,
 ) -> None:
     """Start the run that CONFIG describes, or continue it, on the machines of this job, or on --hosts.
 
     Example: srun mccfr cluster solve blueprint.toml
     """
-    arguments = ["solve", str(config), *_given(directory, overrides, limits, force)]
+    arguments = ["solve", str(config), *_given(directory, overrides, limits, force, replace)]
     machines = None if hosts is None else len(_named(hosts))
-    prepare = _starting(config, directory, overrides, limits, force, machines)
+    prepare = _starting(config, directory, overrides, limits, force, replace, machines)
     _launch_or_take_part(prepare, arguments, hosts, force=force)
 
 
@@ -165,14 +170,17 @@ def solve(
 @limit_options
 @abstraction_option
 @force_option
-def resume(directory: Path, hosts: str | None, abstraction: Path | None, force: bool, **limits: Any) -> None:
+@replace_option
+def resume(
+    directory: Path, hosts: str | None, abstraction: Path | None, force: bool, replace: bool, **limits: Any
+) -> None:
     """Continue the run in DIR on the machines of this job, or on --hosts: any number of them, the bits are the same.
 
     Example: srun mccfr cluster resume runs/blueprint
     """
     moved = [] if abstraction is None else ["--abstraction", str(abstraction)]
-    arguments = ["resume", str(directory), *moved, *_given(None, (), limits, force)]
-    _launch_or_take_part(_reopening(directory, abstraction, limits, force), arguments, hosts, force=force)
+    arguments = ["resume", str(directory), *moved, *_given(None, (), limits, force, replace)]
+    _launch_or_take_part(_reopening(directory, abstraction, limits, force, replace), arguments, hosts, force=force)
 
 
 @cluster.command()
@@ -205,22 +213,27 @@ def _starting(
     overrides: tuple[str, ...],
     limits: Mapping[str, Any],
     force: bool,
+    replace: bool,
     machines: int | None,
 ) -> "Prepare":
     """`machines`: as many as are asked for; None: those of the job that this is in."""
     from mccfr.cluster.room import coordinator_problem
 
     room = partial(coordinator_problem, machines=machines)
-    return partial(started, config, directory, overrides, limits, force=force, room=room)
+    return partial(started, config, directory, overrides, limits, force=force, replace=replace, room=room)
 
 
-def _reopening(directory: Path, abstraction: Path | None, limits: Mapping[str, Any], force: bool) -> "Prepare":
+def _reopening(
+    directory: Path, abstraction: Path | None, limits: Mapping[str, Any], force: bool, replace: bool
+) -> "Prepare":
     from mccfr.cluster.room import coordinator_problem
 
-    return partial(reopened, directory, abstraction, limits, force=force, room=coordinator_problem)
+    return partial(reopened, directory, abstraction, limits, force=force, replace=replace, room=coordinator_problem)
 
 
-def _given(directory: Path | None, overrides: tuple[str, ...], limits: Mapping[str, Any], force: bool) -> list[str]:
+def _given(
+    directory: Path | None, overrides: tuple[str, ...], limits: Mapping[str, Any], force: bool, replace: bool
+) -> list[str]:
     """Options as they were given, for the command that each rank executes."""
     names = {"seconds": "time"}
     options = [] if directory is None else ["--run", str(directory)]
@@ -228,7 +241,7 @@ def _given(directory: Path | None, overrides: tuple[str, ...], limits: Mapping[s
     options += [
         part for key, value in limits.items() if value is not None for part in (f"--{names.get(key, key)}", str(value))
     ]
-    return [*options, *(["--force"] if force else [])]
+    return [*options, *(["--force"] if force else []), *(["--replace"] if replace else [])]
 
 
 def _launch_or_take_part(prepare: "Prepare", arguments: list[str], hosts: str | None, *, force: bool) -> None:

@@ -106,6 +106,7 @@ class Amounts(click.ParamType[tuple[float, ...]]):
 
 path_type = click.Path(path_type=Path)
 force_option = click.option("--force", is_flag=True, help="Run although memory or disk are too small for it.")
+replace_option = click.option("--replace", is_flag=True, help="Replace an export of another run, too.")
 abstraction_option = click.option(
     "--abstraction", metavar="DIR", type=path_type, help="Where the run's card abstraction lies, if it was moved."
 )

@@ -14,6 +14,7 @@ from mccfr.cli.options import (
     manner_options,
     path_type,
     print_json,
+    replace_option,
 )
 from mccfr.cli.progress import evaluation_text, reporter
 from mccfr.cli.responding import RESPONDER, name_responder_abstraction, responder_options
@@ -147,6 +148,7 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
 )
 @click.option("--average", help="Of a run of deep-cfr: sd or network; default: the first of its solver.averages.")
 @abstraction_option
+@replace_option
 def export(
     directory: Path,
     out: Path,
@@ -162,8 +164,9 @@ def export(
     cost_boards: int,
     values: bool,
     values_boards: int,
+    replace: bool,
 ) -> None:
-    """Write the average strategy of the run in DIR to OUT.
+    """Write the average strategy of the run in DIR to OUT, in place of an earlier export of the same run.
 
     A policy beside others of the same card abstraction shares its bucket tables with them (by hard links). Asked for
     --quantise, --purify or --threshold, it says what the policy loses by it to the average as it is, head-to-head.
@@ -200,6 +203,7 @@ def export(
             threshold=threshold,
             cost_boards=cost_boards if quantise or purify or threshold else 0,
             value_boards=values_boards if values else 0,
+            replace=replace,
         )
     click.echo(
         f"wrote {written}, {bytes_text(tree_bytes(written))}{_NEXT.get(format_name, '').format(written)}", err=True

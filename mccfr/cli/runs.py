@@ -13,6 +13,7 @@ from mccfr.cli.options import (
     limit_options,
     own_file,
     path_type,
+    replace_option,
     workers_text,
 )
 from mccfr.cli.progress import evaluation_text, reporter
@@ -31,17 +32,21 @@ if TYPE_CHECKING:
 @limit_options
 @click.option("--set", "overrides", multiple=True, metavar="TABLE.KEY=VALUE", help="Override one key of the config.")
 @force_option
-def solve(config: Path, directory: Path | None, overrides: tuple[str, ...], force: bool, **limits: Any) -> None:
+@replace_option
+def solve(
+    config: Path, directory: Path | None, overrides: tuple[str, ...], force: bool, replace: bool, **limits: Any
+) -> None:
     """Start the run that CONFIG describes, or continue it where it stands.
 
     CONFIG is a TOML file, or the name of an example (kuhn, leduc, subgame, hunl-quick ...), which is copied to runs/
     first. Continues if DIR already holds a run of the same game, solver and tables; limits may differ. Ctrl-C, SIGTERM
-    and SIGUSR1 stop it with a checkpoint (exit status 75). A run that would find too little memory or disk is refused.
+    and SIGUSR1 stop it with a checkpoint (exit status 75). A run that would find too little memory or disk is refused,
+    and one whose export would replace that of another run.
 
     Example: mccfr solve runs/leduc.toml --nodes 1e8 --workers 2 --set solver.discount=linear
     """
     with reporter() as report:
-        run, game = started(config, directory, overrides, limits, report, force=force)
+        run, game = started(config, directory, overrides, limits, report, force=force, replace=replace)
         _train(run, game, report, force=force)
 
 
@@ -53,13 +58,14 @@ def started(
     report: "Reporter",
     *,
     force: bool,
+    replace: bool,
     room: "Room | None" = None,
 ) -> "tuple[Run, Game]":
     """The run that a configuration describes, made or opened, with the limits of this session.
 
     room  what says whether there is enough memory and disk, if not what says so of runs on one machine
     """
-    from msgspec.structs import replace
+    from msgspec import structs
 
     from mccfr.cli.building import stage_reporter
     from mccfr.config.file import config_from, ignored_keys, load_document
@@ -73,7 +79,7 @@ def started(
     config = own_file(config)
     document = load_document(config, overrides)
     settings, ignored = config_from(document, str(config), (config.parent,)), ignored_keys(document)
-    settings = replace(settings, run=limited(settings.run, limits))
+    settings = structs.replace(settings, run=limited(settings.run, limits))
     directory = directory or Path("runs") / config.stem
     return start_run(
         settings,
@@ -81,6 +87,7 @@ def started(
         directory,
         report,
         force=force,
+        replace=replace,
         stages=stage_reporter,
         ignored=ignored,
         room=room or room_problem,
@@ -92,7 +99,8 @@ def started(
 @limit_options
 @abstraction_option
 @force_option
-def resume(directory: Path, abstraction: Path | None, force: bool, **limits: Any) -> None:
+@replace_option
+def resume(directory: Path, abstraction: Path | None, force: bool, replace: bool, **limits: Any) -> None:
     """Continue the run in DIR from its newest checkpoint.
 
     Limits are totals of the run, except --time; without any, those of the run's own config hold. Refused, as by solve,
@@ -101,7 +109,7 @@ def resume(directory: Path, abstraction: Path | None, force: bool, **limits: Any
     Example: mccfr resume runs/leduc --nodes 2e8
     """
     with reporter() as report:
-        _train(*reopened(directory, abstraction, limits, report, force=force), report, force=force)
+        _train(*reopened(directory, abstraction, limits, report, force=force, replace=replace), report, force=force)
 
 
 def reopened(
@@ -111,16 +119,19 @@ def reopened(
     report: "Reporter",
     *,
     force: bool,
+    replace: bool,
     room: "Room | None" = None,
 ) -> "tuple[Run, Game]":
     """The run in a directory, with the limits of this session; `room` as `started`."""
+    from dataclasses import replace as replaced
+
     from mccfr.runs.conclude import limited
     from mccfr.runs.plan import room_problem
     from mccfr.runs.rundir import open_run, with_settings
     from mccfr.runs.start import prepare_run
 
     run = open_run(directory, abstraction)
-    run = with_settings(run, run=limited(run.config.run, limits))
+    run = replaced(with_settings(run, run=limited(run.config.run, limits)), replace=replace)
     return run, prepare_run(run, report, force=force, room=room or room_problem)
 
 

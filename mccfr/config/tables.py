@@ -98,7 +98,7 @@ class EvaluationConfig(Table, frozen=True):
 class ExportConfig(Table, frozen=True):
     """A policy written at the end of the run."""
 
-    out: str
+    out: str | None = None  # relative to the current directory; None: beside the run, named like it
     format: Literal["policy", "zarr", "hdf5", "csv", "parquet", "openspiel"] = "policy"
     quantise: Literal["uint8", "uint16"] = "uint16"
 

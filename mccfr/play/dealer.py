@@ -23,6 +23,7 @@ from mccfr.play.acpc import MOST_ACTIONS, MatchState, Played, TableError, acpc_r
 from mccfr.play.acpc_log import LoggedHand
 from mccfr.play.acpc_session import AcpcSession
 from mccfr.play.dealing import Deal, DeckDealing
+from mccfr.play.lines import Few
 
 _STREETS = (0, 3, 1, 1)
 _RAISE = re.compile("r[0-9]{1,15}")
@@ -130,7 +131,7 @@ class Dealer:
         warned: Callable[[str], None] = lambda _: None,
     ) -> None:
         """`seats` of the two players; `warned` is told what they should not have said."""
-        self._plan, self._seats, self._clock, self._warned = plan, seats, clock, warned
+        self._plan, self._seats, self._clock, self._warned = plan, seats, clock, Few(warned)
         self._rules = acpc_rules(plan.game, "dealer")
         self._dealing = DeckDealing(WholeDeck(_STREETS, np.ones((4, 2), np.int64), list))
         self._used = [0.0, 0.0]

@@ -1,64 +1,41 @@
-"""A dealer's end of the connection to a player."""
+"""A dealer's end of the connection to a player, who is known by the port that he came to and his address."""
 
-import errno
-import re
-import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from mccfr.play.acpc import VERSION, TableError, decoded, shown
-from mccfr.play.lines import Lines
+from mccfr.play.acpc import TableError, decoded
+from mccfr.play.door import Door, Visitor
+from mccfr.play.lines import Few, Lines
 
-_VERSION = re.compile(r"VERSION:2\.0\.[0-9]{1,9}")
 _SEND_SECONDS = 30.0
 
 
-def listening(host: str, port: int) -> socket.socket:
-    """A socket that listens; port 0 takes a free one.  Raises `TableError` where the port cannot be had."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((host, port))
-        listener.listen()
-    except OSError as error:
-        listener.close()
-        if error.errno == errno.EADDRINUSE:
-            raise TableError(f"port {port} of {host} is in use: give another --port, or 0 for a free one") from None
-        raise TableError(f"cannot listen at {host}:{port}: {error.strerror or error}") from None
-    return listener
-
-
 class RemoteSeat:
-    """A player who connects, and may connect again where the line is cut: he is then told the last state once more."""
+    """A player who connects, and may connect again where the line is cut.
 
-    def __init__(self, listener: socket.socket, name: str, told: Callable[[str], None] = lambda _: None) -> None:
-        """`listener` may be another seat's too: who comes goes to the one that waits.  `told` of who comes and goes."""
-        self._listener, self._name, self._told = listener, name, told
+    The protocol has no names.  So a seat goes back to the address that its player came from, at the same door; of
+    several who come from there, to the first who answers the state that the player is asked at.  Two players of one
+    address and door whose lines are both cut cannot be told apart: that ends a match.
+    """
+
+    def __init__(self, door: Door, seats: "list[RemoteSeat]", name: str, told: Callable[[str], None]) -> None:
+        """`seats` are all those of the door, which this one joins; `told` of who comes and goes."""
+        self.door, self.name, self._seats, self._told = door, name, seats, Few(told)
         self._lines: Lines | None = None
+        self._address = ""
+        seats.append(self)
 
-    def connect(self, seconds: float) -> None:
-        """Wait for the player; `TimeoutError` where he does not come, `TableError` for another version."""
-        until = time.monotonic() + seconds
-        while self._lines is None:
-            self._listener.settimeout(max(until - time.monotonic(), 0.001))
-            connection, address = self._listener.accept()
-            lines = Lines(connection)
-            try:
-                self._lines = self._greeted(lines, max(until - time.monotonic(), 0.001))
-            except OSError:  # gone before he has said who he is, or silent: let others come
-                lines.close()
-            else:
-                self._told(f"{self._name} is here, from {address[0]}:{address[1]}")
+    @property
+    def here(self) -> bool:
+        """Whether a player sits here whose line is whole."""
+        return self._lines is not None and not self._lines.cut
 
-    def _greeted(self, lines: Lines, seconds: float) -> Lines:
-        said = lines.read(seconds)
-        text = decoded(said) if said is not None else ""
-        if text is None or not _VERSION.fullmatch(text):
-            lines.close()
-            began = shown(text or "")
-            raise TableError(f"{self._name} began with {began}, not with {VERSION}: it speaks another protocol")
-        return lines
+    def sit(self, visitor: Visitor) -> None:
+        """Have a visitor sit here, whoever he is."""
+        if self._lines is not None:
+            self._gone()
+        self._lines, self._address = visitor.lines, visitor.address
+        self._told(f"{self.name} is here, from {visitor.address}:{visitor.port}")
 
     def tell(self, line: str) -> None:
         """As `DealerSeat.tell`; a player who is not there is told when he is back."""
@@ -69,19 +46,18 @@ class RemoteSeat:
                 self._gone()
 
     def ask(self, line: str, seconds: float) -> str:
-        """As `DealerSeat.ask`."""
+        """As `DealerSeat.ask`; raises `TableError` for what is no line, and where players cannot be told apart."""
         until = time.monotonic() + seconds
-        while True:
-            left = until - time.monotonic()
-            if self._lines is None:
-                self.connect(left)
-                self.tell(line)
-                continue
+        came = self.door.visitors()
+        if came and all(seat.here for seat in self._seats):
+            for visitor in came:
+                self.door.hang_up(visitor, "finds no seat that is free")
+        while self._lines is not None:
             try:
-                data = self._lines.read(left)
+                data = self._lines.read(until - time.monotonic())
                 text = None if data is None else decoded(data)
             except TableError as error:
-                raise TableError(f"{self._name}: {error}") from None
+                raise TableError(f"{self.name}: {error}") from None
             except TimeoutError:
                 raise
             except OSError:
@@ -90,15 +66,60 @@ class RemoteSeat:
                 self._gone()
             elif text is not None:
                 return text
+        return self._back(line, until - time.monotonic())
+
+    def _back(self, line: str, seconds: float) -> str:
+        """Have the player sit down again, and say what he answers."""
+
+        def wanted(visitor: Visitor, text: str) -> bool:
+            if text:
+                return text.startswith(f"{line}:")
+            if visitor.address != self._address:
+                self.door.hang_up(visitor, f"wants the seat of {self.name}, who came from {self._address}")
+                return False
+            self._alone()
+            try:
+                visitor.lines.write(line, _SEND_SECONDS)
+            except OSError:
+                self.door.hang_up(visitor, "is gone")
+            return False
+
+        visitor, text = self.door.wait(seconds, wanted)
+        self.sit(visitor)
+        for other in self.door.visitors():
+            if other.greeted:
+                self.door.hang_up(other, "finds no seat that is free")
+        return text
+
+    def _alone(self) -> None:
+        """Raise `TableError` where another player may be the one who has come."""
+        for other in self._seats:
+            if other is not self and other._address == self._address and not other.here:
+                raise TableError(
+                    f"{self.name} and {other.name}, both from {self._address}, have hung up, and who comes back cannot "
+                    "be told: give each a port of his own (--port twice)"
+                )
 
     def _gone(self) -> None:
-        assert self._lines is not None
-        self._lines.close()
-        self._lines = None
-        self._told(f"{self._name} has hung up: he may connect again")
+        self.close()
+        self._told(f"{self.name} has hung up: he may connect again")
 
     def close(self) -> None:
         """Hang up, which is the end of the match."""
         if self._lines is not None:
             self._lines.close()
             self._lines = None
+
+
+def seat_all(seats: Sequence[RemoteSeat], seconds: float) -> None:
+    """Wait for all players: who comes takes the first seat of his door that is free, also one whose player has left.
+
+    Raises `TableError` where one does not come in time.
+    """
+    until = time.monotonic() + seconds
+    while free := [seat for seat in seats if not seat.here]:
+        try:
+            visitor, _ = free[0].door.wait(until - time.monotonic(), lambda *_: True)
+        except TimeoutError:
+            raise TableError(f"{free[0].name} has not come within {seconds:g} s: no match") from None
+        next(seat for seat in seats if seat.door is free[0].door and not seat.here).sit(visitor)

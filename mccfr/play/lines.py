@@ -1,7 +1,9 @@
-"""Lines over a socket: whole ones, in time."""
+"""Lines over a socket: whole ones, in time; and how much is told of what others say."""
 
+import select
 import socket
 import time
+from collections import deque
 from collections.abc import Callable
 
 from mccfr.play.acpc import MOST_BYTES, TableError
@@ -14,29 +16,45 @@ class Lines:
 
     def __init__(self, connection: socket.socket, clock: Callable[[], float] = time.monotonic) -> None:
         """Over an open connection, which it owns from now on."""
-        self._connection, self._clock, self._held = connection, clock, b""
+        self._connection, self._clock = connection, clock
+        self._whole, self._begun = deque[bytes](), b""
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def read(self, seconds: float) -> bytes | None:
         """The next line with its end; None where the stream has ended, also within a line.
 
-        Raises `TimeoutError` where none comes in time, `TableError` for one without an end, `OSError` where the
-        connection fails.
+        Raises `TimeoutError` where none is taken in time, be it that too many come, `TableError` for one without an
+        end, `OSError` where the connection fails.
         """
         until = self._clock() + seconds
-        while b"\n" not in self._held:
-            if len(self._held) > MOST_BYTES:
+        while (left := until - self._clock()) > 0:
+            if self._whole:
+                return self._whole.popleft() + b"\n"
+            if len(self._begun) > MOST_BYTES:
                 raise TableError(f"a line of more than {MOST_BYTES:,} bytes: the protocol has no longer ones")
-            left = until - self._clock()
-            if left <= 0:
-                raise TimeoutError("no line has come in time")
             self._connection.settimeout(left)
             data = self._connection.recv(_READ_BYTES)
             if not data:
                 return None
-            self._held += data
-        line, _, self._held = self._held.partition(b"\n")
-        return line + b"\n"
+            *whole, self._begun = (self._begun + data).split(b"\n")
+            self._whole.extend(whole)
+        raise TimeoutError("no line has come in time")
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a line has come that nobody has read."""
+        return bool(self._whole)
+
+    @property
+    def cut(self) -> bool:
+        """Whether the other side has hung up; lines that it said before may still be read."""
+        poll = select.poll()
+        poll.register(self._connection, select.POLLRDHUP)
+        return bool(poll.poll(0))
+
+    def fileno(self) -> int:
+        """Of the connection."""
+        return self._connection.fileno()
 
     def write(self, line: str, seconds: float) -> None:
         """Send a line; `OSError` where that fails, or takes too long."""
@@ -46,3 +64,18 @@ class Lines:
     def close(self) -> None:
         """Hang up."""
         self._connection.close()
+
+
+class Few:
+    """Passes on the first messages of many, and then that there are more: what others do must not fill a screen."""
+
+    def __init__(self, told: Callable[[str], None], most: int = 100) -> None:
+        self._told, self._left = told, most
+
+    def __call__(self, text: str) -> None:
+        """A message."""
+        if self._left > 0:
+            self._told(text)
+            self._left -= 1
+            if not self._left:
+                self._told("more of this kind is not told")

@@ -7,7 +7,7 @@ space.  All bytes are compared before that, not checksums: a damaged table never
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import numpy.typing as npt
 from mccfr.games.game import Game
 from mccfr.policy.layout import DECK, FORMAT, FORMAT_VERSION, META, block_file, game_arrays, game_fields, game_texts
 from mccfr.policy.quantise import TOTALS, quantise
+from mccfr.policy.replacing import provenance_in
 from mccfr.policy.row_checksums import ROW_CHECKSUMS_FILE, RowChecksums
 from mccfr.policy.values import PolicyValues
 from mccfr.tables.strategy import Strategy, row_starts
@@ -32,13 +33,18 @@ _FLOAT32 = np.finfo(np.float32)
 _COMPARED_BYTES = 1 << 22
 
 
-def is_policy(path: Path) -> bool:
-    """Whether a directory says of itself that it is a policy, of whatever version."""
+def policy_provenance(path: Path) -> Mapping[str, Any] | None:
+    """Where a directory comes from that says of itself that it is a policy, of whatever version; None: it is none."""
     try:
         content = read_json(path / META)
     except (OSError, ValueError):
-        return False
-    return isinstance(content, dict) and content.get("format") == FORMAT
+        return None
+    return provenance_in(content) if isinstance(content, dict) and content.get("format") == FORMAT else None
+
+
+def is_policy(path: Path) -> bool:
+    """Whether a directory says of itself that it is a policy, of whatever version."""
+    return policy_provenance(path) is not None
 
 
 def write_policy(
@@ -51,6 +57,7 @@ def write_policy(
     provenance: Mapping[str, Any],
     abstraction: Mapping[str, Any] | None = None,
     values: PolicyValues | None = None,
+    replaceable: Callable[[Path], bool] = is_policy,
 ) -> None:
     """Write `strategy` as a policy directory at `out`; see `mccfr.policy.layout` for what is in it.
 
@@ -59,10 +66,10 @@ def write_policy(
     provenance     JSON that says where the strategy comes from: checkpoint, nodes touched, iterations, source identity
     abstraction    what made the buckets (`abstraction.buckets.Abstraction.origin`); None: lossless
     values         what buckets win where streets begin; None: not in the policy
+    replaceable    whether what is at `out` may be replaced, which happens in one step
 
-    A policy that is at `out` already is replaced in one step.  Raises `FileExistsError` where there is something else,
-    `ValueError` where the strategy does not fit the game or the values are not JSON, `OSError` where the disk fails;
-    `out` is then as it was.
+    Raises `FileExistsError` where it may not, `ValueError` where the strategy does not fit the game or the values are
+    not JSON, `OSError` where the disk fails; `out` is then as it was.
     """
     tables = _table_arrays(game, strategy, quantise)
     fields = {
@@ -74,7 +81,7 @@ def write_policy(
     }
     if values is not None:
         fields["values"] = values.fields()
-    with output(out, is_policy) as temporary:
+    with output(out, replaceable) as temporary:
         durable.make_dir(temporary)
         writer = _Writer(temporary, _policies_in(out.parent))
         for name, array in game_arrays(game):

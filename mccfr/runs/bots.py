@@ -16,7 +16,8 @@ from mccfr.play.acpc_bot import play_acpc
 from mccfr.play.acpc_log import LoggedHand, MatchLog, write_log_hands
 from mccfr.play.acpc_session import AcpcSession, FinishedHand
 from mccfr.play.dealer import Clock, Dealer, DealerSeat, LocalSeat, MatchPlan, Score, score, score_of, score_text
-from mccfr.play.dealer_seat import RemoteSeat, listening
+from mccfr.play.dealer_seat import RemoteSeat, seat_all
+from mccfr.play.door import Door, listening
 from mccfr.play.hands import Hand, write_hands
 from mccfr.play.player import Betting, Player
 from mccfr.play.resolving import ResolvingSpec
@@ -231,30 +232,23 @@ def _seats(
     """The seats of a match: guests first, then those who connect."""
     found: list[DealerSeat] = [LocalSeat(AcpcSession(each.player, each.rules)) for each in guests]
     names = plan.names[len(guests) :]
-    listeners = [listening(host, port) for port in ports[: len(names)]]
-    remote = [RemoteSeat(listeners[min(which, len(listeners) - 1)], name, told) for which, name in enumerate(names)]
+    doors, remote = list[Door](), list[RemoteSeat]()
     try:
-        for listener, names_there in _who_comes_where(listeners, names):
-            at = listener.getsockname()
-            told(f"waiting for {' and '.join(names_there)} at {at[0]}:{at[1]}")
-        for seat, name in zip(remote, names, strict=True):
-            try:
-                seat.connect(wait)
-            except TimeoutError:
-                raise ValueError(f"{name} has not come within {wait:g} s: no match") from None
+        for port in ports[: len(names)]:
+            doors.append(Door(listening(host, port), told))
+        beside: list[list[RemoteSeat]] = [[] for _ in doors]
+        for which, name in enumerate(names):
+            at = min(which, len(doors) - 1)
+            remote.append(RemoteSeat(doors[at], beside[at], name, told))
+        for door, seats in zip(doors, beside, strict=True):
+            told(f"waiting for {' and '.join(seat.name for seat in seats)} at {door.where}")
+        seat_all(remote, wait)
         yield [*found, *remote]
     finally:
         for seat in remote:
             seat.close()
-        for listener in listeners:
-            listener.close()
-
-
-def _who_comes_where(listeners: Sequence[Any], names: Sequence[str]) -> Iterator[tuple[Any, Sequence[str]]]:
-    if len(listeners) == 1:
-        yield listeners[0], names
-    else:
-        yield from zip(listeners, [[name] for name in names], strict=True)
+        for door in doors:
+            door.close()
 
 
 def run_dealer(

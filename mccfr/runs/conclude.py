@@ -8,6 +8,7 @@ import msgspec
 
 from mccfr.config.tables import RunSettings
 from mccfr.games.game import Game
+from mccfr.runs.export_place import export_path
 from mccfr.runs.pools import PoolOpener, open_pool
 from mccfr.runs.report import Reporter
 from mccfr.runs.run import Outcome, train
@@ -38,5 +39,5 @@ def train_and_export(
         return outcome, None
     from mccfr.runs.results import export_run  # all that policies are made of: most runs export nothing
 
-    out = Path(export.out)
-    return outcome, export_run(run, game, out, export.format, export.quantise, outcome.checkpoint, reporter)
+    out, number = export_path(export, run.directory), outcome.checkpoint
+    return outcome, export_run(run, game, out, export.format, export.quantise, number, reporter, replace=run.replace)

@@ -12,8 +12,9 @@ from mccfr.evaluation.methods import Method, check_method, load_method, measure
 from mccfr.evaluation.side import Side
 from mccfr.games.game import Game
 from mccfr.policy import Policy, PolicySource, StrategySource, is_policy
-from mccfr.policy.export import RAW, export
-from mccfr.policy.export.networks import is_networks, read_networks, write_networks
+from mccfr.policy.export import PROVENANCE, RAW, export
+from mccfr.policy.export.networks import is_networks, networks_provenance, read_networks, write_networks
+from mccfr.policy.replacing import RUN_ID, replaceable
 from mccfr.runs.averages import checkpoint_networks, named_average, stored_average
 from mccfr.runs.export_cost import export_cost
 from mccfr.runs.export_values import policy_values
@@ -27,6 +28,7 @@ from mccfr.tables.simplified import simplified
 from mccfr.tables.strategy import Strategy, pure_strategy, uniform_strategy
 from storage.blocks import open_whole
 from storage.checkpoint import Checkpoint, checkpoint_path, is_checkpoint, list_checkpoints
+from storage.outputs import check_output
 
 NETWORKS = "networks"
 """The export format of networks as they are."""
@@ -311,6 +313,7 @@ def export_run(
     threshold: float = 0.0,
     cost_boards: int = 0,
     value_boards: int = 0,
+    replace: bool = False,
 ) -> Path:
     """Export the average strategy of a run's checkpoint to `out`; returns what was written.  Tells of phases.
 
@@ -318,8 +321,10 @@ def export_run(
     purify, threshold  change it before, as `mccfr.tables.simplified.simplified` does
     cost_boards        of a policy, say what it has lost by all that, measured on so many boards; 0: do not
     value_boards       of a policy, add what buckets win where streets begin, on so many boards; 0: do not
+    replace            an export of another run may be replaced, too
 
-    Raises `ValueError` where raw tables are asked for that no strategy was made of, and as what it calls.
+    Raises `ValueError` where raw tables are asked for that no strategy was made of, `FileExistsError` where something
+    else than an export of this run and format is at `out`, and as what it calls.
     """
     if (purify or threshold) and form in RAW:
         raise ValueError(f"{form} holds the run's tables as they are: purify and threshold change strategies")
@@ -329,7 +334,9 @@ def export_run(
         raise ValueError(f"{form} has no place for values: export a policy")
     if (purify or threshold) and form == NETWORKS:
         raise ValueError("purify and threshold change tables of a strategy: add --tabulate")
-    told = reporter or Silent()
+    told, run_id = reporter or Silent(), run.run_id
+    may = replaceable({**PROVENANCE, NETWORKS: networks_provenance}[form], run_id, replace=replace)
+    check_output(out, may)
     checkpoint, abstraction = find_checkpoint(run, number), run.abstraction()
     told.phase(f"reading checkpoint {checkpoint.number}")
     strategy: Strategy | None = None
@@ -339,6 +346,7 @@ def export_run(
         strategy = stored_average(game, run.config, checkpoint)
     tables = read_tables(checkpoint) if form in RAW else TableSet({})
     provenance = {
+        RUN_ID: run_id,
         "run_identity": run.manifest["identity"],
         "checkpoint": checkpoint.number,
         "checkpoint_manifest": checkpoint.content_hash,
@@ -354,7 +362,7 @@ def export_run(
     told.phase(f"writing {out}")
     if form == NETWORKS:
         asked = checkpoint_networks(game, run.config, checkpoint, average)
-        write_networks(out, asked, to_document(run.config), provenance)
+        write_networks(out, asked, to_document(run.config), provenance, may)
         return out
     export(
         game,
@@ -367,6 +375,7 @@ def export_run(
         provenance,
         abstraction.origin() if abstraction is not None and form == "policy" else None,
         values,
+        replaceable=may,
     )
     if cost_boards and form == "policy" and strategy is not None:
         told.message(export_cost(game, strategy, out, cost_boards, told))

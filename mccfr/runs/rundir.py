@@ -12,10 +12,11 @@ manifest says in which folder its module was found, and the hash of the file is 
 import errno
 import json
 import math
+import secrets
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -57,20 +58,37 @@ public chance sampling were in float64 where they were small."""
 MANIFEST, CONFIG, INPUTS, LOCK = "manifest.json", "config.toml", "inputs", "run.lock"
 METRICS, EVALUATIONS, JOURNAL, LOG = "metrics.jsonl", "evaluations.jsonl", "journal.jsonl", "log.txt"
 CHECKPOINTS, LIVE = "checkpoints", "live"
+_ID_BYTES = 16
 
 
 @dataclass(frozen=True)
 class Run:
-    """An opened run directory."""
+    """An opened run directory.
+
+    replace  the export at the end of a session may take the place of another run's
+    """
 
     directory: Path
     config: Config
     manifest: Mapping[str, Any]
+    replace: bool = False
 
     @property
     def identity(self) -> dict[str, Any]:
         """What a checkpoint must have been made by: the hash of the identity document, and a readable part of it."""
         return {"run_identity": self.manifest["identity"], "game": self.manifest["identity_document"]["game"]["name"]}
+
+    @property
+    def run_id(self) -> str | None:
+        """What tells the run from every other, those of the same configuration too; copies of its directory share it.
+
+        Older runs were given none: theirs is made of their identity and the first line of their journal, which has the
+        time of their beginning.  None where there is no such line yet.
+        """
+        if "run_id" in self.manifest:
+            return str(self.manifest["run_id"])
+        first = next(iter(self.read(JOURNAL)), None)
+        return None if first is None else content_hash([self.manifest["identity"], first])[: 2 * _ID_BYTES]
 
     @property
     def warm_hash(self) -> str | None:
@@ -294,6 +312,7 @@ def _write_run(temporary: Path, config: Config, base: Path, layout: TableLayout)
     identity = identity_document(config, base)
     fields = {
         "created_by": f"mccfr {__version__}",
+        "run_id": secrets.token_hex(_ID_BYTES),
         "identity": content_hash(identity),
         "identity_document": identity,
         "wide_sums": [int(wide) for wide in layout.wide],
@@ -437,4 +456,4 @@ def phase_of(run: Run) -> str | None:
 
 def with_settings(run: Run, /, **settings: Any) -> Run:
     """The run with other limits or evaluation settings: nothing that belongs to its identity."""
-    return Run(run.directory, msgspec.structs.replace(run.config, **settings), run.manifest)
+    return replace(run, config=msgspec.structs.replace(run.config, **settings))

@@ -5,6 +5,7 @@ checks before anything is written, the length of a period where the game sets it
 layout of the tables, and the refusal of what finds no room.
 """
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -13,9 +14,9 @@ from abstraction.buckets import is_abstraction, verify_abstraction
 from mccfr.config.tables import Config, RunSettings
 from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
-from mccfr.policy.export.formats import check_format
 from mccfr.runs import rundir
 from mccfr.runs.evaluator import check_evaluation, passed_over
+from mccfr.runs.export_place import check_export
 from mccfr.runs.plan import planned_layout, room_problem
 from mccfr.runs.report import Reporter
 from mccfr.runs.rundir import Run
@@ -38,6 +39,7 @@ def rehearse(
     reporter: Reporter,
     *,
     force: bool = False,
+    replace: bool = False,
     game: Game | None = None,
     room: Room = room_problem,
 ) -> tuple[Config, Game]:
@@ -47,20 +49,20 @@ def rehearse(
     directory  where the run would lie; one that is there already is asked for room when it goes on
     reporter   told of live tables that dead processes have left, which are removed: what they take is not available
     force      although memory or disk are too small
+    replace    an export of another run may be replaced at the end
     game       of `config`, where it is made already
     room       what says whether there is enough
 
     Returns the configuration with the length of a period written out, and the game as far as it is known without its
-    abstraction.  Raises `ValueError` or `OSError` for a game, an algorithm, tables or evaluations that cannot be, and
-    for too little memory or disk.
+    abstraction.  Raises `ValueError` or `OSError` for a game, an algorithm, tables or evaluations that cannot be, an
+    export that would replace something else, and for too little memory or disk.
     """
     known = game or _rehearsal(config, base)
     config = algorithm_of(config).completed(known)
     check_evaluation(config.evaluation, known)
     if not rundir.is_run(directory):
         check_warm_start(config, base, known)
-    if config.export is not None:
-        check_format(known, config.export.format)
+        check_export(config.export, known, directory, replace=replace)
     if game is not None or config.abstraction is None or known.cards.shared_bytes:  # sizes are known
         layout = planned_layout(config, known)
         if not rundir.is_run(directory):
@@ -75,6 +77,7 @@ def start_run(
     reporter: Reporter,
     *,
     force: bool = False,
+    replace: bool = False,
     stages: Stages = nullcontext,
     game: Game | None = None,
     ignored: Sequence[str] = (),
@@ -82,7 +85,8 @@ def start_run(
 ) -> tuple[Run, Game]:
     """Make the run that `config` describes, or open it where it stands; what is left to do is to train it.
 
-    config, base, directory, force, game, room  as `rehearse`; of a run that is there, limits and evaluations change
+    config, base, directory, force, replace, game, room  as `rehearse`; of a run that is there, limits and evaluations
+              change
     reporter  told what is unusual about the run
     stages    told how far an abstraction is that must be built
     ignored   keys of `[solver]` that were given and that the algorithm does not have (`config_file.ignored_keys`)
@@ -96,8 +100,9 @@ def start_run(
         game = configured_game(config, base)
     if rundir.is_run(directory):
         run = reopen_run(algorithm_of(config).completed(game or _rehearsal(config, base)), base, directory)
+        run = dataclasses.replace(run, replace=replace)
         return run, prepare_run(run, reporter, force=force, game=game, room=room)
-    config, _ = rehearse(config, base, directory, reporter, force=force, game=game, room=room)
+    config, _ = rehearse(config, base, directory, reporter, force=force, replace=replace, game=game, room=room)
     if game is None:
         find_abstraction(config, base, stages)
         game = configured_game(config, base)
@@ -105,7 +110,7 @@ def start_run(
     lack = _find_room(config, game, layout, directory, reporter, force, room)
     run = rundir.create_run(config, base, directory, layout)
     _tell(run.config, game, lack, reporter)
-    return run, game
+    return dataclasses.replace(run, replace=replace), game
 
 
 def reopen_run(config: Config, base: Path, directory: Path) -> Run:
@@ -130,12 +135,12 @@ def prepare_run(
 ) -> Game:
     """The game of a run that goes on, once it is found fit to; `force` and `room` as `rehearse`.
 
-    Raises `ValueError` for evaluations that do not suit the game, and for too little memory or disk, unless `force`.
+    Raises `ValueError` for evaluations that do not suit the game, and for too little memory or disk, unless `force`;
+    `FileExistsError` where its export would replace something else.
     """
     game = game or run.build_game()
     check_evaluation(run.config.evaluation, game)
-    if run.config.export is not None:
-        check_format(game, run.config.export.format)
+    check_export(run.config.export, game, run.directory, run.run_id, replace=run.replace)
     lack = None
     if not rundir.is_locked(run):  # a running run has its tables already
         lack = _find_room(run.config, game, run.layout(game), run.directory, reporter, force, room)

@@ -1,21 +1,32 @@
 """One function for all export formats."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from mccfr.games.game import Game
 from mccfr.policy import StrategySource, write_policy
-from mccfr.policy.export.openspiel import write_openspiel
-from mccfr.policy.export.rows import write_csv, write_parquet
-from mccfr.policy.export.tables import write_tables
+from mccfr.policy.export.openspiel import openspiel_provenance, write_openspiel
+from mccfr.policy.export.rows import csv_provenance, parquet_provenance, write_csv, write_parquet
+from mccfr.policy.export.tables import tables_provenance, write_tables
+from mccfr.policy.replacing import FindProvenance
 from mccfr.policy.values import PolicyValues
+from mccfr.policy.write import policy_provenance
 from mccfr.tables.layout import TableSet
 from mccfr.tables.strategy import Strategy
 
 FORMATS = ("policy", "zarr", "hdf5", "csv", "openspiel", "parquet")
 RAW = ("zarr", "hdf5")
 """Of tables as they are: these need no strategy."""
+PROVENANCE: Mapping[str, FindProvenance] = {
+    "policy": policy_provenance,
+    "csv": csv_provenance,
+    "openspiel": openspiel_provenance,
+    "parquet": parquet_provenance,
+    **{raw: partial(tables_provenance, format=raw) for raw in RAW},
+}
+"""Where an export of each format at a path comes from."""
 
 
 def check_format(game: Game, format: str) -> None:  # noqa: A002 - the name of the command's option
@@ -38,6 +49,8 @@ def export(
     provenance: Mapping[str, Any],
     abstraction: Mapping[str, Any] | None = None,
     values: PolicyValues | None = None,
+    *,
+    replaceable: Callable[[Path], bool] | None = None,
 ) -> None:
     """Write an average strategy, or the tables it comes from, to `out`: whole, or not at all.
 
@@ -50,13 +63,17 @@ def export(
     provenance     JSON that says where the strategy comes from
     abstraction    policy only: what made its buckets (`Abstraction.origin`); None: lossless
     values         policy only: what buckets win where streets begin; None: left out
+    replaceable    whether what is at `out` may be replaced, which happens in one step; None: an export of this format
 
-    An earlier export of the same format at `out` is replaced in one step.  Raises `ValueError` for an unknown format
-    and for one that this game or installation has not, `FileExistsError` where `out` is something else.
+    Raises `ValueError` for an unknown format and for one that this game or installation has not, `FileExistsError`
+    where what is at `out` may not be replaced.
     """
     check_format(game, format)
+    if format not in PROVENANCE:
+        raise ValueError(f"export format {format!r} is not one of {', '.join(FORMATS)}")
+    may = replaceable or (lambda path: PROVENANCE[format](path) is not None)
     if format in RAW:
-        write_tables(out, game, game_document, tables, format, provenance)
+        write_tables(out, game, game_document, tables, format, provenance, may)
         return
     assert strategy is not None, format
     source = StrategySource(game, strategy)
@@ -71,12 +88,11 @@ def export(
                 provenance=provenance,
                 abstraction=abstraction,
                 values=values,
+                replaceable=may,
             )
         case "csv":
-            write_csv(out, source)
+            write_csv(out, source, may)
         case "parquet":
-            write_parquet(out, source)
+            write_parquet(out, source, provenance, may)
         case "openspiel":
-            write_openspiel(out, game_document, source, provenance)
-        case _:
-            raise ValueError(f"export format {format!r} is not one of {', '.join(FORMATS)}")
+            write_openspiel(out, game_document, source, provenance, may)

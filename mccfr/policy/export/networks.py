@@ -18,7 +18,7 @@ Where cards are dealt from the whole deck, by node of the betting tree:
     tree.npy  [N, 5] int64    parent (-1: none), player (-1: nobody acts), street, first child, number of children
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from mccfr.config.file import config_from
 from mccfr.config.solvers import DeepCfrConfig
 from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
+from mccfr.policy.replacing import provenance_in
 from mccfr.solvers.deep.asked import Asked
 from mccfr.solvers.deep.dealt import view
 from mccfr.solvers.deep.dealt_cfr import is_dealt, make_dealt_network
@@ -46,23 +47,35 @@ MANIFEST, FORMAT, FORMAT_VERSION = "networks.json", "mccfr-networks", 1
 _PARTS = ("parameters", "weight", "iteration")
 
 
-def is_networks(path: Path) -> bool:
-    """Whether a directory says of itself that it holds networks, of whatever version."""
+def networks_provenance(path: Path) -> Mapping[str, Any] | None:
+    """Where a directory comes from that says that it holds networks, of whatever version; None: it does not."""
     try:
         content = read_json(path / MANIFEST)
     except (OSError, ValueError):
-        return False
-    return isinstance(content, dict) and content.get("format") == FORMAT
+        return None
+    return provenance_in(content) if isinstance(content, dict) and content.get("format") == FORMAT else None
 
 
-def write_networks(out: Path, asked: Asked, documents: Mapping[str, Any], provenance: Mapping[str, Any]) -> None:
+def is_networks(path: Path) -> bool:
+    """Whether a directory says of itself that it holds networks, of whatever version."""
+    return networks_provenance(path) is not None
+
+
+def write_networks(
+    out: Path,
+    asked: Asked,
+    documents: Mapping[str, Any],
+    provenance: Mapping[str, Any],
+    replaceable: Callable[[Path], bool] = is_networks,
+) -> None:
     """Write networks as a directory at `out`, whole or not at all; networks that weigh nothing are left out.
 
-    documents   the `[game]` and `[solver]` tables of the run's configuration
-    provenance  JSON that says where they come from
+    documents    the `[game]` and `[solver]` tables of the run's configuration
+    provenance   JSON that says where they come from
+    replaceable  whether what is at `out` may be replaced, which happens in one step
 
-    An earlier such directory at `out` is replaced in one step.  Raises `FileExistsError` where there is something else,
-    `ValueError` for parameters that are not finite, and for a game that needs files.
+    Raises `FileExistsError` where it may not, `ValueError` for parameters that are not finite, and for a game that
+    needs files.
     """
     game, files = asked.game, config_from(documents, "the run's configuration").game.file_keys
     if files:
@@ -79,7 +92,7 @@ def write_networks(out: Path, asked: Asked, documents: Mapping[str, Any], proven
         "lines": list(game.tree.label) if is_dealt(game) else None,
         "provenance": dict(provenance),
     }
-    with output(out, is_networks) as temporary:
+    with output(out, replaceable) as temporary:
         durable.make_dir(temporary)
         written = {
             f"{name}.npy": durable.write_file(temporary / f"{name}.npy", npy_pieces(array))

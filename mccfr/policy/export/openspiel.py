@@ -25,6 +25,7 @@ import msgspec
 
 from mccfr.config.games import GAMES, GoofspielGame, KuhnGame, LeducGame, OpenSpielGame, PokerGame
 from mccfr.policy.export.openspiel_walk import Walk
+from mccfr.policy.replacing import provenance_in
 from mccfr.policy.source import PolicySource
 from storage import durable
 from storage.json_files import read_json
@@ -32,7 +33,7 @@ from storage.outputs import output
 
 FORMAT, FORMAT_VERSION = "openspiel-policy", 1
 _FOLD, _CALL, _RAISE = 0, 1, 2
-_MAX_BYTES = 1 << 31
+_MAX_BYTES, _HEAD_BYTES = 1 << 31, 1 << 16
 _FIRST_BYTES = json.dumps({"format": FORMAT})[:-1].encode()
 
 
@@ -121,12 +122,16 @@ def _goofspiel(config: GoofspielGame) -> Translation:
 
 
 def write_openspiel(
-    out: Path, game_document: Mapping[str, Any], source: PolicySource, provenance: Mapping[str, Any]
+    out: Path,
+    game_document: Mapping[str, Any],
+    source: PolicySource,
+    provenance: Mapping[str, Any],
+    replaceable: Callable[[Path], bool],
 ) -> None:
     """Write a policy that OpenSpiel can load; see the module for the file.
 
     Raises `ValueError` where open_spiel is missing, OpenSpiel has no such game, its game turns out to differ, or it
-    cannot tell infosets apart whose strategies differ; `FileExistsError` where `out` is something else.
+    cannot tell infosets apart whose strategies differ; `FileExistsError` where what is at `out` is not `replaceable`.
     """
     try:
         import pyspiel
@@ -144,15 +149,23 @@ def write_openspiel(
         "provenance": provenance,
         "policy": walk.policy(),
     }
-    with output(out, _is_ours) as temporary:
+    with output(out, replaceable) as temporary:
         durable.write_file(temporary, json.dumps(document, allow_nan=False).encode() + b"\n")
 
 
-def _is_ours(path: Path) -> bool:
+def openspiel_provenance(path: Path) -> Mapping[str, Any] | None:
+    """Where a file that `write_openspiel` wrote comes from, read from its first bytes; None for another file."""
     if not path.is_file():
-        return False
+        return None
     with path.open("rb") as file:
-        return file.read(len(_FIRST_BYTES)) == _FIRST_BYTES
+        head = file.read(_HEAD_BYTES)
+    if not head.startswith(_FIRST_BYTES):
+        return None
+    _, _, rest = head.decode(errors="replace").partition('"provenance": ')
+    try:
+        return provenance_in({"provenance": json.JSONDecoder().raw_decode(rest)[0]})
+    except (ValueError, RecursionError):
+        return {}
 
 
 def load_policy(path: Path) -> Any:

@@ -3,22 +3,26 @@
 import csv
 import importlib
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from mccfr.policy.replacing import provenance_in
 from mccfr.policy.source import StrategySource
 from mccfr.trees.lines import line_text
 from storage import durable
+from storage.json_files import parse_json
+from storage.manifest import canonical_json
 from storage.outputs import output
 
 COLUMNS = ("line", "street", "player", "hand", "board", "action", "probability", "weight", "infoset")
 _ROWS_AT_ONCE = 1 << 16
 _BUCKETS_AT_ONCE = 1 << 12
-_PARQUET_MAGIC = b"PAR1"
+_HEADER = (",".join(COLUMNS) + "\n").encode()
+_PARQUET_MAGIC, _DESCRIPTION = b"PAR1", b"mccfr"
 
 Row = tuple[str, int, int, str, str, str, float, float, str]
 
@@ -51,48 +55,69 @@ def strategy_rows(source: StrategySource) -> Iterator[Row]:
                     yield line, street, player, hand, board, label, probability, weight, name
 
 
-def write_csv(out: Path, source: StrategySource) -> None:
-    """Write `strategy_rows` as CSV (UTF-8, a header line), streamed.  `FileExistsError` where `out` is another file."""
-    header = ",".join(COLUMNS) + "\n"
+def csv_provenance(path: Path) -> Mapping[str, Any] | None:
+    """{} for a CSV file of these columns, which has no place to say where it comes from; None for another file."""
+    return {} if path.is_file() and _starts_with(path, _HEADER) else None
 
-    def is_ours(path: Path) -> bool:
-        if not path.is_file():
-            return False
-        with path.open("rb") as file:
-            return file.read(len(header)) == header.encode()
+
+def write_csv(out: Path, source: StrategySource, replaceable: Callable[[Path], bool]) -> None:
+    """Write `strategy_rows` as CSV (UTF-8, a header line), streamed.
+
+    Raises `FileExistsError` where what is at `out` is not `replaceable`.
+    """
 
     def pieces() -> Iterator[bytes]:
-        yield header.encode()
+        yield _HEADER
         rows = strategy_rows(source)
         while batch := list(islice(rows, _ROWS_AT_ONCE)):
             text = io.StringIO()
             csv.writer(text, lineterminator="\n").writerows(batch)
             yield text.getvalue().encode()
 
-    with output(out, is_ours) as temporary:
+    with output(out, replaceable) as temporary:
         durable.write_file(temporary, pieces())
 
 
-def write_parquet(out: Path, source: StrategySource) -> None:
-    """Write `strategy_rows` as Parquet; `ValueError` without pyarrow, `FileExistsError` where `out` is another file."""
+def _pyarrow() -> tuple[Any, Any]:
     try:
-        arrow, parquet = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
+        return importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
     except ImportError:
         raise ValueError("export format 'parquet' needs pyarrow: run tools/bootstrap parquet in the clone") from None
+
+
+def parquet_provenance(path: Path) -> Mapping[str, Any] | None:
+    """Where a Parquet file of these columns comes from; None for another file.  `ValueError` without pyarrow."""
+    if not (path.is_file() and _starts_with(path, _PARQUET_MAGIC)):
+        return None
+    arrow, parquet = _pyarrow()
+    try:
+        schema = parquet.read_schema(path)
+        if schema.names != list(COLUMNS):
+            return None
+        return provenance_in(parse_json((schema.metadata or {}).get(_DESCRIPTION, b"{}"), path))
+    except (arrow.ArrowException, ValueError):
+        return None
+
+
+def write_parquet(
+    out: Path, source: StrategySource, provenance: Mapping[str, Any], replaceable: Callable[[Path], bool]
+) -> None:
+    """Write `strategy_rows` as Parquet, `provenance` in the metadata `mccfr` as JSON.
+
+    Raises `ValueError` without pyarrow, `FileExistsError` where what is at `out` is not `replaceable`.
+    """
+    arrow, parquet = _pyarrow()
     kinds = {
         "street": arrow.int32(),
         "player": arrow.int32(),
         "probability": arrow.float64(),
         "weight": arrow.float64(),
     }
-    schema = arrow.schema([(name, kinds.get(name, arrow.string())) for name in COLUMNS])
-
-    def is_ours(path: Path) -> bool:
-        return (
-            path.is_file() and _starts_with(path, _PARQUET_MAGIC) and parquet.read_schema(path).names == list(COLUMNS)
-        )
-
-    with output(out, is_ours) as temporary:
+    schema = arrow.schema(
+        [(name, kinds.get(name, arrow.string())) for name in COLUMNS],
+        metadata={_DESCRIPTION: canonical_json({"provenance": provenance})},
+    )
+    with output(out, replaceable) as temporary:
         with parquet.ParquetWriter(temporary, schema) as writer:
             rows = strategy_rows(source)
             while batch := list(islice(rows, _ROWS_AT_ONCE)):

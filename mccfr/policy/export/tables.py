@@ -1,6 +1,6 @@
 """Raw tables as plain Zarr or HDF5, with the tree that says what each cell is."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.games.game import Game
+from mccfr.policy.replacing import provenance_in
 from mccfr.tables.layout import TableSet
-from storage.arrays import write_arrays
+from storage.arrays import read_description, write_arrays
 
 _TREE_FIELDS = ("kind", "player", "block", "count", "first", "slot", "row")
 
@@ -21,6 +22,7 @@ def write_tables(
     tables: TableSet,
     format: str,  # noqa: A002 - the name of the command's option
     provenance: Mapping[str, Any],
+    replaceable: Callable[[Path], bool],
 ) -> None:
     """Write tables as they are under their own names, and the betting tree under `tree/`, to a group or file.
 
@@ -29,7 +31,7 @@ def write_tables(
     [N, L] uint8 holds the action into each node as UTF-8, padded with zeros.  The cells of a decision are
     slot .. slot+count-1 along the axis "slot" of the table of its street (block // 2) and player (block % 2); cells
     beyond the last slot are padding.  The attribute `description` is JSON: the game's configuration and the
-    provenance.  Raises as `write_arrays`.
+    provenance.  `replaceable` and errors as of `write_arrays`.
     """
     arrays: dict[str, npt.NDArray[Any]] = {name: np.asarray(table) for name, table in tables.items()}
     axes = dict(tables.axes)
@@ -38,7 +40,14 @@ def write_tables(
     for field, column in columns.items():
         arrays[f"tree/{field}"], axes[f"tree/{field}"] = column, ("node",)
     arrays["tree/label"], axes["tree/label"] = _label_bytes(game.tree.label), ("node", "byte")
-    write_arrays(out, arrays, format, axes=axes, description={"game": game_document, "provenance": provenance})
+    description = {"game": game_document, "provenance": provenance}
+    write_arrays(out, arrays, format, axes=axes, description=description, replaceable=replaceable)
+
+
+def tables_provenance(path: Path, format: str) -> Mapping[str, Any] | None:  # noqa: A002 - as above
+    """Where a group or file that `write_tables` wrote comes from; None: it has written none there."""
+    description = read_description(path, format)
+    return None if description is None or "provenance" not in description else provenance_in(description)
 
 
 def _label_bytes(labels: Any) -> npt.NDArray[np.uint8]:

@@ -5,11 +5,11 @@ import os
 import signal
 import socket
 import threading
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from random import Random
 
 import pytest
-from acpc import plan, player, rules, session
+from acpc import cut, dealing, guest, plan, player, rules, session, visit
 from commands import call
 from pokerkit import HandHistory
 from policies import write_random
@@ -24,7 +24,7 @@ from mccfr.evaluation.side import Side
 from mccfr.play.acpc import TableError
 from mccfr.play.acpc_bot import play_acpc
 from mccfr.play.dealer import Clock
-from mccfr.play.dealer_seat import listening
+from mccfr.play.door import listening
 from mccfr.play.player import Program
 from mccfr.play.programs import PROGRAMS
 from mccfr.runs import bots
@@ -51,35 +51,6 @@ PATIENT = Clock(per_hand=120.0)
 """For who solves flops again beside other tests."""
 
 
-@contextmanager
-def dealing(of, guests=(), **options):
-    """A dealer in a thread: (the port, what has come of it and what it said); waits for its end."""
-    ready, said, came = threading.Event(), [], {}
-
-    def told(text):
-        said.append(text)
-        if text.startswith("waiting for"):
-            ready.set()
-
-    def deal():
-        try:
-            came["score"], came["record"] = bots.run_dealer(of, guests, told=told, warned=said.append, **options)
-        except Exception as error:
-            came["error"] = error
-            ready.set()
-
-    thread = threading.Thread(target=deal)
-    thread.start()
-    assert ready.wait(30)
-    yield int(said[-1].rpartition(":")[2]) if said else 0, came, said
-    thread.join(60)
-    assert not thread.is_alive()
-
-
-def visit(port, finished=lambda _: None, name="policy", **options):
-    play_acpc(session(name, finished=finished), "127.0.0.1", port, **{"patience": 10, "silence": 30, **options})
-
-
 class Overbet(Program):
     """Two to four times the pot."""
 
@@ -89,11 +60,6 @@ class Overbet(Program):
             return "c"
         pot = 2 * self.state.to_call
         return f"r{int(min(max(self.state.to_call + pot * random.uniform(2, 4), float(low[1:])), float(high[1:])))}"
-
-
-def guest(program, of):
-    betting = bots._betting(of.game)
-    return bots.Guest("guest", program(betting, seed=2), of.game, rules())
 
 
 def check_over_a_connection(program, hands, name="policy"):
@@ -232,17 +198,6 @@ def test_a_player_whose_line_is_cut_comes_back():
     assert sum("hung up" in text for text in said) >= 3
 
 
-def cut(one, port):
-    """Play until an answer is asked for, and hang up in its place."""
-    with socket.create_connection(("127.0.0.1", port)) as connection:
-        connection.sendall(b"VERSION:2.0.0\r\n")
-        with connection.makefile("rb") as lines:
-            for line in lines:
-                if one.answer(line) is not None:
-                    one.reconnected()
-                    return
-
-
 def test_both_players_may_connect(tmp_path):
     of, wins = plan(hands=10), []
     with dealing(of, ports=[0], log=tmp_path / "log") as (port, came, _):
@@ -304,17 +259,13 @@ def test_a_table_with_other_stacks_is_given_up():
     assert "has not answered for 0.5 s" in str(came["error"])
 
 
-def test_slow_players_and_other_versions_end_a_match():
+def test_slow_players_end_a_match():
     of = plan(hands=4)
-    for data, said in (
-        (b"VERSION:1.0.0\r\n", "began with 'VERSION:1.0.0'"),
-        (b"VERSION:2.0.0\r\n", "has not answered for 0.2 s"),
-    ):
-        with dealing(of, [guest(PROGRAMS["always-call"], of)], ports=[0], clock=Clock(response=0.2)) as (port, came, _):
-            connection = socket.create_connection(("127.0.0.1", port))
-            connection.sendall(data)
-        connection.close()
-        assert said in str(came["error"])
+    with dealing(of, [guest(PROGRAMS["always-call"], of)], ports=[0], clock=Clock(response=0.2)) as (port, came, _):
+        connection = socket.create_connection(("127.0.0.1", port))
+        connection.sendall(b"VERSION:2.0.0\r\n")
+    connection.close()
+    assert "has not answered for 0.2 s" in str(came["error"])
     with dealing(of, ports=[0], wait=0.2) as (_, came, _):
         pass
     assert "has not come within 0.2 s" in str(came["error"])

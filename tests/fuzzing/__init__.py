@@ -1,0 +1,202 @@
+"""Inputs that nobody means, by format: a seeded maker of inputs and the reader that may refuse them, and no more.
+
+`FORMATS` lists them.  tests/test_fuzz.py runs 2,000 inputs of each in the fast suite and replays what was ever found
+(tests/data/fuzz/FORMAT); `tools/fuzz FORMAT MINUTES` goes on with fresh seeds for as long as one likes.
+"""
+
+import resource
+import signal
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from hashlib import sha256
+from importlib import import_module
+from pathlib import Path
+from random import Random
+
+import click
+from places import DATA
+
+FORMATS = {
+    "line": "fuzzing.lines:LINE",
+}
+"""Where the `Format` of each name is: imported when it is asked for."""
+
+CORPUS = DATA / "fuzz"
+REFUSALS = (ValueError, OSError, KeyError, click.ClickException)
+"""What a reader may raise, with a sentence."""
+LONGEST_MESSAGE = 2_000
+"""Characters of a refusal, beside four for each byte of the input: it may be shown again."""
+MEMORY = 1 << 30
+"""Bytes of address space that a reader may take beside what the process has."""
+
+
+class TooLong(BaseException):
+    """Raised into a reader that does not come to an end; no `Exception`, which readers may catch."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """How a format is fuzzed.
+
+    make     an input from a source of random numbers, structure-aware or blind, as its author likes
+    read     takes one input: returns where it is good, raises one of `REFUSALS` where not
+    seconds  of processor time that one input may take
+    """
+
+    make: Callable[[Random], bytes]
+    read: Callable[[bytes], object]
+    seconds: float = 5.0
+
+
+@dataclass(frozen=True)
+class Finding:
+    """An input that was neither read nor refused."""
+
+    data: bytes
+    error: BaseException
+
+    @property
+    def place(self) -> str:
+        """The kind of error and where it came from: findings of one place are one."""
+        steps = [step for step, _ in traceback.walk_tb(self.error.__traceback__)]
+        where = steps[-2 if isinstance(self.error, TooLong) else -1].f_code.co_qualname  # without what rang
+        return f"{type(self.error).__name__} in {where}"
+
+    def __str__(self) -> str:
+        return f"{self.place}: {str(self.error)[:200]} <- {self.data[:300]!r}"
+
+
+@dataclass
+class Outcome:
+    """What became of inputs."""
+
+    good: int = 0
+    refused: int = 0
+    findings: list[Finding] = field(default_factory=list)
+
+
+def format_named(name: str) -> Format:
+    """The format of a name; `KeyError` for an unknown one."""
+    module, _, attribute = FORMATS[name].partition(":")
+    found: Format = getattr(import_module(module), attribute)
+    return found
+
+
+def inputs(name: str, seeds: Iterable[int]) -> Iterator[bytes]:
+    """The inputs of a format: the same for the same seeds, on any machine."""
+    make = format_named(name).make
+    return (make(Random(f"{name} {seed}")) for seed in seeds)
+
+
+def corpus(name: str) -> list[Path]:
+    """Files with inputs of a format that were findings once."""
+    return sorted((CORPUS / name).glob("*"))
+
+
+def feed(reader: Format, every: Iterable[bytes], outcome: Outcome | None = None) -> Outcome:
+    """Give inputs to a format's reader, each within its time."""
+    outcome = Outcome() if outcome is None else outcome
+    for data in every:
+        try:
+            with _alarm(reader.seconds):
+                reader.read(data)
+            outcome.good += 1
+        except REFUSALS as error:
+            if is_sentence(error, len(data)):
+                outcome.refused += 1
+            else:
+                outcome.findings.append(Finding(data, error))
+        except (Exception, SystemExit, TooLong) as error:
+            outcome.findings.append(Finding(data, error))
+    return outcome
+
+
+def is_sentence(error: BaseException, given: int) -> bool:
+    """Whether the message of an error says something of so many bytes: several words, and fewer than a page."""
+    text = error.message if isinstance(error, click.ClickException) else str(error)
+    return len(text.split()) > 2 and len(text) <= LONGEST_MESSAGE + 4 * given
+
+
+@contextmanager
+def _alarm(seconds: float) -> Iterator[None]:
+    """`TooLong` in this thread after so much processor time, or a long wait."""
+
+    def ring(number: int, _: object) -> None:
+        raise TooLong(f"longer than {seconds:g} s" if number == signal.SIGPROF else "waits for something")
+
+    before = [(number, signal.signal(number, ring)) for number in (signal.SIGPROF, signal.SIGALRM)]
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.setitimer(signal.ITIMER_REAL, 60 + 10 * seconds)  # a machine under load included
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        for number, handler in before:
+            signal.signal(number, handler)
+
+
+@contextmanager
+def bounded_memory() -> Iterator[None]:
+    """`MemoryError` for what takes more than `MEMORY` beside what this process has mapped already."""
+    old = resource.getrlimit(resource.RLIMIT_AS)
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + MEMORY, old[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, old)
+
+
+def search(name: str, seconds: float, first: int, tell: Callable[[str], None]) -> Outcome:
+    """Feed fresh inputs for so long, from the seed `first` on; each new kind of finding is told and kept in the corpus.
+
+    Only the first finding of a place is kept.
+    """
+    reader, outcome, end, known = format_named(name), Outcome(), time.monotonic() + seconds, set[str]()
+    seed = first
+    while time.monotonic() < end:
+        before = len(outcome.findings)
+        feed(reader, inputs(name, range(seed, seed + 100)), outcome)
+        seed += 100
+        for finding in outcome.findings[before:]:
+            if finding.place not in known:
+                known.add(finding.place)
+                tell(f"{keep(name, finding.data)}: {finding}")
+    return outcome
+
+
+def keep(name: str, data: bytes) -> Path:
+    """Put an input into the corpus; returns its file."""
+    path = CORPUS / name / sha256(data).hexdigest()[:16]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return path
+
+
+def damaged(rng: Random, data: bytes, pieces: Iterable[bytes] = ()) -> bytes:
+    """A blind change or several: bytes flipped, cut, doubled, moved, or one of `pieces` put in."""
+    changed, pieces = bytearray(data), [*pieces, b"\0", b"\xff", b"-1", b"1e999", b"9" * 40]
+    for _ in range(rng.choice((1, 1, 1, 2, 4, 16))):
+        at, end = sorted(rng.randrange(len(changed) + 1) for _ in range(2))
+        end = min(end, at + rng.choice((1, 4, 40, 400)))
+        match rng.randrange(6):
+            case 0:
+                changed[at:end] = b""
+            case 1:
+                changed[at:at] = rng.choice(pieces)
+            case 2:
+                changed[at:end] = rng.choice(pieces)
+            case 3:
+                changed[at:at] = changed[at:end]
+            case 4:
+                moved = changed[at:end]
+                del changed[at:end]
+                to = rng.randrange(len(changed) + 1)
+                changed[to:to] = moved
+            case 5:
+                changed[at : at + 1] = bytes([rng.randrange(256)])
+    return bytes(changed)

@@ -1,0 +1,87 @@
+"""Betting lines: of small games, and of hold'em, where bets that are not in the tree are translated."""
+
+from functools import cache
+from pathlib import Path
+
+import random_policy
+
+from fuzzing import Format, damaged
+from mccfr.config.games import GoofspielGame, LeducGame
+from mccfr.games.betting import BettingState
+from mccfr.games.catalogue import build_game
+from mccfr.games.translation import Translation, apply_action
+from mccfr.policy.query import answer_head
+from mccfr.trees.lines import line_text
+
+_PIECES = [
+    b"c",
+    b"f",
+    b"r",
+    b"/",
+    b" ",
+    b"r300",
+    b"r300.5",
+    b"r1e3",
+    b"cr20000c",
+    b"3 1 2",
+    b"r" + b"9" * 30,
+    "²".encode(),
+]
+
+
+@cache
+def _game(name):
+    return build_game({"leduc": LeducGame(ranks=4), "goofspiel": GoofspielGame(cards=3)}[name], Path())
+
+
+@cache
+def _translation():
+    game = random_policy.policy().game
+    return Translation(game.tree, game.real_rules)
+
+
+def walked(rng, tree):
+    """The line to a random node."""
+    node = 0
+    while tree.children(node) and rng.random() < 0.8:
+        node = rng.choice(tree.children(node))
+    return line_text(tree, node)
+
+
+def betted(rng, rules):
+    """A legal line of real betting, of sizes that the tree may not have."""
+    state, line = rules.start(), ""
+    while isinstance(state, BettingState) and rng.random() < 0.85:
+        low, high = state.lowest_raise, rules.stack
+        amounts = [f"r{rng.choice((low, high, rng.uniform(low, max(low, high)), int(low) * 2)):g}"]
+        action = rng.choice(["c", "c", *(["f"] if state.facing else []), *amounts])
+        try:
+            state = apply_action(rules, state, action)
+        except ValueError:
+            action = ""
+        line += action
+    return line
+
+
+def make(rng):
+    """`GAME LINE`: of the tree or of real betting, and mostly damaged."""
+    game = rng.choice(("leduc", "goofspiel", "holdem", "holdem"))
+    line = betted(rng, _translation().rules) if game == "holdem" else walked(rng, _game(game).tree)
+    data = line.encode()
+    if rng.random() < 0.6:
+        data = damaged(rng, data, _PIECES)
+    elif rng.random() < 0.02:
+        data = data * rng.choice((100, 5_000))
+    return game.encode() + b" " + data
+
+
+def read(data):
+    """What is said of the decision, or what the real line stands for."""
+    game, _, line = data.decode(errors="surrogateescape").partition(" ")
+    if game == "holdem":
+        _translation().read(line)
+    else:
+        answer_head(_game(game), line)
+
+
+LINE = Format(make, read)

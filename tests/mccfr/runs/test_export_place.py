@@ -1,0 +1,210 @@
+"""An export takes the place of one of the same run and of no other, which is said before training begins."""
+
+import importlib.util
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from archives import unpack
+from commands import call
+from sessions import go, make
+
+import mccfr
+from mccfr.cli import cluster
+from mccfr.config.tables import ExportConfig
+from mccfr.policy import Policy
+from mccfr.policy.export import FORMATS, PROVENANCE
+from mccfr.runs.export_place import export_path
+from mccfr.runs.results import export_run
+from mccfr.runs.rundir import MANIFEST, open_run
+from storage.outputs import output
+
+KUHN = """
+[game]
+name = "kuhn"
+[solver]
+algorithm = "cfr"
+[run]
+workers = 0
+iterations = 5
+[evaluation]
+at_end = false
+every_checkpoint = false
+[export]
+"""
+DOCUMENT = {
+    "game": {"name": "kuhn"},
+    "solver": {"algorithm": "cfr"},
+    "run": {"workers": 0, "iterations": 5},
+    "evaluation": {"at_end": False, "every_checkpoint": False},
+}
+NEEDED = {"parquet": "pyarrow", "openspiel": "pyspiel"}
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def config(more="", name="kuhn.toml"):
+    path = Path(name)
+    path.write_text(KUHN + more)
+    return path
+
+
+def held(path):
+    """Every byte below a path."""
+    return {file: file.read_bytes() for file in sorted(path.rglob("*")) if file.is_file()}
+
+
+def test_a_trial_leaves_the_policy_of_another_run_alone_and_trains_nothing(capsys):
+    """The same configuration in another directory is another run."""
+    file = config('out = "policy"\n')
+    assert call(capsys, "solve", file, "--run", "one").status == 0
+    before = held(Path("policy"))
+    ended = call(capsys, "solve", file, "--run", "two")
+    assert ended.status == 2 and ended.err.count("\n") == 1
+    assert "mccfr: policy is an export of another run" in ended.err
+    assert "--replace" in ended.err and "another out" in ended.err
+    assert not Path("two").exists() and held(Path("policy")) == before
+    assert call(capsys, "solve", file, "--run", "two", "--replace").status == 0
+    assert Policy.open(Path("policy")).meta["provenance"]["run_id"] == open_run(Path("two")).run_id
+
+
+def test_resume_and_solve_of_a_run_that_is_there_refuse_before_training(capsys):
+    file = config('out = "policy"\n')
+    for run in ("one", "two"):
+        assert call(capsys, "solve", file, "--run", run, "--replace").status == 0
+    before, journal = held(Path("policy")), Path("one/journal.jsonl").read_bytes()
+    for ask in (("resume", "one"), ("solve", file, "--run", "one")):
+        ended = call(capsys, *ask, "--iterations", 9)
+        assert ended.status == 2 and "another run" in ended.err
+        assert held(Path("policy")) == before and Path("one/journal.jsonl").read_bytes() == journal
+    assert call(capsys, "resume", "two", "--iterations", 9).status == 0  # its own
+    assert call(capsys, "resume", "one", "--iterations", 9, "--replace").status == 0
+    assert Policy.open(Path("policy")).meta["provenance"]["run_id"] == open_run(Path("one")).run_id
+
+
+def test_something_else_at_the_place_is_found_before_training(capsys):
+    Path("letter").write_text("dear")
+    ended = call(capsys, "solve", config('out = "letter"\n'), "--run", "one", "--replace")
+    assert ended.status == 2 and "not an earlier output" in ended.err
+    assert not Path("one").exists() and Path("letter").read_text() == "dear"
+
+
+def test_a_policy_lies_beside_its_run_by_default(capsys):
+    for run in ("kuhn", "deep/other"):
+        assert call(capsys, "solve", config(), "--run", run).status == 0
+        found = Policy.open(Path(f"{run}-policy")).meta["provenance"]["run_id"]
+        assert found == open_run(Path(run)).run_id
+    assert call(capsys, "resume", "kuhn", "--iterations", 8).status == 0
+    assert Policy.open(Path("kuhn-policy")).meta["provenance"]["iterations"] == 8
+    assert str(export_path(ExportConfig(format="csv"), Path("runs/a"))) == "runs/a.csv"
+    Path("deep/other").rename("moved")
+    assert call(capsys, "resume", "moved").status == 0 and Policy.open(Path("moved-policy"))
+
+
+def test_a_run_named_by_a_dot_has_its_policy_beside_it(here, monkeypatch):
+    (here / "runs/one").mkdir(parents=True)
+    monkeypatch.chdir(here / "runs/one")
+    assert export_path(ExportConfig(), Path()) == here / "runs/one-policy"
+    assert export_path(ExportConfig(), Path("..")) == here / "runs-policy"
+
+
+def test_recipes_of_holdem_export_beside_their_runs():
+    examples = Path(mccfr.__file__).parent / "examples"
+    for name in ("quick", "standard", "fine", "large"):
+        text = (examples / f"hunl-{name}.toml").read_text()
+        assert "[export]" in text and "\nout =" not in text, name
+
+
+def test_the_command_refuses_another_runs_export_of_any_format(capsys):
+    """What says where it comes from is replaced by the same run; CSV cannot say so."""
+    for run in ("one", "two"):
+        go(make(Path(run), {"algorithm": "cfr"}, "kuhn"), iterations=3)
+    tried = [form for form in FORMATS if importlib.util.find_spec(NEEDED.get(form, "json"))]
+    assert len(tried) >= 4
+    for form in tried:
+        out = Path(f"out.{form}")
+        assert call(capsys, "export", "one", out, "--format", form).status == 0
+        before = held(out) or out.read_bytes()
+        ended = call(capsys, "export", "two", out, "--format", form)
+        assert ended.status == 2 and "another run" in ended.err and "--replace" in ended.err, form
+        assert (held(out) or out.read_bytes()) == before
+        assert call(capsys, "export", "one", out, "--format", form).status == (2 if form == "csv" else 0), form
+        assert call(capsys, "export", "two", out, "--format", form, "--replace").status == 0
+        found = PROVENANCE[form](out)
+        assert found.get("run_id") == (None if form == "csv" else open_run(Path("two")).run_id), form
+
+
+def test_a_zarr_group_of_somebody_elses_is_not_ours_for_having_a_description():
+    Path("theirs").mkdir()
+    attributes = {"description": "fields of wheat"}
+    Path("theirs/zarr.json").write_text(json.dumps({"node_type": "group", "attributes": attributes}))
+    assert PROVENANCE["zarr"](Path("theirs")) is None
+
+
+def test_a_policy_without_an_id_counts_as_anothers():
+    run = make(Path("one"), {"algorithm": "cfr"}, "kuhn")
+    go(run, iterations=3)
+    export_run(run, run.build_game(), Path("policy"), "policy", "uint16", None)
+    meta = Path("policy/meta.json")
+    document = json.loads(meta.read_text())
+    del document["provenance"]["run_id"]
+    meta.write_text(json.dumps(document))
+    with pytest.raises(FileExistsError, match="does not say of which: give --replace"):
+        export_run(run, run.build_game(), Path("policy"), "policy", "uint16", None)
+    export_run(run, run.build_game(), Path("policy"), "policy", "uint16", None, replace=True)
+
+
+def test_an_old_run_without_an_id_has_one_all_the_same(here):
+    """It replaces its own exports, and not those of another old run of the same configuration."""
+    old = unpack("runs1", here) / "full-width"
+    assert "run_id" not in json.loads((old / MANIFEST).read_text())
+    run = open_run(old)
+    assert run.run_id is not None and run.run_id == open_run(old).run_id
+    for _ in range(2):
+        export_run(run, run.build_game(), Path("policy"), "policy", "uint16", None)
+    shutil.copytree(old, "twin")
+    lines = Path("twin/journal.jsonl").read_text().splitlines()
+    first = json.loads(lines[0]) | {"unix_seconds": 1.5}
+    Path("twin/journal.jsonl").write_text("\n".join([json.dumps(first), *lines[1:]]) + "\n")
+    twin = open_run(Path("twin"))
+    with pytest.raises(FileExistsError, match="another run"):
+        export_run(twin, twin.build_game(), Path("policy"), "policy", "uint16", None)
+
+
+def test_python_keeps_the_same_rule():
+    one = mccfr.solve({**DOCUMENT, "export": {"out": "policy"}}, run="one")
+    with pytest.raises(FileExistsError, match="another run"):
+        mccfr.solve({**DOCUMENT, "export": {"out": "policy"}}, run="two")
+    assert not Path("two").exists()
+    two = mccfr.solve(DOCUMENT, run="two")
+    with pytest.raises(FileExistsError, match="replace=True"):
+        two.export("policy")
+    assert one.export("policy") == two.export("policy", replace=True)
+    with pytest.raises(FileExistsError, match="another run"):
+        mccfr.resume(one, iterations=9)
+    assert mccfr.resume(one, iterations=9, replace=True).status()["iterations"] == 9
+    solvers = [mccfr.solver(mccfr.game("kuhn"), "cfr") for _ in range(2)]
+    for solver in solvers:
+        solver.run(iterations=1)
+    for _ in range(2):
+        solvers[0].save("saved")
+    with pytest.raises(FileExistsError, match="another run"):
+        solvers[1].save("saved")
+    solvers[1].save("saved", replace=True)
+
+
+def test_ranks_are_told_to_replace():
+    assert cluster._given(None, (), {}, False, True) == ["--replace"]
+
+
+def test_what_takes_the_name_while_an_output_is_written_stays(here):
+    out = here / "out"
+    with pytest.raises(FileExistsError, match="not an earlier output"), output(out, lambda path: False) as temporary:
+        temporary.write_text("ours")
+        out.write_text("theirs")
+    assert out.read_text() == "theirs" and [path.name for path in here.iterdir()] == ["out"]
