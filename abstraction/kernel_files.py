@@ -6,8 +6,11 @@ of: the modules that import `abstraction.jit`, and whatever of the project those
 the environment moves the place, not the rule.
 
 Where the packages lie makes no difference: clones and installed copies of the same sources share what is compiled.
+
+What is kept is code: a directory that others own or may write is not used (`abstraction.kernel_store`).
 """
 
+import atexit
 import contextlib
 import fcntl
 import hashlib
@@ -22,6 +25,8 @@ from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+from abstraction.kernel_store import KernelStore, distrusted, say_once
 
 _ROOT = Path(__file__).resolve().parent.parent
 _PACKAGES = ("abstraction", "mccfr", "storage")
@@ -83,14 +88,34 @@ def choose_directory() -> Path:
         base = base.parent
     ours = base / kernel_source_hash(_ROOT)
     try:
-        ours.mkdir(parents=True, exist_ok=True)
+        for folder in reversed([ours, *(parent for parent in ours.parents if not parent.exists())]):
+            folder.mkdir(mode=0o700, exist_ok=True)
     except OSError:  # a read-only home: compile afresh in each session rather than fail
-        return Path(tempfile.mkdtemp(prefix="mccfr-kernels-"))
+        return _private()
+    if (why := distrusted(ours)) is not None:
+        say_once(
+            "distrusted",
+            f"{why}, so compiled kernels there are not used, and are compiled afresh in each session: name a directory "
+            "of your own in NUMBA_CACHE_DIR",
+        )
+        return _private()
     others = sorted((d for d in base.iterdir() if d.is_dir() and d != ours), key=lambda d: d.stat().st_mtime)
     for old in others[:-_KEEP]:
         if _VERSION.fullmatch(old.name):
             shutil.rmtree(old, ignore_errors=True)
     return ours
+
+
+def _private() -> Path:
+    """A directory for this process and those that it starts, gone with it."""
+    directory, owner = Path(tempfile.mkdtemp(prefix="mccfr-kernels-")), os.getpid()
+
+    def remove() -> None:
+        if os.getpid() == owner:  # and not in a process forked off it
+            shutil.rmtree(directory, ignore_errors=True)
+
+    atexit.register(remove)
+    return directory
 
 
 @cache
@@ -133,6 +158,11 @@ def _numba_cache() -> Any:
         """Looks kernels up in them."""
 
         _impl_class = Files
+
+        def __init__(self, function: Any) -> None:
+            super().__init__(function)
+            stamp = self._impl.locator.get_source_stamp()
+            self._cache_file = KernelStore(Path(self._cache_path), self._impl.filename_base, stamp)
 
     return Cache
 

@@ -134,7 +134,7 @@ def test_a_kernel_is_loaded_with_what_counts_references_wherever_its_code_does(t
     ):
         done = subprocess.run([sys.executable, path, *names], check=False, **told)
         assert (done.returncode, done.stdout) == (0, said), done.stderr
-    (kept,) = (tmp_path / "home").rglob("program.uncounted*.nbc")
+    (kept,) = (tmp_path / "home").rglob("program.uncounted*.kernel")
     assert b"NRT_" in kept.read_bytes(), "this numba compiles a view for each kernel: the case is gone"
 
 

@@ -52,8 +52,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except click.ClickException as error:
         error.show()
         code = EXIT_BAD_INPUT
-    except click.Abort:
-        code = EXIT_STOPPED
+    except click.Abort as error:  # click's word for Ctrl-C, and for input that ends where there should be more
+        interrupted = isinstance(error.__context__, KeyboardInterrupt)
+        code = EXIT_STOPPED if interrupted else _explain(RuntimeError("the input ended too soon"), EXIT_FAILED)
     except (ValueError, MemoryError, FileNotFoundError, FileExistsError, NotADirectoryError, BlockingIOError) as error:
         code = _explain(error, EXIT_BAD_INPUT)
     except (IsADirectoryError, PermissionError) as error:

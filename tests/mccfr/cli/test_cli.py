@@ -195,6 +195,18 @@ def test_a_write_that_fails_names_what_was_to_be_written(capsys, tmp_path, kuhn,
         assert [path.name for path in out.rglob("*") if path.is_file()] == []
 
 
+@pytest.mark.parametrize(("error", "status"), [(KeyboardInterrupt(), 75), (EOFError(), 1)])
+def test_75_is_said_of_a_signal_alone(capsys, monkeypatch, error, status):
+    """click has one word for both, and a scheduler puts what ends with 75 into its queue again, for ever."""
+
+    def fail():
+        raise error
+
+    monkeypatch.setattr("mccfr.games.catalogue.catalogue", fail)
+    ended = call(capsys, "games")
+    assert ended.status == status and ("the input ended too soon" in ended.err) is (status == 1)
+
+
 def test_help_teaches(capsys):
     code, out, _ = call(capsys, "--help")
     assert code == 0 and "mccfr solve kuhn" in out

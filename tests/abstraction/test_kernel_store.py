@@ -1,0 +1,159 @@
+"""Compiled kernels on the disk: what is damaged is compiled again, and what others may write is not used."""
+
+import os
+import pickle
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from mutants import mutant
+
+from abstraction import kernel_files, kernel_store
+from abstraction.kernel_store import KernelStore, distrusted, packed, unpacked
+
+KEY = ((), ("x86_64", "a processor", "+features"), ("code", "cells"))
+
+
+class Trap:
+    """Something whose pickle does what it likes when it is opened."""
+
+    def __init__(self, mark):
+        self.mark = mark
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.mark),)
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    monkeypatch.setattr(kernel_store, "_said", set())
+    made = KernelStore(tmp_path, "walk.go-12.py311", "stamp")
+    made.save(KEY, {"code": b"\x90" * 999})
+    return made
+
+
+def the_file(folder):
+    (path,) = folder.glob("*.kernel")
+    return path
+
+
+def test_what_was_saved_is_loaded_by_its_key_and_source_alone(store, tmp_path, caplog):
+    assert store.load(KEY) == {"code": b"\x90" * 999}
+    assert store.load(((), ("x86_64", "another", ""), KEY[2])) is None
+    assert KernelStore(tmp_path, "walk.go-12.py311", "edited").load(KEY) is None
+    assert KernelStore(tmp_path, "walk.went-12.py311", "stamp").load(KEY) is None
+    assert caplog.messages == []
+
+
+def test_every_damage_is_compiled_again_and_told_once(store, tmp_path, caplog):
+    """Emptied, cut short, longer, flipped anywhere, another kernel's: none is opened, and none is an error."""
+    path, rng = the_file(tmp_path), random.Random(5)
+    whole, other = path.read_bytes(), packed("another ()\nstamp", pickle.dumps(Trap(tmp_path / "mark")))
+    damaged = [b"", whole[: len(whole) // 2], whole[:-1], whole + b"\0", other, b"\x80\x04." * 20, whole[15:]]
+    for _ in range(300):
+        place = rng.randrange(len(whole))
+        damaged.append(whole[:place] + bytes([whole[place] ^ 1 << rng.randrange(8)]) + whole[place + 1 :])
+    for content in damaged:
+        path.write_bytes(content)
+        assert store.load(KEY) is None
+    path.unlink()
+    path.mkdir()
+    assert store.load(KEY) is None
+    store.save(KEY, 1)  # there is no room for it: nothing is said, and nothing raised
+    path.rmdir()
+    store.save(KEY, {"code": 2})
+    assert store.load(KEY) == {"code": 2}
+    assert not (tmp_path / "mark").exists()
+    (said,) = caplog.messages
+    assert path.name in said and "is compiled again" in said
+
+
+def test_a_file_unchecked_is_caught(store, tmp_path):
+    """The planted error: a container that does not look whether it is whole."""
+    path = the_file(tmp_path)
+    path.write_bytes(path.read_bytes().replace(b"\x90" * 9, b"\x91" * 9, 1))
+    assert store.load(KEY) is None
+    wrong = mutant(kernel_store, (" or data[len(_MAGIC) : start] != _checksum(body)", ""))
+    assert wrong.KernelStore(tmp_path, "walk.go-12.py311", "stamp").load(KEY) not in (None, {"code": b"\x90" * 999})
+
+
+def test_names_and_payloads_of_any_content_come_back():
+    for name, payload in (("", b""), ("a\nb", b"\0" * 9), ("é" * 300, bytes(range(256)))):
+        assert unpacked(packed(name, payload)) == (name, payload)
+
+
+def test_a_kernel_is_written_durably(tmp_path):
+    from storage import durable
+
+    with durable.recording() as operations:
+        KernelStore(tmp_path, "k", "").save(KEY, 1)
+    assert [operation.kind for operation in operations] == ["write_file", "fsync_file", "rename", "fsync_dir"]
+
+
+def test_a_directory_that_others_own_or_may_write_is_not_used(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(kernel_store, "_said", set())
+    home = tmp_path / "open" / "home"
+    home.mkdir(parents=True)
+    assert distrusted(home) is None
+    for mode, trusted in ((0o777, False), (0o1777, True), (0o755, True), (0o702, False)):
+        home.parent.chmod(mode)
+        assert (distrusted(home) is None) is trusted, oct(mode)
+    home.parent.chmod(0o755)
+    home.chmod(0o1777)  # in the directory itself a sticky bit does not keep others from making files
+    assert "others may write" in distrusted(home)
+    home.chmod(0o777)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(home))
+    chosen = kernel_files.choose_directory()
+    assert not chosen.is_relative_to(home) and chosen.stat().st_mode & 0o777 == 0o700
+    (said,) = caplog.messages
+    assert str(home) in said and "NUMBA_CACHE_DIR" in said
+    home.chmod(0o700)
+    assert kernel_files.choose_directory().parent == home
+    monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    if Path(tmp_path).stat().st_uid:
+        assert "belongs to another user" in distrusted(home)
+
+
+def test_a_group_is_trusted_where_it_is_the_users_own(tmp_path, monkeypatch):
+    monkeypatch.setattr(kernel_store, "_own_group", lambda _: False)
+    tmp_path.chmod(0o770)
+    assert "others may write" in distrusted(tmp_path)
+    monkeypatch.setattr(kernel_store, "_own_group", lambda _: True)
+    assert distrusted(tmp_path) is None
+
+
+PROGRAM = """
+from abstraction.jit import njit, watch_compiling
+watch_compiling(lambda event: print("compiled"), lambda event: None)
+
+@njit
+def above(x):
+    return x + 1
+
+assert above(1) == 2
+"""
+
+
+def test_a_process_meets_an_emptied_cache_and_a_planted_pickle(tmp_path):
+    """As a power cut leaves it, and as somebody else does: it compiles, says a sentence, and goes on."""
+    path, home = tmp_path / "program.py", tmp_path / "home"
+    path.write_text(PROGRAM)
+
+    def run():
+        environment = {**os.environ, "NUMBA_CACHE_DIR": str(home)}
+        done = subprocess.run([sys.executable, path], capture_output=True, text=True, check=True, env=environment)
+        return done.stdout, done.stderr
+
+    assert run() == ("compiled\n", "") and run() == ("", "")
+    (kept,) = home.rglob("*.kernel")
+    kept.write_bytes(b"")
+    out, err = run()
+    assert out == "compiled\n" and err.count("\n") == 1 and "is compiled again" in err
+    assert run() == ("", "")
+    name, _ = unpacked(kept.read_bytes())
+    kept.write_bytes(packed(name, pickle.dumps(Trap(tmp_path / "mark"))))
+    home.chmod(0o777)
+    out, err = run()
+    assert out == "compiled\n" and "others may write to" in err and not (tmp_path / "mark").exists()
