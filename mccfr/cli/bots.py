@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from mccfr.cli.options import Count, Duration, json_option, manner_options, path_type, print_json
+from mccfr.cli.options import Count, Duration, code_option, json_option, manner_options, path_type, print_json
 
 if TYPE_CHECKING:
     from mccfr.runs.players import Manner
@@ -54,6 +54,7 @@ def bot() -> None:
 @click.argument("policy", metavar="POLICY")
 @click.argument("host")
 @click.argument("port", type=click.IntRange(1, 65535))
+@code_option
 @manner_options
 @_resolve_option
 @_seed_option
@@ -90,6 +91,7 @@ def acpc(policy: str, host: str, port: int, as_json: bool, **options: Any) -> No
 @click.option("--url", required=True, metavar="URL", help="Below which /new_hand and /act lie: https://HOST/api.")
 @click.option("--hands", type=Count(), default=1_000, show_default=True, help="To be played.")
 @click.option("--user", metavar="NAME", help="Play as a user of the server's; the password is asked for.")
+@code_option
 @manner_options
 @_resolve_option
 @_seed_option
@@ -141,6 +143,7 @@ def slumbot(policy: str, url: str, hands: int, user: str | None, as_json: bool, 
 @click.option(
     "--per-hand", type=Duration(), default="7s", show_default=True, help="And this for each hand of all, in sum."
 )
+@code_option
 @manner_options
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the deals, and of guests.")
 @click.option("--log", type=path_type, metavar="FILE", help="The match in the ACPC form; from it, it goes on.")
@@ -196,6 +199,7 @@ def dealer(hands: int, duplicate: bool, as_json: bool, **options: Any) -> None:
 @click.command("play")
 @click.argument("policy", metavar="POLICY")
 @click.option("--hands", type=Count(), default=1_000, show_default=True, help="At most: q stops before.")
+@code_option
 @manner_options
 @_resolve_option
 @click.option("--seed", type=click.IntRange(min=0), help="Of cards and draws; another one each time by default.")

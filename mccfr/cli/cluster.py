@@ -12,6 +12,7 @@ from mccfr.cli.options import (
     Amounts,
     abstraction_option,
     bytes_text,
+    code_option,
     duration_text,
     force_option,
     json_option,
@@ -97,6 +98,7 @@ def _interval_text(found: Mapping[str, Any]) -> str:
 @click.argument("config", type=path_type)
 @click.option("--machines", type=click.IntRange(1, 64), default=2, show_default=True, help="How many.")
 @_run_option
+@code_option
 @limit_options
 @_set_option
 @force_option
@@ -141,6 +143,7 @@ def local(
 @click.argument("config", type=path_type)
 @_run_option
 @_hosts_option
+@code_option
 @limit_options
 @_set_option
 @force_option
@@ -167,6 +170,7 @@ def solve(
 @cluster.command()
 @click.argument("directory", metavar="DIR", type=path_type)
 @_hosts_option
+@code_option
 @limit_options
 @abstraction_option
 @force_option

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from mccfr.cli.options import abstraction_option, bytes_text, force_option, own_file, path_type
+from mccfr.cli.options import abstraction_option, bytes_text, code_option, force_option, own_file, path_type
 from mccfr.cli.progress import reporter
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ def _summary_text(found: "Sequence[Curve]") -> str:
 @click.option("--board", "boards", multiple=True, help="A board to show: Qs7h2d; as often as wanted.")
 @click.option("--boards", "board_count", default=6, show_default=True, type=click.IntRange(min=1), help="Of a street.")
 @click.option("--megabytes", default=6.0, show_default=True, type=click.FloatRange(min=0.01), help="Largest size.")
+@code_option
 @abstraction_option
 def report(directory: Path, out: Path, boards: tuple[str, ...], megabytes: float, **options: Any) -> None:
     """Write the strategy of the run in DIR as one HTML file that works offline.

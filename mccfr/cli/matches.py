@@ -8,6 +8,7 @@ import rich_click as click
 from mccfr.cli.options import (
     Count,
     Duration,
+    code_option,
     json_option,
     manner_options,
     other_manner_options,
@@ -26,6 +27,7 @@ from mccfr.cli.progress import reporter
 @click.option("--budget", type=Duration(), help="As many hands as this time allows, instead of a number: 90s, 3m.")
 @click.option("--keep", type=path_type, help="File for finished pairs: after a stop, the same command goes on.")
 @click.option("--log", type=path_type, metavar="FILE.phhs", help="Write the hands, no-limit hold'em only.")
+@code_option
 @manner_options
 @other_manner_options
 @json_option

@@ -110,6 +110,23 @@ replace_option = click.option("--replace", is_flag=True, help="Replace an export
 abstraction_option = click.option(
     "--abstraction", metavar="DIR", type=path_type, help="Where the run's card abstraction lies, if it was moved."
 )
+
+
+def _allow(_context: click.Context, _option: click.Parameter, folders: tuple[Path, ...]) -> None:
+    from mccfr.config.outside import allow
+
+    allow(folders)
+
+
+code_option = click.option(
+    "--code",
+    metavar="DIR",
+    type=path_type,
+    multiple=True,
+    expose_value=False,
+    callback=_allow,
+    help="Where modules lie that the run, or networks, name as module:object: they are run.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
 
 

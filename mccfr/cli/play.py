@@ -10,6 +10,7 @@ from mccfr.cli.options import (
     Method,
     abstraction_option,
     bytes_text,
+    code_option,
     json_option,
     manner_options,
     path_type,
@@ -42,6 +43,7 @@ from mccfr.cli.responding import RESPONDER, name_responder_abstraction, responde
 @click.option("--against-checkpoint", type=click.IntRange(min=0), help="Checkpoint of the run in --against.")
 @click.option("--average", help="Of a run of deep-cfr: sd or network; default: the first of its solver.averages.")
 @click.option("--against-average", help="The same of the run in --against.")
+@code_option
 @abstraction_option
 @click.option("--against-abstraction", type=path_type, help="The same of the run in --against.")
 @click.option("--from", "from_street", metavar="STREET", help="sampled-br: street from which it responds; the last.")
@@ -127,6 +129,7 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
     type=click.Choice(["uint8", "uint16"]),
     help="Round to 255ths or 65,535ths, and say what that costs; uint16 by default.",
 )
+@code_option
 @manner_options
 @click.option(
     "--cost-boards",
@@ -227,6 +230,7 @@ _NEXT = {
 @click.option("--board", help="Board cards: Qs7h2d, or 'Qs 7h 2d'.")
 @click.option("--checkpoint", type=click.IntRange(min=0), help="Of the run in DIR; default: the newest.")
 @click.option("--sample", type=click.IntRange(min=0), metavar="SEED", help="Of networks: the one that plays this hand.")
+@code_option
 @abstraction_option
 @json_option
 def query(policy: Path, line: str, hand: str | None, board: str | None, as_json: bool, **place: Any) -> None:
@@ -238,14 +242,16 @@ def query(policy: Path, line: str, hand: str | None, board: str | None, as_json:
     from mccfr.policy.network_query import query_networks
     from mccfr.policy.query import query as look_up
     from mccfr.runs.results import open_networks, open_source
+    from mccfr.runs.rundir import NAMED_CODE
 
-    asked, sample = open_networks(policy, place["checkpoint"], place["abstraction"]), place["sample"]
+    where, sample = (policy, place["checkpoint"], place["abstraction"]), place["sample"]
+    asked = open_networks(*where, NAMED_CODE)
     if asked is not None:
         found = query_networks(asked, line, hand, board, sample)
     elif sample is not None:
         raise click.BadParameter(f"{policy} keeps no networks, one of which could be drawn: leave --sample out")
     else:
-        found = look_up(open_source(policy, place["checkpoint"], place["abstraction"]), line, hand, board)
+        found = look_up(open_source(*where, code=NAMED_CODE), line, hand, board)
     if as_json:
         print_json(found)
     else:

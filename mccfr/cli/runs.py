@@ -9,6 +9,7 @@ import rich_click as click
 from mccfr.cli.options import (
     abstraction_option,
     bytes_text,
+    code_option,
     force_option,
     limit_options,
     own_file,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("config", type=path_type)
 @click.option("--run", "directory", type=path_type, help="Run directory; default: runs/NAME for NAME.toml.")
+@code_option
 @limit_options
 @click.option("--set", "overrides", multiple=True, metavar="TABLE.KEY=VALUE", help="Override one key of the config.")
 @force_option
@@ -97,6 +99,7 @@ def started(
 @click.command()
 @click.argument("directory", metavar="DIR", type=path_type)
 @limit_options
+@code_option
 @abstraction_option
 @force_option
 @replace_option

@@ -13,6 +13,7 @@ from mccfr.cli.options import (
     Duration,
     abstraction_option,
     bytes_text,
+    code_option,
     duration_text,
     json_option,
     path_type,
@@ -52,6 +53,7 @@ def status(directory: Path, watch: bool, every: float, abstraction: Path | None,
 @click.argument("out", type=path_type)
 @click.option("--watch", is_flag=True, help="Go on until no process works on a run any more; Ctrl-C ends that.")
 @click.option("--every", default="30s", show_default=True, type=Duration(), help="How often --watch writes.")
+@code_option
 @abstraction_option
 def tensorboard(directory: Path, out: Path, watch: bool, every: float, abstraction: Path | None) -> None:
     """Write the curves of the run in DIR, or of every run in a folder, to OUT for TensorBoard.
@@ -84,14 +86,14 @@ def tensorboard(directory: Path, out: Path, watch: bool, every: float, abstracti
 
 def _look(directory: Path, abstraction: Path | None) -> dict[str, Any] | list[dict[str, Any]]:
     """The status of a run, or of every run in a folder; `ValueError` where it is neither."""
-    from mccfr.runs.rundir import is_run, open_run
+    from mccfr.runs.rundir import NO_CODE, is_run, open_run
     from mccfr.runs.status import run_list, run_status
 
     if not is_run(directory) and directory.is_dir() and (rows := run_list(directory)):
         if abstraction is not None:
             raise _of_one_run(directory)
         return rows
-    return run_status(open_run(directory, abstraction))
+    return run_status(open_run(directory, abstraction, NO_CODE))
 
 
 def _of_one_run(directory: Path) -> ValueError:

@@ -7,7 +7,7 @@ from typing import Any
 
 import rich_click as click
 
-from mccfr.cli.options import abstraction_option, path_type
+from mccfr.cli.options import abstraction_option, code_option, path_type
 
 
 @click.command("view")
@@ -15,6 +15,7 @@ from mccfr.cli.options import abstraction_option, path_type
 @click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="0: a free one.")
 @click.option("--no-browser", is_flag=True, help="Open no browser, only say the address.")
 @click.option("--checkpoint", type=click.IntRange(min=0), help="Of a run; default: the newest.")
+@code_option
 @abstraction_option
 @click.option(
     "--against", metavar="POLICY-or-RUN", type=path_type, help="Shown beside it: a strategy for the same game."

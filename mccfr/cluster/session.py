@@ -18,6 +18,7 @@ from mccfr.cluster.pool import on_engine, restore_copies
 from mccfr.cluster.room import check_cluster, places_memory, ranks_problem
 from mccfr.cluster.sharing import shared_out
 from mccfr.cluster.trainer import Trainer, new_order
+from mccfr.config.outside import allow, allowed
 from mccfr.games.game import Game
 from mccfr.runs.conclude import train_and_export
 from mccfr.runs.endings import AbandonedError
@@ -104,7 +105,7 @@ def _agreed(world: World, run: Run, game: Game, *, force: bool) -> list[Place]:
     """
     check_cluster(run.config, -(-(world.size - 1) // max(1, run.config.run.workers)))
     token = new_token(run)
-    _tell_all(world, {"go": True, "run": str(run.directory.resolve()), "token": token, **_moved_abstraction(run)})
+    _tell_all(world, {"go": True, "run": str(run.directory.resolve()), "token": token, **_elsewhere(run)})
     facts = [facts_of(run), *(world.receive_text(rank) for rank in range(1, world.size))]
     problem = disagreement(facts)
     if problem is not None:
@@ -134,9 +135,10 @@ def check_room(run: Run, game: Game, places: Sequence[Place]) -> None:
         raise ValueError(f"{problem}; or use --force")
 
 
-def _moved_abstraction(run: Run) -> dict[str, str]:
-    path = run.abstraction_path
-    return {} if path is None else {"abstraction": str(path.resolve())}
+def _elsewhere(run: Run) -> dict[str, Any]:
+    """Where what the run directory does not hold was found."""
+    path, code = run.abstraction_path, [str(folder) for folder in allowed()]
+    return {"code": code} if path is None else {"code": code, "abstraction": str(path.resolve())}
 
 
 def _train(world: World) -> None:
@@ -149,6 +151,7 @@ def _train(world: World) -> None:
     run = None
     try:
         check_shared(Path(told["run"]), told["token"])
+        allow(map(Path, told["code"]))
         run = open_run(Path(told["run"]), Path(told["abstraction"]) if "abstraction" in told else None)
         world.send_text(0, {**facts_of(run), "pid": os.getpid(), "memory_bytes": available_memory_bytes()})
     except (ValueError, OSError) as error:

@@ -12,11 +12,11 @@ from typing import Any
 import msgspec
 
 from mccfr.config import outside
-from mccfr.config.games import GAMES
+from mccfr.config.games import GAMES, OpaqueGame
 from mccfr.config.limits import limit_problems, shown
 from mccfr.config.made import loaded_options, made_options
 from mccfr.config.sizes import bytes_of
-from mccfr.config.solvers import OPTIONS, SampledConfig, SolverConfig
+from mccfr.config.solvers import OPTIONS, OpaqueSolver, SampledConfig, SolverConfig
 from mccfr.config.suggest import did_you_mean
 from mccfr.config.tables import AUTO, METHODS, Config
 
@@ -76,15 +76,18 @@ def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
     return config_from(load_document(path, overrides), str(path), (path.parent,))
 
 
-def config_from(document: Mapping[str, Any], source: str, beside: Sequence[Path] = ()) -> Config:
+def config_from(
+    document: Mapping[str, Any], source: str, beside: Sequence[Path] = (), kept: outside.Kept | None = None
+) -> Config:
     """A `Config` from parsed TOML.
 
     source  names it in errors (`ValueError`)
     beside  directories in which modules that it names (`mccfr.config.outside`) are looked for first
+    kept    of an artefact's: what may be imported for it
     """
     kinds = {field.encode_name: field.type for field in msgspec.structs.fields(Config)}
     try:
-        outside.load_named(document, beside)
+        outside.load_named(document, beside, kept)
         tables = _whole_numbers(document)
         for key in set(tables) - set(kinds):
             near = did_you_mean(key, kinds)
@@ -99,6 +102,29 @@ def config_from(document: Mapping[str, Any], source: str, beside: Sequence[Path]
     except ValueError as error:
         raise ValueError(f"{source}: {error}") from None
     return config
+
+
+def opaque_config(document: Mapping[str, Any], source: str) -> Config:
+    """A `Config` of an artefact that names code from outside, none of which is imported.
+
+    Tables that the code makes have their name alone (`OpaqueGame`, `OpaqueSolver`).  Raises as `config_from`.
+    """
+    guests, tables = outside.guests(document), dict(document)
+    for table, kind in (("game", OpaqueGame), ("solver", OpaqueSolver)):
+        named = [key for where, key in guests if where == table]
+        if named:
+            tables[table] = kind(named=str(tables[table].get(_TAGGED[table][1], _TAGGED[table][2])))
+    if ("evaluation", "method") in guests:
+        tables["evaluation"] = {key: value for key, value in tables["evaluation"].items() if key != "method"}
+    kinds = {field.encode_name: field.type for field in msgspec.structs.fields(Config)}
+    try:
+        known: dict[str, Any] = {
+            key: table for key, table in tables.items() if isinstance(table, OpaqueGame | OpaqueSolver)
+        }
+        rest = _whole_numbers({key: table for key, table in tables.items() if key not in known})
+        return Config(**known, **{key: _converted(table, key, kinds[key]) for key, table in rest.items()})
+    except (OverflowError, RecursionError, ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{source}: {error}") from None
 
 
 def _converted(table: Any, key: str, kind: Any) -> Any:

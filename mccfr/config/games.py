@@ -13,6 +13,12 @@ class GameConfig(Table, frozen=True, tag_field="name"):
     """Keys that name files the game is made from, relative to the configuration: a run keeps copies of them."""
 
 
+class OpaqueGame(GameConfig, frozen=True, tag="opaque"):
+    """A game that is made by code which was not imported; `named`: by what the configuration says."""
+
+    named: str = ""
+
+
 class KuhnGame(GameConfig, frozen=True, tag="kuhn"):
     """Kuhn poker: three cards, ante 1, one bet of 1."""
 

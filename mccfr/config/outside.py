@@ -6,12 +6,16 @@ by its name: not what a policy, a checkpoint or a journal holds.
 
 A module is looked for beside the configuration first, then where Python looks (`sys.path`).  It is imported once a
 process, so two modules of one name cannot meet in it.
+
+What an artefact names - a run, networks - was written by whoever made it, and is not imported for being named: only
+from a file that the run knew, as it was then (`Kept`), or from a directory that the user gives with --code (`allow`).
 """
 
+import logging
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from hashlib import sha256
 from importlib import import_module
@@ -34,8 +38,12 @@ NAMED = {
 }
 """Where a configuration names something that may come from outside, by table and key."""
 
+PACKAGES = ("mccfr", "abstraction", "storage")
+"""Ours: what is in them may always be imported, from where this program is."""
+
 _REFERENCE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 _OBJECTS: dict[tuple[str, str], Any] = {}  # what has been loaded, by group and name
+_ALLOWED: list[Path] = []  # directories that the user has named for code of artefacts
 
 
 @dataclass(frozen=True)
@@ -57,21 +65,94 @@ class Source:
         return sha256(self.file.read_bytes()).hexdigest()
 
 
+@dataclass(frozen=True)
+class Kept:
+    """What an artefact may have imported.
+
+    where    the artefact, for errors
+    folders  directories in which its modules were found when it was made
+    sha256   {name: hash of the file that defined it}
+    """
+
+    where: Path
+    folders: Sequence[Path] = ()
+    sha256: Mapping[str, str] = field(default_factory=dict)
+
+    def place_of(self, name: str) -> Path:
+        """The directory that a module is to be imported from.
+
+        Raises `ValueError` where it is in none that the user has named, nor as it was in one that the artefact knew.
+        """
+        module = name.partition(":")[0]
+        for folder in _ALLOWED:
+            if _file_in(folder, module) is not None:
+                return folder
+        files = [(folder, file) for folder in self.folders if (file := _file_in(folder, module)) is not None]
+        for folder, file in files:
+            if folder.is_absolute() and self.sha256.get(name) == sha256(file.read_bytes()).hexdigest():
+                logging.getLogger("mccfr.code").warning("mccfr: running %s, which %s names", file, self.where)
+                return folder
+        changed = f" ({files[0][1]} has changed since {self.where} was made)" if files else ""
+        raise ValueError(
+            f"{self.where} names code of a user's, {shown(name)}, which is not run for being named{changed}: give the "
+            "directory of its module with --code DIR"
+        )
+
+
+def allow(folders: Iterable[Path]) -> None:
+    """Let modules that artefacts name be imported from these directories, and from no others."""
+    _ALLOWED[:] = [folder.resolve() for folder in folders]
+
+
+def allowed() -> list[Path]:
+    """What `allow` was told."""
+    return list(_ALLOWED)
+
+
+def _file_in(folder: Path, module: str) -> Path | None:
+    """The file of a module below a directory."""
+    stem = folder.joinpath(*module.split("."))
+    found = (stem / "__init__.py", stem.with_name(f"{stem.name}.py"))
+    return next((file for file in found if file.is_file()), None)
+
+
+def guests(document: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """(table, key) of what a document names from outside of our packages."""
+    found = []
+    for (table, key), group in NAMED.items():
+        inside = document.get(table)
+        name = inside.get(key) if isinstance(inside, Mapping) else None
+        if (is_reference(name) and not _is_ours(name)) or (isinstance(name, str) and name in installed(group)):
+            found.append((table, key))
+    return found
+
+
+def _is_ours(name: str) -> bool:
+    return name.partition(":")[0].partition(".")[0] in PACKAGES
+
+
 def is_reference(name: object) -> TypeGuard[str]:
     """Whether a name is meant as `module:object`."""
     return isinstance(name, str) and ":" in name
 
 
-def load_named(document: Mapping[str, Any], beside: Sequence[Path] = ()) -> None:
+def load_named(document: Mapping[str, Any], beside: Sequence[Path] = (), kept: Kept | None = None) -> None:
     """Import what a configuration's document names as `module:object`; `ValueError` of one sentence where that fails.
 
     beside  directories in which modules are looked for before Python's own places
+    kept    of an artefact's document: what may be imported for it; None: the document is the user's own
     """
     for (table, key), group in NAMED.items():
         inside = document.get(table)
         name = inside.get(key) if isinstance(inside, Mapping) else None
-        if is_reference(name):
+        if not is_reference(name):
+            continue
+        if _is_ours(name):
+            load(group, name, f"{table}.{key}")
+        elif kept is None:
             load(group, name, f"{table}.{key}", beside)
+        elif not is_loaded(group, name):
+            load(group, name, f"{table}.{key}", [kept.place_of(name)])
 
 
 def load(group: str, name: str, key: str, beside: Sequence[Path] = ()) -> Any:

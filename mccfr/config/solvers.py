@@ -26,6 +26,12 @@ class SolverConfig(Table, frozen=True, tag_field="algorithm"):
         return [("seed", 0 <= self.seed < 2**63, "0 to 2**63 - 1")]
 
 
+class OpaqueSolver(SolverConfig, frozen=True, tag="opaque"):
+    """An algorithm that is code which was not imported; `named`: by what the configuration says."""
+
+    named: str = ""
+
+
 class SampledConfig(SolverConfig, frozen=True):
     """Discounting of the algorithms that sample, driven by nodes touched."""
 

@@ -20,7 +20,7 @@ from mccfr.report.grid import make_grid
 from mccfr.report.page import script, style
 from mccfr.runs.averages import stored_average
 from mccfr.runs.results import find_checkpoint
-from mccfr.runs.rundir import CONFIG, EVALUATIONS, Run, open_run
+from mccfr.runs.rundir import CONFIG, EVALUATIONS, NAMED_CODE, Run, open_run
 from mccfr.runs.trends import TRENDS
 from mccfr.solvers.deep.asked import is_unlisted
 from storage import durable
@@ -58,7 +58,7 @@ def write_report(
     `FileExistsError` where `out` is something else than an earlier report.
     """
     check_output(out, _is_report)
-    run = open_run(directory, abstraction)
+    run = open_run(directory, abstraction, NAMED_CODE)
     found, game = find_checkpoint(run, checkpoint), run.build_game()
     if run.algorithm.keeps_networks and is_unlisted(game):
         shown, counts = _unlisted(game, boards), {"decisions": 0, "boards": 0, "boards_left_out": 0, "complete": 1}

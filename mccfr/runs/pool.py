@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 import mccfr
+from mccfr.config.outside import allowed
 from mccfr.games.game import Game
 from mccfr.runs import control
 from mccfr.runs.rundir import LOG, Run
@@ -374,6 +375,7 @@ class ProcessPool(WorkerPool):
         return {
             "run": str(run.directory.resolve()),
             "abstraction": None if run.abstraction_path is None else str(run.abstraction_path.resolve()),
+            "code": list(map(str, allowed())),
             "regions": regions_to_json(live.regions),
             "workers": run.config.run.workers,  # of this session: the run's own config may say another number
             "cells": str(live.directory / "control"),

@@ -20,7 +20,7 @@ from mccfr.runs.export_cost import export_cost
 from mccfr.runs.export_values import policy_values
 from mccfr.runs.phases import naming_phases, naming_steps
 from mccfr.runs.report import EVALUATING, Reporter, Silent
-from mccfr.runs.rundir import CHECKPOINTS, EVALUATIONS, Run, is_run, open_run
+from mccfr.runs.rundir import CHECKPOINTS, EVALUATIONS, OWN_CODE, Run, is_run, open_run
 from mccfr.runs.state import state_problem
 from mccfr.solvers.deep.asked import Asked, OnDeals, is_unlisted
 from mccfr.tables.layout import TableSet
@@ -110,17 +110,19 @@ def open_target(
     average: str | None = None,
     *,
     on_deals: bool = False,
+    code: str = OWN_CODE,
 ) -> Target:
     """A run's checkpoint (the newest without a number), a policy, or exported networks.
 
     abstraction  where a run's abstraction lies, if not where it was when the run was made
     average      which average strategy of a run, where its algorithm makes several
+    code         as `open_run` takes it
     on_deals     where no table holds what networks play, have a strategy that can be asked on deals alone (`OnDeals`)
     Raises `ValueError` where `target` is none of these, for another abstraction than the run's, and for what goes with
     a run alone beside something else.
     """
     if is_run(target):
-        run = open_run(target, abstraction)
+        run = open_run(target, abstraction, code)
         checkpoint, game, origin = find_checkpoint(run, number), run.build_game(), run.abstraction()
         counts = {key: checkpoint.state[key] for key in ("nodes_touched", "iterations")}
         counts |= {"checkpoint": checkpoint.number}
@@ -150,12 +152,14 @@ def open_target(
     raise ValueError(f"{target} is neither a run directory nor an exported policy")
 
 
-def open_networks(target: Path, number: int | None = None, abstraction: Path | None = None) -> Asked | None:
+def open_networks(
+    target: Path, number: int | None = None, abstraction: Path | None = None, code: str = OWN_CODE
+) -> Asked | None:
     """The networks of a directory or of a run's checkpoint; None where there are none.  As `open_target` otherwise."""
     if is_networks(target):
         _check_alone(target, number, abstraction)
         return read_networks(target)[0]
-    run = open_run(target, abstraction) if is_run(target) else None
+    run = open_run(target, abstraction, code) if is_run(target) else None
     if run is None or not run.algorithm.keeps_networks:
         return None
     return checkpoint_networks(run.build_game(), run.config, find_checkpoint(run, number))
@@ -170,18 +174,24 @@ def _check_alone(target: Path, number: int | None, abstraction: Path | None) -> 
 
 
 def open_source(
-    target: Path, number: int | None = None, abstraction: Path | None = None, *, check: bool = True
+    target: Path,
+    number: int | None = None,
+    abstraction: Path | None = None,
+    *,
+    check: bool = True,
+    code: str = OWN_CODE,
 ) -> PolicySource:
     """A policy, or the average strategy of a run's checkpoint (the newest without a number), to be asked for infosets.
 
     abstraction  where a run's abstraction lies, if not where it was when the run was made
     check        as `Policy.open` takes it
+    code         as `open_run` takes it
     Raises as `open_target`, and `ValueError` for a number beside a policy.
     """
     if is_policy(target):
         _check_alone(target, number, abstraction)
         return Policy.open(target, check=check)
-    found = open_target(target, number, abstraction)
+    found = open_target(target, number, abstraction, code=code)
     return StrategySource(found.game, found.strategy)
 
 

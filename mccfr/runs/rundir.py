@@ -33,10 +33,12 @@ from mccfr.config.file import (
     config_from,
     ignored_keys,
     load_document,
+    opaque_config,
     options_named,
     to_document,
 )
-from mccfr.config.solvers import FullWidthConfig
+from mccfr.config.games import OpaqueGame
+from mccfr.config.solvers import FullWidthConfig, OpaqueSolver
 from mccfr.config.tables import AbstractionConfig, Config
 from mccfr.games.catalogue import game_files
 from mccfr.games.game import Game
@@ -59,6 +61,11 @@ MANIFEST, CONFIG, INPUTS, LOCK = "manifest.json", "config.toml", "inputs", "run.
 METRICS, EVALUATIONS, JOURNAL, LOG = "metrics.jsonl", "evaluations.jsonl", "journal.jsonl", "log.txt"
 CHECKPOINTS, LIVE = "checkpoints", "live"
 _ID_BYTES = 16
+
+
+NO_CODE, NAMED_CODE, OWN_CODE = "none", "named", "own"
+"""What of a user's is imported for a run that names it: nothing, so that its game and solver stay opaque; what lies in
+a directory given with --code; and the files that the run began with, unchanged, where they were."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +115,11 @@ class Run:
     def abstraction(self) -> Abstraction | None:
         """The card abstraction that the run is played on, if there is one."""
         return None if self.abstraction_path is None else Abstraction(self.abstraction_path)
+
+    @property
+    def is_opaque(self) -> bool:
+        """Whether its game or solver is code of a user's that was not imported (`NO_CODE`)."""
+        return isinstance(self.config.game, OpaqueGame) or isinstance(self.config.solver, OpaqueSolver)
 
     @property
     def abstraction_path(self) -> Path | None:
@@ -317,6 +329,7 @@ def _write_run(temporary: Path, config: Config, base: Path, layout: TableLayout)
         "identity_document": identity,
         "wide_sums": [int(wide) for wide in layout.wide],
         "code_folders": sorted({str(source.folder) for source in code.values()}),
+        "code_sha256": {source.name: source.sha256 for source in code.values()},
     }
     write_manifest(temporary / MANIFEST, FORMAT, FORMAT_VERSION, fields)
     durable.fsync_dir(temporary)
@@ -327,17 +340,23 @@ def is_run(directory: Path) -> bool:
     return (directory / MANIFEST).is_file() and (directory / CONFIG).is_file()
 
 
-def open_run(directory: Path, abstraction: Path | None = None) -> Run:
+def open_run(directory: Path, abstraction: Path | None = None, code: str = OWN_CODE) -> Run:
     """Open a run directory; `ValueError` or `OSError` of one sentence where it is none, or damaged.
 
     abstraction  where the run's card abstraction lies now, if not where it was when the run was made; another one is
                  refused
+    code         which modules of a user's may be imported for it: `NO_CODE`, `NAMED_CODE` or `OWN_CODE`
     """
     if not is_run(directory):
         raise ValueError(f"{directory} is not a run directory (it has no {MANIFEST}); give one that `mccfr solve` made")
     _refuse_links(directory)
     manifest = read_manifest(directory / MANIFEST, FORMAT, FORMAT_VERSION, OLDER_VERSIONS)
-    config = config_from(load_document(directory / CONFIG), str(directory / CONFIG), _code_folders(directory, manifest))
+    document, source_of_it = load_document(directory / CONFIG), str(directory / CONFIG)
+    if code == NO_CODE and outside.guests(document):
+        config = opaque_config(document, source_of_it)
+        config = _with_abstraction(directory, config, manifest["identity_document"].get("abstraction"), abstraction)
+        return Run(directory, config, manifest)
+    config = config_from(document, source_of_it, kept=_kept(directory, manifest, code))
     config = _with_abstraction(directory, config, manifest["identity_document"].get("abstraction"), abstraction)
     known = _own_keys(manifest["identity_document"])
     found = identity_document(config, directory, known["solver"].get("warm_start"), known.get("abstraction"))
@@ -355,11 +374,15 @@ def open_run(directory: Path, abstraction: Path | None = None) -> Run:
     return _with_todays_names(Run(directory, config, manifest))
 
 
-def _code_folders(directory: Path, manifest: Mapping[str, Any]) -> list[Path]:
-    """Where the run's own configuration found its modules: never inside of the run directory."""
+def _kept(directory: Path, manifest: Mapping[str, Any], code: str) -> outside.Kept:
+    """Which modules may be imported for a run: as they were, where it found them, never inside of the run directory."""
+    if code != OWN_CODE:
+        return outside.Kept(directory)
     inside = directory.resolve()
-    folders = [Path(folder).resolve() for folder in manifest.get("code_folders", [])]
-    return [folder for folder in folders if not folder.is_relative_to(inside)]
+    folders = [Path(folder) for folder in manifest.get("code_folders", [])]
+    folders = [folder for folder in folders if not folder.resolve().is_relative_to(inside)]
+    known = manifest["identity_document"].get("code", {})  # of versions that did not note those of evaluations
+    return outside.Kept(directory, folders, {**known, **manifest.get("code_sha256", {})})
 
 
 def _with_abstraction(directory: Path, config: Config, hashes: Any, given: Path | None) -> Config:

@@ -5,12 +5,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from mccfr.config.games import GameConfig
+from mccfr.config.solvers import SolverConfig
 from mccfr.runs.rundir import (
     CHECKPOINTS,
     EVALUATIONS,
     JOURNAL,
     LIVE,
     METRICS,
+    NO_CODE,
     Run,
     is_locked,
     is_run,
@@ -26,6 +29,11 @@ RECENT_SECONDS = 600.0
 """Training time over which the recent speed is taken."""
 _RECENT_EVALUATIONS = 50
 _RECENT_LINES = 2000  # of metrics, at most, that are looked at for it: of 600 seconds and long evaluations between
+
+
+def named(table: GameConfig | SolverConfig) -> str:
+    """What chooses a `[game]` or `[solver]` table."""
+    return str(getattr(table, "named", table.__struct_config__.tag))
 
 
 def recent_speed(metrics: Sequence[Mapping[str, Any]], seconds: float) -> float | None:
@@ -90,9 +98,7 @@ def run_status(run: Run) -> dict[str, Any]:
         "nodes_per_second_now": recent_speed(metrics, 0.001),
         "nodes_per_second_recent": recent_speed(metrics, RECENT_SECONDS),
         "checkpoint": numbers[-1] if numbers else None,
-        "tables_bytes": sum(spec.nbytes for spec in run.layout(run.build_game()).specs)
-        if newest is None
-        else sum(spec.nbytes for spec in newest.specs),
+        "tables_bytes": _tables_bytes(run) if newest is None else sum(spec.nbytes for spec in newest.specs),
         "silent_workers": last.get("silent_workers", []) if running and last else [],
         "pool": (started or {}).get("pool", run.config.run.pool),
         "huge_bytes": started.get("huge_bytes") if running and started else None,
@@ -107,6 +113,11 @@ def run_status(run: Run) -> dict[str, Any]:
         "last_evaluation": next(run.backwards(EVALUATIONS), None),
         "bounds": _bounds(run),
     }
+
+
+def _tables_bytes(run: Run) -> int | None:
+    """What its tables will take; None where only code of a user's knows."""
+    return None if run.is_opaque else sum(spec.nbytes for spec in run.layout(run.build_game()).specs)
 
 
 def _bounds(run: Run) -> list[dict[str, Any]]:
@@ -131,8 +142,8 @@ def run_list(directory: Path) -> list[dict[str, Any]]:
     for path in sorted(path for path in directory.iterdir() if is_run(path)):
         row: dict[str, Any] = {"run": path.name}
         try:
-            run = open_run(path)
-            row |= {"game": run.config.game.__struct_config__.tag, "algorithm": run.algorithm.name, **run_status(run)}
+            run = open_run(path, code=NO_CODE)
+            row |= {"game": named(run.config.game), "algorithm": named(run.config.solver), **run_status(run)}
         except (OSError, ValueError) as error:
             row |= {"problem": " ".join(str(error).split())}
         rows.append(row)

@@ -7,7 +7,7 @@ from mccfr.policy import is_policy, verify_policy
 from mccfr.policy.export.networks import is_networks, verify_networks
 from mccfr.runs import records
 from mccfr.runs.report import Reporter, Silent
-from mccfr.runs.rundir import CHECKPOINTS, JOURNAL, is_run, open_run
+from mccfr.runs.rundir import CHECKPOINTS, JOURNAL, NO_CODE, is_run, open_run
 from mccfr.runs.state import state_problem
 from storage import checkpoint as checkpoints
 from storage.blocks import block_problems
@@ -68,9 +68,11 @@ def _problems_of_checkpoint(path: Path, told: Reporter, known: dict[str, list[st
 
 def _problems_of_run(path: Path, told: Reporter, abstraction: Path | None) -> list[str]:
     try:
-        run = open_run(path, abstraction)
+        run = open_run(path, abstraction, NO_CODE)
     except (OSError, ValueError) as error:
         return [str(error)]
+    if run.is_opaque:
+        told.message(f"{path} names code of a user's, which is not run here: its config.toml was not compared")
     if run.unseen is not None:
         told.message(run.unseen)
     problems, blocks = list[str](), dict[str, list[str]]()  # several checkpoints may name the same ones

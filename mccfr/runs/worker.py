@@ -89,6 +89,7 @@ def work(
 
 def main(assignment: str, worker: int) -> None:
     """Read the assignment, rebuild the game, map the tables, work."""
+    from mccfr.config.outside import allow
     from mccfr.runs.rundir import open_run
     from mccfr.runs.shared_deck import map_buckets
 
@@ -96,6 +97,7 @@ def main(assignment: str, worker: int) -> None:
         signal.signal(number, signal.SIG_IGN)  # the coordinator takes them and tells us
     document = json.loads(Path(assignment).read_text())
     abstraction = document["abstraction"]
+    allow(map(Path, document["code"]))
     run = open_run(Path(document["run"]), None if abstraction is None else Path(abstraction))
     game, _buckets = map_buckets(run.build_game(), Path(assignment).parent, run.algorithm)
     tables = map_tables(run.layout(game), regions_from_json(document["regions"]))

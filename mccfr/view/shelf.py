@@ -8,7 +8,7 @@ from pathlib import Path
 from mccfr.evaluation.same_game import check_same_game
 from mccfr.policy import is_policy
 from mccfr.runs.results import open_source
-from mccfr.runs.rundir import CHECKPOINTS, is_run, open_run
+from mccfr.runs.rundir import CHECKPOINTS, NAMED_CODE, NO_CODE, is_run, open_run
 from mccfr.view.playing import Playing
 from mccfr.view.solving import Solving
 from mccfr.view.spots import Spots
@@ -61,7 +61,8 @@ def open_spots(target: Path, checkpoint: int | None = None, abstraction: Path | 
 
     Raises as `mccfr.runs.results.open_source`, and `ValueError` for a game without cards.
     """
-    source = open_source(target, checkpoint, abstraction, check=False)  # look-ups check the pieces that they touch
+    # look-ups check the pieces that they touch
+    source = open_source(target, checkpoint, abstraction, check=False, code=NAMED_CODE)
     origin = getattr(source, "meta", {}).get("provenance", {})
     return Spots(source, target.resolve().name, details(source.game, origin))
 
@@ -90,7 +91,7 @@ def open_shelf(
     if against is not None:
         books.append(book(against, against_checkpoint, against_abstraction))
     if is_run(target) and not is_policy(target):
-        numbers = list_checkpoints(open_run(target, abstraction).path(CHECKPOINTS))
+        numbers = list_checkpoints(open_run(target, abstraction, NO_CODE).path(CHECKPOINTS))
         chosen = max(numbers, default=None) if checkpoint is None else checkpoint
         books[0] = book(target, chosen, abstraction)
         books += [book(target, number, abstraction) for number in reversed(numbers) if number != chosen]

@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.config.file import config_from
+from mccfr.config.outside import Kept, guests
 from mccfr.config.solvers import DeepCfrConfig
 from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
@@ -108,16 +109,14 @@ def read_networks(path: Path) -> tuple[Asked, dict[str, Any]]:
     Raises `OSError` where a file is missing or damaged, `ValueError` for another version of the format or of what
     networks see, for shapes that are not those of the game's networks, and for parameters that are not finite.
     """
-    meta = read_manifest(path / MANIFEST, FORMAT, FORMAT_VERSION)
-    for problem in file_problems(path, listed_files(meta["files"])):
-        raise OSError(f"networks {path} are damaged: {problem}; export them again")
+    meta = _checked_meta(path)
     version = meta["features"]["version"]
     if version != VERSION:
         raise ValueError(
             f"{path} has networks that see version {version} of the features; this program makes version {VERSION}: "
             "use a program of that version"
         )
-    config = config_from({"game": meta["game"], "solver": meta["solver"]}, str(path / MANIFEST))
+    config = config_from({"game": meta["game"], "solver": meta["solver"]}, str(path / MANIFEST), kept=Kept(path))
     assert isinstance(config.solver, DeepCfrConfig)
     game = build_game(config.game, path, None)
     arrays = {name.removesuffix(".npy"): read_npy(path / name) for name in meta["files"]}
@@ -127,10 +126,20 @@ def read_networks(path: Path) -> tuple[Asked, dict[str, Any]]:
     return Asked(game, config.solver, _tables(path, arrays, _sizes(game, config.solver)), shares=_says(meta)), meta
 
 
+def _checked_meta(path: Path) -> dict[str, Any]:
+    """The manifest, once every byte of its files is what it states; raises as `read_networks`."""
+    meta = read_manifest(path / MANIFEST, FORMAT, FORMAT_VERSION)
+    for problem in file_problems(path, listed_files(meta["files"])):
+        raise OSError(f"networks {path} are damaged: {problem}; export them again")
+    return meta
+
+
 def verify_networks(path: Path) -> list[str]:
     """Check every byte of a directory of networks; one sentence for each thing that is wrong."""
     try:
-        _, meta = read_networks(path)
+        meta = _checked_meta(path)
+        if not guests(meta):  # what they see of a game that is code of a user's stays uncompared: nothing is imported
+            read_networks(path)
     except (OSError, ValueError) as error:
         return [str(error)]
     extra = sorted({entry.name for entry in path.iterdir()} - {MANIFEST, *meta["files"]})

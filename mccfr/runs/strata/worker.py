@@ -98,6 +98,7 @@ def work(
 
 def main(assignment: str, number: int) -> None:
     """Read the assignment, rebuild the game, map the tables, work."""
+    from mccfr.config.outside import allow
     from mccfr.runs.rundir import open_run
     from mccfr.runs.shared_deck import map_buckets
 
@@ -105,6 +106,7 @@ def main(assignment: str, number: int) -> None:
         signal.signal(signals, signal.SIG_IGN)  # the coordinator takes them and tells us
     document = json.loads(Path(assignment).read_text())
     abstraction, directory, workers = document["abstraction"], Path(assignment).parent, document["workers"]
+    allow(map(Path, document["code"]))
     run = open_run(Path(document["run"]), None if abstraction is None else Path(abstraction))
     game, _buckets = map_buckets(run.build_game(), directory, run.algorithm)
     block = map_cells(Path(document["cells"]), document["shape"])

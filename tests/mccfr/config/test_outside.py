@@ -112,7 +112,7 @@ def test_a_variant_of_a_users_goes_with_full_width_alone():
             config_from({"game": {"name": "kuhn"}, "solver": {"algorithm": algorithm}}, "x")
 
 
-def test_a_run_finds_its_module_again_also_in_workers_and_not_another_one(tmp_path, monkeypatch, capsys):
+def test_a_run_finds_its_module_again_also_in_workers_and_not_another_one(tmp_path, monkeypatch, capsys, caplog):
     folder, directory = tmp_path / "configs", tmp_path / "run"
     folder.mkdir()
     module = folder / "games_w.py"
@@ -123,23 +123,88 @@ def test_a_run_finds_its_module_again_also_in_workers_and_not_another_one(tmp_pa
     assert manifest["code_folders"] == [str(folder)]
     assert manifest["identity_document"]["code"] == {"games_w:mine": outside.Source("", module, folder).sha256}
     assert (directory / "inputs/code-name-games_w.py").read_text() == GAME
-    del sys.modules["games_w"]  # as in another process
+    forget("games_w")
     assert command("resume", directory, "--iterations", 30, "--workers", 0) == 0
     module.write_text(GAME + "# changed\n")
     capsys.readouterr()
     assert command("resume", directory, "--iterations", 40) == 2
     assert f"{module} has changed since {directory} was made: restore it" in capsys.readouterr().err
     assert command("solve", folder / "run.toml", "--run", directory) == 2
-    assert command("verify", directory) == 1
-    shutil.copy(directory / "inputs/code-name-games_w.py", module)
-    assert command("verify", directory) == 0
-    sys.modules.pop("games_w")
-    module.rename(tmp_path / "games_w.py")  # gone from where it was: it may be wherever Python looks
+    forget("games_w")
     capsys.readouterr()
-    assert command("status", directory) == 2
-    assert "there is no module 'games_w'" in capsys.readouterr().err
+    for verb in (("resume", directory, "--iterations", 40), ("evaluate", directory), ("query", directory, "")):
+        assert command(*verb) == 2 and "games_w" not in sys.modules
+        assert "--code DIR" in capsys.readouterr().err, verb
+    shutil.copy(directory / "inputs/code-name-games_w.py", module)
+    assert command("resume", directory, "--iterations", 40) == 0
+    assert f"running {module}, which {directory} names" in caplog.text
+    forget("games_w")
+    module.rename(tmp_path / "games_w.py")  # gone from where it was
+    monkeypatch.syspath_prepend(tmp_path)  # where Python would find it, which nobody has said
+    assert command("evaluate", directory) == 2
+    for verb in (("evaluate", directory), ("query", directory, "c"), ("resume", directory, "--iterations", 50)):
+        forget("games_w")
+        assert command(*verb, "--code", tmp_path) == 0, verb
+    outside.allow(())
+
+
+def forget(module):
+    """As in another process."""
+    sys.modules.pop(module, None)
+    for key in [key for key in outside._OBJECTS if key[1].startswith(f"{module}:")]:
+        del outside._OBJECTS[key]
+
+
+def test_status_and_verify_import_nothing_and_other_verbs_only_what_they_are_told_to(tmp_path, capsys, monkeypatch):
+    """A module that leaves a mark where it is imported, on Python's own path, in every artefact that can name one."""
+    module, mark = tmp_path / "games_m.py", tmp_path / "mark"
+    module.write_text(GAME)
+    (tmp_path / "run.toml").write_text(CONFIG.format(module="games_m", workers=0))
+    run, networks, policy = tmp_path / "runs/run", tmp_path / "networks", tmp_path / "policy"
+    assert command("solve", tmp_path / "run.toml", "--run", run) == 0
+    assert command("export", run, policy) == 0
+    deep = CONFIG.format(module="games_m", workers=0).partition("[solver]")[0] + DEEP
+    (tmp_path / "deep.toml").write_text(deep)
+    assert command("solve", tmp_path / "deep.toml", "--run", tmp_path / "runs/deep") == 0
+    assert command("export", tmp_path / "runs/deep", networks) == 0
+    module.write_text(f"import os\nos.mkdir({str(mark)!r})\n{GAME}")
+    forget("games_m")
     monkeypatch.syspath_prepend(tmp_path)
-    assert command("status", directory) == 0
+    capsys.readouterr()
+    for verb in ("verify", run), ("status", run), ("status", run.parent), ("verify", networks), ("verify", policy):
+        assert command(*verb) == 0, verb
+    out, _ = capsys.readouterr()
+    assert "games_m:mine" in out
+    out = tmp_path / "out"
+    refused = ("query", run, ""), ("report", run, out), ("evaluate", run), ("export", run, out), ("resume", run)
+    for verb in (*refused, ("query", networks, ""), ("evaluate", networks)):
+        assert command(*verb) == 2, verb
+        assert "--code DIR" in capsys.readouterr().err, verb
+        assert "games_m" not in sys.modules and not mark.exists(), verb
+    assert command("query", policy, "", "--hand", "K") == 0 and not mark.exists()
+    assert command("verify", run.parent / "run/checkpoints/000001") == 0 and not mark.exists()
+    assert command("query", networks, "", "--code", tmp_path) == 0 and mark.exists()
+    outside.allow(())
+
+
+def test_an_import_in_verify_is_caught(tmp_path, monkeypatch):
+    """The planted error: `verify` that opens runs as commands do that train them."""
+    (tmp_path / "games_i.py").write_text(GAME)
+    (tmp_path / "run.toml").write_text(CONFIG.format(module="games_i", workers=0))
+    assert command("solve", tmp_path / "run.toml", "--run", tmp_path / "run") == 0
+    forget("games_i")
+    assert command("verify", tmp_path / "run") == 0 and "games_i" not in sys.modules
+    monkeypatch.setattr("mccfr.runs.verification.NO_CODE", "own")
+    assert command("verify", tmp_path / "run") == 0 and "games_i" in sys.modules
+
+
+def test_modules_of_ours_are_imported_from_where_the_program_is(tmp_path):
+    """... and no folder, named or not, has another of their names."""
+    (tmp_path / "mccfr").mkdir()
+    (tmp_path / "mccfr/__init__.py").write_text("raise SystemExit('imported')")
+    document = {"game": {"name": "mccfr.games.poker:kuhn"}}
+    outside.load_named(document, [tmp_path], outside.Kept(tmp_path))
+    assert outside.find(outside.GAMES, "mccfr.games.poker:kuhn").__module__ == "mccfr.games.poker"
 
 
 def test_nothing_inside_of_a_run_is_imported(tmp_path, capsys):
@@ -149,7 +214,7 @@ def test_nothing_inside_of_a_run_is_imported(tmp_path, capsys):
     directory = tmp_path / "run"
     assert command("solve", tmp_path / "run.toml", "--run", directory) == 0
     (tmp_path / "games_v.py").unlink()
-    sys.modules.pop("games_v")
+    forget("games_v")
     sys.path.remove(str(tmp_path))
     mark = tmp_path / "mark"
     (directory / "inputs/games_v.py").write_text(f"open({str(mark)!r}, 'w')\n{GAME}")
@@ -159,8 +224,23 @@ def test_nothing_inside_of_a_run_is_imported(tmp_path, capsys):
     (directory / "manifest.json").unlink()
     manifest["code_folders"] = [str(directory / "inputs")]
     write_manifest(directory / "manifest.json", "mccfr-run", 2, manifest)
-    assert command("status", directory) == 2
-    assert "there is no module 'games_v'" in capsys.readouterr().err and not mark.exists()
+    assert command("status", directory) == 0 and not mark.exists()
+    assert command("resume", directory) == 2
+    assert "code of a user's, 'games_v:mine'" in capsys.readouterr().err and not mark.exists()
+
+
+DEEP = """
+[solver]
+algorithm = "deep-cfr"
+units = 4
+steps = 2
+batch = 8
+[run]
+workers = 0
+iterations = 1
+[evaluation]
+at_end = false
+"""
 
 
 def test_a_policy_needs_no_code_and_imports_none(tmp_path):
