@@ -21,6 +21,7 @@ from abstraction.keeper import SECONDS, FileKeeper
 from abstraction.memory import recipe_bytes
 from abstraction.next_street import NextStreet
 from abstraction.recipe import (
+    STREETS,
     Recipe,
     build_order,
     check_recipe,
@@ -32,14 +33,16 @@ from abstraction.recipe import (
 from abstraction.small_deck import SmallDeck
 from abstraction.stages import Phases, StageMaker
 from storage import durable
-from storage.checkpoint import Checkpoint, commit, newest_valid, next_number, sweep
+from storage.checkpoint import Checkpoint, commit, list_checkpoints, newest_valid, next_number, sweep
 from storage.checksums import cells_checksum
 from storage.lock import RunLock
 from storage.manifest import content_hash
+from storage.outputs import check_output
 from storage.schema import ArraySpec
 from storage.space import available_memory_bytes
 
 FORMAT_VERSION = 2
+_LOCK = "build.lock"
 _AXES = {
     "bucket": ("board", "hole cards"),
     "hands": ("bucket",),
@@ -80,12 +83,14 @@ class Builder:
         """Build what is not there yet of the given streets (None: all), and of those they need; returns what was built.
 
         Raises `ValueError` for a k larger than a street's distinct points, `MemoryError` with both numbers where
-        memory is short, `BlockingIOError` while another process builds in the same directory.
+        memory is short, `BlockingIOError` while another process builds in the same directory, `FileExistsError` where
+        it holds something else.
         """
+        check_output(self._out.resolve(), _is_begun)
         wanted = self._with_parents(self._recipe.streets if streets is None else streets)
         self._out.mkdir(parents=True, exist_ok=True)
         built = []
-        with RunLock(self._out / "build.lock"):
+        with RunLock(self._out / _LOCK):
             for place, street in enumerate(wanted, 1):
                 sweep(self._out / street)
                 identity, parents = self._identity(street)
@@ -156,6 +161,11 @@ class Builder:
         record = {"stage": street, "seconds": seconds, "phases": phases.seconds, "peak_memory_bytes": peak}
         durable.append_line(self._out / "times.jsonl", json.dumps(record))
         self._progress(name, 1.0)
+
+
+def _is_begun(path: Path) -> bool:
+    """Whether a directory holds an abstraction, or a part of one."""
+    return (path / _LOCK).is_file() or any(list_checkpoints(path / street) for street in STREETS)
 
 
 def _content(stage: Checkpoint) -> str:

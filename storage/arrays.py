@@ -11,7 +11,7 @@ import numpy as np
 from storage import durable
 from storage.formats import table_format
 from storage.json_files import parse_json, read_json
-from storage.outputs import output
+from storage.outputs import begins_with, output
 from storage.schema import ArraySpec, validate_specs
 
 _HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
@@ -76,10 +76,7 @@ def _attribute(path: Path, format: str) -> str | bytes:  # noqa: A002 - the name
         content = read_json(path / "zarr.json")
         attributes = content.get("attributes") if isinstance(content, dict) else None
         found = attributes.get(_ATTRIBUTE) if isinstance(attributes, dict) else None
-    elif path.is_file():
-        with path.open("rb") as file:  # the library would say more of other files than is wanted
-            if file.read(len(_HDF5_SIGNATURE)) != _HDF5_SIGNATURE:
-                return ""
+    elif begins_with(_HDF5_SIGNATURE)(path):  # the library would say more of other files than is wanted
         with importlib.import_module("h5py").File(path, "r") as opened:
             found = opened.attrs.get(_ATTRIBUTE)
     return found if isinstance(found, str | bytes) else ""

@@ -20,11 +20,42 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def check_output(path: Path, replaceable: Callable[[Path], bool]) -> None:
-    """Raise `FileExistsError` unless `path` is free, an empty directory, or something that `replaceable` accepts."""
-    if path.is_symlink() or (path.exists() and not _is_empty_dir(path) and not replaceable(path)):
+    """Raise `FileExistsError` unless `path` is free - nothing, or an empty file or directory - or `replaceable` has it.
+
+    Whatever a user names as a place to write to goes through this before anything is opened, also what is appended to.
+    Links, devices and pipes are never free: the place of one is taken, or what it leads to changed, by nothing here.
+    """
+    if path.is_symlink() or (path.exists() and not (path.is_file() or path.is_dir())):
+        raise FileExistsError(f"{path} is a link, a device or a pipe, and no file or directory: choose another name")
+    if path.exists() and not _is_empty(path) and not replaceable(path):
         raise FileExistsError(
             f"{path} exists and is not an earlier output of the same kind: remove it or choose another name"
         )
+
+
+def begins_with(*heads: bytes) -> Callable[[Path], bool]:
+    """What tells a file that begins with one of `heads`, for `check_output` and `output`."""
+    most = max(map(len, heads))
+
+    def ours(path: Path) -> bool:
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            return file.read(most).startswith(heads)
+
+    return ours
+
+
+def contains(mark: bytes, within: int) -> Callable[[Path], bool]:
+    """What tells a file that has `mark` somewhere in its first bytes."""
+
+    def ours(path: Path) -> bool:
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            return mark in file.read(within)
+
+    return ours
 
 
 @contextlib.contextmanager
@@ -49,7 +80,7 @@ def output(path: Path, replaceable: Callable[[Path], bool]) -> Iterator[Path]:
         with durable.naming(path):
             yield temporary
         check_output(path, replaceable)  # writing takes minutes, in which others may have taken the name
-        if path.is_dir() and not _is_empty_dir(path):
+        if path.exists() and (path.is_dir() != temporary.is_dir() or (path.is_dir() and not _is_empty(path))):
             exchange(temporary, path)
         else:
             durable.rename(temporary, path)
@@ -74,5 +105,5 @@ def exchange(first: Path, second: Path) -> None:
         raise OSError(number, f"{second} {advice} ({os.strerror(number)})")
 
 
-def _is_empty_dir(path: Path) -> bool:
-    return path.is_dir() and next(path.iterdir(), None) is None
+def _is_empty(path: Path) -> bool:
+    return next(path.iterdir(), None) is None if path.is_dir() else path.stat().st_size == 0

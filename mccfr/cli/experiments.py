@@ -34,7 +34,8 @@ def compare(experiment: Path, out: Path, overrides: tuple[str, ...], force: bool
     from mccfr.cli.building import stage_reporter
     from mccfr.config.examples import EXPERIMENTS
     from mccfr.experiments import load_experiment, publish, run_experiment
-    from mccfr.experiments.plot import ABSENT, PLOT, can_plot, draw, panels_of
+    from mccfr.experiments.plot import ABSENT, can_plot, draw, panels_of
+    from mccfr.experiments.running import PLOT
 
     described = load_experiment(own_file(experiment, EXPERIMENTS), overrides)
     with reporter() as report:

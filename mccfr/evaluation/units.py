@@ -30,6 +30,7 @@ import numpy.typing as npt
 from abstraction.compiling import working_seconds
 from mccfr.evaluation.side import Side
 from storage import durable
+from storage.outputs import begins_with, check_output
 
 _MAGIC = b"mccfr units 1\n"
 _SYNC_SECONDS = 1.0
@@ -261,6 +262,7 @@ class _Kept:
         if self.path is None:
             return
         size, place = self._record.size + 4, len(self._head)
+        check_output(self.path, begins_with(_MAGIC))
         self._file = self.path.open("a+b", buffering=0)  # nothing is left to be written when it is closed
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -268,10 +270,12 @@ class _Kept:
             raise ValueError(f"{self.path} is in use by another evaluation: give another file to --keep") from None
         held = self.path.read_bytes()
         if held and not held.startswith(self._head):
-            if self._head.startswith(held):
+            if self._head.startswith(held) and len(held) >= len(_MAGIC):
                 held = b""  # cut off while the head was written
             else:
-                raise ValueError(f"{self.path} {_other(held)}: give another file to --keep, or remove it")
+                raise ValueError(
+                    f"{self.path} holds units of another evaluation: give another file to --keep, or remove it"
+                )
         while len(held) - place >= size:
             record = held[place : place + size - 4]
             if zlib.crc32(record) != int.from_bytes(held[place + size - 4 : place + size], "little"):
@@ -314,8 +318,3 @@ def _append(file: FileIO, data: bytes) -> None:
     with durable.naming(Path(file.name)):
         while left:
             left = left[file.write(left) :]
-
-
-def _other(held: bytes) -> str:
-    """What a file is, if it is not of this evaluation."""
-    return "holds units of another evaluation" if held.startswith(_MAGIC) else "holds something else than units"

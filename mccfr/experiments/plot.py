@@ -13,7 +13,6 @@ from mccfr.experiments.definition import AXES, MEASURES, Experiment
 from mccfr.experiments.table import Curve
 from storage import durable
 
-PLOT = "plot.png"
 ABSENT = (
     "plots need matplotlib, which is not installed: get the extra `plot` (tools/bootstrap plot, or pip install "
     "'mccfr[plot]'); tables are written without it"

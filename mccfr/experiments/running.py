@@ -22,8 +22,12 @@ from mccfr.runs.start import Stages, find_abstraction, rehearse, reopen_run, sta
 from mccfr.solvers.configured import configured_game
 from mccfr.solvers.registry import algorithm_of
 from storage import checkpoint as checkpoints
+from storage import durable
+from storage.outputs import begins_with, check_output
 
 RUNS = "runs"
+TABLE, SUMMARY, PAIRS, PLOT = FILES = "table.csv", "summary.csv", "pairs.csv", "plot.png"
+_TABLE_HEAD = b"variant,seed,point,"
 _REACHED = 1.05  # a point in seconds counts as reached from 5 % below
 
 
@@ -80,10 +84,18 @@ def check(experiment: Experiment, out: Path, reporter: Reporter, *, force: bool 
 
 def check_out(out: Path) -> None:
     """Raise `FileExistsError` where `out` holds something else than an earlier state of an experiment."""
-    if out.exists() and not out.is_dir():
-        raise FileExistsError(f"{out} exists and is not a directory: choose another name for the experiment's output")
-    if out.is_dir() and any(out.iterdir()) and not (out / RUNS).is_dir():
-        raise FileExistsError(f"{out} holds something else than an experiment: choose another name, or empty it")
+    check_output(out.resolve(), _is_experiment)
+
+
+def _is_experiment(out: Path) -> bool:
+    """Whether there are runs and nothing else in it but files of these names, of which the first is ours."""
+    if not (out / RUNS).is_dir() or not all(map(_is_ours, (out / RUNS).iterdir())):
+        return False
+    return begins_with(_TABLE_HEAD)(out / TABLE) or not any((out / name).exists() for name in FILES)
+
+
+def _is_ours(entry: Path) -> bool:
+    return rundir.is_run(entry) or entry.name.startswith(durable.TEMPORARY_PREFIX)
 
 
 def run_experiment(

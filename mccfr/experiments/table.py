@@ -19,12 +19,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.experiments.definition import AXES, MEASURES, Experiment, Variant
-from mccfr.experiments.running import run_path
+from mccfr.experiments.running import PAIRS, SUMMARY, TABLE, run_path
 from mccfr.intervals import student95
 from mccfr.runs import rundir
 from storage import durable
 
-TABLE, SUMMARY, PAIRS = "table.csv", "summary.csv", "pairs.csv"
 COLUMNS = (
     "variant",
     "seed",

@@ -2,28 +2,33 @@
 
     STATE:hand:betting:hand|hand/flop/turn/river:chips|chips:name|name
 
-Hands, chips and names by position, the big blind's first.  Lines with `#` say what the match is, and a last line
-`SCORE:chips|chips:name|name`, by player, that it is over.
+Hands, chips and names by position, the big blind's first.  The first line, with `#`, says what the match is, and a last
+line `SCORE:chips|chips:name|name`, by player, that it is over.  In the log of a bot, which may be of several matches,
+`# another match` stands where hands begin to be counted anew.
+
+A log that is to go on is replayed first, line by line: what could not have been written is not gone on from.
 """
 
 import fcntl
 import json
-import os
 import re
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 from mccfr.config.games import HoldemGame
-from mccfr.games.betting import amount_text
-from mccfr.play.acpc import TableError, cards_text, read_cards, shown
+from mccfr.games.betting import BettingRules, BettingState, amount_text
+from mccfr.play.acpc import TableError, cards_text, played, read_cards, shown, won_chips
 from mccfr.play.hands import Hand, write_hands
 from storage import durable
+from storage.outputs import begins_with, check_output
 
 _HEAD = "# mccfr match "
-_LINE = re.compile(r"STATE:([0-9]+):([cfr0-9/]*):([^:]*):(-?[0-9]+|\?)\|(-?[0-9]+|\?):([^:|]*)\|([^:|]*)")
-_SYNC_SECONDS = 1.0
+_ANOTHER, _SCORE = "# another match", "SCORE:"
+_TORN = (b"STATE:", _SCORE.encode(), _ANOTHER.encode())
+"""What lines begin with: what is left of one that was cut off is the beginning of one of these, or begins with it."""
+_CHIPS = r"(-?[0-9]{1,15}|\?)"
+_LINE = re.compile(rf"STATE:([0-9]{{1,15}}):([cfr0-9/]*):([^:]*):{_CHIPS}\|{_CHIPS}:([^:|]*)\|([^:|]*)")
 _UNKNOWN = "????"
 
 
@@ -66,73 +71,124 @@ def read_hand(line: str) -> LoggedHand:
     return LoggedHand(int(found[1]), found[2], *read_cards(found[3]), chips, (found[6], found[7]))
 
 
+Replay = Callable[[Sequence[LoggedHand], str], LoggedHand | None]
+"""The hand of a line that comes after some hands, None for a line of another kind; `TableError` where it cannot."""
+
+
+def bot_replay(rules: BettingRules, names: Sequence[str]) -> Replay:
+    """Replays the log of a bot, which knows neither the deals nor how many hands there are.
+
+    Numbers ascend, betting is legal and over, and chips are those that it comes to, as far as cards were shown.
+    """
+    least = 0
+
+    def replay(_: Sequence[LoggedHand], line: str) -> LoggedHand | None:
+        nonlocal least
+        if line == _ANOTHER:
+            least = 0
+            return None
+        hand = read_hand(line)
+        game = played(rules, hand.betting)
+        if isinstance(game.state, BettingState):
+            raise TableError(f"the betting {shown(hand.betting)} is not over")
+        if hand.number < least:
+            raise TableError(f"hand {hand.number} comes after hand {least - 1}")
+        if hand.text() != line or sorted(hand.names) != sorted(names):
+            raise TableError(f"{shown(line)} is not as it is written here")
+        if len(hand.board) < hand.betting.rstrip("/").count("/"):
+            raise TableError(f"the board of {shown(line)} is too short for its betting")
+        whole = game.actions[-1] == "f" or len("".join(hand.board)) == 10
+        won = won_chips(game, hand.holes, hand.board) if whole else None
+        if hand.chips is not None:
+            most = abs(game.states[-1].to_call)
+            if hand.chips[0] != -hand.chips[1] or hand.chips[0] not in ((-most, 0.0, most) if won is None else (won,)):
+                raise TableError(f"{shown(line)} does not say what was won")
+        least = hand.number + 1
+        return hand
+
+    return replay
+
+
 class MatchLog:
     """The log of a match, which goes on where it stands.
 
-    Every hand is with the system when `add` returns, and on the disk within a second; a line that a kill has cut off is
-    taken off.
+    Every hand is on the disk when `add` returns: that takes less than a millisecond on most disks, beside some for a
+    hand.  A line that a kill has cut off is taken off when the next is written.
     """
 
-    def __init__(self, path: Path, what: Mapping[str, Any]) -> None:
-        """Open a log, or begin one; `what` says what the match is.
+    def __init__(self, path: Path, what: Mapping[str, Any], replay: Replay) -> None:
+        """Open a log, or begin one; `what` says what the match is, `replay` what its lines come to.
 
-        Raises `ValueError` where another process writes it, and where it is of another match; `TableError` where it is
-        damaged.
+        Raises `FileExistsError` where something else is there, which is left alone; `ValueError` where another process
+        writes it, and where it is of another match; `TableError` with the line's number where it is damaged.
         """
         self.path, self.hands, self.score = path, list[LoggedHand](), ""
-        self._file: BinaryIO = path.open("a+b")
+        self._replay = replay
+        check_output(path, begins_with(_HEAD.encode()))
+        self._file = path.open("ab")
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             self._file.close()
             raise ValueError(f"{path} is written by another process: give another file to --log") from None
         try:
-            self._begin(what)
+            self._begin(_HEAD + json.dumps(what, sort_keys=True), what)
         except BaseException:
             self._file.close()
             raise
 
-    def _begin(self, what: Mapping[str, Any]) -> None:
+    def _begin(self, head: str, what: Mapping[str, Any]) -> None:
         """Read what is there, or write the head."""
-        path, head = self.path, _HEAD + json.dumps(what, sort_keys=True)
-        self._synced = time.monotonic()
-        self._file.truncate(durable.whole_lines_length(self._file))
-        lines = path.read_bytes().decode("utf-8", "replace").splitlines()
-        if not lines:
+        *lines, torn = self.path.read_bytes().split(b"\n")
+        if not lines and head.encode().startswith(torn):
             self._write(head)
-        elif lines[0] != head:
-            raise ValueError(f"{path} {_difference(lines[0], what)}: give another file to --log, or remove it")
-        for number, line in enumerate(lines, 1):
-            if line.startswith("SCORE:"):
-                self.score = line
-            elif not line.startswith("#"):
-                try:
-                    self.hands.append(read_hand(line))
-                except TableError as error:
-                    raise TableError(f"{path}, line {number}: {error}") from None
+            lines, torn = [head.encode()], b""
+        first = lines[0] if lines else torn
+        if first != head.encode():
+            difference = _difference(first.decode(errors="replace"), what)
+            raise ValueError(f"{self.path} {difference}: give another file to --log, or remove it")
+        for number, line in enumerate(lines[1:], 2):
+            try:
+                self._read(line.decode())
+            except ValueError as error:
+                raise TableError(f"{self.path}, line {number}: {error}: restore the log, or remove it") from None
+        left = torn.rstrip(b"\0")
+        if not any(left.startswith(word) or word.startswith(left) for word in _TORN):
+            text = f"line {len(lines) + 1}: {shown(torn.decode(errors='replace'))} is no line of a log"
+            raise TableError(f"{self.path}, {text}: restore it, or remove it")
+        durable.fsync_file(self.path, self._file)  # whoever has begun it may have been killed before that
+        durable.fsync_dir(self.path.parent)
+
+    def _read(self, line: str) -> None:
+        if self.score:
+            raise TableError(f"{shown(line)} comes after the score")
+        hand = self._replay(self.hands, line)
+        if hand is not None:
+            self.hands.append(hand)
+        elif line.startswith(_SCORE):
+            self.score = line
 
     def add(self, hand: LoggedHand) -> None:
         """Write a hand."""
-        self.hands.append(hand)
         self._write(hand.text())
+        self.hands.append(hand)
+
+    def begin_anew(self) -> None:
+        """Say that hands are counted anew from here on."""
+        self._write(_ANOTHER)
 
     def close_with(self, score: str) -> None:
         """Write the last line."""
         if not self.score:
-            self.score = score
             self._write(score)
+            self.score = score
 
     def _write(self, line: str) -> None:
-        self._file.write(line.encode() + b"\n")
-        self._file.flush()
-        if time.monotonic() - self._synced >= _SYNC_SECONDS:
-            os.fsync(self._file.fileno())
-            self._synced = time.monotonic()
+        with durable.naming(self.path):
+            durable.append_line(self.path, line)
 
     def close(self) -> None:
-        """Bring all to the disk."""
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        """Let others have it."""
         self._file.close()
 
 

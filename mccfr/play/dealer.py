@@ -19,8 +19,8 @@ from mccfr.cards.deck import WholeDeck
 from mccfr.config.games import HoldemGame
 from mccfr.games.betting import BettingState, amount_text, raise_bounds
 from mccfr.intervals import ratio95
-from mccfr.play.acpc import MOST_ACTIONS, MatchState, Played, TableError, acpc_rules, followed, shown, won_chips
-from mccfr.play.acpc_log import LoggedHand
+from mccfr.play.acpc import MOST_ACTIONS, MatchState, Played, TableError, acpc_rules, followed, played, shown, won_chips
+from mccfr.play.acpc_log import LoggedHand, Replay, read_hand
 from mccfr.play.acpc_session import AcpcSession
 from mccfr.play.dealing import Deal, DeckDealing
 from mccfr.play.lines import Few
@@ -133,7 +133,7 @@ class Dealer:
         """`seats` of the two players; `warned` is told what they should not have said."""
         self._plan, self._seats, self._clock, self._warned = plan, seats, clock, Few(warned)
         self._rules = acpc_rules(plan.game, "dealer")
-        self._dealing = DeckDealing(WholeDeck(_STREETS, np.ones((4, 2), np.int64), list))
+        self._dealing = _dealing()
         self._used = [0.0, 0.0]
         self.changed = 0
 
@@ -158,10 +158,7 @@ class Dealer:
             for position, player in enumerate(players):
                 self._seats[player].tell(lines[position])
             if not isinstance(game.state, BettingState):
-                chips = won_chips(game, holes, board)
-                assert chips is not None
-                names = [self._plan.names[player] for player in players]
-                return LoggedHand(number, game.text, (holes[0], holes[1]), board, (chips, -chips), (names[0], names[1]))
+                return _ended(self._plan, self._dealing, number, game)
             actor = game.state.player
             said = self._said(players[actor], lines[actor], number)
             actions.append(self._legal(game, said, f"{self._plan.names[players[actor]]}, hand {number}"))
@@ -199,6 +196,47 @@ class Dealer:
             self.changed += 1
             self._warned(f"{who}: {shown(said)} is not legal after {game.text!r}, and becomes {action}")
         return action
+
+
+def replay_of(plan: MatchPlan) -> Replay:
+    """Replays the log of a match: each hand is the next, dealt from the seed and legal, and ends as its line says."""
+    rules, dealing = acpc_rules(plan.game, "dealer"), _dealing()
+
+    def replay(hands: Sequence[LoggedHand], line: str) -> LoggedHand | None:
+        number = len(hands)
+        if line.startswith("SCORE:") or number == plan.hands:
+            expected = score_text(plan, score(plan, hands))
+            if number < plan.hands or line != expected:
+                raise TableError(f"{shown(line)} is not the score of {number:,} hands out of {plan.hands:,}")
+            return None
+        found = read_hand(line)
+        if found.number != number:
+            raise TableError(f"hand {found.number} stands in the place of hand {number}")
+        game = played(rules, found.betting)
+        if isinstance(game.state, BettingState):
+            raise TableError(f"the betting {shown(found.betting)} is not over")
+        hand = _ended(plan, dealing, number, game)
+        if hand.text() != line:
+            raise TableError(f"{shown(line)} is not what the deal and the betting come to, {shown(hand.text())}")
+        return hand
+
+    return replay
+
+
+def _dealing() -> DeckDealing:
+    return DeckDealing(WholeDeck(_STREETS, np.ones((4, 2), np.int64), list))
+
+
+def _ended(plan: MatchPlan, dealing: DeckDealing, number: int, game: Played) -> LoggedHand:
+    """A hand whose betting is over."""
+    deal_number, first = plan.seating(number)
+    deal = dealing.draw(plan.seed, deal_number)
+    big_blind, button = (combo_text(hand) for hand in deal.hands)
+    board = _board(dealing, deal, game.text.count("/"))
+    chips = won_chips(game, (big_blind, button), board)
+    assert chips is not None
+    names = plan.names if first == 0 else plan.names[::-1]
+    return LoggedHand(number, game.text, (big_blind, button), board, (chips, -chips), (names[0], names[1]))
 
 
 def score(plan: MatchPlan, hands: Sequence[LoggedHand]) -> Score:

@@ -25,14 +25,15 @@ from mccfr.runs.trends import TRENDS
 from mccfr.solvers.deep.asked import is_unlisted
 from storage import durable
 from storage.checkpoint import Checkpoint
-from storage.outputs import check_output, output
+from storage.outputs import check_output, contains, output
 
 LIMIT_BYTES = 6_000_000
 BOARDS = 6
 
 _GENERATOR = '<meta name="generator" content="mccfr report">'
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
-_HEAD_BYTES = 1000  # of a file: where the generator's mark is looked for
+_is_report = contains(_GENERATOR.encode(), 1000)
+"""Whether a file is an earlier report, which may be replaced."""
 
 
 def write_report(
@@ -72,14 +73,6 @@ def write_report(
     with output(out, _is_report) as temporary:
         durable.write_file(temporary, written)
     return counts | {"bytes": len(written)}
-
-
-def _is_report(path: Path) -> bool:
-    """Whether a file is an earlier report, which may be replaced."""
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return _GENERATOR.encode() in file.read(_HEAD_BYTES)
 
 
 def _data(game: Game, cards: Cards, views: Mapping[str, Any]) -> dict[str, Any]:

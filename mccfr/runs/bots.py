@@ -13,17 +13,29 @@ from mccfr.games.holdem_betting import holdem_rules
 from mccfr.games.translation import Translation, real_betting
 from mccfr.play.acpc import acpc_rules, told_game
 from mccfr.play.acpc_bot import play_acpc
-from mccfr.play.acpc_log import LoggedHand, MatchLog, write_log_hands
+from mccfr.play.acpc_log import LoggedHand, MatchLog, bot_replay, write_log_hands
 from mccfr.play.acpc_session import AcpcSession, FinishedHand
-from mccfr.play.dealer import Clock, Dealer, DealerSeat, LocalSeat, MatchPlan, Score, score, score_of, score_text
+from mccfr.play.dealer import (
+    Clock,
+    Dealer,
+    DealerSeat,
+    LocalSeat,
+    MatchPlan,
+    Score,
+    replay_of,
+    score,
+    score_of,
+    score_text,
+)
 from mccfr.play.dealer_seat import RemoteSeat, seat_all
 from mccfr.play.door import Door, listening
-from mccfr.play.hands import Hand, write_hands
+from mccfr.play.hands import Hand, is_hands, write_hands
 from mccfr.play.player import Betting, Player
 from mccfr.play.resolving import ResolvingSpec
 from mccfr.play.slumbot import SlumbotSession, check_game, http_post
 from mccfr.play.terminal import Ask, Tell, history, money_of, play_person
 from mccfr.runs.players import AS_WRITTEN, Manner, holdem_of, open_player
+from storage.outputs import check_output
 
 Told = Callable[[str], None]
 PHHS = ".phhs"
@@ -83,18 +95,32 @@ class _Diary:
         self._names, self._game, self._path = (player.name, other), player.game, log
         self.hands, self.won = list[LoggedHand](), list[float]()
         what = {"bot": player.name, "against": other, "stack": player.game.stack, "blinds": list(player.game.blinds)}
-        self._log = MatchLog(log, what) if log is not None and log.suffix != PHHS else None
+        self._written = [name.translate({ord(mark): "-" for mark in ":|"}) for name in self._names]
+        self._log = None
+        if log is not None and log.suffix == PHHS:
+            check_output(log, is_hands)
+        elif log is not None:
+            self._log = MatchLog(log, what, bot_replay(player.rules, self._written))
 
     def add(self, hand: FinishedHand) -> None:
-        """Take note of a hand."""
-        own, other = (name.translate({ord(mark): "-" for mark in ":|"}) for name in self._names)
+        """Take note of a hand; `RuntimeError` where it cannot be written."""
+        own, other = self._written
         names = (own, other) if hand.position == 0 else (other, own)
         chips = None if hand.won is None else (hand.won, -hand.won)
         self.hands.append(LoggedHand(hand.number, hand.betting, hand.holes, hand.board, chips, names))
         if hand.won is not None:
             self.won.append(hand.won * (1 - 2 * hand.position))
-        if self._log is not None:
-            self._log.add(self.hands[-1])
+        try:
+            self._write(self.hands[-1])
+        except OSError as error:  # which is none of the connection's
+            raise RuntimeError(f"{error.filename}: {error.strerror}: the match ends here") from None
+
+    def _write(self, hand: LoggedHand) -> None:
+        if self._log is None:
+            return
+        if self._log.hands and hand.number <= self._log.hands[-1].number:
+            self._log.begin_anew()
+        self._log.add(hand)
 
     @contextmanager
     def kept(self) -> Iterator[None]:
@@ -206,8 +232,10 @@ def run_person(
     opened = open_player(name, manner, programs=False)
     spec, config = opened.contender.spec, holdem_of(opened.table)
     assert spec.game is not None
-    if log is not None and config is None:
-        raise ValueError(f"{log}: hands are written of whole no-limit hold'em only: leave --log out")
+    if log is not None:
+        if config is None:
+            raise ValueError(f"{log}: hands are written of whole no-limit hold'em only: leave --log out")
+        check_output(log, is_hands)
     if isinstance(spec, ResolvingSpec) and config is not None:
         tell(f"From the {spec.settings.street} on the policy solves its hands again: it may think for some seconds.")
     found = list(play_person(spec, spec.game, hands, seed, ask, tell))
@@ -275,7 +303,9 @@ def run_dealer(
     Raises `TableError` where a player is too slow or breaks the protocol, and where a port cannot be had;
     `StoppedError` at Ctrl-C or SIGTERM.
     """
-    book = None if log is None else MatchLog(log, plan.fields())
+    if phhs is not None:
+        check_output(phhs, is_hands)
+    book = None if log is None else MatchLog(log, plan.fields(), replay_of(plan))
     hands = list[LoggedHand]() if book is None else book.hands
     try:
         if len(hands) < plan.hands:

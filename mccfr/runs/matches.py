@@ -9,10 +9,11 @@ from mccfr.config.games import HoldemGame
 from mccfr.evaluation.match import Figure, Match, match
 from mccfr.evaluation.telling import tell_step
 from mccfr.evaluation.units import Effort
-from mccfr.play.hands import Hand, write_hands
+from mccfr.play.hands import Hand, is_hands, write_hands
 from mccfr.runs.phases import naming_phases, naming_steps
 from mccfr.runs.players import AS_WRITTEN, Manner, Opened, holdem_of, open_player
 from mccfr.runs.report import Reporter, Silent
+from storage.outputs import check_output
 
 PLAYING = "playing"
 
@@ -56,7 +57,10 @@ def play_opened(
     with naming_phases(reporter or Silent()) as told:
         contenders = [opened.contender for opened in found]
         table = next((opened.table for opened in found if opened.table is not None), None)
-        config = None if log is None else _log_game(log, table)
+        config = None
+        if log is not None:
+            config = _log_game(log, table)
+            check_output(log, is_hands)
         began = working_seconds()
         told.phase(PLAYING)
         with naming_steps(told):

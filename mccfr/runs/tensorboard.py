@@ -18,9 +18,12 @@ import crc32c
 from mccfr.runs.rundir import EVALUATIONS, METRICS, Run
 from mccfr.runs.trends import TRENDS
 from storage import durable
+from storage.outputs import check_output, contains
 
 _MASK = 0xA282EAD8
 _NAME = "events.out.tfevents.mccfr"
+_VERSION = b"brain.Event:2"
+_is_events = contains(_VERSION, 64)  # in the first record
 Scalar = tuple[float, int, dict[str, float]]
 """Wall time in seconds since 1970, nodes touched, and a value for each tag."""
 
@@ -85,12 +88,13 @@ def _write(path: Path, content: bytes) -> None:
         with durable.naming(path), path.open("ab") as file:
             file.write(content[len(before) :])
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
+    check_output(path, _is_events)
+    durable.make_dirs(path.parent)
     durable.replace_file(path, content)
 
 
 def _records(events: list[Scalar]) -> Iterator[bytes]:
-    yield _record(_double(1, events[0][0]) + _bytes(3, b"brain.Event:2"))
+    yield _record(_double(1, events[0][0]) + _bytes(3, _VERSION))
     for seconds, step, values in events:
         summary = b"".join(_bytes(1, _bytes(1, tag.encode()) + _float(2, value)) for tag, value in values.items())
         yield _record(_double(1, seconds) + _varint(2 << 3) + _varint(step) + _bytes(5, summary))

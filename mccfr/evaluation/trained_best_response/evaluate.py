@@ -22,6 +22,7 @@ from mccfr.solvers.responder import EXTERNAL, PUBLIC, SAMPLERS
 from mccfr.tables.layout import table_name
 from storage import checkpoint as checkpoints
 from storage.lock import RunLock
+from storage.outputs import check_output
 from storage.schema import ArraySpec
 
 MOMENTS = (1 / 8, 1 / 4, 1 / 2, 1.0)
@@ -34,7 +35,7 @@ _ROUNDS, _LEAST_TRAINED, _MOST_TRAINED = 4, 5_000, 30_000
 _TRAINING_SHARE, _SCORING_SHARE = 0.6, 0.25  # of a time that is given; the rest is for choosing
 _TRIED_SHARE, _TRIED_SECONDS = 0.05, 2.0
 _TRIED_NODES = 10_000
-_SAVED_SECONDS = 300.0
+_SAVED_SECONDS, _LOCK = 300.0, "lock"
 _GB = 1e9
 
 
@@ -287,9 +288,10 @@ class _Saved:
     def __init__(self, keep: Path, identity: dict[str, Any], stack: ExitStack) -> None:
         self._root = keep.with_name(f"{keep.name}.responder")
         self._identity = identity
+        check_output(self._root, lambda path: (path / _LOCK).is_file())
         self._root.mkdir(parents=True, exist_ok=True)
         try:
-            stack.enter_context(RunLock(self._root / "lock"))
+            stack.enter_context(RunLock(self._root / _LOCK))
         except BlockingIOError:
             raise ValueError(f"{keep} is in use by another evaluation: give another file to --keep") from None
         checkpoints.sweep(self._root)

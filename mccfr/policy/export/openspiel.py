@@ -29,7 +29,7 @@ from mccfr.policy.replacing import provenance_in
 from mccfr.policy.source import PolicySource
 from storage import durable
 from storage.json_files import read_json
-from storage.outputs import output
+from storage.outputs import begins_with, output
 
 FORMAT, FORMAT_VERSION = "openspiel-policy", 1
 _FOLD, _CALL, _RAISE = 0, 1, 2
@@ -155,12 +155,10 @@ def write_openspiel(
 
 def openspiel_provenance(path: Path) -> Mapping[str, Any] | None:
     """Where a file that `write_openspiel` wrote comes from, read from its first bytes; None for another file."""
-    if not path.is_file():
+    if not begins_with(_FIRST_BYTES)(path):
         return None
     with path.open("rb") as file:
         head = file.read(_HEAD_BYTES)
-    if not head.startswith(_FIRST_BYTES):
-        return None
     _, _, rest = head.decode(errors="replace").partition('"provenance": ')
     try:
         return provenance_in({"provenance": json.JSONDecoder().raw_decode(rest)[0]})

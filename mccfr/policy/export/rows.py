@@ -16,7 +16,7 @@ from mccfr.trees.lines import line_text
 from storage import durable
 from storage.json_files import parse_json
 from storage.manifest import canonical_json
-from storage.outputs import output
+from storage.outputs import begins_with, output
 
 COLUMNS = ("line", "street", "player", "hand", "board", "action", "probability", "weight", "infoset")
 _ROWS_AT_ONCE = 1 << 16
@@ -57,7 +57,7 @@ def strategy_rows(source: StrategySource) -> Iterator[Row]:
 
 def csv_provenance(path: Path) -> Mapping[str, Any] | None:
     """{} for a CSV file of these columns, which has no place to say where it comes from; None for another file."""
-    return {} if path.is_file() and _starts_with(path, _HEADER) else None
+    return {} if begins_with(_HEADER)(path) else None
 
 
 def write_csv(out: Path, source: StrategySource, replaceable: Callable[[Path], bool]) -> None:
@@ -87,7 +87,7 @@ def _pyarrow() -> tuple[Any, Any]:
 
 def parquet_provenance(path: Path) -> Mapping[str, Any] | None:
     """Where a Parquet file of these columns comes from; None for another file.  `ValueError` without pyarrow."""
-    if not (path.is_file() and _starts_with(path, _PARQUET_MAGIC)):
+    if not begins_with(_PARQUET_MAGIC)(path):
         return None
     arrow, parquet = _pyarrow()
     try:
@@ -127,8 +127,3 @@ def write_parquet(
 
 def _arrow_table(arrow: Any, schema: Any, batch: list[Row]) -> Any:
     return arrow.table([list(column) for column in zip(*batch, strict=True)], schema=schema)
-
-
-def _starts_with(path: Path, magic: bytes) -> bool:
-    with path.open("rb") as file:
-        return file.read(len(magic)) == magic

@@ -302,7 +302,7 @@ def test_bad_input_is_one_sentence(capsys, holdem, small, tmp_path):
             "write two names": ("dealer", "--names", "Ada"),
             "is no name of a player": ("dealer", "--names", "Ada,B|b"),
             "there are two players": ("dealer", *["--with", "random"] * 3),
-            "is no log of a match that was begun here": ("dealer", "--log", tmp_path / "log", "--port", 0),
+            "is not an earlier output of the same kind": ("dealer", "--log", tmp_path / "log", "--port", 0),
             "an address such as": ("bot", "slumbot", "holdem", "--url", "nowhere"),
             "names no game": ("play", "random"),
             "resolve = 'flob' is not allowed": ("bot", "acpc", "holdem", "127.0.0.1", port, "--resolve", "flob"),

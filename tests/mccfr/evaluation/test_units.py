@@ -175,7 +175,7 @@ def test_units_of_something_else_are_refused(tmp_path):
     with pytest.raises(ValueError, match="holds units of another evaluation: give another file to --keep"):
         play_units(Toy(), 5, Effort(keep=path), what=WHAT | {"seed": 4})
     path.write_text("my notes")
-    with pytest.raises(ValueError, match="holds something else than units"):
+    with pytest.raises(FileExistsError, match="not an earlier output of the same kind"):
         play_units(Toy(), 5, Effort(keep=path), what=WHAT)
     assert path.read_text() == "my notes"
 

@@ -13,7 +13,7 @@ from random_policy import policy
 from mccfr.play.acpc import MOST_BYTES, TableError, followed, played, read_state, won_chips
 from mccfr.play.acpc_log import LoggedHand, MatchLog, read_hand, write_log_hands
 from mccfr.play.acpc_session import AcpcSession
-from mccfr.play.dealer import LocalSeat, score, score_text
+from mccfr.play.dealer import LocalSeat, replay_of, score, score_text
 from mccfr.play.player import Program
 from mccfr.play.programs import PROGRAMS
 from mccfr.play.seat import Seat
@@ -292,7 +292,7 @@ def test_a_match_goes_on_from_its_log(tmp_path):
     of, whole, cut = plan(hands=20), tmp_path / "whole.log", tmp_path / "cut.log"
 
     def go_on(path, most):
-        log = MatchLog(path, of.fields())
+        log = MatchLog(path, of.fields(), replay_of(of))
         at = dealer(of, ("policy", "odd-size"))
         for number in range(len(log.hands), min(most, of.hands)):
             log.add(at.play(number))
@@ -310,14 +310,11 @@ def test_a_match_goes_on_from_its_log(tmp_path):
     assert whole.read_bytes() == cut.read_bytes()
     assert whole.read_text().splitlines()[-1].startswith("SCORE:")
     with pytest.raises(ValueError, match="is of another match: hands is 20 there and 22 here"):
-        MatchLog(whole, plan(hands=22).fields())
-    (tmp_path / "other").write_text("hello\n")
-    with pytest.raises(ValueError, match="is no log of a match"):
-        MatchLog(tmp_path / "other", of.fields())
+        MatchLog(whole, plan(hands=22).fields(), replay_of(plan(hands=22)))
     text = whole.read_text().replace("STATE:3:", "STATE:x:")
     whole.write_text(text)
     with pytest.raises(TableError, match=r"whole.log, line 5: 'STATE:x:"):
-        MatchLog(whole, of.fields())
+        MatchLog(whole, of.fields(), replay_of(of))
 
 
 def test_pokerkit_reads_logs_and_hands(tmp_path):

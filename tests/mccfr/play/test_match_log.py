@@ -1,0 +1,273 @@
+"""Logs of matches that go on: replayed line by line when opened, and on the disk with every hand."""
+
+import re
+from random import Random
+
+import pytest
+from acpc import dealer, plan, rules
+
+from mccfr.play import acpc_log
+from mccfr.play.acpc import TableError
+from mccfr.play.acpc_log import LoggedHand, MatchLog, bot_replay, read_hand
+from mccfr.play.dealer import replay_of, score, score_text
+from mccfr.runs import bots
+from mccfr.runs.bots import Guest
+from storage import durable
+
+HANDS, DAMAGES = 40, 200
+PLAN = plan(hands=HANDS, duplicate=True)
+NAMES = ("Ada", "Bob")
+
+
+def opened(path, of=PLAN):
+    return MatchLog(path, of.fields(), replay_of(of))
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The log of a match that is over."""
+    path = tmp_path_factory.mktemp("log") / "whole.log"
+    log, at = opened(path), dealer(PLAN, ("random", "min-raise"))
+    for number in range(HANDS):
+        log.add(at.play(number))
+    log.close_with(score_text(PLAN, score(PLAN, log.hands)))
+    log.close()
+    return path
+
+
+def flip(lines, random):
+    """Another digit in the place of one."""
+    which = random.choice([which for which, line in enumerate(lines) if re.search(rb"\d", line)])
+    places = [match.start() for match in re.finditer(rb"\d", lines[which])]
+    at = random.choice(places)
+    digit = random.choice([each for each in b"0123456789" if each != lines[which][at]])
+    return [*lines[:which], lines[which][:at] + bytes([digit]) + lines[which][at + 1 :], *lines[which + 1 :]]
+
+
+def gone(lines, random):
+    which = random.randrange(len(lines))
+    return lines[:which] + lines[which + 1 :]
+
+
+def twice(lines, random):
+    which = random.randrange(len(lines))
+    return [*lines[: which + 1], *lines[which:]]
+
+
+def swapped(lines, random):
+    which = random.randrange(1, len(lines) - 1)
+    return [*lines[:which], lines[which + 1], lines[which], *lines[which + 2 :]]
+
+
+def forged(lines, random):
+    """Other chips for a hand, and a score that they come to."""
+    which = random.randrange(1, len(lines) - 1)
+    hands = [read_hand(line.decode()) for line in lines[1:-1]]
+    more = random.choice((-1, 1, 100, 20_000))
+    first = hands[which - 1].chips[0] + more
+    hands[which - 1] = hands[which - 1]._replace(chips=(first, -first))
+    return [lines[0], *(hand.text().encode() for hand in hands), score_text(PLAN, score(PLAN, hands)).encode()]
+
+
+def reopened(path, open_log=opened):
+    """The hands of a log; or a sentence, which names the file and, where lines are damaged, the line."""
+    before = path.read_bytes()
+    try:
+        log = open_log(path)
+    except ValueError as error:
+        assert path.read_bytes() == before and str(path) in str(error)
+        assert re.search(r", line \d+: ", str(error)) or "is of another match" in str(error)
+        return None
+    except FileExistsError:  # no head
+        assert path.read_bytes() == before
+        return None
+    log.close()
+    assert path.read_bytes() == before
+    return log.hands
+
+
+@pytest.mark.parametrize("damage", [flip, gone, twice, swapped, forged])
+def test_a_damaged_log_is_refused_or_says_the_same(whole, tmp_path, damage):
+    """200 in all: what is still opened has the chips of the hands that were played, in order."""
+    random, path, refused = Random(damage.__name__), tmp_path / "damaged.log", 0
+    lines = whole.read_bytes().splitlines()
+    won = [read_hand(line.decode()).chips for line in lines[1:-1]]
+    for _ in range(DAMAGES // 5):
+        path.write_bytes(b"\n".join(damage(lines, random)) + b"\n")
+        hands = reopened(path)
+        refused += hands is None
+        assert hands is None or [hand.chips for hand in hands] == won
+    assert refused >= DAMAGES // 5 - (10 if damage is flip else 4)
+
+
+def test_what_remains_when_lines_are_lost_at_the_end_goes_on_to_the_same_score(whole, tmp_path):
+    path = tmp_path / "short.log"
+    for kept in (1, 2, 25, HANDS + 1):
+        path.write_bytes(b"".join(whole.read_bytes().splitlines(keepends=True)[:kept]) + b"STATE:9")
+        assert len(reopened(path)) == kept - 1
+    log = opened(path)
+    assert len(log.hands) == HANDS and not log.score
+    log.close_with(score_text(PLAN, score(PLAN, log.hands)))
+    log.close()
+    assert path.read_bytes() == whole.read_bytes()
+
+
+@pytest.mark.parametrize("tail", [b"my notes", b"\0\0x", b"# mine", b"SC0"])
+def test_a_last_line_that_was_not_cut_off_here_is_left_alone(whole, tmp_path, tail):
+    path = tmp_path / "whole.log"
+    path.write_bytes(whole.read_bytes() + tail)
+    assert reopened(path) is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("STATE:7:", "STATE:07:", "is not what the deal"),
+        ("STATE:7:", "STATE:8:", "hand 8 stands in the place of hand 7"),
+        (":Ada|Bob", ":Bob|Ada", "is not what the deal"),
+        ("STATE:", "# STATE:", "is not STATE:"),
+        ("SCORE:", "SCORE:1", "is not the score of 40 hands out of 40"),
+        ("SCORE:", f"STATE:7:{'c' * 5000}:", ""),
+        ("STATE:7:", f"STATE:7:r{'9' * 5000}", ""),
+        ("STATE:7:", f"STATE:{'7' * 5000}:", ""),
+        ("STATE:7:", "STATE:7:r", ""),
+        ("STATE:7:", "STATE:7:\xff", ""),
+    ],
+)
+def test_the_sentence_says_what_is_wrong_and_where(whole, tmp_path, old, new, said):
+    path = tmp_path / "wrong.log"
+    text = whole.read_text()
+    line = text[: text.index(old)].count("\n") + 1
+    path.write_bytes(text.replace(old, new, 1).encode("latin-1"))
+    with pytest.raises(TableError, match=rf"wrong\.log, line {line}: .*{re.escape(said)}"):
+        opened(path)
+
+
+def test_a_head_that_was_cut_off_is_written_again_and_a_letter_is_not(tmp_path):
+    path, head = tmp_path / "log", tmp_path / "whole"
+    opened(head).close()
+    for length in (0, 14, 30, head.stat().st_size - 1):
+        path.write_bytes(head.read_bytes()[:length])
+        opened(path).close()
+        assert path.read_bytes() == head.read_bytes()
+    path.write_bytes(head.read_bytes()[:5])
+    with pytest.raises(FileExistsError, match="not an earlier output"):
+        opened(path)
+
+
+# --- bots ---
+
+
+def bot_log(path):
+    return MatchLog(path, {"bot": "Ada"}, bot_replay(rules(), NAMES))
+
+
+@pytest.fixture(scope="module")
+def diary(whole, tmp_path_factory):
+    """What a bot would write of the match, and of the beginning of another one."""
+    path = tmp_path_factory.mktemp("diary") / "bot.log"
+    hands = [read_hand(line) for line in whole.read_text().splitlines() if line.startswith("STATE:")]
+    keeper = bots._Diary.__new__(bots._Diary)
+    keeper._log = bot_log(path)
+    for hand in [*hands, *hands[3:6]]:
+        keeper._write(hand)
+    keeper._log.close()
+    return path
+
+
+def test_the_log_of_a_bot_holds_several_matches(diary, whole):
+    text = diary.read_text()
+    assert text.count(acpc_log._ANOTHER) == 1 and len(reopened(diary, bot_log)) == HANDS + 3
+    assert text.splitlines()[1 : HANDS + 1] == whole.read_text().splitlines()[1:-1]
+
+
+@pytest.mark.parametrize("damage", [flip, twice, swapped])
+def test_a_damaged_log_of_a_bot_is_refused_or_says_the_same_chips(diary, tmp_path, damage):
+    """A number that leaves hands out, cards that nobody saw and chips of a hand that was not shown cannot be told."""
+    random, path, refused = Random(damage.__name__), tmp_path / "damaged.log", 0
+    lines = diary.read_bytes().splitlines()
+    won = [hand.chips for hand in reopened(diary, bot_log)]
+    for _ in range(40):
+        path.write_bytes(b"\n".join(damage(lines, random)) + b"\n")
+        hands = reopened(path, bot_log)
+        refused += hands is None
+        assert hands is None or [hand.chips for hand in hands] == won
+    assert refused >= (20 if damage is flip else 36)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (LoggedHand(1, "r300", ("", ""), (), None, NAMES), "is not over"),
+        (LoggedHand(1, "r150f", ("", ""), (), None, NAMES), "a raise is to"),
+        (LoggedHand(1, "r300f", ("", ""), (), (-300.0, 300.0), NAMES), "what was won"),
+        (LoggedHand(1, "r300f", ("", ""), (), (-100.0, 101.0), NAMES), "what was won"),
+        (LoggedHand(1, "r300f", ("", ""), (), None, ("Ada", "Eve")), "not as it is written"),
+        (LoggedHand(1, "cc/cc/cc/r200f", ("", ""), ("5c5d5h",), None, NAMES), "too short"),
+        (LoggedHand(1, "r20000c///", ("", "AsKd"), ("5c5d5h", "6c", "7c"), (5.0, -5.0), NAMES), "what was won"),
+    ],
+)
+def test_a_hand_that_cannot_be_is_refused_in_the_log_of_a_bot(tmp_path, line, said):
+    path = tmp_path / "bot.log"
+    bot_log(path).close()
+    with path.open("a") as file:
+        file.write(line.text() + "\n")
+    with pytest.raises(TableError, match=f"line 2: .*{said}"):
+        bot_log(path)
+
+
+# --- the disk ---
+
+
+def certain(operations, path):
+    """Whether a file's lines and its name would outlive a power cut after these operations."""
+    mine = [operation.kind for operation in operations if operation.path == path]
+    writes = [place for place, operation in enumerate(operations) if operation.path == path]
+    names = [place for place, o in enumerate(operations) if o.kind == "fsync_dir" and o.path == path.parent]
+    return bool(mine) and mine[-1] == "fsync_file" and bool(names) and names[-1] > writes[0]
+
+
+def test_name_and_lines_are_on_the_disk_when_a_hand_is_written(tmp_path):
+    """Whether or not another follows."""
+    path, at = tmp_path / "match.log", dealer(PLAN, ("always-call", "always-call"))
+    with durable.recording() as operations:
+        log = opened(path)
+        assert certain(operations, path)
+        for number in range(3):
+            log.add(at.play(number))
+            assert certain(operations, path) and sum(o.kind == "append" for o in operations) == 2 + number
+        log.close()
+    with durable.recording() as operations:  # the one before may have been killed before it had synced
+        opened(path).close()
+        assert {operation.kind for operation in operations} == {"fsync_file", "fsync_dir"}
+
+
+@pytest.mark.parametrize("name", ["fsync_file", "fsync_dir"])
+def test_a_log_that_is_not_synced_would_be_noticed(tmp_path, monkeypatch, name):
+    monkeypatch.setattr(durable, name, lambda *_: None)
+    with durable.recording() as operations:
+        opened(tmp_path / "match.log").close()
+    assert not certain(operations, tmp_path / "match.log")
+
+
+def test_a_disk_that_fails_ends_a_bot_and_not_its_connection(tmp_path, monkeypatch):
+    """The hand is not in the log, which is as it was."""
+    path = tmp_path / "bot.log"
+    keeper = bots._Diary(Guest("Ada", None, PLAN.game, rules()), path, "Bob")
+    hand = bots.FinishedHand(0, 0, "r300f", ("AsKd", ""), (), -100.0)
+    keeper.add(hand)
+    before = path.read_bytes()
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(durable, "fsync_file", full)
+        with pytest.raises(RuntimeError, match=r"bot\.log: No space left on device: the match ends here"):
+            keeper.add(hand._replace(number=1))
+    keeper._log.close()
+    assert path.read_bytes() == before and len(keeper._log.hands) == 1
+    keeper = bots._Diary(Guest("Ada", None, PLAN.game, rules()), path, "Bob")
+    keeper.add(hand._replace(number=1))
+    keeper.close()
+    assert path.read_text().count("STATE:") == 2
