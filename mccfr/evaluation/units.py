@@ -7,6 +7,7 @@ count must not depend on how long they took.
 
 import fcntl
 import json
+import logging
 import multiprocessing
 import os
 import signal
@@ -257,7 +258,8 @@ class _Kept:
     def read(self) -> Iterator[tuple[int, npt.NDArray[np.float64]]]:
         """The units that are there; the file is open for more from then on.
 
-        A record cut off at the end, as a kill leaves it, is dropped.  Raises as `play_units`.
+        A record cut off at the end, as a kill leaves it, is dropped; damaged ones are left aside, and their units
+        played again.  Raises as `play_units`.
         """
         if self.path is None:
             return
@@ -276,19 +278,24 @@ class _Kept:
                 raise ValueError(
                     f"{self.path} holds units of another evaluation: give another file to --keep, or remove it"
                 )
+        damaged = 0
         while len(held) - place >= size:
             record = held[place : place + size - 4]
             if zlib.crc32(record) != int.from_bytes(held[place + size - 4 : place + size], "little"):
-                raise OSError(f"{self.path} is damaged at byte {place:,}: remove it, and the evaluation begins again")
-            unit, *numbers = self._record.unpack(record)
-            self.units.add(unit)
-            yield unit, np.array(numbers)
+                damaged += 1
+            else:
+                unit, *numbers = self._record.unpack(record)
+                self.units.add(unit)
+                yield unit, np.array(numbers)
             place += size
-        if held:
-            self._file.truncate(place)
-        else:
-            self._file.truncate(0)
+        if damaged:
+            said = "mccfr: %s: %d of its units are damaged, and are played again"
+            logging.getLogger("mccfr.units").warning(said, self.path, damaged)
+        self._file.truncate(place if held else 0)
+        if not held:
             _append(self._file, self._head)
+        durable.fsync_file(self.path, self._file)
+        durable.fsync_dir(self.path.parent)
 
     def write(self, unit: int, numbers: npt.NDArray[np.float64]) -> None:
         """Keep a unit; on the disk within a second."""
@@ -297,7 +304,8 @@ class _Kept:
         record = self._record.pack(unit, *numbers.tolist())
         _append(self._file, record + zlib.crc32(record).to_bytes(4, "little"))
         if time.monotonic() - self._synced >= _SYNC_SECONDS:
-            os.fsync(self._file.fileno())
+            assert self.path is not None
+            durable.fsync_file(self.path, self._file)
             self._synced = time.monotonic()
 
     def leave(self) -> None:
@@ -308,8 +316,9 @@ class _Kept:
     def close(self) -> None:
         """Bring what was written to the disk."""
         if self._file is not None:
+            assert self.path is not None
             with self._file:
-                os.fsync(self._file.fileno())
+                durable.fsync_file(self.path, self._file)
 
 
 def _append(file: FileIO, data: bytes) -> None:
