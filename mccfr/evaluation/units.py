@@ -253,7 +253,7 @@ class _Kept:
         self._file: FileIO | None = None
         self._record = struct.Struct(f"<q{fields}d")
         self._head = _MAGIC + json.dumps({**what, "fields": fields}, sort_keys=True).encode() + b"\n"
-        self._synced = time.monotonic()
+        self._synced, self._failed = time.monotonic(), False
 
     def read(self) -> Iterator[tuple[int, npt.NDArray[np.float64]]]:
         """The units that are there; the file is open for more from then on.
@@ -294,7 +294,7 @@ class _Kept:
         self._file.truncate(place if held else 0)
         if not held:
             _append(self._file, self._head)
-        durable.fsync_file(self.path, self._file)
+        self._sync()
         durable.fsync_dir(self.path.parent)
 
     def write(self, unit: int, numbers: npt.NDArray[np.float64]) -> None:
@@ -304,9 +304,16 @@ class _Kept:
         record = self._record.pack(unit, *numbers.tolist())
         _append(self._file, record + zlib.crc32(record).to_bytes(4, "little"))
         if time.monotonic() - self._synced >= _SYNC_SECONDS:
-            assert self.path is not None
-            durable.fsync_file(self.path, self._file)
+            self._sync()
             self._synced = time.monotonic()
+
+    def _sync(self) -> None:
+        """Bring it to the disk; after that has failed it is not tried again, for what it has dropped is gone."""
+        if self._file is None or self.path is None or self._failed:
+            return
+        self._failed = True
+        durable.fsync_file(self.path, self._file)
+        self._failed = False
 
     def leave(self) -> None:
         """In a forked process: have no part in the file, which would be in use for as long as that process lives."""
@@ -316,9 +323,8 @@ class _Kept:
     def close(self) -> None:
         """Bring what was written to the disk."""
         if self._file is not None:
-            assert self.path is not None
             with self._file:
-                durable.fsync_file(self.path, self._file)
+                self._sync()
 
 
 def _append(file: FileIO, data: bytes) -> None:
