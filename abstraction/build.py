@@ -164,8 +164,11 @@ class Builder:
 
 
 def _is_begun(path: Path) -> bool:
-    """Whether a directory holds an abstraction, or a part of one."""
-    return (path / _LOCK).is_file() or any(list_checkpoints(path / street) for street in STREETS)
+    """Whether a directory holds an abstraction, a part of one, or no more than a power cut has left of one."""
+    ours = {*STREETS, *(f"unfinished-{street}" for street in STREETS), _LOCK, "journal.jsonl", "times.jsonl"}
+    return any(list_checkpoints(path / street) for street in STREETS) or (
+        path.is_dir() and all(entry.name in ours or entry.name[:5] == ".tmp-" for entry in path.iterdir())
+    )
 
 
 def _content(stage: Checkpoint) -> str:

@@ -17,9 +17,8 @@ def anchors(page: Path) -> set[str]:
 
 def named_tests() -> list[tuple[str, str]]:
     """(file, test) of every claim; no test where the whole file is meant."""
-    return re.findall(
-        r"`((?:mccfr|abstraction|storage)/[\w/]*test_\w+\.py)(?:::(\w+))?`", (ROOT / "docs/evidence.md").read_text()
-    )
+    text = "".join((ROOT / "docs" / page).read_text() for page in ("evidence.md", "durability.md"))
+    return re.findall(r"`((?:(?:mccfr|abstraction|storage)/[\w/]*)?test_\w+\.py)(?:::(\w+))?`", text)
 
 
 def test_every_claim_has_its_test():

@@ -6,7 +6,9 @@ A writer is a row of `WRITERS`: what lies there before, what is written then, wh
 import errno
 import shutil
 from contextlib import suppress
+from random import Random
 
+import crash_states
 import deep
 import numpy as np
 import pytest
@@ -31,7 +33,7 @@ from mccfr.report.document import write_report
 from mccfr.runs.rundir import is_run, open_run
 from mccfr.runs.verification import problems_of
 from mccfr.solvers.deep.asked import Asked, asked_tables
-from storage import blocks, checkpoint
+from storage import blocks, checkpoint, durable
 from storage.blocks import BlockStore, Partition, block_problems
 from storage.schema import ArraySpec
 
@@ -220,7 +222,10 @@ class ALog:
             log.close()
 
     def check(self, folder, done):
-        log = MatchLog(folder / "log", self.plan.fields(), replay_of(self.plan))
+        path = folder / "log"
+        if path.exists() and not path.read_bytes().strip(b"\0"):
+            path.unlink()  # zeros, and nothing acknowledged: refused with a sentence, as anybody's file is
+        log = MatchLog(path, self.plan.fields(), replay_of(self.plan))
         log.close()
         assert len(log.hands) >= self.told and alone(folder, "log")
 
@@ -269,6 +274,7 @@ features = "ehs"
 buckets = 3
 """
 LEDUC = LeducGame(merge_suits=True)
+CRASHED = "crashed"
 
 
 def recipe(folder) -> Recipe:
@@ -283,8 +289,9 @@ def networks():
 
 
 def alone(folder, *names):
-    """Whether nothing else is there: a temporary name that is never swept stays for ever."""
-    return {path.name for path in folder.iterdir()} <= set(names)
+    """Whether nothing else is there; what a power cut has left under a temporary name is swept when it is a day old."""
+    left = {path.name for path in folder.iterdir() if folder.name != CRASHED or path.name[:5] != ".tmp-"}
+    return left <= set(names)
 
 
 WRITERS = {
@@ -341,6 +348,51 @@ def test_each_step_fails_once(name, tmp_path, monkeypatch):
         cases += 1
         shutil.rmtree(folder)
     assert cases == len(range(counted.count % stride, counted.count, stride))
+
+
+CRASHES = {"networks": 30, "run": 40, "abstraction": 15, "match log": 40, "report": 60, "blocks": 20}
+"""How many states of a disk after a power cut are looked at in the fast suite; checkpoints have tests of their own."""
+MOMENTS = {"blocks": 4}
+"""Of writers of many steps: before how many of them the power is cut, drawn by the name."""
+
+
+def crash_states_of(name, folder):
+    """(its writer, every state that a power cut may leave, whatever it was writing when, each once)."""
+    writer = WRITERS[name]()
+    folder.mkdir()
+    writer.before(folder)
+    before = crash_states.load(folder)
+    with durable.recording() as operations:
+        writer.write(folder)
+    done = [operation for operation in operations if operation.path.is_relative_to(folder)]
+    found = {}
+    lengths = range(len(done) + 1)
+    for length in Random(name).sample(lengths, min(MOMENTS.get(name, len(lengths)), len(lengths))):
+        for state in crash_states.states_after(before, folder, done[:length]):
+            found.setdefault(frozenset(state.items()), (state, length == len(done)))
+    return writer, list(found.values())
+
+
+def assert_recovers(name, tmp_path, count):
+    writer, states = crash_states_of(name, tmp_path / "recorded")
+    chosen = states if count is None else Random(name).sample(states, min(count, len(states)))
+    for state, _ in chosen:
+        shutil.rmtree(tmp_path / CRASHED, ignore_errors=True)
+        crash_states.write(state, tmp_path / CRASHED)
+        writer.told = 0
+        writer.check(tmp_path / CRASHED, False)
+    return len(chosen)
+
+
+@pytest.mark.parametrize("name", CRASHES)
+def test_a_power_cut_at_any_moment(name, tmp_path):
+    assert assert_recovers(name, tmp_path, CRASHES[name]) >= 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CRASHES)
+def test_a_power_cut_at_any_moment_and_in_any_way(name, tmp_path):
+    assert assert_recovers(name, tmp_path, 3_000) >= 5
 
 
 def test_every_step_of_the_layer_can_fail():
