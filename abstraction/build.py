@@ -88,7 +88,7 @@ class Builder:
         """
         check_output(self._out.resolve(), _is_begun)
         wanted = self._with_parents(self._recipe.streets if streets is None else streets)
-        self._out.mkdir(parents=True, exist_ok=True)
+        durable.make_dirs(self._out)
         built = []
         with RunLock(self._out / _LOCK):
             for place, street in enumerate(wanted, 1):

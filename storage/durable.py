@@ -24,6 +24,7 @@ TEMPORARY_PREFIX = ".tmp-"
 _READ_BYTES = 1 << 22
 _SYNCING_THREADS = 8  # file systems bring what several wait for to the disk in one go: three times as fast as in turn
 _recordings: list[list["Operation"]] = []
+_unsynced: set[Path] = set()  # journals whose last fsync failed: what it has dropped, no second one brings to the disk
 
 
 class Operation(msgspec.Struct, frozen=True):
@@ -289,6 +290,8 @@ def append_line(path: Path, line: str) -> None:
     Raises:
         ValueError: `line` contains a line break.
         OSError: the disk is full or fails; what was written of the line is cut off again, as far as that can be done.
+            After a failed fsync the next line is written with all that is there into a file of its own, which takes the
+            journal's place.
     """
     append_lines(path, [line.encode()])
 
@@ -299,6 +302,13 @@ def append_lines(path: Path, lines: Sequence[bytes]) -> None:
         if b"\n" in line:
             raise ValueError(f"a line of {path} cannot contain a line break: {line!r}")
     data = b"".join(line + b"\n" for line in lines)
+    if path in _unsynced:
+        with path.open("rb") as file:
+            whole = whole_lines_length(file)
+            file.seek(0)
+            replace_file(path, [file.read(whole), data])
+        _unsynced.discard(path)
+        return
     created = not path.exists()
     with path.open("a+b", buffering=0) as file:
         whole = whole_lines_length(file)
@@ -310,7 +320,9 @@ def append_lines(path: Path, lines: Sequence[bytes]) -> None:
             while left:
                 left = left[file.write(left) :]
             _record(Operation("append", path, data))
+            _unsynced.add(path)
             fsync_file(path, file)
+            _unsynced.discard(path)
         except OSError:
             with contextlib.suppress(OSError):
                 file.truncate(whole)

@@ -6,8 +6,11 @@ overwritten, a reader must never meet half an output, and an older output of the
 
 import contextlib
 import ctypes
+import glob
 import os
 import secrets
+import shutil
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,6 +18,7 @@ from storage import durable
 
 _AT_FDCWD = -100  # linux/fcntl.h
 _RENAME_EXCHANGE = 2  # linux/fs.h
+_LEFT_SECONDS = 86_400.0  # far above what any output takes
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -75,6 +79,7 @@ def output(path: Path, replaceable: Callable[[Path], bool]) -> Iterator[Path]:
     """
     check_output(path, replaceable)
     durable.make_dirs(path.parent)
+    _sweep(path)
     temporary = path.with_name(f"{durable.TEMPORARY_PREFIX}{path.name}-{secrets.token_hex(4)}")
     try:
         with durable.naming(path):
@@ -86,10 +91,23 @@ def output(path: Path, replaceable: Callable[[Path], bool]) -> Iterator[Path]:
             durable.rename(temporary, path)
         durable.fsync_dir(path.parent)
     finally:
-        if temporary.is_dir():
-            durable.remove_tree(temporary)
-        elif temporary.exists():
-            durable.remove_file(temporary)
+        try:
+            if temporary.is_dir():
+                durable.remove_tree(temporary)
+            elif temporary.exists():
+                durable.remove_file(temporary)
+        except OSError:  # what `path` has become stays so
+            shutil.rmtree(temporary, ignore_errors=True)
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+
+
+def _sweep(path: Path) -> None:
+    """Remove what killed processes have left of outputs of this name, a day ago and longer."""
+    for left in path.parent.glob(f"{durable.TEMPORARY_PREFIX}{glob.escape(path.name)}-????????"):
+        with contextlib.suppress(OSError):
+            if left.lstat().st_mtime < time.time() - _LEFT_SECONDS:
+                shutil.rmtree(left) if left.is_dir() and not left.is_symlink() else left.unlink()
 
 
 def exchange(first: Path, second: Path) -> None:

@@ -7,6 +7,7 @@ count must not depend on how long they took.
 
 import fcntl
 import json
+import logging
 import multiprocessing
 import os
 import signal
@@ -252,12 +253,13 @@ class _Kept:
         self._file: FileIO | None = None
         self._record = struct.Struct(f"<q{fields}d")
         self._head = _MAGIC + json.dumps({**what, "fields": fields}, sort_keys=True).encode() + b"\n"
-        self._synced = time.monotonic()
+        self._synced, self._failed = time.monotonic(), False
 
     def read(self) -> Iterator[tuple[int, npt.NDArray[np.float64]]]:
         """The units that are there; the file is open for more from then on.
 
-        A record cut off at the end, as a kill leaves it, is dropped.  Raises as `play_units`.
+        A record cut off at the end, as a kill leaves it, is dropped; damaged ones are left aside, and their units
+        played again.  Raises as `play_units`.
         """
         if self.path is None:
             return
@@ -276,19 +278,24 @@ class _Kept:
                 raise ValueError(
                     f"{self.path} holds units of another evaluation: give another file to --keep, or remove it"
                 )
+        damaged = 0
         while len(held) - place >= size:
             record = held[place : place + size - 4]
             if zlib.crc32(record) != int.from_bytes(held[place + size - 4 : place + size], "little"):
-                raise OSError(f"{self.path} is damaged at byte {place:,}: remove it, and the evaluation begins again")
-            unit, *numbers = self._record.unpack(record)
-            self.units.add(unit)
-            yield unit, np.array(numbers)
+                damaged += 1
+            else:
+                unit, *numbers = self._record.unpack(record)
+                self.units.add(unit)
+                yield unit, np.array(numbers)
             place += size
-        if held:
-            self._file.truncate(place)
-        else:
-            self._file.truncate(0)
+        if damaged:
+            said = "mccfr: %s: %d of its units are damaged, and are played again"
+            logging.getLogger("mccfr.units").warning(said, self.path, damaged)
+        self._file.truncate(place if held else 0)
+        if not held:
             _append(self._file, self._head)
+        self._sync()
+        durable.fsync_dir(self.path.parent)
 
     def write(self, unit: int, numbers: npt.NDArray[np.float64]) -> None:
         """Keep a unit; on the disk within a second."""
@@ -297,8 +304,16 @@ class _Kept:
         record = self._record.pack(unit, *numbers.tolist())
         _append(self._file, record + zlib.crc32(record).to_bytes(4, "little"))
         if time.monotonic() - self._synced >= _SYNC_SECONDS:
-            os.fsync(self._file.fileno())
+            self._sync()
             self._synced = time.monotonic()
+
+    def _sync(self) -> None:
+        """Bring it to the disk; after that has failed it is not tried again, for what it has dropped is gone."""
+        if self._file is None or self.path is None or self._failed:
+            return
+        self._failed = True
+        durable.fsync_file(self.path, self._file)
+        self._failed = False
 
     def leave(self) -> None:
         """In a forked process: have no part in the file, which would be in use for as long as that process lives."""
@@ -309,7 +324,7 @@ class _Kept:
         """Bring what was written to the disk."""
         if self._file is not None:
             with self._file:
-                os.fsync(self._file.fileno())
+                self._sync()
 
 
 def _append(file: FileIO, data: bytes) -> None:

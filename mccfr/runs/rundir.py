@@ -247,7 +247,7 @@ def create_run(config: Config, base: Path, directory: Path, layout: TableLayout)
         raise _being_made_elsewhere(directory)
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise FileExistsError(f"{directory} exists and is not a run directory: choose another with --run, or remove it")
-    directory.parent.mkdir(parents=True, exist_ok=True)
+    durable.make_dirs(directory.parent)
     temporary = directory.with_name(f"{durable.TEMPORARY_PREFIX}{directory.name}")
     with _being_made(temporary, directory), durable.naming(directory):
         _write_run(temporary, config, base, layout)

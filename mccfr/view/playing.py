@@ -57,8 +57,10 @@ class Playing:
         resolve  how the strategy solves its hands again, as commands take it: "river"; "" not at all
         seed     of cards and of what the strategy draws; None: one that nobody knows
 
-        Raises `ValueError` for a game that cannot be solved again, or another text.
+        Raises `ValueError` for a game that cannot be solved again, another text, and a seed out of bounds.
         """
+        if seed is not None and not 0 <= seed < 2**63:
+            raise ValueError(f"seed = {str(seed)[:40]}: it must be from 0 to 2^63 - 1")
         with self._lock:
             self._begin(resolve, secrets.randbits(48) if seed is None else seed)
             return self._deal()

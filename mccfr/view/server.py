@@ -6,22 +6,30 @@ it; what matters here - whom it answers, with which headers - would be ours to w
 
 It listens at 127.0.0.1 and answers only requests that name it so: a page of somebody else's whose name has been made to
 lead here (DNS rebinding) is refused by its `Host`.  What changes something is sent by POST as JSON, which a form of
-somebody else's page cannot do, and a script there only after a question that is refused (there is no OPTIONS).  The
-headers forbid the page to load anything from elsewhere.
+somebody else's page cannot do, and a script there only after a question that is refused (there is no OPTIONS).  What
+browsers say comes from another site is refused before anything is worked out for it; links to the page itself pass.
+The headers forbid the page to load anything from elsewhere.
+
+Connections, the time that a request takes to arrive, and spots that are solved at a time (`mccfr.view.solving`) have
+limits: whoever goes beyond them is told so, or hung up on.
 """
 
 import errno
+import io
 import json
+import logging
 import signal
+import socket
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from mccfr import __version__
 from mccfr.view.shelf import Shelf, Shown
@@ -32,7 +40,17 @@ MOST_TEXT = 2_000
 """Characters of a line or board."""
 MOST_BODY = 8_192
 """Bytes of what a page sends."""
-_SILENCE_SECONDS = 60
+MOST_CONNECTIONS = 32
+"""At a time: a browser opens six."""
+REQUEST_SECONDS = 20.0
+"""From a request's first byte to its last."""
+_SILENCE_SECONDS = 60.0
+_LENGTH_DIGITS = 9
+_BUSY = b"this server has as many connections as it takes: close other pages of it, or try again"
+_TOO_MANY = (
+    b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n"
+    b"Retry-After: 1\r\nContent-Length: %d\r\n\r\n%s" % (len(_BUSY), _BUSY)
+)
 _HTML, _CSS, _SCRIPT = (f"text/{kind}; charset=utf-8" for kind in ("html", "css", "javascript"))
 _FILES = {
     "index.html": ("mccfr.view", _HTML),
@@ -62,7 +80,7 @@ class ViewServer(ThreadingHTTPServer):
 
     def __init__(self, shelf: Shelf, port: int = PORT) -> None:
         """Listen at 127.0.0.1; port 0 takes a free one.  Raises `ValueError` where the port cannot be had."""
-        self.shelf = shelf
+        self.shelf, self._free = shelf, threading.BoundedSemaphore(MOST_CONNECTIONS)
         try:
             super().__init__((ADDRESS, port), _Handler)
         except OSError as error:
@@ -72,10 +90,52 @@ class ViewServer(ThreadingHTTPServer):
             raise ValueError(f"cannot listen at {ADDRESS}:{port}: {error.strerror or error}") from None
         self.url = f"http://{ADDRESS}:{self.server_port}/"
 
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer a connection in a thread of its own, while there are not too many."""
+        if self._free.acquire(blocking=False):
+            super().process_request(request, client_address)
+            return
+        with suppress(OSError):
+            request.settimeout(1.0)
+            request.sendall(_TOO_MANY)
+        self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """As the base class, and then there is room for another."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Keep quiet where the browser has hung up; else as ever."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
+
+
+class _Arriving(io.RawIOBase):
+    """What a connection sends; `TimeoutError` where it is silent, or a request takes too long to arrive."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection, self._until = connection, 0.0
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def begin(self) -> None:
+        """Another request is waited for."""
+        self._until = 0.0
+
+    def readinto(self, room: Any) -> int:
+        """As the base class."""
+        left = self._until - time.monotonic() if self._until else _SILENCE_SECONDS
+        if left <= 0:
+            raise TimeoutError("the request has not arrived in time")
+        self._connection.settimeout(min(left, _SILENCE_SECONDS))
+        got = self._connection.recv_into(room)
+        self._until = self._until or time.monotonic() + REQUEST_SECONDS
+        return got
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -83,13 +143,23 @@ class _Handler(BaseHTTPRequestHandler):
 
     server: ViewServer
     protocol_version = "HTTP/1.1"
-    timeout = _SILENCE_SECONDS
+
+    def setup(self) -> None:
+        """As the base class, reading within limits of time."""
+        super().setup()
+        self._arriving = _Arriving(self.connection)
+        self.rfile = io.BufferedReader(self._arriving)
+
+    def handle_one_request(self) -> None:
+        """As the base class."""
+        self._arriving.begin()
+        super().handle_one_request()
 
     def do_GET(self) -> None:
         """Answer a request."""
-        if not self._named():
+        if not self._welcome():
             return
-        url = urlsplit(self.path)
+        url = self._url()
         name = url.path.removeprefix("/") or "index.html"
         if name in _FILES:
             package, kind = _FILES[name]
@@ -99,36 +169,51 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Do what a request asks for, of what a page may change: a hand that is played, a spot that is solved."""
-        if not self._named():
+        if not self._welcome():
             return
         length = self.headers.get("Content-Length", "")
-        own = (None, *(f"http://{name}" for name in self._names()))
-        plain = self.headers.get("Content-Type") == "application/json" and self.headers.get("Origin") in own
-        if not plain or not length.isdecimal() or int(length) > MOST_BODY:
+        plain = self.headers.get("Content-Type") == "application/json" and "Transfer-Encoding" not in self.headers
+        if not plain or not length.isdecimal() or len(length) > _LENGTH_DIGITS or int(length) > MOST_BODY:
             self.close_connection = True  # what may follow the headers is not read
             message = f"send application/json of at most {MOST_BODY:,} bytes, from this server's own page"
             self._answer(HTTPStatus.BAD_REQUEST, {"error": message})
             return
         body = self.rfile.read(int(length))
-        self._ask(_POST.get(urlsplit(self.path).path), lambda known: _fields(body, known))
+        self._ask(_POST.get(self._url().path), lambda known: _fields(body, known))
 
     def _names(self) -> tuple[str, str]:
         """What this server is called."""
         return f"{ADDRESS}:{self.server.server_port}", f"localhost:{self.server.server_port}"
 
-    def _named(self) -> bool:
-        """Whether a request names this machine; else it is refused."""
-        if self.headers.get("Host") in self._names():
+    def _welcome(self) -> bool:
+        """Whether a request names this machine, and comes from the page itself or from nobody's; else it is refused."""
+        if self.headers.get_all("Host", []) not in [[name] for name in self._names()]:
+            self.close_connection = True
+            body = f"this server answers to {' and '.join(self._names())} only"
+            self._send(HTTPStatus.MISDIRECTED_REQUEST, "text/plain; charset=utf-8", body.encode())
+            return False
+        own = (None, *(f"http://{name}" for name in self._names()))
+        near = self.headers.get("Sec-Fetch-Site", "none") in ("none", "same-origin")
+        if (near and self.headers.get("Origin") in own) or not self._works():
             return True
         self.close_connection = True
-        body = f"this server answers to {' and '.join(self._names())} only"
-        self._send(HTTPStatus.MISDIRECTED_REQUEST, "text/plain; charset=utf-8", body.encode())
+        self._answer(HTTPStatus.FORBIDDEN, {"error": "this server answers its own page only: open it by its address"})
         return False
+
+    def _url(self) -> SplitResult:
+        try:
+            return urlsplit(self.path)
+        except ValueError:  # a path that is taken for a host's name, which is none
+            return SplitResult("", "", "nowhere", "", "")
+
+    def _works(self) -> bool:
+        """Whether a request asks for more than the page and its files."""
+        return self.command != "GET" or self._url().path.removeprefix("/") not in ("", *_FILES)
 
     def _ask(self, asked: "_Asked | None", read: Callable[[_Known], dict[str, Any]]) -> None:
         """Answer what is asked with what `read` makes of the request."""
         if asked is None:
-            path = urlsplit(self.path).path[:80]
+            path = self._url().path[:80]
             self._answer(HTTPStatus.NOT_FOUND, {"error": f"there is no {path!r} here"})
             return
         does, known = asked
@@ -138,8 +223,16 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(HTTPStatus.OK, does(shelf.shown(of), **given) | _shelved(shelf, of, does))
         except ValueError as error:
             self._answer(HTTPStatus.BAD_REQUEST, {"error": " ".join(str(error).split())})
-        except OSError as error:  # a damaged file
-            self._answer(HTTPStatus.INTERNAL_SERVER_ERROR, {"error": " ".join(str(error).split())})
+        except (OSError, MemoryError) as error:  # a damaged file
+            self._fail(" ".join(str(error).split()) or "there is too little memory for it")
+        except Exception as error:  # ours: whoever asks is told, and the terminal has the rest
+            logging.getLogger("mccfr.view").exception("mccfr: %s failed", self.path[:200])
+            self._fail(
+                f"this should not have happened ({type(error).__name__}): the terminal says more; please report it"
+            )
+
+    def _fail(self, text: str) -> None:
+        self._answer(HTTPStatus.INTERNAL_SERVER_ERROR, {"error": text})
 
     def _refuse(self) -> None:
         self.close_connection = True  # what may follow the headers is not read
@@ -155,6 +248,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(status, "application/json", body)
 
     def _send(self, status: HTTPStatus, kind: str, body: bytes, **more: str) -> None:
+        self.connection.settimeout(_SILENCE_SECONDS)
         self.send_response(status)
         for name, value in {"Content-Type": kind, "Content-Length": str(len(body)), **_HEADERS, **more}.items():
             self.send_header(name, value)

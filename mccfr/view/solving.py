@@ -7,7 +7,9 @@ iterations, each from the beginning, so that there is something to look at soon.
 
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from mccfr.games.betting import BettingState
@@ -63,6 +65,8 @@ class Solving:
     def __init__(self, spots: Spots) -> None:
         self._spots, self._lock = spots, threading.Lock()
         self._job: _Job | None = None
+        self._waiting: Callable[[], None] | None = None  # what is solved next; only the newest is worth it
+        self._working = False
 
     def start(self, line: str, board: str, method: str | None = None, iterations: int | None = None) -> dict[str, Any]:
         """Begin; answers as `state`.
@@ -90,9 +94,21 @@ class Solving:
         with self._lock:
             if self._job is not None:
                 self._job.stopped = True
-            self._job = job
-        threading.Thread(target=self._solve, args=(job, at, seat, street), daemon=True).start()
+            self._job, self._waiting = job, partial(self._solve, job, at, seat, street)
+            if not self._working:
+                self._working = True
+                threading.Thread(target=self._work, daemon=True).start()
         return job.told()
+
+    def _work(self) -> None:
+        """Solve what waits, one job after the other, until nothing does."""
+        while True:
+            with self._lock:
+                work, self._waiting = self._waiting, None
+                self._working = work is not None
+            if work is None:
+                return
+            work()
 
     def state(self) -> dict[str, Any]:
         """The newest job: `line`, `board`, `method`, `iterations` asked for, `seconds`, `done`, `problem`, `result`.
@@ -119,8 +135,8 @@ class Solving:
                 if iterations == job.iterations:
                     break
                 iterations = min(_FACTOR * iterations, job.iterations)
-        except (ValueError, OSError, MemoryError) as error:
-            job.problem = " ".join(str(error).split())
+        except Exception as error:  # whatever it is, the page is told, and the next job is worked on
+            job.problem = " ".join(str(error).split()) or type(error).__name__
         finally:
             job.seconds = time.perf_counter() - job.began
 

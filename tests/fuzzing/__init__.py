@@ -21,6 +21,15 @@ from places import DATA
 
 FORMATS = {
     "line": "fuzzing.lines:LINE",
+    "hand": "fuzzing.texts:HAND",
+    "range": "fuzzing.texts:RANGE",
+    "config": "fuzzing.texts:CONFIG",
+    "endgame": "fuzzing.files:ENDGAME",
+    "policy": "fuzzing.files:POLICY",
+    "networks": "fuzzing.files:NETWORKS",
+    "match-log": "fuzzing.files:MATCH_LOG",
+    "view": "fuzzing.wires:VIEW",
+    "bot": "fuzzing.wires:BOT",
 }
 """Where the `Format` of each name is: imported when it is asked for."""
 

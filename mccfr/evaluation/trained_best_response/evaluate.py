@@ -21,6 +21,7 @@ from mccfr.rng import CHOICE, EVALUATION
 from mccfr.solvers.responder import EXTERNAL, PUBLIC, SAMPLERS
 from mccfr.tables.layout import table_name
 from storage import checkpoint as checkpoints
+from storage import durable
 from storage.lock import RunLock
 from storage.outputs import check_output
 from storage.schema import ArraySpec
@@ -289,7 +290,7 @@ class _Saved:
         self._root = keep.with_name(f"{keep.name}.responder")
         self._identity = identity
         check_output(self._root, lambda path: (path / _LOCK).is_file())
-        self._root.mkdir(parents=True, exist_ok=True)
+        durable.make_dirs(self._root)
         try:
             stack.enter_context(RunLock(self._root / _LOCK))
         except BlockingIOError:

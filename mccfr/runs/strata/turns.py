@@ -5,6 +5,9 @@ share of every block; the clock and signals where a turn does.  A checkpoint hol
 versions of all blocks that are on the disk; whoever goes on from it knows by the turns that have ended what comes next.
 """
 
+import errno
+import logging
+import time
 from collections.abc import Callable
 
 import numpy as np
@@ -29,6 +32,10 @@ TURNS = "turns"
 """The field of a checkpoint's state: `ended`, and `cycle_nodes` touched when the present cycle began."""
 
 
+ROOM_SECONDS = 10.0
+"""After a disk was found full: until room is looked for again."""
+
+
 class TurnIntervals(Intervals):
     """The intervals of one turn after the other."""
 
@@ -37,7 +44,7 @@ class TurnIntervals(Intervals):
         layout = run.layout(game)
         parts = partition(run.config, game, layout)
         self._turns = Turns(self._barrier, *turns_of(run.config))
-        self._explained = run.directory
+        self._explained, self._room_looked_for = run.directory, 0.0
         store = BlockStore(
             run.directory,
             parts,
@@ -73,6 +80,8 @@ class TurnIntervals(Intervals):
         turns = self._turns
         if not turns.between:
             return True
+        if time.monotonic() < self._room_looked_for:
+            return False
         return self._told(lambda: self._resident.fetch(turns.block()))
 
     def over(self) -> bool:
@@ -101,10 +110,22 @@ class TurnIntervals(Intervals):
         self._resident.close()
 
     def _told(self, moved: Callable[[], bool]) -> bool:
-        """What `moved` returns; where a block cannot be moved, `RuntimeError` of one sentence."""
+        """What `moved` returns; False, for a while, where the disk has no room for a block: training waits for it.
+
+        Raises `RuntimeError` of one sentence where a block cannot be moved for another reason.
+        """
         try:
             return moved()
         except (OSError, NotFiniteError) as error:
+            if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
+                self._room_looked_for = time.monotonic() + ROOM_SECONDS
+                logging.getLogger("mccfr.strata").warning(
+                    "mccfr: there is no room for a block of strata on the disk of %s: training waits, and tries again "
+                    "in %.0f s; make room, or stop the run",
+                    self._explained,
+                    ROOM_SECONDS,
+                )
+                return False
             raise RuntimeError(
                 f"a block of strata cannot be moved between memory and disk: {error}: what was trained since the last "
                 f"checkpoint is lost; see to it and continue with: mccfr resume {self._explained}"

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from mccfr.evaluation.units import Effort, StoppedError, Units, play_units, units_in
+from storage import durable
 
 WHAT = {"method": "toy", "seed": 3}
 
@@ -158,15 +159,35 @@ def test_a_file_is_free_when_its_process_is_gone_though_workers_still_play(tmp_p
     assert 7 in toy.played and 0 not in toy.played
 
 
-@pytest.mark.parametrize("at", range(0, 120, 11))
-def test_a_flipped_bit_is_found(tmp_path, at):
-    path = tmp_path / "units"
+@pytest.mark.parametrize("at", range(0, 200, 11))
+def test_a_flipped_bit_costs_its_unit_and_no_other(tmp_path, at, caplog):
+    """In the head it is another file, which is refused and left alone."""
+    path, toy = tmp_path / "units", Toy()
     play_units(Toy(), 5, Effort(keep=path), what=WHAT)
     held = bytearray(path.read_bytes())
     held[at % len(held)] ^= 16
     path.write_bytes(held)
-    with pytest.raises((ValueError, OSError), match=r"remove it"):
-        play_units(Toy(), 5, Effort(keep=path), what=WHAT)
+    if at % len(held) <= held.index(b"\n", len(b"mccfr units 1\n")):
+        with pytest.raises((ValueError, OSError)):
+            play_units(toy, 5, Effort(keep=path), what=WHAT)
+        assert path.read_bytes() == bytes(held) and not toy.played
+        return
+    assert np.array_equal(play_units(toy, 5, Effort(keep=path), what=WHAT), EXPECTED[:5])
+    assert len(toy.played) == 1 and "1 of its units are damaged" in caplog.text
+    again = Toy()
+    assert np.array_equal(play_units(again, 5, Effort(keep=path), what=WHAT), EXPECTED[:5]) and not again.played
+
+
+def synced_units(path):
+    with durable.recording() as operations:
+        play_units(Toy(), 3, Effort(keep=path), what=WHAT)
+    return [operation.kind for operation in operations if operation.path in (path, path.parent)]
+
+
+def test_units_and_the_name_of_their_file_are_synced(tmp_path, monkeypatch):
+    assert synced_units(tmp_path / "units") == ["fsync_file", "fsync_dir", "fsync_file"]
+    monkeypatch.setattr(durable, "fsync_file", lambda *_: None)  # planted: --keep that is not synced
+    assert "fsync_file" not in synced_units(tmp_path / "others")
 
 
 def test_units_of_something_else_are_refused(tmp_path):

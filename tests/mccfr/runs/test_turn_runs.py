@@ -20,6 +20,7 @@ from mccfr.config.file import config_from
 from mccfr.runs.plan import make_plan
 from mccfr.runs.results import evaluate_target
 from mccfr.runs.rundir import check_same_run, with_settings
+from mccfr.runs.strata import turns
 from mccfr.runs.strata.frames import live_specs
 from mccfr.runs.strata.resident import Resident
 from mccfr.runs.verification import problems_of
@@ -163,20 +164,24 @@ def test_verify_reads_a_version_once_for_all_checkpoints_that_name_it(copied, mo
     assert len(read) == len(set(read)) and {last, again, *map(copied.path, manifest["parents"])} <= set(read)
 
 
-def test_a_full_disk_ends_the_session_with_a_sentence_and_it_can_go_on(tmp_path, memory, monkeypatch):
-    run, commit, written = turned(tmp_path / "run", checkpoint_nodes=2_000), checkpoints.commit, []
+def test_a_full_disk_is_waited_for_with_a_sentence(tmp_path, memory, monkeypatch, caplog):
+    """A disk that fails otherwise ends the session, which can go on."""
+    run, commit, written = turned(tmp_path / "run", checkpoint_nodes=20_000), checkpoints.commit, []
+    monkeypatch.setattr(turns, "ROOM_SECONDS", 0.01)
 
     def fills(root, number, *args, **options):
         if root.parent.name == "blocks":
             written.append(root.name)
-            if len(written) == 6:
+            if len(written) in (3, 4, 5):
                 raise OSError(errno.ENOSPC, "No space left on device")
+            if len(written) == 8:
+                raise OSError(errno.EIO, "Input/output error")
         return commit(root, number, *args, **options)
 
     monkeypatch.setattr(blocks.checkpoints, "commit", fills)
-    with pytest.raises(RuntimeError, match=r"No space left on device: what was trained .* mccfr resume"):
+    with pytest.raises(RuntimeError, match=r"Input/output error: what was trained .* mccfr resume"):
         go(run)
-    assert newest(run) > 0
+    assert sum("no room for a block" in text for text in caplog.messages) == 3
     go(run)
     assert_same(run, memory)
 

@@ -1,0 +1,62 @@
+"""Each durable step fails once: a full disk, a disk that fails, a process without descriptors."""
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from storage import durable
+
+STEPS = (
+    "make_dir",
+    "write_file",
+    "adopt_file",
+    "fsync_file",
+    "fsync_dir",
+    "rename",
+    "link_file",
+    "remove_file",
+    "_remove_empty_dir",
+    "append_lines",
+    "truncate",
+)
+"""Functions of `storage.durable` that do one step each; others are made of them."""
+
+
+class Failing:
+    """Counts steps; that of number `at`, from 1, raises `OSError` before it is done, or half done where it writes."""
+
+    def __init__(self, at: int, number: int) -> None:
+        self.at, self.number, self.count, self.synced_again = at, number, 0, False
+        self._failed: set[str] = set()
+
+    def wrap(self, name, step):
+        def failing(*arguments, **options):
+            self.count += 1
+            path = str(arguments[0])
+            if name == "fsync_file" and path in self._failed:
+                self.synced_again = True  # what a failed fsync has dropped, a second one does not bring to the disk
+            if name in ("write_file", "rename"):  # it is another file from now on
+                self._failed.discard(str(arguments[-1]) if name == "rename" else path)
+            if self.count != self.at:
+                return step(*arguments, **options)
+            if name == "fsync_file":
+                self._failed.add(path)
+            if name == "write_file" and self.number == errno.ENOSPC:
+                arguments[0].write_bytes(b"half of what")
+            raise OSError(self.number, os.strerror(self.number), path)
+
+        return failing
+
+
+@contextmanager
+def failing(at: int, number: int = errno.ENOSPC) -> Iterator[Failing]:
+    """The durable step of number `at` fails until the block ends; 0: none, and steps are counted."""
+    found, steps = Failing(at, number), {name: getattr(durable, name) for name in STEPS}
+    for name, step in steps.items():
+        setattr(durable, name, found.wrap(name, step))
+    try:
+        yield found
+    finally:
+        for name, step in steps.items():
+            setattr(durable, name, step)

@@ -1,0 +1,75 @@
+"""Hands, ranges and configurations, as people write them."""
+
+import tomllib
+from functools import cache
+
+from places import RUNS
+
+from abstraction.cards import RANKS, parse_cards
+from abstraction.ranges import parse_range
+from fuzzing import Format, damaged
+from mccfr.config.file import config_from
+
+_HANDS = (b"As", b"Kh", b"T", b"10", b"c", b" ", b",", b"-", b"+", b":0.5", b"s", b"o", "é".encode())
+
+
+def _hand(rng):
+    cards = "".join(rng.choice(RANKS) + rng.choice("cdhs") for _ in range(rng.randrange(6))).encode()
+    return damaged(rng, cards, _HANDS) if rng.random() < 0.5 else cards
+
+
+def _item(rng):
+    high, low = rng.choice(RANKS), rng.choice(RANKS)
+    text = high + low + rng.choice(("", "s", "o", "+", "s+", f"-{rng.choice(RANKS)}{low}", "s-A2s", "cd"))
+    return text + rng.choice(("", "", f":{rng.random():.3g}", ":1e-9", ":2"))
+
+
+def _range(rng):
+    text = ",".join(_item(rng) for _ in range(rng.randrange(1, 9))).encode()
+    if rng.random() < 0.5:
+        text = ",".join(rng.choice(("AA", "AKs:0.5", "QQ-99", "A5s-A2s", "KQo", "72o")) for _ in range(3)).encode()
+    return damaged(rng, text, _HANDS) if rng.random() < 0.4 else text
+
+
+@cache
+def _recipes():
+    return [path.read_bytes() for path in sorted(RUNS.glob("*.toml"))]
+
+
+_PIECES = (
+    b"[solver]\n",
+    b"nan",
+    b"inf",
+    b"true",
+    b"[]",
+    b"{}",
+    b'""',
+    b"1979-05-27",
+    b'"cfr"',
+    b'"no:such"',
+    b"[[game]]\n",
+)
+
+
+def _config(rng):
+    data = rng.choice(_recipes())
+    if rng.random() < 0.1:
+        return data
+    if rng.random() < 0.5:
+        return damaged(rng, data, _PIECES)
+    lines = data.split(b"\n")
+    places = [place for place, line in enumerate(lines) if b" = " in line and not line.startswith(b"#")]
+    place = rng.choice(places)
+    lines[place] = (
+        lines[place].partition(b" = ")[0] + b" = " + rng.choice((*_PIECES, b"-1", b"0", b"1e400", b"9" * 400))
+    )
+    return b"\n".join(lines)
+
+
+def _read_config(data):
+    config_from(tomllib.loads(data.decode()), "a config")
+
+
+HAND = Format(_hand, lambda data: parse_cards(data.decode()))
+RANGE = Format(_range, lambda data: parse_range(data.decode()))
+CONFIG = Format(_config, _read_config)

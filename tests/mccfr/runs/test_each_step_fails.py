@@ -1,0 +1,372 @@
+"""Whatever writes, each of its durable steps fails once: what was acknowledged stays, and what is there verifies.
+
+A writer is a row of `WRITERS`: what lies there before, what is written then, what must hold whatever has failed.
+"""
+
+import errno
+import shutil
+from contextlib import suppress
+
+import deep
+import numpy as np
+import pytest
+from acpc import dealer, plan
+from failing import STEPS, failing
+from places import ROOT
+from policies import write_random
+from sessions import NO_EVALUATION, go, make
+
+from abstraction.build import Builder
+from abstraction.recipe import Recipe, load_recipe
+from mccfr.config.file import to_document
+from mccfr.config.games import KuhnGame, LeducGame
+from mccfr.config.tables import Config
+from mccfr.evaluation.units import Effort, Units, play_units
+from mccfr.games.catalogue import build_game
+from mccfr.play.acpc_log import MatchLog
+from mccfr.play.dealer import replay_of
+from mccfr.policy import Policy
+from mccfr.policy.export.networks import is_networks, write_networks
+from mccfr.report.document import write_report
+from mccfr.runs.rundir import is_run, open_run
+from mccfr.runs.verification import problems_of
+from mccfr.solvers.deep.asked import Asked, asked_tables
+from storage import blocks, checkpoint
+from storage.blocks import BlockStore, Partition, block_problems
+from storage.schema import ArraySpec
+
+SPEC = ArraySpec("regret/street1/player0", (4, 3), "float32", ("bucket", "slot"))
+FIRST = ArraySpec("first", (6,), "float32", ("x",))
+ERRORS = (errno.ENOSPC, errno.EIO, errno.EMFILE)
+
+
+class Checkpoints:
+    """Three are there and two may stay; the fourth has a journal line."""
+
+    def __init__(self, layout):
+        self.options = {"format": layout.split()[0], "whole": "whole" in layout}
+
+    def commit(self, folder, number):
+        cells = {FIRST.name: np.full(6, number, np.float32)}
+        journal = folder / "journal.jsonl"
+        checkpoint.commit(folder / "all", number, [FIRST], cells, {}, {}, keep=2, journal=journal, **self.options)
+
+    def before(self, folder):
+        for number in (1, 2):
+            self.commit(folder, number)
+
+    def write(self, folder):
+        self.commit(folder, 3)
+
+    def check(self, folder, done):
+        checkpoint.sweep(folder / "all")
+        numbers = checkpoint.list_checkpoints(folder / "all")
+        assert all(checkpoint.verify(folder / f"all/{number:06d}") == [] for number in numbers)
+        assert numbers[-1] >= 2 and (3 in numbers or not done)
+        assert {path.name for path in folder.iterdir()} <= {"all", "journal.jsonl"}
+        assert {path.name for path in (folder / "all").iterdir()} == {f"{number:06d}" for number in numbers}
+
+
+class Blocks:
+    """Two blocks are trained and written back twice around each of two checkpoints; each settles."""
+
+    def before(self, folder):
+        """Nothing is there."""
+
+    def write(self, folder):
+        store = BlockStore(folder, Partition((SPEC,), {SPEC.name: [0, 2, 4]}), {}, format="zarr")
+        try:
+            store.go_on(None)
+            for number in (1, 2):
+                for value in (10 * number, 10 * number + 1):
+                    for block in (0, 1):
+                        self.step(folder, lambda: store.write(block, {SPEC.name: np.full((2, 3), value, np.float32)}))  # noqa: B023
+                self.step(folder, lambda: self.commit(store, folder, number))  # noqa: B023
+        finally:
+            store.close()
+
+    def step(self, folder, does):
+        """As a session does, that goes on after what has failed; each time all that is listed must be whole."""
+        try:
+            does()
+        except OSError as error:
+            self.failed = error
+        self.verified(folder)
+
+    def commit(self, store, folder, number):
+        names, cells = store.names(), {FIRST.name: np.full(6, number, np.float32)}
+        options = {"format": "zarr", "keep": 1, "parents": names, "journal": folder / "journal.jsonl"}
+        checkpoint.commit(folder / "checkpoints", number, [FIRST], cells, store.state(), {}, **options)
+        store.settle()
+
+    def verified(self, folder):
+        root = folder / "checkpoints"
+        for number in checkpoint.list_checkpoints(root):
+            found = blocks.open_whole(checkpoint.checkpoint_path(root, number))
+            assert checkpoint.verify(found.path) == [] and block_problems(found, {}) == []
+
+    def check(self, folder, done):
+        checkpoint.sweep(folder / "checkpoints")
+        blocks.drop_unnamed(folder)
+        self.verified(folder)
+        numbers = checkpoint.list_checkpoints(folder / "checkpoints")
+        kept = {path for path in folder.glob("blocks/*/*") if path.name[0] != "."}
+        assert not list(folder.glob("blocks/*/.*"))
+        assert len(kept) == 2 * len(numbers)
+
+
+class APolicy:
+    """Written over an earlier one of the same run."""
+
+    def before(self, folder):
+        write_random(folder / "policy", KuhnGame(), None, 1)
+
+    def write(self, folder):
+        write_random(folder / "policy", KuhnGame(), None, 2)
+
+    def check(self, folder, done):
+        policy = Policy.open(folder / "policy")
+        assert problems_of(folder / "policy") == []
+        assert policy.meta["provenance"]["checkpoint"] == 2 or not done
+        assert alone(folder, "policy")
+
+
+class SomeNetworks:
+    """Written where nothing is."""
+
+    def before(self, folder):
+        self.asked = networks()
+
+    def write(self, folder):
+        write_networks(folder / "networks", self.asked, to_document(Config(game=LEDUC, solver=self.asked.config)), {})
+
+    def check(self, folder, done):
+        assert is_networks(folder / "networks") or not done
+        assert not (folder / "networks").exists() or problems_of(folder / "networks") == []
+        assert alone(folder, "networks")
+
+
+class ARun:
+    """Made below folders that are not there."""
+
+    def before(self, folder):
+        """Nothing is there."""
+
+    def write(self, folder):
+        make(folder / "runs/deep/run", game="kuhn", evaluation=NO_EVALUATION)
+
+    def check(self, folder, done):
+        directory = folder / "runs/deep/run"
+        assert is_run(directory) or not done
+        if directory.exists():
+            open_run(directory)
+            assert problems_of(directory) == []
+        else:
+            self.write(folder)  # what is left of the first try is in nobody's way
+        assert open_run(directory).config.game.__struct_config__.tag == "kuhn"
+
+
+class ASession:
+    """A run trains on, checkpoints and evaluates; it goes on after whatever fails, or ends as is said."""
+
+    def before(self, folder):
+        go(make(folder / "run", evaluation={"at_end": True}, checkpoint_seconds=60), iterations=40)
+
+    def write(self, folder):
+        go(open_run(folder / "run"), iterations=80)
+
+    def check(self, folder, done):
+        run = open_run(folder / "run")
+        assert problems_of(run.directory) == []
+        number = max(checkpoint.list_checkpoints(run.path("checkpoints")))
+        reached = checkpoint.open_checkpoint(run.path(f"checkpoints/{number:06d}")).state["iterations"]
+        assert reached >= (80 if done else 40)
+
+
+class AnAbstraction:
+    """A small one, both streets."""
+
+    def before(self, folder):
+        (folder / "small.toml").write_text(RECIPE)
+
+    def write(self, folder):
+        Builder(recipe(folder), folder / "built").build()
+
+    def check(self, folder, done):
+        Builder(recipe(folder), folder / "built").build()
+        assert problems_of(folder / "built") == []
+        assert not list((folder / "built").rglob(".tmp-*"))
+
+
+class ALog:
+    """Of a match of four hands, which goes on where it stands."""
+
+    def __init__(self):
+        self.plan = plan(hands=4)
+        at = dealer(self.plan, ("random", "min-raise"))
+        self.hands = [at.play(number) for number in range(4)]
+
+    def before(self, folder):
+        """Nothing is there."""
+
+    def write(self, folder):
+        self.told = 0
+        log = MatchLog(folder / "log", self.plan.fields(), replay_of(self.plan))
+        try:
+            for hand in self.hands:
+                log.add(hand)
+                self.told += 1
+        finally:
+            log.close()
+
+    def check(self, folder, done):
+        log = MatchLog(folder / "log", self.plan.fields(), replay_of(self.plan))
+        log.close()
+        assert len(log.hands) >= self.told and alone(folder, "log")
+
+
+class Kept(Units):
+    """Units of an evaluation with --keep."""
+
+    fields = 1
+
+    def play(self, unit):
+        return np.array([float(unit)])
+
+    def before(self, folder):
+        """Nothing is there."""
+
+    def write(self, folder):
+        play_units(self, 5, Effort(keep=folder / "units"), what={})
+
+    def check(self, folder, done):
+        assert play_units(self, 5, Effort(keep=folder / "units"), what={}).ravel().tolist() == [0, 1, 2, 3, 4]
+        assert alone(folder, "units")
+
+
+class AReport:
+    """Of a run, over an earlier one."""
+
+    def before(self, folder):
+        go(make(folder / "run", game="kuhn", evaluation=NO_EVALUATION), iterations=10)
+        write_report(folder / "run", folder / "out.html")
+
+    def write(self, folder):
+        write_report(folder / "run", folder / "out.html")
+
+    def check(self, folder, done):
+        assert "mccfr report" in (folder / "out.html").read_text() and alone(folder, "out.html", "run")
+
+
+RECIPE = """
+[deck]
+ranks = 4
+suits = 2
+hole_cards = 1
+board_cards = [0, 1]
+[flop]
+features = "ehs"
+buckets = 3
+"""
+LEDUC = LeducGame(merge_suits=True)
+
+
+def recipe(folder) -> Recipe:
+    return load_recipe(folder / "small.toml")
+
+
+def networks():
+    game = build_game(LEDUC, None, None)
+    options = deep.options(units=4, layers=1, steps=2, strategy_steps=2, batch="all", horizon=2)
+    learned = deep.record(game, options, 2, dtype="float32").cfr.learned
+    return Asked(learned.game, learned.config, asked_tables(learned.tables))
+
+
+def alone(folder, *names):
+    """Whether nothing else is there: a temporary name that is never swept stays for ever."""
+    return {path.name for path in folder.iterdir()} <= set(names)
+
+
+WRITERS = {
+    "checkpoint, zarr": lambda: Checkpoints("zarr"),
+    "checkpoint, hdf5": lambda: Checkpoints("hdf5"),
+    "checkpoint, whole": lambda: Checkpoints("zarr whole"),
+    "blocks": Blocks,
+    "policy": APolicy,
+    "networks": SomeNetworks,
+    "run": ARun,
+    "session": ASession,
+    "abstraction": AnAbstraction,
+    "match log": ALog,
+    "kept units": Kept,
+    "report": AReport,
+}
+
+
+STRIDES = {
+    **{"blocks": 61, "abstraction": 13, "policy": 11, "session": 9, "networks": 2},
+    **{"checkpoint, zarr": 3, "checkpoint, hdf5": 2, "checkpoint, whole": 3},
+}
+"""Of writers that take long: how many steps lie between those that fail in the fast suite."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", STRIDES)
+def test_each_step_fails_once_and_none_is_left_out(name, tmp_path, monkeypatch):
+    monkeypatch.setitem(STRIDES, name, 1)
+    test_each_step_fails_once(name, tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_each_step_fails_once(name, tmp_path, monkeypatch):
+    monkeypatch.setattr("mccfr.runs.saving.FINAL_WAITS_SECONDS", (0.0, 0.0))
+    writer, cases = WRITERS[name](), 0
+    (tmp_path / "before").mkdir()
+    writer.before(tmp_path / "before")
+    shutil.copytree(tmp_path / "before", tmp_path / "none")
+    with failing(0) as counted:
+        writer.write(tmp_path / "none")
+    writer.check(tmp_path / "none", True)
+    assert counted.count >= 3, "what it writes is not durable"
+    stride = STRIDES.get(name, 1)
+    for at in range(1 + counted.count % stride, counted.count + 1, stride):
+        folder = tmp_path / str(at)
+        shutil.copytree(tmp_path / "before", folder)
+        done = False
+        with failing(at, ERRORS[at % 3]) as found, suppress(OSError, ValueError, RuntimeError):
+            writer.write(folder)
+            done = True
+        assert found.count >= at and not found.synced_again, (name, at)
+        writer.check(folder, done and name != "blocks")
+        cases += 1
+        shutil.rmtree(folder)
+    assert cases == len(range(counted.count % stride, counted.count, stride))
+
+
+def test_every_step_of_the_layer_can_fail():
+    """... and nobody brings anything to the disk but by them; a disk's speed is measured without."""
+    callers = {
+        path.relative_to(ROOT).as_posix()
+        for package in ("mccfr", "abstraction", "storage")
+        for path in (ROOT / package).rglob("*.py")
+        if "os.fsync(" in path.read_text() or "os.replace(" in path.read_text()
+    }
+    assert callers == {"storage/durable.py", "storage/disk_speed.py"}
+    assert all(step in (ROOT / "storage/durable.py").read_text() for step in STEPS)
+
+
+def test_a_version_removed_that_is_named_is_caught(tmp_path, monkeypatch):
+    """The planted error: whoever removes a version does not look what checkpoints name."""
+    monkeypatch.setattr(blocks, "versions_named", lambda *_: set())
+    with pytest.raises(AssertionError):
+        Blocks().write(tmp_path)
+
+
+def test_settle_left_out_is_caught(tmp_path, monkeypatch):
+    """... and versions that no checkpoint names any more stay for ever."""
+    writer = Blocks()
+    writer.write(tmp_path / "right")
+    monkeypatch.setattr(BlockStore, "settle", lambda _: None)
+    writer.write(tmp_path / "wrong")
+    counts = [len(list((tmp_path / name).glob("blocks/*/*"))) for name in ("right", "wrong")]
+    assert counts[0] == 2 < counts[1]
