@@ -363,6 +363,8 @@ def test_a_person_plays_in_the_terminal(capsys, holdem, monkeypatch, tmp_path):
     assert any("[f]old, [c]all" in prompt and "[r]aise to" in prompt for prompt in prompts)
     with log.open("rb") as file:
         assert sum(1 for _ in HandHistory.load_all(file)) == 12
+    log.write_text("letter")
+    assert call(capsys, "play", "holdem", "--log", log).status == 2 and log.read_text() == "letter"
     typed(monkeypatch, ["c"])
     status, out, _ = call(capsys, "play", "holdem", "--seed", 3)
     assert status == 0 and ("No hand was played to its end" in out or "You played" in out)

@@ -365,6 +365,9 @@ def test_the_log_holds_the_hands_that_were_scored(monkeypatch, tmp_path):
         "open_player",
         lambda name, _: Opened(*((holdem(), {"name": "holdem"}) if name == "policy" else (program(name), None))),
     )
+    (tmp_path / "letter").write_text("letter")
+    with pytest.raises(FileExistsError, match="not an earlier output"):
+        matches.play_match(("policy", "always-fold"), 200, seed=2, log=tmp_path / "letter")
     found = matches.play_match(("policy", "always-fold"), 200, seed=2, log=tmp_path / "hands.phhs")
     with (tmp_path / "hands.phhs").open("rb") as file, warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -361,7 +361,7 @@ def test_command_refuses_a_foreign_directory(capsys, tmp_path):
     out.mkdir()
     (out / "thesis.txt").write_text("mine")
     code, text, err = call(capsys, "compare", path, out)
-    assert code == 2 and text == "" and "something else than an experiment" in err
+    assert code == 2 and text == "" and "not an earlier output of the same kind" in err
     assert call(capsys, "compare", tmp_path / "none.toml", out)[0] == 2
     assert [entry.name for entry in out.iterdir()] == ["thesis.txt"]
 

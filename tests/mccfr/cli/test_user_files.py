@@ -1,0 +1,237 @@
+"""What a user names as a place to write to is ours by its head or free; else it is refused and stays as it was."""
+
+import os
+import shutil
+import socket
+from pathlib import Path
+
+import pytest
+from acpc import plan
+from commands import call
+from places import RUNS
+from sessions import go, make
+
+from abstraction.build import Builder
+from abstraction.recipe import load_recipe
+from mccfr.experiments.running import check_out
+from mccfr.play.acpc_log import MatchLog
+from mccfr.play.dealer import replay_of
+from storage.outputs import begins_with, check_output, output
+
+DEALT = ("dealer", "--with", "always-call", "--with", "odd-size", "--names", "A,B", "--hands", 4)
+NOBODY = ("bot", "acpc", "always-call", "127.0.0.1")
+
+
+def closed_port():
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        return held.getsockname()[1]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    made = make(tmp_path_factory.mktemp("run") / "run", {"algorithm": "cfr"}, "kuhn")
+    go(made, iterations=3)
+    return made.directory
+
+
+def writers(run, path):
+    """Command lines that write to a path, by what it is called."""
+    return {
+        "dealer --log": (*DEALT, "--log", path),
+        "dealer --phhs": (*DEALT, "--phhs", path),
+        "bot --log": (*NOBODY, closed_port(), "--patience", "0s", "--log", path),
+        "evaluate --keep": ("evaluate", run, "--method", "lbr", "--hands", 100, "--workers", 1, "--keep", path),
+        "match --keep": ("match", run, "always-call", "--hands", 200, "--keep", path),
+        "report": ("report", run, path),
+        "export": ("export", run, path, "--replace"),
+        "export csv": ("export", run, path, "--format", "csv", "--replace"),
+        "export zarr": ("export", run, path, "--format", "zarr", "--replace"),
+        "export hdf5": ("export", run, path, "--format", "hdf5", "--replace"),
+    }
+
+
+def letter(path):
+    path.write_text("letter")
+
+
+def lines(path):
+    path.write_text("dear all\nof you\nletter")
+
+
+def binary(path):
+    path.write_bytes(bytes(range(256)) * 9 + b"\n\x00\xff")
+
+
+def zeros(path):
+    path.write_bytes(bytes(5000))
+
+
+def one_character(path):
+    path.write_text("#")
+
+
+def directory(path):
+    path.mkdir()
+    (path / "letter").write_text("letter")
+
+
+def link(path):
+    letter(path.with_name("beside"))
+    path.symlink_to("beside")
+
+
+def dangling(path):
+    path.symlink_to("nothing")
+
+
+def pipe(path):
+    os.mkfifo(path)
+
+
+KINDS = (letter, lines, binary, zeros, one_character, directory, link, dangling, pipe)
+
+
+def state(folder):
+    """Everything in a folder: kinds, links, bytes, times of change and inodes."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        facts = path.lstat()
+        held = path.read_bytes() if path.is_file() and not path.is_symlink() else None
+        found[path] = facts.st_mode, facts.st_ino, facts.st_mtime_ns, held, path.is_symlink() and path.readlink()
+    return found
+
+
+@pytest.mark.parametrize("name", writers(Path(), Path()))
+def test_what_is_not_ours_is_refused_by_one_sentence_and_stays(capsys, run, tmp_path, name):
+    for kind in KINDS:
+        folder = tmp_path / kind.__name__
+        folder.mkdir()
+        path = folder / "mine"
+        kind(path)
+        before = state(folder)
+        ended = call(capsys, *writers(run, path)[name])
+        assert ended.status == 2 and str(path) in ended.err.splitlines()[-1], (kind.__name__, ended)
+        assert "another name" in ended.err and state(folder) == before, kind.__name__
+
+
+@pytest.mark.parametrize("name", ["dealer --phhs", "report"])
+def test_what_is_ours_is_replaced_and_what_is_free_is_taken(capsys, run, tmp_path, name):
+    path = tmp_path / "mine"
+    path.touch()
+    for _ in range(2):
+        assert call(capsys, *writers(run, path)[name]).status == 0
+        assert path.stat().st_size > 100
+    assert [entry.name for entry in tmp_path.iterdir()] == ["mine"]
+
+
+def test_devices_are_not_written_to(capsys):
+    """Standard output and error are links; what takes a file's place would take that of /dev/null."""
+    for name in ("/dev/null", "/dev/stdout", "/dev/stderr"):
+        before = Path(name).lstat().st_ino, Path(name).lstat().st_mode
+        for option in ("--log", "--phhs"):
+            ended = call(capsys, *DEALT, option, name)
+            assert ended.status == 2 and f"{name} is a link, a device or a pipe" in ended.err
+        assert (Path(name).lstat().st_ino, Path(name).lstat().st_mode) == before
+
+
+def test_a_bot_whom_nobody_answers_leaves_a_letter_alone(capsys, tmp_path):
+    """Hands as histories, too, and before anything is played."""
+    for name in ("letter", "letter.phhs"):
+        path = tmp_path / name
+        path.write_text("letter")
+        ended = call(capsys, *NOBODY, closed_port(), "--patience", "0s", "--log", path)
+        assert ended.status == 2 and "not an earlier output" in ended.err and path.read_text() == "letter"
+
+
+def test_one_of_ours_is_not_taken_for_another(capsys, tmp_path):
+    """A log is no file of hands, and the other way round."""
+    assert call(capsys, *DEALT, "--log", tmp_path / "log", "--phhs", tmp_path / "hands").status == 0
+    before = state(tmp_path)
+    assert call(capsys, *DEALT, "--log", tmp_path / "hands").status == 2
+    assert call(capsys, *DEALT, "--phhs", tmp_path / "log").status == 2
+    assert state(tmp_path) == before
+    for path in ("log", "hands"):
+        with pytest.raises(FileExistsError):
+            check_output(tmp_path / path, begins_with(b"mccfr units"))
+
+
+def test_a_log_and_its_hands_of_one_name_keep_the_log(capsys, tmp_path):
+    path = tmp_path / "both"
+    assert call(capsys, *DEALT, "--log", path, "--phhs", path).status == 2
+    log = MatchLog(path, *_of(path))
+    assert len(log.hands) == 4
+    log.close()
+
+
+def _of(path):
+    of = plan(hands=4, seed=0)
+    of = type(of)(of.stack, of.blinds, 4, 0, False, ("A", "B"))
+    return of.fields(), replay_of(of)
+
+
+# --- directories ---
+
+
+def test_events_take_the_place_of_events_only(capsys, run, tmp_path):
+    out = tmp_path / "curves"
+    assert call(capsys, "tensorboard", run, out).status == 0
+    mine = next(out.rglob("events.out.*"))
+    mine.write_bytes(b"letter")
+    ended = call(capsys, "tensorboard", run, out)
+    assert ended.status == 2 and "not an earlier output" in ended.err and mine.read_bytes() == b"letter"
+
+
+def test_an_abstraction_is_not_built_into_a_folder_of_something_else(tmp_path):
+    (tmp_path / "letter").write_text("letter")
+    before = state(tmp_path)
+    with pytest.raises(FileExistsError, match="not an earlier output"):
+        Builder(load_recipe(RUNS / "abstractions/quick.toml"), tmp_path).build()
+    assert state(tmp_path) == before
+
+
+def test_an_experiment_takes_the_place_of_an_experiment_only(run, tmp_path):
+    """A folder named runs is not enough, nor are tables of these names."""
+    out = tmp_path / "out"
+    check_out(out)
+    shutil.copytree(run, out / "runs/first-1")
+    check_out(out)
+    (out / "plot.png").write_bytes(b"mine")
+    with pytest.raises(FileExistsError):
+        check_out(out)
+    (out / "table.csv").write_text("variant,seed,point,iterations\n")
+    check_out(out)
+    (out / "runs/kuhn.toml").write_text("[game]\n")
+    with pytest.raises(FileExistsError):
+        check_out(out)
+
+
+def test_a_figure_takes_the_place_of_a_figure_only(tmp_path):
+    pytest.importorskip("matplotlib")
+    from abstraction.figure import draw_report
+
+    class Buckets:
+        streets = ()
+
+        def info(self):
+            return {}
+
+    for ending in (".png", ".svg", ".pdf", ".eps"):
+        path = tmp_path / f"figure{ending}"
+        for _ in range(2):
+            draw_report(Buckets(), path)
+        path.write_bytes(b"my photograph")
+        with pytest.raises(FileExistsError):
+            draw_report(Buckets(), path)
+        assert path.read_bytes() == b"my photograph"
+
+
+def test_an_empty_place_of_the_other_kind_is_free(tmp_path):
+    (tmp_path / "file").touch()
+    (tmp_path / "folder").mkdir()
+    with output(tmp_path / "file", lambda _: False) as temporary:
+        temporary.mkdir()
+    with output(tmp_path / "folder", lambda _: False) as temporary:
+        temporary.write_text("x")
+    assert (tmp_path / "file").is_dir() and (tmp_path / "folder").read_text() == "x"
+    assert len(list(tmp_path.iterdir())) == 2
