@@ -9,6 +9,7 @@ import os
 import shutil
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import tempfile
@@ -27,6 +28,7 @@ from mccfr.config.tables import ClusterConfig
 from mccfr.runs.rundir import CHECKPOINTS, Run
 from mccfr.runs.signals import SIGNALS
 from storage.checkpoint import list_checkpoints
+from storage.lock import RunLock, is_held
 from storage.threads import ordered
 
 RANK_PROGRAM = "mccfr.cli.rank"
@@ -34,6 +36,8 @@ _MOST_LOSSES = 3  # one after the other without a new checkpoint
 _TICK_SECONDS = 0.1
 _END_SECONDS = 2.0  # that ranks of this machine may live on when their coordinator has ended
 _PROBE_SECONDS = 20
+_FOLDER, _LOCK = "mccfr-cluster-", "lock"
+_LEFT_SECONDS = 86_400.0
 _PROBES = 8  # at a time
 _NETWORKS = Path("/sys/class/net")
 
@@ -205,12 +209,25 @@ def _forwarding() -> Iterator[_Forward]:
             signal.signal(number, handler)
 
 
+def sweep_folders(place: Path) -> None:
+    """Remove what killed processes of this user have left there: folders whose lock nobody holds, or that have none yet
+    after a day."""
+    for folder in place.glob(f"{_FOLDER}*"):
+        with suppress(OSError):
+            status, lock = folder.lstat(), folder / _LOCK
+            if status.st_uid != os.geteuid() or not stat.S_ISDIR(status.st_mode):
+                continue
+            if not is_held(lock) if lock.exists() else status.st_mtime < time.time() - _LEFT_SECONDS:
+                shutil.rmtree(folder)
+
+
 def _once(launch: Launch, arguments: Sequence[str], forward: _Forward) -> int | None:
     """One job; the status that its coordinator ended with, None where it was lost."""
     root = str(Path(mccfr.__file__).resolve().parent.parent)
     path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
     environment = {**os.environ, "PYTHONPATH": path, **launch.environment}
-    with tempfile.TemporaryDirectory(prefix="mccfr-cluster-") as folder:
+    sweep_folders(Path(tempfile.gettempdir()))
+    with tempfile.TemporaryDirectory(prefix=_FOLDER) as folder, RunLock(Path(folder) / _LOCK):
         ended = Path(folder) / "ended.json"
         files = [os.dup(sys.stderr.fileno())] if launch.passes_file else []
         facts = [str(ended), str(os.getpid()), str(files[0]) if files else "-"]

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import os
 import shutil
 import socket
 import subprocess
@@ -36,6 +37,7 @@ from mccfr.runs.rundir import lock, with_settings
 from mccfr.runs.verification import problems_of
 from mccfr.solvers.strata import stratum_buckets
 from storage.blocks import BlockStore
+from storage.lock import RunLock
 
 PROGRAM = [sys.executable, "-m", "mccfr", "cluster"]
 
@@ -456,3 +458,17 @@ def test_plan_counts_bytes_and_seconds(tmp_path, capsys):
     longer = json.loads(call(capsys, "cluster", *arguments, "--set", "run.nodes=1e9", "--set", "run.interval=20").out)
     assert longer["last_interval_iterations"] == pytest.approx(10 * limited["last_interval_iterations"], rel=0.01)
     assert found["largest_stratum_bytes"] * 4 >= found["table_bytes"] - shared > found["largest_stratum_bytes"]
+
+
+def test_folders_of_killed_processes_are_swept(tmp_path):
+    """Of a living one, of one that is being made, and of other names nothing goes."""
+    for name in ("mccfr-cluster-dead", "mccfr-cluster-alive", "mccfr-cluster-new", "mccfr-cluster-old", "other"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "ended.json").write_text("{}")
+    (tmp_path / "mccfr-cluster-dead/lock").touch()
+    os.utime(tmp_path / "mccfr-cluster-old", (0, 0))
+    (tmp_path / "mccfr-cluster-link").symlink_to(tmp_path / "other")
+    with RunLock(tmp_path / "mccfr-cluster-alive/lock"):
+        launch.sweep_folders(tmp_path)
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {"mccfr-cluster-alive", "mccfr-cluster-new", "mccfr-cluster-link", "other"}
