@@ -111,7 +111,7 @@ def test_command_lists_and_refuses(tmp_path):
     foreign.mkdir()
     (foreign / "notes").touch()
     refused = CliRunner().invoke(figures.main, ["discounting-3", "--out", str(tmp_path)])
-    assert refused.exit_code == 2 and "something else than an experiment" in refused.output
+    assert refused.exit_code == 2 and "not an earlier output of the same kind" in " ".join(refused.output.split())
 
 
 @pytest.mark.parametrize("name", figures_clock.SOLVERS)

@@ -170,8 +170,12 @@ class MatchLog:
 
     def add(self, hand: LoggedHand) -> None:
         """Write a hand."""
-        self._write(hand.text())
-        self.hands.append(hand)
+        self.hands.append(hand)  # first: a signal comes while the disk is waited for, when the line is written
+        try:
+            self._write(hand.text())
+        except OSError:
+            self.hands.pop()
+            raise
 
     def begin_anew(self) -> None:
         """Say that hands are counted anew from here on."""

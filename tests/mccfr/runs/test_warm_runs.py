@@ -60,7 +60,7 @@ def test_another_policy_in_its_place_is_refused_until_there_is_a_checkpoint(poli
     run = warm(tmp_path / "run", copied)
     solver = mccfr.solver(mccfr.game("leduc", merge_suits=True), seed=4)
     solver.run(iterations=10)
-    solver.save(copied)
+    solver.save(copied, replace=True)
     with pytest.raises(ValueError, match="another policy than when the run was made"):
         go(run, iterations=10)
 
