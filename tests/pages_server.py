@@ -6,12 +6,13 @@ from contextlib import contextmanager
 from http.client import HTTPConnection
 
 from mccfr.view import Shelf
+from mccfr.view.connections import LIMITS
 from mccfr.view.server import ViewServer
 
 
 @contextmanager
-def serving(*spots):
-    with ViewServer(Shelf([(one.title, lambda one=one: one) for one in spots]), 0) as served:
+def serving(*spots, limits=LIMITS):
+    with ViewServer(Shelf([(one.title, lambda one=one: one) for one in spots]), 0, limits) as served:
         thread = threading.Thread(target=served.serve_forever, args=(0.01,))
         thread.start()
         try:
@@ -29,8 +30,9 @@ def ask(served, path, method="GET", host=None, body=None, **headers):
         connection.putheader("Host", name)
     text = None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
     if text is not None:
-        for name, value in {"Content-Type": "application/json", "Content-Length": str(len(text)), **headers}.items():
-            connection.putheader(name, value)
+        headers = {"Content-Type": "application/json", "Content-Length": str(len(text)), **headers}
+    for name, value in headers.items():
+        connection.putheader(name, value)
     connection.endheaders(text)
     answer = connection.getresponse()
     found = answer.status, answer.headers, answer.read()

@@ -165,8 +165,8 @@ class SlumbotSession:
         won = answer["winnings"]
         if not isinstance(game.state, int):
             raise TableError(f"hand {hand.number}: winnings are told after {game.text!r}, where the hand is not over")
-        if isinstance(won, bool) or not isinstance(won, int | float):
-            raise TableError(f"hand {hand.number}: winnings are {shown(repr(won))}, no number")
+        if isinstance(won, bool) or not isinstance(won, int | float) or not abs(won) <= self._rules.stack:
+            raise TableError(f"hand {hand.number}: winnings are {shown(repr(won))}, no number of chips that can be won")
         first = float(won) * (1 - 2 * hand.position)
         whole = len("".join(hand.board)) == 10 or game.actions[-1] == "f"
         expected = won_chips(game, hand.holes, hand.board) if whole else None

@@ -6,6 +6,8 @@ the hand and the line that he has seen: said twice, it is done once.
 
 import secrets
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from random import Random
 from typing import Any
 
@@ -18,8 +20,10 @@ from mccfr.play.player import PlayerSpec, Program
 from mccfr.play.resolving import ResolvingSpec
 from mccfr.play.resolving.table import settings_of
 from mccfr.play.seat import PolicySpec
+from mccfr.view.solving import MOST_ITERATIONS, BusyError
 from mccfr.view.spots import Spots
 
+_PATIENCE_SECONDS = 10.0
 _SHARES = (0.5, 1.0)  # of the pot: bets that are offered besides the least one and all-in
 
 
@@ -34,13 +38,28 @@ class _Place(Program):
 class Playing:
     """A person's hands against a strategy, from either seat in turn; several threads may ask."""
 
-    def __init__(self, spots: Spots) -> None:
-        self._spots, self._lock = spots, threading.Lock()
+    def __init__(self, spots: Spots, patience: float = _PATIENCE_SECONDS) -> None:
+        """`patience`: seconds that others wait while the strategy thinks, until `BusyError` says so."""
+        self._spots, self._table, self._patience = spots, threading.Lock(), patience
         self._begin("", 0)
+
+    @contextmanager
+    def _lock(self) -> Iterator[None]:
+        if not self._table.acquire(timeout=self._patience):
+            raise BusyError("the strategy is thinking about this hand: try again when it has acted")
+        try:
+            yield
+        finally:
+            self._table.release()
 
     def _begin(self, resolve: str, seed: int) -> None:
         source, betting = self._spots.source, self._spots.betting
-        spec: PlayerSpec = ResolvingSpec(source, settings_of(resolve)) if resolve else PolicySpec(source)
+        spec: PlayerSpec = PolicySpec(source)
+        if resolve:
+            settings = settings_of(resolve)
+            if settings.effort is not None and settings.effort.iterations > MOST_ITERATIONS:
+                raise ValueError(f"resolve = {resolve[:40]!r}: at most {MOST_ITERATIONS:,} iterations are done here")
+            spec = ResolvingSpec(source, settings)
         self._bot, self._person = spec.player(betting, seed=seed), _Place(betting)
         self._seed, self._number, self._position = seed, -1, 0
         self._won, self._played, self._put_in = 0.0, 0, (0.0, 0.0)
@@ -55,19 +74,19 @@ class Playing:
         """Begin a session and deal its first hand; answers as `state`.
 
         resolve  how the strategy solves its hands again, as commands take it: "river"; "" not at all
-        seed     of cards and of what the strategy draws; None: one that nobody knows
+        seed     of cards and of what the strategy draws, from 0 to 2^63 - 1; None: one that nobody knows
 
-        Raises `ValueError` for a game that cannot be solved again, another text, and a seed out of bounds.
+        Raises `ValueError` for a game that cannot be solved again, or another text or seed.
         """
         if seed is not None and not 0 <= seed < 2**63:
             raise ValueError(f"seed = {str(seed)[:40]}: it must be from 0 to 2^63 - 1")
-        with self._lock:
+        with self._lock():
             self._begin(resolve, secrets.randbits(48) if seed is None else seed)
             return self._deal()
 
     def deal(self, hand: int) -> dict[str, Any]:
         """Deal the hand after number `hand`, which is over; said twice, or while it is played, it changes nothing."""
-        with self._lock:
+        with self._lock():
             return self._deal() if hand == self._number and self._result is not None else self._told()
 
     def act(self, hand: int, line: str, action: str) -> dict[str, Any]:
@@ -75,7 +94,7 @@ class Playing:
 
         Answers as `state`, after what the strategy does then.  Raises `ValueError` for an action that is not legal.
         """
-        with self._lock:
+        with self._lock():
             if hand == self._number and line == self._person.line and self._result is None:
                 before = self._person.state
                 self._person.see(action)
@@ -94,7 +113,7 @@ class Playing:
         hand is over: `won_chips`, and the other's cards, `shown`, null without a showdown; of the session `played`
         hands and `won_chips`.
         """
-        with self._lock:
+        with self._lock():
             return self._told()
 
     # --- the table ---

@@ -5,34 +5,26 @@ would route them with as many lines, and serve them by the same `http.server` un
 it; what matters here - whom it answers, with which headers - would be ours to write all the same.
 
 It listens at 127.0.0.1 and answers only requests that name it so: a page of somebody else's whose name has been made to
-lead here (DNS rebinding) is refused by its `Host`.  What changes something is sent by POST as JSON, which a form of
-somebody else's page cannot do, and a script there only after a question that is refused (there is no OPTIONS).  What
-browsers say comes from another site is refused before anything is worked out for it; links to the page itself pass.
-The headers forbid the page to load anything from elsewhere.
-
-Connections, the time that a request takes to arrive, and spots that are solved at a time (`mccfr.view.solving`) have
-limits: whoever goes beyond them is told so, or hung up on.
+lead here (DNS rebinding) is refused by its `Host`.  What such a page asks for under this server's own name is refused
+by what browsers say of it (`Sec-Fetch-Site`, `Origin`), before anything is done.  What changes something is sent by
+POST as JSON, which a form there cannot do, and a script only after a question that is refused (there is no OPTIONS).
+The headers forbid the page to load anything from elsewhere.  `connections` bounds all that comes.
 """
 
 import errno
-import io
 import json
-import logging
 import signal
-import socket
-import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
 from typing import Any
-from urllib.parse import SplitResult, parse_qs, urlsplit
+from urllib.parse import parse_qs
 
-from mccfr import __version__
+from mccfr.view.connections import LIMITS, BoundedHandler, BoundedServer, Limits, RefusedError
 from mccfr.view.shelf import Shelf, Shown
+from mccfr.view.solving import BusyError
 
 ADDRESS = "127.0.0.1"
 PORT = 8765
@@ -40,17 +32,7 @@ MOST_TEXT = 2_000
 """Characters of a line or board."""
 MOST_BODY = 8_192
 """Bytes of what a page sends."""
-MOST_CONNECTIONS = 32
-"""At a time: a browser opens six."""
-REQUEST_SECONDS = 20.0
-"""From a request's first byte to its last."""
-_SILENCE_SECONDS = 60.0
-_LENGTH_DIGITS = 9
-_BUSY = b"this server has as many connections as it takes: close other pages of it, or try again"
-_TOO_MANY = (
-    b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n"
-    b"Retry-After: 1\r\nContent-Length: %d\r\n\r\n%s" % (len(_BUSY), _BUSY)
-)
+_MOST_SENTENCE = 500  # characters: what is wrong may be told with all that was sent
 _HTML, _CSS, _SCRIPT = (f"text/{kind}; charset=utf-8" for kind in ("html", "css", "javascript"))
 _FILES = {
     "index.html": ("mccfr.view", _HTML),
@@ -73,199 +55,94 @@ _HEADERS = {
 }
 
 
-class ViewServer(ThreadingHTTPServer):
+class ViewServer(BoundedServer):
     """A server of strategies; what `shelf` holds answers."""
 
-    daemon_threads = True
-
-    def __init__(self, shelf: Shelf, port: int = PORT) -> None:
+    def __init__(self, shelf: Shelf, port: int = PORT, limits: Limits = LIMITS) -> None:
         """Listen at 127.0.0.1; port 0 takes a free one.  Raises `ValueError` where the port cannot be had."""
-        self.shelf, self._free = shelf, threading.BoundedSemaphore(MOST_CONNECTIONS)
+        self.shelf = shelf
         try:
-            super().__init__((ADDRESS, port), _Handler)
+            super().__init__((ADDRESS, port), _Handler, limits)
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
                 hint = "give another --port, or 0 for a free one"
                 raise ValueError(f"port {port} of {ADDRESS} is in use: {hint}") from None
             raise ValueError(f"cannot listen at {ADDRESS}:{port}: {error.strerror or error}") from None
-        self.url = f"http://{ADDRESS}:{self.server_port}/"
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer a connection in a thread of its own, while there are not too many."""
-        if self._free.acquire(blocking=False):
-            super().process_request(request, client_address)
-            return
-        with suppress(OSError):
-            request.settimeout(1.0)
-            request.sendall(_TOO_MANY)
-        self.shutdown_request(request)
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """As the base class, and then there is room for another."""
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._free.release()
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Keep quiet where the browser has hung up; else as ever."""
-        if not isinstance(sys.exception(), ConnectionError):
-            super().handle_error(request, client_address)
+        self.names = f"{ADDRESS}:{self.server_port}", f"localhost:{self.server_port}"
+        self.url = f"http://{self.names[0]}/"
 
 
-class _Arriving(io.RawIOBase):
-    """What a connection sends; `TimeoutError` where it is silent, or a request takes too long to arrive."""
-
-    def __init__(self, connection: socket.socket) -> None:
-        self._connection, self._until = connection, 0.0
-
-    def readable(self) -> bool:
-        """It is."""
-        return True
-
-    def begin(self) -> None:
-        """Another request is waited for."""
-        self._until = 0.0
-
-    def readinto(self, room: Any) -> int:
-        """As the base class."""
-        left = self._until - time.monotonic() if self._until else _SILENCE_SECONDS
-        if left <= 0:
-            raise TimeoutError("the request has not arrived in time")
-        self._connection.settimeout(min(left, _SILENCE_SECONDS))
-        got = self._connection.recv_into(room)
-        self._until = self._until or time.monotonic() + REQUEST_SECONDS
-        return got
-
-
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(BoundedHandler):
     """Answers one connection."""
 
     server: ViewServer
-    protocol_version = "HTTP/1.1"
 
-    def setup(self) -> None:
-        """As the base class, reading within limits of time."""
-        super().setup()
-        self._arriving = _Arriving(self.connection)
-        self.rfile = io.BufferedReader(self._arriving)
-
-    def handle_one_request(self) -> None:
-        """As the base class."""
-        self._arriving.begin()
-        super().handle_one_request()
-
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802  (the base class's name)
         """Answer a request."""
-        if not self._welcome():
-            return
-        url = self._url()
-        name = url.path.removeprefix("/") or "index.html"
+        path, query = self._asked()
+        self.no_body()
+        name = path.removeprefix("/") or "index.html"
         if name in _FILES:
             package, kind = _FILES[name]
-            self._send(HTTPStatus.OK, kind, files(package).joinpath("static", name).read_bytes())
+            body = files(package).joinpath("static", name).read_bytes()
+            self.send(HTTPStatus.OK, {"Content-Type": kind, **_HEADERS}, body)
             return
-        self._ask(_GET.get(url.path), lambda known: _arguments(url.query, known))
+        self._ask(_GET.get(path), lambda known: _arguments(query, known))
 
-    def do_POST(self) -> None:
+    def do_POST(self) -> None:  # noqa: N802  (the base class's name)
         """Do what a request asks for, of what a page may change: a hand that is played, a spot that is solved."""
-        if not self._welcome():
-            return
-        length = self.headers.get("Content-Length", "")
-        plain = self.headers.get("Content-Type") == "application/json" and "Transfer-Encoding" not in self.headers
-        if not plain or not length.isdecimal() or len(length) > _LENGTH_DIGITS or int(length) > MOST_BODY:
-            self.close_connection = True  # what may follow the headers is not read
+        path, _ = self._asked()
+        if self.headers.get("Content-Type") != "application/json":
             message = f"send application/json of at most {MOST_BODY:,} bytes, from this server's own page"
-            self._answer(HTTPStatus.BAD_REQUEST, {"error": message})
-            return
-        body = self.rfile.read(int(length))
-        self._ask(_POST.get(self._url().path), lambda known: _fields(body, known))
+            raise RefusedError(HTTPStatus.BAD_REQUEST, message)
+        body = self.body(MOST_BODY)
+        self._ask(_POST.get(path), lambda known: _fields(body, known))
 
-    def _names(self) -> tuple[str, str]:
-        """What this server is called."""
-        return f"{ADDRESS}:{self.server.server_port}", f"localhost:{self.server.server_port}"
+    def _asked(self) -> tuple[str, str]:
+        """(path, query) of a request that names this server and comes from its own page; else `RefusedError`.
 
-    def _welcome(self) -> bool:
-        """Whether a request names this machine, and comes from the page itself or from nobody's; else it is refused."""
-        if self.headers.get_all("Host", []) not in [[name] for name in self._names()]:
-            self.close_connection = True
-            body = f"this server answers to {' and '.join(self._names())} only"
-            self._send(HTTPStatus.MISDIRECTED_REQUEST, "text/plain; charset=utf-8", body.encode())
-            return False
-        own = (None, *(f"http://{name}" for name in self._names()))
-        near = self.headers.get("Sec-Fetch-Site", "none") in ("none", "same-origin")
-        if (near and self.headers.get("Origin") in own) or not self._works():
-            return True
-        self.close_connection = True
-        self._answer(HTTPStatus.FORBIDDEN, {"error": "this server answers its own page only: open it by its address"})
-        return False
-
-    def _url(self) -> SplitResult:
-        try:
-            return urlsplit(self.path)
-        except ValueError:  # a path that is taken for a host's name, which is none
-            return SplitResult("", "", "nowhere", "", "")
-
-    def _works(self) -> bool:
-        """Whether a request asks for more than the page and its files."""
-        return self.command != "GET" or self._url().path.removeprefix("/") not in ("", *_FILES)
+        A page of somebody else's may lead to this one (a link), and to nothing that is worked out.
+        """
+        names = self.server.names
+        if self.headers.get_all("Host", []) not in [[name] for name in names]:
+            raise RefusedError(HTTPStatus.MISDIRECTED_REQUEST, f"this server answers to {' and '.join(names)} only")
+        path, _, query = self.path.partition("?")
+        if not path.startswith("/"):
+            raise RefusedError(HTTPStatus.BAD_REQUEST, f"ask for a path such as /api/game, not {path[:80]!a}")
+        works = self.command != "GET" or path.removeprefix("/") not in ("", *_FILES)
+        near = {"none", "same-origin"}.issuperset(self.headers.get_all("Sec-Fetch-Site", []))
+        own = {f"http://{name}" for name in names}.issuperset(self.headers.get_all("Origin", []))
+        if works and not (near and own):
+            sentence = "this server answers its own page only: open it by its address"
+            raise RefusedError(HTTPStatus.FORBIDDEN, sentence)
+        return path, query
 
     def _ask(self, asked: "_Asked | None", read: Callable[[_Known], dict[str, Any]]) -> None:
         """Answer what is asked with what `read` makes of the request."""
         if asked is None:
-            path = self._url().path[:80]
-            self._answer(HTTPStatus.NOT_FOUND, {"error": f"there is no {path!r} here"})
+            self.say(HTTPStatus.NOT_FOUND, f"there is no {self.path.partition('?')[0][:80]!a} here")
             return
         does, known = asked
         try:
             given = read({"of": int, **known})
             shelf, of = self.server.shelf, given.pop("of", 0)
-            self._answer(HTTPStatus.OK, does(shelf.shown(of), **given) | _shelved(shelf, of, does))
+            found = does(shelf.shown(of), **given) | _shelved(shelf, of, does)
+        except BusyError as error:
+            self.say(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
         except ValueError as error:
-            self._answer(HTTPStatus.BAD_REQUEST, {"error": " ".join(str(error).split())})
-        except (OSError, MemoryError) as error:  # a damaged file
-            self._fail(" ".join(str(error).split()) or "there is too little memory for it")
-        except Exception as error:  # ours: whoever asks is told, and the terminal has the rest
-            logging.getLogger("mccfr.view").exception("mccfr: %s failed", self.path[:200])
-            self._fail(
-                f"this should not have happened ({type(error).__name__}): the terminal says more; please report it"
-            )
+            self.say(HTTPStatus.BAD_REQUEST, str(error))
+        except OSError as error:  # a damaged file
+            self.say(HTTPStatus.INTERNAL_SERVER_ERROR, str(error))
+        else:
+            self._send(HTTPStatus.OK, found)
 
-    def _fail(self, text: str) -> None:
-        self._answer(HTTPStatus.INTERNAL_SERVER_ERROR, {"error": text})
+    def say(self, status: HTTPStatus, sentence: str, **headers: str) -> None:
+        """Answer with a sentence, short and in one line."""
+        self._send(status, {"error": " ".join(sentence.split())[:_MOST_SENTENCE]}, **headers)
 
-    def _refuse(self) -> None:
-        self.close_connection = True  # what may follow the headers is not read
-        self._send(
-            HTTPStatus.METHOD_NOT_ALLOWED,
-            "text/plain; charset=utf-8",
-            b"only GET and POST are known",
-            Allow="GET, POST",
-        )
-
-    def _answer(self, status: HTTPStatus, value: dict[str, Any]) -> None:
+    def _send(self, status: HTTPStatus, value: dict[str, Any], **headers: str) -> None:
         body = json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
-        self._send(status, "application/json", body)
-
-    def _send(self, status: HTTPStatus, kind: str, body: bytes, **more: str) -> None:
-        self.connection.settimeout(_SILENCE_SECONDS)
-        self.send_response(status)
-        for name, value in {"Content-Type": kind, "Content-Length": str(len(body)), **_HEADERS, **more}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
-
-    def version_string(self) -> str:
-        """What the server calls itself."""
-        return f"mccfr/{__version__}"
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
-        """Say nothing: the terminal belongs to whoever started it."""
-
-
-for _method in ("HEAD", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT"):
-    setattr(_Handler, f"do_{_method}", _Handler._refuse)  # http.server looks methods up by these names
+        self.send(status, {"Content-Type": "application/json", **_HEADERS, **headers}, body)
 
 
 def _arguments(query: str, known: _Known) -> dict[str, Any]:

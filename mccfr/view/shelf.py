@@ -10,7 +10,7 @@ from mccfr.policy import is_policy
 from mccfr.runs.results import open_source
 from mccfr.runs.rundir import CHECKPOINTS, NAMED_CODE, NO_CODE, is_run, open_run
 from mccfr.view.playing import Playing
-from mccfr.view.solving import Solving
+from mccfr.view.solving import MOST_SOLVES, Solving
 from mccfr.view.spots import Spots
 from mccfr.view.words import details
 from mccfr.view.worth import Worth
@@ -22,9 +22,9 @@ _KEPT = 2  # strategies in memory beside the first: checkpoints of a run may be 
 class Shown:
     """A strategy, and all that a page asks of it."""
 
-    def __init__(self, spots: Spots) -> None:
+    def __init__(self, spots: Spots, places: threading.Semaphore) -> None:
         self.spots = spots
-        self.worth, self.solving, self.playing = Worth(spots), Solving(spots), Playing(spots)
+        self.worth, self.solving, self.playing = Worth(spots), Solving(spots, places), Playing(spots)
 
 
 class Shelf:
@@ -34,7 +34,8 @@ class Shelf:
         """`books` are names and what opens them; the first is opened at once, and raises what that raises."""
         self.names = [name for name, _ in books]
         self._books, self._lock = books, threading.Lock()
-        self._first = Shown(books[0][1]())
+        self._places = threading.Semaphore(MOST_SOLVES)
+        self._first = Shown(books[0][1](), self._places)
         self._others: OrderedDict[int, Shown] = OrderedDict()
 
     def shown(self, number: int) -> Shown:
@@ -47,7 +48,7 @@ class Shelf:
             if number not in self._others:
                 spots = self._books[number][1]()
                 check_same_game(self._first.spots.source.game, spots.source.game)
-                self._others[number] = Shown(spots)
+                self._others[number] = Shown(spots, self._places)
                 if len(self._others) > _KEPT:
                     self._others.popitem(last=False)
             self._others.move_to_end(number)

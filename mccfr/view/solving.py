@@ -8,22 +8,28 @@ iterations, each from the beginning, so that there is something to look at soon.
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from mccfr.games.betting import BettingState
-from mccfr.play.resolving import METHODS, Resolver
+from mccfr.play.resolving import METHODS, Effort, Resolver
 from mccfr.play.resolving.table import LIMITED, settings_of
 from mccfr.play.seat import Seat
 from mccfr.view.spots import Decision, Spots
 
 MOST_ITERATIONS = 5_000
+MOST_SOLVES = 2
+"""Strategies whose spots are solved at a time."""
 _STREETS = {3: "flop", 4: "turn", 5: "river"}  # by cards on the board
 _METHODS = {"flop": ("unsafe", LIMITED), "turn": METHODS, "river": METHODS}
 _ITERATIONS = {"flop": 100, "turn": 200, "river": 200}
 _FIRST = 10
 _FACTOR = 4
+
+
+class BusyError(RuntimeError):
+    """There is too much to do: the same may be asked for again later."""
 
 
 @dataclass
@@ -60,10 +66,12 @@ class _Job:
 
 
 class Solving:
-    """Spots of a strategy that are solved again, one at a time: a new one ends the one before after its stage."""
+    """Spots of a strategy that are solved again, one at a time: a new one ends the one before."""
 
-    def __init__(self, spots: Spots) -> None:
+    def __init__(self, spots: Spots, places: threading.Semaphore | None = None) -> None:
+        """`places` are those of all strategies that are solved at a time; None: this one is alone."""
         self._spots, self._lock = spots, threading.Lock()
+        self._places = places or threading.Semaphore()
         self._job: _Job | None = None
         self._waiting: Callable[[], None] | None = None  # what is solved next; only the newest is worth it
         self._working = False
@@ -75,7 +83,7 @@ class Solving:
         iterations  100 of a flop and 200 of a turn or a river by default
 
         Raises `ValueError` for a line or board as `Spots.spot` does, before the flop, another game than whole no-limit
-        hold'em, an unknown method and a number of iterations out of bounds.
+        hold'em, an unknown method and a number of iterations out of bounds; `BusyError` while others are solved.
         """
         at = self._spots.decision(line, board)
         seat = Seat(self._spots.source)
@@ -92,6 +100,8 @@ class Solving:
             raise ValueError(f"iterations = {iterations}: they must be from 1 to {MOST_ITERATIONS:,}")
         job = _Job(line, board, method, iterations)
         with self._lock:
+            if not self._working and not self._places.acquire(blocking=False):
+                raise BusyError("spots of other strategies are being solved: try again when one of them is done")
             if self._job is not None:
                 self._job.stopped = True
             self._job, self._waiting = job, partial(self._solve, job, at, seat, street)
@@ -106,8 +116,9 @@ class Solving:
             with self._lock:
                 work, self._waiting = self._waiting, None
                 self._working = work is not None
-            if work is None:
-                return
+                if work is None:
+                    self._places.release()
+                    return
             work()
 
     def state(self) -> dict[str, Any]:
@@ -121,7 +132,7 @@ class Solving:
         return self._job.told()
 
     def stop(self) -> dict[str, Any]:
-        """End the newest job after the stage that it is at; answers and raises as `state`."""
+        """End the newest job; answers and raises as `state`."""
         found = self.state()
         if self._job is not None:
             self._job.stopped = True
@@ -131,7 +142,10 @@ class Solving:
         try:
             iterations = min(_FIRST, job.iterations)
             while not job.stopped:
-                job.result = self._stage(job, at, seat, street, iterations)
+                found = self._stage(job, at, seat, street, iterations)
+                if job.stopped:
+                    break  # within the stage, which tells of fewer iterations
+                job.result = found
                 if iterations == job.iterations:
                     break
                 iterations = min(_FACTOR * iterations, job.iterations)
@@ -143,9 +157,10 @@ class Solving:
     def _stage(self, job: _Job, at: Decision, seat: Seat, street: str, iterations: int) -> dict[str, Any]:
         """What is found after so many iterations."""
         assert isinstance(at.state, BettingState)
-        resolver = Resolver(seat, settings_of(f"{street}:{job.method}:{iterations}"))
+        settings = settings_of(f"{street}:{job.method}")
+        resolver = Resolver(seat, replace(settings, effort=Effort(iterations, stopped=lambda: job.stopped)))
         acted = [(state, action, board) for state, action, board in at.acted if isinstance(state, BettingState)]
         found = resolver.begin(at.state.player, acted, at.state, at.board)
         told = self._spots.strategy(job.line, job.board, found.actions, found.played().T)
-        gap = None if street == "flop" else round(found.gap_chips, 4)
+        gap = None if street == "flop" or job.stopped else round(found.gap_chips, 4)
         return told | {"gap_chips": gap, "iterations": iterations}

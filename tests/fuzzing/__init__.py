@@ -30,6 +30,8 @@ FORMATS = {
     "match-log": "fuzzing.files:MATCH_LOG",
     "view": "fuzzing.wires:VIEW",
     "bot": "fuzzing.wires:BOT",
+    "dealer": "fuzzing.wires:DEALER",
+    "slumbot": "fuzzing.wires:SLUMBOT",
 }
 """Where the `Format` of each name is: imported when it is asked for."""
 

@@ -1,49 +1,95 @@
-"""What comes over a wire: requests to the page's server, lines to a bot, lines to a dealer."""
+"""What comes over a wire: requests to the page's server, lines to a bot and to a dealer, answers of Slumbot's kind."""
 
 import io
 import json
+import socket
 from functools import cache
+from pathlib import Path
+from urllib.parse import quote
 
-from acpc import session
-from places import DATA
+from acpc import plan, rules
 from random_policy import policy
+from slumbot_double import Double
+from strategies import partly_reached_strategy
 
+from abstraction.cards import card_text
 from fuzzing import Format, damaged
+from fuzzing.lines import betted, walked
+from mccfr.config.games import LeducGame
+from mccfr.games.catalogue import build_game
+from mccfr.play.acpc import VERSION
+from mccfr.play.acpc_session import AcpcSession
+from mccfr.play.dealer import Clock, Dealer, LocalSeat
+from mccfr.play.dealer_seat import RemoteSeat, seat_all
+from mccfr.play.door import Door, listening
+from mccfr.play.lines import Lines
+from mccfr.play.programs import PROGRAMS
+from mccfr.play.slumbot import SlumbotSession, _body
+from mccfr.policy.source import StrategySource
+from mccfr.runs.bots import _betting
 from mccfr.view import Shelf, Spots
+from mccfr.view.connections import LIMITS
 from mccfr.view.server import _GET, _POST, _Handler
 
 _NAMES = ("line", "board", "of", "boards", "hand", "seed", "iterations", "action", "resolve", "method", "x")
-_VALUES = (
+_NASTY = ("", "0", "-1", "1", "2", "9" * 30, "9" * 400, "%ff", "%00", "\0", "\u0663", "1e3", "river", "unsafe", "null")
+_ANYTHING = (
+    None,
+    True,
+    0,
+    -1,
+    7,
+    10**30,
+    10**400,
+    1.5,
+    float("nan"),
     "",
-    "c",
-    "r300c/",
-    "r300c/cr500",
-    "Kc7d2s",
-    "Kc7d",
-    "-1",
-    "0",
-    "1",
-    "2",
-    "f",
-    "river",
-    "unsafe",
-    "9" * 30,
-    "%ff",
-    "%00",
+    "x",
+    "\0",
+    "\ud800",
+    [],
+    [1],
+    {},
+    "b" * 5_000,
 )
-_PIECES = (b"\r\n", b"%", b"&", b"=", b"GET ", b"HTTP/1.1", b"Host: x\r\n", b"Transfer-Encoding: chunked\r\n")
+_PIECES = (
+    b"\r\n",
+    b"%",
+    b"&",
+    b"=",
+    b"GET ",
+    b"HTTP/1.1",
+    b"HTTP/2",
+    b"Host: x\r\n",
+    b"Transfer-Encoding: chunked\r\n",
+)
+_HEADERS = (
+    "Origin: http://127.0.0.1:1",
+    "Origin: null",
+    "Sec-Fetch-Site: same-origin",
+    "Sec-Fetch-Site: cross-site",
+    "Expect: 100-continue",
+    "Content-Length: 2",
+    "Connection: close",
+    "Transfer-Encoding: chunked",
+    "X: " + "y" * 70_000,
+)
 
 
 class _Wire:
-    """A connection whose other end has said all it will."""
+    """A connection whose other end has said all it will, and hangs up when it has been heard."""
 
     def __init__(self, data):
         self._left, self.said = data, bytearray()
 
     def recv_into(self, room):
-        count = min(len(room), len(self._left))
-        room[:count], self._left = self._left[:count], self._left[count:]
-        return count
+        data = self.recv(len(room))
+        room[: len(data)] = data
+        return len(data)
+
+    def recv(self, most):
+        data, self._left = self._left[:most], self._left[most:]
+        return data
 
     def makefile(self, *_):
         return io.BytesIO()
@@ -51,69 +97,260 @@ class _Wire:
     def sendall(self, data):
         self.said += data
 
-    def settimeout(self, seconds):
-        """Nothing is waited for."""
+    def _nothing(self, *_):
+        """Nobody waits, and nothing is to be set."""
+
+    settimeout = setsockopt = shutdown = close = _nothing
+
+
+# --- requests ---
 
 
 class _Server:
-    server_port = 1
+    names, limits, open = ("127.0.0.1:1", "localhost:1"), LIMITS, 1
 
-    def __init__(self):
-        self.shelf = Shelf([("one", lambda: Spots(policy(), "one"))])
+    def __init__(self, source):
+        self.shelf = Shelf([("one", lambda: Spots(source, "one"))])
+        self.shelf.shown(0).solving._stage = lambda *_: {}  # which works for seconds, and on after the test
 
 
 @cache
-def _server():
-    return _Server()
+def _leduc():
+    return build_game(LeducGame(ranks=4), Path())
 
 
-def _request(rng):
-    path = rng.choice(("/", "/view.js", "/nothing", "//[", *_GET, *_GET, *_POST, *_POST))
-    if path in ("/api/solve", "/api/values"):  # which work for seconds, and on after the test
-        path = "/api/solve/stop"
-    given = {rng.choice(_NAMES): rng.choice(_VALUES) for _ in range(rng.randrange(3))}
-    if path in _POST:
-        body = json.dumps({name: int(value) if value.isdecimal() else value for name, value in given.items()}).encode()
-        body = damaged(rng, body, (b"null", b"[", b'{"a":' * 50)) if rng.random() < 0.3 else body
-        length = rng.choice((len(body), len(body), len(body), 0, -1, 10**9, "9" * 5_000, ""))
-        head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:1\r\n"
-        head += f"Content-Type: application/json\r\nContent-Length: {length}\r\n"
+@cache
+def _server(name):
+    strategy = partly_reached_strategy(_leduc())
+    return _Server(policy() if name == b"holdem" else StrategySource(_leduc(), strategy))
+
+
+def _values(rng, game):
+    """What pages send, with some in another's place."""
+    line = betted(rng, rules()) if game == "holdem" else walked(rng, _leduc().tree)
+    cards = rng.sample(range(52 if game == "holdem" else 8), rng.choice((0, 1, 3, 4, 5)))
+    board = "".join(card_text(card) for card in cards) if game == "holdem" else rng.choice(("", "2", "3", "A"))
+    given = {"line": line, "board": board, "of": 0, "boards": 1, "hand": rng.randrange(3)}
+    given |= {"seed": rng.choice((0, 1, 2**63 - 1, 2**63, -1)), "iterations": rng.randrange(9)}
+    given |= {"action": rng.choice(("c", "f", "r", "r300", "r1e400", "r-1", "r" * 99))}
+    given |= {"resolve": rng.choice(("", "river", "flop:unsafe:9999999999", "turn:x")), "method": "unsafe"}
+    for name in given:
+        if rng.random() < 0.05:
+            given[name] = rng.choice(_NASTY)
+    return given
+
+
+def _asked(rng, game):
+    """A request."""
+    path = rng.choice(("/", "/view.js", "/nothing", "//[", "http://[", "*", *3 * (*_GET, *_POST)))
+    post = path in _POST and (path not in _GET or rng.random() < 0.5)
+    known = [*(_POST if post else _GET).get(path, (None, _NAMES))[1], "of"]
+    if game == "holdem" and path == "/api/values":
+        path = "/api/spot"  # a second's work before the river
+    given = {name: value for name, value in _values(rng, game).items() if name in known and rng.random() < 0.9}
+    if rng.random() < 0.1:
+        given[rng.choice(_NAMES)] = rng.choice(_ANYTHING[:-1])
+    if post:
+        body = json.dumps(given).encode()
+        body = damaged(rng, body, (b"null", b"[", b'{"a":' * 50, b"\\ud800")) if rng.random() < 0.2 else body
+        length = len(body) if rng.random() < 0.85 else rng.choice((0, -1, 10**9, "9" * 5_000, ""))
+        head = [f"POST {path} HTTP/1.1", "Content-Type: application/json", f"Content-Length: {length}"]
     else:
-        query = "&".join(f"{name}={value}" for name, value in given.items())
-        body, head = b"", f"GET {path}?{query} HTTP/1.1\r\nHost: 127.0.0.1:1\r\n"
-    head += rng.choice(("", "", "", "Origin: http://127.0.0.1:1\r\n", "Sec-Fetch-Site: cross-site\r\n"))
-    data = head.encode() + b"\r\n" + body
-    return damaged(rng, data, _PIECES) if rng.random() < 0.3 else data
+        written = str if rng.random() < 0.2 else lambda value: quote(str(value), errors="replace")
+        query = "&".join(f"{name}={written(value)}" for name, value in given.items())
+        head, body = [f"GET {path}{'?' * bool(query)}{query} HTTP/1.1"], b""
+    head += ["Host: 127.0.0.1:1", *(rng.choice(_HEADERS) for _ in range(rng.choice((0, 0, 0, 0, 1, 1, 2))))]
+    return "\r\n".join([*head, "", ""]).encode("utf-8", "replace") + body
+
+
+def _requests(rng):
+    """`GAME REQUESTS`: one or a few on a connection, in a part of all cases damaged blindly."""
+    game = rng.choice(("holdem", *5 * ["leduc"]))
+    data = b"".join(_asked(rng, game) for _ in range(rng.choice((1, 1, 1, 2, 3))))
+    return game.encode() + b" " + (damaged(rng, data, _PIECES) if rng.random() < 0.3 else data)
 
 
 def _answered(data):
-    """Good: answered with 200; refused: with 400 to 499, or hung up on."""
+    """Good: all that was answered is so with 200; refused: one is with 400 to 499, or nothing is answered."""
+    game, _, data = data.partition(b" ")
     wire = _Wire(data)
-    _Handler(wire, ("127.0.0.1", 2), _server())
-    said = bytes(wire.said)
-    status = int(said.split(b" ", 2)[1]) if said.startswith(b"HTTP/") else 400
-    if status >= 500 and status not in (501, 505):  # of methods and versions of HTTP that nobody knows
-        raise AssertionError(said[:400])
-    if status != 200:
-        raise ValueError(f"refused with status {status}, as {said[:60]!r}")
+    _Handler(wire, ("127.0.0.1", 2), _server(game))
+    statuses = list(_statuses(io.BytesIO(wire.said)))
+    if unheard := [status for status in statuses if status[0] >= 500 and status[0] not in (503, 505)]:
+        raise AssertionError(unheard)
+    refused = [status for status in statuses if status[0] >= 400]
+    if refused or not statuses:
+        raise ValueError(f"refused with status {refused}, or not heard")
+
+
+def _statuses(came):
+    """(status, what is wrong) of answers; `AssertionError` for what is none."""
+    while line := came.readline():
+        assert line.startswith(b"HTTP/1.1 "), line
+        status, length = int(line.split()[1]), 0
+        while (header := came.readline()) != b"\r\n":
+            length = int(header.split()[1]) if header.startswith(b"Content-Length:") else length
+        body = came.read(length)
+        yield status, json.loads(body)["error"] if status >= 400 else ""
+        assert len(body) == length and not (status == 400 and b"out of range float" in body.lower())
+
+
+# --- lines of a match ---
+
+_MATCH = plan(hands=2)
+_TURNS = (
+    b"MATCHSTATE:",
+    b":",
+    b"|",
+    b"/",
+    b"r300",
+    b"cc",
+    b"AsKd",
+    b"\r\n",
+    b"# x\r\n",
+    b"c" * 5_000,
+    b"VERSION:2.0.0\r\n",
+)
 
 
 @cache
-def _told():
-    lines = (DATA / "acpc_transcript.txt").read_text().splitlines()
-    return [line.split(" ", 2)[2].encode() for line in lines if line.startswith("TO ")]
+def _seated():
+    return _betting(_MATCH.game)
 
 
-def _line(rng):
-    line = rng.choice(_told())
-    return (
-        line if rng.random() < 0.2 else damaged(rng, line, (b"MATCHSTATE:", b":", b"|", b"/", b"r300", b"cc", b"AsKd"))
-    )
+def _session(name, seed=1):
+    return AcpcSession(PROGRAMS[name](_seated(), seed=seed), rules())
+
+
+class _Recorded(LocalSeat):
+    """A player of whom it is noted what he hears and says."""
+
+    def __init__(self, session):
+        super().__init__(session)
+        self.heard, self.answers = [], []
+
+    def tell(self, line):
+        self.heard.append(line)
+        super().tell(line)
+
+    def ask(self, line, seconds):
+        self.answers.append(super().ask(line, seconds))
+        return self.answers[-1]
+
+
+@cache
+def _match(name, seed):
+    """(what a calling player hears, what the other says) of a match."""
+    caller, other = _Recorded(_session("always-call")), _Recorded(_session(name, seed))
+    dealer = Dealer(_MATCH, [caller, other])
+    for number in range(_MATCH.hands):
+        dealer.play(number)
+    return caller.heard, other.answers
+
+
+def _changed(rng, lines):
+    """Lines of a match as bytes: in some an action, a state or an end is another, some are gone or said twice."""
+    lines = list(lines)
+    for _ in range(rng.choice((0, 0, 1, 1, 2, 5))):
+        place, kind = rng.randrange(len(lines)), rng.randrange(6)
+        if kind == 0:
+            state, _, action = lines[place].rpartition(":")
+            lines[place] = f"{state}:{rng.choice(('f', 'c', 'r0', 'r300', 'r99999999', 'x', '', action * 2))}"
+        elif kind == 1:
+            lines[place] = lines[rng.randrange(len(lines))]
+        elif kind == 2:
+            lines.insert(place, rng.choice(("# said", ";", "", "nonsense", lines[place])))
+        elif kind == 3 and len(lines) > 1:
+            del lines[place]
+        else:
+            lines[place] = damaged(rng, lines[place].encode(), _TURNS).decode("latin-1")
+    data = "\r\n".join([*lines, ""]).encode("latin-1")
+    return damaged(rng, data, _TURNS) if rng.random() < 0.2 else data
+
+
+def _lines(rng, which):
+    lines = _match(rng.choice(list(PROGRAMS)), rng.randrange(8))[which]
+    return _changed(rng, lines if which == 0 else [VERSION, *lines])
 
 
 def _bot(data):
-    session("random").answer(data)
+    """A match to its end, as `play_acpc` follows it."""
+    session, lines, heard = _session("always-call"), Lines(_Wire(data)), 0
+    while (line := lines.read(60)) is not None:
+        heard += session.answer(line) is not None
+    if not heard or not session.between_hands:
+        raise ValueError("the match has not come to an end")
 
 
-VIEW = Format(_request, _answered)
-BOT = Format(_line, _bot)
+def _dealt(data):
+    """A match over a real connection, with a player who says what he says, whatever he is told."""
+
+    def told(text):
+        if "hung up" in text:
+            raise ValueError(text)
+
+    door = Door(listening("127.0.0.1", 0), told)
+    seat = RemoteSeat(door, [], "Bob", told)
+    try:
+        with socket.create_connection(("127.0.0.1", int(door.where.rpartition(":")[2]))) as player:
+            player.sendall(data)
+            if b"\n" not in data:
+                player.shutdown(socket.SHUT_WR)
+            seat_all([seat], 60)
+            player.shutdown(socket.SHUT_WR)
+            dealer = Dealer(_MATCH, [LocalSeat(_session("always-call")), seat], Clock(60, 60))
+            for number in range(_MATCH.hands):
+                dealer.play(number)
+    finally:
+        seat.close()
+        door.close()
+
+
+# --- answers of a server like Slumbot ---
+
+
+@cache
+def _answers(seed):
+    """What the double answers in some hands with a calling player."""
+    found, double = [], Double(PROGRAMS["random"](_seated(), seed=seed), seed)
+
+    def post(where, body):
+        found.append(double.post(where, body))
+        return found[-1]
+
+    session = SlumbotSession(PROGRAMS["always-call"](_seated()), rules(), post)
+    for number in range(3):
+        session.play_hand(number)
+    return found
+
+
+def _said(rng):
+    """Answers, a line each: in some a value is anything, or its text is damaged."""
+    answers = [dict(answer) for answer in _answers(rng.randrange(20))]
+    for _ in range(rng.choice((0, 0, 0, 1, 2))):
+        answer = rng.choice(answers)
+        name = rng.choice([*answer, "error_msg", "token"])
+        answer[name] = rng.choice((*_ANYTHING, *rng.choice(answers).values()))
+    data = "\n".join(map(json.dumps, answers)).encode()
+    return damaged(rng, data, (b"[", b"{", b"null", b'"token"', b"\n", b"b300", b"k/")) if rng.random() < 0.3 else data
+
+
+def _slumbot(data):
+    """Hands to the end of what the server says."""
+    left = data.split(b"\n")
+
+    def post(where, _):
+        if not left:
+            raise ValueError("the server has hung up")
+        return _body(where, 200, left.pop(0))
+
+    session, number = SlumbotSession(PROGRAMS["always-call"](_seated()), rules(), post), 0
+    while left:
+        session.play_hand(number)
+        number += 1
+
+
+VIEW = Format(_requests, _answered)
+BOT = Format(lambda rng: _lines(rng, 0), _bot)
+DEALER = Format(lambda rng: _lines(rng, 1), _dealt)
+SLUMBOT = Format(_said, _slumbot)

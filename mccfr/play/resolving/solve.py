@@ -15,8 +15,8 @@ of 1 inside, so that neither float32 nor what counts as a gain depends on how ra
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -48,11 +48,13 @@ class Effort:
     iterations       the most that are done
     precision_chips  of the gadget's game, for each hand that gets there; 0: all iterations are done
     seconds          wall time after which no further iteration begins; results then depend on the machine
+    stopped          asked after each iteration: whether no further one is wanted
     """
 
     iterations: int = 1_000
     precision_chips: float = 0.0
     seconds: float | None = None
+    stopped: Callable[[], bool] = field(default=bool, repr=False, compare=False)
 
 
 class Resolved:
@@ -179,7 +181,8 @@ class _Solver(ABC):
         while self._iteration < effort.iterations:
             self._iterate()
             self._iteration += 1
-            if effort.seconds is not None and time.perf_counter() - began >= effort.seconds:
+            late = effort.seconds is not None and time.perf_counter() - began >= effort.seconds
+            if late or effort.stopped():
                 break
             if effort.precision_chips and self._iteration >= following:
                 if (found := self._found()).gap_chips <= effort.precision_chips:

@@ -81,6 +81,8 @@ SHOWN = {**GOOD, "action": "b200c/kk/kk/kk", "board": ["2c", "3d", "7h", "9s", "
         ({**GOOD, "action": "f"}, "nobody is to act"),
         ({**GOOD, "winnings": 100}, "where the hand is not over"),
         ({**GOOD, "action": "f", "winnings": "x"}, "no number"),
+        ({**GOOD, "action": "f", "winnings": 10**400}, "no number of chips that can be won"),
+        ({**SHOWN, "board": [], "action": "b20000c", "winnings": float("nan")}, "no number of chips that can be won"),
         ({**GOOD, "action": "f", "winnings": 100}, "says 100 chips were won, and they are 50"),
         ({**SHOWN, "winnings": -200}, "says -200 chips were won, and they are 200"),
     ],

@@ -112,6 +112,10 @@ def test_bad_requests_end_in_a_sentence(holdem, path, text):
         ("/api/solve", {"line": "r200c/cc/cc/", "board": "Kc7d2s4h9d", "method": "magic"}, "one of maxmargin"),
         ("/api/solve", {"line": "r200c/", "board": "Kc7d2s", "iterations": 10**9}, "they must be from 1 to 5,000"),
         ("/api/solve", {"line": 7}, "line = '7' is not text"),
+        ("/api/play/sit", {"seed": -1}, "it must be from 0 to 2^63 - 1"),
+        ("/api/play/sit", {"seed": 2**63}, "it must be from 0 to 2^63 - 1"),
+        ("/api/play/sit", {"seed": 10**40}, "it must be from 0 to 2^63 - 1"),
+        ("/api/play/sit", {"resolve": "river:unsafe:5001"}, "at most 5,000 iterations are done here"),
         ("/api/play/sit", {"resolve": "moon"}, "it must be river, turn or flop"),
         ("/api/play/act", {"hand": True}, "hand = 'True' is not a whole number"),
         ("/api/play/act", {"cards": "AsAd"}, "'cards' is no parameter"),
@@ -132,7 +136,6 @@ def test_orders_come_from_this_page_alone(holdem):
         {"Content-Type": "text/plain"},
         {"Origin": "http://evil.example"},
         {"Origin": "null"},
-        {"Content-Length": "x"},
     ):
         status, _, body = ask(holdem, "/api/play/sit", "POST", body={}, **headers)
         assert status == (403 if "Origin" in headers else 400) and b"own page" in body
