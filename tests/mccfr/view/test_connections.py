@@ -259,6 +259,9 @@ def test_only_so_many_strategies_are_solved_at_a_time(spots, monkeypatch):
     with stages_that_wait(monkeypatch) as (begun, go_on), serving(spots, *others) as served:
         for of in range(MOST_SOLVES):
             assert ask(served, "/api/solve", "POST", body={**RIVER, "of": of})[0] == 200
+            until = time.monotonic() + 60
+            while len(begun) <= of and time.monotonic() < until:
+                time.sleep(0.005)
             assert ask(served, "/api/solve/stop", "POST", body={"of": of})[0] == 200
         late = {**RIVER, "of": MOST_SOLVES}
         status, _, body = ask(served, "/api/solve", "POST", body=late)
