@@ -81,25 +81,37 @@ def kernel_source_hash(root: Path) -> str:
 
 
 def choose_directory() -> Path:
-    """Make (or find) this version's cache directory and drop the oldest of the others."""
+    """Make (or find) this version's cache directory and drop the oldest of the others.
+
+    Where the one that is asked for cannot be written, or others may write to it, it is one in the temporary directory
+    that belongs to the user alone; and where somebody has taken that, one for this process.
+    """
     home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     base = Path(os.environ.get("NUMBA_CACHE_DIR") or Path(home) / "mccfr" / "kernels")
     if _VERSION.fullmatch(base.name):  # chosen by the process that has started this one
         base = base.parent
-    ours = base / kernel_source_hash(_ROOT)
+    version = kernel_source_hash(_ROOT)
+    if (ours := _usable(base / version)) is not None:
+        return ours
+    kept = Path(tempfile.gettempdir(), f"mccfr-kernels-{os.geteuid()}")
+    return (None if kept.is_symlink() else _usable(kept / version)) or _private()
+
+
+def _usable(ours: Path) -> Path | None:
+    """The directory of a version, made where it is not there; None where it cannot be, or is not trusted."""
     try:
         for folder in reversed([ours, *(parent for parent in ours.parents if not parent.exists())]):
             folder.mkdir(mode=0o700, exist_ok=True)
-    except OSError:  # a read-only home: compile afresh in each session rather than fail
-        return _private()
+    except OSError:  # a read-only home
+        return None
     if (why := distrusted(ours)) is not None:
         say_once(
             "distrusted",
-            f"{why}, so compiled kernels there are not used, and are compiled afresh in each session: name a directory "
-            "of your own in NUMBA_CACHE_DIR",
+            f"{why}, so compiled kernels are not kept there but in the temporary directory: name a directory of your "
+            "own in NUMBA_CACHE_DIR",
         )
-        return _private()
-    others = sorted((d for d in base.iterdir() if d.is_dir() and d != ours), key=lambda d: d.stat().st_mtime)
+        return None
+    others = sorted((d for d in ours.parent.iterdir() if d.is_dir() and d != ours), key=lambda d: d.stat().st_mtime)
     for old in others[:-_KEEP]:
         if _VERSION.fullmatch(old.name):
             shutil.rmtree(old, ignore_errors=True)

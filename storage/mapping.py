@@ -298,31 +298,52 @@ class ControlBlock:
         cells: int64 array of the given shape; one aligned cell is read and written whole, nothing else is promised
     """
 
-    def __init__(self, path: Path, mapping: Mapping) -> None:
+    def __init__(self, path: Path, mapping: Mapping, anonymous: int | None = None) -> None:
         self.path = path
         self._mapping = mapping
         self.cells = mapping.view("cells")
+        self._let_go = weakref.finalize(self, os.close, anonymous) if anonymous is not None else None
 
     def close(self) -> None:
-        """Let go of the memory, as `Mapping.close`; the file stays for others."""
+        """Let go of the memory, as `Mapping.close`; a file stays for others, but what is anonymous is gone."""
         del self.cells
         self._mapping.close()
+        if self._let_go is not None:
+            self._let_go()
 
 
 def create_cells(path: Path, shape: Sequence[int]) -> ControlBlock:
     """Create a file of int64 cells, all 0, and map it.  Put it beside the live tables: it goes when they go.
 
+    Where there is no room, as in `/dev/shm` of a container, the memory is anonymous and the file a link to it.
+
     Raises:
         FileExistsError: the file is already there.
         ValueError: the shape has a length below 1.
     """
-    region = _cells_region(path, shape)
+    region, anonymous = _cells_region(path, shape), None
+    try:
+        _allocate(path, region.length_bytes)
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        anonymous = os.memfd_create(f"mccfr-{Path(path).name}")
+        os.posix_fallocate(anonymous, 0, region.length_bytes)
+        Path(path).symlink_to(f"/proc/{os.getpid()}/fd/{anonymous}")
+    return ControlBlock(Path(path), map_regions([region], writable=True, populate=True), anonymous)
+
+
+def _allocate(path: Path, length: int) -> None:
+    """Make a file of zeros; `FileExistsError`, or an `OSError` that names it where there is no room, and it is gone."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
     try:
-        os.posix_fallocate(descriptor, 0, region.length_bytes)
+        os.posix_fallocate(descriptor, 0, length)
+    except OSError as error:
+        Path(path).unlink()
+        advice = f"no room for {length:,} bytes in {Path(path).parent}: free some, or name another tables.live_dir"
+        raise OSError(error.errno, f"{advice} ({error.strerror})") from None
     finally:
         os.close(descriptor)
-    return ControlBlock(Path(path), map_regions([region], writable=True, populate=True))
 
 
 def create_regions(path: Path, specs: Iterable[ArraySpec]) -> tuple[Region, ...]:
@@ -336,11 +357,7 @@ def create_regions(path: Path, specs: Iterable[ArraySpec]) -> tuple[Region, ...]
     for spec in specs:
         regions.append(Region(spec.name, str(path), end, spec.nbytes, spec.shape, spec.dtype))
         end += _round_up(spec.nbytes, mmap.PAGESIZE)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
-    try:
-        os.posix_fallocate(descriptor, 0, end)
-    finally:
-        os.close(descriptor)
+    _allocate(path, end)
     return tuple(regions)
 
 

@@ -101,8 +101,9 @@ def sampled_best_response(
     if boards is None:
         boards = _DEFAULT_BOARDS[game.cards.cards_on(street)] if listed is None else listed
     if effort.seconds is not None:
-        sample.draw(_LEAST_SPLIT if listed is None else min(_LEAST_SPLIT, listed), seed)  # for two boards to time
-        boards = units_in(sample, effort.seconds, effort.workers, least=sample.least, most=listed)
+        ready = _LEAST_SPLIT if listed is None else min(_LEAST_SPLIT, listed)
+        sample.draw(ready, seed)  # boards to time
+        boards = units_in(sample, effort.seconds, effort.workers, least=sample.least, most=listed, ready=ready)
     played = boards if listed is None else min(boards, listed)
     if played < (least := least_boards(game, street)):
         raise ValueError(f"boards = {boards}: at least {least} are needed, for an interval")

@@ -12,6 +12,7 @@ import multiprocessing
 import os
 import signal
 import struct
+import sys
 import threading
 import time
 import zlib
@@ -117,18 +118,22 @@ def play_units(
     return found
 
 
-def units_in(units: Units, seconds: float, workers: int, *, least: int, most: int | None = None) -> int:
+def units_in(
+    units: Units, seconds: float, workers: int, *, least: int, most: int | None = None, ready: int | None = None
+) -> int:
     """How many units so many seconds allow, by the time that those after the first take, which compiles kernels.
 
     As many are tried as a twentieth of the time allows, but one at the least: short units differ.
     least, most  bounds of the answer; an even number is given wherever these allow it
+    ready        how many can be played already, where not all can
     """
+    last = min(limit for limit in (most, ready, sys.maxsize) if limit is not None) - 1
     units.play(0)
     began = working_seconds()
     played, took = 0, 0.0
-    while played == 0 or took < min(seconds / 20, _TRIED_SECONDS):
+    while played == 0 or (played < last and took < min(seconds / 20, _TRIED_SECONDS)):
         played += 1
-        units.play(played)
+        units.play(min(played, last))
         took = working_seconds() - began
     count = max(least, int(seconds * max(workers, 1) * played / max(took, 1e-6)) // 2 * 2)
     return count if most is None else min(count, most)

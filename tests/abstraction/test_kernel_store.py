@@ -5,6 +5,7 @@ import pickle
 import random
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -105,6 +106,7 @@ def test_a_directory_that_others_own_or_may_write_is_not_used(tmp_path, monkeypa
     assert "others may write" in distrusted(home)
     home.chmod(0o777)
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(home))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     chosen = kernel_files.choose_directory()
     assert not chosen.is_relative_to(home) and chosen.stat().st_mode & 0o777 == 0o700
     (said,) = caplog.messages
@@ -114,6 +116,26 @@ def test_a_directory_that_others_own_or_may_write_is_not_used(tmp_path, monkeypa
     monkeypatch.setattr(os, "geteuid", lambda: 12345)
     if Path(tmp_path).stat().st_uid:
         assert "belongs to another user" in distrusted(home)
+
+
+def test_instead_kernels_are_kept_where_no_other_user_writes(tmp_path, monkeypatch):
+    monkeypatch.setattr(kernel_store, "_said", set())
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "open"))
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    monkeypatch.setattr(tempfile, "tempdir", str(shared))
+    chosen = kernel_files.choose_directory()
+    assert chosen.parent == shared / f"mccfr-kernels-{os.geteuid()}" and kernel_files.choose_directory() == chosen
+    chosen.parent.chmod(0o777)  # somebody else's: each process has one of its own
+    private = kernel_files.choose_directory()
+    assert private.parent == shared and private.stat().st_mode & 0o777 == 0o700
+    chosen.parent.rename(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere").chmod(0o700)
+    chosen.parent.symlink_to(tmp_path / "elsewhere")
+    assert kernel_files.choose_directory().parent == shared
 
 
 def test_a_group_is_trusted_where_it_is_the_users_own(tmp_path, monkeypatch):
@@ -142,7 +164,7 @@ def test_a_process_meets_an_emptied_cache_and_a_planted_pickle(tmp_path):
     path.write_text(PROGRAM)
 
     def run():
-        environment = {**os.environ, "NUMBA_CACHE_DIR": str(home)}
+        environment = {**os.environ, "NUMBA_CACHE_DIR": str(home), "TMPDIR": str(tmp_path)}
         done = subprocess.run([sys.executable, path], capture_output=True, text=True, check=True, env=environment)
         return done.stdout, done.stderr
 

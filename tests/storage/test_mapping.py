@@ -1,3 +1,4 @@
+import errno
 import gc
 import mmap
 import os
@@ -8,6 +9,7 @@ import pytest
 
 from storage import mapping
 from storage.mapping import HUGE_PAGE_BYTES, Region, give_back, map_reserved
+from storage.schema import ArraySpec
 
 PAGE = mmap.PAGESIZE
 
@@ -119,6 +121,28 @@ def test_cells_are_shared_with_another_process(tmp_path, worker):
         mapping.create_cells(tmp_path / "none", (0,))
     block.close()
     assert (tmp_path / "cells").exists()
+
+
+def test_where_a_directory_has_no_room_cells_are_anonymous_and_arrays_refused(tmp_path, worker, monkeypatch):
+    allocate, full = os.posix_fallocate, []
+
+    def fails_in_files(descriptor, offset, length):
+        if Path(f"/proc/self/fd/{descriptor}").readlink().is_relative_to(tmp_path):
+            full.append(length)
+            raise OSError(errno.ENOSPC, "No space left on device")
+        allocate(descriptor, offset, length)
+
+    monkeypatch.setattr(os, "posix_fallocate", fails_in_files)
+    block = mapping.create_cells(tmp_path / "cells", (2, 3))
+    assert full == [48] and block.path.is_symlink()
+    worker({"cells": str(block.path), "shape": [2, 3], "add": 5})
+    assert block.cells.tolist() == [[5, 5, 5], [5, 5, 5]]
+    kept = block.path.readlink()
+    block.close()
+    assert not kept.exists()
+    with pytest.raises(OSError, match=r"no room for 4,096 bytes in .*: free some, or name another tables.live_dir \("):
+        mapping.create_regions(tmp_path / "arrays", [ArraySpec("a", (1024,), "float32", ("x",))])
+    assert not (tmp_path / "arrays").exists()
 
 
 def test_reserved_cells_take_memory_where_they_are_written_and_can_be_given_back():

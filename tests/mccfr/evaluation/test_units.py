@@ -232,3 +232,11 @@ def test_time_makes_a_number_of_units():
     assert 60 <= units_in(Toy(0.01), 0.5, 2, least=2) <= 100
     assert units_in(Toy(0.01), 0.5, 1, least=2, most=7) == 7
     assert units_in(Toy(0.01), 0.0, 1, least=2) == 2
+
+
+@pytest.mark.parametrize(("bounds", "tried"), [({"most": 3}, {0, 1, 2}), ({"ready": 2}, {0, 1}), ({"most": 1}, {0})])
+def test_no_more_units_are_tried_than_there_are(bounds, tried, monkeypatch):
+    toy, played = Toy(0.0), set()
+    monkeypatch.setattr(toy, "play", played.add)
+    units_in(toy, 100.0, 1, least=1, **bounds)
+    assert played == tried

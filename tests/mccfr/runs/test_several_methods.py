@@ -116,7 +116,7 @@ def test_a_bound_that_has_risen_is_said_with_what_is_sure():
 
 
 def test_a_budget_is_a_time_for_all_methods_of_a_point(tmp_path):
-    points = POINTS | {"methods": ["sampled-br"], "budget_seconds": 0.2, "at_iterations": [100]}
+    points = POINTS | {"methods": ["sampled-br"], "budget_seconds": 30, "at_iterations": [100]}
     points.pop("boards")
     run = make(tmp_path / "run", evaluation=points)
     go(run, iterations=100)

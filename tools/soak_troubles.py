@@ -1,0 +1,262 @@
+"""What a soak does to a run: each trouble at its moment, and what may come of it."""
+
+import os
+import random
+import shutil
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from soak_world import Command, Place, free_bytes
+
+from storage.blocks import open_whole
+from storage.checkpoint import checkpoint_path, list_checkpoints
+
+DONE, STOPPED, FAILED = 0, 75, 1
+KILLED = -signal.SIGKILL
+_STOP_SECONDS, _FULL_SECONDS = 3.0, 8.0
+_SHARED_LEFT = 2_000_000
+_MOMENT_SECONDS = 0.002
+_CLOCK_JUMPS = (-400 * 86400.0, -7200.0, -1.0, 3600.0, 30 * 86400.0)
+
+
+@dataclass
+class Run:
+    """The run that is disturbed.
+
+    Attributes:
+        damaged: names of what was damaged on purpose, which may be complained of
+        falls:   how many checkpoints that may cost
+    """
+
+    place: Place
+    directory: Path
+    random: random.Random
+    damaged: list[str] = field(default_factory=list)
+    falls: int = 0
+
+    @property
+    def policy(self) -> Path:
+        return self.directory.with_name(f"{self.directory.name}-policy")
+
+
+Moment = Callable[[Run, Command, float], bool]
+"""Waits for it; whether it came before the command had ended.  The number: seconds that an undisturbed one takes."""
+Strike = Callable[[Run, Command], None]
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """What happens at a moment of a session, or before it begins, and with which statuses the session may end."""
+
+    what: str
+    statuses: tuple[int, ...]
+    moment: Moment | None = None
+    strike: Strike | None = None
+    before: Callable[[Run], bool] | None = None
+    """Done while no process works on the run; whether there was anything to do it to."""
+    around: Callable[[Run], Iterator[None]] | None = None
+    """What holds while the session goes on."""
+
+
+def at_random(run: Run, command: Command, seconds: float) -> bool:
+    end = time.monotonic() + seconds * run.random.uniform(0.05, 0.6)
+    while command.lives() and time.monotonic() < end:
+        time.sleep(_MOMENT_SECONDS)
+    return command.lives()
+
+
+def at_name(pattern: str) -> Moment:
+    """A moment at which a name of this pattern, seen from the folder of runs, is there; not always the first."""
+
+    def comes(run: Run, command: Command, seconds: float) -> bool:
+        at_random(run, command, seconds / 2)
+        while command.lives():
+            if next(run.directory.parent.glob(pattern.format(run=run.directory.name)), None) is not None:
+                return True
+            time.sleep(_MOMENT_SECONDS)
+        return False
+
+    return comes
+
+
+def at_phase(word: str) -> Moment:
+    """A moment at which a line on stderr has this word."""
+
+    def comes(run: Run, command: Command, seconds: float) -> bool:
+        while command.lives():
+            if word in command.log.read_text(errors="replace"):
+                time.sleep(run.random.uniform(0, 1))
+                return command.lives()
+            time.sleep(_MOMENT_SECONDS)
+        return False
+
+    return comes
+
+
+def sends(number: signal.Signals) -> Strike:
+    def strike(run: Run, command: Command) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(command.process.pid, number)
+
+    return strike
+
+
+def kills_helper(run: Run, command: Command) -> None:
+    if helpers := command.helpers():
+        with suppress(ProcessLookupError):
+            os.kill(run.random.choice(helpers), signal.SIGKILL)
+
+
+def rests(run: Run, command: Command) -> None:
+    """One process, the first or another, stands still for some seconds."""
+    number = run.random.choice([command.process.pid, *command.helpers()])
+    with suppress(ProcessLookupError):
+        os.kill(number, signal.SIGSTOP)
+        time.sleep(_STOP_SECONDS)
+        os.kill(number, signal.SIGCONT)
+
+
+def fills_disk(run: Run, command: Command) -> None:
+    """Nothing more fits for some seconds."""
+    with filled(run.place.disk, 0):
+        time.sleep(_FULL_SECONDS)
+
+
+@contextmanager
+def filled(folder: Path, left: int) -> Iterator[None]:
+    path = folder / "ballast"
+    try:
+        with suppress(OSError), path.open("wb") as file:
+            os.posix_fallocate(file.fileno(), 0, max(free_bytes(folder) - left, 1))
+        with suppress(OSError), path.open("ab") as file:
+            while free_bytes(folder) > left:
+                file.write(bytes(65536))
+                file.flush()
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def shared_is_full(run: Run) -> Iterator[None]:
+    """Hardly any shared memory when the session begins."""
+    with filled(run.place.shared, _SHARED_LEFT):
+        yield
+
+
+def jumps(run: Run, command: Command) -> None:
+    for _ in range(3):
+        run.place.offset.write_text(str(run.random.choice(_CLOCK_JUMPS)))
+        time.sleep(0.5)
+
+
+def clock_jumps(run: Run) -> Iterator[None]:
+    run.place.clock = True
+    try:
+        yield
+    finally:
+        run.place.clock = False
+        run.place.offset.write_text("0")
+
+
+def moves(run: Run) -> bool:
+    """The run goes on under another name, its policy beside it."""
+    to = run.directory.with_name(f"{run.directory.name}+")
+    if not run.directory.exists():
+        return False
+    if run.policy.exists():
+        run.policy.rename(to.with_name(f"{to.name}-policy"))
+    run.directory.rename(to)
+    run.directory = to
+    return True
+
+
+def checkpoints_of(run: Run) -> list[Path]:
+    root = run.directory / "checkpoints"
+    return [checkpoint_path(root, number) for number in list_checkpoints(root)] if root.is_dir() else []
+
+
+def swaps(run: Run) -> bool:
+    """A file of the newest checkpoint becomes that of its name and length in the one before."""
+    found = checkpoints_of(run)
+    return len(found) > 1 and _swap(run, found[-1], found[-2])
+
+
+def swaps_block(run: Run) -> bool:
+    """The same of a version of a block that the newest alone names, and an older version of the block."""
+    found = checkpoints_of(run)
+    if len(found) < 2:
+        return False
+    new, old = (sorted(open_whole(path).parents) for path in found[-1:-3:-1])
+    pairs = [(name, other) for name in new for other in old if name != other and _block(name) == _block(other)]
+    for name, other in run.random.sample(pairs, len(pairs)):
+        if name not in old and _swap(run, run.directory / name, run.directory / other):
+            run.damaged.append(found[-1].name)  # it is the checkpoint that is not whole any more
+            return True
+    return False
+
+
+def _block(name: str) -> str:
+    return name.rpartition("/")[0]
+
+
+def _swap(run: Run, new: Path, old: Path) -> bool:
+    files = [file for file in sorted(new.rglob("*")) if file.is_file()]
+    for file in run.random.sample(files, len(files)):
+        other = old / file.relative_to(new)
+        if other.is_file() and other.stat().st_size == file.stat().st_size and other.read_bytes() != file.read_bytes():
+            file.unlink()  # not through it: it may be a link that others share
+            shutil.copyfile(other, file)
+            run.damaged.append(
+                new.name if new.parent.name == "checkpoints" else new.relative_to(run.directory).as_posix()
+            )
+            run.falls = 1
+            return True
+    return False
+
+
+def flips(run: Run) -> bool:
+    """A bit of the newest checkpoint."""
+    found = checkpoints_of(run)
+    if len(found) < 2:
+        return False
+    file = run.random.choice([file for file in sorted(found[-1].rglob("*")) if file.is_file() and file.stat().st_size])
+    data = bytearray(file.read_bytes())
+    data[run.random.randrange(len(data))] ^= 1 << run.random.randrange(8)
+    file.unlink()
+    file.write_bytes(data)
+    run.damaged.append(found[-1].name)
+    run.falls = 1
+    return True
+
+
+def _killed(what: str, moment: Moment) -> Trouble:
+    return Trouble(what, (KILLED, DONE), moment, sends(signal.SIGKILL))
+
+
+COMMON: Sequence[Trouble] = (
+    _killed("kill -9 at random", at_random),
+    _killed("kill -9 while a checkpoint is written", at_name("{run}/checkpoints/.tmp-*")),
+    Trouble("a worker is killed", (FAILED, DONE), at_random, kills_helper),
+    Trouble("SIGTERM", (STOPPED, DONE), at_random, sends(signal.SIGTERM)),
+    Trouble("a process stands still for 3 s", (DONE,), at_random, rests),
+    Trouble("the clock jumps", (DONE,), at_random, jumps, around=clock_jumps),
+    Trouble("the folder moves", (DONE,), before=moves),
+    Trouble("a file of an older checkpoint in a newer", (DONE,), before=swaps),
+    Trouble("a bit flips in a checkpoint", (DONE,), before=flips),
+)
+APART: Sequence[Trouble] = (
+    Trouble("the disk is full for 8 s", (DONE, FAILED), at_random, fills_disk),
+    Trouble("no shared memory", (DONE, FAILED), around=shared_is_full),
+)
+BLOCKS: Sequence[Trouble] = (
+    _killed("kill -9 while a block is written back", at_name("{run}/blocks/*/.tmp-*")),
+    Trouble("an older version of a block in a newer", (DONE,), before=swaps_block),
+)
+CONCLUDING: Sequence[Trouble] = (
+    _killed("kill -9 while it is evaluated", at_phase("evaluat")),
+    _killed("kill -9 while the policy is written", at_name(".tmp-{run}-policy-*")),
+)

@@ -1,0 +1,187 @@
+"""What a soak looks at: a run's folder, the processes that work on it, what is left of them."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from mccfr.runs.results import find_checkpoint, read_tables
+from mccfr.runs.rundir import CHECKPOINTS, is_run, open_run
+from storage.blocks import open_whole
+from storage.checkpoint import checkpoint_path, list_checkpoints
+
+MCCFR = Path(sys.executable).with_name("mccfr")
+_MARK = "MCCFR_SOAK"
+_APART = "SOAK_APART"  # "1": this process has mounts of its own
+_LOOKS_SECONDS = 0.5
+_ENDS_SECONDS = 30.0  # within which workers of a killed process must be gone
+_CLOCK = '''"""The wall clock jumps by what a file says."""
+import os, time
+_time, _path = time.time, os.environ["MCCFR_SOAK_CLOCK"]
+def _jumping():
+    with open(_path) as file:
+        return _time() + float(file.read() or 0)
+time.time = _jumping
+'''
+
+
+@dataclass
+class Level:
+    """The most that the processes of a life have held at once."""
+
+    anonymous_bytes: int = 0
+    files: int = 0
+    processes: int = 0
+
+    def rise(self, other: "Level") -> None:
+        for name, value in vars(other).items():
+            setattr(self, name, max(value, getattr(self, name)))
+
+
+@dataclass
+class Place:
+    """Where everything lies: `disk` is a file system of a size of its own where there could be one, as `shared` is."""
+
+    folder: Path
+    apart: bool
+    clock: bool = False  # whether the next command has a clock that jumps
+    level: Level = field(default_factory=Level)
+
+    @property
+    def disk(self) -> Path:
+        return self.folder / "disk"
+
+    @property
+    def shared(self) -> Path:
+        return Path("/dev/shm")
+
+    @property
+    def offset(self) -> Path:
+        return self.folder / "offset"
+
+    @classmethod
+    def make(cls, folder: Path, disk_bytes: int, shared_bytes: int) -> "Place":
+        """Make what is not there, and mount both file systems in this process's own name space where that can be."""
+        for name in ("disk", "tmp", "clock"):
+            (folder / name).mkdir(parents=True, exist_ok=True)
+        (folder / "clock/sitecustomize.py").write_text(_CLOCK)
+        place = cls(folder, os.environ.get(_APART) == "1")
+        place.offset.write_text("0")
+        if place.apart:
+            subprocess.run(["mount", "--make-rprivate", "/"], check=True)
+            for path, size in ((place.disk, disk_bytes), (place.shared, shared_bytes)):
+                subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(path)], check=True)
+        return place
+
+    def environment(self) -> dict[str, str]:
+        own = {_MARK: str(self.folder), "TMPDIR": str(self.folder / "tmp")}
+        if self.clock:
+            own |= {"PYTHONPATH": str(self.folder / "clock"), "MCCFR_SOAK_CLOCK": str(self.offset)}
+        return {**os.environ, **own}
+
+    def processes(self) -> Iterator[int]:
+        """Ids of all that have come of this soak's commands and live."""
+        mark = f"{_MARK}={self.folder}\0".encode()
+        for path in Path("/proc").iterdir():
+            if path.name.isdigit() and int(path.name) != os.getpid():
+                with suppress(OSError):
+                    if mark in (path / "environ").read_bytes() and _state(path) != "Z":
+                        yield int(path.name)
+
+    def look(self) -> None:
+        """Take note of what the processes hold now."""
+        now = Level()
+        for number in self.processes():
+            with suppress(OSError, ValueError, IndexError):
+                status = Path(f"/proc/{number}/status").read_text()
+                now.anonymous_bytes += 1024 * int(status.split("RssAnon:")[1].split()[0])
+                now.files += sum(1 for _ in Path(f"/proc/{number}/fd").iterdir())
+                now.processes += 1
+        self.level.rise(now)
+
+
+def _state(process: Path) -> str:
+    return (process / "stat").read_text().rpartition(")")[2].split()[0]
+
+
+class Command:
+    """One `mccfr` command under way; its output in a file."""
+
+    def __init__(self, place: Place, *arguments: object) -> None:
+        self.place, self.arguments = place, list(map(str, arguments))
+        self.log = place.folder / "output.txt"
+        self._looked = 0.0
+        with self.log.open("wb") as file:
+            self.process = subprocess.Popen(
+                [MCCFR, *self.arguments],
+                cwd=place.folder,
+                env=place.environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=file,
+                start_new_session=True,
+            )
+
+    def lives(self) -> bool:
+        """Whether it has not ended; looks at its processes now and then."""
+        if time.monotonic() > self._looked + _LOOKS_SECONDS:
+            self.place.look()
+            self._looked = time.monotonic()
+        return self.process.poll() is None
+
+    def helpers(self) -> list[int]:
+        """Ids of its processes but the first."""
+        return [number for number in self.place.processes() if number != self.process.pid]
+
+    def end(self) -> tuple[int, str]:
+        """(exit status, output) once it has ended."""
+        while self.lives():
+            time.sleep(0.02)
+        return self.process.returncode, self.log.read_text(errors="replace")
+
+
+def run_command(place: Place, *arguments: object) -> tuple[int, str]:
+    """(exit status, output) of an `mccfr` command that nobody disturbs."""
+    return Command(place, *arguments).end()
+
+
+def left_running(place: Place) -> list[int]:
+    """Ids of processes that have not ended in time although their command has; they are killed."""
+    end = time.monotonic() + _ENDS_SECONDS
+    while (left := list(place.processes())) and time.monotonic() < end:
+        time.sleep(0.05)
+    for number in left:
+        with suppress(ProcessLookupError):
+            os.kill(number, signal.SIGKILL)
+    return left
+
+
+def nodes_of(directory: Path, back: int = 0) -> int:
+    """Nodes touched at the newest checkpoint that can be opened, or at one as many before it; 0 where there is none."""
+    root = directory / CHECKPOINTS
+    numbers = list_checkpoints(root) if is_run(directory) else []
+    for number in numbers[::-1][back:]:
+        with suppress(OSError, ValueError):
+            return int(open_whole(checkpoint_path(root, number)).state["nodes_touched"])
+    return 0
+
+
+def same_bits(one: Path, other: Path) -> bool:
+    """Whether the newest checkpoints of two runs have the same nodes and tables, to the last bit."""
+    found = [find_checkpoint(open_run(path), None) for path in (one, other)]
+    first, second = map(read_tables, found)
+    return found[0].state["nodes_touched"] == found[1].state["nodes_touched"] and all(
+        np.array_equal(first[name], second[name]) for name in first.keys() | second.keys()
+    )
+
+
+def free_bytes(path: Path) -> int:
+    return shutil.disk_usage(path).free
