@@ -7,9 +7,11 @@ any prefix of the steps may leave behind.
 """
 
 import contextlib
+import ctypes
 import os
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from io import FileIO
 from itertools import groupby
 from pathlib import Path
 from typing import BinaryIO
@@ -21,8 +23,11 @@ from storage.threads import ordered
 
 TEMPORARY_PREFIX = ".tmp-"
 
+_AT_FDCWD = -100  # linux/fcntl.h
+_RENAME_EXCHANGE = 2  # linux/fs.h
 _READ_BYTES = 1 << 22
 _SYNCING_THREADS = 8  # file systems bring what several wait for to the disk in one go: three times as fast as in turn
+_libc = ctypes.CDLL(None, use_errno=True)
 _recordings: list[list["Operation"]] = []
 _unsynced: set[Path] = set()  # journals whose last fsync failed: what it has dropped, no second one brings to the disk
 
@@ -31,11 +36,11 @@ class Operation(msgspec.Struct, frozen=True):
     """One recorded step.
 
     Fields:
-        kind:   `make_dir`, `write_file`, `append`, `truncate`, `fsync_file`, `fsync_dir`, `link`, `rename`,
+        kind:   `make_dir`, `write_file`, `append`, `truncate`, `fsync_file`, `fsync_dir`, `link`, `rename`, `exchange`,
                 `remove_file` or `remove_dir`
         path:   the file or directory the step is about
         data:   what `write_file` wrote (the whole file) or `append` added
-        target: the new name of a `rename` or `link`
+        target: the new name of a `rename` or `link`, the second name of an `exchange`
         length: the length that `truncate` left, in bytes
     """
 
@@ -214,6 +219,20 @@ def rename(source: Path, target: Path) -> None:
     _record(Operation("rename", source, target=target))
 
 
+def exchange(first: Path, second: Path) -> None:
+    """Swap the names of two files or directories in one step; durable after `fsync_dir` of the parents.
+
+    Raises:
+        OSError: one does not exist, or the file system cannot do it.
+    """
+    names = os.fsencode(first), os.fsencode(second)
+    if _libc.renameat2(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _RENAME_EXCHANGE) != 0:
+        number = ctypes.get_errno()
+        advice = "cannot be replaced in one step here: remove it or choose another name"
+        raise OSError(number, f"{second} {advice} ({os.strerror(number)})")
+    _record(Operation("exchange", first, target=second))
+
+
 def link_file(source: Path, target: Path) -> None:
     """Give a file a second name (a hard link); durable after `fsync_dir` of the target's parent.
 
@@ -313,30 +332,39 @@ def append_lines(path: Path, lines: Sequence[bytes]) -> None:
     with path.open("a+b", buffering=0) as file:
         whole = whole_lines_length(file)
         if whole < file.seek(0, os.SEEK_END):
-            file.truncate(whole)
-            _record(Operation("truncate", path, length=whole))
+            cut(path, file, whole)
         try:
-            left = memoryview(data)
-            while left:
-                left = left[file.write(left) :]
-            _record(Operation("append", path, data))
+            append(path, file, data)
             _unsynced.add(path)
             fsync_file(path, file)
             _unsynced.discard(path)
         except OSError:
             with contextlib.suppress(OSError):
-                file.truncate(whole)
-                _record(Operation("truncate", path, length=whole))
+                cut(path, file, whole)
             raise
     if created:
         fsync_dir(path.parent)
 
 
+def append(path: Path, file: FileIO, data: bytes) -> None:
+    """Write all of it at the end of the open `file`, whose name is `path`; durable after `fsync_file`."""
+    left = memoryview(data)
+    with naming(path):
+        while left:
+            left = left[file.write(left) :]
+    _record(Operation("append", path, data))
+
+
+def cut(path: Path, file: BinaryIO, length: int) -> None:
+    """Cut the open `file`, whose name is `path`, off after `length` bytes; durable after `fsync_file`."""
+    file.truncate(length)
+    _record(Operation("truncate", path, length=length))
+
+
 def truncate(path: Path, length: int) -> None:
     """Cut a file off after `length` bytes and fsync it."""
     with path.open("r+b") as file:
-        file.truncate(length)
-        _record(Operation("truncate", path, length=length))
+        cut(path, file, length)
         fsync_file(path, file)
 
 

@@ -5,9 +5,7 @@ overwritten, a reader must never meet half an output, and an older output of the
 """
 
 import contextlib
-import ctypes
 import glob
-import os
 import secrets
 import shutil
 import time
@@ -16,11 +14,7 @@ from pathlib import Path
 
 from storage import durable
 
-_AT_FDCWD = -100  # linux/fcntl.h
-_RENAME_EXCHANGE = 2  # linux/fs.h
 _LEFT_SECONDS = 86_400.0  # far above what any output takes
-
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 def check_output(path: Path, replaceable: Callable[[Path], bool]) -> None:
@@ -86,7 +80,7 @@ def output(path: Path, replaceable: Callable[[Path], bool]) -> Iterator[Path]:
             yield temporary
         check_output(path, replaceable)  # writing takes minutes, in which others may have taken the name
         if path.exists() and (path.is_dir() != temporary.is_dir() or (path.is_dir() and not _is_empty(path))):
-            exchange(temporary, path)
+            durable.exchange(temporary, path)
         else:
             durable.rename(temporary, path)
         durable.fsync_dir(path.parent)
@@ -108,19 +102,6 @@ def _sweep(path: Path) -> None:
         with contextlib.suppress(OSError):
             if left.lstat().st_mtime < time.time() - _LEFT_SECONDS:
                 shutil.rmtree(left) if left.is_dir() and not left.is_symlink() else left.unlink()
-
-
-def exchange(first: Path, second: Path) -> None:
-    """Swap the names of two files or directories in one step; durable after `fsync_dir` of the parents.
-
-    Raises:
-        OSError: one does not exist, or the file system cannot do it.
-    """
-    names = os.fsencode(first), os.fsencode(second)
-    if _libc.renameat2(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _RENAME_EXCHANGE) != 0:
-        number = ctypes.get_errno()
-        advice = "cannot be replaced in one step here: remove it or choose another name"
-        raise OSError(number, f"{second} {advice} ({os.strerror(number)})")
 
 
 def _is_empty(path: Path) -> bool:

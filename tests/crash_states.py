@@ -84,6 +84,15 @@ def _apply(tree: Directory, base: Path, operation: Operation, happened: bool) ->
         case "rename" if node is not None and happened:
             target = operation.target.relative_to(base).parts
             _find(tree, target[:-1]).entries[target[-1]] = parent.entries.pop(name)
+        case "exchange" if node is not None and happened:
+            target = operation.target.relative_to(base).parts
+            other = _find(tree, target[:-1]).entries
+            other[target[-1]], parent.entries[name] = node, other[target[-1]]
+        case "link" if node is not None and happened:
+            target = operation.target.relative_to(base).parts
+            _find(tree, target[:-1]).entries[target[-1]] = node
+        case "truncate" if isinstance(node, File):
+            node.current = node.current[: operation.length]
         case "remove_file" if happened and isinstance(node, File):
             del parent.entries[name]
         case "remove_dir" if happened and isinstance(node, Directory) and not node.entries:

@@ -14,6 +14,9 @@ STEPS = (
     "fsync_file",
     "fsync_dir",
     "rename",
+    "exchange",
+    "append",
+    "cut",
     "link_file",
     "remove_file",
     "_remove_empty_dir",
@@ -44,6 +47,8 @@ class Failing:
                 self._failed.add(path)
             if name == "write_file" and self.number == errno.ENOSPC:
                 arguments[0].write_bytes(b"half of what")
+            if name == "append":
+                arguments[1].write(arguments[2][: len(arguments[2]) // 2])
             raise OSError(self.number, os.strerror(self.number), path)
 
         return failing

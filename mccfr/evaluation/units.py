@@ -296,18 +296,18 @@ class _Kept:
         if damaged:
             said = "mccfr: %s: %d of its units are damaged, and are played again"
             logging.getLogger("mccfr.units").warning(said, self.path, damaged)
-        self._file.truncate(place if held else 0)
+        durable.cut(self.path, self._file, place if held else 0)
         if not held:
-            _append(self._file, self._head)
+            durable.append(self.path, self._file, self._head)
         self._sync()
         durable.fsync_dir(self.path.parent)
 
     def write(self, unit: int, numbers: npt.NDArray[np.float64]) -> None:
         """Keep a unit; on the disk within a second."""
-        if self._file is None:
+        if self._file is None or self.path is None:
             return
         record = self._record.pack(unit, *numbers.tolist())
-        _append(self._file, record + zlib.crc32(record).to_bytes(4, "little"))
+        durable.append(self.path, self._file, record + zlib.crc32(record).to_bytes(4, "little"))
         if time.monotonic() - self._synced >= _SYNC_SECONDS:
             self._sync()
             self._synced = time.monotonic()
@@ -330,11 +330,3 @@ class _Kept:
         if self._file is not None:
             with self._file:
                 self._sync()
-
-
-def _append(file: FileIO, data: bytes) -> None:
-    """Write all of it, or raise `OSError` with the file's name."""
-    left = memoryview(data)
-    with durable.naming(Path(file.name)):
-        while left:
-            left = left[file.write(left) :]

@@ -200,6 +200,12 @@ class AnAbstraction:
         assert not list((folder / "built").rglob(".tmp-*"))
 
 
+def unlink_what_nobody_wrote(path, head):
+    """Less than a head, or zeros, and nothing acknowledged: refused with a sentence, as anybody's file is."""
+    if path.exists() and head.startswith(path.read_bytes().strip(b"\0")):
+        path.unlink()
+
+
 class ALog:
     """Of a match of four hands, which goes on where it stands."""
 
@@ -223,8 +229,7 @@ class ALog:
 
     def check(self, folder, done):
         path = folder / "log"
-        if path.exists() and not path.read_bytes().strip(b"\0"):
-            path.unlink()  # zeros, and nothing acknowledged: refused with a sentence, as anybody's file is
+        unlink_what_nobody_wrote(path, b"")
         log = MatchLog(path, self.plan.fields(), replay_of(self.plan))
         log.close()
         assert len(log.hands) >= self.told and alone(folder, "log")
@@ -245,6 +250,7 @@ class Kept(Units):
         play_units(self, 5, Effort(keep=folder / "units"), what={})
 
     def check(self, folder, done):
+        unlink_what_nobody_wrote(folder / "units", b"mccfr units 1")
         assert play_units(self, 5, Effort(keep=folder / "units"), what={}).ravel().tolist() == [0, 1, 2, 3, 4]
         assert alone(folder, "units")
 
@@ -350,9 +356,12 @@ def test_each_step_fails_once(name, tmp_path, monkeypatch):
     assert cases == len(range(counted.count % stride, counted.count, stride))
 
 
-CRASHES = {"networks": 30, "run": 40, "abstraction": 15, "match log": 40, "report": 60, "blocks": 20}
+CRASHES = {
+    **{"networks": 30, "run": 40, "abstraction": 15, "match log": 40, "report": 60, "blocks": 20},
+    **{"policy": 30, "session": 20, "kept units": 40},
+}
 """How many states of a disk after a power cut are looked at in the fast suite; checkpoints have tests of their own."""
-MOMENTS = {"blocks": 4}
+MOMENTS = {"blocks": 4, "session": 8, "policy": 12}
 """Of writers of many steps: before how many of them the power is cut, drawn by the name."""
 
 
