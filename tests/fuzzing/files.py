@@ -27,7 +27,8 @@ from mccfr.solvers.deep.asked import Asked, asked_tables
 
 @cache
 def _folder():
-    folder = Path(tempfile.mkdtemp(prefix="mccfr-fuzz-"))
+    memory = Path("/dev/shm")  # a disk takes as long to cut a file off as the readers to refuse it
+    folder = Path(tempfile.mkdtemp(prefix="mccfr-fuzz-", dir=memory if memory.is_dir() else None))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 
@@ -93,12 +94,14 @@ def _with_file(kept, data, use):
     if path.name not in files:
         raise ValueError("no such file there: give another")
     path.write_bytes(content)
+    changed = [path.name]
     try:
         if path.suffix != ".json" and len(content) % 2 and (out / "meta.json").exists():
+            changed += [each for each in files if each.endswith(".json")]
             sign(out)  # hostile, and not damaged
         use(out)
     finally:
-        for each in {path.name, *(name for name in files if name.endswith(".json"))}:
+        for each in changed:
             (out / each).write_bytes(files[each])
 
 
