@@ -241,7 +241,8 @@ COMMON: Sequence[Trouble] = (
     _killed("kill -9 at random", at_random),
     _killed("kill -9 while a checkpoint is written", at_name("{run}/checkpoints/.tmp-*")),
     Trouble("a worker is killed", (FAILED, DONE), at_random, kills_helper),
-    Trouble("SIGTERM", (STOPPED, DONE), at_random, sends(signal.SIGTERM)),
+    # By the signal itself where it comes before it is heeded.
+    Trouble("SIGTERM", (STOPPED, DONE, -signal.SIGTERM), at_random, sends(signal.SIGTERM)),
     Trouble("a process stands still for 3 s", (DONE,), at_random, rests),
     Trouble("the clock jumps", (DONE,), at_random, jumps, around=clock_jumps),
     Trouble("the folder moves", (DONE,), before=moves),

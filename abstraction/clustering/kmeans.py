@@ -155,7 +155,8 @@ def state_arrays(state: KMeansState) -> dict[str, NDArray[Any]]:
         "centres": state.centres,
         "labels": state.labels,
         "counters": np.array([state.iteration, state.changed, state.repaired], np.int64),
-        "inertia": np.array([state.inertia, state.previous_inertia], np.float64),
+        # What is stored is finite: infinity, of before the first step, goes as -1.
+        "inertia": np.array([state.inertia, state.previous_inertia if state.iteration else -1], np.float64),
     }
 
 
@@ -174,7 +175,7 @@ def state_from_arrays(problem: Problem, arrays: Mapping[str, NDArray[Any]]) -> K
     nearest = own_distances(problem.points, centres, labels, problem.metric, problem.workers)
     iteration, changed, repaired = (int(value) for value in arrays["counters"])
     inertia, previous = (float(value) for value in arrays["inertia"])
-    return KMeansState(centres, *nearest, iteration, inertia, previous, changed, repaired)
+    return KMeansState(centres, *nearest, iteration, inertia, previous if iteration else np.inf, changed, repaired)
 
 
 def begin_or_resume(

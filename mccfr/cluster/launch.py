@@ -35,6 +35,7 @@ RANK_PROGRAM = "mccfr.cli.rank"
 _MOST_LOSSES = 3  # one after the other without a new checkpoint
 _TICK_SECONDS = 0.1
 _END_SECONDS = 2.0  # that ranks of this machine may live on when their coordinator has ended
+_GONE_SECONDS = 10.0  # that killed ranks may take to let go of their memory
 _PROBE_SECONDS = 20
 _FOLDER, _LOCK = "mccfr-cluster-", "lock"
 _LEFT_SECONDS = 86_400.0
@@ -248,7 +249,31 @@ def _once(launch: Launch, arguments: Sequence[str], forward: _Forward) -> int | 
                 os.killpg(process.pid, signal.SIGKILL)  # who joins a job waits for ever for one that never will
             time.sleep(_TICK_SECONDS)
         forward.found(None)
+        _end_ranks(ended)
         return read_end(ended).get("status")
+
+
+def _end_ranks(ended: Path) -> None:
+    """Kill the ranks of this machine whose launcher has ended: they live on, with the run's lock, where it was killed.
+
+    ended  the file of their job, which is an argument of each
+    """
+    until = time.monotonic() + _GONE_SECONDS
+    while (pids := _started_with(str(ended))) and time.monotonic() < until:
+        for pid in pids:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(_TICK_SECONDS)
+
+
+def _started_with(argument: str) -> list[int]:
+    """Processes of this machine whose command line has this argument."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            if argument.encode() in path.read_bytes().split(b"\0"):
+                found.append(int(path.parent.name))
+    return found
 
 
 def read_end(path: Path) -> dict[str, int]:

@@ -38,6 +38,22 @@ def test_machines_of_one_host_train_the_same_bits_by_mpi_and_stop_on_a_signal(tm
     assert {rank["machine"] for rank in cluster_status(run)["ranks"]} == {0, 1}
 
 
+def test_a_launcher_that_is_killed_leaves_no_rank_and_the_run_goes_on(tmp_path):
+    plain = stratified_run(tmp_path / "plain")
+    run = stratified_run(tmp_path / "run", checkpoint_nodes=50_000)
+    process = launched(run, 2, "--nodes", "400000", stderr=subprocess.PIPE)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    wait_for(lambda: process.poll() is not None or newest(run), 120)
+    before = {rank["pid"] for rank in cluster_status(run)["ranks"]}
+    os.kill(int(children.read_text().split()[-1]), signal.SIGKILL)
+    said = process.communicate(timeout=300)[1].decode()
+    assert process.returncode == 0, said
+    assert "a machine was lost: 1 go on from checkpoint" in said and "Traceback" not in said, said
+    assert not [pid for pid in before if Path(f"/proc/{pid}/cmdline").exists()]
+    go(plain, iterations=find_checkpoint(run, None).state["iterations"])
+    assert_same(run, plain)
+
+
 def test_a_job_has_no_names_in_shared_memory_that_a_kill_could_leave():
     program = """
 from mccfr.cluster.mpi import World, shared_by_mpich
