@@ -1,0 +1,53 @@
+"""Average strategy sampling (Gibson, Burch, Lanctot & Szafron, "Efficient Monte Carlo Counterfactual Regret
+Minimization in Games with Many Player Actions", NIPS 2012, algorithm 1).
+
+External sampling that walks each of the traverser's actions with the probability
+
+    rho(a) = max(epsilon, (beta + tau S(I, a)) / (beta + sum of S(I, .))),
+
+so that what he seldom plays is seldom walked.
+"""
+
+import numpy as np
+
+from mccfr.config.solvers import SolverConfig
+from mccfr.gallery.ground import Ground, History, Positive, Share, regret_matching
+
+
+class Options(SolverConfig, frozen=True, tag="average-strategy"):
+    """epsilon, tau and beta as in the paper."""
+
+    epsilon: Share = 0.05
+    tau: Positive = 1000.0
+    beta: Positive = 1_000_000.0
+
+
+class AverageStrategySampling(Ground):
+    """Average strategy sampling."""
+
+    options = Options
+
+    def iterate(self, t: int) -> None:
+        """A traversal for each player."""
+        for i in (0, 1):
+            self.walk(self.root, i, 1.0)
+
+    def walk(self, h: History, i: int, q: float) -> float:
+        """A sampled value of h to player i; q: probability that his own draws led here."""
+        self.nodes += 1
+        if h.terminal:
+            return h.payoff[i]
+        if h.chance:
+            return self.walk(self.draw(h.children, h.probability), i, q)
+        I, sigma = h.infoset, regret_matching(h.infoset.regret)
+        if h.player != i:
+            I.strategy_sum += sigma / q
+            return self.walk(self.draw(h.children, sigma), i, q)
+        options, S = self.given, I.strategy_sum
+        rho = np.maximum(options.epsilon, (options.beta + options.tau * S) / (options.beta + S.sum()))
+        rho = np.minimum(1.0, rho)
+        v = np.zeros(len(sigma))
+        for a in np.flatnonzero(self.rng.random(len(rho)) < rho):
+            v[a] = self.walk(h.children[a], i, q * rho[a]) / rho[a]
+        I.regret += (v - sigma @ v) / q
+        return float(sigma @ v)

@@ -1,0 +1,82 @@
+"""Counterfactual regret minimisation (Zinkevich, Johanson, Bowling & Piccione, NIPS 2007) in every variant that
+`mccfr.solvers.variants` has by name, or that one makes oneself.
+
+Every history is visited.  v(I, a) is what action a of I is worth to its player, weighed by the probability that chance
+and the opponent bring the histories of I about; the strategy enters the average by the player's own reach.  A variant
+says what becomes of regrets and sums in iteration t (`Variant.step`).
+"""
+
+import numpy as np
+
+from mccfr.config.solvers import SolverConfig
+from mccfr.gallery.ground import Count, Ground, History, Infoset, Row, regret_matching
+from mccfr.solvers.minimisers import NORMAL_HEDGE, NOTHING, OPTIMISTIC, Step
+from mccfr.solvers.variants import variant
+
+
+class Options(SolverConfig, frozen=True, tag="cfr"):
+    """variant: by its name;  updates: alternating or simultaneous;  horizon: iterations planned, for a schedule."""
+
+    variant: str = "cfr"
+    updates: str = "alternating"
+    horizon: Count | None = None
+
+
+class Cfr(Ground):
+    """CFR."""
+
+    options = Options
+    keeps = ("regret", "strategy_sum", "predicted_regret")
+    seeded = False
+
+    def iterate(self, t: int) -> None:
+        """Player 0 against player 1's strategy, then player 1 against the new player 0; or both at once."""
+        given = self.given
+        made = variant(given.variant, updates=given.updates, horizon=given.horizon)
+        for players in ((0,), (1,)) if made.alternating else ((0, 1),):
+            for I in self.infosets:
+                I.sigma, I.gained = strategy(I, made.step(t)), np.zeros(len(I.actions))
+            for i in players:
+                self.walk(self.root, i, 1.0, 1.0)
+            for I in self.infosets:
+                if I.player in players:
+                    update(I, made.step(t))
+
+    def walk(self, h: History, i: int, own: float, others: float) -> float:
+        """The value of h to player i; own: his reach, others: that of the opponent and chance."""
+        self.nodes += 1
+        if h.terminal:
+            return h.payoff[i]
+        if h.chance or h.player != i:
+            shares = h.probability if h.chance else h.infoset.sigma
+            return sum(p * self.walk(child, i, own, others * p) for p, child in zip(shares, h.children, strict=True))
+        I = h.infoset
+        v = np.array([self.walk(child, i, own * p, others) for p, child in zip(I.sigma, h.children, strict=True)])
+        I.gained += others * (v - I.sigma @ v)
+        I.reach = own
+        return float(I.sigma @ v)
+
+
+def strategy(I: Infoset, step: Step) -> Row:
+    """The current strategy, by the variant's minimiser."""
+    basis = I.regret if step.predicts == NOTHING else I.predicted_regret
+    return normal_hedge(basis) if step.rule == NORMAL_HEDGE and basis.max() > 0 else regret_matching(basis)
+
+
+def update(I: Infoset, step: Step) -> None:
+    """What a walk has gained, into regrets and sums."""
+    before, R = I.regret.copy(), I.regret + I.gained
+    I.regret[:] = R * np.where(R > 0, step.positive, step.negative)
+    I.predicted_regret[:] = before + 2 * I.gained if step.predicts == OPTIMISTIC else I.regret + I.gained
+    I.strategy_sum[:] = step.keep * I.strategy_sum + step.weight * I.reach * I.sigma
+
+
+def normal_hedge(regrets: Row) -> Row:
+    """NormalHedge (Chaudhuri, Freund & Hsu 2009): σ ∝ R⁺ exp(R⁺²/2c), c such that exp(R⁺²/2c) is e on average."""
+    R = np.maximum(regrets, 0) / regrets.max()
+    low, high = 1e-2, 1e2
+    for _ in range(50):
+        c = (low * high) ** 0.5
+        low, high = (c, high) if np.exp(R**2 / (2 * c)).mean() > np.e else (low, c)
+    share = R * np.exp(R**2 / (2 * low))
+    return share / share.sum()

@@ -1,0 +1,34 @@
+"""External-sampling MCCFR (Lanctot, Waugh, Zinkevich & Bowling, "Monte Carlo Sampling for Regret Minimization in
+Extensive Games", NIPS 2009, section 3.2).
+
+All actions of the traverser i, one of the opponent and of chance.  The opponent's strategy is added to his sums where
+he is met: he is, as often as he arrives there.
+"""
+
+import numpy as np
+
+from mccfr.gallery.ground import Ground, History, regret_matching
+
+
+class ExternalSampling(Ground):
+    """External sampling."""
+
+    def iterate(self, t: int) -> None:
+        """A traversal for each player."""
+        for i in (0, 1):
+            self.walk(self.root, i)
+
+    def walk(self, h: History, i: int) -> float:
+        """A sampled value of h to player i."""
+        self.nodes += 1
+        if h.terminal:
+            return h.payoff[i]
+        if h.chance:
+            return self.walk(self.draw(h.children, h.probability), i)
+        I, sigma = h.infoset, regret_matching(h.infoset.regret)
+        if h.player != i:
+            I.strategy_sum += sigma
+            return self.walk(self.draw(h.children, sigma), i)
+        v = np.array([self.walk(child, i) for child in h.children])
+        I.regret += v - sigma @ v
+        return float(sigma @ v)

@@ -1,0 +1,90 @@
+"""Regret-based pruning (Brown & Sandholm, "Regret-Based Pruning in Extensive-Form Games", NIPS 2015, sections 3 and 4).
+
+An action of negative regret is neither played nor visited, and taken to be worth the most that may follow.  Once its
+regret is positive by that, its player is declared to have played a best response after it, against what the opponent
+did meanwhile: what was assumed is taken back, and regrets below are updated to match.  Both players update at once.
+"""
+
+import numpy as np
+
+from mccfr.gallery.ground import Ground, History, Infoset, Row, below, regret_matching
+from mccfr.games.game import Game
+from mccfr.tables.layout import TableSet, table_name
+
+
+class RegretBasedPruning(Ground):
+    """`assumed`: what a pruned action was taken to be worth; `before`: what `met` was below it when that began."""
+
+    seeded = False
+    keeps = ("regret", "strategy_sum", "assumed", "pruned")
+    keeps_by_history = ("before",)
+
+    def begin(self, game: Game, tables: TableSet) -> None:
+        """As `Ground.begin`; and `most`, what each player may get from each history on."""
+        super().begin(game, tables)
+        self.before, self.most = [tables[table_name("before", i)][0] for i in (0, 1)], dict[History, Row]()
+        for h in reversed(below([self.root])):
+            self.most[h] = np.max([self.most[c] for c in h.children] or [np.array(h.payoff)], axis=0)
+
+    def iterate(self, t: int) -> None:
+        """Walk, settle what may have become good, prune what is bad."""
+        self.t = t
+        self.play(lambda I: regret_matching(I.regret))
+        for I in self.infosets:
+            I.strategy_sum += I.reach * I.sigma
+        for i in (0, 1):
+            self.walk(self.root, i, 1.0)
+        for I in self.infosets:
+            for a in np.flatnonzero((I.pruned == 1) & (I.regret > 0)).tolist():
+                self.settle(I, a)
+        for I in self.infosets:
+            I.hidden = I.above is not None and (I.above[0].hidden or I.above[0].pruned[I.above[1]])
+            if not I.hidden and I.regret.max() > 0:
+                for a in np.flatnonzero((I.pruned == 0) & (I.regret < 0)).tolist():
+                    self.prune(I, a)
+
+    def walk(self, h: History, i: int, others: float) -> float:
+        """The value of h to player i; others: reach of the opponent and chance.  What nobody plays is left out."""
+        self.nodes += 1
+        if h.terminal:
+            return h.payoff[i]
+        if h.chance or h.player != i:
+            shares = h.probability if h.chance else h.infoset.sigma
+            return sum(p * self.walk(c, i, others * p) for p, c in zip(shares, h.children, strict=True) if p > 0)
+        I = h.infoset
+        pairs = zip(I.pruned, h.children, strict=True)
+        v = np.array([self.most[c][i] if pruned else self.walk(c, i, others) for pruned, c in pairs])
+        I.assumed += I.pruned * others * v
+        I.regret += others * (v - I.sigma @ v)
+        return float(I.sigma @ v)
+
+    def prune(self, I: Infoset, a: int) -> None:
+        """Visit an action no longer; what is pruned below it is settled first."""
+        inside = below([h.children[a] for h in I.histories])
+        for J in reversed(list(dict.fromkeys(h.infoset for h in inside if h.player == I.player))):
+            for b in np.flatnonzero(J.pruned).tolist():
+                self.settle(J, b)
+        I.pruned[a], I.assumed[a] = 1, 0
+        for h in inside:
+            self.before[I.player][h.node] = self.met(h, I.player)
+
+    def settle(self, I: Infoset, a: int) -> None:
+        """Visit it again: a best response after it is what has been played."""
+        I.regret[a] += self.respond(I, a) - I.assumed[a]
+        I.pruned[a] = 0
+
+    def respond(self, I: Infoset, a: int) -> float:
+        """What a best response after an action has been worth since it is pruned; regrets below get their part."""
+        i, reached = I.player, below([h.children[a] for h in I.histories], but_of=I.player)
+        self.nodes += len(reached)
+        total = sum((self.met(h, i) - self.before[i][h.node]) * h.payoff[i] for h in reached if h.terminal)
+        for J in dict.fromkeys(h.infoset for h in reached if h.player == i):
+            v = np.array([self.respond(J, b) for b in J.actions])
+            J.regret += v - v.max()
+            total += v.max()
+        return total
+
+    def met(self, h: History, i: int) -> float:
+        """Sum over all iterations of the probability that chance and player i's opponent bring h about."""
+        J, b = h.last[1 - i] or (None, 0)
+        return h.dealt * (self.t if J is None else J.strategy_sum[b])

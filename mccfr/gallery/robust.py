@@ -1,0 +1,46 @@
+"""Robust sampling (Li, Hu, Zhang, Qi & Song, "Double Neural Counterfactual Regret Minimization", ICLR 2020, section 4).
+
+External sampling that walks k of the traverser's actions, drawn evenly, each worth its value times n/k, n of them being
+there.
+"""
+
+import numpy as np
+
+from mccfr.config.solvers import SolverConfig
+from mccfr.gallery.ground import Count, Ground, History, regret_matching
+
+
+class Options(SolverConfig, frozen=True, tag="robust"):
+    """most_actions: k."""
+
+    most_actions: Count = 2
+
+
+class RobustSampling(Ground):
+    """Robust sampling."""
+
+    options = Options
+
+    def iterate(self, t: int) -> None:
+        """A traversal for each player."""
+        for i in (0, 1):
+            self.walk(self.root, i, 1.0)
+
+    def walk(self, h: History, i: int, q: float) -> float:
+        """A sampled value of h to player i; q: probability that his own draws led here."""
+        self.nodes += 1
+        if h.terminal:
+            return h.payoff[i]
+        if h.chance:
+            return self.walk(self.draw(h.children, h.probability), i, q)
+        I, sigma = h.infoset, regret_matching(h.infoset.regret)
+        if h.player != i:
+            I.strategy_sum += sigma / q
+            return self.walk(self.draw(h.children, sigma), i, q)
+        n = len(sigma)
+        k = min(self.given.most_actions, n)
+        v = np.zeros(n)
+        for a in self.rng.choice(n, k, replace=False):
+            v[a] = self.walk(h.children[a], i, q * k / n) * n / k
+        I.regret += (v - sigma @ v) / q
+        return float(sigma @ v)

@@ -1,0 +1,119 @@
+"""How large the house is: lines, keys, words, kernels and structs, by reading the tracked files.
+
+    python tools/house.py
+
+`tests/test_sizes.py` has the budgets.  Lines count everything in a `.py` file; words are those that `wc -w` finds.
+"""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BESIDE_THE_CORE = ("mccfr/view", "mccfr/report", "mccfr/cli", "mccfr/experiments", "mccfr/gallery", "tools")
+STRATA = ("mccfr/runs/strata", "mccfr/cluster")
+KERNELS = ("njit", "intrinsic")
+EXTERNAL = "mccfr/solvers/sampling/external.py"
+
+
+def tracked(*below: str, ending: str = ".py") -> list[Path]:
+    """Files that git knows and the disk has."""
+    listed = subprocess.run(["git", "ls-files", *below], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return [ROOT / name for name in listed.splitlines() if name.endswith(ending) and (ROOT / name).is_file()]
+
+
+def lines(files: list[Path]) -> int:
+    return sum(path.read_bytes().count(b"\n") for path in files)
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def functions(files: list[Path]) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    """(where, function) of every function."""
+    for path in files:
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield f"{path.relative_to(ROOT)}:{node.lineno} {node.name}", node
+
+
+def kernel_arguments(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Arguments of a kernel, 0 of other functions; an intrinsic takes the context of typing beside its own."""
+    decorators = {ast.unparse(decorator) for decorator in function.decorator_list}
+    count = len(function.args.posonlyargs + function.args.args + function.args.kwonlyargs)
+    return (count - ("intrinsic" in decorators)) if any(name in d for d in decorators for name in KERNELS) else 0
+
+
+def structs(files: list[Path]) -> dict[str, int]:
+    """Fields of every named tuple."""
+    found = {}
+    for path in files:
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.ClassDef) and any(ast.unparse(base) == "NamedTuple" for base in node.bases):
+                found[f"{path.relative_to(ROOT)} {node.name}"] = sum(isinstance(x, ast.AnnAssign) for x in node.body)
+    return found
+
+
+def keys() -> dict[str, int]:
+    """Configuration keys that each struct of `mccfr.config` adds to those that it is derived from."""
+    found = {}
+    for path in tracked("mccfr/config"):
+        for node in parsed(path).body:
+            if isinstance(node, ast.ClassDef) and any(word.arg == "frozen" for word in node.keywords):
+                added = [x for x in node.body if isinstance(x, ast.AnnAssign) and "ClassVar" not in ast.unparse(x)]
+                if node.name not in ("Config", "OpaqueGame", "OpaqueSolver"):
+                    found[node.name] = len(added)
+    return found
+
+
+def imported(path: Path) -> set[Path]:
+    """A module's file, and those of ours that it imports, with all they import."""
+    found, waiting = set[Path](), [path]
+    while waiting:
+        here = waiting.pop()
+        if here in found:
+            continue
+        found.add(here)
+        for node in ast.walk(parsed(here)):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                file = ROOT.joinpath(*node.module.split(".")).with_suffix(".py")
+                waiting += [file] if file.is_file() else []
+    return found
+
+
+def figures() -> dict[str, int]:
+    """What the page of the house counts."""
+    source = tracked("mccfr", "abstraction", "storage", "tools")
+    besides = tuple(str(ROOT / name) + "/" for name in (*BESIDE_THE_CORE, *STRATA))
+    documents = [*tracked("docs", ending=".md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+    pages = [path for path in documents if "measured" not in path.parts]
+    packed = {f.name: f.end_lineno - f.lineno + 1 for _, f in functions([ROOT / EXTERNAL]) if f.end_lineno}
+    return {
+        "source, lines": lines(source),
+        "... core: without view, report, cli, experiments, gallery, tools, strata": lines(
+            [path for path in source if not str(path).startswith(besides)]
+        ),
+        "... gallery": lines(tracked("mccfr/gallery")),
+        "source, files": len(source),
+        "tests, lines": lines(tracked("tests")),
+        "configuration keys": sum(keys().values()),
+        "words of pages": sum(len(path.read_text(encoding="utf-8").split()) for path in pages),
+        "kernels of more than 8 arguments": sum(kernel_arguments(f) > 8 for _, f in functions(source)),
+        "structs of more than 10 fields": sum(count > 10 for count in structs(source).values()),
+        "external_sampling_packed, lines": packed["external_sampling_packed"],
+        "files behind external sampling's kernels": len(imported(ROOT / EXTERNAL)),
+    }
+
+
+def main() -> None:
+    for name, count in figures().items():
+        sys.stdout.write(f"{count:>8,}  {name}\n")
+
+
+if __name__ == "__main__":
+    main()
