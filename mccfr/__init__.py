@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 from mccfr.neighbours import check_neighbours
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 check_neighbours()
 

@@ -15,13 +15,13 @@ PACKED = {"external_sampling_packed"}
 """The kernel that training spends most of its time in, one loop over a worklist: split up it is slower."""
 LINES, PACKED_LINES, ARGUMENTS = 90, 125, 10
 BUDGETS = {
-    "configuration keys": 178,
-    "kernels of more than 8 arguments": 20,
+    "configuration keys": 169,
+    "kernels of more than 8 arguments": 16,
     "structs of more than 10 fields": 12,
-    "words of pages": 84_600,
+    "words of pages": 84_000,
 }
 """What there may be at most: a budget is raised in a commit of its own, with the reason (CONTRIBUTING)."""
-ALGORITHMS = 9
+ALGORITHMS = 6
 
 
 def test_the_house_stays_within_its_budgets():

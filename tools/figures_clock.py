@@ -33,7 +33,6 @@ _NO_LIMIT = 2**62
 _PLANNER = "DCFR(3/2, 0, 2)"
 
 _FULL = {"algorithm": "cfr", "dtype": "float32"}
-_SAMPLED = {"discount": "linear", "baseline_rate": 0.5}
 _PRUNED = {"discount": "linear", "negative_regret_pruning": True, "prune_after_nodes": 10_000_000}
 _HOPELESS, _FLOOR = 15.0, 15.5  # all that a player may lose so many times: the defaults of hold'em's 20,000 chips
 SOLVERS: Mapping[str, Mapping[str, Any]] = {
@@ -46,11 +45,6 @@ SOLVERS: Mapping[str, Mapping[str, Any]] = {
     "external sampling, linear": {"algorithm": "external-sampling", "discount": "linear"},
     "external sampling, pruning": {**_PRUNED, "algorithm": "external-sampling"},
     "outcome sampling, linear": {"algorithm": "outcome-sampling", "discount": "linear"},
-    "average strategy sampling": {"algorithm": "average-strategy-sampling", "discount": "linear"},
-    "robust sampling, 2 actions": {"algorithm": "robust-sampling", "discount": "linear"},
-    "targeted sampling": {"algorithm": "targeted-sampling", "discount": "linear"},
-    "external sampling, baselines": {**_SAMPLED, "algorithm": "external-sampling"},
-    "outcome sampling, baselines": {**_SAMPLED, "algorithm": "outcome-sampling"},
 }
 LEDUC_12 = {"name": "leduc", "ranks": 12, "raises": 6, "merge_suits": True}
 Point = tuple[float, int, int, float]

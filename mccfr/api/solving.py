@@ -121,6 +121,8 @@ class Solver:
         self.game = form_for(game, config)
         self._origin = game.origin if isinstance(game, ConfiguredGame) else None
         self._id = secrets.token_hex(16)
+        if (problem := algorithm_of(config).problem()) is not None:
+            raise ValueError(problem)
         self._config = algorithm_of(config).completed(self.game)
         self._algorithm = algorithm_of(self._config)
         layout = self._algorithm.layout(self.game)

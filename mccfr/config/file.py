@@ -16,7 +16,7 @@ from mccfr.config.games import GAMES, OpaqueGame
 from mccfr.config.limits import limit_problems, shown
 from mccfr.config.made import loaded_options, made_options
 from mccfr.config.sizes import bytes_of
-from mccfr.config.solvers import OPTIONS, OpaqueSolver, SampledConfig, SolverConfig
+from mccfr.config.solvers import FORMER, OPTIONS, WITH_BASELINES, OpaqueSolver, SampledConfig, SolverConfig
 from mccfr.config.suggest import did_you_mean
 from mccfr.config.tables import AUTO, METHODS, Config
 
@@ -153,6 +153,11 @@ def _chosen(table: Any, key: str) -> tuple[Any, dict[str, Any]]:
             f"{key}.{field} = {shown(name)} is not one of: {', '.join(map(repr, known))}, or module:object{near}"
         )
     foreign = ignored_keys({key: table}) if key == "solver" else []
+    if key == "solver" and name in WITH_BASELINES and "baseline_rate" in table:
+        if table["baseline_rate"]:
+            kind = WITH_BASELINES[name]
+        else:
+            foreign = [*foreign, "baseline_rate"]
     if "variant" in foreign and outside.is_reference(table["variant"]):
         raise ValueError(f"solver.variant = {shown(table['variant'])} goes with solver.algorithm = 'cfr' alone")
     return kind, {**{own: value for own, value in table.items() if own not in foreign}, field: name}
@@ -161,7 +166,8 @@ def _chosen(table: Any, key: str) -> tuple[Any, dict[str, Any]]:
 def options_named(table: str, name: str) -> Any:
     """The struct of a `[game]` or `[solver]` table by the name that chooses it, loaded already; None for an unknown."""
     kinds, field, _ = _TAGGED[table]
-    return kinds.get(name) or made_options(outside.NAMED[table, field], name)
+    former = FORMER.get(name) if table == "solver" else None
+    return kinds.get(name) or former or made_options(outside.NAMED[table, field], name)
 
 
 def _whole_numbers(value: Any) -> Any:
@@ -275,11 +281,11 @@ def _strata_checks(config: Config) -> list[tuple[bool, str, float | str | None, 
     """Of `run.strata` and what goes with it: whether it is good, and what is allowed."""
     run, strata, sums = config.run, config.run.strata, config.tables.strategy_sums
     resident, unfit = config.tables.resident, _size_problem(config.tables.resident)
-    plain = sums == "all" and not any(getattr(config.solver, key, None) for key in ("baseline_rate", "warm_start"))
+    plain = sums == "all" and not getattr(config.solver, "warm_start", None)
     suits = strata is None or (config.solver.trains_strata and plain)
     needed = (
         "solver.algorithm is 'external-sampling' or 'outcome-sampling', with tables.strategy_sums = 'all' and without "
-        "solver.baseline_rate and solver.warm_start"
+        "solver.warm_start"
     )
     return [
         (strata is None or strata >= 1, "run.strata", strata, "at least 1"),
@@ -344,12 +350,8 @@ def _is_range(numbers: Sequence[int], least: int, most: int) -> bool:
 def _narrow_checks(config: Config) -> list[tuple[bool, str, str, str]]:
     """Of 16-bit cells, as `_strata_checks`."""
     tables, wide = config.tables, ("auto", "float32", "float64")
-    plain = not any(getattr(config.solver, key, None) for key in ("baseline_rate", "warm_start"))
-    suits = config.solver.trains_narrow and plain
-    needed = (
-        "solver.algorithm is 'external-sampling' or 'outcome-sampling', without solver.baseline_rate and "
-        "solver.warm_start"
-    )
+    suits = config.solver.trains_narrow and not getattr(config.solver, "warm_start", None)
+    needed = "solver.algorithm is 'external-sampling' or 'outcome-sampling', without solver.warm_start"
     chosen = {"tables.regret_dtype": tables.regret_dtype, "tables.sum_dtype": tables.sum_dtype}
     return [(suits or dtype in wide, key, dtype, f"of 32 or 64 bits unless {needed}") for key, dtype in chosen.items()]
 

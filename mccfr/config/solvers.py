@@ -1,7 +1,9 @@
 """The `[solver]` table of each algorithm, as frozen structs: one default for each key, in one place, here."""
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
+
+import msgspec
 
 from mccfr.config.table import Table
 
@@ -18,6 +20,9 @@ class SolverConfig(Table, frozen=True, tag_field="algorithm"):
     """Whether tables may have cells of 16 bits."""
     trains_strata: ClassVar[bool] = False
     """Whether `run.strata` is possible: deals are drawn for one share of the boards at a time."""
+
+    former: ClassVar[str | None] = None
+    """What a run is of that is trained no longer, in words."""
 
     seed: int = 0
 
@@ -80,17 +85,7 @@ class SampledActionsConfig(SampledConfig, frozen=True):
         return [*super().checks(), ("warm_iterations", self.warm_iterations >= 1, "at least 1")]
 
 
-class BaselinesConfig(SampledActionsConfig, frozen=True):
-    """Of those that can estimate the values of actions that are not sampled."""
-
-    baseline_rate: float = 0.0  # share by which baselines move towards sampled values; 0: none are kept
-
-    def checks(self) -> list[Check]:
-        """As `SolverConfig.checks`."""
-        return [*super().checks(), ("baseline_rate", 0 <= self.baseline_rate <= 1, "0 to 1")]
-
-
-class ExternalSamplingConfig(BaselinesConfig, frozen=True, tag="external-sampling"):
+class ExternalSamplingConfig(SampledActionsConfig, frozen=True, tag="external-sampling"):
     """External sampling: all actions of the traverser, one of the opponent and of chance."""
 
     averages_snapshots: ClassVar[bool] = True
@@ -107,18 +102,13 @@ class ExternalSamplingConfig(BaselinesConfig, frozen=True, tag="external-samplin
         below = self.prune_below_chips
         return [
             *super().checks(),
-            (
-                "baseline_rate",
-                not (self.baseline_rate and self.negative_regret_pruning),
-                "0 with solver.negative_regret_pruning, for what is skipped has no value to learn",
-            ),
             ("prune_after_nodes", self.prune_after_nodes >= 0, "at least 0"),
             ("prune_below_chips", below > 0, "above 0"),
             ("floor_chips", self.floor_chips > below, f"above solver.prune_below_chips = {below:g}"),
         ]
 
 
-class OutcomeSamplingConfig(BaselinesConfig, frozen=True, tag="outcome-sampling"):
+class OutcomeSamplingConfig(SampledActionsConfig, frozen=True, tag="outcome-sampling"):
     """Outcome sampling: one path."""
 
     averages_snapshots: ClassVar[bool] = True
@@ -130,61 +120,6 @@ class OutcomeSamplingConfig(BaselinesConfig, frozen=True, tag="outcome-sampling"
     def checks(self) -> list[Check]:
         """As `SolverConfig.checks`."""
         return [*super().checks(), ("epsilon", 0 < self.epsilon <= 1, "above 0 and at most 1")]
-
-
-class AverageStrategyConfig(SampledActionsConfig, frozen=True, tag="average-strategy-sampling"):
-    """Average strategy sampling: of the traverser's actions those that his average strategy plays, others seldom.
-
-    An action is walked with probability max(epsilon, (bonus + threshold·s) / (bonus + the row's sum of s)), s its
-    strategy sum in units of the present weight.  Names and defaults are the paper's, whose letters are tau and beta.
-    """
-
-    epsilon: float = 0.05
-    threshold: float = 1000.0
-    bonus: float = 1_000_000.0
-
-    def checks(self) -> list[Check]:
-        """As `SolverConfig.checks`."""
-        return [
-            *super().checks(),
-            ("epsilon", 0 < self.epsilon <= 1, "above 0 and at most 1"),
-            ("threshold", 0 <= self.threshold < float("inf"), "at least 0 and finite"),
-            ("bonus", 0 < self.bonus < float("inf"), "above 0 and finite"),
-        ]
-
-
-class RobustSamplingConfig(SampledActionsConfig, frozen=True, tag="robust-sampling"):
-    """Robust sampling: some of the traverser's actions, drawn evenly."""
-
-    most_actions: int = 2  # k of the paper: so many at each decision; all where there are no more
-
-    def checks(self) -> list[Check]:
-        """As `SolverConfig.checks`."""
-        return [*super().checks(), ("most_actions", self.most_actions >= 1, "at least 1")]
-
-
-class TargetedSamplingConfig(SampledActionsConfig, frozen=True, tag="targeted-sampling"):
-    """Targeted CFR: all actions of the traverser on the streets that a traversal is for, one on the others."""
-
-    full_share: float = 0.2  # of the traversals, which are for all streets; these alone add to strategy sums
-    targets: Sequence[Sequence[int]] = ()  # streets (from 0) that another may be for; none: the later half of them
-    target_shares: Sequence[float] = ()  # of each of `targets`, in proportion; none: equal ones
-    close_chips: float = 0.0  # all actions also where the two highest regrets differ by less, times the weight
-
-    def checks(self) -> list[Check]:
-        """As `SolverConfig.checks`; the game's streets are looked at when a solver is made."""
-        targets, shares = self.targets, self.target_shares
-        return [
-            *super().checks(),
-            ("full_share", 0 < self.full_share <= 1, "above 0 and at most 1"),
-            ("targets", all(t and min(t) >= 0 for t in targets), "lists of streets, from 0 on"),
-            (
-                "target_shares",
-                len(shares) in (0, len(targets)) and all(0 < share < float("inf") for share in shares),
-                "a number above 0 for each of solver.targets",
-            ),
-            ("close_chips", 0 <= self.close_chips < float("inf"), "at least 0 and finite"),
-        ]
 
 
 class PublicChanceConfig(SampledConfig, frozen=True, tag="public-chance-sampling"):
@@ -297,9 +232,6 @@ OPTIONS: dict[str, type[SolverConfig]] = {
     for kind in (
         ExternalSamplingConfig,
         OutcomeSamplingConfig,
-        AverageStrategyConfig,
-        RobustSamplingConfig,
-        TargetedSamplingConfig,
         PublicChanceConfig,
         FullWidthConfig,
         CfrBrConfig,
@@ -307,3 +239,49 @@ OPTIONS: dict[str, type[SolverConfig]] = {
     )
 }
 """The `[solver]` table of each algorithm of the package; `mccfr.config.made` has those of users'."""
+
+
+def _former(name: str, of: type[SolverConfig], what: str, keys: dict[str, Any]) -> type[SolverConfig]:
+    """The table of runs of something that is trained no longer, with the keys that it had besides and their defaults.
+
+    what  words for it, and where it is to be found
+    """
+    fields = [(key, Any, default) for key, default in keys.items()]
+    made: Any = msgspec.defstruct(
+        "FormerConfig", fields, bases=(of,), namespace={"former": what}, tag=name, frozen=True, kw_only=True
+    )
+    return cast("type[SolverConfig]", made)
+
+
+def _named(name: str, where: str, keys: dict[str, Any]) -> type[SolverConfig]:
+    return _former(name, SampledActionsConfig, f"solver.algorithm = {name!r}, which is mccfr.gallery.{where}", keys)
+
+
+LAST_TRAINED = "0.1.0"
+"""The last version that has trained what follows."""
+
+FORMER: dict[str, type[SolverConfig]] = {
+    "average-strategy-sampling": _named(
+        "average-strategy-sampling",
+        "average_strategy:AverageStrategySampling",
+        {"epsilon": 0.05, "threshold": 1000.0, "bonus": 1_000_000.0},
+    ),
+    "robust-sampling": _named("robust-sampling", "robust:RobustSampling", {"most_actions": 2}),
+    "targeted-sampling": _named(
+        "targeted-sampling",
+        "targeted:TargetedSampling",
+        {"full_share": 0.2, "targets": (), "target_shares": (), "close_chips": 0.0},
+    ),
+}
+"""Algorithms that were measured and did not win, by their names: runs of them are read, and not trained."""
+
+WITH_BASELINES: dict[str, type[SolverConfig]] = {
+    str(kind.__struct_config__.tag): _former(
+        str(kind.__struct_config__.tag),
+        kind,
+        "solver.baseline_rate, which is mccfr.gallery.baselines:OutcomeWithBaselines",
+        {"baseline_rate": 0.0},
+    )
+    for kind in (ExternalSamplingConfig, OutcomeSamplingConfig)
+}
+"""As `FORMER`, of runs with baselines; a rate of 0, which was the default, is left out when a table is read."""

@@ -226,7 +226,7 @@ def _own_keys(identity: Mapping[str, Any]) -> dict[str, Any]:
     solver = identity["solver"]
     defaults = options_named("solver", solver.get("algorithm", DEFAULT_ALGORITHM))()
     foreign = ignored_keys(identity)
-    own = {k: v for k, v in solver.items() if k not in foreign and (k == "algorithm" or v != getattr(defaults, k))}
+    own = {k: v for k, v in solver.items() if k not in foreign and (k == "algorithm" or v != getattr(defaults, k, 0.0))}
     return {**identity, "solver": own}
 
 

@@ -57,6 +57,8 @@ def rehearse(
     abstraction.  Raises `ValueError` or `OSError` for a game, an algorithm, tables or evaluations that cannot be, an
     export that would replace something else, and for too little memory or disk.
     """
+    if (problem := algorithm_of(config).problem()) is not None:
+        raise ValueError(problem)
     known = game or _rehearsal(config, base)
     config = algorithm_of(config).completed(known)
     check_evaluation(config.evaluation, known)
@@ -138,6 +140,8 @@ def prepare_run(
     Raises `ValueError` for evaluations that do not suit the game, and for too little memory or disk, unless `force`;
     `FileExistsError` where its export would replace something else.
     """
+    if (problem := run.algorithm.problem()) is not None:
+        raise ValueError(problem)
     game = game or run.build_game()
     check_evaluation(run.config.evaluation, game)
     check_export(run.config.export, game, run.directory, run.run_id, replace=run.replace)

@@ -5,7 +5,6 @@ from math import inf
 from mccfr.config.solvers import ExternalSamplingConfig
 from mccfr.games.game import Game
 from mccfr.solvers.sampled import SampledAlgorithm, SampledSolver
-from mccfr.solvers.sampling.baselines import Baselines, external_sampling_with_baselines
 from mccfr.solvers.sampling.common import Pruning, new_packed_worklist, new_worklist
 from mccfr.solvers.sampling.external import external_sampling_general, external_sampling_packed
 from mccfr.tables.narrow import NARROW_DTYPES, number_dtype
@@ -19,15 +18,11 @@ class ExternalSolver(SampledSolver):
     def _choose_kernel(self, game: Game, packed: bool) -> None:
         nodes, dtype = len(self._tree) if packed else len(game.tree.arrays.kind), self._tables.regret.dtype
         self._kernel = external_sampling_packed if packed else external_sampling_general
-        if self._baselines is not None:
-            self._kernel = external_sampling_with_baselines
         new_scratch = new_packed_worklist if packed else new_worklist
         self._scratch = new_scratch(nodes, 2 * game.tree.streets, number_dtype(dtype))
 
-    def _own(self, total_nodes: int) -> tuple[Pruning | Baselines, ...]:
+    def _own(self, total_nodes: int) -> tuple[Pruning, ...]:
         config = self._config
-        if self._baselines is not None:
-            return (self._baselines,)
         if not config.negative_regret_pruning:
             return ()  # a kernel with nothing of pruning in it
         active = int(total_nodes >= config.prune_after_nodes)

@@ -5,7 +5,6 @@ import numpy as np
 from mccfr.config.solvers import OutcomeSamplingConfig
 from mccfr.games.game import Game
 from mccfr.solvers.sampled import SampledAlgorithm, SampledSolver
-from mccfr.solvers.sampling.baselines import Baselines, new_steps, outcome_sampling_with_baselines
 from mccfr.solvers.sampling.common import deals_together, new_paths
 from mccfr.solvers.sampling.outcome import outcome_sampling_general, outcome_sampling_packed
 from mccfr.tables.narrow import number_dtype
@@ -29,16 +28,12 @@ class OutcomeSolver(SampledSolver):
         self._kernel = outcome_sampling_packed if packed else outcome_sampling_general
         most = MAX_PACKED_ACTIONS if packed else int(game.tree.arrays.count.max())
         scratch = tree_depth(game.tree), most, 2 * game.tree.streets, number_dtype(self._tables.regret.dtype)
-        if self._baselines is None:
-            self._together = deals_together(int(game.infosets.sum()))
-            self._scratch = new_paths(self._together, *scratch)
-        else:
-            self._kernel, self._scratch = outcome_sampling_with_baselines, new_steps(*scratch)
+        self._together = deals_together(int(game.infosets.sum()))
+        self._scratch = new_paths(self._together, *scratch)
 
-    def _own(self, total_nodes: int) -> tuple[float | Baselines, ...]:
+    def _own(self, total_nodes: int) -> tuple[float]:
         del total_nodes
-        epsilon = self._config.epsilon
-        return (epsilon,) if self._baselines is None else (epsilon, self._baselines)
+        return (self._config.epsilon,)
 
 
 class OutcomeSampling(SampledAlgorithm):

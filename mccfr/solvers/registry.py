@@ -8,16 +8,14 @@ from importlib import import_module
 
 from mccfr.config import outside
 from mccfr.config.file import options_named
-from mccfr.config.solvers import SolverConfig
+from mccfr.config.solvers import FORMER, SolverConfig
 from mccfr.config.tables import Config
+from mccfr.solvers.former import FormerSampling
 from mccfr.solvers.solver import Algorithm
 
 _ALGORITHMS: dict[str, str | type[Algorithm]] = {
     "external-sampling": "mccfr.solvers.external:ExternalSampling",
     "outcome-sampling": "mccfr.solvers.outcome:OutcomeSampling",
-    "average-strategy-sampling": "mccfr.solvers.average_strategy:AverageStrategySampling",
-    "robust-sampling": "mccfr.solvers.robust:RobustSampling",
-    "targeted-sampling": "mccfr.solvers.targeted:TargetedSampling",
     "public-chance-sampling": "mccfr.solvers.public_chance:PublicChance",
     "cfr": "mccfr.solvers.full_width:FullWidth",
     "cfr-br": "mccfr.solvers.cfr_br:CfrBestResponse",
@@ -27,6 +25,8 @@ _ALGORITHMS: dict[str, str | type[Algorithm]] = {
 
 def algorithm_named(name: str) -> type[Algorithm]:
     """The class behind a name; `ValueError` for an unknown one."""
+    if name in FORMER:
+        return FormerSampling
     found = _ALGORITHMS.get(name) or _from_outside(name)
     if found is None:
         raise ValueError(f"solver.algorithm = {name!r} is not one of: {', '.join(map(repr, _ALGORITHMS))}")

@@ -10,15 +10,14 @@ import numpy.typing as npt
 
 from mccfr.cards.deals import new_deals
 from mccfr.cards.strata import stratum_dealers
-from mccfr.config.solvers import BaselinesConfig, SampledActionsConfig, SampledConfig
+from mccfr.config.solvers import SampledActionsConfig, SampledConfig
 from mccfr.config.tables import Config
 from mccfr.games.game import Game
 from mccfr.rng import new_stream
 from mccfr.solvers.forecast import Forecast, forecast
-from mccfr.solvers.sampling.baselines import Baselines, new_baselines
 from mccfr.solvers.solver import Algorithm, Share, WorkerState
 from mccfr.tables.discount import Discount, Schedule
-from mccfr.tables.layout import BASELINE, NO_SUMS, TableArrays, TableLayout, TableSet, cells_ahead, make_layout
+from mccfr.tables.layout import NO_SUMS, TableArrays, TableLayout, TableSet, make_layout
 from mccfr.tables.narrow import NARROW_DTYPES
 from mccfr.trees.compiled import can_pack, pack
 
@@ -54,10 +53,10 @@ def batch_nodes(schedule: Schedule, workers: int) -> int | None:
 
 
 class SampledAlgorithm(Algorithm):
-    """External or outcome sampling and what lies between them, as far as they are alike."""
+    """External or outcome sampling, as far as they are alike."""
 
     walks_all: ClassVar[bool | None]
-    """Whether the traverser walks all his actions, or a sampled one; None: some, which cannot be said beforehand."""
+    """Whether the traverser walks all his actions, or a sampled one; None: nothing is walked any longer."""
     iterates: "ClassVar[type[SampledSolver]]"
     """What `solver` makes."""
 
@@ -93,7 +92,6 @@ class SampledAlgorithm(Algorithm):
             lazy=self.schedule.lazy,
             regret_dtype=tables.regret_dtype,
             wide=wide,
-            baselines=_baseline_rate(self._solver) > 0,
             first_regrets=first,
             sum_dtype=tables.sum_dtype if tables.sum_dtype in NARROW_DTYPES else "float32",
         )
@@ -114,11 +112,6 @@ class SampledAlgorithm(Algorithm):
     def forecast(self, game: Game) -> Forecast | None:
         """Expected visits under assumed play."""
         return None if self.walks_all is None else forecast(game, self.walks_all)
-
-
-def _baseline_rate(solver: SampledActionsConfig) -> float:
-    """Share by which baselines move; 0 where there are none."""
-    return solver.baseline_rate if isinstance(solver, BaselinesConfig) else 0.0
 
 
 def _first_street_only(game: Game, wide: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
@@ -154,21 +147,13 @@ class SampledSolver(ABC):
         self._drawn = (0, 0)  # first iteration of the deals at hand, and one past the last
         self._discount: Discount | None = None
         self.busy_seconds = 0.0  # spent in `run` by this object
-        self._baselines = self._new_baselines(game, tables)
-        packed = self._baselines is None and can_pack(game.tree)
+        packed = can_pack(game.tree)
         self._tree = pack(game.tree) if packed else game.tree.arrays
         self._choose_kernel(game, packed)
 
     @abstractmethod
     def _choose_kernel(self, game: Game, packed: bool) -> None:
         """Set the kernel, over packed betting trees or general records, and its scratch."""
-
-    def _new_baselines(self, game: Game, tables: TableSet) -> Baselines | None:
-        """The baselines in the tables, where the configuration asks for them: general records then, for any tree."""
-        rate = _baseline_rate(self._config)
-        if not rate:
-            return None
-        return new_baselines(self._tables.regret, cells_ahead(tables, BASELINE), rate, 2 * game.tree.nodes)
 
     @abstractmethod
     def _own(self, total_nodes: int) -> tuple[Any, ...]:

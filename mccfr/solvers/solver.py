@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.config.solvers import SolverConfig
+from mccfr.config.solvers import LAST_TRAINED, SolverConfig
 from mccfr.config.tables import Config
 from mccfr.games.game import Game
 from mccfr.solvers.forecast import Forecast
@@ -95,6 +95,16 @@ class Algorithm(ABC):
         """The configuration with what was left to the algorithm written out, for this game."""
         del game
         return self.config
+
+    def problem(self) -> str | None:
+        """Why runs of the configuration are trained no longer, in a sentence; None: they are."""
+        former = self.config.solver.former
+        if former is None:
+            return None
+        return (
+            f"{former} now, was last trained by mccfr {LAST_TRAINED}: runs of it are evaluated and exported, and do "
+            "not go on"
+        )
 
     def warnings(self) -> list[str]:
         """Sentences about settings that are allowed but rarely meant."""

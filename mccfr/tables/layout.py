@@ -23,9 +23,6 @@ _LINE_CELLS = 16  # float32 cells of a cache line
 NO_SUMS = 3
 """In `TableArrays.wide`: a block without strategy sums.  (1 + it) & 3 is 0, which spares outcome sampling a branch."""
 
-BASELINE = "baseline"
-"""Kind of the tables of what actions have been worth (`mccfr.solvers.sampling.baselines`)."""
-
 SLOT_FIRST = ("slot", "bucket")
 ROW_FIRST = ("row", "bucket")
 """Axes of full-width tables: hands of a slot lie together."""
@@ -97,7 +94,6 @@ def make_layout(
     lazy: bool,
     regret_dtype: str = "float32",
     wide: npt.NDArray[np.uint8] | None = None,
-    baselines: bool = False,
     first_regrets: str | None = None,
     sum_dtype: str = "float32",
 ) -> TableLayout:
@@ -106,7 +102,6 @@ def make_layout(
     lazy           with stamps
     sum_dtype      of the sums that are not in float64
     wide           [B] where sums are in float64, or NO_SUMS; None: nowhere
-    baselines      with a table of what actions have been worth, of the regrets' shape and dtype
     first_regrets  dtype of the first street's regrets, if it is another one
     """
     buckets, rows = game.buckets, game.tree.row_count
@@ -125,8 +120,6 @@ def make_layout(
         if lazy:
             names = [table_name(f"{kind}_stamp", block) for kind in kinds]
             specs += [ArraySpec(name, stamps, "uint32", ("bucket", "row")) for name in names]
-        if baselines:
-            specs.append(ArraySpec(table_name(BASELINE, block), shape, regret_dtype, ("bucket", "slot")))
     return TableLayout(tuple(specs), width.astype(np.int64), rows.astype(np.int64), wide)
 
 
@@ -216,20 +209,6 @@ def kernel_arrays(
         base("regret_scale"),
         base("strategy_sum_scale"),
     )
-
-
-def cells_ahead(tables: TableSet, kind: str) -> npt.NDArray[np.int64]:
-    """[B] how many cells each block's table of a kind lies behind its regrets, in the flat array that holds both.
-
-    The tables of the kind must have the regrets' shape and dtype; 0 for a block without them.
-    """
-    assert tables.kernel is not None
-    ahead = np.zeros(len(tables.kernel.width), np.int64)
-    for block in range(len(ahead)):
-        table, regret = tables.rows(kind, block), tables.rows("regret", block)
-        if table is not None and regret is not None:
-            ahead[block] = (table.ctypes.data - regret.ctypes.data) // regret.itemsize
-    return ahead
 
 
 def private_tables(layout: TableLayout, allocate: Callable[[int, str], npt.NDArray[np.generic]] = np.zeros) -> TableSet:

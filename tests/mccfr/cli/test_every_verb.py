@@ -23,7 +23,6 @@ GAMES = {
 }
 CARDLESS = ("histories", "one move")
 PACKED = ("listed cards", "boards")
-PARTIAL = ("average-strategy-sampling", "robust-sampling", "targeted-sampling")
 SLOW = ("outcome-sampling", "public-chance-sampling", "cfr-br")
 EXPORTS = ("policy", "zarr", "hdf5", "csv", "parquet", "openspiel")
 METHODS = ("exact", "head-to-head")
@@ -64,9 +63,7 @@ def allowed(algorithm, game):
 
 
 def slow(algorithm, game):
-    """The bucket tables of a whole deck are large: one algorithm takes them, one refuses; PARTIAL share a kernel."""
-    if algorithm in PARTIAL:
-        return game != "boards" and (algorithm, game) != (PARTIAL[0], "histories")
+    """The bucket tables of a whole deck are large: one algorithm takes them, one refuses."""
     return game == "whole deck" and algorithm in SLOW
 
 

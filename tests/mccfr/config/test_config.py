@@ -30,10 +30,6 @@ BAD = {
         "game": {"name": "kuhn"},
         "solver": {"algorithm": "outcome-sampling", "epsilon": 0},
     },
-    "solver.baseline_rate = 0.5 is not allowed: it must be 0 with solver.negative_regret_pruning": {
-        "game": {"name": "kuhn"},
-        "solver": {"baseline_rate": 0.5, "negative_regret_pruning": True},
-    },
     "solver.averaging_power = 2.0 is not allowed: it must be left out with solver.discount = 'dcfr'": {
         "game": {"name": "kuhn"},
         "solver": {"discount": "dcfr", "averaging_power": 2},

@@ -108,7 +108,6 @@ def test_the_plan_counts_bytes_of_cells_and_scales(tmp_path):
     [
         {"game": {"name": "leduc"}, "solver": {"algorithm": "cfr"}},
         {"game": {"name": "leduc"}, "solver": {"algorithm": "public-chance-sampling"}},
-        {"game": {"name": "leduc"}, "solver": {"baseline_rate": 0.5}},
     ],
 )
 def test_what_has_no_cells_of_16_bits_says_so(document):

@@ -182,7 +182,6 @@ def test_what_cannot_be_shared_out_is_refused():
         ({"game": {"name": "goofspiel"}, "run": {"strata": 2}}, "dealt from the tree"),
         ({"game": LEDUC_12, "run": {"strata": 0}}, "run.strata = 0"),
         ({"game": LEDUC_12, "run": {"strata": 2}, "solver": {"algorithm": "cfr"}}, "run.strata = 2"),
-        ({"game": LEDUC_12, "run": {"strata": 2}, "solver": {"baseline_rate": 0.1}}, "without solver.baseline_rate"),
     ]:
         with pytest.raises(ValueError, match=words):
             configured_game(config_from(document, "test"), None)

@@ -1,0 +1,57 @@
+"""What is trained no longer: its runs and policies are read as ever, and refused where they would go on."""
+
+import shutil
+
+import pytest
+from archives import unpack
+from commands import call
+
+import mccfr
+from mccfr.config.file import config_from
+from mccfr.runs.results import evaluate_target
+from mccfr.runs.verification import problems_of
+
+FORMER = {
+    "robust": (0.04696389149717169, "mccfr.gallery.robust:RobustSampling"),
+    "targeted": (0.945832356695264, "mccfr.gallery.targeted:TargetedSampling"),
+    "average-strategy": (0.012844556551659538, "mccfr.gallery.average_strategy:AverageStrategySampling"),
+    "baselines": (0.035450799745036954, "mccfr.gallery.baselines:OutcomeWithBaselines"),
+}
+"""Exploitability in chips that was recorded, and where the algorithm is now."""
+
+
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory):
+    return unpack("former", tmp_path_factory.mktemp("former"))
+
+
+@pytest.mark.parametrize("name", FORMER)
+def test_its_runs_are_read_and_do_not_go_on(unpacked, tmp_path, capsys, name):
+    chips, gallery = FORMER[name]
+    run = tmp_path / "run"
+    shutil.copytree(unpacked / "runs" / name, run)
+    assert problems_of(run) == []
+    assert evaluate_target(run, "exact")["exploitability_chips"] == pytest.approx(chips, rel=1e-9)
+    assert call(capsys, "status", run)[0] == 0
+    assert call(capsys, "export", run, tmp_path / "policy")[0] == 0
+    assert evaluate_target(tmp_path / "policy", "exact")["exploitability_chips"] == pytest.approx(chips, rel=0.01)
+    for verb in (("resume", run, "--nodes", 30_000), ("solve", run / "config.toml", "--run", tmp_path / "new")):
+        status, _, said = call(capsys, *verb)
+        assert status == 2 and said.splitlines()[:-1] == [line for line in said.splitlines() if "is ignored by" in line]
+        assert f"which is {gallery} now, was last trained by mccfr 0.1.0" in said
+    assert not (tmp_path / "new").exists()
+
+
+def test_its_policies_are_read(unpacked):
+    assert evaluate_target(unpacked / "robust-policy", "exact")["exploitability_chips"] < 0.06
+
+
+def test_from_python_it_is_refused_by_the_same_sentence():
+    with pytest.raises(ValueError, match="was last trained by mccfr 0"):
+        mccfr.solver(mccfr.game("kuhn"), "robust-sampling")
+
+
+def test_a_key_that_says_nothing_is_passed_over():
+    """Every run has written its defaults out."""
+    config = config_from({"game": {"name": "kuhn"}, "solver": {"baseline_rate": 0.0}}, "a test")
+    assert config == config_from({"game": {"name": "kuhn"}}, "a test")
