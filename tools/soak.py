@@ -244,7 +244,7 @@ class Soak:
                     self.tally.violated(f"{subject.name}: other bits than undisturbed")
             elif (problem := _apart(_bound(run.directory), _bound(undisturbed))) is not None:
                 self.tally.violated(f"{subject.name}: {problem}")
-        if self.tally.violations:  # it is evidence
+        if self.tally.violations and run.directory.exists():  # it is evidence
             shutil.copytree(run.directory, self.place.folder / "violated", dirs_exist_ok=True)
         for path in (run.directory, run.policy):
             shutil.rmtree(path, ignore_errors=True)
