@@ -1,7 +1,8 @@
-"""Full-width CFR over histories: against a recursive twin, the vector solver, reference curves and known orderings."""
+"""Full-width CFR over histories: against the gallery's, the vector solver, reference curves and known orderings."""
 
 import csv
 from dataclasses import replace
+from types import SimpleNamespace
 
 import naive
 import numpy as np
@@ -9,8 +10,10 @@ import pytest
 from expansion import original_strategy
 from places import DATA
 
+from mccfr.config.file import config_from
 from mccfr.config.games import GoofspielGame, KuhnGame, LeducGame, MatrixGame
 from mccfr.config.solvers import FullWidthConfig
+from mccfr.gallery.cfr import Cfr
 from mccfr.games.expanded import expand
 from mccfr.games.goofspiel import goofspiel
 from mccfr.games.matrix import matrix
@@ -20,7 +23,7 @@ from mccfr.solvers.histories.histories import best_response_value, expected_valu
 from mccfr.solvers.histories.history_cfr import BEST_RESPONSES, HistoryCfr
 from mccfr.solvers.public.vector_cfr import VectorCfr
 from mccfr.solvers.variants import PRESETS, variant
-from mccfr.tables.layout import table_name
+from mccfr.tables.layout import private_tables, table_name
 from mccfr.trees.compiled import CHANCE, TERMINAL
 
 SMALL_GAMES = DATA / "small_games.csv"
@@ -52,9 +55,9 @@ def exploitability(game, strategy):
 
 
 class Twin:
-    """CFR by recursion over histories, from the definitions; regrets and sums by (player, row)."""
+    """CFR with best responses, history by history, from the definitions; regrets and sums by (player, row)."""
 
-    def __init__(self, game, made, best_response="none"):
+    def __init__(self, game, made, best_response):
         self.arrays, self.tree, self.made, self.t = game.tree.arrays, game.tree, made, 0
         self.best_response = best_response
         self.nodes = {}
@@ -150,7 +153,7 @@ class Twin:
             self.update(player, self.strategy() if self.made.alternating else sigma)
 
 
-def compare(game, made, iterations, best_response="none", **options):
+def compare(game, made, iterations, best_response, **options):
     """Run solver and twin side by side; all tables must agree after every iteration."""
     cfr, twin = HistoryCfr(game, made, best_response=best_response, **options), Twin(game, made, best_response)
     kinds = {"regret": twin.regret, "strategy_sum": twin.sums}
@@ -170,8 +173,19 @@ def compare(game, made, iterations, best_response="none", **options):
 @pytest.mark.parametrize("updates", ["alternating", "simultaneous"])
 @pytest.mark.parametrize("name", PRESETS)
 @pytest.mark.parametrize("game", ["kuhn", "goofspiel"])
-def test_every_variant_equals_the_twin(game, name, updates):
-    compare(GAMES[game], planned(name, updates=updates), 6)
+def test_every_variant_equals_the_gallery(game, name, updates):
+    """All tables, after every iteration."""
+    made = planned(name, updates=updates)
+    fast, slow = HistoryCfr(GAMES[game], made), Cfr(config_from({"game": {"name": "kuhn"}}, "a test"))
+    tables = private_tables(slow.layout(GAMES[game]))
+    slow.begin(GAMES[game], tables)
+    slow.given = SimpleNamespace(variant=made, updates=updates, horizon=made.horizon)
+    for t in range(1, 7):
+        fast.iterate(1)
+        slow.iterate(t)
+        for key, table in fast.tables.items():
+            wanted = tables[key][0, : len(table)]
+            np.testing.assert_allclose(table[:, 0], wanted, rtol=1e-9, atol=1e-11, err_msg=key)
 
 
 @pytest.mark.parametrize("partial", [False, True])
@@ -303,7 +317,7 @@ def test_partial_pruning_changes_no_bit(game, name, updates):
 @pytest.mark.parametrize("updates", ["alternating", "simultaneous"])
 def test_nodes_touched_are_those_that_an_opponent_of_a_traverser_reaches(updates):
     game, made = GAMES["goofspiel"], variant("cfr", updates=updates)
-    cfr, twin, nodes = HistoryCfr(game, made, partial_pruning=True), Twin(game, made), 0
+    cfr, twin, nodes = HistoryCfr(game, made, partial_pruning=True), Twin(game, made, "none"), 0
     for _ in range(20):
         twin.t += 1
         frozen = twin.strategy()
