@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abstraction.cards import CARD_COUNT, COMBO_COUNT, cards_text, combo_masks, combo_table
-from abstraction.jit import allocating_njit, inline_njit, part_njit
+from abstraction.kernels.jit import allocating_njit, inline_njit, part_njit
 
 BOARD_COUNTS = {3: 1755, 4: 16432, 5: 134459}
 """Canonical boards by number of cards."""

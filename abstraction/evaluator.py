@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from abstraction.cards import CARD_COUNT, COMBO_COUNT
-from abstraction.jit import inline_njit, njit, part_njit
+from abstraction.kernels.jit import inline_njit, njit, part_njit
 
 CATEGORIES = (
     "high card",

@@ -26,9 +26,9 @@ from abstraction.cards import COMBO_COUNT
 from abstraction.clustering.emd import cdf
 from abstraction.clustering.points import PointSet, distinct_points
 from abstraction.histograms import COUNT_DTYPES, equity_histograms
+from abstraction.kernels.parallel import run_ranges
 from abstraction.listing import DeckListing
 from abstraction.ochs import ochs_features, opponent_clusters
-from abstraction.parallel import run_ranges
 from abstraction.strength import RUNOUTS, STRENGTH_LIMIT, preflop_strengths, river_strengths, runout_sums
 
 HAND_CLASSES = {3: 1_286_792, 4: 13_960_050, 5: 123_156_254}

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from abstraction.boards import BOARD_COUNTS, board_tables, canonical_boards, used_slots
 from abstraction.cards import COMBO_COUNT
-from abstraction.jit import nogil_allocating_njit
-from abstraction.parallel import checked_range, kernel_array, run_ranges
+from abstraction.kernels.jit import nogil_allocating_njit
+from abstraction.kernels.parallel import checked_range, kernel_array, run_ranges
 from abstraction.strength import (
     BLOCKED,
     BOARD_RUNOUTS,

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from abstraction.cards import CARD_COUNT
 from abstraction.isomorphism_tables import GROUP_SHIFT, RANK_SET, IsomorphismTables, isomorphism_tables
-from abstraction.jit import inline_njit, njit
+from abstraction.kernels.jit import inline_njit, njit
 
 MAX_CARDS = 7
 

@@ -31,9 +31,9 @@ from abstraction.boards import (
 )
 from abstraction.cards import CARD_COUNT, COMBO_COUNT
 from abstraction.evaluator import SUIT_START, strength_of_sums
-from abstraction.jit import allocating_njit, inline_njit, njit, part_njit
-from abstraction.parallel import kernel_array
-from abstraction.prefetch import prefetch_to_read
+from abstraction.kernels.jit import allocating_njit, inline_njit, njit, part_njit
+from abstraction.kernels.parallel import kernel_array
+from abstraction.kernels.prefetch import prefetch_to_read
 
 NO_BUCKET = -1
 """Stands in a board's row for hole cards that share a card with the board."""

@@ -13,7 +13,7 @@ from abstraction.boards import STREET_CARDS, board_tables, canonical_boards, loc
 from abstraction.cards import CARD_COUNT, COMBO_COUNT, combo_table
 from abstraction.clustering.potential import VALUES, bucket_positions
 from abstraction.features import Features, StandardStreet
-from abstraction.jit import nogil_allocating_njit, part_njit
+from abstraction.kernels.jit import nogil_allocating_njit, part_njit
 
 
 class NextStreet(NamedTuple):

@@ -16,8 +16,8 @@ from abstraction.boards import BOARD_COUNTS, PREFLOP_CLASSES, canonical_boards, 
 from abstraction.cards import COMBO_COUNT
 from abstraction.evaluator import evaluator_tables
 from abstraction.histograms import preflop_histograms
-from abstraction.jit import nogil_allocating_njit
-from abstraction.parallel import checked_range, kernel_array, run_ranges
+from abstraction.kernels.jit import nogil_allocating_njit
+from abstraction.kernels.parallel import checked_range, kernel_array, run_ranges
 from abstraction.strength import LIVE_CARDS, fill_pair_order, pair_order
 
 DEFAULT_CLUSTERS = 8

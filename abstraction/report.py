@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abstraction.features import StreetHands
-from abstraction.jit import njit
+from abstraction.kernels.jit import njit
 
 _DENSE_CELLS = 1 << 24  # up to this many pairs of buckets are counted in a table
 _BOARDS = 1024  # whose hands are paired at a time, else

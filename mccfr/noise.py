@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from abstraction.jit import intrinsic, types
+from abstraction.kernels.jit import intrinsic, types
 
 CARD_REMOVAL = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-13}
 GAIN = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-12}

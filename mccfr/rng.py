@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
 
-from abstraction.jit import intrinsic, njit, part_njit, types
+from abstraction.kernels.jit import intrinsic, njit, part_njit, types
 
 ACTIONS, DEALS, ROUNDING, EVALUATION = 1, 2, 3, 4
 """Purposes of a stream: actions sampled in traversals; the deal of one iteration; rounding of swept sums; boards that

@@ -18,7 +18,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from abstraction.jit import intrinsic, types
+from abstraction.kernels.jit import intrinsic, types
 
 LARGEST_VARIANCE = 0.375 * 2.0**-23
 """Of a float32 sum of many additions of one sign, by rounding, relative to its square: (m - 2/3)/m^2 at m = 4/3."""

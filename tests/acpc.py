@@ -15,7 +15,7 @@ from mccfr.play.dealer import Dealer, LocalSeat, MatchPlan
 from mccfr.play.programs import PROGRAMS
 from mccfr.play.resolving import Effort, ResolvingSeat, Settings
 from mccfr.play.seat import Seat
-from mccfr.runs import bots
+from mccfr.runs.results import bots
 
 
 @cache

@@ -6,9 +6,9 @@ from stratified import LEDUC_12
 
 from mccfr.cluster.engine import OneProcess
 from mccfr.cluster.pool import on_engine
-from mccfr.runs.report import Silent
-from mccfr.runs.run import train
-from mccfr.runs.rundir import with_settings
+from mccfr.runs.directory.run import with_settings
+from mccfr.runs.reporter import Silent
+from mccfr.runs.session.session import train
 from storage.checkpoint import list_checkpoints
 
 SOLVER = {"period_nodes": 100_000, "seed": 5}

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from types import ModuleType
 from unittest.mock import patch
 
-from abstraction import jit
+from abstraction.kernels import jit
 
 _UNCACHED = {name: jit.decorator(name, cached=False) for name in jit.OPTIONS}
 

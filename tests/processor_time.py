@@ -9,7 +9,7 @@ from collections import Counter
 
 import pytest
 
-from abstraction.jit import event
+from abstraction.kernels.jit import event
 
 SLOWEST = 10
 

@@ -8,11 +8,11 @@ import msgspec
 import numpy as np
 
 from mccfr.config.file import config_from
-from mccfr.runs.plan import planned_layout
-from mccfr.runs.report import Reporter, Silent
-from mccfr.runs.results import find_checkpoint, read_tables
-from mccfr.runs.run import Outcome, train
-from mccfr.runs.rundir import Run, create_run, with_settings
+from mccfr.runs.directory.run import Run, create_run, with_settings
+from mccfr.runs.reporter import Reporter, Silent
+from mccfr.runs.results.results import find_checkpoint, read_tables
+from mccfr.runs.session.plan import planned_layout
+from mccfr.runs.session.session import Outcome, train
 from mccfr.solvers.configured import configured_game
 
 EXTERNAL = {"discount": "linear", "period_nodes": 50_000, "seed": 5}

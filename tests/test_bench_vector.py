@@ -12,12 +12,12 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 import bench_vector
 
-from abstraction.jit import types
+from abstraction.kernels.jit import types
 
 SHOW = """
 import bench, bench_vector
 bench_vector.make_kernels_for("haswell")
-from abstraction.jit import types
+from abstraction.kernels.jit import types
 types.int64
 from numba.core.registry import cpu_target
 print(cpu_target.target_context.codegen().magic_tuple()[1:])

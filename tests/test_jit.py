@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from abstraction import jit, kernel_files
-from abstraction.jit import njit, part_njit
+from abstraction.kernels import jit, kernel_files
+from abstraction.kernels.jit import njit, part_njit
 from mccfr.rng import new_stream
 
 
@@ -46,7 +46,7 @@ def test_processes_that_a_process_starts_find_what_it_has_compiled(tmp_path, mon
 
 PROGRAM = """
 import sys
-from abstraction.jit import event, njit, part_njit
+from abstraction.kernels.jit import event, njit, part_njit
 
 class Heard(event.Listener):
     def on_start(self, started):
@@ -106,7 +106,7 @@ def test_processes_compile_a_kernel_once_between_them(tmp_path):
 COUNTING = """
 import sys
 import numpy as np
-from abstraction.jit import allocating_njit, njit
+from abstraction.kernels.jit import allocating_njit, njit
 
 @allocating_njit
 def counted(cells):
@@ -139,7 +139,7 @@ def test_a_kernel_is_loaded_with_what_counts_references_wherever_its_code_does(t
 
 
 ELSEWHERE = """
-from abstraction.jit import watch_compiling
+from abstraction.kernels.jit import watch_compiling
 watch_compiling(print, print)
 import mccfr.rng
 print(mccfr.rng.__file__, mccfr.rng.new_stream(1, 2)[0])
@@ -149,7 +149,7 @@ print(mccfr.rng.__file__, mccfr.rng.new_stream(1, 2)[0])
 def test_a_copy_of_the_packages_finds_what_this_one_has_compiled(tmp_path):
     """Wherever it lies, and whenever its files were written; nothing is compiled there."""
     wanted = new_stream(1, 2)[0]
-    root = Path(jit.__file__).parent.parent
+    root = Path(jit.__file__).parents[2]
     for package in ("abstraction", "mccfr", "storage"):
         for path in (root / package).rglob("*.py"):
             copy = tmp_path / path.relative_to(root)
@@ -182,7 +182,7 @@ def test_a_numba_of_another_make_compiles_parts_as_it_does(tmp_path, monkeypatch
     """Its inside is left alone, and kernels do the same."""
     home, path = tmp_path / "home", tmp_path / "program.py"
     monkeypatch.setattr(
-        sys.modules[__name__], "PROGRAM", f"from abstraction import jit\njit.KNOWN_VERSIONS = ()\n{PROGRAM}"
+        sys.modules[__name__], "PROGRAM", f"from abstraction.kernels import jit\njit.KNOWN_VERSIONS = ()\n{PROGRAM}"
     )
     made = started(path, home, ["1"]).communicate("go\n", timeout=60)[0]
     assert made.split() == ["above", "int64", "below", "int64"]

@@ -33,11 +33,11 @@ from bench_vector import vector
 from mccfr.config.file import config_from
 from mccfr.config.tables import Config
 from mccfr.games.catalogue import build_game
-from mccfr.runs.plan import planned_layout
-from mccfr.runs.report import Silent
-from mccfr.runs.run import train
-from mccfr.runs.rundir import METRICS
-from mccfr.runs.start import start_run
+from mccfr.runs.directory.run import METRICS
+from mccfr.runs.reporter import Silent
+from mccfr.runs.session.plan import planned_layout
+from mccfr.runs.session.session import train
+from mccfr.runs.session.start import start_run
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.solver import Solver
 from mccfr.tables.layout import private_tables

@@ -22,11 +22,11 @@ from abstraction.buckets import bucket_dtype
 from abstraction.cards import COMBO_COUNT
 from mccfr.config.file import config_from
 from mccfr.rng import new_stream
-from mccfr.runs.report import Progress, Silent
-from mccfr.runs.run import train
-from mccfr.runs.rundir import CHECKPOINTS, Run
-from mccfr.runs.start import start_run
-from mccfr.runs.trends import TRENDS, words_drawn
+from mccfr.runs.directory.run import CHECKPOINTS, Run
+from mccfr.runs.directory.trends import TRENDS, words_drawn
+from mccfr.runs.reporter import Progress, Silent
+from mccfr.runs.session.session import train
+from mccfr.runs.session.start import start_run
 from mccfr.tables.layout import table_name
 from storage.checkpoint import checkpoint_path, commit, list_checkpoints, open_checkpoint
 from storage.schema import ArraySpec

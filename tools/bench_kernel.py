@@ -27,7 +27,7 @@ import numpy.typing as npt
 import rich_click as click
 from bench_pairs import half_width
 
-from abstraction.jit import njit
+from abstraction.kernels.jit import njit
 from mccfr.cards.deals import Deals, new_deals
 from mccfr.config.games import Menu
 from mccfr.games.betting import BettingRules, build_tree

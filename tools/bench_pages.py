@@ -8,9 +8,9 @@ from pathlib import Path
 import rich_click as click
 
 from mccfr.config.file import load_config
-from mccfr.runs.plan import planned_layout
-from mccfr.runs.shared_deck import own_buckets, share_buckets
-from mccfr.runs.worker import map_tables
+from mccfr.runs.session.plan import planned_layout
+from mccfr.runs.session.shared_deck import own_buckets, share_buckets
+from mccfr.runs.session.worker import map_tables
 from mccfr.solvers.configured import configured_game
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.solver import Solver

@@ -22,7 +22,7 @@ from mccfr.config.tables import Config
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
-from mccfr.runs.plan import planned_layout
+from mccfr.runs.session.plan import planned_layout
 from mccfr.solvers.registry import algorithm_of
 from mccfr.tables.layout import private_tables
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import rich_click as click
 
-from mccfr.runs.rundir import METRICS
+from mccfr.runs.directory.run import METRICS
 
 
 def solved(config: Path, overrides: tuple[str, ...], nodes: int, workers: int) -> tuple[float, float]:

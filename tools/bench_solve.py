@@ -19,9 +19,9 @@ from bench_pairs import half_width
 from bench_settings import solved
 
 from mccfr.config.file import load_config
-from mccfr.runs.plan import planned_layout
-from mccfr.runs.shared_deck import map_buckets, share_buckets
-from mccfr.runs.worker import map_tables
+from mccfr.runs.session.plan import planned_layout
+from mccfr.runs.session.shared_deck import map_buckets, share_buckets
+from mccfr.runs.session.worker import map_tables
 from mccfr.solvers.configured import configured_game
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.solver import Share

@@ -17,7 +17,7 @@ from typing import Any
 
 import rich_click as click
 
-from abstraction.jit import watch_compiling
+from abstraction.kernels.jit import watch_compiling
 from mccfr.cli import main
 
 ROOT = Path(__file__).resolve().parent.parent

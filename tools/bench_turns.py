@@ -22,10 +22,10 @@ import rich_click as click
 from mccfr.config.file import config_from
 from mccfr.config.sizes import bytes_of
 from mccfr.config.tables import CYCLE_ITERATIONS
-from mccfr.runs.plan import make_plan
-from mccfr.runs.results import find_checkpoint
-from mccfr.runs.rundir import JOURNAL, METRICS, open_run
-from mccfr.runs.trends import TRENDS
+from mccfr.runs.directory.run import JOURNAL, METRICS, open_run
+from mccfr.runs.directory.trends import TRENDS
+from mccfr.runs.results.results import find_checkpoint
+from mccfr.runs.session.plan import make_plan
 from storage.disk_speed import disk_speed
 
 _MEASURED_SECONDS = 2.0

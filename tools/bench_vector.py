@@ -23,7 +23,7 @@ import numpy as np
 import rich_click as click
 from bench_pairs import half_width
 
-from abstraction.jit import njit
+from abstraction.kernels.jit import njit
 from mccfr.config.games import HoldemSubgame
 from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game

@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BESIDE_THE_CORE = ("mccfr/view", "mccfr/report", "mccfr/cli", "mccfr/experiments", "mccfr/gallery", "tools")
-STRATA = ("mccfr/runs/strata", "mccfr/cluster")
+STRATA = ("mccfr/runs/session/strata", "mccfr/cluster")
 KERNELS = ("njit", "intrinsic")
 EXTERNAL = "mccfr/solvers/sampling/external.py"
 

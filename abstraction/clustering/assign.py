@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from abstraction.clustering.lanes import AHEAD, LANES, closest_lane, lane_distances, pack_centres, prefetch_point
 from abstraction.clustering.metric import L2, TINY, length, point_distance, rounding_margin
-from abstraction.jit import allocating_njit, nogil_allocating_njit, nogil_njit, part_njit
-from abstraction.parallel import run_ranges
+from abstraction.kernels.jit import allocating_njit, nogil_allocating_njit, nogil_njit, part_njit
+from abstraction.kernels.parallel import run_ranges
 
 _DENSE = 64  # up to this many centres, all distances are computed
 _COARSER = 16  # centres for each one that gives the first guess

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from abstraction.clustering.assign import Members, share_out
 from abstraction.clustering.metric import EMD
-from abstraction.jit import nogil_allocating_njit, part_njit
+from abstraction.kernels.jit import nogil_allocating_njit, part_njit
 
 
 @nogil_allocating_njit

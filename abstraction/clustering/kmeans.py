@@ -20,7 +20,7 @@ from abstraction.clustering.centres import group_centres
 from abstraction.clustering.keeping import NOTHING, Keeper
 from abstraction.clustering.points import Problem, clustering_problem, distinct_points
 from abstraction.clustering.seeding import seed_centres, uniform
-from abstraction.jit import njit
+from abstraction.kernels.jit import njit
 
 ITERATIONS = 100
 TOLERANCE = 1e-4

@@ -10,8 +10,8 @@ from llvmlite import ir
 from numpy.typing import NDArray
 
 from abstraction.clustering.metric import EMD
-from abstraction.jit import inline_njit, intrinsic, part_njit, types
-from abstraction.prefetch import prefetch_to_read
+from abstraction.kernels.jit import inline_njit, intrinsic, part_njit, types
+from abstraction.kernels.prefetch import prefetch_to_read
 
 LANES = 32
 """Centres measured together: two vectors of 16, enough sums under way to hide the latency of an addition."""

@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from abstraction.jit import inline_njit, part_njit
+from abstraction.kernels.jit import inline_njit, part_njit
 
 L2 = 0
 EMD = 1

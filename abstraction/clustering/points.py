@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from abstraction.clustering.metric import LARGEST, distance_code
-from abstraction.jit import inline_njit, nogil_njit, part_njit
+from abstraction.kernels.jit import inline_njit, nogil_njit, part_njit
 
 
 def _words(points: NDArray[Any]) -> tuple[NDArray[Any], Any]:

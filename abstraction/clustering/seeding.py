@@ -14,8 +14,8 @@ from abstraction.clustering.assign import Nearest
 from abstraction.clustering.lanes import AHEAD, prefetch_point
 from abstraction.clustering.metric import L2, TINY, length, point_distance, rounding_margin
 from abstraction.clustering.points import Problem
-from abstraction.jit import njit, nogil_allocating_njit, part_njit
-from abstraction.parallel import run_ranges
+from abstraction.kernels.jit import njit, nogil_allocating_njit, part_njit
+from abstraction.kernels.parallel import run_ranges
 
 _BLOCK = 4096  # points whose weighted distances are summed together: fixes the order of sums
 _MASK = (1 << 64) - 1

@@ -35,7 +35,7 @@ from abstraction.clustering.kmeans import (
 )
 from abstraction.clustering.metric import L2
 from abstraction.clustering.points import Problem, clustering_problem, distinct_points
-from abstraction.parallel import run_ranges
+from abstraction.kernels.parallel import run_ranges
 
 _DIMENSIONS = 4
 FLAT_STEPS = 2

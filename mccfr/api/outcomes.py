@@ -15,9 +15,9 @@ from mccfr.evaluation.units import Effort
 from mccfr.play.player import Program
 from mccfr.play.programs import ProgramSpec
 from mccfr.policy import Policy, StrategySource
-from mccfr.runs.matches import play_opened
-from mccfr.runs.players import Manner, Opened, open_player
-from mccfr.runs.results import UNIFORM, Target, evaluate_found, open_target, opponent
+from mccfr.runs.results.matches import play_opened
+from mccfr.runs.results.players import Manner, Opened, open_player
+from mccfr.runs.results.results import UNIFORM, Target, evaluate_found, open_target, opponent
 
 Strategic = Solver | Run | Policy | str | os.PathLike[str]
 

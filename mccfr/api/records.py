@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from mccfr.evaluation.methods import told
-from mccfr.runs.matches import match_text
+from mccfr.runs.results.matches import match_text
 
 Pathlike = str | os.PathLike[str]
 

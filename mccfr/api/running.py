@@ -15,11 +15,12 @@ from mccfr.api.records import Evaluation, Pathlike, Progress, evaluation_of, pla
 from mccfr.config.examples import find_file, own_copy
 from mccfr.config.file import config_from, ignored_keys, load_document, override
 from mccfr.games.game import Game
-from mccfr.runs import report, rundir
-from mccfr.runs.conclude import limited, train_and_export
-from mccfr.runs.results import export_run
-from mccfr.runs.start import prepare_run, start_run
-from mccfr.runs.status import run_status
+from mccfr.runs import reporter as report
+from mccfr.runs.directory import run as rundir
+from mccfr.runs.directory.status import run_status
+from mccfr.runs.results.results import export_run
+from mccfr.runs.session.start import prepare_run, start_run
+from mccfr.runs.session.train_and_export import limited, train_and_export
 
 _LIMITS = ("nodes", "iterations", "seconds", "workers")
 

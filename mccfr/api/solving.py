@@ -21,7 +21,7 @@ from mccfr.policy import Policy, StrategySource, write_policy
 from mccfr.policy.query import query
 from mccfr.policy.replacing import RUN_ID, replaceable
 from mccfr.policy.write import policy_provenance
-from mccfr.runs.warm_start import fill_warm
+from mccfr.runs.directory.warm_start import fill_warm
 from mccfr.solvers.configured import configured_game, form_for
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.solver import Share

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import nogil_njit, part_njit
+from abstraction.kernels.jit import nogil_njit, part_njit
 from mccfr.rng import DEALS, below, seed_stream, uniform
 
 NO_BUCKET = -1

@@ -10,7 +10,7 @@ import numpy as np
 
 from abstraction.cards import CARD_COUNT
 from abstraction.evaluator import EvaluatorTables, evaluator_tables
-from abstraction.jit import inline_njit, nogil_allocating_njit
+from abstraction.kernels.jit import inline_njit, nogil_allocating_njit
 from abstraction.lookup import DEAL_CARDS, BucketTables, fill_buckets, fill_results
 from mccfr.cards.deals import Deals
 from mccfr.rng import DEALS, next_word, seed_stream

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from abstraction.boards import canonical_boards, suit_permutations
 from abstraction.cards import CARD_COUNT
 from abstraction.evaluator import evaluator_tables
-from abstraction.jit import allocating_njit, njit
+from abstraction.kernels.jit import allocating_njit, njit
 from abstraction.lookup import DEAL_CARDS, BucketTables, fill_buckets, fill_results
 from mccfr.cards.deals import (
     MAX_TRIES,

@@ -10,7 +10,7 @@ import rich_click as click
 from mccfr.cli.options import Count, Duration, code_option, json_option, manner_options, path_type, print_json
 
 if TYPE_CHECKING:
-    from mccfr.runs.players import Manner
+    from mccfr.runs.results.players import Manner
 
 _seed_option = click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of what is drawn."
@@ -39,7 +39,7 @@ _TOLD_HANDS = 100
 def _manner(options: Mapping[str, Any]) -> "Manner":
     """How a policy is played, of a command's options."""
     from mccfr.play.resolving.table import settings_of
-    from mccfr.runs.players import Manner
+    from mccfr.runs.results.players import Manner
 
     resolve = None if options["resolve"] is None else settings_of(options["resolve"])
     return Manner(options["purify"], options["threshold"], resolve)
@@ -71,7 +71,7 @@ def acpc(policy: str, host: str, port: int, as_json: bool, **options: Any) -> No
 
     Example: mccfr bot acpc hunl-quick-policy localhost 20000
     """
-    from mccfr.runs.bots import guest, record_text, run_acpc_bot
+    from mccfr.runs.results.bots import guest, record_text, run_acpc_bot
 
     player = guest(policy, _manner(options), options["seed"])
     record = run_acpc_bot(
@@ -103,7 +103,7 @@ def slumbot(policy: str, url: str, hands: int, user: str | None, as_json: bool, 
 
     Example: mccfr bot slumbot hunl-quick-policy --url https://slumbot.com/api --hands 1000
     """
-    from mccfr.runs.bots import guest, record_text, run_slumbot
+    from mccfr.runs.results.bots import guest, record_text, run_slumbot
 
     login = None if user is None else (user, click.prompt("password", hide_input=True, err=True))
     player = guest(policy, _manner(options), options["seed"])
@@ -159,8 +159,8 @@ def dealer(hands: int, duplicate: bool, as_json: bool, **options: Any) -> None:
     """
     from mccfr.config.games import HoldemGame
     from mccfr.play.dealer import Clock, MatchPlan
-    from mccfr.runs.bots import guest, record_text, run_dealer
-    from mccfr.runs.players import AS_WRITTEN, Manner
+    from mccfr.runs.results.bots import guest, record_text, run_dealer
+    from mccfr.runs.results.players import AS_WRITTEN, Manner
 
     names = options["guests"]
     if len(names) > 2:
@@ -213,7 +213,7 @@ def play(policy: str, hands: int, seed: int | None, log: Path | None, **manner: 
     """
     from random import SystemRandom
 
-    from mccfr.runs.bots import run_person
+    from mccfr.runs.results.bots import run_person
 
     run_person(
         policy,

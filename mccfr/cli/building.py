@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from abstraction.compiling import told_of_compiling, working_seconds
+from abstraction.kernels.compiling import told_of_compiling, working_seconds
 from mccfr.cli.options import duration_text
 from mccfr.cli.progress import LateLine, bar_on_stderr
-from mccfr.runs.report import COMPILING
+from mccfr.runs.reporter import COMPILING
 
 _LINE_SECONDS = 5.0
 _SURE_SECONDS = 2.0  # of work on a stage before the time left is worth telling

@@ -28,8 +28,8 @@ from mccfr.cli.runs import reopened, started, tell_beginning, tell_end
 if TYPE_CHECKING:
     from mccfr.cluster.launch import Launch
     from mccfr.games.game import Game
-    from mccfr.runs.report import Reporter
-    from mccfr.runs.rundir import Run
+    from mccfr.runs.directory.run import Run
+    from mccfr.runs.reporter import Reporter
 
     Prepare = Callable[[Reporter], tuple[Run, Game]]
 
@@ -121,7 +121,7 @@ def local(
 
     Example: mccfr cluster local leduc --machines 3 --set game.ranks=12 --set run.strata=6
     """
-    from mccfr.runs.rundir import is_run
+    from mccfr.runs.directory.run import is_run
 
     if is_run(config):
         if directory is not None or overrides:
@@ -193,7 +193,7 @@ def resume(
 def status(directory: Path, as_json: bool) -> None:
     """Where strata were trained until the machines rested last, how fast, and how long machines waited at barriers."""
     from mccfr.cluster.status import cluster_status
-    from mccfr.runs.rundir import open_run
+    from mccfr.runs.directory.run import open_run
 
     found = cluster_status(open_run(directory))
     if as_json:
@@ -274,7 +274,7 @@ def _take_part(prepare: "Prepare", *, force: bool) -> None:
     heed()
     from mccfr.cluster.mpi import World
     from mccfr.cluster.session import take_part
-    from mccfr.runs.endings import AbandonedError
+    from mccfr.runs.session.failures import AbandonedError
 
     world = World()
     with reporter() as report:
@@ -302,7 +302,7 @@ def _launch(prepare: "Prepare", arguments: list[str], machines: int, hosts: list
     from mccfr.cluster.launch import answering, check_answering, hosts_launch, local_launch, see_through
     from mccfr.cluster.room import check_cluster
     from mccfr.cluster.session import train_alone
-    from mccfr.runs.rundir import lock
+    from mccfr.runs.directory.run import lock
 
     with reporter() as report:
         run, game = prepare(report)

@@ -71,7 +71,7 @@ def plan(config: Path, overrides: tuple[str, ...], measure: bool, as_json: bool)
     """
     from mccfr.config.examples import find_file
     from mccfr.config.file import load_config
-    from mccfr.runs.plan import make_plan
+    from mccfr.runs.session.plan import make_plan
 
     config = find_file(config)
     found = make_plan(load_config(config, overrides), config.parent, seconds=_TRIAL_SECONDS if measure else 0.0)

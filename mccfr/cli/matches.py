@@ -54,8 +54,8 @@ def match(
     Example: mccfr match hunl-quick-policy always-call --hands 5000
     """
     from mccfr.evaluation.units import Effort
-    from mccfr.runs.matches import match_text, play_match
-    from mccfr.runs.players import Manner
+    from mccfr.runs.results.matches import match_text, play_match
+    from mccfr.runs.results.players import Manner
 
     effort = Effort(workers, budget, keep)
     manners = (

@@ -78,7 +78,7 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
     Example: mccfr evaluate runs/hunl-quick --method head-to-head --against always-call
     """
     from mccfr.evaluation.units import Effort
-    from mccfr.runs.results import evaluate_target
+    from mccfr.runs.results.results import evaluate_target
 
     name_responder_abstraction(target, method, options)
     workers, seconds, keep = options["workers"], options["budget"], options["keep"]
@@ -176,8 +176,8 @@ def export(
 
     Example: mccfr export runs/leduc leduc-policy
     """
-    from mccfr.runs.results import best_checkpoint, export_run
-    from mccfr.runs.rundir import open_run
+    from mccfr.runs.directory.run import open_run
+    from mccfr.runs.results.results import best_checkpoint, export_run
     from storage.space import tree_bytes
 
     if best is not None and checkpoint is not None:
@@ -241,8 +241,8 @@ def query(policy: Path, line: str, hand: str | None, board: str | None, as_json:
     """
     from mccfr.policy.network_query import query_networks
     from mccfr.policy.query import query as look_up
-    from mccfr.runs.results import open_networks, open_source
-    from mccfr.runs.rundir import NAMED_CODE
+    from mccfr.runs.directory.run import NAMED_CODE
+    from mccfr.runs.results.results import open_networks, open_source
 
     where, sample = (policy, place["checkpoint"], place["abstraction"]), place["sample"]
     asked = open_networks(*where, NAMED_CODE)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from mccfr.cli.options import duration_text
-from mccfr.runs.report import TRAINING, Progress, Reporter
+from mccfr.runs.reporter import TRAINING, Progress, Reporter
 
 _LINE_SECONDS = 10.0
 _LATE_SECONDS = 2.0  # what is over sooner needs no line

@@ -21,10 +21,10 @@ from mccfr.cli.progress import evaluation_text, reporter
 
 if TYPE_CHECKING:
     from mccfr.games.game import Game
-    from mccfr.runs.report import Reporter
-    from mccfr.runs.run import Outcome
-    from mccfr.runs.rundir import Run
-    from mccfr.runs.start import Room
+    from mccfr.runs.directory.run import Run
+    from mccfr.runs.reporter import Reporter
+    from mccfr.runs.session.session import Outcome
+    from mccfr.runs.session.start import Room
 
 
 @click.command()
@@ -71,10 +71,10 @@ def started(
 
     from mccfr.cli.building import stage_reporter
     from mccfr.config.file import config_from, ignored_keys, load_document
-    from mccfr.runs.conclude import limited
-    from mccfr.runs.plan import room_problem
-    from mccfr.runs.rundir import is_run
-    from mccfr.runs.start import start_run
+    from mccfr.runs.directory.run import is_run
+    from mccfr.runs.session.plan import room_problem
+    from mccfr.runs.session.start import start_run
+    from mccfr.runs.session.train_and_export import limited
 
     if is_run(config):
         raise ValueError(f"{config} is a run already: mccfr resume {config} goes on with it")
@@ -128,10 +128,10 @@ def reopened(
     """The run in a directory, with the limits of this session; `room` as `started`."""
     from dataclasses import replace as replaced
 
-    from mccfr.runs.conclude import limited
-    from mccfr.runs.plan import room_problem
-    from mccfr.runs.rundir import open_run, with_settings
-    from mccfr.runs.start import prepare_run
+    from mccfr.runs.directory.run import open_run, with_settings
+    from mccfr.runs.session.plan import room_problem
+    from mccfr.runs.session.start import prepare_run
+    from mccfr.runs.session.train_and_export import limited
 
     run = open_run(directory, abstraction)
     run = replaced(with_settings(run, run=limited(run.config.run, limits)), replace=replace)
@@ -140,7 +140,7 @@ def reopened(
 
 def _train(run: "Run", game: "Game", report: "Reporter", *, force: bool) -> None:
     """Train, export if asked, and end the process with 75 after a signal."""
-    from mccfr.runs.conclude import train_and_export
+    from mccfr.runs.session.train_and_export import train_and_export
 
     tell_beginning(run, game, report)
     tell_end(run, *train_and_export(run, game, report, force=force), report)
@@ -192,7 +192,7 @@ def verify(path: Path, abstraction: Path | None) -> None:
 
     Prints what is wrong, one line each, and exits with 1; prints "sound" and exits with 0 where nothing is.
     """
-    from mccfr.runs.verification import problems_of
+    from mccfr.runs.directory.verification import problems_of
 
     with reporter() as report:
         problems = problems_of(path, report, abstraction)

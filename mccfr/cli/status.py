@@ -63,8 +63,8 @@ def tensorboard(directory: Path, out: Path, watch: bool, every: float, abstracti
 
     Example: mccfr tensorboard runs curves --watch
     """
-    from mccfr.runs.rundir import is_locked, is_run, open_run
-    from mccfr.runs.tensorboard import write_events
+    from mccfr.runs.directory.run import is_locked, is_run, open_run
+    from mccfr.runs.results.tensorboard import write_events
 
     one = is_run(directory) or not directory.is_dir()
     if abstraction is not None and not one:
@@ -86,8 +86,8 @@ def tensorboard(directory: Path, out: Path, watch: bool, every: float, abstracti
 
 def _look(directory: Path, abstraction: Path | None) -> dict[str, Any] | list[dict[str, Any]]:
     """The status of a run, or of every run in a folder; `ValueError` where it is neither."""
-    from mccfr.runs.rundir import NO_CODE, is_run, open_run
-    from mccfr.runs.status import run_list, run_status
+    from mccfr.runs.directory.run import NO_CODE, is_run, open_run
+    from mccfr.runs.directory.status import run_list, run_status
 
     if not is_run(directory) and directory.is_dir() and (rows := run_list(directory)):
         if abstraction is not None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mccfr import __version__
-from mccfr.runs.rundir import Run
+from mccfr.runs.directory.run import Run
 from storage import durable
 from storage.manifest import content_hash
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from mccfr.cluster.messages import COMMAND, RUN, WRITE, Answer, Order
 from mccfr.cluster.trainer import Trainer
 from mccfr.games.game import Game
-from mccfr.runs.rundir import Run
+from mccfr.runs.directory.run import Run
 
 
 class Place(NamedTuple):

@@ -25,8 +25,8 @@ import mccfr
 from mccfr.cluster.mpi import NO_MPI
 from mccfr.cluster.starting import held_back
 from mccfr.config.tables import ClusterConfig
-from mccfr.runs.rundir import CHECKPOINTS, Run
-from mccfr.runs.signals import SIGNALS
+from mccfr.runs.directory.run import CHECKPOINTS, Run
+from mccfr.runs.session.signals import SIGNALS
 from storage.checkpoint import list_checkpoints
 from storage.lock import RunLock, is_held
 from storage.threads import ordered

@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.runs import control
+from mccfr.runs.session import control
 
 RUN, WRITE, READ, COPY, RESTORE, QUIT = range(1, 7)
 """Train an interval; write the rows of all strata as versions; read the rows of those that are moved; copy a checkpoint
@@ -32,7 +32,7 @@ class Order:
     owner     [N] the rank that has each stratum; moved [N] 1 where it must read the stratum's rows
     keeper    [N] the machine that has the second copy of each stratum's rows
     versions  [N, 5] where those are: cells that `version_of` reads
-    rows      [N, columns] states and quotas, as `mccfr.runs.control` has them
+    rows      [N, columns] states and quotas, as `mccfr.runs.session.control` has them
     first     [C] float64: totals of the first street, table by table
     """
 

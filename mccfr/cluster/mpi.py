@@ -22,7 +22,7 @@ from mccfr.cluster.engine import Place
 from mccfr.cluster.messages import COMMAND, QUIT, RUN, WRITE, Answer, Order
 from mccfr.cluster.trainer import Trainer
 from mccfr.games.game import Game
-from mccfr.runs.shared_deck import shared_bytes
+from mccfr.runs.session.shared_deck import shared_bytes
 from mccfr.solvers.solver import Algorithm
 
 _SHORTEST_NAP_SECONDS, _LONGEST_NAP_SECONDS, _NAP_SHARE = 0.0001, 0.005, 0.02

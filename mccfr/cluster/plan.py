@@ -12,7 +12,7 @@ from mccfr.cluster.room import check_cluster, first_street_bytes, fixed_bytes, p
 from mccfr.cluster.sharing import shared_out
 from mccfr.config.tables import Config
 from mccfr.games.game import Game
-from mccfr.runs.plan import COMMIT_BYTES_PER_SECOND, NODES_PER_SECOND, planned_layout
+from mccfr.runs.session.plan import COMMIT_BYTES_PER_SECOND, NODES_PER_SECOND, planned_layout
 from mccfr.solvers.configured import configured_game
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.strata import interval_iterations

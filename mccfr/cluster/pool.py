@@ -38,15 +38,15 @@ from mccfr.cluster.room import places_memory
 from mccfr.cluster.sharing import LEAST_SECONDS, moved_by_speed, shared_out
 from mccfr.cluster.trainer import first_street_shapes, new_order, stratum_store
 from mccfr.games.game import Game
-from mccfr.runs import control
-from mccfr.runs.pool import NobodyLost
-from mccfr.runs.pools import PoolOpener
-from mccfr.runs.report import Reporter
-from mccfr.runs.rundir import CHECKPOINTS, LIVE, Run, lock
-from mccfr.runs.strata.frames import first_specs
-from mccfr.runs.strata.pool import Intervals
-from mccfr.runs.watch import SILENT_SECONDS, Silence
-from mccfr.runs.worker import map_tables
+from mccfr.runs.directory.run import CHECKPOINTS, LIVE, Run, lock
+from mccfr.runs.reporter import Reporter
+from mccfr.runs.session import control
+from mccfr.runs.session.pool import NobodyLost
+from mccfr.runs.session.pools import PoolOpener
+from mccfr.runs.session.strata.frames import first_specs
+from mccfr.runs.session.strata.pool import Intervals
+from mccfr.runs.session.watch import SILENT_SECONDS, Silence
+from mccfr.runs.session.worker import map_tables
 from mccfr.solvers.solver import WorkerState
 from storage import durable
 from storage.blocks import BLOCKS
@@ -59,7 +59,7 @@ _NAP_SECONDS = 0.0005
 
 
 class ClusterPool(NobodyLost):
-    """What `mccfr.runs.pool.Pool` says, carried out by the ranks of an engine."""
+    """What `mccfr.runs.session.pool.Pool` says, carried out by the ranks of an engine."""
 
     def __init__(self, run: Run, game: Game, live: LiveTables, engine: Engine) -> None:
         assert game.strata is not None
@@ -280,7 +280,7 @@ class ClusterPool(NobodyLost):
 
 
 class _Versions:
-    """What a checkpoint holds beside the first street: `mccfr.runs.pool.Besides`."""
+    """What a checkpoint holds beside the first street: `mccfr.runs.session.pool.Besides`."""
 
     def __init__(self, pool: ClusterPool) -> None:
         self._pool = pool

@@ -10,8 +10,8 @@ from mccfr.cluster.engine import Place
 from mccfr.cluster.sharing import Memory
 from mccfr.config.tables import Config
 from mccfr.games.game import Game
-from mccfr.runs.plan import beside_bytes, room_problem
-from mccfr.runs.strata.frames import first_specs
+from mccfr.runs.session.plan import beside_bytes, room_problem
+from mccfr.runs.session.strata.frames import first_specs
 from mccfr.solvers.strata import FIRST_STREET, stratum_buckets
 from mccfr.tables.layout import TableLayout
 
@@ -86,7 +86,7 @@ def ranks_problem(
 def coordinator_problem(
     config: Config, game: Game, layout: TableLayout, directory: Path, machines: int | None = None
 ) -> str | None:
-    """As `mccfr.runs.plan.room_problem`, of a coordinator, which keeps the first street alone.
+    """As `mccfr.runs.session.plan.room_problem`, of a coordinator, which keeps the first street alone.
 
     machines  as many as are asked for, where that is known before they are there: raises as `check_cluster`
     """

@@ -20,12 +20,12 @@ from mccfr.cluster.sharing import shared_out
 from mccfr.cluster.trainer import Trainer, new_order
 from mccfr.config.outside import allow, allowed
 from mccfr.games.game import Game
-from mccfr.runs.conclude import train_and_export
-from mccfr.runs.endings import AbandonedError
-from mccfr.runs.report import Reporter
-from mccfr.runs.run import Outcome
-from mccfr.runs.rundir import Run, open_run
-from mccfr.runs.signals import SIGNALS
+from mccfr.runs.directory.run import Run, open_run
+from mccfr.runs.reporter import Reporter
+from mccfr.runs.session.failures import AbandonedError
+from mccfr.runs.session.session import Outcome
+from mccfr.runs.session.signals import SIGNALS
+from mccfr.runs.session.train_and_export import train_and_export
 from storage.space import available_memory_bytes
 
 Ended = tuple[Run, Outcome, Path | None]

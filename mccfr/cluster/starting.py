@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 from mccfr.cluster.mpi import end_the_others
-from mccfr.runs.signals import SIGNALS
+from mccfr.runs.session.signals import SIGNALS
 
 _STOPPED = 75
 _LOSS_SECONDS = 3.0  # gforker sends SIGINT where a rank has died, and SIGQUIT, which ends this one, a second later

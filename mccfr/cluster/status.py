@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from mccfr.cluster.pool import RECORDS
-from mccfr.runs.rundir import Run
+from mccfr.runs.directory.run import Run
 from storage.journal import lines_backwards
 
 

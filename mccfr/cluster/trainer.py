@@ -32,9 +32,9 @@ from mccfr.cluster.messages import (
     version_of,
 )
 from mccfr.games.game import Game
-from mccfr.runs import control
-from mccfr.runs.rundir import CHECKPOINTS, Run
-from mccfr.runs.strata.worker import train_strata
+from mccfr.runs.directory.run import CHECKPOINTS, Run
+from mccfr.runs.session import control
+from mccfr.runs.session.strata.worker import train_strata
 from mccfr.solvers.sampled import SampledAlgorithm
 from mccfr.solvers.strata import (
     FIRST_STREET,

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from abstraction.compiling import working_seconds
+from abstraction.kernels.compiling import working_seconds
 from mccfr.games.game import Game
 from mccfr.solvers.histories import histories
 from mccfr.solvers.public import best_response

@@ -149,7 +149,7 @@ def measure(
                        it takes none
     Raises `ValueError` as `check_method`, and for options that the method does not take.
     """
-    from abstraction.compiling import working_seconds
+    from abstraction.kernels.compiling import working_seconds
 
     method = check_method(side.game, name)
     chosen = method_options(method, options)

@@ -29,7 +29,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.compiling import working_seconds
+from abstraction.kernels.compiling import working_seconds
 from mccfr.evaluation.side import Side
 from storage import durable
 from storage.outputs import begins_with, check_output

@@ -14,11 +14,11 @@ from mccfr.config.tables import AbstractionConfig, Config
 from mccfr.evaluation.units import signals_noted
 from mccfr.experiments.definition import MEASURES, Experiment, Variant
 from mccfr.games.game import Game
-from mccfr.runs import rundir
-from mccfr.runs.report import Progress, Reporter
-from mccfr.runs.run import train
-from mccfr.runs.signals import SIGNALS
-from mccfr.runs.start import Stages, find_abstraction, rehearse, reopen_run, start_run
+from mccfr.runs.directory import run as rundir
+from mccfr.runs.reporter import Progress, Reporter
+from mccfr.runs.session.session import train
+from mccfr.runs.session.signals import SIGNALS
+from mccfr.runs.session.start import Stages, find_abstraction, rehearse, reopen_run, start_run
 from mccfr.solvers.configured import configured_game
 from mccfr.solvers.registry import algorithm_of
 from storage import checkpoint as checkpoints

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from mccfr.experiments.definition import AXES, MEASURES, Experiment, Variant
 from mccfr.experiments.running import PAIRS, SUMMARY, TABLE, run_path
 from mccfr.intervals import student95
-from mccfr.runs import rundir
+from mccfr.runs.directory import run as rundir
 from storage import durable
 
 COLUMNS = (

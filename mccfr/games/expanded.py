@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import njit
+from abstraction.kernels.jit import njit
 from mccfr.cards.deals import NO_BUCKET, card_masks
 from mccfr.cards.listed import ListedCards, card_names
 from mccfr.cards.nothing import NO_CARDS

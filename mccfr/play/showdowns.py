@@ -1,6 +1,6 @@
 """What every hand wins at showdowns against a weighted range, board by board, in time linear in the hands."""
 
-from abstraction.jit import njit
+from abstraction.kernels.jit import njit
 
 
 @njit

@@ -6,7 +6,7 @@ An entry is off by less than 1/255 or 1/65,535, and zero stays zero: an action t
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import njit
+from abstraction.kernels.jit import njit
 
 TOTALS = {"uint8": 255, "uint16": 65535}
 """What a row sums to, by the dtype of its entries."""

@@ -12,8 +12,8 @@ import numpy as np
 
 from mccfr.evaluation.on_deals import deal_parts
 from mccfr.games.game import Game
-from mccfr.runs.averages import checkpoint_networks, named_average
-from mccfr.runs.rundir import Run
+from mccfr.runs.directory.run import Run
+from mccfr.runs.results.averages import checkpoint_networks, named_average
 from mccfr.solvers.deep.dealt_cfr import is_dealt
 from mccfr.tables.strategy import Strategy
 from storage.checkpoint import Checkpoint

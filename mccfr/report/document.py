@@ -18,10 +18,10 @@ from mccfr.report.curve import curve_svg
 from mccfr.report.decisions import SCALE, decision_views, hand_lists
 from mccfr.report.grid import make_grid
 from mccfr.report.page import script, style
-from mccfr.runs.averages import stored_average
-from mccfr.runs.results import find_checkpoint
-from mccfr.runs.rundir import CONFIG, EVALUATIONS, NAMED_CODE, Run, open_run
-from mccfr.runs.trends import TRENDS
+from mccfr.runs.directory.run import CONFIG, EVALUATIONS, NAMED_CODE, Run, open_run
+from mccfr.runs.directory.trends import TRENDS
+from mccfr.runs.results.averages import stored_average
+from mccfr.runs.results.results import find_checkpoint
 from mccfr.solvers.deep.asked import is_unlisted
 from storage import durable
 from storage.checkpoint import Checkpoint

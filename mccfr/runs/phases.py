@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from abstraction.compiling import told_of_compiling
+from abstraction.kernels.compiling import told_of_compiling
 from mccfr.evaluation.telling import told_of_steps
-from mccfr.runs.report import COMPILING, EVALUATING, Reporter
+from mccfr.runs.reporter import COMPILING, EVALUATING, Reporter
 
 
 class _Naming:

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import njit, part_njit
+from abstraction.kernels.jit import njit, part_njit
 from mccfr.noise import gain_share
 from mccfr.solvers.regret import as_element
 from mccfr.solvers.rules import own_rule

@@ -9,7 +9,7 @@ from math import exp
 
 import numpy as np
 
-from abstraction.jit import intrinsic, njit, part_njit
+from abstraction.kernels.jit import intrinsic, njit, part_njit
 from mccfr.rounding import added, lane_bits, rounded
 
 _LANES = 8

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
 
-from abstraction.jit import c_function, carray, errors, intrinsic, part_njit, types, uncached_njit
+from abstraction.kernels.jit import c_function, carray, errors, intrinsic, part_njit, types, uncached_njit
 
 _SAMPLES = ((0.0,), (-2.0,), (1.0, 0.0), (-1.0, -3.0), (0.25, -4.0, 2.0), (1.0, 1.0, 5.0, -1.0))
 _SCALE = 1024.0

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import inline_njit, nogil_njit, part_njit
-from abstraction.parallel import run_ranges
-from abstraction.prefetch import prefetch_to_read
+from abstraction.kernels.jit import inline_njit, nogil_njit, part_njit
+from abstraction.kernels.parallel import run_ranges
+from abstraction.kernels.prefetch import prefetch_to_read
 from mccfr.tables.strategy import Rows
 
 PROBABILITIES, SHARES_8, SHARES_16, SUMS_32, SUMS_64 = range(5)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import njit
+from abstraction.kernels.jit import njit
 from mccfr.games.game import Game
 from mccfr.tables.discount import Discount
 from mccfr.tables.layout import TableSet, table_name

@@ -8,7 +8,7 @@ from abstraction import boards
 from abstraction.boards import board_classes, board_tables, canonical_boards, locate_board
 from abstraction.cards import combo_cards, combo_index, combo_table, parse_cards
 from abstraction.evaluator import board_strengths
-from abstraction.jit import njit
+from abstraction.kernels.jit import njit
 
 
 def rank(cards):

@@ -11,7 +11,7 @@ from pokerkit import StandardHighHand
 from abstraction import evaluator
 from abstraction.cards import cards_text, combo_table, parse_cards
 from abstraction.evaluator import CATEGORIES, CATEGORY_SIZES, evaluator_tables, poker_family_strength
-from abstraction.jit import njit
+from abstraction.kernels.jit import njit
 
 
 def random_hands(count, size, seed):

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from mutants import mutant
 
-from abstraction import kernel_files, kernel_store
-from abstraction.kernel_store import KernelStore, distrusted, packed, unpacked
+from abstraction.kernels import kernel_files, kernel_store
+from abstraction.kernels.kernel_store import KernelStore, distrusted, packed, unpacked
 
 KEY = ((), ("x86_64", "a processor", "+features"), ("code", "cells"))
 
@@ -147,7 +147,7 @@ def test_a_group_is_trusted_where_it_is_the_users_own(tmp_path, monkeypatch):
 
 
 PROGRAM = """
-from abstraction.jit import njit, watch_compiling
+from abstraction.kernels.jit import njit, watch_compiling
 watch_compiling(lambda event: print("compiled"), lambda event: None)
 
 @njit

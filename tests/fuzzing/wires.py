@@ -26,7 +26,7 @@ from mccfr.play.lines import Lines
 from mccfr.play.programs import PROGRAMS
 from mccfr.play.slumbot import SlumbotSession, _body
 from mccfr.policy.source import StrategySource
-from mccfr.runs.bots import _betting
+from mccfr.runs.results.bots import _betting
 from mccfr.view import Shelf, Spots
 from mccfr.view.connections import LIMITS
 from mccfr.view.server import _GET, _POST, _Handler

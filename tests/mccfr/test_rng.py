@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from abstraction.jit import allocating_njit
+from abstraction.kernels.jit import allocating_njit
 from mccfr.rng import ACTIONS, DEALS, EVALUATION, below, new_stream, next_word, uniform
 
 MASK = 2**64 - 1

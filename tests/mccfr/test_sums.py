@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mutants import mutant
 
-from abstraction.jit import allocating_njit, njit, nogil_njit
+from abstraction.kernels.jit import allocating_njit, njit, nogil_njit
 from mccfr import rounding
 from mccfr.rng import new_stream, next_word, random_at, second_word, uniform
 from mccfr.rounding import added, lane_bits, rounded

@@ -1,7 +1,7 @@
 """Kernels of local best response: strategy rows of a range, and one hand against all others over run-outs."""
 
 from abstraction.evaluator import fill_board_strengths
-from abstraction.jit import njit
+from abstraction.kernels.jit import njit
 from mccfr.rng import below
 from mccfr.tables.row_tables import gather_rows
 

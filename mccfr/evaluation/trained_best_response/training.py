@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.compiling import working_seconds
+from abstraction.kernels.compiling import working_seconds
 from mccfr.evaluation.side import Side
 from mccfr.evaluation.trained_best_response.menus import against_policy
 from mccfr.games.game import Game

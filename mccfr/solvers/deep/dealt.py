@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from abstraction.cards import CARD_COUNT
 from abstraction.evaluator import evaluator_tables
-from abstraction.jit import nogil_njit
+from abstraction.kernels.jit import nogil_njit
 from abstraction.lookup import DEAL_CARDS, fill_results
 from mccfr.cards.deck_deals import draw_cards
 from mccfr.games.game import Game

@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.parallel import run_ranges
+from abstraction.kernels.parallel import run_ranges
 from mccfr.config.solvers import DeepCfrConfig
 from mccfr.games.game import Game
 from mccfr.rng import MINIBATCH, new_stream

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import njit
-from abstraction.prefetch import prefetch_to_read
+from abstraction.kernels.jit import njit
+from abstraction.kernels.prefetch import prefetch_to_read
 from mccfr.rng import RESERVOIR, new_stream
 from mccfr.solvers.deep.dealt import NO_CARD, View, count_cards
 from mccfr.solvers.deep.fitting import Batch

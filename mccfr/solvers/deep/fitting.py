@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import njit
+from abstraction.kernels.jit import njit
 from mccfr.solvers.deep.memory import Memory, Merged, Walk, merge, merge_some
 from mccfr.solvers.deep.network import Array, Network
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import njit
+from abstraction.kernels.jit import njit
 from mccfr.games.game import Game
 from mccfr.tables.strategy import row_starts
 from mccfr.trees.compiled import DECISION, NO_PARENT

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import njit
+from abstraction.kernels.jit import njit
 from mccfr.config.solvers import DeepCfrConfig
 from mccfr.games.game import Game
 from mccfr.rng import MINIBATCH, PARAMETERS, new_stream

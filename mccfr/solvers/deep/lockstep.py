@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import nogil_njit
+from abstraction.kernels.jit import nogil_njit
 from mccfr.rng import ACTIONS, random_at, seed_stream
 from mccfr.solvers.deep.dealt import Hands, View, card_values
 from mccfr.solvers.deep.learned import match_regrets

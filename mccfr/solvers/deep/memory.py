@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import inline_njit, njit
-from abstraction.prefetch import prefetch_to_read
+from abstraction.kernels.jit import inline_njit, njit
+from abstraction.kernels.prefetch import prefetch_to_read
 from mccfr.rng import RESERVOIR, new_stream, random_at
 from mccfr.solvers.deep.traversals import Samples
 

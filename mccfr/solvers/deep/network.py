@@ -10,7 +10,7 @@ from typing import NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import njit
+from abstraction.kernels.jit import njit
 from mccfr.rng import uniform
 
 Array = npt.NDArray[np.floating]

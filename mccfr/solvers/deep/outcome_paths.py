@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import nogil_njit
+from abstraction.kernels.jit import nogil_njit
 from mccfr.rng import ACTIONS, seed_stream, uniform
 from mccfr.solvers.deep.traversals import NUMBER, SEED, START, STOP, TRAVERSER, choose
 from mccfr.trees.compiled import CHANCE, TERMINAL

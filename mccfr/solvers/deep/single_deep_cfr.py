@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from abstraction.parallel import run_ranges
+from abstraction.kernels.parallel import run_ranges
 from mccfr.cards.deals import new_deals
 from mccfr.config.solvers import DeepCfrConfig
 from mccfr.games.game import Game

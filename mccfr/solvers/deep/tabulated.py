@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from abstraction.boards import canonical_boards
 from abstraction.cards import COMBO_COUNT
-from abstraction.jit import njit
+from abstraction.kernels.jit import njit
 from mccfr.cards.deck import WholeDeck
 from mccfr.games.game import Game
 from mccfr.solvers.deep.dealt import NO_CARD, Hands, View, card_values

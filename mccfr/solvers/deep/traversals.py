@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import nogil_njit, part_njit
+from abstraction.kernels.jit import nogil_njit, part_njit
 from mccfr.rng import ACTIONS, seed_stream, uniform
 from mccfr.trees.compiled import CHANCE, TERMINAL
 

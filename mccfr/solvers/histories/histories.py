@@ -12,7 +12,7 @@ Cost: one visit to each of N nodes, 12·N bytes of scratch; nothing is approxima
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import njit
+from abstraction.kernels.jit import njit
 from mccfr.games.game import Game
 from mccfr.tables.strategy import Strategy, row_starts
 from mccfr.trees.compiled import CHANCE, TERMINAL

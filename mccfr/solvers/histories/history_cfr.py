@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import inline_njit, njit, part_njit
+from abstraction.kernels.jit import inline_njit, njit, part_njit
 from mccfr.games.game import Game
 from mccfr.solvers.histories.responding import respond
 from mccfr.solvers.histories.sequences import Sequences, sequence_form

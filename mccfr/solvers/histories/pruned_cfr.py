@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import njit
+from abstraction.kernels.jit import njit
 from mccfr.games.game import Game
 from mccfr.solvers.histories.history_cfr import check_tables, new_tables, new_walk, strategy_of
 from mccfr.solvers.histories.pruning import bring_all_forward, run_pruned

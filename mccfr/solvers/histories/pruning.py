@@ -32,7 +32,7 @@ that are nothing but rounding (`mccfr.noise`) are taken to be 0, lest they choos
 
 import numpy as np
 
-from abstraction.jit import njit, part_njit
+from abstraction.kernels.jit import njit, part_njit
 from mccfr.noise import gain_share
 from mccfr.solvers.histories.history_cfr import BOTH, node_value
 from mccfr.solvers.histories.settlement import REACH, SUM, added, meet, refresh, settle, settle_below

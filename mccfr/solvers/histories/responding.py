@@ -10,7 +10,7 @@
 Exact: one best response for an infoset, summed over its histories.
 """
 
-from abstraction.jit import part_njit
+from abstraction.kernels.jit import part_njit
 from mccfr.trees.compiled import NO_SLOT, TERMINAL
 
 

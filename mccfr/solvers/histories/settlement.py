@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import inline_njit, part_njit
+from abstraction.kernels.jit import inline_njit, part_njit
 from mccfr.noise import SETTLED
 from mccfr.solvers.minimisers import Rows, Tables, current_strategy
 from mccfr.trees.compiled import CHANCE, NO_SLOT, TERMINAL

@@ -7,7 +7,7 @@ is matched once a node and hands look it up.  `SampledBoard.direct` tells the ca
 
 import numpy as np
 
-from abstraction.jit import njit, part_njit
+from abstraction.kernels.jit import njit, part_njit
 from mccfr.rng import random_at
 from mccfr.rounding import lane_bits, rounded
 from mccfr.solvers.minimisers import Rows, regret_matching

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.parallel import kernel_array
+from abstraction.kernels.parallel import kernel_array
 from mccfr.cards.listed import ListedCards
 from mccfr.games.game import Game
 from mccfr.solvers.minimisers import Step, Tables

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
 
-from abstraction.jit import intrinsic, part_njit, types
+from abstraction.kernels.jit import intrinsic, part_njit, types
 from mccfr.solvers.public.range_lanes import LANES, lane_rows
 from mccfr.solvers.public.terminal_lanes import aligned_zeros
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
 
-from abstraction.jit import intrinsic, part_njit, types
+from abstraction.kernels.jit import intrinsic, part_njit, types
 from mccfr.rounding import LEAST_SCALE, MOST_SCALE, SCALE_ZERO
 from mccfr.solvers.minimisers import Rows, Tables, current_strategy, update_average, update_regrets
 

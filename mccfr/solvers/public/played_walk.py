@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import njit, part_njit
+from abstraction.kernels.jit import njit, part_njit
 from mccfr.solvers.public.met_lanes import (
     BLOCK,
     PAIRS,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import inline_njit, nogil_njit, part_njit
+from abstraction.kernels.jit import inline_njit, nogil_njit, part_njit
 from mccfr.solvers.minimisers import Step
 from mccfr.solvers.public.street_walk import (
     Traversal,

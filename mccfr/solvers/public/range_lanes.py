@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
 
-from abstraction.jit import intrinsic, part_njit, types
+from abstraction.kernels.jit import intrinsic, part_njit, types
 from mccfr.solvers.regret import as_element
 
 LANES = 16

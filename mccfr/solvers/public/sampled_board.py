@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import njit
+from abstraction.kernels.jit import njit
 from mccfr.cards.cards import BoardHands, Cards
 from mccfr.games.game import Game
 from mccfr.rng import DEALS, below, seed_stream

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import inline_njit, nogil_njit, part_njit
+from abstraction.kernels.jit import inline_njit, nogil_njit, part_njit
 from mccfr.noise import card_removal_share
 from mccfr.rng import random_at, uniform
 from mccfr.solvers.public.board_rows import (

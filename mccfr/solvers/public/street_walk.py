@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import inline_njit, part_njit
+from abstraction.kernels.jit import inline_njit, part_njit
 from mccfr.noise import gain_share
 from mccfr.solvers.minimisers import Rows, Tables, gain
 from mccfr.solvers.public.narrow_rows import NarrowRows, add_regrets, add_to_average, strategy_of

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
 
-from abstraction.jit import intrinsic, part_njit, types
+from abstraction.kernels.jit import intrinsic, part_njit, types
 from mccfr.noise import card_removal_share
 from mccfr.solvers.public.range_sums import EVERYTHING, NO_CARD, NOT_READ, Ranges
 from mccfr.solvers.regret import as_element

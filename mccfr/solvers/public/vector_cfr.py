@@ -21,8 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import nogil_allocating_njit, nogil_njit
-from abstraction.parallel import kernel_array
+from abstraction.kernels.jit import nogil_allocating_njit, nogil_njit
+from abstraction.kernels.parallel import kernel_array
 from mccfr.cards.listed import ListedCards
 from mccfr.games.game import Game
 from mccfr.solvers.minimisers import Rows, Step, Tables, current_strategy, update_average, update_regrets

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
 
-from abstraction.jit import inline_njit, intrinsic, part_njit, types
+from abstraction.kernels.jit import inline_njit, intrinsic, part_njit, types
 from mccfr.solvers.public.public_tree import PublicTree
 from mccfr.solvers.public.street_walk import Scratch
 from mccfr.trees.streets import AT_EXIT

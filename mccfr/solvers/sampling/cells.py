@@ -21,8 +21,8 @@ Where lanes are masked, cells beyond the row are never read or written.
 
 from llvmlite import ir
 
-from abstraction.jit import intrinsic, types
-from abstraction.prefetch import address_of, emit_prefetch
+from abstraction.kernels.jit import intrinsic, types
+from abstraction.kernels.prefetch import address_of, emit_prefetch
 from mccfr.rounding import LEAST_SCALE, MOST_SCALE, SCALE_ZERO, emit_bits, halves
 
 LANES = 8

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.jit import intrinsic, njit, part_njit, types
-from abstraction.prefetch import address_of, emit_prefetch
+from abstraction.kernels.jit import intrinsic, njit, part_njit, types
+from abstraction.kernels.prefetch import address_of, emit_prefetch
 from mccfr.rng import random_at
 from mccfr.solvers.regret import add, discount_sums, sum_discount
 from mccfr.trees.compiled import MAX_PACKED_ACTIONS

@@ -22,8 +22,8 @@ compiled into a kernel.
 
 import numpy as np
 
-from abstraction.jit import nogil_njit, part_njit
-from abstraction.prefetch import prefetch_to_write
+from abstraction.kernels.jit import nogil_njit, part_njit
+from abstraction.kernels.prefetch import prefetch_to_write
 from mccfr.rng import random_at, second_word, uniform
 from mccfr.solvers.regret import choose, discount_regrets, regret_matching, total_of, update, update_explored
 from mccfr.solvers.sampling.cells import LANES, cell_number, is_scaled, prefetch_scale, scale_at

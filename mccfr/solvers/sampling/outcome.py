@@ -22,8 +22,8 @@ Indices are unsigned where it counts: signed ones are checked for being negative
 
 import numpy as np
 
-from abstraction.jit import inline_njit, nogil_njit, part_njit
-from abstraction.prefetch import prefetch_to_write
+from abstraction.kernels.jit import inline_njit, nogil_njit, part_njit
+from abstraction.kernels.prefetch import prefetch_to_write
 from mccfr.rng import next_word, random_at
 from mccfr.solvers.regret import choose, discount_regrets, regret_matching, update_sampled
 from mccfr.solvers.sampling.cells import is_scaled, prefetch_scale, scale_at

@@ -10,7 +10,7 @@ scalar twins (`mccfr.solvers.sampling.cells`): a row's place is then (first cell
 import numpy as np
 from llvmlite import ir
 
-from abstraction.jit import intrinsic, part_njit, types
+from abstraction.kernels.jit import intrinsic, part_njit, types
 from mccfr.rng import random_at
 from mccfr.rounding import emit_added, emit_bits, emit_rounded, halves
 from mccfr.solvers.regret import gap_factor, sum_discount

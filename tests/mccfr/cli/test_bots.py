@@ -27,8 +27,8 @@ from mccfr.play.dealer import Clock
 from mccfr.play.door import listening
 from mccfr.play.player import Program
 from mccfr.play.programs import PROGRAMS
-from mccfr.runs import bots
-from mccfr.runs.players import Opened
+from mccfr.runs.results import bots
+from mccfr.runs.results.players import Opened
 from mccfr.tables.strategy import uniform_strategy
 
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from abstraction import compiling
 from abstraction.build import Builder
+from abstraction.kernels import compiling
 from abstraction.recipe import load_recipe
 from mccfr.cli import building, progress
 from mccfr.cli.building import PlainStages, StageTime, stage_reporter
-from mccfr.runs.report import COMPILING
+from mccfr.runs.reporter import COMPILING
 
 
 class Clock:

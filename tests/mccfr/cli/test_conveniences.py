@@ -19,10 +19,10 @@ from mccfr.cli.progress import LiveReporter, PlainReporter, bar_on_stderr
 from mccfr.cli.status import share_text
 from mccfr.config.file import config_from
 from mccfr.evaluation.telling import tell_step, told_of_steps
+from mccfr.runs.directory.run import lock, open_run
+from mccfr.runs.directory.status import run_list, run_status
 from mccfr.runs.phases import naming_steps
-from mccfr.runs.report import EVALUATING, TRAINING
-from mccfr.runs.rundir import lock, open_run
-from mccfr.runs.status import run_list, run_status
+from mccfr.runs.reporter import EVALUATING, TRAINING
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from places import ROOT
 from mccfr.config.file import config_from
 from mccfr.config.solvers import OPTIONS
 from mccfr.games.catalogue import build_game
-from mccfr.runs.verification import problems_of
+from mccfr.runs.directory.verification import problems_of
 from mccfr.trees.compiled import can_pack
 
 GAMES = {

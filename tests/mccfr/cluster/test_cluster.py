@@ -29,12 +29,12 @@ from mccfr.cluster.room import fixed_bytes, strata_bytes
 from mccfr.cluster.session import check_room, places_of, train_alone, with_memory
 from mccfr.cluster.sharing import Memory, longest, moved_by_speed, shared_out
 from mccfr.cluster.status import cluster_status
-from mccfr.runs import saving
-from mccfr.runs.report import Silent
-from mccfr.runs.results import evaluate_target
-from mccfr.runs.run import train
-from mccfr.runs.rundir import lock, with_settings
-from mccfr.runs.verification import problems_of
+from mccfr.runs.directory.run import lock, with_settings
+from mccfr.runs.directory.verification import problems_of
+from mccfr.runs.reporter import Silent
+from mccfr.runs.results.results import evaluate_target
+from mccfr.runs.session import saving
+from mccfr.runs.session.session import train
 from mccfr.solvers.strata import stratum_buckets
 from storage.blocks import BlockStore
 from storage.lock import RunLock

@@ -19,9 +19,9 @@ from stratified import LEDUC_12, long_game
 from mccfr.cluster.launch import local_launch, read_end
 from mccfr.cluster.starting import held_back
 from mccfr.cluster.status import cluster_status
-from mccfr.runs.results import find_checkpoint
-from mccfr.runs.rundir import is_locked, open_run
-from mccfr.runs.verification import problems_of
+from mccfr.runs.directory.run import is_locked, open_run
+from mccfr.runs.directory.verification import problems_of
+from mccfr.runs.results.results import find_checkpoint
 
 PROGRAM = [sys.executable, "-m", "mccfr", "cluster"]
 

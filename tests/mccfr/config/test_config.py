@@ -9,7 +9,7 @@ from places import RUNS
 
 from mccfr.config.file import config_from, load_config, parse_override, to_document
 from mccfr.config.games import GAMES
-from mccfr.runs.rundir import _without_nothing
+from mccfr.runs.directory.run import _without_nothing
 
 SHIPPED = sorted(RUNS.glob("*.toml"))
 

@@ -20,7 +20,7 @@ from mccfr.config.tables import AbstractionConfig, Config
 from mccfr.games.betting import MAX_NODES, build_tree
 from mccfr.games.catalogue import build_game
 from mccfr.games.holdem_betting import holdem_rules
-from mccfr.runs.plan import make_plan
+from mccfr.runs.session.plan import make_plan
 
 HOSTILE = (float("inf"), float("-inf"), float("nan"), 1e308, 5e-324, -1, 0, 2**63 - 1, 10**400, [])
 TEXTS = ("x" * 100_000, "a\0b")

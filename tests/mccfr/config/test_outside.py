@@ -194,7 +194,7 @@ def test_an_import_in_verify_is_caught(tmp_path, monkeypatch):
     assert command("solve", tmp_path / "run.toml", "--run", tmp_path / "run") == 0
     forget("games_i")
     assert command("verify", tmp_path / "run") == 0 and "games_i" not in sys.modules
-    monkeypatch.setattr("mccfr.runs.verification.NO_CODE", "own")
+    monkeypatch.setattr("mccfr.runs.directory.verification.NO_CODE", "own")
     assert command("verify", tmp_path / "run") == 0 and "games_i" in sys.modules
 
 

@@ -15,8 +15,8 @@ from mccfr.games.catalogue import build_game
 from mccfr.play.dealing import dealing_of
 from mccfr.policy import Policy, StrategySource, verify_policy, write_policy
 from mccfr.policy.values import PolicyValues, StreetValues
-from mccfr.runs.export_values import policy_values
-from mccfr.runs.report import Silent
+from mccfr.runs.reporter import Silent
+from mccfr.runs.results.export_values import policy_values
 from mccfr.trees.compiled import DECISION
 from mccfr.trees.lines import find_node
 

@@ -20,9 +20,9 @@ from mccfr.evaluation.side import Side
 from mccfr.games.betting import BettingRules, build_tree
 from mccfr.games.game import Game
 from mccfr.policy.quantise import dequantise, quantise
-from mccfr.runs import averages
-from mccfr.runs.averages import checkpoint_average
-from mccfr.runs.results import find_checkpoint, open_target
+from mccfr.runs.results import averages
+from mccfr.runs.results.averages import checkpoint_average
+from mccfr.runs.results.results import find_checkpoint, open_target
 from mccfr.tables import row_tables as module
 from mccfr.tables.layout import TableSet, table_name
 from mccfr.tables.row_tables import _gather_block, near_rows, row_tables, whole_rows

@@ -33,8 +33,8 @@ from mccfr.play.programs import PROGRAMS, ProgramSpec, program_named
 from mccfr.play.ranges import SeenRange
 from mccfr.play.seat import PolicySpec, Seat
 from mccfr.policy import StrategySource
-from mccfr.runs import matches
-from mccfr.runs.players import Opened
+from mccfr.runs.results import matches
+from mccfr.runs.results.players import Opened
 from mccfr.tables.strategy import uniform_strategy
 
 

@@ -24,7 +24,7 @@ from mccfr.games.catalogue import build_game
 from mccfr.games.reading import NOWHERE, Reading
 from mccfr.games.translation import Translation
 from mccfr.policy import Policy
-from mccfr.runs.results import evaluate_target, export_run
+from mccfr.runs.results.results import evaluate_target, export_run
 from mccfr.tables.strategy import Strategy, uniform_strategy
 from mccfr.trees.compiled import DECISION
 from mccfr.trees.lines import find_node, line_text

@@ -10,7 +10,7 @@ from mccfr.config.games import GoofspielGame
 from mccfr.evaluation import methods
 from mccfr.evaluation.methods import check_method, load_method, method_named, told
 from mccfr.games.catalogue import build_game
-from mccfr.runs import records
+from mccfr.runs.directory import records
 
 
 def test_a_method_from_outside_measures_runs_and_policies(tmp_path, capsys):

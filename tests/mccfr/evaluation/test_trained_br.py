@@ -29,7 +29,7 @@ from mccfr.evaluation.trained_best_response.training import Training
 from mccfr.evaluation.units import Effort, StoppedError
 from mccfr.games.catalogue import build_game
 from mccfr.rng import EVALUATION
-from mccfr.runs import records
+from mccfr.runs.directory import records
 from mccfr.solvers.public.sampled_board import BoardSource
 from mccfr.solvers.responder import EXTERNAL, PUBLIC, SAMPLERS, STREAMS, best
 

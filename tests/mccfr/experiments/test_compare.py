@@ -16,8 +16,8 @@ from mccfr.experiments import curves, experiment_from, load_experiment, publish,
 from mccfr.experiments.definition import directory_name, merged
 from mccfr.experiments.running import run_path, trained_seconds
 from mccfr.experiments.table import arithmetic_mean, geometric_mean
-from mccfr.runs import rundir
-from mccfr.runs.report import Silent
+from mccfr.runs.directory import run as rundir
+from mccfr.runs.reporter import Silent
 
 KUHN = {
     "game": {"name": "kuhn"},

@@ -12,8 +12,8 @@ from mccfr.config.games import HoldemSubgame, KuhnGame
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.bucketed import bucketed
 from mccfr.games.catalogue import build_game
-from mccfr.runs.results import evaluate_target
-from mccfr.runs.rundir import identity_document
+from mccfr.runs.directory.run import identity_document
+from mccfr.runs.results.results import evaluate_target
 from mccfr.tables.strategy import uniform_strategy
 
 RIVER = HoldemSubgame(file="games/river.txt")

@@ -16,8 +16,8 @@ from mccfr.cards.deck import WholeDeck
 from mccfr.config.games import FlopHoldemGame
 from mccfr.config.tables import AbstractionConfig
 from mccfr.games.holdem import flop_holdem
-from mccfr.runs.rundir import open_run
-from mccfr.runs.verification import problems_of
+from mccfr.runs.directory.run import open_run
+from mccfr.runs.directory.verification import problems_of
 from mccfr.solvers.public import best_response
 from mccfr.solvers.public.public_tree import public_tree
 

@@ -22,10 +22,10 @@ from mccfr.games.holdem import holdem
 from mccfr.policy import Policy
 from mccfr.policy.query import query
 from mccfr.policy.source import StrategySource
-from mccfr.runs.plan import make_plan
-from mccfr.runs.results import evaluate_target
-from mccfr.runs.rundir import open_run
-from mccfr.runs.verification import problems_of
+from mccfr.runs.directory.run import open_run
+from mccfr.runs.directory.verification import problems_of
+from mccfr.runs.results.results import evaluate_target
+from mccfr.runs.session.plan import make_plan
 from mccfr.solvers.configured import configured_game
 from mccfr.tables.strategy import pure_strategy
 from storage.manifest import content_hash

@@ -10,8 +10,8 @@ from mccfr.play import acpc_log
 from mccfr.play.acpc import TableError
 from mccfr.play.acpc_log import LoggedHand, MatchLog, bot_replay, read_hand
 from mccfr.play.dealer import replay_of, score, score_text
-from mccfr.runs import bots
-from mccfr.runs.bots import Guest
+from mccfr.runs.results import bots
+from mccfr.runs.results.bots import Guest
 from storage import durable
 
 HANDS, DAMAGES = 40, 200

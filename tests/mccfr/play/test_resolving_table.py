@@ -31,7 +31,7 @@ from mccfr.play.resolving.endgame import endgame
 from mccfr.play.resolving.table import PublicState, Resolver, settings_of
 from mccfr.play.seat import Seat
 from mccfr.policy.source import StrategySource
-from mccfr.runs.players import Manner, open_player
+from mccfr.runs.results.players import Manner, open_player
 from mccfr.tables.strategy import Strategy, tabulate, uniform_strategy
 from mccfr.trees.compiled import DECISION
 

@@ -33,12 +33,12 @@ from mccfr.policy.export import FORMATS, export
 from mccfr.policy.export.openspiel import load_policy
 from mccfr.report.boards import shown_cards
 from mccfr.report.decisions import decision_views
-from mccfr.runs import averages
-from mccfr.runs.averages import checkpoint_average
-from mccfr.runs.report import Silent
-from mccfr.runs.results import export_run, find_checkpoint, read_tables
-from mccfr.runs.run import train
-from mccfr.runs.start import start_run
+from mccfr.runs.reporter import Silent
+from mccfr.runs.results import averages
+from mccfr.runs.results.averages import checkpoint_average
+from mccfr.runs.results.results import export_run, find_checkpoint, read_tables
+from mccfr.runs.session.session import train
+from mccfr.runs.session.start import start_run
 from mccfr.tables.layout import TableSet, make_layout, private_tables
 from mccfr.tables.strategy import uniform_strategy
 

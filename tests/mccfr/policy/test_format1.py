@@ -10,11 +10,11 @@ import pytest
 from archives import unpack
 
 from abstraction.buckets import Abstraction
-from mccfr.runs import rundir
-from mccfr.runs.report import Silent
-from mccfr.runs.results import evaluate_target
-from mccfr.runs.run import train
-from mccfr.runs.verification import problems_of
+from mccfr.runs.directory import run as rundir
+from mccfr.runs.directory.verification import problems_of
+from mccfr.runs.reporter import Silent
+from mccfr.runs.results.results import evaluate_target
+from mccfr.runs.session.session import train
 
 RUNS = {
     "kuhn-external": (0.0560576890850902, {"nodes": 20_000}, 0.030762273863672803),

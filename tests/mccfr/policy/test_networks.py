@@ -16,8 +16,8 @@ from mccfr.config.tables import Config
 from mccfr.games.catalogue import build_game
 from mccfr.policy.export import networks as files
 from mccfr.policy.network_query import query_networks
-from mccfr.runs.results import open_networks, open_target
-from mccfr.runs.verification import problems_of
+from mccfr.runs.directory.verification import problems_of
+from mccfr.runs.results.results import open_networks, open_target
 from mccfr.solvers.deep.asked import Asked, asked_tables, average_tables
 from mccfr.solvers.deep.averages import Averages
 from storage import durable

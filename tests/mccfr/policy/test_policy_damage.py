@@ -14,7 +14,7 @@ from mccfr.config.games import FlopHoldemGame, GoofspielGame, HoldemSubgame, Kuh
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.policy import Policy, is_policy, verify_policy
 from mccfr.policy.query import query
-from mccfr.runs.verification import problems_of
+from mccfr.runs.directory.verification import problems_of
 from storage.json_files import read_json
 
 GAMES = {

@@ -23,12 +23,12 @@ from mccfr.report.curve import curve_svg
 from mccfr.report.decisions import SCALE, decision_views, hand_lists, places
 from mccfr.report.document import script_json
 from mccfr.report.grid import make_grid
-from mccfr.runs.averages import checkpoint_average
-from mccfr.runs.plan import planned_layout
-from mccfr.runs.report import Silent
-from mccfr.runs.results import find_checkpoint
-from mccfr.runs.run import train
-from mccfr.runs.rundir import EVALUATIONS, create_run
+from mccfr.runs.directory.run import EVALUATIONS, create_run
+from mccfr.runs.reporter import Silent
+from mccfr.runs.results.averages import checkpoint_average
+from mccfr.runs.results.results import find_checkpoint
+from mccfr.runs.session.plan import planned_layout
+from mccfr.runs.session.session import train
 
 VOID = {"meta", "link", "img", "br", "hr", "input", "rect", "path", "polyline"}
 

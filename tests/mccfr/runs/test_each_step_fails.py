@@ -30,8 +30,8 @@ from mccfr.play.dealer import replay_of
 from mccfr.policy import Policy
 from mccfr.policy.export.networks import is_networks, write_networks
 from mccfr.report.document import write_report
-from mccfr.runs.rundir import is_run, open_run
-from mccfr.runs.verification import problems_of
+from mccfr.runs.directory.run import is_run, open_run
+from mccfr.runs.directory.verification import problems_of
 from mccfr.solvers.deep.asked import Asked, asked_tables
 from storage import blocks, checkpoint, durable
 from storage.blocks import BlockStore, Partition, block_problems
@@ -334,7 +334,7 @@ def test_each_step_fails_once_and_none_is_left_out(name, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_each_step_fails_once(name, tmp_path, monkeypatch):
-    monkeypatch.setattr("mccfr.runs.saving.FINAL_WAITS_SECONDS", (0.0, 0.0))
+    monkeypatch.setattr("mccfr.runs.session.saving.FINAL_WAITS_SECONDS", (0.0, 0.0))
     writer, cases = WRITERS[name](), 0
     (tmp_path / "before").mkdir()
     writer.before(tmp_path / "before")

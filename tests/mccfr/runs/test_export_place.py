@@ -15,9 +15,9 @@ from mccfr.cli import cluster
 from mccfr.config.tables import ExportConfig
 from mccfr.policy import Policy
 from mccfr.policy.export import FORMATS, PROVENANCE
-from mccfr.runs.export_place import export_path
-from mccfr.runs.results import export_run
-from mccfr.runs.rundir import MANIFEST, open_run
+from mccfr.runs.directory.run import MANIFEST, open_run
+from mccfr.runs.results.export_place import export_path
+from mccfr.runs.results.results import export_run
 from storage.outputs import output
 
 KUHN = """

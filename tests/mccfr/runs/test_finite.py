@@ -6,14 +6,14 @@ from commands import call
 
 from mccfr.config.file import config_from
 from mccfr.games.catalogue import build_game
-from mccfr.runs import saving as saving_module
-from mccfr.runs.finite import not_finite_text, overflow_warning
-from mccfr.runs.plan import planned_layout
-from mccfr.runs.report import Silent
-from mccfr.runs.results import find_checkpoint, read_tables
-from mccfr.runs.run import train
-from mccfr.runs.rundir import create_run
-from mccfr.runs.verification import problems_of
+from mccfr.runs.directory.run import create_run
+from mccfr.runs.directory.verification import problems_of
+from mccfr.runs.reporter import Silent
+from mccfr.runs.results.results import find_checkpoint, read_tables
+from mccfr.runs.session import saving as saving_module
+from mccfr.runs.session.overflow import not_finite_text, overflow_warning
+from mccfr.runs.session.plan import planned_layout
+from mccfr.runs.session.session import train
 from storage import checkpoint as checkpoints
 from storage import formats
 from storage.formats import NotFiniteError

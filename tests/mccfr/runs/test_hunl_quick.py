@@ -13,12 +13,12 @@ from mccfr.config.file import load_config
 from mccfr.evaluation.units import Effort
 from mccfr.policy.query import query
 from mccfr.policy.source import StrategySource
-from mccfr.runs.matches import play_match
-from mccfr.runs.plan import planned_layout
-from mccfr.runs.report import Silent
-from mccfr.runs.results import evaluate_target, export_run, open_target
-from mccfr.runs.run import train
-from mccfr.runs.rundir import create_run
+from mccfr.runs.directory.run import create_run
+from mccfr.runs.reporter import Silent
+from mccfr.runs.results.matches import play_match
+from mccfr.runs.results.results import evaluate_target, export_run, open_target
+from mccfr.runs.session.plan import planned_layout
+from mccfr.runs.session.session import train
 from mccfr.solvers.configured import configured_game
 
 RAISE = "r300"  # the button's first raise, of the pot

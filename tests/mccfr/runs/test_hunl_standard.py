@@ -11,13 +11,13 @@ import pytest
 from places import RUNS
 
 from mccfr.config.file import load_config
-from mccfr.runs.plan import planned_layout
-from mccfr.runs.report import Silent
-from mccfr.runs.results import evaluate_target
-from mccfr.runs.run import train
-from mccfr.runs.rundir import EVALUATIONS, JOURNAL, METRICS, create_run, open_run
-from mccfr.runs.status import run_status
-from mccfr.runs.verification import problems_of
+from mccfr.runs.directory.run import EVALUATIONS, JOURNAL, METRICS, create_run, open_run
+from mccfr.runs.directory.status import run_status
+from mccfr.runs.directory.verification import problems_of
+from mccfr.runs.reporter import Silent
+from mccfr.runs.results.results import evaluate_target
+from mccfr.runs.session.plan import planned_layout
+from mccfr.runs.session.session import train
 from mccfr.solvers.configured import configured_game
 
 NODES, FIRST = 6_000_000_000, 60_000_000

@@ -8,10 +8,10 @@ import pytest
 from commands import call
 from sessions import Listener, go, make
 
-from mccfr.runs.rundir import EVALUATIONS, JOURNAL, METRICS, open_run
-from mccfr.runs.status import run_status
-from mccfr.runs.trends import TRENDS
-from mccfr.runs.verification import problems_of
+from mccfr.runs.directory.run import EVALUATIONS, JOURNAL, METRICS, open_run
+from mccfr.runs.directory.status import run_status
+from mccfr.runs.directory.trends import TRENDS
+from mccfr.runs.directory.verification import problems_of
 
 JOURNALS = (METRICS, EVALUATIONS, TRENDS, JOURNAL)
 DAMAGED = {

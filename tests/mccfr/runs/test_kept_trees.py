@@ -7,7 +7,7 @@ from sessions import make
 from mccfr.evaluation import exact
 from mccfr.evaluation.methods import measure, method_named
 from mccfr.evaluation.side import Side
-from mccfr.runs.evaluator import Evaluator
+from mccfr.runs.results.evaluator import Evaluator
 from mccfr.tables.strategy import uniform_strategy
 
 

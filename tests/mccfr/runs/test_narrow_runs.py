@@ -10,7 +10,7 @@ from sessions import assert_same_tables, content, go, make
 
 from mccfr.config.file import config_from
 from mccfr.policy import Policy
-from mccfr.runs.plan import evaluation_bytes, make_plan, planned_layout
+from mccfr.runs.session.plan import evaluation_bytes, make_plan, planned_layout
 from mccfr.solvers.configured import configured_game
 from mccfr.tables.narrow import NARROW_DTYPES, narrowed, numbers, stored_dtype
 from mccfr.tables.strategy import row_starts

@@ -10,10 +10,10 @@ from places import ROOT
 
 from mccfr.cards.deals import new_deals
 from mccfr.config.file import config_from
-from mccfr.runs import plan as plan_module
-from mccfr.runs import trial
-from mccfr.runs.plan import beside_bytes, make_plan, planned_layout, room_problem
-from mccfr.runs.trial import _groups, _with_buckets
+from mccfr.runs.session import plan as plan_module
+from mccfr.runs.session import speed_trial as trial
+from mccfr.runs.session.plan import beside_bytes, make_plan, planned_layout, room_problem
+from mccfr.runs.session.speed_trial import _groups, _with_buckets
 from mccfr.solvers.configured import configured_game
 from mccfr.solvers.forecast import assumed_play, forecast
 from mccfr.solvers.registry import algorithm_of

@@ -22,12 +22,12 @@ from mccfr.games.catalogue import build_game
 from mccfr.games.poker import poker
 from mccfr.policy import Policy, StrategySource
 from mccfr.policy.query import query
-from mccfr.runs import averages, snapshot_mean
-from mccfr.runs.averages import checkpoint_average, stretch_weight
+from mccfr.runs.directory.run import EVALUATIONS, open_run
 from mccfr.runs.events import Totals
-from mccfr.runs.plan import make_plan
-from mccfr.runs.results import evaluate_target, export_run, find_checkpoint, read_tables
-from mccfr.runs.rundir import EVALUATIONS, open_run
+from mccfr.runs.results import averages, snapshot_mean
+from mccfr.runs.results.averages import checkpoint_average, stretch_weight
+from mccfr.runs.results.results import evaluate_target, export_run, find_checkpoint, read_tables
+from mccfr.runs.session.plan import make_plan
 from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import NO_SUMS, TableSet, make_layout, private_tables, sum_forms, table_name
 from mccfr.tables.strategy import Strategy

@@ -8,8 +8,8 @@ from commands import call
 from sessions import OUTCOME, go, make
 
 from mccfr.policy import Policy, verify_policy
-from mccfr.runs.results import evaluate_target, export_run, find_checkpoint, read_tables
-from mccfr.runs.rundir import EVALUATIONS
+from mccfr.runs.directory.run import EVALUATIONS
+from mccfr.runs.results.results import evaluate_target, export_run, find_checkpoint, read_tables
 from mccfr.tables.strategy import average_strategy
 
 

@@ -23,14 +23,14 @@ from places import ROOT
 from sessions import EXTERNAL, NO_EVALUATION, OUTCOME, Listener, assert_same, content, go, make, wait_for
 
 from mccfr.config.file import config_from
-from mccfr.runs import pool as pool_module
-from mccfr.runs import run as run_module
+from mccfr.runs.directory.run import EVALUATIONS, METRICS, open_run
+from mccfr.runs.directory.status import run_status
+from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.events import Events, Totals
-from mccfr.runs.report import Silent
-from mccfr.runs.results import evaluate_target, find_checkpoint, read_tables
-from mccfr.runs.rundir import EVALUATIONS, METRICS, open_run
-from mccfr.runs.status import run_status
-from mccfr.runs.verification import problems_of
+from mccfr.runs.reporter import Silent
+from mccfr.runs.results.results import evaluate_target, find_checkpoint, read_tables
+from mccfr.runs.session import pool as pool_module
+from mccfr.runs.session import session as run_module
 from mccfr.solvers.sampling.common import DEALS_TOGETHER
 from mccfr.solvers.solver import WorkerState
 from storage import checkpoint as checkpoints

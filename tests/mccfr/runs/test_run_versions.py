@@ -10,11 +10,11 @@ from archives import unpack
 from mccfr.config.file import config_from, load_config
 from mccfr.config.games import KuhnGame
 from mccfr.games.poker import kuhn
-from mccfr.runs.report import Silent
-from mccfr.runs.results import evaluate_target, find_checkpoint, read_tables
-from mccfr.runs.run import train
-from mccfr.runs.rundir import MANIFEST, check_same_run, open_run, with_settings
-from mccfr.runs.start import start_run
+from mccfr.runs.directory.run import MANIFEST, check_same_run, open_run, with_settings
+from mccfr.runs.reporter import Silent
+from mccfr.runs.results.results import evaluate_target, find_checkpoint, read_tables
+from mccfr.runs.session.session import train
+from mccfr.runs.session.start import start_run
 from mccfr.solvers.public.vector_cfr import VectorCfr
 from mccfr.solvers.variants import variant
 from storage.manifest import read_manifest

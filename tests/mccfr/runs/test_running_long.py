@@ -11,14 +11,14 @@ from commands import call
 from sessions import NO_EVALUATION, Listener, assert_same_tables, go, new_run
 
 from mccfr.rng import new_stream, next_word
-from mccfr.runs import run as run_module
-from mccfr.runs import saving as saving_module
-from mccfr.runs.report import Silent
-from mccfr.runs.results import find_checkpoint, read_tables
-from mccfr.runs.rundir import EVALUATIONS, METRICS
-from mccfr.runs.status import recent_speed, run_status
-from mccfr.runs.trends import TRENDS, block_totals, words_drawn
-from mccfr.runs.verification import problems_of
+from mccfr.runs.directory.run import EVALUATIONS, METRICS
+from mccfr.runs.directory.status import recent_speed, run_status
+from mccfr.runs.directory.trends import TRENDS, block_totals, words_drawn
+from mccfr.runs.directory.verification import problems_of
+from mccfr.runs.reporter import Silent
+from mccfr.runs.results.results import find_checkpoint, read_tables
+from mccfr.runs.session import saving as saving_module
+from mccfr.runs.session import session as run_module
 from mccfr.tables.layout import TableSet, table_name
 from mccfr.tables.strategy import row_starts
 from storage.snapshot import Snapshot
@@ -172,7 +172,7 @@ def test_trends_are_those_of_the_tables(tmp_path):
 
 
 def test_totals_do_not_depend_on_the_order_of_the_axes(tmp_path, monkeypatch):
-    monkeypatch.setattr("mccfr.runs.trends._BLOCK_CELLS", 40)
+    monkeypatch.setattr("mccfr.runs.directory.trends._BLOCK_CELLS", 40)
     run = make(tmp_path / "run")
     go(run, iterations=50)
     game, tables = run.build_game(), read_tables(find_checkpoint(run, None))

@@ -6,14 +6,14 @@ import pytest
 import sessions
 from sessions import NO_EVALUATION
 
-from abstraction import compiling
+from abstraction.kernels import compiling
 from mccfr.cli import progress as progress_module
 from mccfr.cli.progress import LiveReporter, PlainReporter, bar_on_stderr, progress_text
 from mccfr.evaluation import exact as exact_module
-from mccfr.runs import saving as saving_module
-from mccfr.runs.report import COMPILING, EVALUATING, TRAINING, Progress
-from mccfr.runs.results import find_checkpoint
-from mccfr.runs.rundir import EVALUATIONS
+from mccfr.runs.directory.run import EVALUATIONS
+from mccfr.runs.reporter import COMPILING, EVALUATING, TRAINING, Progress
+from mccfr.runs.results.results import find_checkpoint
+from mccfr.runs.session import saving as saving_module
 from mccfr.solvers.external import ExternalSampling
 
 
@@ -160,7 +160,7 @@ def test_compiling_is_a_phase_without_an_end_in_sight(tmp_path, monkeypatch):
 
 
 def test_workers_that_start_have_no_time_left(tmp_path, monkeypatch):
-    monkeypatch.setattr("mccfr.runs.run._TICK_SECONDS", 0.01)  # a worker starts within a quarter of a second
+    monkeypatch.setattr("mccfr.runs.session.session._TICK_SECONDS", 0.01)  # workers start in 0.25 s
     run = make(tmp_path / "run", {}, workers=1)
     reporter, _ = go(run, nodes=200_000)
     waiting = [tick for phase, tick in reporter.ticks if phase.startswith("starting 1 worker")]

@@ -10,9 +10,9 @@ from places import RUNS
 from sessions import go, make
 
 from abstraction import build
-from mccfr.runs import rundir
-from mccfr.runs.results import find_checkpoint, read_tables
-from mccfr.runs.rundir import open_run
+from mccfr.runs.directory import run as rundir
+from mccfr.runs.directory.run import open_run
+from mccfr.runs.results.results import find_checkpoint, read_tables
 from storage import space
 
 SOLVERS = {
@@ -72,11 +72,11 @@ def test_compare_goes_on_in_spite_of_it_with_force(capsys, tmp_path, monkeypatch
     _, compared = written(tmp_path, '[game]\nname = "kuhn"\n', iterations=3)
     monkeypatch.setattr(space, "free_bytes", lambda *_: 10**6)
     refused = ("--set", "run.keep_checkpoints=3", "--set", 'tables.live_dir="auto"')
-    monkeypatch.setattr("mccfr.runs.plan.disk_bytes", lambda *_: 10**9)
+    monkeypatch.setattr("mccfr.runs.session.plan.disk_bytes", lambda *_: 10**9)
     assert call(capsys, "compare", compared, tmp_path / "out", *refused).status == 2
     code, _, err = call(capsys, "compare", compared, tmp_path / "out", *refused, "--force")
     assert code == 0 and "going on, as --force says, although" in err and "1,000,000 bytes free" in err
-    monkeypatch.setattr("mccfr.runs.plan.disk_bytes", lambda *_: 10**10)
+    monkeypatch.setattr("mccfr.runs.session.plan.disk_bytes", lambda *_: 10**10)
     assert call(capsys, "compare", compared, tmp_path / "out").status == 0  # finished runs need no room
 
 

@@ -16,10 +16,10 @@ from commands import call
 from sessions import NO_EVALUATION, assert_same, content, go, make, new_run, wait_for
 from stratified import LEDUC_12, long_game
 
-from mccfr.runs import run as run_module
-from mccfr.runs.results import evaluate_target
-from mccfr.runs.rundir import check_same_run
-from mccfr.runs.verification import problems_of
+from mccfr.runs.directory.run import check_same_run
+from mccfr.runs.directory.verification import problems_of
+from mccfr.runs.results.results import evaluate_target
+from mccfr.runs.session import session as run_module
 from storage import checkpoint as checkpoints
 
 SOLVER = {"period_nodes": 100_000, "seed": 5}

@@ -11,7 +11,7 @@ from swapping import swaps
 from abstraction.build import Builder
 from abstraction.recipe import load_recipe
 from mccfr.config.games import LeducGame
-from mccfr.runs.verification import problems_of
+from mccfr.runs.directory.verification import problems_of
 from storage import checkpoint as checkpoints
 
 RAW = {"checkpoint_compression": "none"}

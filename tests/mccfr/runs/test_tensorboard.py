@@ -7,8 +7,8 @@ import pytest
 from commands import call
 from sessions import go, make
 
-from mccfr.runs.rundir import EVALUATIONS, METRICS
-from mccfr.runs.tensorboard import write_events
+from mccfr.runs.directory.run import EVALUATIONS, METRICS
+from mccfr.runs.results.tensorboard import write_events
 
 
 def fields(data):

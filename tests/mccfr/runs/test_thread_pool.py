@@ -15,13 +15,13 @@ from commands import call
 from sessions import EXTERNAL, NO_EVALUATION, OUTCOME, assert_same, content, go, wait_for
 
 from mccfr.config.file import config_from
-from mccfr.runs import run as run_module
-from mccfr.runs.plan import beside_bytes, make_plan
-from mccfr.runs.pools import open_pool
-from mccfr.runs.report import Silent
-from mccfr.runs.results import find_checkpoint
-from mccfr.runs.rundir import JOURNAL, LOG
-from mccfr.runs.status import run_status
+from mccfr.runs.directory.run import JOURNAL, LOG
+from mccfr.runs.directory.status import run_status
+from mccfr.runs.reporter import Silent
+from mccfr.runs.results.results import find_checkpoint
+from mccfr.runs.session import session as run_module
+from mccfr.runs.session.plan import beside_bytes, make_plan
+from mccfr.runs.session.pools import open_pool
 from mccfr.solvers.configured import configured_game
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.sampled import SampledSolver
@@ -217,7 +217,7 @@ def test_what_threads_cannot_do_is_refused_in_a_sentence(document, said):
     ("never", "never", "threads", False, "'echo madvise >"),
 ])  # fmt: skip
 def test_plans_say_what_to_switch_on(monkeypatch, own, shared, pool, given, advice):
-    monkeypatch.setattr("mccfr.runs.huge_pages.page_settings", lambda: pages.PageSettings(own, shared))
+    monkeypatch.setattr("mccfr.runs.session.huge_pages.page_settings", lambda: pages.PageSettings(own, shared))
     config = config_from({"game": {"name": "leduc", "ranks": 12}, "run": {"pool": pool}}, "test")
     game = configured_game(config, None)
     found = large_plan(monkeypatch, config)
@@ -229,7 +229,7 @@ def test_plans_say_what_to_switch_on(monkeypatch, own, shared, pool, given, advi
 
 def large_plan(monkeypatch, config):
     """What a plan says of huge pages; of tables that are small, as if they were large."""
-    from mccfr.runs import huge_pages
+    from mccfr.runs.session import huge_pages
 
     small = make_plan(config, None)["huge_pages"]
     assert small["gain"] == 1.0 and small["advice"] is None

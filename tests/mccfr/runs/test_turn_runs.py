@@ -17,13 +17,13 @@ from sessions import NO_EVALUATION, Listener, assert_same, content, go, make, wa
 from stratified import LEDUC_12
 
 from mccfr.config.file import config_from
-from mccfr.runs.plan import make_plan
-from mccfr.runs.results import evaluate_target
-from mccfr.runs.rundir import check_same_run, with_settings
-from mccfr.runs.strata import turns
-from mccfr.runs.strata.frames import live_specs
-from mccfr.runs.strata.resident import Resident
-from mccfr.runs.verification import problems_of
+from mccfr.runs.directory.run import check_same_run, with_settings
+from mccfr.runs.directory.verification import problems_of
+from mccfr.runs.results.results import evaluate_target
+from mccfr.runs.session.plan import make_plan
+from mccfr.runs.session.strata import turns
+from mccfr.runs.session.strata.frames import live_specs
+from mccfr.runs.session.strata.resident import Resident
 from mccfr.solvers.configured import configured_game
 from storage import blocks, durable
 from storage import checkpoint as checkpoints
@@ -94,7 +94,7 @@ def test_cells_of_16_bits_have_the_same_bits_on_a_disk_and_in_memory(tmp_path):
 
 
 def test_a_session_that_rests_between_turns_goes_on_there(tmp_path, memory, monkeypatch):
-    from mccfr.runs.strata.turns import TurnIntervals
+    from mccfr.runs.session.strata.turns import TurnIntervals
 
     run, pause, turns = turned(tmp_path / "run"), TurnIntervals.pause, []
     end = TurnIntervals._add
@@ -276,7 +276,7 @@ def test_plan_says_how_long_a_cycle_takes_and_what_is_written(tmp_path, capsys, 
     said = call(capsys, "plan", path).out
     assert "4 blocks" in said and "100.0, which write" in said and "100 cycles are few" in said
     config = configured(iterations=10**6, cycle_iterations=1000, resident="70kB")
-    monkeypatch.setattr("mccfr.runs.plan.disk_speed", lambda _: DiskSpeed(2e6, 1e6))
+    monkeypatch.setattr("mccfr.runs.session.plan.disk_speed", lambda _: DiskSpeed(2e6, 1e6))
     plan = make_plan(config, tmp_path)
     game = configured_game(config, tmp_path)
     later = sum(size for street, size in enumerate(plan["bytes_per_street"]) if street)

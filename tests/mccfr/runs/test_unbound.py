@@ -17,12 +17,12 @@ from swapping import swaps
 from abstraction.buckets import Abstraction
 from abstraction.build import Builder
 from abstraction.recipe import load_recipe
-from mccfr.runs import rundir
-from mccfr.runs.report import Silent
-from mccfr.runs.results import evaluate_target
-from mccfr.runs.run import train
-from mccfr.runs.start import prepare_run
-from mccfr.runs.verification import problems_of
+from mccfr.runs.directory import run as rundir
+from mccfr.runs.directory.verification import problems_of
+from mccfr.runs.reporter import Silent
+from mccfr.runs.results.results import evaluate_target
+from mccfr.runs.session.session import train
+from mccfr.runs.session.start import prepare_run
 from storage.checkpoint import open_checkpoint
 
 VALUES = {

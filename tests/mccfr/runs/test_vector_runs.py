@@ -10,9 +10,9 @@ from mccfr.config.file import config_from, ignored_keys
 from mccfr.config.solvers import ExternalSamplingConfig
 from mccfr.policy import Policy
 from mccfr.policy.query import query
-from mccfr.runs.results import find_checkpoint, read_tables
-from mccfr.runs.rundir import open_run
-from mccfr.runs.verification import problems_of
+from mccfr.runs.directory.run import open_run
+from mccfr.runs.directory.verification import problems_of
+from mccfr.runs.results.results import find_checkpoint, read_tables
 
 RIVER = RUNS / "games/river.txt"
 GAMES = {

@@ -9,8 +9,8 @@ from sessions import EXTERNAL, NO_EVALUATION, assert_same, content, go, make
 
 import mccfr
 from mccfr.config.file import config_from
-from mccfr.runs.rundir import check_same_run, open_run
-from mccfr.runs.start import rehearse
+from mccfr.runs.directory.run import check_same_run, open_run
+from mccfr.runs.session.start import rehearse
 
 LEDUC = {"name": "leduc", "merge_suits": True}
 

@@ -5,7 +5,7 @@ import pytest
 from eager import EagerSweep, factors, largest_difference, lazy_against_eager, swept_tables
 from harness import KUHN, LEDUC, Trainer, rows
 
-from abstraction.jit import njit
+from abstraction.kernels.jit import njit
 from mccfr.rng import next_word
 from mccfr.solvers.regret import add, discount_regrets, discount_sums, sum_discount, update
 from mccfr.tables.discount import Discount, Schedule

@@ -14,7 +14,7 @@ from mccfr.evaluation.side import Side
 from mccfr.games.catalogue import build_game
 from mccfr.play.seat import PolicySpec, Seat
 from mccfr.policy import Policy, StrategySource, write_policy
-from mccfr.runs.results import open_target
+from mccfr.runs.results.results import open_target
 from mccfr.tables.simplified import simpler_rows, simplified
 
 MANNERS = [{"purify": True}, {"threshold": 0.25}, {"purify": True, "threshold": 0.25}]

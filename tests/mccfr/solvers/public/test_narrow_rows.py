@@ -9,7 +9,7 @@ import pytest
 from mutants import mutant
 from places import RUNS
 
-from abstraction.jit import uncached_njit
+from abstraction.kernels.jit import uncached_njit
 from mccfr.config.file import config_from
 from mccfr.config.games import HoldemSubgame, KuhnGame, LeducGame, Menu
 from mccfr.evaluation.exact import evaluate_exact

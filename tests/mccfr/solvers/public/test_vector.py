@@ -10,7 +10,7 @@ from naive_value import naive_value
 from places import RUNS
 from strategies import random_strategy
 
-from abstraction.jit import allocating_njit, njit
+from abstraction.kernels.jit import allocating_njit, njit
 from mccfr.cards.deals import card_masks
 from mccfr.cards.listed import ListedCards
 from mccfr.cards.nothing import NO_CARDS

@@ -7,7 +7,7 @@ import pytest
 
 from mccfr.config.file import config_from
 from mccfr.games.catalogue import build_game
-from mccfr.runs.plan import planned_layout
+from mccfr.runs.session.plan import planned_layout
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.sampled import BATCH_SHARE, batch_nodes
 from mccfr.solvers.sampling.common import DEALS_TOGETHER, deals_together

@@ -7,7 +7,7 @@ import pytest
 from harness import MERGED_LEDUC, Trainer, same_tables
 from mutants import mutant
 
-from abstraction.jit import njit
+from abstraction.kernels.jit import njit
 from mccfr.rounding import SCALE_ZERO
 from mccfr.solvers.sampling import external, rows
 from mccfr.solvers.sampling.cells import cell_number, scale_at

@@ -17,10 +17,10 @@ from mccfr.config.solvers import ExternalSamplingConfig
 from mccfr.config.tables import Config
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.catalogue import build_game
-from mccfr.runs.plan import planned_layout
-from mccfr.runs.report import Silent
-from mccfr.runs.run import train
-from mccfr.runs.rundir import EVALUATIONS, create_run
+from mccfr.runs.directory.run import EVALUATIONS, create_run
+from mccfr.runs.reporter import Silent
+from mccfr.runs.session.plan import planned_layout
+from mccfr.runs.session.session import train
 from mccfr.solvers.registry import algorithm_of
 from mccfr.tables.layout import make_layout, private_tables
 from mccfr.tables.strategy import average_strategy

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from abstraction.jit import njit
+from abstraction.kernels.jit import njit
 from mccfr.rng import random_at
 from mccfr.solvers import regret as scalar
 from mccfr.solvers.sampling import rows

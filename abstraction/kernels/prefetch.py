@@ -1,0 +1,45 @@
+"""Asking the processor for a cache line ahead of time, so that many misses are under way at once.
+
+Nothing is read or checked.  An index counts cells from the start of an array's memory, whatever its shape.
+"""
+
+from llvmlite import ir
+
+from abstraction.kernels.jit import intrinsic, types
+
+
+def address_of(context, builder, array_type, array, index):
+    """The address of a cell, as LLVM code."""
+    data = context.make_array(array_type)(context, builder, array).data
+    return builder.bitcast(builder.gep(data, [index]), ir.IntType(8).as_pointer())
+
+
+def emit_prefetch(builder, address, *, write):
+    """LLVM's prefetch of an address, to be read or written, into all caches."""
+    number = ir.IntType(32)
+    kind = ir.FunctionType(ir.VoidType(), [address.type, number, number, number])
+    name = "llvm.prefetch.p0"
+    function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+    builder.call(function, [address, number(int(write)), number(3), number(1)])
+
+
+@intrinsic
+def prefetch_to_read(typing_context, array, index):
+    """Ask for the line of array[index], to be read soon."""
+
+    def codegen(context, builder, signature, arguments):
+        emit_prefetch(builder, address_of(context, builder, signature.args[0], *arguments), write=False)
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64), codegen
+
+
+@intrinsic
+def prefetch_to_write(typing_context, array, index):
+    """Ask for the line of array[index], to be written soon."""
+
+    def codegen(context, builder, signature, arguments):
+        emit_prefetch(builder, address_of(context, builder, signature.args[0], *arguments), write=True)
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64), codegen

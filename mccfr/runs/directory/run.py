@@ -1,0 +1,482 @@
+"""Run directories: what they hold, what identifies a run, and how one is made and opened.
+
+A run directory is self-contained: `config.toml` with every default written out, copies of the files that the game needs
+under `inputs/`, `manifest.json` with the run's identity.  Limits, workers and evaluation points are no part of the
+identity; game, solver and table formats are.
+
+What a configuration names from outside of the package (`mccfr.config.outside`) is code, and stays where it is: the
+manifest says in which folder its module was found, and the hash of the file is a part of the identity.  The copy under
+`inputs/` is there to be compared and restored; nothing is ever imported from inside of a run directory.
+"""
+
+import errno
+import json
+import math
+import secrets
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from abstraction.buckets import Abstraction, is_abstraction
+from mccfr import __version__
+from mccfr.config import outside
+from mccfr.config.file import (
+    DEFAULT_ALGORITHM,
+    changed_keys,
+    config_from,
+    ignored_keys,
+    load_document,
+    opaque_config,
+    options_named,
+    to_document,
+)
+from mccfr.config.games import OpaqueGame
+from mccfr.config.solvers import FullWidthConfig, OpaqueSolver
+from mccfr.config.tables import AbstractionConfig, Config
+from mccfr.games.catalogue import game_files
+from mccfr.games.game import Game
+from mccfr.runs.directory import records
+from mccfr.runs.directory.warm_start import policy_hash, warm_policy
+from mccfr.solvers.configured import configured_game
+from mccfr.solvers.registry import algorithm_of
+from mccfr.solvers.solver import Algorithm
+from mccfr.solvers.turns import turns_of
+from mccfr.tables.layout import TableLayout
+from storage import durable
+from storage.lock import RunLock, is_held, noted
+from storage.manifest import content_hash, read_manifest, write_manifest
+
+FORMAT, FORMAT_VERSION = "mccfr-run", 2
+OLDER_VERSIONS = (1,)
+"""Versions that are opened as well: in version 1 `lcfr+` was the name of what is `lcfr+quadratic` now, and sums of
+public chance sampling were in float64 where they were small."""
+MANIFEST, CONFIG, INPUTS, LOCK = "manifest.json", "config.toml", "inputs", "run.lock"
+METRICS, EVALUATIONS, JOURNAL, LOG = "metrics.jsonl", "evaluations.jsonl", "journal.jsonl", "log.txt"
+CHECKPOINTS, LIVE = "checkpoints", "live"
+_ID_BYTES = 16
+
+
+NO_CODE, NAMED_CODE, OWN_CODE = "none", "named", "own"
+"""What of a user's is imported for a run that names it: nothing, so that its game and solver stay opaque; what lies in
+a directory given with --code; and the files that the run began with, unchanged, where they were."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """An opened run directory.
+
+    replace  the export at the end of a session may take the place of another run's
+    """
+
+    directory: Path
+    config: Config
+    manifest: Mapping[str, Any]
+    replace: bool = False
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What a checkpoint must have been made by: the hash of the identity document, and a readable part of it."""
+        return {"run_identity": self.manifest["identity"], "game": self.manifest["identity_document"]["game"]["name"]}
+
+    @property
+    def run_id(self) -> str | None:
+        """What tells the run from every other, those of the same configuration too; copies of its directory share it.
+
+        Older runs were given none: theirs is made of their identity and the first line of their journal, which has the
+        time of their beginning.  None where there is no such line yet.
+        """
+        if "run_id" in self.manifest:
+            return str(self.manifest["run_id"])
+        first = next(iter(self.read(JOURNAL)), None)
+        return None if first is None else content_hash([self.manifest["identity"], first])[: 2 * _ID_BYTES]
+
+    @property
+    def warm_hash(self) -> str | None:
+        """Hash of the policy that the run begins with, if there is one."""
+        found: str | None = self.manifest["identity_document"]["solver"].get("warm_start")
+        return found
+
+    @property
+    def algorithm(self) -> Algorithm:
+        """What answers for the run's `[solver]`."""
+        return algorithm_of(self.config)
+
+    def path(self, name: str) -> Path:
+        """A file or directory of the run."""
+        return self.directory / name
+
+    def abstraction(self) -> Abstraction | None:
+        """The card abstraction that the run is played on, if there is one."""
+        return None if self.abstraction_path is None else Abstraction(self.abstraction_path)
+
+    @property
+    def is_opaque(self) -> bool:
+        """Whether its game or solver is code of a user's that was not imported (`NO_CODE`)."""
+        return isinstance(self.config.game, OpaqueGame) or isinstance(self.config.solver, OpaqueSolver)
+
+    @property
+    def abstraction_path(self) -> Path | None:
+        """Where that lies."""
+        wanted = self.config.abstraction
+        return None if wanted is None else self.directory / wanted.path
+
+    @property
+    def unseen(self) -> str | None:
+        """What a run of an older version does not know of its abstraction, in one sentence."""
+        built = self.abstraction()
+        if built is None or built.manifest_hashes() != self.manifest["identity_document"]["abstraction"]:
+            return None
+        return (
+            f"{self.directory} knows {built.path} by a hash of an older version, which does not see every cell of the "
+            "buckets; new runs note one that does"
+        )
+
+    def build_game(self) -> Game:
+        """Compile the run's game."""
+        return configured_game(self.config, self.directory)
+
+    def layout(self, game: Game) -> TableLayout:
+        """Layout of the run's tables, with the dtypes chosen when it was created."""
+        wide = np.array(self.manifest["wide_sums"], np.uint8)
+        if self.manifest["format_version"] == 1:
+            wide = self.algorithm.forms_of_version_1(game, wide)
+        return self.algorithm.layout(game, wide)
+
+    def append(self, name: str, record: Mapping[str, Any]) -> None:
+        """Append one JSON line to a file of the run, durably."""
+        durable.append_line(self.path(name), json.dumps(record, allow_nan=False))
+
+    def read(self, name: str) -> list[dict[str, Any]]:
+        """All sound lines of one of the run's journals; [] where there is none."""
+        return records.read(self.path(name))
+
+    def backwards(self, name: str) -> Iterator[dict[str, Any]]:
+        """The sound lines of one of the run's journals, the last first; no more is read than is taken."""
+        return records.backwards(self.path(name))
+
+
+def _finite(value: Any) -> Any:
+    """Infinite powers as text: JSON has no infinity."""
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def identity_document(
+    config: Config, base: Path, warm: str | None = None, buckets: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """What makes two runs the same: game (with the content of its files), solver, table formats, strata.
+
+    Only what differs from its default: a key that a later version adds leaves the identity of older runs alone.
+
+    warm     hash of the policy that a run began with, and has no use for any more; None: of the one that lies there
+    buckets  hashes of the streets of its abstraction, where they are known already
+    """
+    document = _finite(changed_keys(config))
+    game = {key: value for key, value in document["game"].items() if key not in config.game.file_keys}
+    game["files_sha256"] = [sha256(path.read_bytes()).hexdigest() for path in game_files(config.game, base).values()]
+    kept = ("format", "regret_dtype", "sum_dtype", "strategy_sums", "snapshot_nodes")
+    tables = {key: value for key, value in document.get("tables", {}).items() if key in kept}
+    solver = document.get("solver", {})
+    if "warm_start" in solver:
+        path = warm_policy(config, base) if warm is None else None
+        solver["warm_start"] = warm if path is None else policy_hash(path)
+    identity = {"game": game, "solver": solver, "tables": tables}
+    if code := {source.name: source.sha256 for source in _trained_code(config)}:
+        identity["code"] = code
+    if config.run.strata is not None:
+        identity["run"] = {"strata": config.run.strata}
+        if "interval" in document.get("run", {}):
+            identity["run"]["interval"] = config.run.interval
+        if config.tables.resident is not None:
+            blocks, iterations = turns_of(config)
+            identity["run"] |= {"blocks": blocks, "cycle_iterations": iterations}
+    if config.abstraction is not None:
+        identity["abstraction"] = buckets or Abstraction(base / config.abstraction.path).content_hashes()
+    return identity
+
+
+def _bucket_hashes(path: Path, noted: Any) -> dict[str, str]:
+    """Hashes of an abstraction's streets: of their manifests where a run of an older version has `noted` those."""
+    built = Abstraction(path)
+    older = built.manifest_hashes()
+    return older if older == noted else built.content_hashes()
+
+
+def _trained_code(config: Config) -> list[outside.Source]:
+    """Where game, algorithm and variant come from, as far as they are not the package's."""
+    found = outside.sources(to_document(config))
+    return [source for (table, _), source in found.items() if table != "evaluation"]
+
+
+def _own_keys(identity: Mapping[str, Any]) -> dict[str, Any]:
+    """An identity without keys of `[solver]` that say nothing: of other algorithms, or equal to the default.
+
+    The first version kept both in its manifests.
+    """
+    solver = identity["solver"]
+    defaults = options_named("solver", solver.get("algorithm", DEFAULT_ALGORITHM))()
+    foreign = ignored_keys(identity)
+    own = {k: v for k, v in solver.items() if k not in foreign and (k == "algorithm" or v != getattr(defaults, k, 0.0))}
+    return {**identity, "solver": own}
+
+
+def _without_nothing(value: Any) -> Any:
+    """TOML has no null: absent keys mean the default, which is None for all that may be None."""
+    if isinstance(value, Mapping):
+        return {key: _without_nothing(item) for key, item in value.items() if item is not None}
+    return [_without_nothing(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def create_run(config: Config, base: Path, directory: Path, layout: TableLayout) -> Run:
+    """Make a run directory for `config`, whose files are relative to `base`, with tables of the given layout.
+
+    Everything is written under a temporary name and renamed, so that a run directory is whole or absent.  Raises
+    `FileExistsError` where `directory` exists and is not empty, `BlockingIOError` where another process makes it.
+    """
+    if is_run(directory):  # by now: whoever makes a run has looked before
+        raise _being_made_elsewhere(directory)
+    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+        raise FileExistsError(f"{directory} exists and is not a run directory: choose another with --run, or remove it")
+    durable.make_dirs(directory.parent)
+    temporary = directory.with_name(f"{durable.TEMPORARY_PREFIX}{directory.name}")
+    with _being_made(temporary, directory), durable.naming(directory):
+        _write_run(temporary, config, base, layout)
+        if directory.exists():
+            directory.rmdir()
+        durable.rename(temporary, directory)
+        durable.fsync_dir(directory.parent)
+    return open_run(directory)
+
+
+def _being_made_elsewhere(directory: Path) -> BlockingIOError:
+    text = f"{directory} is being made by another process: wait for it, stop it, or use another directory with --run"
+    return BlockingIOError(errno.EWOULDBLOCK, text)
+
+
+@contextmanager
+def _being_made(temporary: Path, directory: Path) -> Iterator[None]:
+    """The directory of that name, made and empty but for the lock of a run, which this process holds meanwhile.
+
+    Whoever comes second finds the lock held, or the directory renamed.
+    """
+    with durable.naming(temporary):
+        if temporary.is_symlink() or temporary.is_file():
+            temporary.unlink()
+        with suppress(FileExistsError):
+            durable.make_dir(temporary)
+    held = RunLock(temporary / LOCK)
+    try:
+        with durable.naming(directory):
+            held.acquire()
+    except (BlockingIOError, FileNotFoundError):
+        raise _being_made_elsewhere(directory) from None
+    try:
+        if not held.is_in_place():
+            raise _being_made_elsewhere(directory)
+        if is_run(directory):
+            shutil.rmtree(temporary)
+            raise _being_made_elsewhere(directory)
+        _remove_all_but(LOCK, temporary)
+        yield
+    finally:
+        held.release()
+
+
+def _remove_all_but(name: str, directory: Path) -> None:
+    """What a process has left in a directory that died there."""
+    for entry in directory.iterdir():
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+        elif entry.name != name:
+            entry.unlink()
+
+
+def _write_run(temporary: Path, config: Config, base: Path, layout: TableLayout) -> None:
+    """Write what a new run directory holds."""
+    import tomli_w
+
+    document = to_document(config)
+    sources, code = game_files(config.game, base), outside.sources(document)
+    if sources or code:
+        durable.make_dir(temporary / INPUTS)
+        for key, source in sources.items():
+            name = source.name if len(sources) == 1 else f"{key}-{source.name}"
+            durable.write_file(temporary / INPUTS / name, source.read_bytes())
+            document["game"][key] = f"{INPUTS}/{name}"
+        for (_, key), module in code.items():
+            durable.write_file(temporary / INPUTS / f"code-{key}-{module.file.name}", module.file.read_bytes())
+        durable.fsync_dir(temporary / INPUTS)
+    if config.abstraction is not None:  # far too large to copy: the run refers to it, and knows its hashes
+        document["abstraction"] = {"path": str((base / config.abstraction.path).resolve())}
+    if (policy := warm_policy(config, base)) is not None:
+        document["solver"]["warm_start"] = str(policy)
+    durable.write_file(temporary / CONFIG, tomli_w.dumps(_without_nothing(document)).encode())
+    identity = identity_document(config, base)
+    fields = {
+        "created_by": f"mccfr {__version__}",
+        "run_id": secrets.token_hex(_ID_BYTES),
+        "identity": content_hash(identity),
+        "identity_document": identity,
+        "wide_sums": [int(wide) for wide in layout.wide],
+        "code_folders": sorted({str(source.folder) for source in code.values()}),
+        "code_sha256": {source.name: source.sha256 for source in code.values()},
+    }
+    write_manifest(temporary / MANIFEST, FORMAT, FORMAT_VERSION, fields)
+    durable.fsync_dir(temporary)
+
+
+def is_run(directory: Path) -> bool:
+    """Whether a directory holds a run (a checkpoint has a manifest too, but no config)."""
+    return (directory / MANIFEST).is_file() and (directory / CONFIG).is_file()
+
+
+def open_run(directory: Path, abstraction: Path | None = None, code: str = OWN_CODE) -> Run:
+    """Open a run directory; `ValueError` or `OSError` of one sentence where it is none, or damaged.
+
+    abstraction  where the run's card abstraction lies now, if not where it was when the run was made; another one is
+                 refused
+    code         which modules of a user's may be imported for it: `NO_CODE`, `NAMED_CODE` or `OWN_CODE`
+    """
+    if not is_run(directory):
+        raise ValueError(f"{directory} is not a run directory (it has no {MANIFEST}); give one that `mccfr solve` made")
+    _refuse_links(directory)
+    manifest = read_manifest(directory / MANIFEST, FORMAT, FORMAT_VERSION, OLDER_VERSIONS)
+    document, source_of_it = load_document(directory / CONFIG), str(directory / CONFIG)
+    if code == NO_CODE and outside.guests(document):
+        config = opaque_config(document, source_of_it)
+        config = _with_abstraction(directory, config, manifest["identity_document"].get("abstraction"), abstraction)
+        return Run(directory, config, manifest)
+    config = config_from(document, source_of_it, kept=_kept(directory, manifest, code))
+    config = _with_abstraction(directory, config, manifest["identity_document"].get("abstraction"), abstraction)
+    known = _own_keys(manifest["identity_document"])
+    found = identity_document(config, directory, known["solver"].get("warm_start"), known.get("abstraction"))
+    for source in _trained_code(config):
+        if known.get("code", {}).get(source.name) != found["code"][source.name]:
+            raise ValueError(
+                f"{source.file} has changed since {directory} was made: restore it (as it was, it is in "
+                f"{directory / INPUTS}), or start a new run"
+            )
+    if found != known:
+        raise ValueError(
+            f"{directory / CONFIG} or {INPUTS}/ was changed: identity {content_hash(found)[:12]} is not the run's "
+            f"{manifest['identity'][:12]}; restore it, or start a new run"
+        )
+    return _with_todays_names(Run(directory, config, manifest))
+
+
+def _kept(directory: Path, manifest: Mapping[str, Any], code: str) -> outside.Kept:
+    """Which modules may be imported for a run: as they were, where it found them, never inside of the run directory."""
+    if code != OWN_CODE:
+        return outside.Kept(directory)
+    inside = directory.resolve()
+    folders = [Path(folder) for folder in manifest.get("code_folders", [])]
+    folders = [folder for folder in folders if not folder.resolve().is_relative_to(inside)]
+    known = manifest["identity_document"].get("code", {})  # of versions that did not note those of evaluations
+    return outside.Kept(directory, folders, {**known, **manifest.get("code_sha256", {})})
+
+
+def _with_abstraction(directory: Path, config: Config, hashes: Any, given: Path | None) -> Config:
+    """The configuration with the place `given` for its abstraction, whose streets must have the `hashes` of the run.
+
+    Raises `ValueError` where there is none at its place, or another one; the message has both hashes.
+    """
+    if config.abstraction is None:
+        if given is not None:
+            raise ValueError(f"{directory} is played without a card abstraction: leave --abstraction out")
+        return config
+    path = directory / config.abstraction.path if given is None else given.resolve()
+    if not is_abstraction(path):
+        raise ValueError(
+            f"{path} is not an abstraction: {directory} was trained on {content_hash(hashes)[:12]}; name its "
+            "directory with --abstraction, or put it there"
+        )
+    found = _bucket_hashes(path, hashes)
+    if found != hashes:
+        raise ValueError(
+            f"{path} is the abstraction {content_hash(found)[:12]}, and {directory} was trained on "
+            f"{content_hash(hashes)[:12]}: give that one"
+        )
+    return msgspec.structs.replace(config, abstraction=AbstractionConfig(path=str(path)))
+
+
+def _with_todays_names(run: Run) -> Run:
+    """A run of an older version in the names of this one; its identity, which its checkpoints have, stays."""
+    document, solver = run.manifest["identity_document"], run.config.solver
+    if run.manifest["format_version"] != 1 or not isinstance(solver, FullWidthConfig) or solver.variant != "lcfr+":
+        return run
+    named = {"variant": "lcfr+quadratic"}
+    config = msgspec.structs.replace(run.config, solver=msgspec.structs.replace(solver, **named))
+    document = {**document, "solver": {**document["solver"], **named}}
+    return Run(run.directory, config, {**run.manifest, "identity_document": document})
+
+
+def _refuse_links(directory: Path) -> None:
+    """Nothing of a run is a symbolic link but the one to its live tables: files would change under its manifest."""
+    inputs = directory / INPUTS
+    entries = [*directory.iterdir(), *(inputs.iterdir() if inputs.is_dir() else ())]
+    for entry in sorted(entries):
+        if entry.is_symlink() and entry.name != LIVE:
+            raise ValueError(
+                f"{entry} is a symbolic link, as nothing of a run but {LIVE} may be: put what it leads to in its place"
+            )
+
+
+def check_same_run(run: Run, config: Config, base: Path) -> None:
+    """Raise `ValueError` naming the differing keys unless `config` describes the run in its directory."""
+    found = _own_keys(run.manifest["identity_document"])
+    buckets = None
+    if config.abstraction is not None:
+        buckets = _bucket_hashes(base / config.abstraction.path, found.get("abstraction"))
+    wanted = identity_document(config, base, buckets=buckets)
+    if wanted == found:
+        return
+    if found["game"]["name"] != wanted["game"]["name"]:
+        wanted, found = ({"game": {"name": document["game"]["name"]}} for document in (wanted, found))
+    differences = [
+        f"{table}.{key} = {_shown(config, found, table, key)} there and {_shown(config, wanted, table, key)} here"
+        for table in sorted({*found, *wanted})
+        for key in sorted({*found.get(table, {}), *wanted.get(table, {})})
+        if found.get(table, {}).get(key) != wanted.get(table, {}).get(key)
+    ]
+    raise ValueError(
+        f"{run.directory} holds another run: {'; '.join(differences)}; choose another directory with --run"
+    )
+
+
+def _shown(config: Config, document: Mapping[str, Any], table: str, key: str) -> str:
+    """A key of an identity as people write it; what is not in it has the default of its table."""
+    if key in document.get(table, {}):
+        return repr(document[table][key])
+    fields = msgspec.structs.fields(getattr(config, table)) if hasattr(config, table) else ()
+    default = next((field.default for field in fields if field.encode_name == key), msgspec.NODEFAULT)
+    return "absent" if default is msgspec.NODEFAULT else repr(default)
+
+
+def lock(run: Run) -> RunLock:
+    """The run's lock; taking it raises `BlockingIOError` while another process works on the run."""
+    return RunLock(run.path(LOCK))
+
+
+def is_locked(run: Run) -> bool:
+    """Whether some process works on the run; needs no more than to read."""
+    return is_held(run.path(LOCK))
+
+
+def phase_of(run: Run) -> str | None:
+    """What the process that works on the run is doing, in a few words; only while `is_locked` does it mean anything."""
+    return noted(run.path(LOCK))
+
+
+def with_settings(run: Run, /, **settings: Any) -> Run:
+    """The run with other limits or evaluation settings: nothing that belongs to its identity."""
+    return replace(run, config=msgspec.structs.replace(run.config, **settings))

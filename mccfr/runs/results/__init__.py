@@ -1,0 +1,1 @@
+"""What is done with a run's results: averages, evaluations, exports, matches, players."""

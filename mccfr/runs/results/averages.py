@@ -1,0 +1,204 @@
+"""The average strategy behind the tables of a run, whichever algorithm made them.
+
+Runs that keep strategy sums on the first street only (`tables.strategy_sums = "preflop"`) have the exact average there.
+On later streets it is a heuristic: the mean over the run's snapshots and the checkpoint itself
+(`mccfr.runs.results.snapshot_mean`), each weighed by the iterations since the one before it and by own reach.  The
+weights beside it are the totals of those: weight of iterations times own reach, whether or not chance ever dealt the
+hand.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.config.tables import Config
+from mccfr.games.game import Game
+from mccfr.runs.events import Totals
+from mccfr.runs.results.snapshot_mean import SnapshotMean
+from mccfr.solvers.deep.asked import Asked
+from mccfr.solvers.registry import algorithm_of
+from mccfr.tables.discount import Discount, Schedule
+from mccfr.tables.layout import TableSet, table_name
+from mccfr.tables.narrow import number_dtype, numbers
+from mccfr.tables.strategy import (
+    Rows,
+    StoredStrategy,
+    Strategy,
+    average_block,
+    average_strategy,
+    check_sums,
+    forward_factors,
+    row_starts,
+)
+from storage.checkpoint import Checkpoint, checkpoint_path, open_checkpoint
+from storage.schema import ArraySpec
+from storage.spill import spilled
+
+IN_MEMORY_BYTES = 64 << 20
+"""Of a table that is read into memory whole."""
+
+
+def checkpoint_average(game: Game, config: Config, checkpoint: Checkpoint) -> Strategy:
+    """The average strategy of a run's checkpoint, and of the snapshots that it builds on.
+
+    Raises `ValueError` for sums no run writes, `OSError` where a checkpoint is damaged, or a snapshot is gone.
+    """
+    algorithm, state = algorithm_of(config), checkpoint.state
+    if config.tables.strategy_sums == "preflop":
+        return _snapshot_average(game, algorithm.schedule, checkpoint)
+    tables = {spec.name: checkpoint.read(spec.name) for spec in checkpoint.specs if algorithm.is_averaged(spec.name)}
+    return algorithm.average(game, TableSet(tables, checkpoint.specs), state["nodes_touched"], state["iterations"])
+
+
+def named_average(game: Game, config: Config, checkpoint: Checkpoint, name: str) -> Strategy:
+    """One of the average strategies of a run's checkpoint; `ValueError` for one that its algorithm does not make."""
+    algorithm = algorithm_of(config)
+    tables = {spec.name: checkpoint.read(spec.name) for spec in checkpoint.specs if algorithm.is_averaged(spec.name)}
+    return algorithm.named_average(name, game, TableSet(tables, checkpoint.specs), checkpoint.state["iterations"])
+
+
+def checkpoint_networks(game: Game, config: Config, checkpoint: Checkpoint, average: str | None = None) -> Asked:
+    """The networks behind an average strategy of a run's checkpoint (None: its first); `ValueError` where none are."""
+    algorithm = algorithm_of(config)
+    specs = [spec for spec in checkpoint.specs if algorithm.is_asked(spec.name, average)]
+    tables = TableSet({spec.name: checkpoint.read(spec.name) for spec in specs}, specs)
+    found: Asked = algorithm.asked(game, tables, checkpoint.state["iterations"], average)
+    return found
+
+
+def stored_average(game: Game, config: Config, checkpoint: Checkpoint) -> Strategy:
+    """`checkpoint_average`, as far as that goes with strategy sums that stay as they are, large ones in a file.
+
+    Rows are normalised when they are asked for.  Raises as `checkpoint_average`, and `OSError` where the file finds no
+    room.
+    """
+    algorithm, state = algorithm_of(config), checkpoint.state
+    if config.tables.strategy_sums == "preflop" or not algorithm.averages_sums:
+        return checkpoint_average(game, config, checkpoint)
+    stored = {
+        spec.name: _read_outside(checkpoint, spec) for spec in checkpoint.specs if algorithm.is_averaged(spec.name)
+    }
+    return sums_average(game, TableSet(stored, checkpoint.specs), algorithm.schedule.at(state["nodes_touched"]))
+
+
+def sums_average(game: Game, tables: TableSet, discount: Discount) -> Strategy:
+    """`average_strategy` of tables with sums on all streets, read where they lie, a row when it is asked for.
+
+    So tables must stay as they are as long as the strategy is used.  Raises `ValueError` for sums no run writes.
+    """
+    rows = []
+    for block, buckets in enumerate(game.buckets.tolist()):
+        sums = _sums_outside(game, tables, block)
+        if sums is None:  # nobody acts there
+            sums = np.zeros((buckets, 0), np.float32)
+        check_sums(sums, block)
+        rows.append(Rows(sums, sums=True))
+
+    def forward(block: int, row: int, buckets: npt.NDArray[np.integer]) -> npt.NDArray[np.float64] | float:
+        stamps = tables.rows("strategy_sum_stamp", block)
+        return 1.0 if stamps is None else forward_factors(stamps[buckets, row], discount)
+
+    return StoredStrategy(
+        rows,
+        lambda block: average_block(game, block, tables, discount)[0],
+        lambda block: average_block(game, block, tables, discount)[1],
+        forward,
+    )
+
+
+def _sums_outside(game: Game, tables: TableSet, block: int) -> npt.NDArray[Any] | None:
+    """`TableSet.numbers` of a block's sums; those made of many 16-bit cells lie in a temporary file."""
+    cells, starts = tables.rows("strategy_sum", block), row_starts(game, block)
+    scales = tables.rows("strategy_sum_scale", block)
+    if cells is None or number_dtype(cells.dtype) == cells.dtype or 4 * cells.size <= IN_MEMORY_BYTES:
+        return tables.numbers("strategy_sum", block, starts)
+    found, step = spilled(cells.shape, np.dtype(np.float32)), max(1, IN_MEMORY_BYTES // (4 * cells.shape[1]))
+    for at in range(0, len(cells), step):
+        here = slice(at, at + step)
+        found[here] = numbers(cells[here], None if scales is None else scales[here], starts)
+    return found
+
+
+def _read_outside(checkpoint: Checkpoint, spec: ArraySpec) -> npt.NDArray[Any]:
+    """A table of a checkpoint; where it is large, in a temporary file instead of memory."""
+    if spec.nbytes <= IN_MEMORY_BYTES:
+        return checkpoint.read(spec.name)
+    table = spilled(spec.shape, spec.numpy_dtype)
+    checkpoint.read_into(spec.name, table)
+    return table
+
+
+def snapshot_entry(number: int, totals: Totals) -> dict[str, int]:
+    """How the state of a checkpoint names a snapshot that it builds on."""
+    return {"checkpoint": number, "nodes_touched": totals.nodes, "iterations": totals.iterations}
+
+
+def snapshots_behind(state: Mapping[str, Any], number: int) -> list[dict[str, int]]:
+    """The snapshots that what follows checkpoint `number` builds on: those in its state, and itself if it is one."""
+    own = [snapshot_entry(number, Totals(state["nodes_touched"], state["iterations"]))] if state.get("snapshot") else []
+    return [*state.get("snapshots", []), *own]
+
+
+def _snapshot_average(game: Game, schedule: Schedule, newest: Checkpoint) -> Strategy:
+    """First street from sums, the others the mean of snapshots; one table is in memory at a time."""
+    totals = Totals(newest.state["nodes_touched"], newest.state["iterations"])
+    sums = {spec.name: newest.read(spec.name) for spec in newest.specs if spec.name.startswith("strategy_sum")}
+    first_street = replace(game, tree=replace(game.tree, streets=1))
+    mean = SnapshotMean(game, average_strategy(first_street, TableSet(sums, newest.specs), schedule.at(totals.nodes)))
+    del sums
+    before = Totals()
+    for entry in [*newest.state["snapshots"], snapshot_entry(newest.number, totals)]:
+        now = Totals(entry["nodes_touched"], entry["iterations"])
+        mean.add(_regrets_of(game, _sibling(newest, entry["checkpoint"])), stretch_weight(schedule, before, now))
+        before = now
+    return mean.strategy
+
+
+def _regrets_of(game: Game, checkpoint: Checkpoint) -> Callable[[str], npt.NDArray[Any]]:
+    """What reads a checkpoint's regrets by the name of their table, as numbers."""
+    names = {spec.name for spec in checkpoint.specs}
+
+    def read(name: str) -> npt.NDArray[Any]:
+        kind, street, player = name.split("/")
+        block = 2 * int(street.removeprefix("street")) + int(player.removeprefix("player"))
+        scale = table_name(f"{kind}_scale", block)
+        scales = checkpoint.read(scale) if scale in names else None
+        return numbers(checkpoint.read(name), scales, row_starts(game, block))
+
+    return read
+
+
+def _sibling(newest: Checkpoint, number: int) -> Checkpoint:
+    """A snapshot of the same run; `OSError` where it is gone or damaged."""
+    if number == newest.number:
+        return newest
+    path = checkpoint_path(newest.path.parent, number)
+    try:
+        found = open_checkpoint(path)
+    except FileNotFoundError:
+        raise OSError(
+            f"{path} is gone: checkpoint {newest.number} takes the average strategy of later streets from it"
+        ) from None
+    if found.identity != newest.identity:
+        raise OSError(f"{path} belongs to another run than checkpoint {newest.number}, which builds on it")
+    return found
+
+
+def stretch_weight(schedule: Schedule, before: Totals, now: Totals) -> float:
+    """What the iterations between two counts weigh in the average: their number, times the mean weight of the nodes.
+
+    With lazy discounting an iteration of period n weighs n^gamma, what its sums keep up to scale.
+    """
+    first, last, step = before.nodes, now.nodes, schedule.period_nodes
+    edges = [first, *range((first // step + 1) * step, last, step), last]
+    total = sum(_node_weight(schedule, low) * (high - low) for low, high in pairwise(edges))
+    return (now.iterations - before.iterations) * total / max(1, last - first)
+
+
+def _node_weight(schedule: Schedule, nodes: int) -> float:
+    lazy = schedule.lazy
+    return float(schedule.effective_period(nodes) ** schedule.gamma) if lazy else schedule.sum_weight(nodes)

@@ -1,0 +1,333 @@
+"""Players at servers, and the dealer of matches: what `mccfr bot`, `mccfr dealer` and `mccfr play` do."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mccfr.config.games import HoldemGame, Menu
+from mccfr.evaluation.units import StoppedError, signals_noted
+from mccfr.games.betting import BettingRules, amount_text, build_tree
+from mccfr.games.holdem_betting import holdem_rules
+from mccfr.games.translation import Translation, real_betting
+from mccfr.play.acpc import acpc_rules, told_game
+from mccfr.play.acpc_bot import play_acpc
+from mccfr.play.acpc_log import LoggedHand, MatchLog, bot_replay, write_log_hands
+from mccfr.play.acpc_session import AcpcSession, FinishedHand
+from mccfr.play.dealer import (
+    Clock,
+    Dealer,
+    DealerSeat,
+    LocalSeat,
+    MatchPlan,
+    Score,
+    replay_of,
+    score,
+    score_of,
+    score_text,
+)
+from mccfr.play.dealer_seat import RemoteSeat, seat_all
+from mccfr.play.door import Door, listening
+from mccfr.play.hands import Hand, is_hands, write_hands
+from mccfr.play.player import Betting, Player
+from mccfr.play.resolving import ResolvingSpec
+from mccfr.play.slumbot import SlumbotSession, check_game, http_post
+from mccfr.play.terminal import Ask, Tell, history, money_of, play_person
+from mccfr.runs.results.players import AS_WRITTEN, Manner, holdem_of, open_player
+from storage.outputs import check_output
+
+Told = Callable[[str], None]
+PHHS = ".phhs"
+
+
+@dataclass(frozen=True)
+class Guest:
+    """A player of hold'em for tables of others.
+
+    game   its stacks and blinds
+    rules  the same, as the protocol plays it
+    """
+
+    name: str
+    player: Player
+    game: HoldemGame
+    rules: BettingRules
+
+
+def guest(name: str, manner: Manner = AS_WRITTEN, seed: int = 0, game: HoldemGame | None = None) -> Guest:
+    """The policy, run or program of a name as a player of no-limit hold'em.
+
+    game  that is played; None: the policy's, or for a program stacks of 20,000 and blinds 50/100
+
+    Raises `ValueError` where the policy is for another game, and as `open_player`.
+    """
+    opened = open_player(name, manner)
+    spec, own = opened.contender.spec, holdem_of(opened.table)
+    if spec.game is None:
+        game = game or HoldemGame()
+        betting: Betting = _betting(game)
+    elif own is None:
+        raise ValueError(f"{name} plays {spec.game.name}: servers and dealers play whole no-limit hold'em")
+    else:
+        betting = real_betting(spec.game)
+        if game is not None and _stakes(game) != _stakes(own):
+            raise ValueError(f"{name} is for {told_game(own)}, and the table has {told_game(game)}")
+        game = own
+    return Guest(name, spec.player(betting, seed=seed), game, acpc_rules(game, name))
+
+
+def _stakes(game: HoldemGame) -> tuple[float, ...]:
+    return game.stack, *game.blinds, game.ante
+
+
+def _betting(game: HoldemGame) -> Translation:
+    """The betting of a game for programs, who read it by no tree: the smallest there is."""
+    rules = acpc_rules(game, "the table")
+    menu = Menu(first=("allin",), later=(), max_bets=1)
+    return Translation(build_tree(holdem_rules(game.stack, game.blinds, 0, menu)), rules)
+
+
+class _Diary:
+    """The hands that a guest has finished, and their log as far as one is wanted."""
+
+    def __init__(self, player: Guest, log: Path | None, other: str) -> None:
+        self._names, self._game, self._path = (player.name, other), player.game, log
+        self.hands, self.won = list[LoggedHand](), list[float]()
+        what = {"bot": player.name, "against": other, "stack": player.game.stack, "blinds": list(player.game.blinds)}
+        self._written = [name.translate({ord(mark): "-" for mark in ":|"}) for name in self._names]
+        self._log = None
+        if log is not None and log.suffix == PHHS:
+            check_output(log, is_hands)
+        elif log is not None:
+            self._log = MatchLog(log, what, bot_replay(player.rules, self._written))
+
+    def add(self, hand: FinishedHand) -> None:
+        """Take note of a hand; `RuntimeError` where it cannot be written."""
+        own, other = self._written
+        names = (own, other) if hand.position == 0 else (other, own)
+        chips = None if hand.won is None else (hand.won, -hand.won)
+        self.hands.append(LoggedHand(hand.number, hand.betting, hand.holes, hand.board, chips, names))
+        if hand.won is not None:
+            self.won.append(hand.won * (1 - 2 * hand.position))
+        try:
+            self._write(self.hands[-1])
+        except OSError as error:  # which is none of the connection's
+            raise RuntimeError(f"{error.filename}: {error.strerror}: the match ends here") from None
+
+    def _write(self, hand: LoggedHand) -> None:
+        if self._log is None:
+            return
+        if self._log.hands and hand.number <= self._log.hands[-1].number:
+            self._log.begin_anew()
+        self._log.add(hand)
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """The hands while they are played: written however it ends.  `StoppedError` at Ctrl-C or SIGTERM."""
+        try:
+            with signals_noted(spared=0):
+                yield
+        except KeyboardInterrupt:
+            there = "they are not kept without --log FILE" if self._path is None else f"they are in {self._path}"
+            raise StoppedError(f"stopped after {len(self.hands):,} hands; {there}") from None
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Write what is to be written at the end, however it came."""
+        if self._log is not None:
+            self._log.close()
+        elif self._path is not None and self.hands:
+            write_log_hands(self._path, self.hands, self._game)
+
+    def record(self) -> dict[str, Any]:
+        """What was won, for `--json`."""
+        return _record(self._names, score_of(self.won, self.won), self._game)
+
+
+def _record(names: tuple[str, str], found: Score, game: HoldemGame) -> dict[str, Any]:
+    """What the first of two players won, for `--json`."""
+    mean, ci95 = found.mean, found.ci95
+    scale = 1000 / game.blinds[1]
+    return {
+        "a": names[0],
+        "b": names[1],
+        "hands": found.hands,
+        "chips": found.chips[0],
+        "mean_chips": mean,
+        "ci95_chips": None if ci95 is None else list(ci95),
+        "mean_mbb": None if mean is None else mean * scale,
+        "ci95_mbb": None if ci95 is None else [each * scale for each in ci95],
+    }
+
+
+def record_text(record: dict[str, Any]) -> str:
+    """What was won, for people."""
+    text = f"{record['a']} against {record['b']}: {record['hands']:,} hands, {amount_text(record['chips'])} chips won"
+    if record["mean_mbb"] is None:
+        return text
+    low, high = record["ci95_mbb"]
+    return f"{text}, {record['mean_mbb']:+.5g} mbb/g (95 %: {low:+.5g} to {high:+.5g})"
+
+
+def run_acpc_bot(
+    player: Guest, host: str, port: int, *, log: Path | None, patience: float, silence: float, told: Told
+) -> dict[str, Any]:
+    """Play a match at an ACPC server; what was won.  Raises as `play_acpc`, and `StoppedError` at Ctrl-C or SIGTERM."""
+    diary = _Diary(player, log, "opponent")
+    with diary.kept():
+        session = AcpcSession(player.player, player.rules, diary.add)
+        play_acpc(session, host, port, patience=patience, silence=silence, told=told)
+    return diary.record()
+
+
+def run_slumbot(
+    player: Guest,
+    url: str,
+    hands: int,
+    *,
+    log: Path | None,
+    silence: float,
+    login: tuple[str, str] | None = None,
+    told: Callable[[int], None] = lambda _: None,
+) -> dict[str, Any]:
+    """Play hands at a server with Slumbot's interface; what was won.
+
+    told  called with the number of hands after each
+
+    Raises `TableError` where the server fails, `ValueError` for a policy of other stacks or blinds, or a bad address,
+    and `StoppedError` at Ctrl-C or SIGTERM.
+    """
+    check_game(player.game, player.name)
+    session = SlumbotSession(player.player, player.rules, http_post(url, silence))
+    diary = _Diary(player, log, "slumbot")
+    with diary.kept():
+        if login is not None:
+            session.login(*login)
+        for number in range(hands):
+            diary.add(session.play_hand(number))
+            told(number + 1)
+    return diary.record()
+
+
+def run_person(
+    name: str,
+    hands: int,
+    manner: Manner = AS_WRITTEN,
+    seed: int = 0,
+    *,
+    log: Path | None,
+    ask: Ask,
+    tell: Tell,
+) -> None:
+    """Have a person play a policy or run at a terminal, and tell the hands at the end.
+
+    log  a `.phhs` file for the hands, no-limit hold'em only
+
+    Raises `ValueError` for no hands, for a program, which names no game, and for games that no table deals.
+    """
+    if hands < 1:
+        raise ValueError(f"hands = {hands}: at least 1 is needed")
+    opened = open_player(name, manner, programs=False)
+    spec, config = opened.contender.spec, holdem_of(opened.table)
+    assert spec.game is not None
+    if log is not None:
+        if config is None:
+            raise ValueError(f"{log}: hands are written of whole no-limit hold'em only: leave --log out")
+        check_output(log, is_hands)
+    if isinstance(spec, ResolvingSpec) and config is not None:
+        tell(f"From the {spec.settings.street} on the policy solves its hands again: it may think for some seconds.")
+    found = list(play_person(spec, spec.game, hands, seed, ask, tell))
+    if not found:
+        tell("\nNo hand was played to its end.")
+        return
+    won, money = sum(hand.won for hand in found), money_of(spec.game)
+    sign = "+" if won > 0 else "-" if won < 0 else ""
+    tell(f"\nYou played {len(found)} hand{'s' * (len(found) != 1)}: {sign}{money.text(abs(won))} (seed {seed})")
+    for number, hand in enumerate(found, 1):
+        tell(history(spec.game, number, hand))
+    if log is not None and config is not None:
+        names = [("you", "policy") if hand.position == 0 else ("policy", "you") for hand in found]
+        written = [Hand(hand.line, hand.hands, hand.board, who) for hand, who in zip(found, names, strict=True)]
+        write_hands(log, written, config)
+
+
+@contextmanager
+def _seats(
+    plan: MatchPlan, guests: Sequence[Guest], host: str, ports: Sequence[int], wait: float, told: Told
+) -> Iterator[list[DealerSeat]]:
+    """The seats of a match: guests first, then those who connect."""
+    found: list[DealerSeat] = [LocalSeat(AcpcSession(each.player, each.rules)) for each in guests]
+    names = plan.names[len(guests) :]
+    doors, remote = list[Door](), list[RemoteSeat]()
+    try:
+        for port in ports[: len(names)]:
+            doors.append(Door(listening(host, port), told))
+        beside: list[list[RemoteSeat]] = [[] for _ in doors]
+        for which, name in enumerate(names):
+            at = min(which, len(doors) - 1)
+            remote.append(RemoteSeat(doors[at], beside[at], name, told))
+        for door, seats in zip(doors, beside, strict=True):
+            told(f"waiting for {' and '.join(seat.name for seat in seats)} at {door.where}")
+        seat_all(remote, wait)
+        yield [*found, *remote]
+    finally:
+        for seat in remote:
+            seat.close()
+        for door in doors:
+            door.close()
+
+
+def run_dealer(
+    plan: MatchPlan,
+    guests: Sequence[Guest] = (),
+    *,
+    host: str = "127.0.0.1",
+    ports: Sequence[int] = (0,),
+    clock: Clock = Clock(),  # noqa: B008  (frozen)
+    wait: float = 600.0,
+    log: Path | None = None,
+    phhs: Path | None = None,
+    told: Told = lambda _: None,
+    warned: Told = lambda _: None,
+) -> tuple[Score, dict[str, Any]]:
+    """Deal a match, or what is left of it, and tell how it has ended.
+
+    guests  players of this process; the others connect to `ports`: one for all of them, in the order in which they
+            come, or one for each
+    wait    seconds in which players must come
+    log     of the match, from which it goes on
+    phhs    file for the hands, written at the end
+
+    Raises `TableError` where a player is too slow or breaks the protocol, and where a port cannot be had;
+    `StoppedError` at Ctrl-C or SIGTERM.
+    """
+    if phhs is not None:
+        check_output(phhs, is_hands)
+    book = None if log is None else MatchLog(log, plan.fields(), replay_of(plan))
+    hands = list[LoggedHand]() if book is None else book.hands
+    try:
+        if len(hands) < plan.hands:
+            if hands:
+                told(f"going on from {log}, hand {len(hands):,} of {plan.hands:,}")
+            with signals_noted(spared=0), _seats(plan, guests, host, ports, wait, told) as seats:
+                dealer = Dealer(plan, seats, clock, warned)
+                for number in range(len(hands), plan.hands):
+                    played = dealer.play(number)
+                    if book is None:
+                        hands.append(played)
+                    else:
+                        book.add(played)
+        found = score(plan, hands)
+        if book is not None:
+            book.close_with(score_text(plan, found))
+    except KeyboardInterrupt:
+        again = "give --log FILE to go on later" if log is None else f"the same command goes on from {log}"
+        raise StoppedError(f"stopped after {len(hands):,} of {plan.hands:,} hands; {again}") from None
+    finally:
+        if book is not None:
+            book.close()
+    if phhs is not None:
+        write_log_hands(phhs, hands, plan.game)
+    return found, _record(plan.names, found, plan.game)

@@ -1,0 +1,126 @@
+"""What a run's strategy is measured by while it trains, and against whom."""
+
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.config.tables import EvaluationConfig
+from mccfr.evaluation.kinds import street_number
+from mccfr.evaluation.methods import Method, check_method, measure, method_for
+from mccfr.evaluation.side import Side
+from mccfr.evaluation.units import Effort
+from mccfr.games.game import Game
+from mccfr.runs.directory.run import CHECKPOINTS, Run
+from mccfr.runs.results.averages import stored_average
+from mccfr.runs.results.previous_units import LastUnits
+from mccfr.tables.strategy import Strategy, uniform_strategy
+from storage import checkpoint as checkpoints
+from storage.blocks import open_whole
+
+
+def check_evaluation(points: EvaluationConfig, game: Game) -> None:
+    """Raise `ValueError` where evaluations are asked for by a method that does not suit the game."""
+    if points.every_checkpoint or points.at_end or points.at_nodes or points.at_iterations:
+        for name in points.chosen:
+            method = check_method(game, name)
+            if points.from_street is not None and "from_street" in method.takes:
+                street_number(game, points.from_street)
+            least = method.least_boards(game, points.from_street)
+            if points.boards is not None and "boards" in method.takes and points.boards < least:
+                raise ValueError(f"evaluation.boards = {points.boards}: {name} needs at least {least}, for an interval")
+            if points.setting is not None and "setting" in method.takes:
+                from mccfr.evaluation.local_best_response import check_setting
+
+                check_setting(points.setting)
+
+
+_TAKEN_AS = {"from_street": "from", "setting": "setting", "hands": "hands", "boards": "boards"}
+
+
+def passed_over(points: EvaluationConfig, game: Game) -> list[str]:
+    """Keys of `[evaluation]` that were given although none of its methods takes them."""
+    taken = {option for name in points.chosen for option in method_for(game, name).takes}
+    given = [key for option, key in _TAKEN_AS.items() if getattr(points, option) is not None and option not in taken]
+    return given + (["budget_seconds"] if points.budget_seconds is not None and "effort" not in taken else [])
+
+
+class Evaluator:
+    """Measures average strategies by the run's `[evaluation]` table.
+
+    A method that meets another strategy plays against the strategy of the first checkpoint that is kept for good; until
+    there is one, against uniform play.  `kept` lists the numbers of those checkpoints.
+    """
+
+    def __init__(self, run: Run, game: Game) -> None:
+        self._config, self._points, self._game = run.config, run.config.evaluation, game
+        self._methods = [method_for(game, name) for name in self._points.chosen]
+        self._met: int | None = None  # number of the checkpoint that is played against
+        self._against: Strategy | None = None
+        self._root = run.path(CHECKPOINTS)
+        self._prepared: dict[str, Any] = {}
+        self._last = LastUnits(run)
+        self.kept: list[int] = []
+
+    def find_kept(self) -> None:
+        """Note which checkpoints of earlier sessions stay for good."""
+        self.kept = []
+        for number in checkpoints.list_checkpoints(self._root):
+            with suppress(OSError):  # a damaged one, which the session has told of, is worth nothing
+                self.kept += [number] if self._open(number).state.get("kept") else []
+        self._met = self.kept[0] if self.kept else None
+
+    def evaluate(self, strategy: Strategy) -> list[dict[str, Any]]:
+        """The records of the run's average strategy, one of each method.
+
+        Raises `OSError` where the checkpoint that it is played against is damaged or gone.
+        """
+        records = [self._measured(method, strategy) for method in self._methods]
+        if self._met is None and self.kept:
+            self._met = self.kept[0]
+        return records
+
+    def measure_other(self, strategy: Strategy) -> dict[str, dict[str, Any]]:
+        """The record of another average of the run by each method that meets no other strategy, by its name."""
+        found = {}
+        for method in self._methods:
+            if not method.meets:
+                found[method.name] = self._measured(method, strategy)
+        return found
+
+    def _measured(self, method: Method, strategy: Strategy) -> dict[str, Any]:
+        if method.name not in self._prepared:
+            self._prepared[method.name] = method.prepared(self._game)
+        side, seen = Side(self._game, strategy, self._prepared[method.name]), list[npt.NDArray[np.float64]]()
+        options = self._options(method)
+        if not method.meets:
+            return measure(method.name, side, **options)
+        if method.pairs:
+            options["effort"] = replace(options["effort"], note=seen.append)
+        name, against = "uniform", uniform_strategy(self._game)
+        if self._met is not None:
+            if self._against is None:
+                self._against = stored_average(self._game, self._config, self._open(self._met))
+            name, against = f"checkpoint {self._met}", self._against
+        record = measure(method.name, side, Side(self._game, against), name, **options)
+        if seen:
+            self._last.gained(method, side, record, seen[0])
+        return record
+
+    def _options(self, method: Method) -> dict[str, Any]:
+        """What the configuration says to a method, of what it takes; the time is shared by those that sample."""
+        points = self._points
+        options: dict[str, Any] = {"boards": points.boards, "seed": points.seed}
+        for name in ("from_street", "setting", "hands"):
+            if name in method.takes:
+                options[name] = getattr(points, name)
+        if "effort" in method.takes:
+            sampled = sum("effort" in each.takes for each in self._methods)
+            seconds = None if points.budget_seconds is None else points.budget_seconds / sampled
+            options["effort"] = Effort(seconds=seconds)
+        return options
+
+    def _open(self, number: int) -> checkpoints.Checkpoint:
+        return open_whole(checkpoints.checkpoint_path(self._root, number))

@@ -1,0 +1,120 @@
+"""From two names - policies, runs, programs - to a match."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from abstraction.kernels.compiling import working_seconds
+from mccfr.config.games import HoldemGame
+from mccfr.evaluation.match import Figure, Match, match
+from mccfr.evaluation.telling import tell_step
+from mccfr.evaluation.units import Effort
+from mccfr.play.hands import Hand, is_hands, write_hands
+from mccfr.runs.phases import naming_phases, naming_steps
+from mccfr.runs.reporter import Reporter, Silent
+from mccfr.runs.results.players import AS_WRITTEN, Manner, Opened, holdem_of, open_player
+from storage.outputs import check_output
+
+PLAYING = "playing"
+
+
+def play_match(
+    names: tuple[str, str],
+    hands: int = 2_000,
+    seed: int = 0,
+    *,
+    manners: tuple[Manner, Manner] = (AS_WRITTEN, AS_WRITTEN),
+    effort: Effort = Effort(),  # noqa: B008  (frozen)
+    log: Path | None = None,
+    reporter: Reporter | None = None,
+) -> dict[str, Any]:
+    """What `mccfr match --json` says of a match.
+
+    names    policies, runs or programs; the first one's winnings are told
+    manners  how those that are policies or runs are played
+    log      file for the hands as they were played, no-limit hold'em only
+
+    Raises `ValueError` for a name of none of these, two programs, games that are not the same, too few hands.
+    """
+    with naming_phases(reporter or Silent()) as told:
+        found = []
+        for name, manner in zip(names, manners, strict=True):
+            told.phase(f"reading {name}")
+            found.append(open_player(name, manner))
+        return play_opened(found, hands, seed, effort=effort, log=log, reporter=told)
+
+
+def play_opened(
+    found: Sequence[Opened],
+    hands: int = 2_000,
+    seed: int = 0,
+    *,
+    effort: Effort = Effort(),  # noqa: B008  (frozen)
+    log: Path | None = None,
+    reporter: Reporter | None = None,
+) -> dict[str, Any]:
+    """The same of players who are known already; raises as `play_match`."""
+    with naming_phases(reporter or Silent()) as told:
+        contenders = [opened.contender for opened in found]
+        table = next((opened.table for opened in found if opened.table is not None), None)
+        config = None
+        if log is not None:
+            config = _log_game(log, table)
+            check_output(log, is_hands)
+        began = working_seconds()
+        told.phase(PLAYING)
+        with naming_steps(told):
+            result = match(contenders, hands, seed, lambda done, total: tell_step("pair of hands", done, total), effort)
+        if log is not None and config is not None:
+            told.phase(f"writing {log}")
+            write_hands(log, _played_hands(Match(contenders, seed), result.hands // 2), config)
+    big_blind = next(each.spec.game.big_blind_chips for each in contenders if each.spec.game is not None)
+    record: dict[str, Any] = {"a": contenders[0].name, "b": contenders[1].name, "hands": result.hands}
+    for title, figure in (("", result.chips), ("allin_", result.allin), ("aivat_", result.aivat)):
+        record |= _told(title, figure, big_blind)
+    return record | {"seed": seed, "seconds": round(working_seconds() - began, 6)}
+
+
+def _told(title: str, figure: Figure, big_blind: float | None) -> dict[str, Any]:
+    scale = None if not big_blind else 1000 / big_blind
+    return {
+        f"{title}mean_mbb": None if scale is None else figure.mean_chips * scale,
+        f"{title}ci95_mbb": None if scale is None else [chips * scale for chips in figure.ci95_chips],
+        f"{title}mean_chips": figure.mean_chips,
+        f"{title}ci95_chips": list(figure.ci95_chips),
+    }
+
+
+def match_text(record: Mapping[str, Any]) -> str:
+    """A match for people: who, how many hands, and the three figures."""
+    found = [f"{record['a']} against {record['b']}, {record['hands']:,} hands, {record['seconds']:.3g} s"]
+    for title, key in (("chips", ""), ("all-ins by their mean", "allin_"), ("AIVAT", "aivat_")):
+        found.append(f"{title:22} {_figure(record, key)}")
+    return "\n".join(found)
+
+
+def _figure(record: Mapping[str, Any], key: str) -> str:
+    """A figure for people: in thousandths of a big blind where there is one."""
+    unit, name = ("chips", "chips") if record[f"{key}mean_mbb"] is None else ("mbb", "mbb/g")
+    low, high = record[f"{key}ci95_{unit}"]
+    return f"{record[f'{key}mean_{unit}']:+.5g} {name} (95 %: {low:+.5g} to {high:+.5g})"
+
+
+def _log_game(log: Path, table: Mapping[str, Any] | None) -> HoldemGame:
+    """The game of hands that are to be written; `ValueError` where it is another than the format knows."""
+    game = holdem_of(table)
+    if game is not None:
+        return game
+    name = "two programs" if table is None else table.get("name")
+    raise ValueError(f"{log}: hands are written of whole no-limit hold'em only, and this is {name}: leave --log out")
+
+
+def _played_hands(table: Match, pairs: int) -> list[Hand]:
+    """All hands of a match, played again: they follow from their numbers."""
+    found = []
+    for number in range(2 * pairs):
+        deal, played = table.hand(number // 2, number % 2)
+        texts = [table.dealing.hand_text(hand) for hand in deal.hands]
+        last = table.dealing.streets - 1
+        found.append(Hand(played.line, (texts[0], texts[1]), table.dealing.board_text(last, deal.boards[last])))
+    return found

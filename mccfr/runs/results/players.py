@@ -1,0 +1,101 @@
+"""From a name - a policy, a run, a program - to what plays."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from mccfr.config.file import config_from, to_document
+from mccfr.config.games import HoldemGame
+from mccfr.evaluation.match import Contender
+from mccfr.evaluation.side import Side
+from mccfr.play.player import PlayerSpec
+from mccfr.play.programs import ProgramSpec, known_programs, program_named
+from mccfr.play.resolving import ResolvingSpec, Settings
+from mccfr.play.resolving.table import settings_of
+from mccfr.play.seat import PolicySpec
+from mccfr.policy import Policy, StrategySource, is_policy
+from mccfr.policy.source import PolicySource
+from mccfr.runs.directory.run import is_run, open_run
+from mccfr.runs.results.results import open_target
+from mccfr.tables.simplified import check_threshold
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How a policy is played: as `Seat` takes it, or its hands solved again (`mccfr.play.resolving`)."""
+
+    purify: bool = False
+    threshold: float = 0.0
+    resolve: Settings | None = None
+
+    def __post_init__(self) -> None:
+        check_threshold(self.threshold)
+        if self.resolve is not None and (self.purify or self.threshold):
+            raise ValueError("purify and threshold change a policy as it is written: with resolve, leave them out")
+
+    def spec(self, policy: PolicySource) -> PlayerSpec:
+        """A policy, played so."""
+        if self.resolve is not None:
+            return ResolvingSpec(policy, self.resolve)
+        return PolicySpec(policy, self.purify, self.threshold)
+
+
+AS_WRITTEN = Manner()
+_RESOLVE = " --resolve "
+
+
+@dataclass(frozen=True)
+class Opened:
+    """Who plays under a name, and the `[game]` table of a policy or run."""
+
+    contender: Contender
+    table: Mapping[str, Any] | None
+
+
+def open_player(
+    name: str, manner: Manner = AS_WRITTEN, beside: Sequence[Path] = (Path(),), *, programs: bool = True
+) -> Opened:
+    """Who plays under a name: that of a policy or run, or of a program.
+
+    Behind a policy or run may stand how its hands are solved again: "hunl-quick-policy --resolve river".
+
+    manner    of a policy or run
+    beside    directories in which a program's module is looked for first
+    programs  whether a program will do, though it names no game
+
+    Raises `ValueError` for a name of none of these, and for a manner beside a program; as `Policy.open`, `open_run`.
+    """
+    plain, given, settings = name.partition(_RESOLVE)
+    path = Path(plain)
+    if given:
+        manner = replace(manner, resolve=settings_of(settings))
+    if is_policy(path):
+        policy = Policy.open(path)
+        side = Side(policy.game, policy.strategy())
+        return Opened(Contender(name, manner.spec(policy), side), policy.meta["game"])
+    if is_run(path):
+        found = open_target(path)
+        table = to_document(open_run(path).config)["game"]
+        source = StrategySource(found.game, found.strategy)
+        return Opened(Contender(name, manner.spec(source), Side(found.game, found.strategy)), table)
+    program = program_named(plain, beside)
+    if not programs:
+        what = "neither a policy nor a run" if program is None else "a program, which names no game"
+        raise ValueError(f"{plain} is {what}: give the directory of a policy or a run")
+    if program is None:
+        raise ValueError(f"{plain} is neither a policy, nor a run, nor one of the programs {known_programs(plain)}")
+    if manner != AS_WRITTEN:
+        raise ValueError(
+            f"{plain} is a program, which plays as it does: purify, threshold and resolve are for policies and runs"
+        )
+    return Opened(Contender(name, ProgramSpec(program)), None)
+
+
+def holdem_of(table: Mapping[str, Any] | None) -> HoldemGame | None:
+    """The no-limit hold'em of a `[game]` table; None where it is another game."""
+    if table is None or table.get("name") != "holdem":
+        return None
+    game = config_from({"game": dict(table)}, "the policy").game
+    assert isinstance(game, HoldemGame)
+    return game

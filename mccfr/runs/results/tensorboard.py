@@ -1,0 +1,131 @@
+"""A run's journals as event files of TensorBoard.
+
+An event file is a sequence of records - length as uint64, its checksum, the bytes, their checksum, all low byte first;
+a checksum is a CRC-32C turned by 15 bits, plus a constant - and a record is a protocol buffer `Event`: wall time (field
+1, float64), step (2, int64), a version in the first one (3, text), and a summary (5), whose values (1) have a tag (1,
+text) and a simple value (2, float32).  Scalars need no more of it, so nothing is installed for them: `tensorboard`
+brings a dozen packages, `tensorboardX` protobuf.
+"""
+
+import struct
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import crc32c
+
+from mccfr.runs.directory.run import EVALUATIONS, METRICS, Run
+from mccfr.runs.directory.trends import TRENDS
+from storage import durable
+from storage.outputs import check_output, contains
+
+_MASK = 0xA282EAD8
+_NAME = "events.out.tfevents.mccfr"
+_VERSION = b"brain.Event:2"
+_is_events = contains(_VERSION, 64)  # in the first record
+Scalar = tuple[float, int, dict[str, float]]
+"""Wall time in seconds since 1970, nodes touched, and a value for each tag."""
+
+
+def write_events(run: Run, out: Path) -> int:
+    """Write `training`, `trends` and `evaluation` below `out`, each with an event file; returns the events in all.
+
+    Steps are nodes touched.  What an earlier call has written is appended to, so that a TensorBoard that reads it goes
+    on; where the run has gone back to a checkpoint since, the file is replaced.
+    """
+    metrics, written = run.read(METRICS), 0
+    for name, events in (
+        ("training", _training(metrics)),
+        ("trends", _trends(run.read(TRENDS))),
+        ("evaluation", _evaluations(run.read(EVALUATIONS), metrics)),
+    ):
+        found = list(events)
+        if found:
+            _write(out / name / _NAME, b"".join(_records(found)))
+            written += len(found)
+    return written
+
+
+def _training(metrics: Iterable[Mapping[str, Any]]) -> Iterator[Scalar]:
+    for line in metrics:
+        values = {key: line[key] for key in ("nodes_per_second", "iterations_per_second", "period", "iterations")}
+        values["silent_workers"] = len(line.get("silent_workers", ()))
+        yield line.get("unix_seconds", 0.0), line["nodes_touched"], values
+
+
+def _trends(trends: Iterable[Mapping[str, Any]]) -> Iterator[Scalar]:
+    for line in trends:
+        values: dict[str, float | None] = {key: line.get(key) for key in ("preflop_change", "saturated_cells")}
+        values |= {
+            f"never_reached/street{street}": share
+            for street, share in enumerate(line.get("never_reached_per_street") or ())
+        }
+        values["lost_updates/first_decisions"] = (line.get("lost_updates") or {}).get("first_decisions")
+        known = {tag: value for tag, value in values.items() if value is not None}
+        yield line.get("unix_seconds", 0.0), line["nodes_touched"], known
+
+
+def _evaluations(records: Iterable[Mapping[str, Any]], metrics: list[dict[str, Any]]) -> Iterator[Scalar]:
+    """At the time of the first metrics with so many nodes; those that have none yet are left for the next call."""
+    nodes = [line["nodes_touched"] for line in metrics]
+    for record in records:
+        place = bisect_left(nodes, record["nodes_touched"])
+        if place == len(metrics):
+            return
+        under = "" if record["method"] in ("exact", "head-to-head") else f"{record['method']}/"
+        values = {under + tag: record.get(tag) for tag in ("exploitability_chips", "exploitability_mbb")}
+        against = record.get("against")
+        values[f"{under}value_chips" if against is None else f"won_chips/against {against}"] = record["value_chips"]
+        known = {tag: value for tag, value in values.items() if value is not None}
+        yield metrics[place].get("unix_seconds", 0.0), record["nodes_touched"], known
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Append what is new; replace what is other."""
+    before = path.read_bytes() if path.is_file() else None
+    if before is not None and content.startswith(before):
+        with durable.naming(path), path.open("ab") as file:
+            file.write(content[len(before) :])
+        return
+    check_output(path, _is_events)
+    durable.make_dirs(path.parent)
+    durable.replace_file(path, content)
+
+
+def _records(events: list[Scalar]) -> Iterator[bytes]:
+    yield _record(_double(1, events[0][0]) + _bytes(3, _VERSION))
+    for seconds, step, values in events:
+        summary = b"".join(_bytes(1, _bytes(1, tag.encode()) + _float(2, value)) for tag, value in values.items())
+        yield _record(_double(1, seconds) + _varint(2 << 3) + _varint(step) + _bytes(5, summary))
+
+
+def _record(data: bytes) -> bytes:
+    length = struct.pack("<Q", len(data))
+    return length + _checksum(length) + data + _checksum(data)
+
+
+def _checksum(data: bytes) -> bytes:
+    found = crc32c.crc32c(data)
+    return struct.pack("<I", ((found >> 15 | found << 17) + _MASK) & 0xFFFFFFFF)
+
+
+def _varint(number: int) -> bytes:
+    """A whole number, seven bits a byte, the lowest first."""
+    found = bytearray()
+    while number > 0x7F:
+        found.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*found, number])
+
+
+def _double(field: int, value: float) -> bytes:
+    return _varint(field << 3 | 1) + struct.pack("<d", value)
+
+
+def _float(field: int, value: float) -> bytes:
+    return _varint(field << 3 | 5) + struct.pack("<f", value)
+
+
+def _bytes(field: int, value: bytes) -> bytes:
+    return _varint(field << 3 | 2) + _varint(len(value)) + value

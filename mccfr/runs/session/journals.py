@@ -1,0 +1,56 @@
+"""Lines that a session appends to its journals; a disk that is full or fails ends no run.
+
+What cannot be written is kept in memory, told of once, and written before the next line that can be.
+"""
+
+import json
+from collections import deque
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mccfr.runs.directory.run import Run
+from mccfr.runs.reporter import Reporter
+from storage import durable, space
+
+_HELD_LINES = 10_000  # of each journal; beyond them the oldest are given up
+
+
+def disk_problem(error: OSError, path: Path, needed_bytes: int, qualifier: str = "") -> str:
+    """One sentence: the path, what the system said, bytes needed (`qualifier`: "about ") and bytes free."""
+    what = error.strerror or str(error)
+    text = f"{error.filename or path}: {' '.join(what.split())}: {qualifier}{needed_bytes:,} bytes are needed"
+    try:
+        return f"{text} and {space.free_bytes(path if path.exists() else path.parent):,} bytes are free"
+    except OSError:
+        return text
+
+
+class Journals:
+    """Appends to the journals of a run."""
+
+    def __init__(self, run: Run, reporter: Reporter) -> None:
+        self._run, self._reporter = run, reporter
+        self._held: dict[str, deque[bytes]] = {}
+
+    def append(self, name: str, record: Mapping[str, Any]) -> None:
+        """Append a line to a journal now, or hold it back until the disk takes it."""
+        held = self._held.setdefault(name, deque(maxlen=_HELD_LINES))
+        failed_before = bool(held)
+        held.append(json.dumps(record, allow_nan=False).encode())
+        path, lines = self._run.path(name), list(held)
+        try:
+            durable.append_lines(path, lines)
+        except OSError as error:
+            if not failed_before:
+                problem = disk_problem(error, path, sum(len(line) + 1 for line in lines))
+                self._reporter.message(f"{problem}; the run goes on and writes the line when it can")
+            return
+        held.clear()
+        if failed_before:
+            self._reporter.message(f"{path}: written again, with {len(lines) - 1:,} lines that were held back")
+
+    def held(self) -> str | None:
+        """A sentence about the lines that are still held back; None where none is."""
+        counts = [f"{len(lines):,} lines of {name}" for name, lines in self._held.items() if lines]
+        return f"{', '.join(counts)} could not be written and are lost" if counts else None

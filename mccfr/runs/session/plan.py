@@ -1,0 +1,372 @@
+"""What a run will need, computed before anything is created or allocated, and the refusal of what finds no room."""
+
+from collections.abc import Mapping, Sequence
+from math import ceil, prod
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from abstraction.buckets import is_abstraction
+from abstraction.recipe import load_recipe
+from mccfr.config.tables import Config
+from mccfr.evaluation.methods import method_for
+from mccfr.games.bucketed import foreseen
+from mccfr.games.catalogue import build_game
+from mccfr.games.game import Game
+from mccfr.games.histories import count_histories
+from mccfr.runs.results.averages import IN_MEMORY_BYTES
+from mccfr.runs.results.evaluator import check_evaluation
+from mccfr.runs.session.huge_pages import huge_page_plan
+from mccfr.runs.session.shared_deck import shared_bytes
+from mccfr.runs.session.speed_trial import Trial, can_try, trial
+from mccfr.runs.session.strata.frames import frame_blocks, live_specs, partition
+from mccfr.solvers.configured import configured_game, form_for, stratified
+from mccfr.solvers.forecast import Forecast
+from mccfr.solvers.registry import algorithm_of
+from mccfr.solvers.strata import stratum_buckets
+from mccfr.solvers.turns import turns_of
+from mccfr.tables.layout import TableLayout, table_name
+from mccfr.tables.row_tables import NEAR_BYTES
+from storage import live as live_tables
+from storage import space
+from storage.disk_speed import disk_speed
+from storage.schema import ArraySpec
+
+NODES_PER_SECOND = 3e7
+"""Nodes a second of one worker that times are estimated with; docs/performance.md has measurements."""
+COPY_BYTES_PER_SECOND = 3e9
+"""At which tables are copied while the workers rest."""
+COMMIT_BYTES_PER_SECOND = {
+    ("zarr", "auto"): 8e7,
+    ("hdf5", "auto"): 3e7,
+    ("zarr", "none"): 1.2e8,
+    ("hdf5", "none"): 1.2e8,
+}
+"""Raw bytes a second of a commit, by format and compression, where workers keep all processors busy: measured with two
+on two processors and a disk of 160 MB a second (`tools/bench checkpoint`)."""
+
+FEW_CYCLES = 300
+"""Of blocks in turn, in a run: fewer are worth a warning (docs/strata.md)."""
+WEAR_BYTES = 100e12
+"""Of writing in a run that is worth a warning: a sixth of what a disk of 1 TB is often rated for."""
+
+_DISK_MARGIN = 1.2  # of training over moving, in what is proposed: a disk is not always as fast as when it was measured
+_PROCESS_BYTES = 200 << 20  # interpreter, libraries and compiled kernels of one process
+
+
+def planned_layout(config: Config, game: Game) -> TableLayout:
+    """The tables that a new run of `config` would have."""
+    return algorithm_of(config).layout(game)
+
+
+def evaluation_bytes(config: Config, game: Game, layout: TableLayout) -> int:
+    """Memory that an evaluation needs beside the tables: strategies, all boards, or a table of a snapshot.
+
+    Strategies that are read row by row out of strategy sums take what is kept of small blocks; others are made whole.
+    """
+    algorithm, needed = algorithm_of(config), []
+    for method in [method_for(game, name) for name in config.evaluation.chosen]:
+        whole = 8 * game.buckets * (game.tree.row_slots + game.tree.row_count)
+        if method.reads_rows and algorithm.averages_sums and config.tables.strategy_sums == "all":
+            whole = np.minimum(whole, NEAR_BYTES)
+        if algorithm.averages_sums:
+            whole = whole + [_as_numbers_bytes(layout, block) for block in range(len(whole))]
+        needed.append(int(whole.sum()) * (1 + method.meets) + method.listing_bytes(game))
+    return max(needed) + max((spec.nbytes for spec in layout.specs), default=0) * bool(config.tables.snapshot_nodes)
+
+
+def _as_numbers_bytes(layout: TableLayout, block: int) -> int:
+    """Memory that a block's sums of 16 bits take as numbers; large ones lie in a file."""
+    name = table_name("strategy_sum", block)
+    cells = sum(prod(spec.shape) for spec in layout.specs if spec.name == name and spec.numpy_dtype.itemsize == 2)
+    return min(4 * cells, IN_MEMORY_BYTES)
+
+
+def make_plan(config: Config, base: Path, *, seconds: float = 0.0) -> dict[str, Any]:
+    """Sizes of tree and tables, memory, disk, visits and time of a run; files are relative to `base`.
+
+    seconds  of training by which speed and nodes an iteration are measured, where the algorithm samples; 0: both are
+             assumed
+    Raises `ValueError` for a game, an algorithm or evaluations that cannot be, and to measure for an abstraction that
+    is not built.
+    """
+    game = _foreseen_game(config, base, measured=seconds > 0)
+    check_evaluation(config.evaluation, game)
+    layout = planned_layout(config, game)
+    expected = algorithm_of(config).forecast(game)
+    tried = _tried(config, base, game, layout, seconds) if seconds else None
+    streets, kind = range(game.tree.streets), (config.tables.format, config.tables.checkpoint_compression)
+    per_street = [sum(s.nbytes for s in layout.specs if f"/street{street}/" in s.name) for street in streets]
+    found = {
+        "game": game.name,
+        **game.counts(),
+        "histories": count_histories(game),
+        "buckets_per_street": [[int(game.buckets[2 * s + p]) for p in (0, 1)] for s in streets],
+        "table_bytes": live_tables.live_bytes(layout.specs, format=config.tables.format),
+        "bytes_per_street": per_street,
+        **_strata(config, game, layout),
+        **_turns(config, game, layout, expected, tried),
+        "bytes_per_table": {spec.name: spec.nbytes for spec in layout.specs},
+        **_memory(config, game, layout),
+        "checkpoint_bytes": layout.nbytes,  # before compression
+        "checkpoint_seconds": layout.nbytes / COMMIT_BYTES_PER_SECOND[kind],
+        "checkpoint_pause_seconds": layout.nbytes / COPY_BYTES_PER_SECOND,
+        "checkpoints_kept": checkpoints_kept(config, game),
+        "disk_bytes": disk_bytes(config, game, layout),
+        **_time(config, game, expected, tried),
+        "pool": config.run.pool,
+        "huge_pages": huge_page_plan(config, layout),
+    }
+    besides = algorithm_of(config).planned(game, layout)
+    if "seconds_per_iteration" in besides and config.run.iterations is not None:
+        found["seconds"] = config.run.iterations * besides["seconds_per_iteration"]
+    return {**found, **besides}
+
+
+def _foreseen_game(config: Config, base: Path, *, measured: bool) -> Game:
+    """The game of a configuration; with a recipe for a small deck that is not built yet, on as many buckets."""
+    wanted = config.abstraction
+    if wanted is None or wanted.recipe is None or is_abstraction(base / wanted.path):
+        return configured_game(config, base)
+    game = build_game(config.game, base, wanted)
+    if game.cards.shared_bytes:  # whole hold'em knows its sizes from the recipe
+        return configured_game(config, base)
+    if measured:
+        raise ValueError(
+            f"{base / wanted.path} is not built yet, and --measure trains: build it with mccfr abstraction build "
+            f"{wanted.recipe}"
+        )
+    return form_for(stratified(foreseen(game, load_recipe(base / wanted.recipe)), config), config)
+
+
+def _tried(config: Config, base: Path, game: Game, layout: TableLayout, seconds: float) -> Trial | None:
+    """A moment of training; of strata that of the ordinary sampler, whose rows are as many as a stratum's."""
+    if config.run.strata is not None:
+        run = msgspec.structs.replace(config.run, strata=None, blocks=None, cycle_iterations=None)
+        tables = msgspec.structs.replace(config.tables, resident=None)
+        config = msgspec.structs.replace(config, run=run, tables=tables)
+        game = configured_game(config, base)
+        layout = planned_layout(config, game)
+    return trial(config, game, layout, config.run.nodes, seconds) if can_try(config) else None
+
+
+def _speed(tried: Trial | None) -> float:
+    """Nodes a second of one worker: measured, or assumed."""
+    return (tried.nodes_per_second if tried is not None else None) or NODES_PER_SECOND
+
+
+def _strata(config: Config, game: Game, layout: TableLayout) -> dict[str, Any]:
+    """How tables are shared out among strata, and workers that would have none; {} without them."""
+    if game.strata is None:
+        return {}
+    first = np.zeros(game.strata.count, np.int64)  # bytes of each
+    for spec in layout.specs:
+        first += np.diff(stratum_buckets(game, spec.name)) * (spec.nbytes // spec.shape[0])
+    return {
+        "strata": game.strata.count,
+        "shared_bytes": sum(spec.nbytes for spec in layout.specs if "/street0/" in spec.name),
+        "largest_stratum_bytes": int(first.max()),
+        "idle_workers": max(0, config.run.workers - game.strata.count),
+    }
+
+
+def _turns(
+    config: Config, game: Game, layout: TableLayout, expected: Forecast | None, tried: Trial | None
+) -> dict[str, Any]:
+    """Cycles of strata in turn: how long, how many, and what they write; {} without `tables.resident`.
+
+    Raises `ValueError` where `tables.resident` is too small.
+    """
+    if config.tables.resident is None:
+        return {}
+    parts = partition(config, game, layout)
+    frames, (blocks, iterations) = frame_blocks(config, layout, parts), turns_of(config)
+    sizes = [parts.nbytes(block) for block in range(blocks)]
+    # of each block, a worker trains one stratum at a time
+    speed = _speed(tried) * max(1, min(config.run.workers, (config.run.strata or 1) // blocks))
+    each = tried.nodes_per_iteration if tried is not None else None if expected is None else expected.nodes
+    trained = None if each is None else iterations * each / speed
+    found: dict[str, Any] = {
+        "blocks": blocks,
+        "largest_block_bytes": max(sizes),
+        "resident_bytes": sum(spec.nbytes for spec in live_specs(config, game, layout)),
+        "cycle_iterations": iterations,
+        "cycle_training_seconds": trained,
+        "cycle_moving_seconds": 0.0,
+        "cycle_seconds": None,
+        "proposed_cycle_iterations": None,
+        "cycles": None,
+        "written_bytes": None,
+        "disk_write_bytes_per_second": None,
+        "disk_read_bytes_per_second": None,
+    }
+    if len(frames) < blocks:
+        disk = disk_speed(Path())
+        found |= {
+            "disk_write_bytes_per_second": disk.write,
+            "disk_read_bytes_per_second": disk.read,
+            "cycle_moving_seconds": sum(sizes) / disk.write + sum(sizes) / disk.read,
+        }
+    if trained is not None:
+        found["cycle_seconds"] = max(trained, found["cycle_moving_seconds"])
+        if len(frames) < blocks:
+            found["proposed_cycle_iterations"] = _two_digits(
+                _DISK_MARGIN * found["cycle_moving_seconds"] * iterations / trained
+            )
+    total: float | None = config.run.iterations
+    if config.run.nodes is not None and each is not None:
+        total = config.run.nodes / each
+    if total is not None:
+        found["cycles"] = total / iterations
+        found["written_bytes"] = ceil(total / iterations) * sum(sizes) if len(frames) < blocks else sum(sizes)
+    found["turn_warnings"] = _turn_warnings(found)
+    return found
+
+
+def _two_digits(number: float) -> int:
+    """A number from 10 on, rounded up to two digits."""
+    unit = 10 ** max(0, len(str(int(number))) - 2)
+    return ceil(number / unit) * unit
+
+
+def _turn_warnings(found: Mapping[str, Any]) -> list[str]:
+    """Sentences about cycles that cost more than they should."""
+    said = []
+    training, moving = found["cycle_training_seconds"], found["cycle_moving_seconds"]
+    if training is not None and training < moving:
+        said.append(
+            f"the disk is what is waited for: a cycle trains for {training:,.3g} seconds and moves blocks for "
+            f"{moving:,.3g}; with run.cycle_iterations = {found['proposed_cycle_iterations']} training takes longer"
+        )
+    if found["cycles"] is not None and found["cycles"] < FEW_CYCLES:
+        said.append(
+            f"{found['cycles']:,.0f} cycles are few: below {FEW_CYCLES} the order of blocks may show in strategies; "
+            "train longer, or lower run.cycle_iterations"
+        )
+    if found["written_bytes"] is not None and found["written_bytes"] > WEAR_BYTES:
+        said.append(
+            f"{found['written_bytes'] / 1e12:,.0f} TB will be written, and a disk of 1 TB is often rated for 600: "
+            "raise run.cycle_iterations, or tables.resident"
+        )
+    return said
+
+
+def _processes(config: Config) -> int:
+    return 1 if config.run.trains_in_threads else config.run.workers + 1
+
+
+def _memory(config: Config, game: Game, layout: TableLayout) -> dict[str, int]:
+    """Memory by what it is for, and in all.
+
+    A checkpoint's copy of the tables, of which the strategy sums stay for the evaluation after it, is taken only where
+    it fits, so that it is not among what a run cannot do without.
+    """
+    tables = live_tables.live_bytes(live_specs(config, game, layout), format=config.tables.format)
+    copy = layout.nbytes if config.run.workers and config.tables.resident is None else 0
+    sums = sum(spec.nbytes for spec in layout.specs if spec.name.startswith("strategy_sum")) if copy else 0
+    points = config.evaluation
+    asked = points.every_checkpoint or points.at_end or points.at_nodes or points.at_iterations
+    strategies = evaluation_bytes(config, game, layout) if asked else 0
+    least = tables + beside_bytes(config, game)
+    return {
+        "bucket_table_bytes": shared_bytes(game, algorithm_of(config)),
+        "copy_bytes": copy,
+        "evaluation_bytes": strategies,
+        "least_memory_bytes": least,
+        "memory_bytes": least + max(copy, sums + strategies),
+        "memory_available_bytes": space.available_memory_bytes(),
+    }
+
+
+def _time(config: Config, game: Game, expected: Forecast | None, tried: Trial | None) -> dict[str, Any]:
+    """Time and visits at the run's limit in nodes, or in iterations where it has only that."""
+    if tried is not None and expected is not None:
+        expected = Forecast(tried.nodes_per_iteration, expected.visits * (tried.nodes_per_iteration / expected.nodes))
+    speed, nodes = _speed(tried) * max(1, config.run.workers), _nodes(config, expected)
+    found: dict[str, Any] = {
+        "seconds": None if nodes is None else nodes / speed,
+        "nodes_per_second_assumed": speed,
+        "measured": tried is not None,
+        "nodes_per_iteration": None,
+        "iterations_per_second": None,
+        "iterations": config.run.iterations if config.run.nodes is None else None,
+        "visits_per_infoset_per_street": None,
+    }
+    if expected is not None:
+        found["nodes_per_iteration"] = expected.nodes
+        found["iterations_per_second"] = speed / expected.nodes
+        if nodes is not None:
+            infosets = np.maximum(1, game.infosets.reshape(-1, 2).sum(axis=1))
+            found["iterations"] = nodes / expected.nodes
+            found["visits_per_infoset_per_street"] = (nodes / expected.nodes * expected.visits / infosets).tolist()
+    return found
+
+
+def _nodes(config: Config, expected: Forecast | None) -> int | None:
+    """Nodes of the whole run, by its limit in nodes, or else in iterations; None where it has neither."""
+    if config.run.nodes is None and config.run.iterations is not None and expected is not None:
+        return round(config.run.iterations * expected.nodes)
+    return config.run.nodes
+
+
+def beside_bytes(config: Config, game: Game) -> int:
+    """Memory that a run cannot do without beside its live tables: bucket tables and processes."""
+    return shared_bytes(game, algorithm_of(config)) + _processes(config) * _PROCESS_BYTES
+
+
+def checkpoints_kept(config: Config, game: Game) -> int:
+    """Checkpoints that stay for good: of evaluation points where `evaluation.keep` is set, and snapshots.
+
+    A run without a limit in nodes or iterations takes snapshots for as long as its seconds last at the assumed speed;
+    where it has no limit at all, one is counted.
+    """
+    points = config.evaluation
+    kept = len(set(points.at_nodes)) + len(set(points.at_iterations)) if points.keep else 0
+    every = config.tables.snapshot_nodes
+    if every is None:
+        return kept
+    nodes = _nodes(config, algorithm_of(config).forecast(game))
+    if nodes is None:
+        speed = NODES_PER_SECOND * max(1, config.run.workers)
+        nodes = every if config.run.seconds is None else round(config.run.seconds * speed)
+    return kept + nodes // every
+
+
+def disk_bytes(config: Config, game: Game, layout: TableLayout) -> int:
+    """Disk that a run's checkpoints take at most, one more than are kept while the newest is written."""
+    return (config.run.keep_checkpoints + 1 + checkpoints_kept(config, game)) * layout.nbytes
+
+
+def room_problem(
+    config: Config, game: Game, layout: TableLayout, directory: Path, live: Sequence[ArraySpec] | None = None
+) -> str | None:
+    """What a run in `directory` lacks, memory or disk, in one sentence with both numbers; None where it has room.
+
+    live  the tables that lie in this machine's memory, if not those of the configuration
+
+    Raises `ValueError` for a live directory that there is not.
+    """
+    tables = config.tables
+    try:
+        live_tables.check_room(
+            live_specs(config, game, layout) if live is None else live,
+            format=tables.format,
+            live_dir=tables.live_dir,
+            beside_bytes=beside_bytes(config, game),
+        )
+    except NotADirectoryError as error:
+        raise ValueError(error.strerror or str(error)) from None
+    except (MemoryError, OSError) as error:
+        return getattr(error, "strerror", None) or str(error)
+    there = next(path for path in (directory.absolute(), *directory.absolute().parents) if path.is_dir())
+    saved = sum(space.tree_bytes(path) for name in ("checkpoints", "blocks") if (path := directory / name).is_dir())
+    needed, free = max(0, disk_bytes(config, game, layout) - saved), space.free_bytes(there)
+    if needed <= free:
+        return None
+    raise_it = "raise tables.snapshot_nodes, " if tables.snapshot_nodes else ""
+    return (
+        f"the run's checkpoints need up to {needed:,} bytes of disk and {there} has {free:,} bytes free: lower "
+        f"run.keep_checkpoints, {raise_it}free some, or choose a directory on another disk"
+    )

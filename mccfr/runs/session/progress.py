@@ -1,0 +1,79 @@
+"""How far a session is: rates and time left, told to the reporter, and every few seconds to the metrics file."""
+
+import time
+from collections.abc import Sequence
+
+from mccfr.config.tables import RunSettings
+from mccfr.runs.directory.run import METRICS
+from mccfr.runs.events import Totals
+from mccfr.runs.reporter import Progress, Reporter
+from mccfr.runs.session.clock import TrainingClock
+from mccfr.runs.session.journals import Journals
+from mccfr.runs.session.pool import Pool
+from mccfr.runs.session.watch import Silence
+from mccfr.tables.discount import Schedule
+
+_METRICS_SECONDS = 5.0
+
+
+class Meter:
+    """Measures a session from what its pool has counted.
+
+    origin          totals where this session began
+    trained_before  training seconds of earlier sessions
+    silent          workers that give no sign
+    """
+
+    def __init__(self, settings: RunSettings, schedule: Schedule, reporter: Reporter, journals: Journals) -> None:
+        self._settings, self._schedule = settings, schedule
+        self._reporter, self._journals = reporter, journals
+        self.origin, self.trained_before = Totals(), 0.0
+        self.silent: Sequence[Silence] = ()
+        self._last_metrics = time.monotonic()
+
+    def progress(self, pool: Pool, clock: TrainingClock, *, goes_on: bool) -> Progress:
+        """Where the run stands; `goes_on`: workers train and were not told to rest, and time is left."""
+        totals, seconds = Totals(*pool.totals()), max(pool.busy_seconds(), 1e-9)
+        nodes_per_second = (totals.nodes - self.origin.nodes) / seconds
+        iterations_per_second = (totals.iterations - self.origin.iterations) / seconds
+        ahead = [
+            ((limit - count) / rate, count / limit)
+            for count, limit, rate in (
+                (totals.nodes, self._settings.nodes, nodes_per_second),
+                (totals.iterations, self._settings.iterations, iterations_per_second),
+                (clock.seconds, self._settings.seconds, 1.0),
+            )
+            if limit and rate > 0
+        ]
+        left, share = min(ahead, default=(None, None))
+        return Progress(
+            totals.nodes,
+            totals.iterations,
+            self._schedule.period(totals.nodes),
+            seconds,
+            nodes_per_second,
+            iterations_per_second,
+            None if share is None else min(1.0, share),
+            max(0.0, left) if left is not None and goes_on else None,
+        )
+
+    def tell(self, progress: Progress) -> None:
+        """To the reporter, and every few seconds to the metrics file."""
+        self._reporter.progress(progress)
+        if time.monotonic() - self._last_metrics >= _METRICS_SECONDS:
+            self.write(progress)
+
+    def write(self, progress: Progress) -> None:
+        """A line of the metrics file."""
+        self._last_metrics = time.monotonic()
+        record = {
+            "nodes_touched": progress.nodes,
+            "iterations": progress.iterations,
+            "period": progress.period,
+            "nodes_per_second": round(progress.nodes_per_second),
+            "iterations_per_second": round(progress.iterations_per_second, 1),
+            "training_seconds": round(self.trained_before + progress.training_seconds, 3),
+            "silent_workers": [silence.record() for silence in self.silent],
+            "unix_seconds": round(time.time(), 3),
+        }
+        self._journals.append(METRICS, record)

@@ -1,0 +1,306 @@
+"""What is done with the tables of one moment: a checkpoint, the trend line that goes with it, an evaluation."""
+
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.games.game import Game
+from mccfr.runs.directory.run import CHECKPOINTS, EVALUATIONS, JOURNAL, Run
+from mccfr.runs.directory.trends import TRENDS, Trends
+from mccfr.runs.events import Totals
+from mccfr.runs.phases import naming_steps
+from mccfr.runs.reporter import EVALUATING, Reporter
+from mccfr.runs.results.averages import snapshots_behind, stored_average, sums_average
+from mccfr.runs.results.evaluator import Evaluator
+from mccfr.runs.session.journals import Journals, disk_problem
+from mccfr.runs.session.overflow import not_finite_text
+from mccfr.runs.session.plan import evaluation_bytes
+from mccfr.runs.session.pool import Besides
+from mccfr.solvers.solver import WorkerState
+from mccfr.tables.layout import TableLayout, TableSet
+from mccfr.tables.narrow import saturated
+from mccfr.tables.notes import table_notes
+from mccfr.tables.strategy import Strategy
+from storage import checkpoint as checkpoints
+from storage import durable
+from storage.blocks import open_whole
+from storage.formats import NotFiniteError, check_finite
+from storage.space import available_memory_bytes
+
+RETRY_SECONDS = 60.0
+"""After a checkpoint that could not be written: until the next attempt, or `checkpoint_seconds` where they are less."""
+FINAL_WAITS_SECONDS = (5.0, 10.0, 20.0, 40.0, 45.0)
+"""Between attempts at the last checkpoint of a session: two minutes in all."""
+_RETRY_SHARE = 10  # and no sooner than so many times what the attempt took
+
+Arrays = Mapping[str, npt.NDArray[np.generic]]
+
+
+@dataclass(frozen=True)
+class RunState:
+    """A consistent state of a run, taken while its workers rest."""
+
+    totals: Totals
+    states: list[WorkerState]
+    training_seconds: float
+    iterations_weight: float | None  # total over the whole run; None: the run began with a version that did not count
+    besides: Besides | None  # what its checkpoint holds beside the tables
+    pause_seconds: float  # from the order to rest until a copy of the tables was taken, or was found not to fit
+
+
+@dataclass(frozen=True)
+class Stop:
+    """What is done with the tables at a stop."""
+
+    commit: bool
+    evaluate: bool
+    keep: bool  # the checkpoint stays for good
+    done: bool  # the session ends here
+
+
+def _worker_fields(state: WorkerState) -> dict[str, Any]:
+    """A worker's or a stratum's state, as `WorkerState` takes it; nothing is due to most."""
+    fields = {"iterations": state.iterations, "nodes": state.nodes, "rng": state.rng}
+    return {**fields, "due": state.due} if state.due else fields
+
+
+class Saver:
+    """Commits and evaluates; knows the newest checkpoint of the session."""
+
+    def __init__(self, run: Run, game: Game, layout: TableLayout, reporter: Reporter, journals: Journals) -> None:
+        self._run, self._game, self._layout, self._reporter = run, game, layout, reporter
+        self._journals = journals
+        self._schedule = run.algorithm.schedule
+        self._notes = table_notes(game)
+        self._evaluator = Evaluator(run, game)
+        self._trends = Trends(game, run.algorithm)
+        self._snapshots: list[dict[str, int]] = []  # what the average strategy of later streets builds on
+        self.committed: tuple[int, Totals] | None = None  # number of the newest checkpoint, and its counts
+        self.failure: str | None = None  # why the last attempt at a checkpoint failed; None: it did not
+        self._due = time.monotonic() + run.config.run.checkpoint_seconds
+
+    def due(self) -> bool:
+        """Whether the clock calls for a checkpoint."""
+        return time.monotonic() >= self._due
+
+    def begin(self, restored: checkpoints.Checkpoint | None, tables: TableSet) -> None:
+        """Take note of earlier sessions: kept checkpoints, and the tables that were restored."""
+        self._evaluator.find_kept()
+        if restored is not None:
+            self.committed = (restored.number, Totals(restored.state["nodes_touched"], restored.state["iterations"]))
+            self._trends.remember(tables)
+            self._snapshots = snapshots_behind(restored.state, restored.number)
+
+    def save(
+        self, arrays: dict[str, npt.NDArray[Any]], now: RunState, stop: Stop, *, background: bool
+    ) -> list[dict[str, Any]]:
+        """Commit and evaluate as the stop says; returns the evaluation records, if there are any.
+
+        arrays      tables by name; those that an evaluation does not need are dropped from it after the commit
+        background  workers train meanwhile: give way to them
+
+        Raises `RuntimeError` where a cell is NaN or infinite, naming its row: nothing is committed or evaluated then.
+        """
+        try:
+            return self._save(arrays, now, stop, background)
+        except NotFiniteError as error:
+            number = self.committed[0] if self.committed else None
+            raise RuntimeError(not_finite_text(self._game, self._layout, error, number)) from error
+
+    def _save(
+        self, arrays: dict[str, npt.NDArray[Any]], now: RunState, stop: Stop, background: bool
+    ) -> list[dict[str, Any]]:
+        if not stop.commit:  # a commit looks for itself, chunk by chunk
+            for spec in self._layout.specs:
+                if spec.name in arrays:
+                    check_finite(spec, arrays[spec.name], [0] * len(spec.shape))
+        if stop.commit:
+            began = time.monotonic()
+            number = self._persevere(arrays, now, stop, background)
+            if number is not None:
+                self._note_trends(number, arrays, now, time.monotonic() - began)
+        for name in [name for name in arrays if not self._run.algorithm.is_averaged(name)]:
+            del arrays[name]
+        return self._evaluate(arrays, now, stop) if stop.evaluate else []
+
+    def _persevere(self, arrays: Arrays, now: RunState, stop: Stop, background: bool) -> int | None:
+        """Commit; where the disk does not take it, tell, and try again: at once if it is the last one, else later."""
+        for wait in (*(FINAL_WAITS_SECONDS if stop.done else ()), None):
+            began = time.monotonic()
+            try:
+                number = self._commit(arrays, now, stop, background)
+            except OSError as error:
+                if (whole := self._whole_all_the_same(now, stop.keep, error)) is not None:
+                    return whole
+                taken = time.monotonic() - began
+                every = self._run.config.run.checkpoint_seconds
+                later = min(every, max(RETRY_SECONDS, _RETRY_SHARE * taken)) if wait is None else wait
+                self._due = time.monotonic() + later
+                self.failure = disk_problem(error, self._run.path(CHECKPOINTS), *self._needed_bytes())
+                end = "" if stop.done and wait is None else f"; trying again in {later:.0f} s"
+                self._reporter.message(f"no checkpoint at {now.totals.nodes:,} nodes: {self.failure}{end}")
+                if wait is not None:
+                    time.sleep(wait)
+            else:
+                return number
+        return None
+
+    def _whole_all_the_same(self, now: RunState, kept: bool, error: OSError) -> int | None:
+        """The number of a checkpoint whose commit has failed, if only what follows it did: journal and retention."""
+        root = self._run.path(CHECKPOINTS)
+        number = max(checkpoints.list_checkpoints(root), default=0)
+        if number <= (self.committed[0] if self.committed else 0):
+            return None
+        try:
+            durable.fsync_dir(root)
+            found = checkpoints.open_checkpoint(checkpoints.checkpoint_path(root, number))
+        except (OSError, ValueError):
+            return None
+        if Totals(found.state["nodes_touched"], found.state["iterations"]) != now.totals:
+            return None
+        noted = next((record for record in self._run.backwards(JOURNAL) if "manifest" in record), {})
+        if noted.get("checkpoint") != number:
+            line = {"checkpoint": number, "manifest": found.content_hash, "unix_seconds": time.time()}
+            self._journals.append(JOURNAL, line)
+        problem = disk_problem(error, root, *self._needed_bytes())
+        self._reporter.message(f"checkpoint {number} is whole, and what follows it was not done: {problem}")
+        if now.besides is not None:
+            with suppress(OSError):  # what is left of older versions goes with the next checkpoint
+                now.besides.settle()
+        self._note_commit(number, now.totals, kept, found.state)
+        return number
+
+    def _needed_bytes(self) -> tuple[int, str]:
+        """Bytes that a checkpoint takes, by the newest one or else by the tables, and how sure that is."""
+        if self.committed is not None:
+            with suppress(OSError, ValueError):
+                path = checkpoints.checkpoint_path(self._run.path(CHECKPOINTS), self.committed[0])
+                return sum(file.length_bytes for file in checkpoints.open_checkpoint(path).files.values()), "about "
+        return self._layout.nbytes, "at most "
+
+    def _commit(self, arrays: Arrays, now: RunState, stop: Stop, background: bool) -> int:
+        run, root, totals = self._run, self._run.path(CHECKPOINTS), now.totals
+        number = max(1, checkpoints.next_number(root))
+        self._reporter.phase(f"writing checkpoint {number}")
+        state: dict[str, Any] = {
+            "nodes_touched": totals.nodes,
+            "iterations": totals.iterations,
+            "iterations_weight": now.iterations_weight,
+            "period": self._schedule.period(totals.nodes),
+            "training_seconds": now.training_seconds,
+            "kept": stop.keep,
+            "measured": stop.evaluate,
+            "workers": [_worker_fields(state) for state in now.states],
+        }
+        if run.config.tables.strategy_sums == "preflop":
+            state |= {"snapshot": self._snapshot_due(totals), "snapshots": self._snapshots}
+        fields, parents = ({}, {}) if now.besides is None else now.besides.write()
+        checkpoints.commit(
+            root,
+            number,
+            [spec for spec in self._layout.specs if spec.name in arrays],
+            arrays,
+            state | fields,
+            run.identity,
+            format=run.config.tables.format,
+            keep=run.config.run.keep_checkpoints,
+            journal=run.path(JOURNAL),
+            parents=parents,
+            spared=[*self._evaluator.kept, *(snapshot["checkpoint"] for snapshot in self._snapshots)],
+            compressed=run.config.tables.checkpoint_compression != "none",
+            background=background,
+            notes=self._notes,
+        )
+        if now.besides is not None:
+            now.besides.settle()
+        self._note_commit(number, totals, stop.keep, state)
+        return number
+
+    def _note_commit(self, number: int, totals: Totals, kept: bool, state: Mapping[str, Any]) -> None:
+        self.committed, self.failure = (number, totals), None
+        if kept:
+            self._evaluator.kept.append(number)
+        self._snapshots = snapshots_behind(state, number)
+        self._due = time.monotonic() + self._run.config.run.checkpoint_seconds
+
+    def _snapshot_due(self, totals: Totals) -> bool:
+        """Whether the run has passed a multiple of `tables.snapshot_nodes` since its last snapshot."""
+        every = self._run.config.tables.snapshot_nodes
+        last = self._snapshots[-1]["nodes_touched"] if self._snapshots else 0
+        return every is not None and last // every < totals.nodes // every
+
+    def _note_trends(self, number: int, arrays: Arrays, now: RunState, commit_seconds: float) -> None:
+        weight = self._schedule.sum_weight(now.totals.nodes)
+        record = {
+            "checkpoint": number,
+            "nodes_touched": now.totals.nodes,
+            "iterations": now.totals.iterations,
+            **self._trends.measure(TableSet(arrays, self._layout.specs), now.iterations_weight, weight),
+            "saturated_cells": saturated(arrays, self._layout.specs),
+            **({} if now.besides is None else now.besides.facts()),
+            "pause_seconds": round(now.pause_seconds, 4),
+            "commit_seconds": round(commit_seconds, 4),
+            "unix_seconds": round(time.time(), 3),
+        }
+        self._journals.append(TRENDS, record)
+
+    def _evaluate(self, arrays: Arrays, now: RunState, stop: Stop) -> list[dict[str, Any]]:
+        totals = now.totals
+        self._reporter.phase(EVALUATING)
+        needed = evaluation_bytes(self._run.config, self._game, self._layout)
+        available = available_memory_bytes()
+        if needed > available:
+            self._reporter.message(
+                f"no evaluation at {totals.nodes:,} nodes: strategies take {needed:,} bytes and {available:,} bytes of "
+                "memory are available; evaluate the checkpoint on a larger machine, or less often"
+            )
+            return []
+        from_files = now.besides is not None or self._run.config.tables.strategy_sums == "preflop"
+        if stop.commit and self.failure is not None and from_files:
+            self._reporter.message(f"no evaluation at {totals.nodes:,} nodes: it needs the checkpoint")
+            return []
+        number = self.committed[0] if self.committed and self.committed[1] == totals else None
+        try:
+            strategy = self._stored(totals) if from_files else self._average(arrays, totals)
+            with naming_steps(self._reporter):
+                records = self._evaluator.evaluate(strategy)
+                self._add_besides(records, arrays, totals)
+        except OSError as error:  # a checkpoint that it needs is damaged or gone: training has no need of it
+            self._reporter.message(f"no evaluation at {totals.nodes:,} nodes: {error}")
+            return []
+        for record in records:
+            record |= {"nodes_touched": totals.nodes, "iterations": totals.iterations, "checkpoint": number}
+            self._journals.append(EVALUATIONS, record)
+        return records
+
+    def _add_besides(self, records: list[dict[str, Any]], arrays: Arrays, totals: Totals) -> None:
+        """Add to records which average they are of, what others come to, and the algorithm's own figures, in place."""
+        algorithm, tables = self._run.algorithm, TableSet(arrays, self._layout.specs)
+        others = {
+            name: self._evaluator.measure_other(algorithm.named_average(name, self._game, tables, totals.iterations))
+            for name in algorithm.averages[1:]
+        }
+        for record in records:
+            record.update(algorithm.figures(tables))
+            if algorithm.averages:
+                found = {name: measured.get(record["method"]) for name, measured in others.items()}
+                record.update({"average": algorithm.averages[0], "other_averages": found})
+
+    def _average(self, arrays: Arrays, totals: Totals) -> Strategy:
+        """The average strategy of tables by name."""
+        algorithm, tables = self._run.algorithm, TableSet(arrays, self._layout.specs)
+        if algorithm.averages_sums:
+            return sums_average(self._game, tables, self._schedule.at(totals.nodes))
+        return algorithm.average(self._game, tables, totals.nodes, totals.iterations)
+
+    def _stored(self, totals: Totals) -> Strategy:
+        """The average strategy of the newest checkpoint, which must be of these counts."""
+        if self.committed is None or self.committed[1] != totals:
+            raise RuntimeError("an average strategy that is made from files was asked for between checkpoints")
+        path = checkpoints.checkpoint_path(self._run.path(CHECKPOINTS), self.committed[0])
+        return stored_average(self._game, self._run.config, open_whole(path))

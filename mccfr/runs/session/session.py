@@ -1,0 +1,406 @@
+"""A session of a run: release the workers, watch limits and clocks, checkpoint, evaluate, stop.
+
+What happens to the tables depends on node and iteration counts alone; checkpoints, evaluations and the clock only look.
+Workers go on training while a checkpoint is written or an evaluation computed from a copy of the tables, and rest only
+while the copy is made (so that no row is separated from its stamp); where memory is too short for a copy they rest
+until all is done.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from math import inf
+from typing import Any
+
+import numpy.typing as npt
+
+from mccfr.games.game import Game
+from mccfr.runs.directory import records
+from mccfr.runs.directory.run import CHECKPOINTS, EVALUATIONS, JOURNAL, LIVE, Run, lock
+from mccfr.runs.directory.state import state_problem
+from mccfr.runs.directory.warm_start import fill_warm
+from mccfr.runs.events import Events, Totals
+from mccfr.runs.phases import naming_phases
+from mccfr.runs.reporter import TRAINING, Progress, Reporter
+from mccfr.runs.session.background import Job
+from mccfr.runs.session.clock import TrainingClock
+from mccfr.runs.session.failures import AbandonedError, abandoned, lost, unsaved
+from mccfr.runs.session.journals import Journals, disk_problem
+from mccfr.runs.session.overflow import overflow_warning
+from mccfr.runs.session.pool import Pool
+from mccfr.runs.session.pools import PoolOpener, open_pool
+from mccfr.runs.session.progress import Meter
+from mccfr.runs.session.saving import RunState, Saver, Stop
+from mccfr.runs.session.signals import Signals
+from mccfr.solvers.solver import WorkerState
+from storage import checkpoint as checkpoints
+from storage.blocks import block_problems, drop_unnamed, open_whole
+from storage.live import remove_stale_live, sweep_live
+from storage.pages import huge_bytes
+from storage.snapshot import Snapshot
+from storage.space import available_memory_bytes
+
+_TICK_SECONDS = 0.1
+REST_SECONDS = 30.0
+"""When the session ends: how long workers have to come to rest, beyond two of their batches."""
+_COPY_SHARE = 0.8  # of the available memory: what a copy of the tables may take while workers go on
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a session ended."""
+
+    signal: int | None  # the signal that stopped it; None: a limit was reached
+    totals: Totals
+    checkpoint: int | None  # None: a signal came before anything was trained
+    evaluation: Mapping[str, Any] | None  # the last one of the run
+    evaluated: bool  # whether it is this session's
+
+
+class Session:
+    """From `solve` or `resume` to the last checkpoint.  The caller holds the run's lock."""
+
+    def __init__(
+        self, run: Run, game: Game, reporter: Reporter, *, force: bool = False, pools: PoolOpener = open_pool
+    ) -> None:
+        self._run, self._game, self._reporter, self._force = run, game, reporter, force
+        self._pools = pools
+        self._settings, self._points = run.config.run, run.config.evaluation
+        self._events = Events(self._settings, self._points, run.config.tables.snapshot_nodes)
+        self._signals = Signals()
+        self._journals = Journals(run, reporter)
+        self._meter = Meter(self._settings, run.algorithm.schedule, reporter, self._journals)
+        self._ending_since: float | None = None  # when the workers were first to rest for good
+        self._evaluation: Mapping[str, Any] | None = None
+        self._evaluated_now = False
+        self._owed = False  # whether the checkpoint that the session begins with was to be measured and is not
+        self._weight_before: float | None = 0.0  # of the iterations of earlier sessions
+        self._training = False
+        self._clock = TrainingClock()
+        self._paused_at: float | None = None  # when the workers were told to rest
+
+    def run(self) -> Outcome:
+        """Run from the newest sound checkpoint to a limit or a signal; ends with a checkpoint, if anything was trained.
+
+        Raises `MemoryError` or `OSError` where the live tables find no room, `RuntimeError` where a worker died or the
+        last checkpoint could not be written, `AbandonedError` after a second signal.
+        """
+        with self._signals.noted():
+            try:
+                return self._begin()
+            except AbandonedError as error:
+                if checkpoints.list_checkpoints(self._run.path(CHECKPOINTS)):
+                    error.exit_status = 75
+                raise
+
+    def _begin(self) -> Outcome:
+        run = self._run
+        self._reporter.phase("looking for checkpoints")
+        remove_stale_live(run.path(LIVE))
+        for removed in sweep_live(run.config.tables.live_dir):
+            self._reporter.message(f"removed the live tables of a process that died: {removed}")
+        checkpoints.sweep(run.path(CHECKPOINTS))
+        sound = partial(block_problems, known={})
+        found, problems = checkpoints.newest_valid(run.path(CHECKPOINTS), run.identity, sound)
+        for problem in problems:
+            self._reporter.message(f"damaged checkpoint passed over: {problem}")
+        drop_unnamed(run.directory)
+        restored = None if found is None else open_whole(found.path)
+        self._reporter.phase("making the tables")
+        with self._pools(run, self._game, force=self._force) as pool:
+            layout = run.layout(self._game)
+            for warning in (pool.warning, overflow_warning(self._game, layout)):
+                if warning:
+                    self._reporter.message(warning)
+            self._saver = Saver(run, pool.game, layout, self._reporter, self._journals)
+            states = self._restore(restored, pool)
+            self._reporter.phase(self._starting())
+            pool.begin(states)
+            self._event(
+                "started",
+                workers=self._settings.workers,
+                pool=self._settings.pool,
+                huge_bytes=huge_bytes(pool.tables.values()),
+            )
+            try:
+                return self._loop(pool)
+            except AbandonedError as error:
+                pool.kill()
+                raise abandoned(error, run, Totals(*pool.totals()), self._saver.committed) from None
+            finally:
+                self._signals.closing = True
+
+    def _event(self, event: str, **facts: object) -> None:
+        """Note in the journal that the run started, stopped or finished."""
+        self._journals.append(JOURNAL, {"event": event, **facts, "unix_seconds": round(time.time(), 3)})
+
+    def _starting(self) -> str:
+        """The phase in which workers are made: several load what this process compiles, one compiles for itself."""
+        count = self._run.algorithm.processes(self._settings.workers)
+        if count == 0:
+            return "loading kernels"
+        return f"starting {count} worker{'s' * (count > 1)} (kernels are compiled once a version)"
+
+    def _restore(self, restored: checkpoints.Checkpoint | None, pool: Pool) -> list[WorkerState]:
+        """Fill the live tables from a checkpoint, drop records of work that was lost, return the workers' states."""
+        states, tables = [], pool.tables
+        pool.go_on(restored)
+        if restored is None:
+            run = self._run
+            fill_warm(run.config, run.directory, pool.game, tables, run.warm_hash)
+        else:
+            for name, table in tables.items():
+                restored.read_into(name, table)
+            state = restored.state
+            if (problem := state_problem(state)) is not None:
+                raise ValueError(f"{restored.path}: {problem}")
+            self._meter.trained_before = float(state["training_seconds"])
+            self._meter.origin = Totals(state["nodes_touched"], state["iterations"])
+            self._weight_before = state.get("iterations_weight")
+            states = [WorkerState(**worker) for worker in state["workers"]]
+        self._saver.begin(restored, tables)
+        for name in records.JOURNALS:
+            most = inf if name == JOURNAL else self._meter.origin.nodes
+            path = self._run.path(name)
+            try:
+                for sentence in records.restore(path, most):
+                    self._reporter.message(sentence)
+            except OSError as error:  # lines of lost work stay: better than no training
+                self._reporter.message(f"{disk_problem(error, path, path.stat().st_size)}; it stays as it is")
+        if restored is not None and restored.state.get("measured"):
+            asked = self._points.every_checkpoint or self._points.at_nodes or self._points.at_iterations
+            self._owed = bool(asked) and not self._evaluated(self._meter.origin)
+        return states
+
+    def _loop(self, pool: Pool) -> Outcome:
+        self._await_workers(pool)
+        seen, owed = self._meter.origin if self._meter.origin.nodes else None, self._owed
+        while True:
+            room = None if owed or self._done(pool) else self._train_to_next_event(pool)
+            self._refuse_losses(pool)
+            totals, done = Totals(*pool.totals()), self._done(pool)
+            point = self._events.evaluation_between(seen, totals)
+            keep = point and self._points.keep
+            commit = keep or self._checkpoint_called() or self._events.checkpoint_between(seen, totals) or done
+            commit = commit or (point and pool.besides() is not None)
+            commit = commit and (self._saver.committed is None or self._saver.committed[1] != totals)
+            evaluate = (
+                owed
+                or point
+                or (commit and self._points.every_checkpoint)
+                or (done and self._points.at_end and not self._evaluated(totals))
+            )
+            seen, owed = totals, False
+            if (commit or evaluate) and not self._stopped_before_training(totals):
+                self._save_at(pool, Stop(commit, evaluate, keep, done), room)
+            if done:
+                return self._end(pool, totals)
+
+    def _stopped_before_training(self, totals: Totals) -> bool:
+        """Whether a signal has ended the run before there was anything to save."""
+        return self._signals.number is not None and totals == Totals(0, 0) and self._saver.committed is None
+
+    def _done(self, pool: Pool) -> bool:
+        """Whether the session is over, once the workers rest."""
+        limit = self._settings.seconds
+        time_up = limit is not None and self._clock.seconds >= limit
+        return not self._training and (
+            self._signals.number is not None
+            or time_up
+            or bool(pool.losses())
+            or self._events.limit_reached(Totals(*pool.totals()))
+        )
+
+    def _await_workers(self, pool: Pool) -> None:
+        """Until the workers are there; nothing has been trained yet, so a signal ends them at once."""
+        while not pool.resting():
+            pool.wait(_TICK_SECONDS)
+            self._tick(pool)
+            if pool.losses():
+                self._refuse_losses(pool, saved=False)
+            if self._signals.number is not None:
+                pool.kill()
+
+    def _refuse_losses(self, pool: Pool, *, saved: bool = True) -> None:
+        """Raise `RuntimeError` where workers were lost and the tables are not worth a checkpoint."""
+        if self._signals.number is not None and not self._training and self._clock.seconds == 0.0:
+            return  # they were ended before they had begun
+        if pool.losses() and not (saved and pool.can_save()):
+            raise lost(pool.losses(), self._run, None)
+
+    def _must_end(self, pool: Pool) -> bool:
+        """Whether the workers must rest for good: as `_interrupted`, or one of them was lost."""
+        ends = self._interrupted() or bool(pool.losses())
+        if ends and self._ending_since is None:
+            self._ending_since = time.monotonic()
+        return ends
+
+    def _end_late(self, pool: Pool) -> None:
+        """End workers that do not come to rest for good; without a signal only those that do not even compute."""
+        if self._ending_since is not None and self._paused_at is not None:
+            since = max(self._ending_since, self._paused_at)
+            for sentence in pool.end_late(since, REST_SECONDS, spare=self._signals.number is None):
+                self._reporter.message(sentence)
+
+    def _watch(self, pool: Pool) -> None:
+        """Tell of workers that have fallen silent, and of those that have found their voice."""
+        before, self._meter.silent = self._meter.silent, pool.silent()
+        known, now = ({silence.worker for silence in silences} for silences in (before, self._meter.silent))
+        for silence in self._meter.silent:
+            if silence.worker not in known:
+                self._reporter.message(
+                    f"worker {silence.worker} has given no sign for {silence.seconds:.0f} s: {silence.why}; the run "
+                    "waits for it"
+                )
+        for worker in sorted(known - now - set(pool.losses())):
+            self._reporter.message(f"worker {worker} goes on")
+        if known != now:
+            self._meter.write(self._progress(pool))
+
+    def _evaluated(self, totals: Totals) -> bool:
+        """Whether the last line of evaluations.jsonl speaks of these counts."""
+        self._evaluation = next(self._run.backwards(EVALUATIONS), None)
+        return self._evaluation is not None and self._evaluation["nodes_touched"] == totals.nodes
+
+    def _release(self, pool: Pool) -> None:
+        stop = self._events.next_stop(Totals(*pool.totals()))
+        pool.release(stop.nodes, stop.iterations)
+        self._training, self._paused_at = True, None
+        self._clock.start()
+
+    def _train_to_next_event(self, pool: Pool) -> Snapshot | None:
+        """Let the workers run until they have reached the next event, or the clock or a signal calls.
+
+        Returns room for a copy of the tables where the clock has called for a checkpoint, got while they still ran.
+        """
+        if not self._training:
+            self._release(pool)
+        self._reporter.phase(TRAINING)
+        room = None
+        while not pool.resting():
+            pool.wait(_TICK_SECONDS)
+            self._tick(pool)
+            if self._paused_at is None and (self._must_end(pool) or self._checkpoint_called()):
+                if not self._must_end(pool):
+                    room = self._room(pool, list(pool.tables))
+                    if room is not None:
+                        room.populate()
+                self._pause(pool)
+            if self._must_end(pool):
+                self._end_late(pool)
+        self._training = False
+        self._clock.stop()
+        self._reporter.progress(self._progress(pool))  # no time left is shown while what follows takes its own
+        return room
+
+    def _pause(self, pool: Pool) -> None:
+        self._paused_at = time.monotonic()
+        pool.pause()
+
+    def _interrupted(self) -> bool:
+        """Whether the workers must rest for good: a signal, or the session's time is up."""
+        limit = self._settings.seconds
+        return self._signals.number is not None or (limit is not None and self._clock.seconds >= limit)
+
+    def _checkpoint_called(self) -> bool:
+        """Whether the clock calls for a checkpoint."""
+        return self._saver.due()
+
+    def _room(self, pool: Pool, names: list[str]) -> Snapshot | None:
+        """Memory for a copy of some tables; None where there is too little, or nobody who could train meanwhile.
+
+        Nobody could either where what is saved is not in memory as a whole.
+        """
+        tables = pool.tables
+        size = sum(tables[name].nbytes for name in names)
+        if self._settings.workers == 0 or pool.besides() is not None:
+            return None
+        if size > _COPY_SHARE * available_memory_bytes():
+            return None
+        try:
+            return Snapshot({name: tables[name] for name in names})
+        except OSError:  # the system does not let a process ask for more than it has
+            return None
+
+    def _save_at(self, pool: Pool, stop: Stop, room: Snapshot | None) -> None:
+        """Checkpoint and evaluate what the resting workers have left; they go on meanwhile if a copy fits."""
+        began = self._paused_at or time.monotonic()
+        names = [name for name in pool.tables if stop.commit or self._run.algorithm.is_averaged(name)]
+        if stop.done:
+            room = None
+        elif room is None:
+            room = self._room(pool, names)
+        if room is not None:
+            room.take(pool.tables)
+        weight = None if self._weight_before is None else self._weight_before + pool.iterations_weight()
+        seconds = self._meter.trained_before + pool.busy_seconds()
+        pause = time.monotonic() - began
+        now = RunState(Totals(*pool.totals()), pool.states(), seconds, weight, pool.besides(), pause)
+        arrays = {name: pool.tables[name] for name in names}
+        if room is not None:
+            self._release(pool)
+            arrays = room.arrays
+        for record in self._save(pool, arrays, now, stop):
+            self._evaluation, self._evaluated_now = record, True
+            self._reporter.evaluation(record)
+
+    def _save(self, pool: Pool, arrays: dict[str, npt.NDArray[Any]], now: RunState, stop: Stop) -> list[dict[str, Any]]:
+        """Save tables in another thread; while workers train, signals and the clock are heeded as ever.
+
+        The thread is one that a second signal does not wait for.
+        """
+        background = self._training
+        job = Job(lambda: self._saver.save(arrays, now, stop, background=background))
+        while True:
+            rests = pool.resting()
+            if rests:
+                self._clock.stop()
+            if job.done(_TICK_SECONDS if rests else 0.0):
+                break
+            if not background:
+                continue
+            if not rests:
+                pool.wait(_TICK_SECONDS)
+            self._tick(pool)
+            if self._paused_at is None and self._must_end(pool):
+                self._pause(pool)
+            if self._must_end(pool):
+                self._end_late(pool)
+        return job.result()
+
+    def _tick(self, pool: Pool) -> None:
+        """Stop after the workers, and tell where the run stands."""
+        self._watch(pool)
+        self._meter.tell(self._progress(pool))
+
+    def _progress(self, pool: Pool) -> Progress:
+        return self._meter.progress(pool, self._clock, goes_on=self._clock.runs and self._paused_at is None)
+
+    def _end(self, pool: Pool, totals: Totals) -> Outcome:
+        saved = self._saver.committed
+        if (saved is None or saved[1] != totals) and not self._stopped_before_training(totals):
+            raise unsaved(self._saver.failure, self._run, totals, saved)
+        number = saved[0] if saved else None
+        self._meter.write(self._progress(pool))
+        if pool.died():
+            raise lost(pool.losses(), self._run, number)
+        event = "finished" if self._signals.number is None else "stopped"
+        self._event(event, signal=self._signals.number, nodes_touched=totals.nodes, checkpoint=number)
+        held = self._journals.held()
+        if held is not None:
+            self._reporter.message(held)
+        return Outcome(self._signals.number, totals, number, self._evaluation, self._evaluated_now)
+
+
+def train(run: Run, game: Game, reporter: Reporter, *, force: bool = False, pools: PoolOpener = open_pool) -> Outcome:
+    """Continue a run from its newest sound checkpoint until a limit of its settings or a signal; takes the lock.
+
+    force  although the tables take more memory than they should
+    pools  opens who does the work: processes on this machine, or several machines
+
+    Raises as `Session.run`, and `BlockingIOError`
+    while another process works on the run.
+    """
+    with lock(run) as held, naming_phases(reporter, held.note) as naming:
+        return Session(run, game, naming, force=force, pools=pools).run()

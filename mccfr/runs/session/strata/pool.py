@@ -1,0 +1,254 @@
+"""Pools that train by strata: intervals between barriers, at which the workers rest and the first street is added up.
+
+They rest at barriers only, so limits, checkpoints and signals take effect at the first barrier at or after them, and
+neither decides where barriers are.  What is trained follows from the states of the strata and the tables; workers that
+died in an interval leave tables that no barrier has seen, so such a session goes back to its last checkpoint.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.games.game import Game
+from mccfr.runs.directory.run import Run
+from mccfr.runs.session import control
+from mccfr.runs.session.pool import InlinePool, ProcessPool
+from mccfr.runs.session.strata.worker import stratum_worker, train_strata
+from mccfr.runs.session.worker import publish, read_state
+from mccfr.solvers.sampled import SampledAlgorithm
+from mccfr.solvers.solver import WorkerState
+from mccfr.solvers.strata import Barrier, Interval, first_states, first_street_names
+from mccfr.tables.layout import TableSet
+from storage.live import LiveTables
+from storage.mapping import create_cells
+
+_NAP_SECONDS = 0.0005
+_SLICE_SECONDS = 0.05
+
+
+class Intervals:
+    """The strata of a run, interval by interval.
+
+    rows      [N, columns] int64 states and quotas of the strata, as workers read and write them
+    interval  the present one; None at a barrier
+    weight    total weight of the iterations of this session
+    """
+
+    def __init__(self, run: Run, game: Game, tables: TableSet) -> None:
+        algorithm, stamps = run.algorithm, "_stamp/street0/"
+        assert isinstance(algorithm, SampledAlgorithm) and game.strata is not None
+        self._algorithm, self._strata = algorithm, game.strata.count
+        totals: dict[str, Any] = {name: tables[name] for name in first_street_names(game)}
+        first_stamps: dict[str, Any] = {name: table for name, table in tables.items() if stamps in name}
+        self._barrier = Barrier(game, algorithm, totals, first_stamps)
+        self.cells = self._barrier.parts.cells
+        self.interval: Interval | None = None
+        self.weight = 0.0
+        self._stop, self._goes_on = (0, 0), False
+
+    def begin(self, rows: npt.NDArray[np.int64], states: Sequence[WorkerState]) -> None:
+        """Set the strata to their states, none where they have not begun."""
+        states = states or first_states(self._algorithm, self._strata)
+        self.rows, self._due = rows, [state.due for state in states]
+        for row, state in zip(rows, states, strict=True):
+            publish(row, state)
+
+    def release(self, stop_nodes: int, stop_iterations: int) -> None:
+        """Go on, interval by interval, until the totals reach either number."""
+        self._stop, self._goes_on = (stop_nodes, stop_iterations), True
+
+    def pause(self) -> None:
+        """Rest at the next barrier."""
+        self._goes_on = False
+
+    def ready(self) -> bool:
+        """Whether the next interval can begin now: where blocks are on a disk, the next one may be on its way."""
+        return True
+
+    def over(self) -> bool:
+        """Whether no interval follows the barrier that the strata are at."""
+        nodes, iterations = self.totals()
+        return not self._goes_on or nodes >= self._stop[0] or iterations >= self._stop[1]
+
+    def start(self) -> Interval:
+        """Begin an interval, its quotas in the rows."""
+        states = self.states()
+        self.interval, quotas = self._barrier.begin(states)
+        self._due = [state.due for state in states]
+        self.rows[:, control.QUOTA] = quotas
+        return self.interval
+
+    def end(self, changes: npt.NDArray[np.int64], *, fits: bool) -> None:
+        """Add up what the workers have changed, [W, cells]; `RuntimeError` unless all of it `fits` 64 bits."""
+        assert self.interval is not None
+        nodes, _ = self.totals()
+        if not fits:
+            raise RuntimeError(
+                f"a row of the first street changed by more between {self.interval.nodes:,} and {nodes:,} nodes than "
+                "64 bits hold: nothing was added; payoffs are too large, or solver.epsilon too small, for run.strata"
+            )
+        self._add(self.interval, changes.sum(axis=0), nodes)
+        weight = self._algorithm.schedule.sum_weight(self.interval.nodes)
+        self.weight += weight * int(self.rows[:, control.QUOTA].sum())
+        self.interval = None
+
+    def _add(self, interval: Interval, changes: npt.NDArray[np.int64], nodes: int) -> None:
+        """Bring the first street to the barrier at a count of nodes, with the changes [cells] of all strata."""
+        self._barrier.end(interval, changes, nodes)
+
+    def totals(self) -> tuple[int, int]:
+        """(nodes, iterations) of all strata; consistent at barriers."""
+        return int(self.rows[:, control.NODES].sum()), int(self.rows[:, control.ITERATIONS].sum())
+
+    def states(self) -> list[WorkerState]:
+        """Every stratum's state."""
+        return [replace(read_state(row), due=due) for row, due in zip(self.rows, self._due, strict=True)]
+
+
+class InlineStrata(InlinePool):
+    """`workers = 0`: the coordinator's own process trains the strata, one by one."""
+
+    def __init__(self, run: Run, game: Game, live: LiveTables) -> None:
+        super().__init__(run, game, live)
+        self._run = run
+        self._intervals = self._make_intervals()
+        self._changes = np.zeros((1, self._intervals.cells), np.int64)
+        copies = live.directory / "first-street"
+        self._worker = stratum_worker(run, game, live.regions, copies, self._changes[0])
+        self._left: list[int] = []  # strata of the present interval that are still to come
+        self._fits = True
+
+    def _make_intervals(self) -> Intervals:
+        return Intervals(self._run, self.game, self.tables)
+
+    def begin(self, states: Sequence[WorkerState]) -> None:
+        assert self.game.strata is not None
+        self._intervals.begin(np.zeros((self.game.strata.count, control.COLUMNS), np.int64), states)
+        self._worker.solver.warm_up()
+
+    def release(self, stop_nodes: int, stop_iterations: int) -> None:
+        self._intervals.release(stop_nodes, stop_iterations)
+
+    def pause(self) -> None:
+        self._intervals.pause()
+
+    def wait(self, seconds: float) -> None:
+        end, intervals = time.monotonic() + min(seconds, _SLICE_SECONDS), self._intervals
+        while not self.resting() and time.monotonic() < end:
+            if intervals.interval is None:
+                if not intervals.ready():
+                    time.sleep(_NAP_SECONDS)
+                    continue
+                intervals.start()
+                self._place()
+                self._changes[:] = 0
+                self._left = list(range(len(intervals.rows)))
+            assert intervals.interval is not None
+            self._fits &= train_strata(self._worker, intervals.rows, [self._left.pop()], intervals.interval)
+            if not self._left:
+                intervals.end(self._changes, fits=self._fits)
+
+    def _place(self) -> None:
+        """Have the worker find the strata of the interval that begins."""
+
+    def resting(self) -> bool:
+        return self._intervals.interval is None and self._intervals.over()
+
+    def totals(self) -> tuple[int, int]:
+        return self._intervals.totals()
+
+    def busy_seconds(self) -> float:
+        return self._worker.solver.busy_seconds
+
+    def iterations_weight(self) -> float:
+        return self._intervals.weight
+
+    def states(self) -> list[WorkerState]:
+        return self._intervals.states()
+
+
+class StrataPool(ProcessPool):
+    """Worker processes, each with some of the strata and a copy of the first street."""
+
+    _program = "mccfr.runs.session.strata.worker"
+
+    def __init__(self, run: Run, game: Game, live: LiveTables) -> None:
+        super().__init__(run, game, live)
+        self._intervals = self._make_intervals()
+
+    def _make_intervals(self) -> Intervals:
+        return Intervals(self._run, self.game, self.tables)
+
+    def begin(self, states: Sequence[WorkerState]) -> None:
+        assert self.game.strata is not None
+        strata = self.game.strata.count
+        self._workers = min(self._run.config.run.workers, strata)
+        self._make_cells(1 + self._workers + strata)
+        self._intervals.begin(self._cells[1 + self._workers :], states)
+        shape = (self._workers, self._intervals.cells)
+        self._changes = create_cells(self._live.directory / "changes", shape)
+        self._begin_workers(self._workers)
+
+    def _assignment(self) -> dict[str, object]:
+        return {**super()._assignment(), "workers": self._workers, "changes": self._intervals.cells}
+
+    def release(self, stop_nodes: int, stop_iterations: int) -> None:
+        self._intervals.release(stop_nodes, stop_iterations)
+        self._advance()
+
+    def pause(self) -> None:
+        self._intervals.pause()
+
+    def _advance(self) -> None:
+        """Where all workers rest: end the interval that they have trained, and begin the next one if there is one."""
+        intervals = self._intervals
+        if intervals.interval is not None:
+            overflow = self._cells[1 : 1 + self._workers, control.OVERFLOW].any()
+            intervals.end(self._changes.cells, fits=not overflow)
+        if not intervals.over() and intervals.ready():
+            interval = intervals.start()
+            self._cells[0, control.BASE_NODES] = interval.nodes
+            self._cells[0, control.INTERVAL_SCALE] = np.float64(interval.scale).view(np.int64)
+            self._place()
+            self._order(control.RUN)
+
+    def _place(self) -> None:
+        """Say in the coordinator's row where the strata of the interval are that begins."""
+
+    def wait(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while not self.resting() and time.monotonic() < end:
+            if self._find_dead():
+                return
+            if self._all_rest():
+                self._advance()
+            if not self._all_rest() or self._intervals.interval is None:
+                time.sleep(_NAP_SECONDS)
+
+    def _all_rest(self) -> bool:
+        rests = self._cells[1 : 1 + self._workers, control.RESTING_SINCE] == self._cells[0, control.EPOCH]
+        return all(rest or worker in self._lost for worker, rest in enumerate(rests.tolist()))
+
+    def resting(self) -> bool:
+        ended = self._intervals.interval is None and self._intervals.over()
+        return self._all_rest() and (ended or bool(self._lost))
+
+    def can_save(self) -> bool:
+        # What was begun of an interval has changed tables that no barrier has seen.
+        return not self._lost
+
+    def totals(self) -> tuple[int, int]:
+        return self._intervals.totals()
+
+    def busy_seconds(self) -> float:
+        return float(self._cells[1 : 1 + self._workers, control.BUSY_NANOSECONDS].max()) * 1e-9
+
+    def iterations_weight(self) -> float:
+        return self._intervals.weight
+
+    def states(self) -> list[WorkerState]:
+        return self._intervals.states()

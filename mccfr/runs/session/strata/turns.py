@@ -1,0 +1,180 @@
+"""Pools that train blocks of strata in turn, two of them in memory at least (`mccfr.solvers.turns`).
+
+Counts of nodes and iterations take effect where a cycle ends, so that what is saved and measured at them has had its
+share of every block; the clock and signals where a turn does.  A checkpoint holds the first street, and names the
+versions of all blocks that are on the disk; whoever goes on from it knows by the turns that have ended what comes next.
+"""
+
+import errno
+import logging
+import time
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.games.game import Game
+from mccfr.runs.directory.run import Run
+from mccfr.runs.session import control
+from mccfr.runs.session.strata.frames import first_specs, frame_blocks, partition
+from mccfr.runs.session.strata.pool import InlineStrata, Intervals, StrataPool
+from mccfr.runs.session.strata.resident import Besides, Resident
+from mccfr.runs.session.strata.worker import Placing
+from mccfr.solvers.strata import Interval
+from mccfr.solvers.turns import Position, Turns, turns_of
+from mccfr.tables.layout import TableSet
+from storage.blocks import BlockStore
+from storage.checkpoint import Checkpoint
+from storage.formats import NotFiniteError
+from storage.live import LiveTables
+
+TURNS = "turns"
+"""The field of a checkpoint's state: `ended`, and `cycle_nodes` touched when the present cycle began."""
+
+
+ROOM_SECONDS = 10.0
+"""After a disk was found full: until room is looked for again."""
+
+
+class TurnIntervals(Intervals):
+    """The intervals of one turn after the other."""
+
+    def __init__(self, run: Run, game: Game, tables: TableSet) -> None:
+        super().__init__(run, game, tables)
+        layout = run.layout(game)
+        parts = partition(run.config, game, layout)
+        self._turns = Turns(self._barrier, *turns_of(run.config))
+        self._explained, self._room_looked_for = run.directory, 0.0
+        store = BlockStore(
+            run.directory,
+            parts,
+            {"blocks_of": run.identity["run_identity"]},
+            format=run.config.tables.format,
+        )
+        self._resident = Resident(store, tables, len(frame_blocks(run.config, layout, parts)))
+
+    def go_on(self, checkpoint: Checkpoint | None) -> None:
+        """Continue from a checkpoint, None: begin."""
+        self._resident.go_on(checkpoint)
+        if checkpoint is not None:
+            ended = checkpoint.state[TURNS]
+            self._turns.position = Position(ended["ended"], ended["cycle_nodes"])
+
+    def besides(self) -> Besides:
+        """What a checkpoint of this moment, between two turns, holds beside the tables of the first street."""
+        position = self._turns.position
+        return Besides(self._resident, {TURNS: {"ended": position.turns, "cycle_nodes": position.nodes}})
+
+    def place(self) -> tuple[int, int]:
+        """(frame, block) of the interval that was begun."""
+        block = self._turns.block()
+        return self._resident.frame(block), block
+
+    def pause(self) -> None:
+        """Rest after this turn; in a cycle that ends where the counts are that were asked for, after that."""
+        nodes, iterations = self.totals()
+        if nodes < self._stop[0] and iterations < self._stop[1]:
+            super().pause()
+
+    def ready(self) -> bool:
+        turns = self._turns
+        if not turns.between:
+            return True
+        if time.monotonic() < self._room_looked_for:
+            return False
+        return self._told(lambda: self._resident.fetch(turns.block()))
+
+    def over(self) -> bool:
+        if not self._turns.between:
+            return False
+        nodes, iterations = self.totals()
+        reached = nodes >= self._stop[0] or iterations >= self._stop[1]
+        return not self._goes_on or (reached and self._turns.between_cycles)
+
+    def start(self) -> Interval:
+        begins = self._turns.between
+        self.interval, quotas = self._turns.begin(self.states())
+        self.rows[:, control.QUOTA] = quotas
+        if begins:
+            block = self._turns.block()
+            self._resident.note_changed(block)
+            self._resident.ahead(self._turns.block(1), block)
+        return self.interval
+
+    def _add(self, interval: Interval, changes: npt.NDArray[np.int64], nodes: int) -> None:
+        self._barrier.add(interval, changes)
+        self._turns.end(nodes)
+
+    def close(self) -> None:
+        """Let what moves come to its end."""
+        self._resident.close()
+
+    def _told(self, moved: Callable[[], bool]) -> bool:
+        """What `moved` returns; False, for a while, where the disk has no room for a block: training waits for it.
+
+        Raises `RuntimeError` of one sentence where a block cannot be moved for another reason.
+        """
+        try:
+            return moved()
+        except (OSError, NotFiniteError) as error:
+            if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
+                self._room_looked_for = time.monotonic() + ROOM_SECONDS
+                logging.getLogger("mccfr.strata").warning(
+                    "mccfr: there is no room for a block of strata on the disk of %s: training waits, and tries again "
+                    "in %.0f s; make room, or stop the run",
+                    self._explained,
+                    ROOM_SECONDS,
+                )
+                return False
+            raise RuntimeError(
+                f"a block of strata cannot be moved between memory and disk: {error}: what was trained since the last "
+                f"checkpoint is lost; see to it and continue with: mccfr resume {self._explained}"
+            ) from error
+
+
+class _InTurn:
+    """What both pools have in common."""
+
+    _run: Run
+    game: Game
+    tables: TableSet
+    _turns: TurnIntervals
+
+    def _make_intervals(self) -> TurnIntervals:
+        self._turns = TurnIntervals(self._run, self.game, self.tables)
+        layout = self._run.layout(self.game)
+        own = {spec.name: self.tables[spec.name] for spec in first_specs(layout)}
+        self.tables = TableSet(own, layout.specs)  # what a checkpoint holds itself
+        return self._turns
+
+    def go_on(self, checkpoint: Checkpoint | None) -> None:
+        self._turns.go_on(checkpoint)
+
+    def besides(self) -> Besides | None:
+        return self._turns.besides()
+
+
+class InlineTurns(_InTurn, InlineStrata):
+    """`workers = 0`: the coordinator's own process trains the strata, and a thread of it moves blocks."""
+
+    def __init__(self, run: Run, game: Game, live: LiveTables) -> None:
+        super().__init__(run, game, live)
+        self._placing = Placing(run, self.game, self._worker)
+
+    def _place(self) -> None:
+        self._placing(*self._turns.place())
+
+    def close(self) -> None:
+        super().close()
+        self._turns.close()
+
+
+class TurnsPool(_InTurn, StrataPool):
+    """Worker processes, each with some of the strata of a block; the coordinator moves blocks."""
+
+    def _place(self) -> None:
+        self._cells[0, control.FRAME], self._cells[0, control.BLOCK] = self._turns.place()
+
+    def close(self) -> None:
+        super().close()
+        self._turns.close()

@@ -1,0 +1,43 @@
+"""A session from its limits to what it leaves: training, then the export that the configuration asks for."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mccfr.config.tables import RunSettings
+from mccfr.games.game import Game
+from mccfr.runs.directory.run import Run
+from mccfr.runs.reporter import Reporter
+from mccfr.runs.results.export_place import export_path
+from mccfr.runs.session.pools import PoolOpener, open_pool
+from mccfr.runs.session.session import Outcome, train
+
+
+def limited(settings: RunSettings, limits: Mapping[str, Any]) -> RunSettings:
+    """Settings with the limits of a session, and its workers, in place of those that are not None.
+
+    One kind of limit replaces the others: 1e8 nodes are not ended by the seconds of the configuration.
+    """
+    given = {key: value for key, value in limits.items() if value is not None}
+    if {"nodes", "iterations", "seconds"} & set(given):
+        given = {"nodes": None, "iterations": None, "seconds": None, **given}
+    return msgspec.structs.replace(settings, **given)
+
+
+def train_and_export(
+    run: Run, game: Game, reporter: Reporter, *, force: bool = False, pools: PoolOpener = open_pool
+) -> tuple[Outcome, Path | None]:
+    """Train a run to a limit or a signal; at a limit, write the export of its configuration, if there is one.
+
+    Returns how the session ended, and what was exported.  Raises as `train`.
+    """
+    outcome = train(run, game, reporter, force=force, pools=pools)
+    export = run.config.export
+    if outcome.signal is not None or export is None:
+        return outcome, None
+    from mccfr.runs.results.results import export_run  # all that policies are made of: most runs export nothing
+
+    out, number = export_path(export, run.directory), outcome.checkpoint
+    return outcome, export_run(run, game, out, export.format, export.quantise, number, reporter, replace=run.replace)

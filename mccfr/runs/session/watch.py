@@ -1,0 +1,121 @@
+"""Which workers are silent: none of their batches has ended for long, and what their processes do meanwhile.
+
+Every worker stamps its row of the control block with the time whenever a batch ends and whenever it looks for orders
+(about every half millisecond while it rests).  The stamp proves progress; what the kernel tells of the process says
+why there is none: stopped, computing on one batch, or waiting.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.runs.session import control
+
+SILENT_SECONDS = 20.0
+"""Without a sign for so long, beyond twice its longest batch, a worker is named: within half a minute, so."""
+
+_LOOK_SECONDS = 1.0
+_BUSY_SHARE = 0.1  # of a processor: what a process takes at least that computes
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class Silence(NamedTuple):
+    """A worker that gives no sign: for how long, and what its process does."""
+
+    worker: int
+    seconds: float
+    why: str
+    computes: bool = False
+
+    def record(self) -> dict[str, Any]:
+        """As metrics and `status` have it."""
+        return {"worker": self.worker, "seconds": round(self.seconds, 1), "why": self.why}
+
+
+class _Seen(NamedTuple):
+    """A stamp, since when it is known, and the processor time the process had taken when it was getting old."""
+
+    stamp: int
+    since: float
+    aged: float = 0.0
+    processor_seconds: float | None = None
+
+
+class Watch:
+    """Looks at the stamps of workers' rows [W, columns], and at those processes or threads whose stamps are old.
+
+    stats  the file of each in which the kernel says what it does (`process_stat`, `thread_stat`)
+    """
+
+    def __init__(self, rows: npt.NDArray[np.int64], stats: Iterable[Path], alive: Callable[[int], bool]) -> None:
+        self._rows, self._stats, self._alive = rows, list(stats), alive
+        self._seen = [_Seen(-1, time.monotonic()) for _ in self._stats]
+        self._looked_at = 0.0
+        self._silent: list[Silence] = []
+
+    def silent(self) -> list[Silence]:
+        """The workers that are silent now, of those that live."""
+        now = time.monotonic()
+        if now - self._looked_at >= min(_LOOK_SECONDS, SILENT_SECONDS / 4):
+            self._looked_at = now
+            found = (self._look(worker, now) for worker in range(len(self._stats)) if self._alive(worker))
+            self._silent = [silence for silence in found if silence is not None]
+        return self._silent
+
+    def patience(self, worker: int, seconds: float) -> float:
+        """Seconds to wait for a worker: `seconds`, and as long again as two of its longest batches."""
+        return seconds + 2e-9 * int(self._rows[worker, control.LONGEST_BATCH])
+
+    def _look(self, worker: int, now: float) -> Silence | None:
+        stamp, seen, limit = int(self._rows[worker, control.PROGRESS]), self._seen[worker], SILENT_SECONDS
+        if stamp != seen.stamp:
+            self._seen[worker] = _Seen(stamp, now)
+            return None
+        limit = self.patience(worker, SILENT_SECONDS)
+        seconds = now - seen.since
+        if seconds < limit / 2:
+            return None
+        state, processor_seconds = _state(self._stats[worker])
+        if seen.processor_seconds is None:
+            self._seen[worker] = seen = seen._replace(aged=now, processor_seconds=processor_seconds)
+        if seconds < limit or state == "":
+            return None
+        spent = processor_seconds - (seen.processor_seconds or 0.0)
+        computes = state not in "Tt" and spent > _BUSY_SHARE * (now - seen.aged)
+        if computes and stamp == 0:
+            return None  # it compiles its kernels: that takes its time
+        return Silence(worker, seconds, _why(state, computes), computes)
+
+
+def _why(state: str, computes: bool) -> str:
+    if state in "Tt":
+        return "it is stopped (SIGSTOP, or a debugger); SIGCONT lets it go on"
+    if computes:
+        return "it computes, and its batch does not end"
+    if state == "D":
+        return "it waits for a disk or for memory"
+    return "it neither computes nor answers"
+
+
+def process_stat(pid: int) -> Path:
+    """What the kernel tells of a process."""
+    return Path(f"/proc/{pid}/stat")
+
+
+def thread_stat(number: int) -> Path:
+    """What the kernel tells of a thread of this process, by its native number."""
+    return Path(f"/proc/self/task/{number}/stat")
+
+
+def _state(stat: Path) -> tuple[str, float]:
+    """(state letter of a process or thread as in `ps`, processor seconds taken); ("", 0) where there is none."""
+    try:
+        fields = stat.read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return "", 0.0
+    return fields[0], (int(fields[11]) + int(fields[12])) / _TICKS

@@ -1,0 +1,114 @@
+"""A worker: runs batches until it is told to rest or to end.  A worker process maps the live tables first.
+
+It is started by the coordinator as `python -m mccfr.runs.session.worker ASSIGNMENT INDEX`; the assignment is a JSON
+file beside the live tables.  It ends by itself when its coordinator is gone.
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.runs.session import control
+from mccfr.solvers.solver import Share, Solver, WorkerState
+from mccfr.tables.discount import Schedule
+from mccfr.tables.layout import TableLayout, TableSet, kernel_arrays
+from storage.mapping import Region, map_cells, map_regions, regions_from_json
+
+_SHORTEST_NAP_SECONDS, _LONGEST_NAP_SECONDS = 0.0005, 0.005
+_NAP_SHARE = 0.05  # of the time that it has rested
+
+
+def map_tables(layout: TableLayout, regions: tuple[Region, ...]) -> TableSet:
+    """Map live tables for writing, in the kernels' form too; they stay mapped as long as there are arrays over them."""
+    mappings = {
+        dtype: map_regions([r for r in regions if r.dtype == dtype], writable=True, populate=True)
+        for dtype in sorted({region.dtype for region in regions})
+    }
+    offsets = {name: offset for mapping in mappings.values() for name, offset in mapping.offsets.items()}
+    views = {name: mapping.view(name) for mapping in mappings.values() for name in mapping.offsets}
+    kernel = kernel_arrays(layout, {dtype: mapping.flat for dtype, mapping in mappings.items()}, offsets)
+    return TableSet(views, layout.specs, kernel)
+
+
+def publish(row: npt.NDArray[np.int64], state: WorkerState, busy_seconds: float = 0.0, weight: float = 0.0) -> None:
+    """Write a worker's counters and random words into its row, in place."""
+    row[control.WEIGHT] = np.float64(weight).view(np.int64)
+    row[control.BUSY_NANOSECONDS] = int(busy_seconds * 1e9)
+    row[control.RNG : control.RNG + 4] = np.array(state.rng, np.uint64).view(np.int64)
+    row[control.ITERATIONS] = state.iterations
+    row[control.NODES] = state.nodes
+
+
+def read_state(row: npt.NDArray[np.int64]) -> WorkerState:
+    """A worker's counters and random words from its row."""
+    words = row[control.RNG : control.RNG + 4].copy().view(np.uint64)
+    return WorkerState(int(row[control.ITERATIONS]), int(row[control.NODES]), [int(word) for word in words])
+
+
+def work(
+    solver: Solver, schedule: Schedule, cells: npt.NDArray[np.int64], worker: int, led: Callable[[], bool]
+) -> None:
+    """Obey the coordinator until it says QUIT.
+
+    schedule  says what an iteration weighs
+    led       whether the coordinator is still there
+    """
+    orders, mine, others = cells[0], cells[1 + worker], cells[1:]
+    weight, rested_since = 0.0, time.monotonic_ns()
+    while led():
+        mine[control.PROGRESS] = began = time.monotonic_ns()
+        epoch, command = int(orders[control.EPOCH]), int(orders[control.COMMAND])
+        if command == control.QUIT:
+            return
+        total_nodes = int(orders[control.BASE_NODES] + others[:, control.NODES].sum())
+        total_iterations = int(orders[control.BASE_ITERATIONS] + others[:, control.ITERATIONS].sum())
+        nodes_left = int(orders[control.STOP_NODES]) - total_nodes
+        iterations_left = int(orders[control.STOP_ITERATIONS]) - total_iterations
+        if command != control.RUN or nodes_left <= 0 or iterations_left <= 0:
+            if orders[control.EPOCH] == epoch:  # else the order changed while it was read
+                mine[control.RESTING_SINCE] = epoch
+            # A pause takes no time; in a long one the processors are for what saves and evaluates.
+            rested = (began - rested_since) * 1e-9
+            time.sleep(min(_LONGEST_NAP_SECONDS, max(_SHORTEST_NAP_SECONDS, _NAP_SHARE * rested)))
+            continue
+        # A fair share of what is left, so that the workers together end close to the limit.
+        share = len(others)
+        iterations, _ = solver.run(total_nodes, -(-nodes_left // share), -(-iterations_left // share))
+        weight += schedule.sum_weight(total_nodes) * iterations
+        publish(mine, solver.state, solver.busy_seconds, weight)
+        rested_since = time.monotonic_ns()
+        mine[control.LONGEST_BATCH] = max(int(mine[control.LONGEST_BATCH]), rested_since - began)
+
+
+def main(assignment: str, worker: int) -> None:
+    """Read the assignment, rebuild the game, map the tables, work."""
+    from mccfr.config.outside import allow
+    from mccfr.runs.directory.run import open_run
+    from mccfr.runs.session.shared_deck import map_buckets
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
+        signal.signal(number, signal.SIG_IGN)  # the coordinator takes them and tells us
+    document = json.loads(Path(assignment).read_text())
+    abstraction = document["abstraction"]
+    allow(map(Path, document["code"]))
+    run = open_run(Path(document["run"]), None if abstraction is None else Path(abstraction))
+    game, _buckets = map_buckets(run.build_game(), Path(assignment).parent, run.algorithm)
+    tables = map_tables(run.layout(game), regions_from_json(document["regions"]))
+    block = map_cells(Path(document["cells"]), document["shape"])
+    share = Share(worker, document["workers"], read_state(block.cells[1 + worker]))
+    solver = run.algorithm.solver(game, tables, share)
+    solver.warm_up()
+    publish(block.cells[1 + worker], solver.state)
+    coordinator = document["coordinator"]
+    work(solver, run.algorithm.schedule, block.cells, worker, lambda: os.getppid() == coordinator)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))
