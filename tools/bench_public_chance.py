@@ -91,9 +91,9 @@ def curve(game: Game, config: Config, target: float, limit: float) -> Iterator[P
     while True:
         while spent < stop:
             began = time.process_time()
-            nodes += solver.run(nodes, 2**62, 1 if algorithm.axis == "iterations" else 2**62)[1]
+            nodes += solver.run(nodes, 2**62, 1 if algorithm.traits.axis == "iterations" else 2**62)[1]
             spent += time.process_time() - began
-        strategy = algorithm.average(game, tables, nodes, solver.state.iterations)
+        strategy = algorithm.averages.strategy(game, tables, nodes, solver.state.iterations)
         point = Point(spent, nodes, float(evaluate_exact(game, strategy).exploitability_mbb or math.nan))
         yield point
         if point.exploitability_mbb <= target or spent >= limit:
