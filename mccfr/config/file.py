@@ -18,7 +18,7 @@ from mccfr.config.made import loaded_options, made_options
 from mccfr.config.sizes import bytes_of
 from mccfr.config.solvers import FORMER, OPTIONS, WITH_BASELINES, OpaqueSolver, SampledConfig, SolverConfig
 from mccfr.config.suggest import did_you_mean
-from mccfr.config.tables import AUTO, FORMER_DTYPES, FORMER_TABLES, METHODS, Config
+from mccfr.config.tables import AUTO, FORMER_DTYPES, FORMER_KEYS, FORMER_TABLES, METHODS, Config
 
 DEFAULT_ALGORITHM = "external-sampling"
 """Of a `[solver]` table that names none."""
@@ -131,6 +131,7 @@ def _converted(table: Any, key: str, kind: Any) -> Any:
     """A table of the document as its struct; `ValueError` naming key, value and what is allowed."""
     if key in _TAGGED:
         kind, table = _chosen(table, key)
+    table = _without_former(table, key)
     if key == "tables" and isinstance(table, Mapping):
         former = any(table.get(dtype) in FORMER_DTYPES for dtype in ("regret_dtype", "sum_dtype"))
         kind = FORMER_TABLES if former else kind
@@ -138,6 +139,14 @@ def _converted(table: Any, key: str, kind: Any) -> Any:
         return msgspec.convert(table, kind)
     except msgspec.ValidationError as error:
         raise ValueError(_explain(str(error), table, key, kind)) from None
+
+
+def _without_former(table: Any, name: str) -> Any:
+    """A table without keys that there are no more and that say what they said by default: older runs wrote them out."""
+    former = FORMER_KEYS.get(name, {})
+    if not isinstance(table, Mapping):
+        return table
+    return {key: value for key, value in table.items() if key not in former or value != former[key]}
 
 
 def _chosen(table: Any, key: str) -> tuple[Any, dict[str, Any]]:
@@ -359,20 +368,6 @@ def _narrow_checks(config: Config) -> list[tuple[bool, str, str, str]]:
     return [(suits or dtype in wide, key, dtype, f"of 32 or 64 bits unless {needed}") for key, dtype in chosen.items()]
 
 
-def _pool_checks(config: Config) -> list[tuple[bool, str, str, str]]:
-    """Of `run.pool`: whether the rest suits threads, and what is allowed."""
-    processes, in_no_directory = config.run.pool == "processes", config.tables.live_dir == "auto"
-    return [
-        (processes or config.run.strata is None, "run.pool", "threads", "'processes' where run.strata is given"),
-        (
-            processes or in_no_directory,
-            "tables.live_dir",
-            config.tables.live_dir,
-            "'auto' where run.pool is 'threads', whose tables lie in no directory",
-        ),
-    ]
-
-
 def _problems(config: Config) -> list[str]:
     """Checks that types cannot express, one sentence each."""
     solver, run, tables = config.solver, config.run, config.tables
@@ -382,7 +377,6 @@ def _problems(config: Config) -> list[str]:
         *_strata_checks(config),
         *_cluster_checks(config),
         *_narrow_checks(config),
-        *_pool_checks(config),
         (run.nodes is None or run.nodes >= 0, "run.nodes", run.nodes, "at least 0"),
         (run.iterations is None or run.iterations >= 0, "run.iterations", run.iterations, "at least 0"),
         (run.seconds is None or 0 <= run.seconds < float("inf"), "run.seconds", run.seconds, "at least 0"),

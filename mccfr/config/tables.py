@@ -58,8 +58,7 @@ class RunSettings(Table, frozen=True):
     `nodes` and `iterations` are totals of the run; `seconds` is the training time of each session.
     """
 
-    workers: int = 1  # 0: in this process
-    pool: Literal["processes", "threads"] = "processes"  # what workers are; threads: of this process, in huge pages
+    workers: int = 1  # processes; 0: in this one
     strata: int | None = None  # shares of the boards of the second street that are trained apart; None: not shared out
     interval: float = 2.0  # with strata: visits between barriers of the first street's most visited row, per cube root
     blocks: int | None = None  # with tables.resident: groups of strata that are trained in turn; None: each stratum one
@@ -70,11 +69,6 @@ class RunSettings(Table, frozen=True):
     checkpoint_seconds: float = 600.0
     checkpoint_nodes: int | None = None
     keep_checkpoints: int = 3
-
-    @property
-    def trains_in_threads(self) -> bool:
-        """Whether workers are threads of the program's own process, on tables that only it can read."""
-        return self.pool == "threads" and self.workers > 0
 
 
 AUTO = "auto"
@@ -127,6 +121,10 @@ class ClusterConfig(Table, frozen=True):
     ports: Sequence[int] = (47000, 47999)  # first and last that machines listen on, where there are several
     copies: int = 1  # of each checkpoint; 2: also in `directory`, on another machine than the one that wrote it
     directory: str | None = None  # of each machine's own disk; "{machine}" in it becomes the machine's number
+
+
+FORMER_KEYS: dict[str, dict[str, object]] = {"run": {"pool": "processes"}}
+"""Keys of tables that there are no more, with the defaults that they had."""
 
 
 class Config(Table, frozen=True):

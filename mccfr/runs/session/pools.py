@@ -11,8 +11,7 @@ from mccfr.runs.session.pool import InlinePool, Pool, ProcessPool
 from mccfr.runs.session.strata.frames import live_specs
 from mccfr.runs.session.strata.pool import InlineStrata, StrataPool
 from mccfr.runs.session.strata.turns import InlineTurns, TurnsPool
-from mccfr.runs.session.thread_pool import ThreadPool
-from storage.live import LiveTables, check_room, create_live
+from storage.live import LiveTables, create_live
 
 
 class PoolOpener(Protocol):
@@ -31,12 +30,6 @@ def open_pool(run: Run, game: Game, *, force: bool = False) -> Iterator[Pool]:
     """
     tables = run.config.tables
     specs = live_specs(run.config, game, run.layout(game))
-    if run.config.run.trains_in_threads:
-        if not force:
-            check_room(specs, format=tables.format)
-        with contextlib.closing(ThreadPool(run, game)) as threads:
-            yield threads
-        return
     with create_live(specs, format=tables.format, live_dir=tables.live_dir, link=run.path(LIVE), force=force) as live:
         pool = _kind(run, game)(run, game, live)
         try:
