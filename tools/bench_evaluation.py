@@ -33,7 +33,7 @@ _MENU_M = Menu(first=("0.5p", "1p", "allin"), later=("1p", "allin"))
 class _RandomDeck(WholeDeck):
     """Buckets of hands that are told apart by nothing but a hash of hand and board."""
 
-    def street_buckets(self, street: int, board: Sequence[int]) -> npt.NDArray[np.int32]:
+    def bucket_row(self, street: int, player: int, board: Sequence[int]) -> npt.NDArray[np.int32]:
         return np.random.default_rng(sum(board)).integers(0, _BUCKETS, 1326, np.int32)
 
 
