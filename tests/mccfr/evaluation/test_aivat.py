@@ -13,7 +13,6 @@ from mccfr.evaluation.exact import evaluate_exact
 from mccfr.evaluation.side import Side
 from mccfr.evaluation.worth import EquityWorth
 from mccfr.games.translation import real_betting
-from mccfr.play.dealing import dealing_of
 from mccfr.play.ranges import AnyHand, SeenRange
 from mccfr.play.seat import Seat
 from mccfr.play.table import PlayedHand
@@ -35,9 +34,9 @@ class Table:
             pair = [self.strategy, self.strategy]
             pair[even] = uniform_strategy(self.game)
             self.strategy = seated(*pair)
-        self.betting, self.dealing = real_betting(self.game), dealing_of(self.game.cards)
+        self.betting, self.dealing = real_betting(self.game), self.game.cards.at_table()
         self.seat = Seat(StrategySource(self.game, self.strategy))
-        self.meet = (self.dealing.masks[:, None] & self.dealing.masks[None, :]) == 0
+        self.meet = (self.dealing.hand_masks()[:, None] & self.dealing.hand_masks()[None, :]) == 0
         self.truth = evaluate_exact(self.game, self.strategy).value_chips
         self.histories = list(self.all_histories())
         self.exact = cache(self.value)
@@ -46,7 +45,7 @@ class Table:
         """[H] probability of an action with each hand."""
         arrays, node = self.game.tree.arrays, state.node
         number = self.betting.actions(state).index(action)
-        bucket = self.dealing.buckets(state.street, state.player, street_board)
+        bucket = self.dealing.bucket_row(state.street, state.player, street_board)
         rows = self.strategy.probability[int(arrays.block[node])][
             np.maximum(bucket, 0), int(arrays.slot[node]) + number
         ]
@@ -79,7 +78,7 @@ class Table:
             return fixed + showdown * np.sign(strength[:, None] - strength[None, :])
         if spot.settled is not None or spot.state.street > spot.street:
             total, count = np.zeros(self.meet.shape), np.zeros(self.meet.shape)
-            for board in self.dealing.following(spot.street, spot.board):
+            for board in self.dealing.boards_after(spot.street, spot.board):
                 live = self.dealing.live(spot.street + 1, board)
                 pairs = live[:, None] & live[None, :]
                 total += np.where(pairs, self.exact(spot._replace(street=spot.street + 1, board=board)), 0)

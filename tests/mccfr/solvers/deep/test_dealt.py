@@ -159,8 +159,8 @@ def test_classes_of_hands_are_those_of_the_deck():
     for bucket in np.random.default_rng(0).integers(0, len(last.cards), 8).tolist():
         hand, board = sorted(last.cards[bucket, :2].tolist()), last.cards[bucket, 2:].tolist()
         combo = hand[1] * (hand[1] - 1) // 2 + hand[0]
-        assert cards.street_buckets(1, board)[combo] == bucket
-        assert cards.street_buckets(0, [])[combo] == last.before[bucket]
+        assert cards.bucket_row(1, 0, board)[combo] == bucket
+        assert cards.bucket_row(0, 0, [])[combo] == last.before[bucket]
     game = trained("5-flop hold'em").dealt.game
     with pytest.raises(ValueError, match=r"with 5 board cards has .* cannot be made a table"):
         hand_classes(game, view(game))
