@@ -7,7 +7,7 @@ from mccfr.games.game import Game
 from mccfr.solvers.sampled import SampledAlgorithm, SampledSolver
 from mccfr.solvers.sampling.common import Pruning, new_packed_worklist, new_worklist
 from mccfr.solvers.sampling.external import external_sampling_general, external_sampling_packed
-from mccfr.tables.narrow import NARROW_DTYPES, number_dtype
+from mccfr.tables.narrow import is_narrow, number_dtype
 
 
 class ExternalSolver(SampledSolver):
@@ -53,7 +53,7 @@ class ExternalSampling(SampledAlgorithm):
     def counts_lost_updates(self, game: Game) -> bool:
         """Where sums neither fade nor miss actions that were skipped, nor are of 16 bits, which are too rough."""
         assert isinstance(self.config.solver, ExternalSamplingConfig)
-        if self.config.tables.sum_dtype in NARROW_DTYPES:
+        if is_narrow(self.config.tables.sum_dtype):
             return False
         counted = game.cards.dealt and not self.schedule.lazy and self.config.solver.warm_start is None
         return counted and not self.config.solver.negative_regret_pruning

@@ -18,7 +18,7 @@ from mccfr.solvers.forecast import Forecast, forecast
 from mccfr.solvers.solver import Algorithm, Share, WorkerState
 from mccfr.tables.discount import Discount, Schedule
 from mccfr.tables.layout import NO_SUMS, TableArrays, TableLayout, TableSet, make_layout
-from mccfr.tables.narrow import NARROW_DTYPES
+from mccfr.tables.narrow import is_narrow
 from mccfr.trees.compiled import can_pack, pack
 
 PERIOD_NODES = 10_000_000
@@ -75,7 +75,7 @@ class SampledAlgorithm(Algorithm):
         """As `Algorithm.layout`; without sums after the first street where `[tables]` says so."""
         tables = self.config.tables
         chosen = {"regret_dtype": tables.regret_dtype, "sum_dtype": tables.sum_dtype}
-        narrow = next((key for key, dtype in chosen.items() if dtype in NARROW_DTYPES), None)
+        narrow = next((key for key, dtype in chosen.items() if is_narrow(dtype)), None)
         if narrow is not None and not can_pack(game.tree):
             raise ValueError(
                 f"tables.{narrow} = {chosen[narrow]!r} is for betting trees of at most eight actions a decision, and "
@@ -93,7 +93,7 @@ class SampledAlgorithm(Algorithm):
             regret_dtype=tables.regret_dtype,
             wide=wide,
             first_regrets=first,
-            sum_dtype=tables.sum_dtype if tables.sum_dtype in NARROW_DTYPES else "float32",
+            sum_dtype=tables.sum_dtype if is_narrow(tables.sum_dtype) else "float32",
         )
 
     def first_floor(self, total_nodes: int) -> float:

@@ -98,13 +98,11 @@ class Algorithm(ABC):
 
     def problem(self) -> str | None:
         """Why runs of the configuration are trained no longer, in a sentence; None: they are."""
-        former = self.config.solver.former
+        former = self.config.solver.former or self.config.tables.former
         if former is None:
             return None
-        return (
-            f"{former} now, was last trained by mccfr {LAST_TRAINED}: runs of it are evaluated and exported, and do "
-            "not go on"
-        )
+        trained = f"{former} was last trained by mccfr {LAST_TRAINED}"
+        return f"{trained}: runs of it are evaluated and exported, and do not go on"
 
     def warnings(self) -> list[str]:
         """Sentences about settings that are allowed but rarely meant."""
