@@ -1,4 +1,14 @@
-"""AIVAT by full enumeration: the mean is exact whatever the heuristic, and nothing is left where values are exact."""
+"""AIVAT by full enumeration: the mean is exact whatever the heuristic, and nothing is left where values are exact.
+
+Shows:
+
+* AIVAT's mean is exact whatever the heuristic, and nothing is left of the variance where values are exact
+  (test_the_mean_is_exact_whatever_the_heuristic, test_nothing_is_left_where_values_are_exact_and_every_term_is_there)
+* Planted: half a correction, a heuristic that knows the hands, deals of training, readings drawn again
+  (test_the_realised_half_of_a_correction_without_its_expectation_is_caught,
+  test_a_heuristic_fitted_on_the_scored_hands_is_caught, test_no_deal_of_training_is_played,
+  test_what_a_seat_does_after_odd_bets_is_what_its_range_says)
+"""
 
 from functools import cache
 from zlib import crc32

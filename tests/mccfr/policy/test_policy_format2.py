@@ -1,4 +1,10 @@
-"""What format 2 says and shares: street, chips and line of nodes, marks of impossible hands, row checksums, links."""
+"""What format 2 says and shares: street, chips and line of nodes, marks of impossible hands, row checksums, links.
+
+Shows:
+
+* A reader needs no rules and no program of ours (test_every_node_has_street_chips_and_line_without_any_rules,
+  test_the_reader_in_the_documents_reads_what_query_answers)
+"""
 
 import json
 import os
