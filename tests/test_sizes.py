@@ -18,7 +18,7 @@ BUDGETS = {
     "configuration keys": 169,
     "kernels of more than 8 arguments": 16,
     "structs of more than 10 fields": 12,
-    "words of pages": 84_500,
+    "words of pages": 71_800,
 }
 """What there may be at most: a budget is raised in a commit of its own, with the reason (CONTRIBUTING)."""
 ALGORITHMS = 6
