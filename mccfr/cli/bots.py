@@ -31,7 +31,7 @@ _log_option = click.option(
 _resolve_option = click.option(
     "--resolve",
     metavar="STREET[:METHOD[:ITERATIONS]]",
-    help="Solve hands again from the flop, turn or river on; docs/resolving.md has the methods.",
+    help="Solve hands again from the flop, turn or river on; docs/play.md has the methods.",
 )
 _TOLD_HANDS = 100
 

@@ -48,7 +48,7 @@ COMMIT_BYTES_PER_SECOND = {
 on two processors and a disk of 160 MB a second."""
 
 FEW_CYCLES = 300
-"""Of blocks in turn, in a run: fewer are worth a warning (docs/strata.md)."""
+"""Of blocks in turn, in a run: fewer are worth a warning (docs/measured/strata.md)."""
 WEAR_BYTES = 100e12
 """Of writing in a run that is worth a warning: a sixth of what a disk of 1 TB is often rated for."""
 

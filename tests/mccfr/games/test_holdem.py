@@ -190,14 +190,13 @@ def test_queries_know_hands_classes_and_boards(trained):
 
 
 def reader_in_the_documents():
-    """The program of README.md that reads a policy of whole hold'em."""
+    """The program of docs/policies.md that reads a policy of whole hold'em."""
     return next(block for block in python_in_the_documents() if "def look_up(" in block)
 
 
 def python_in_the_documents():
-    """The Python programs of README.md and docs/policies.md."""
-    pages = (ROOT / "README.md").read_text() + (ROOT / "docs/policies.md").read_text()
-    return re.findall(r"```python\n(.*?)```", pages, re.DOTALL)
+    """The Python programs of docs/policies.md."""
+    return re.findall(r"```python\n(.*?)```", (ROOT / "docs/policies.md").read_text(), re.DOTALL)
 
 
 def test_the_reader_in_the_documents_reads_what_query_answers(trained, monkeypatch, tmp_path, capsys):
@@ -225,17 +224,16 @@ def test_the_reader_in_the_documents_reads_what_query_answers(trained, monkeypat
 
 
 def program_in_the_documents(language, folder):
-    """Command of the reader of docs/policies.md in C or JavaScript, as far as this machine can run it."""
-    source = re.search(rf"```{language}\n(.*?)```", (ROOT / "docs/policies.md").read_text(), re.DOTALL)[1]
+    """Command of the reader of docs/examples in C or JavaScript, as far as this machine can run it."""
+    examples = ROOT / "docs/examples"
     if language == "c":
-        (folder / "look_up.c").write_text(source)
-        build = "cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-O1", "-o", folder / "look_up", folder / "look_up.c"
+        strict = "-std=c99", "-Wall", "-Wextra", "-Werror"
+        build = "cc", *strict, "-O1", "-o", folder / "look_up", examples / "look_up.c"
         subprocess.run(build, check=True, timeout=60)
         return [str(folder / "look_up")]
     if shutil.which("node") is None:
         pytest.skip("there is no node, which runs JavaScript, on this machine")
-    (folder / "look_up.mjs").write_text(source)
-    return ["node", str(folder / "look_up.mjs")]
+    return ["node", str(examples / "look_up.mjs")]
 
 
 def carrying_values(policy, folder):
