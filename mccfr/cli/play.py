@@ -5,8 +5,8 @@ from typing import Any
 
 import rich_click as click
 
+from mccfr.cli.method_options import EvaluateCommand, name_responder_abstraction, taken_by_methods
 from mccfr.cli.options import (
-    Duration,
     Method,
     abstraction_option,
     bytes_text,
@@ -18,10 +18,9 @@ from mccfr.cli.options import (
     replace_option,
 )
 from mccfr.cli.progress import evaluation_text, reporter
-from mccfr.cli.responding import RESPONDER, name_responder_abstraction, responder_options
 
 
-@click.command()
+@click.command(cls=EvaluateCommand)
 @click.argument("target", metavar="DIR-or-POLICY", type=path_type)
 @click.option(
     "--method",
@@ -46,23 +45,9 @@ from mccfr.cli.responding import RESPONDER, name_responder_abstraction, responde
 @code_option
 @abstraction_option
 @click.option("--against-abstraction", type=path_type, help="The same of the run in --against.")
-@click.option("--from", "from_street", metavar="STREET", help="sampled-br: street from which it responds; the last.")
-@click.option("--boards", type=click.IntRange(min=2), help="Boards that are sampled; head-to-head: 1000.")
-@click.option("--setting", metavar="1|2|3|4|fcpa", help="lbr: what the responder may do; 2 by default.")
-@click.option("--hands", type=click.IntRange(min=0), help="lbr: deals, each played from both seats; 10000 by default.")
-@responder_options
-@click.option(
-    "--resolve",
-    metavar="STREET[:METHOD[:ITERATIONS]]",
-    help="lbr, sampled-br: the policy solves its hands again from a street on; what that gains on the same deals.",
-)
 @click.option(
     "--strategy", metavar="NAME", help="Measure uniform, always-call or always-fold in the same game instead."
 )
-@click.option("--seed", type=click.IntRange(min=0), help="Of what is sampled; 0 by default.")
-@click.option("--workers", type=click.IntRange(1, 1024), help="Processes that share a sampled evaluation.")
-@click.option("--budget", type=Duration(), help="As many units as this time allows, instead of a number: 90s, 3m.")
-@click.option("--keep", type=path_type, help="File for finished units: after a stop, the same command goes on.")
 @json_option
 def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, **options: Any) -> None:
     """Value and exploitability of a run's checkpoint or of an exported policy.
@@ -77,12 +62,9 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
 
     Example: mccfr evaluate runs/hunl-quick --method head-to-head --against always-call
     """
-    from mccfr.evaluation.units import Effort
     from mccfr.runs.results.results import evaluate_target
 
     name_responder_abstraction(target, method, options)
-    workers, seconds, keep = options["workers"], options["budget"], options["keep"]
-    effort = None if workers is seconds is keep is None else Effort(workers or 1, seconds, keep)
     with reporter() as report:
         record = evaluate_target(
             target,
@@ -95,12 +77,8 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
             strategy=options["strategy"],
             average=options["average"],
             against_average=options["against_average"],
-            effort=effort,
             reporter=report,
-            **{
-                name: options[name]
-                for name in ("from_street", "boards", "setting", "hands", "seed", "resolve", *RESPONDER)
-            },
+            **taken_by_methods(options),
         )
     if as_json:
         print_json(record)

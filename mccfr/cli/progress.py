@@ -17,10 +17,10 @@ _LATE_SECONDS = 2.0  # what is over sooner needs no line
 
 def evaluation_text(record: Mapping[str, Any]) -> str:
     """One line for people."""
-    from mccfr.evaluation.methods import told
+    from mccfr.evaluation.methods import record_text
 
     where = "" if record["nodes_touched"] is None else f"at {record['nodes_touched']:,} nodes: "
-    return where + told(record, duration_text(record["seconds"]))
+    return where + record_text(record, duration_text(record["seconds"]))
 
 
 def progress_text(progress: Progress, phase: str = TRAINING) -> str:

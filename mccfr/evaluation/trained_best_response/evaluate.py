@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mccfr.evaluation.side import Side
-from mccfr.evaluation.telling import tell_step
+from mccfr.evaluation.steps import report_step
 from mccfr.evaluation.trained_best_response.knowledge import Knowledge, knowledge
 from mccfr.evaluation.trained_best_response.scoring import Chosen, Seat, Won
 from mccfr.evaluation.trained_best_response.training import WAYS, Training
@@ -74,7 +74,7 @@ def trained_best_response(
     seed: int = 0,
     sampler: str = PUBLIC,
     effort: Effort = Effort(),  # noqa: B008  (frozen)
-    progress: Callable[[str, int, int], None] = tell_step,
+    progress: Callable[[str, int, int], None] = report_step,
 ) -> TrainedBestResponse:
     """Train a responder of each seat against a policy, choose its checkpoint, and score it.
 

@@ -1,17 +1,16 @@
 """What a run's strategy is measured by while it trains, and against whom."""
 
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mccfr.config.tables import EvaluationConfig
-from mccfr.evaluation.kinds import street_number
 from mccfr.evaluation.methods import Method, check_method, measure, method_for
+from mccfr.evaluation.methods.options import declared
+from mccfr.evaluation.methods.registry import options_for, options_of_all
 from mccfr.evaluation.side import Side
-from mccfr.evaluation.units import Effort
 from mccfr.games.game import Game
 from mccfr.runs.directory.run import CHECKPOINTS, Run
 from mccfr.runs.results.averages import stored_average
@@ -26,25 +25,28 @@ def check_evaluation(points: EvaluationConfig, game: Game) -> None:
     if points.every_checkpoint or points.at_end or points.at_nodes or points.at_iterations:
         for name in points.chosen:
             method = check_method(game, name)
-            if points.from_street is not None and "from_street" in method.takes:
-                street_number(game, points.from_street)
-            least = method.least_boards(game, points.from_street)
-            if points.boards is not None and "boards" in method.takes and points.boards < least:
-                raise ValueError(f"evaluation.boards = {points.boards}: {name} needs at least {least}, for an interval")
-            if points.setting is not None and "setting" in method.takes:
-                from mccfr.evaluation.local_best_response import check_setting
-
-                check_setting(points.setting)
+            problem = method.options_problem(game, options_for(method, given_to(method, points)))
+            if problem is not None:
+                raise ValueError(problem)
 
 
-_TAKEN_AS = {"from_street": "from", "setting": "setting", "hands": "hands", "boards": "boards"}
+def given_to(method: Method, points: EvaluationConfig) -> dict[str, Any]:
+    """What `[evaluation]` says to a method, of its options."""
+    return {name: getattr(points, name) for name, each in declared(method.options).items() if each.option.key}
 
 
 def passed_over(points: EvaluationConfig, game: Game) -> list[str]:
     """Keys of `[evaluation]` that were given although none of its methods takes them."""
-    taken = {option for name in points.chosen for option in method_for(game, name).takes}
-    given = [key for option, key in _TAKEN_AS.items() if getattr(points, option) is not None and option not in taken]
-    return given + (["budget_seconds"] if points.budget_seconds is not None and "effort" not in taken else [])
+    taken = {option for name in points.chosen for option in declared(method_for(game, name).options)}
+
+    def given(option: str) -> bool:
+        return getattr(points, option) is not None and getattr(EvaluationConfig(), option) is None
+
+    return [
+        each.name
+        for option, each in options_of_all().items()
+        if each.option.key and option not in taken and given(option)
+    ]
 
 
 class Evaluator:
@@ -98,7 +100,7 @@ class Evaluator:
         if not method.meets:
             return measure(method.name, side, **options)
         if method.pairs:
-            options["effort"] = replace(options["effort"], note=seen.append)
+            options["note"] = seen.append
         name, against = "uniform", uniform_strategy(self._game)
         if self._met is not None:
             if self._against is None:
@@ -110,16 +112,10 @@ class Evaluator:
         return record
 
     def _options(self, method: Method) -> dict[str, Any]:
-        """What the configuration says to a method, of what it takes; the time is shared by those that sample."""
-        points = self._points
-        options: dict[str, Any] = {"boards": points.boards, "seed": points.seed}
-        for name in ("from_street", "setting", "hands"):
-            if name in method.takes:
-                options[name] = getattr(points, name)
-        if "effort" in method.takes:
-            sampled = sum("effort" in each.takes for each in self._methods)
-            seconds = None if points.budget_seconds is None else points.budget_seconds / sampled
-            options["effort"] = Effort(seconds=seconds)
+        """What the configuration says to a method; the time is shared by those that sample."""
+        options = given_to(method, self._points)
+        if options.get("budget_seconds") is not None:
+            options["budget_seconds"] /= sum("budget_seconds" in declared(each.options) for each in self._methods)
         return options
 
     def _open(self, number: int) -> checkpoints.Checkpoint:

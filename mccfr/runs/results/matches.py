@@ -7,7 +7,7 @@ from typing import Any
 from abstraction.kernels.compiling import working_seconds
 from mccfr.config.games import HoldemGame
 from mccfr.evaluation.match import Figure, Match, match
-from mccfr.evaluation.telling import tell_step
+from mccfr.evaluation.steps import report_step
 from mccfr.evaluation.units import Effort
 from mccfr.play.hands import Hand, is_hands, write_hands
 from mccfr.runs.phases import naming_phases, naming_steps
@@ -64,7 +64,9 @@ def play_opened(
         began = working_seconds()
         told.phase(PLAYING)
         with naming_steps(told):
-            result = match(contenders, hands, seed, lambda done, total: tell_step("pair of hands", done, total), effort)
+            result = match(
+                contenders, hands, seed, lambda done, total: report_step("pair of hands", done, total), effort
+            )
         if log is not None and config is not None:
             told.phase(f"writing {log}")
             write_hands(log, _played_hands(Match(contenders, seed), result.hands // 2), config)

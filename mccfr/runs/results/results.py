@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from mccfr.config.file import to_document
-from mccfr.evaluation.kinds import HeadToHead
 from mccfr.evaluation.methods import Method, check_method, load_method, measure
+from mccfr.evaluation.methods.head_to_head import HeadToHead
 from mccfr.evaluation.side import Side
 from mccfr.games.game import Game
 from mccfr.policy import Policy, PolicySource, StrategySource, is_policy

@@ -13,8 +13,8 @@ from strategies import random_strategy
 from mccfr.config.games import PokerGame
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.evaluation.head_to_head import Table
-from mccfr.evaluation.kinds import street_number
 from mccfr.evaluation.methods import measure
+from mccfr.evaluation.methods.dealt import street_number
 from mccfr.evaluation.sampled_best_response import _board_game, _Sample, sampled_best_response
 from mccfr.evaluation.side import Side
 from mccfr.evaluation.strata import Strata, drawn_boards, flops_in_order, stratified95, units_each
