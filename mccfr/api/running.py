@@ -1,6 +1,5 @@
 """Runs in directories: what `mccfr solve` and `mccfr resume` do, and what can be asked of a run."""
 
-import dataclasses
 import signal
 import threading
 import time
@@ -18,8 +17,8 @@ from mccfr.games.game import Game
 from mccfr.runs import reporter as report
 from mccfr.runs.directory import run as rundir
 from mccfr.runs.directory.status import run_status
-from mccfr.runs.results.results import export_run
-from mccfr.runs.session.start import prepare_run, start_run
+from mccfr.runs.results.export import ExportOptions, export_run
+from mccfr.runs.session.start import Terms, prepare_run, start_run
 from mccfr.runs.session.train_and_export import limited, train_and_export
 
 _LIMITS = ("nodes", "iterations", "seconds", "workers")
@@ -66,18 +65,9 @@ class Run:
 
         It replaces an earlier export of this run at `out`; with `replace`, of another run too.
         """
-        opened, path = self._open(), Path(out)
-        return export_run(
-            opened,
-            opened.build_game(),
-            path,
-            format,
-            quantise,
-            checkpoint,
-            purify=purify,
-            threshold=threshold,
-            replace=replace,
-        )
+        opened = self._open()
+        options = ExportOptions(format, quantise, checkpoint, purify=purify, threshold=threshold, replace=replace)
+        return export_run(opened, opened.build_game(), Path(out), options)
 
 
 def solve(
@@ -126,17 +116,8 @@ def solve(
     limits = dict(zip(_LIMITS, (nodes, iterations, seconds, workers), strict=True))
     settings = msgspec.structs.replace(settings, run=limited(settings.run, limits))
     teller = _Teller(progress)
-    opened, made = start_run(
-        settings,
-        base,
-        Path(run),
-        teller,
-        force=force,
-        replace=replace,
-        stages=teller.stages,
-        ignored=ignored_keys(document),
-    )
-    return _trained(opened, made, teller, force)
+    terms = Terms(teller, force=force, replace=replace, stages=teller.stages)
+    return _trained(*start_run(settings, base, Path(run), terms, ignored=ignored_keys(document)), terms)
 
 
 def resume(
@@ -159,9 +140,8 @@ def resume(
     opened = rundir.open_run(path_of(run), place_of(run) if abstraction is None else Path(abstraction))
     limits = dict(zip(_LIMITS, (nodes, iterations, seconds, workers), strict=True))
     opened = rundir.with_settings(opened, run=limited(opened.config.run, limits))
-    opened = dataclasses.replace(opened, replace=replace)
-    teller = _Teller(progress)
-    return _trained(opened, prepare_run(opened, teller, force=force), teller, force)
+    terms = Terms(_Teller(progress), force=force, replace=replace)
+    return _trained(*prepare_run(opened, terms), terms)
 
 
 def path_of(run: "Pathlike | Run") -> Path:
@@ -179,10 +159,10 @@ def _require_main_thread() -> None:
         raise ValueError("a run heeds signals, which Python gives to the main thread alone: start it from there")
 
 
-def _trained(opened: rundir.Run, made: Game, teller: "_Teller", force: bool) -> Run:
-    outcome, exported = train_and_export(opened, made, teller, force=force)
+def _trained(opened: rundir.Run, made: Game, terms: Terms) -> Run:
+    outcome, exported = train_and_export(opened, made, terms.reporter, force=terms.force)
     if exported is not None:
-        teller.message(f"exported to {exported}")
+        terms.reporter.message(f"exported to {exported}")
     if outcome.signal == signal.SIGINT:
         how = "before anything was trained" if outcome.checkpoint is None else "with a checkpoint"
         raise KeyboardInterrupt(f"{opened.directory} has stopped {how}: mccfr.resume goes on")

@@ -221,18 +221,23 @@ def _starting(
     machines: int | None,
 ) -> "Prepare":
     """`machines`: as many as are asked for; None: those of the job that this is in."""
+    from mccfr.cli.building import stage_reporter
     from mccfr.cluster.room import coordinator_problem
+    from mccfr.runs.session.start import Terms
 
     room = partial(coordinator_problem, machines=machines)
-    return partial(started, config, directory, overrides, limits, force=force, replace=replace, room=room)
+    terms = partial(Terms, force=force, replace=replace, room=room, stages=stage_reporter)
+    return lambda report: started(config, directory, overrides, limits, terms(report))
 
 
 def _reopening(
     directory: Path, abstraction: Path | None, limits: Mapping[str, Any], force: bool, replace: bool
 ) -> "Prepare":
     from mccfr.cluster.room import coordinator_problem
+    from mccfr.runs.session.start import Terms
 
-    return partial(reopened, directory, abstraction, limits, force=force, replace=replace, room=coordinator_problem)
+    terms = partial(Terms, force=force, replace=replace, room=coordinator_problem)
+    return lambda report: reopened(directory, abstraction, limits, terms(report))
 
 
 def _given(

@@ -62,7 +62,8 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
 
     Example: mccfr evaluate runs/hunl-quick --method head-to-head --against always-call
     """
-    from mccfr.runs.results.results import evaluate_target
+    from mccfr.runs.results.evaluating import evaluate_target
+    from mccfr.runs.results.targets import Reference
 
     name_responder_abstraction(target, method, options)
     with reporter() as report:
@@ -71,12 +72,14 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
             method,
             checkpoint,
             abstraction=options["abstraction"],
-            against=options["against"],
-            against_number=options["against_checkpoint"],
-            against_abstraction=options["against_abstraction"],
-            strategy=options["strategy"],
             average=options["average"],
-            against_average=options["against_average"],
+            against=Reference(
+                Path(options["against"]),
+                options["against_checkpoint"],
+                options["against_abstraction"],
+                options["against_average"],
+            ),
+            strategy=options["strategy"],
             reporter=report,
             **taken_by_methods(options),
         )
@@ -155,7 +158,8 @@ def export(
     Example: mccfr export runs/leduc leduc-policy
     """
     from mccfr.runs.directory.run import open_run
-    from mccfr.runs.results.results import best_checkpoint, export_run
+    from mccfr.runs.results.checkpoints import best_checkpoint
+    from mccfr.runs.results.export import ExportOptions, export_run
     from storage.space import tree_bytes
 
     if best is not None and checkpoint is not None:
@@ -171,14 +175,10 @@ def export(
     if quantise and format_name != "policy":
         raise click.BadParameter(f"--quantise rounds a policy, and {format_name} is not rounded: leave it out")
     with reporter() as report:
-        written = export_run(
-            run,
-            run.build_game(),
-            out,
+        options = ExportOptions(
             format_name,
             quantise or "uint16",
             checkpoint,
-            report,
             average,
             purify=purify,
             threshold=threshold,
@@ -186,6 +186,7 @@ def export(
             value_boards=values_boards if values else 0,
             replace=replace,
         )
+        written = export_run(run, run.build_game(), out, options, report)
     click.echo(
         f"wrote {written}, {bytes_text(tree_bytes(written))}{_NEXT.get(format_name, '').format(written)}", err=True
     )
@@ -220,16 +221,16 @@ def query(policy: Path, line: str, hand: str | None, board: str | None, as_json:
     from mccfr.policy.network_query import query_networks
     from mccfr.policy.query import query as look_up
     from mccfr.runs.directory.run import NAMED_CODE
-    from mccfr.runs.results.results import open_networks, open_source
+    from mccfr.runs.results.targets import Reference, open_networks, open_source
 
-    where, sample = (policy, place["checkpoint"], place["abstraction"]), place["sample"]
-    asked = open_networks(*where, NAMED_CODE)
+    named, sample = Reference(policy, place["checkpoint"], place["abstraction"]), place["sample"]
+    asked = open_networks(named, NAMED_CODE)
     if asked is not None:
         found = query_networks(asked, line, hand, board, sample)
     elif sample is not None:
         raise click.BadParameter(f"{policy} keeps no networks, one of which could be drawn: leave --sample out")
     else:
-        found = look_up(open_source(*where, code=NAMED_CODE), line, hand, board)
+        found = look_up(open_source(named, code=NAMED_CODE), line, hand, board)
     if as_json:
         print_json(found)
     else:

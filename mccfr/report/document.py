@@ -21,7 +21,7 @@ from mccfr.report.page import script, style
 from mccfr.runs.directory.run import CONFIG, EVALUATIONS, NAMED_CODE, Run, open_run
 from mccfr.runs.directory.trends import TRENDS
 from mccfr.runs.results.averages import stored_average
-from mccfr.runs.results.results import find_checkpoint
+from mccfr.runs.results.checkpoints import find_checkpoint
 from mccfr.solvers.deep.asked import is_unlisted
 from storage import durable
 from storage.checkpoint import Checkpoint

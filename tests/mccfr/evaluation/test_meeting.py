@@ -24,7 +24,9 @@ from mccfr.games.catalogue import build_game
 from mccfr.games.reading import NOWHERE, Reading
 from mccfr.games.translation import Translation
 from mccfr.policy import Policy
-from mccfr.runs.results.results import evaluate_target, export_run
+from mccfr.runs.results.evaluating import evaluate_target
+from mccfr.runs.results.export import export_run
+from mccfr.runs.results.targets import Reference
 from mccfr.tables.strategy import Strategy, uniform_strategy
 from mccfr.trees.compiled import DECISION
 from mccfr.trees.lines import find_node, line_text
@@ -336,12 +338,12 @@ def test_runs_and_policies_with_other_menus_meet(tmp_path):
         menu = {"first": list(MENUS[name].first), "later": list(MENUS[name].later), "max_bets": 2}
         runs.append(make(tmp_path / name, game=document | {"menu": menu}))
         go(runs[-1], iterations=400)
-    policy = export_run(runs[1], runs[1].build_game(), tmp_path / "policy", "policy", "uint16", None)
+    policy = export_run(runs[1], runs[1].build_game(), tmp_path / "policy")
     assert Policy.open(policy).game.real_rules is not None
     options = {"method": "head-to-head", "boards": 100, "seed": 0}
-    found = evaluate_target(runs[0].directory, against=str(runs[1].directory), **options)
-    by_policy = evaluate_target(runs[0].directory, against=str(policy), **options)
-    back = evaluate_target(policy, against=str(runs[0].directory), **options)
+    found = evaluate_target(runs[0].directory, against=Reference(runs[1].directory), **options)
+    by_policy = evaluate_target(runs[0].directory, against=Reference(policy), **options)
+    back = evaluate_target(policy, against=Reference(runs[0].directory), **options)
     assert abs(found["value_chips"]) > 1e-3
     assert by_policy["value_chips"] == pytest.approx(found["value_chips"], abs=1e-3)  # rounded to 16 bits
     assert back["value_chips"] == -by_policy["value_chips"]

@@ -12,7 +12,7 @@ from mccfr.cli.progress import LiveReporter, PlainReporter, bar_on_stderr, progr
 from mccfr.evaluation import exact as exact_module
 from mccfr.runs.directory.run import EVALUATIONS
 from mccfr.runs.reporter import COMPILING, EVALUATING, TRAINING, Progress
-from mccfr.runs.results.results import find_checkpoint
+from mccfr.runs.results.checkpoints import find_checkpoint
 from mccfr.runs.session import saving as saving_module
 from mccfr.solvers.external import ExternalSampling
 
