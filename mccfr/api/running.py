@@ -115,8 +115,8 @@ def solve(
     settings = config_from(document, source, (base,))
     limits = dict(zip(_LIMITS, (nodes, iterations, seconds, workers), strict=True))
     settings = msgspec.structs.replace(settings, run=limited(settings.run, limits))
-    teller = _Teller(progress)
-    terms = Terms(teller, force=force, replace=replace, stages=teller.stages)
+    reporter = _CallbackReporter(progress)
+    terms = Terms(reporter, force=force, replace=replace, stages=reporter.stages)
     return _trained(*start_run(settings, base, Path(run), terms, ignored=ignored_keys(document)), terms)
 
 
@@ -140,7 +140,7 @@ def resume(
     opened = rundir.open_run(path_of(run), place_of(run) if abstraction is None else Path(abstraction))
     limits = dict(zip(_LIMITS, (nodes, iterations, seconds, workers), strict=True))
     opened = rundir.with_settings(opened, run=limited(opened.config.run, limits))
-    terms = Terms(_Teller(progress), force=force, replace=replace)
+    terms = Terms(_CallbackReporter(progress), force=force, replace=replace)
     return _trained(*prepare_run(opened, terms), terms)
 
 
@@ -171,41 +171,41 @@ def _trained(opened: rundir.Run, made: Game, terms: Terms) -> Run:
     return Run(opened.directory, abstraction=opened.abstraction_path)
 
 
-class _Teller:
+class _CallbackReporter:
     """What a run has to tell, as texts for a function; counters once every ten seconds."""
 
     _SECONDS = 10.0
 
-    def __init__(self, tell: Callable[[object], object] | None) -> None:
-        self._tell = tell or (lambda text: None)
+    def __init__(self, callback: Callable[[object], object] | None) -> None:
+        self._callback = callback or (lambda text: None)
         self._at = time.monotonic()
 
     def message(self, text: str) -> None:
         """Pass it on."""
-        self._tell(text)
+        self._callback(text)
 
     def phase(self, text: str, share: float | None = None) -> None:
         """Leave it out: what takes long is told of by counters."""
 
-    def progress(self, progress: report.Progress) -> None:
+    def progress(self, progress: report.SessionProgress) -> None:
         """Pass it on if the last one is long enough ago."""
         if time.monotonic() - self._at >= self._SECONDS:
             self._at = time.monotonic()
             share = 0.0 if progress.share_done is None else progress.share_done
-            self._tell(Progress(progress.iterations, progress.nodes, progress.training_seconds, share))
+            self._callback(Progress(progress.iterations, progress.nodes, progress.training_seconds, share))
 
     def evaluation(self, record: Mapping[str, Any]) -> None:
         """Pass it on."""
-        self._tell(evaluation_of(record))
+        self._callback(evaluation_of(record))
 
     @contextmanager
     def stages(self) -> Iterator[Callable[[str, float], None]]:
         """While an abstraction is built: each stage is told of once."""
         seen: set[str] = set()
 
-        def told(stage: str, share: float) -> None:
+        def stage_begins(stage: str, share: float) -> None:
             if stage not in seen:
                 seen.add(stage)
-                self._tell(f"building the abstraction: {stage}")
+                self._callback(f"building the abstraction: {stage}")
 
-        yield told
+        yield stage_begins

@@ -7,7 +7,7 @@ import rich_click as click
 
 from mccfr.cli.method_options import EvaluateCommand, name_responder_abstraction, taken_by_methods
 from mccfr.cli.options import (
-    Method,
+    MethodName,
     abstraction_option,
     bytes_text,
     code_option,
@@ -26,7 +26,7 @@ from mccfr.cli.progress import evaluation_text, reporter
     "--method",
     default="auto",
     show_default=True,
-    type=Method(),
+    type=MethodName(),
     help="exact: exploitability; abstract: the same by buckets; sampled-br: what a best response that knows its real "
     "cards wins, on sampled boards; lbr: what local best response wins; trained-br: what a trained opponent wins; "
     "head-to-head: against another strategy; auto: exact or else head-to-head; or module:Class.",

@@ -115,11 +115,11 @@ def _train(run: "Run", game: "Game", report: "Reporter", *, force: bool) -> None
     """Train, export if asked, and end the process with 75 after a signal."""
     from mccfr.runs.session.train_and_export import train_and_export
 
-    tell_beginning(run, game, report)
-    tell_end(run, *train_and_export(run, game, report, force=force), report)
+    report_beginning(run, game, report)
+    report_end(run, *train_and_export(run, game, report, force=force), report)
 
 
-def tell_beginning(run: "Run", game: "Game", report: "Reporter") -> None:
+def report_beginning(run: "Run", game: "Game", report: "Reporter") -> None:
     """What is about to be trained."""
     settings = run.config.run
     if settings.nodes is None and settings.iterations is None and settings.seconds is None:
@@ -130,7 +130,7 @@ def tell_beginning(run: "Run", game: "Game", report: "Reporter") -> None:
     )
 
 
-def tell_end(run: "Run", outcome: "Outcome", exported: Path | None, report: "Reporter") -> None:
+def report_end(run: "Run", outcome: "Outcome", exported: Path | None, report: "Reporter") -> None:
     """How the session ended; the process ends with 75 after a signal."""
     from storage.space import tree_bytes
 

@@ -12,10 +12,10 @@ import msgspec
 from mccfr.config.file import to_document
 from mccfr.config.tables import AbstractionConfig, Config
 from mccfr.evaluation.units import signals_noted
-from mccfr.experiments.definition import MEASURES, Experiment, Variant
+from mccfr.experiments.definition import MEASURES, Experiment, ExperimentVariant
 from mccfr.games.game import Game
 from mccfr.runs.directory import run as rundir
-from mccfr.runs.reporter import Progress, Reporter
+from mccfr.runs.reporter import Reporter, SessionProgress
 from mccfr.runs.session.session import train
 from mccfr.runs.session.signals import SIGNALS
 from mccfr.runs.session.start import Stages, Start, Terms, find_abstraction, rehearse, reopen_run, start_run
@@ -45,7 +45,7 @@ class _Within:
         """Pass it on."""
         self._reporter.phase(text, share)
 
-    def progress(self, progress: Progress) -> None:
+    def progress(self, progress: SessionProgress) -> None:
         """Pass it on."""
         self._reporter.progress(progress)
 
@@ -53,7 +53,7 @@ class _Within:
         """Leave it out: tables have them all."""
 
 
-def run_path(out: Path, variant: Variant, seed: int) -> Path:
+def run_path(out: Path, variant: ExperimentVariant, seed: int) -> Path:
     """Directory of one run."""
     return out / RUNS / f"{variant.directory}-{seed}"
 

@@ -30,7 +30,7 @@ class Board:
 
 
 @dataclass(frozen=True)
-class Cards:
+class ShownCards:
     """Hands of a game and the boards that are shown.  H hands.
 
     names       H texts
@@ -47,7 +47,7 @@ class Cards:
     left_out: int
 
 
-def shown_cards(game: Game, wanted: Sequence[str], count: int) -> Cards:
+def shown_cards(game: Game, wanted: Sequence[str], count: int) -> ShownCards:
     """Hands and boards of a report.
 
     wanted  boards as text; with none, up to `count` of each later street, spread evenly over those there are
@@ -60,7 +60,7 @@ def shown_cards(game: Game, wanted: Sequence[str], count: int) -> Cards:
     return _listed_boards(game, game.cards.listed(), wanted, count)
 
 
-def _listed_boards(game: Game, cards: ListedCards, wanted: Sequence[str], count: int) -> Cards:
+def _listed_boards(game: Game, cards: ListedCards, wanted: Sequence[str], count: int) -> ShownCards:
     names = card_names(cards)
     chosen = _chosen(cards, wanted, count)
     boards: list[Board] = []
@@ -73,7 +73,7 @@ def _listed_boards(game: Game, cards: ListedCards, wanted: Sequence[str], count:
             name = board_text(cards, street, index, names)
             boards.append(Board(street, _street_text(game, street), name, parent, bucket.astype(np.int32)))
     every = sum(len(rows) for rows in cards.board_cards)
-    return Cards(cards.hand_names, cards.hand_cards, cards.reach, boards, every - len(boards))
+    return ShownCards(cards.hand_names, cards.hand_cards, cards.reach, boards, every - len(boards))
 
 
 def _chosen(cards: ListedCards, wanted: Sequence[str], count: int) -> list[list[int]]:
@@ -106,7 +106,7 @@ def _find(cards: ListedCards, text: str) -> tuple[int, list[int]]:
     raise problem or ValueError(f"board {text!r} is not one of this game's")
 
 
-def _deck_boards(game: Game, deck: WholeDeck, wanted: Sequence[str]) -> Cards:
+def _deck_boards(game: Game, deck: WholeDeck, wanted: Sequence[str]) -> ShownCards:
     boards: list[Board] = []
     number: dict[tuple[int, ...], int] = {}
     for text in ("", *map(plain_text, wanted)):
@@ -125,7 +125,7 @@ def _deck_boards(game: Game, deck: WholeDeck, wanted: Sequence[str]) -> Cards:
             boards.append(Board(street, _street_text(game, street), name, parent, bucket))
     hands = deck.hand_cards()
     names = [combo_text(hand) for hand in range(len(hands))]
-    return Cards(names, hands, np.ones((2, len(hands))), boards, 0)
+    return ShownCards(names, hands, np.ones((2, len(hands))), boards, 0)
 
 
 def _street_text(game: Game, street: int) -> str:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:  # kernels are imported when something is measured
     from mccfr.tables.strategy import Strategy
 
 
-class Abstract(OverAllDeals):
+class AbstractMethod(OverAllDeals):
     """Value and exploitability within the abstracted game: the responder knows his cards by their buckets alone."""
 
     name: ClassVar[str] = "abstract"

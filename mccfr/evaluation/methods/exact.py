@@ -9,7 +9,7 @@ from mccfr.evaluation.methods.options import Options
 
 if TYPE_CHECKING:  # kernels are imported when something is measured
     from mccfr.evaluation.abstract import AbstractEvaluation
-    from mccfr.evaluation.exact import Evaluation
+    from mccfr.evaluation.exact import ExactEvaluation
     from mccfr.evaluation.side import Side
     from mccfr.games.game import Game
     from mccfr.tables.strategy import Strategy
@@ -48,11 +48,11 @@ class OverAllDeals(Method):
         }
 
     @abstractmethod
-    def _evaluated(self, side: "Side", strategy: "Strategy") -> "Evaluation | AbstractEvaluation":
+    def _evaluated(self, side: "Side", strategy: "Strategy") -> "ExactEvaluation | AbstractEvaluation":
         """What the strategy is worth."""
 
 
-class Exact(OverAllDeals):
+class ExactMethod(OverAllDeals):
     """Value and exploitability, over all deals."""
 
     name: ClassVar[str] = "exact"
@@ -69,7 +69,7 @@ class Exact(OverAllDeals):
 
         return prepared_tree(game)
 
-    def _evaluated(self, side: "Side", strategy: "Strategy") -> "Evaluation":
+    def _evaluated(self, side: "Side", strategy: "Strategy") -> "ExactEvaluation":
         from mccfr.evaluation.exact import evaluate_exact
 
         return evaluate_exact(side.game, strategy, side.prepared)

@@ -31,7 +31,7 @@ class HeadToHeadLine(EvaluationLine):
     gain_from_nodes: Count | None = None
 
 
-class HeadToHead(OverDeals):
+class HeadToHeadMethod(OverDeals):
     """Chips a hand won from another strategy, as the mean over both seats, on sampled boards."""
 
     name: ClassVar[str] = "head-to-head"

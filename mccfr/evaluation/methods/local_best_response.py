@@ -40,7 +40,7 @@ class LocalBestResponseLine(LowerBoundLine):
     hands: Count | None
 
 
-class LocalBestResponse(OverDeals):
+class LocalBestResponseMethod(OverDeals):
     """Chips a hand that local best response wins, a lower bound of exploitability in expectation."""
 
     name: ClassVar[str] = "lbr"

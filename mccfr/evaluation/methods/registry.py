@@ -11,14 +11,14 @@ import msgspec
 from mccfr.config import outside
 from mccfr.config.suggest import did_you_mean
 from mccfr.config.tables import AUTO
-from mccfr.evaluation.methods.abstract import Abstract
-from mccfr.evaluation.methods.exact import Exact
-from mccfr.evaluation.methods.head_to_head import HeadToHead
-from mccfr.evaluation.methods.local_best_response import LocalBestResponse
+from mccfr.evaluation.methods.abstract import AbstractMethod
+from mccfr.evaluation.methods.exact import ExactMethod
+from mccfr.evaluation.methods.head_to_head import HeadToHeadMethod
+from mccfr.evaluation.methods.local_best_response import LocalBestResponseMethod
 from mccfr.evaluation.methods.method import EvaluationLine, Method, Record
 from mccfr.evaluation.methods.options import BoardOptions, Declared, Options, declared, flags
-from mccfr.evaluation.methods.sampled_best_response import SampledBestResponse
-from mccfr.evaluation.methods.trained_best_response import TrainedBestResponse
+from mccfr.evaluation.methods.sampled_best_response import SampledBestResponseMethod
+from mccfr.evaluation.methods.trained_best_response import TrainedBestResponseMethod
 
 if TYPE_CHECKING:
     from mccfr.evaluation.side import Side
@@ -26,7 +26,14 @@ if TYPE_CHECKING:
 
 _METHODS: dict[str, Method] = {
     method.name: method
-    for method in (Exact(), HeadToHead(), SampledBestResponse(), LocalBestResponse(), TrainedBestResponse(), Abstract())
+    for method in (
+        ExactMethod(),
+        HeadToHeadMethod(),
+        SampledBestResponseMethod(),
+        LocalBestResponseMethod(),
+        TrainedBestResponseMethod(),
+        AbstractMethod(),
+    )
 }
 """In the order in which `auto` tries them."""
 _NOTHING = dict.fromkeys(
@@ -82,7 +89,9 @@ def method_for(game: "Game", name: str) -> Method:
     """
     if name != AUTO:
         return method_named(name)
-    return next((method for method in _METHODS.values() if method.problem(game) is None), method_named(Exact.name))
+    return next(
+        (method for method in _METHODS.values() if method.problem(game) is None), method_named(ExactMethod.name)
+    )
 
 
 def check_method(game: "Game", name: str) -> Method:

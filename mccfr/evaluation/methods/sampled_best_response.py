@@ -40,7 +40,7 @@ def _street_from(game: "Game", name: str | None) -> int:
     return game.tree.streets - 1 if name is None else street_number(game, name)
 
 
-class SampledBestResponse(OverDeals):
+class SampledBestResponseMethod(OverDeals):
     """What a player who knows his real cards wins from some street on, on sampled boards."""
 
     name: ClassVar[str] = "sampled-br"

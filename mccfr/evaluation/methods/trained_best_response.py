@@ -49,7 +49,7 @@ class TrainedBestResponseLine(LowerBoundLine):
     responder_nodes: Count
 
 
-class TrainedBestResponse(OverDeals):
+class TrainedBestResponseMethod(OverDeals):
     """Chips a hand won by an opponent who was trained against the strategy: a lower bound of exploitability."""
 
     name: ClassVar[str] = "trained-br"

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from mccfr.evaluation.methods import Method, check_method, load_method, measure
-from mccfr.evaluation.methods.head_to_head import HeadToHead
+from mccfr.evaluation.methods.head_to_head import HeadToHeadMethod
 from mccfr.evaluation.side import Side
 from mccfr.runs.phases import naming_phases, naming_steps
 from mccfr.runs.reporter import EVALUATING, Reporter, Silent
@@ -42,7 +42,7 @@ def evaluate_target(
     named = Reference(target, number, abstraction, average)
     with naming_phases(reporter or Silent()) as phases:
         phases.phase(f"reading {named.path}")
-        found = open_target(named, on_deals=method == HeadToHead.name)
+        found = open_target(named, on_deals=method == HeadToHeadMethod.name)
         chosen = {} if named.average is None else {"average": named.average}
         if strategy is not None:
             found, chosen = plain_target(found, strategy), {**chosen, "strategy": strategy}

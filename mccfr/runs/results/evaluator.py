@@ -59,7 +59,7 @@ class Evaluator:
     def __init__(self, run: Run, game: Game) -> None:
         self._config, self._points, self._game = run.config, run.config.evaluation, game
         self._methods = [method_for(game, name) for name in self._points.chosen]
-        self._met: int | None = None  # number of the checkpoint that is played against
+        self._opponent: int | None = None  # number of the checkpoint that is played against
         self._against: Strategy | None = None
         self._root = run.path(CHECKPOINTS)
         self._prepared: dict[str, Any] = {}
@@ -72,7 +72,7 @@ class Evaluator:
         for number in checkpoints.list_checkpoints(self._root):
             with suppress(OSError):  # a damaged one, which the session has told of, is worth nothing
                 self.kept += [number] if self._open(number).state.get("kept") else []
-        self._met = self.kept[0] if self.kept else None
+        self._opponent = self.kept[0] if self.kept else None
 
     def evaluate(self, strategy: Strategy) -> list[dict[str, Any]]:
         """The records of the run's average strategy, one of each method.
@@ -80,8 +80,8 @@ class Evaluator:
         Raises `OSError` where the checkpoint that it is played against is damaged or gone.
         """
         records = [self._measured(method, strategy) for method in self._methods]
-        if self._met is None and self.kept:
-            self._met = self.kept[0]
+        if self._opponent is None and self.kept:
+            self._opponent = self.kept[0]
         return records
 
     def measure_other(self, strategy: Strategy) -> dict[str, dict[str, Any]]:
@@ -102,10 +102,10 @@ class Evaluator:
         if method.pairs:
             options["note"] = seen.append
         name, against = "uniform", uniform_strategy(self._game)
-        if self._met is not None:
+        if self._opponent is not None:
             if self._against is None:
-                self._against = stored_average(self._game, self._config, self._open(self._met))
-            name, against = f"checkpoint {self._met}", self._against
+                self._against = stored_average(self._game, self._config, self._open(self._opponent))
+            name, against = f"checkpoint {self._opponent}", self._against
         record = measure(method.name, side, Side(self._game, against), name, **options)
         if seen:
             self._last.gained(method, side, record, seen[0])

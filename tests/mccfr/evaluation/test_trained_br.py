@@ -22,7 +22,7 @@ from mccfr.evaluation.methods import check_method, measure
 from mccfr.evaluation.side import Side
 from mccfr.evaluation.trained_best_response import evaluate as module
 from mccfr.evaluation.trained_best_response import trained_best_response
-from mccfr.evaluation.trained_best_response.evaluate import Trial
+from mccfr.evaluation.trained_best_response.evaluate import ResponderSearch
 from mccfr.evaluation.trained_best_response.knowledge import knowledge
 from mccfr.evaluation.trained_best_response.scoring import Won
 from mccfr.evaluation.trained_best_response.training import Training
@@ -116,7 +116,7 @@ def luck(seeds, *, nodes, planted=None):
     side, found = side_of("blind"), []
     known = knowledge(side.game, None)
     for seed in range(seeds):
-        trial = Trial(side, known, nodes, 2, seed, PUBLIC, Effort(), lambda *_: None)
+        trial = ResponderSearch(side, known, nodes, 2, seed, PUBLIC, Effort(), lambda *_: None)
         with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
             if planted is not None:
                 planted(patch, known.game, seed)

@@ -17,7 +17,7 @@ from mccfr.cards.deals import card_masks
 from mccfr.config.games import HoldemGame, Menu, PokerGame
 from mccfr.evaluation import meeting as module
 from mccfr.evaluation.head_to_head import head_to_head
-from mccfr.evaluation.meeting import meeting_tree, shared_tree
+from mccfr.evaluation.joint_tree import joint_tree, shared_tree
 from mccfr.evaluation.side import Side
 from mccfr.games.betting import BettingState
 from mccfr.games.catalogue import build_game
@@ -185,7 +185,7 @@ def test_any_two_menus_give_what_every_deal_action_and_draw_gives(config, first,
 def test_equal_trees_meet_in_that_tree(config, menu):
     """So those who know the same bets are walked on their own tree, and one code serves both."""
     known = hold_em(menu).game if isinstance(config, HoldemGame) else game(config, menu)
-    found, shared = meeting_tree((known, known)), shared_tree(known.tree)
+    found, shared = joint_tree((known, known)), shared_tree(known.tree)
     for name in found.tree.arrays._fields:
         if name != "touched":
             one, other = (getattr(meeting.tree.arrays, name) for meeting in (found, shared))
@@ -312,7 +312,7 @@ def test_other_games_are_refused_whatever_their_menus(keys, message):
 
 def test_trees_that_meet_at_too_many_places_are_refused(monkeypatch):
     one, other = side(BLINDS, "two sizes", 1), side(BLINDS, "third", 2)
-    nodes = max(len(meeting_tree(games).action) for games in ((one.game, other.game), (other.game, one.game)))
+    nodes = max(len(joint_tree(games).action) for games in ((one.game, other.game), (other.game, one.game)))
     monkeypatch.setattr(module, "MAX_NODES", nodes)
     head_to_head(one, other, boards=2)
     monkeypatch.setattr(module, "MAX_NODES", nodes - 1)
