@@ -237,7 +237,7 @@ def _ratio(value: Floats, weight: Floats) -> Floats:
     return np.where(known, value / np.where(known, weight, 1), np.nan)
 
 
-class RootValues(NamedTuple):
+class StreetStartValues(NamedTuple):
     """What buckets win where a street begins.  R places, B buckets of a player.
 
     street, player  whose
@@ -258,7 +258,7 @@ def root_values(
     boards: int = 100,
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
-) -> tuple[list[RootValues], bool]:
+) -> tuple[list[StreetStartValues], bool]:
     """Values where streets begin, of every street and player, and whether they are exact.
 
     boards    full boards that are drawn in whole hold'em; where boards are listed all are walked, and values are exact
@@ -296,7 +296,7 @@ def root_values(
         for player in range(2):
             columns = [_ratio(*sums[node, player]) for node in own]
             value = np.stack(columns, axis=1) if columns else np.zeros((int(cards.buckets[street][player]), 0))
-            found.append(RootValues(street, player, np.array(own, np.int32), value))
+            found.append(StreetStartValues(street, player, np.array(own, np.int32), value))
     return found, listed
 
 

@@ -5,7 +5,7 @@ this folder and imported when something is measured.
 """
 
 from mccfr.evaluation.methods.method import EvaluationLine, Method
-from mccfr.evaluation.methods.options import BoardOptions, Option, Options, SampledOptions
+from mccfr.evaluation.methods.options import BoardOptions, MethodOptions, Option, SampledOptions
 from mccfr.evaluation.methods.registry import (
     check_method,
     line_kind,
@@ -20,8 +20,8 @@ __all__ = [
     "BoardOptions",
     "EvaluationLine",
     "Method",
+    "MethodOptions",
     "Option",
-    "Options",
     "SampledOptions",
     "check_method",
     "line_kind",

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from mccfr.evaluation.methods.dealt import exploitability_text, in_mbb
 from mccfr.evaluation.methods.method import EvaluationLine, Method, Record
-from mccfr.evaluation.methods.options import Options
+from mccfr.evaluation.methods.options import MethodOptions
 
 if TYPE_CHECKING:  # kernels are imported when something is measured
     from mccfr.evaluation.abstract import AbstractEvaluation
@@ -28,13 +28,13 @@ class OverAllDeals(Method):
 
     bound: ClassVar[str] = "exact"
     line: ClassVar[type[EvaluationLine]] = ExactLine
-    options: ClassVar[type[Options]] = Options
+    options: ClassVar[type[MethodOptions]] = MethodOptions
 
     def listing_bytes(self, game: "Game") -> int:
         """As `Method.listing_bytes`."""
         return game.cards.listing_bytes
 
-    def find(self, side: "Side", against: "Side | None", options: Options) -> dict[str, Any]:
+    def find(self, side: "Side", against: "Side | None", options: MethodOptions) -> dict[str, Any]:
         """As `Method.find`."""
         from mccfr.tables.strategy import Strategy
 

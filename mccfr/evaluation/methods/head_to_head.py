@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from mccfr.evaluation.methods.dealt import OverDeals
 from mccfr.evaluation.methods.method import Count, EvaluationLine, Record
-from mccfr.evaluation.methods.options import BOARDS, Options, SampledOptions
+from mccfr.evaluation.methods.options import BOARDS, MethodOptions, SampledOptions
 from mccfr.evaluation.steps import report_step
 
 if TYPE_CHECKING:  # kernels are imported when something is measured
@@ -40,7 +40,7 @@ class HeadToHeadMethod(OverDeals):
     reads_rows: ClassVar[bool] = True
     pairs: ClassVar[bool] = True
     line: ClassVar[type[EvaluationLine]] = HeadToHeadLine
-    options: ClassVar[type[Options]] = HeadToHeadOptions
+    options: ClassVar[type[MethodOptions]] = HeadToHeadOptions
 
     def find(self, side: "Side", against: "Side | None", options: HeadToHeadOptions) -> dict[str, Any]:
         """As `Method.find`."""

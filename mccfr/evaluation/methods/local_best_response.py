@@ -13,7 +13,7 @@ from mccfr.evaluation.methods.dealt import (
     resolving_text,
 )
 from mccfr.evaluation.methods.method import Count, EvaluationLine, Record
-from mccfr.evaluation.methods.options import RESOLVE, Option, Options, SampledOptions
+from mccfr.evaluation.methods.options import RESOLVE, MethodOptions, Option, SampledOptions
 from mccfr.evaluation.steps import report_step
 
 if TYPE_CHECKING:  # kernels are imported when something is measured
@@ -47,7 +47,7 @@ class LocalBestResponseMethod(OverDeals):
     bound: ClassVar[str] = "lower"
     reads_rows: ClassVar[bool] = True
     line: ClassVar[type[EvaluationLine]] = LocalBestResponseLine
-    options: ClassVar[type[Options]] = LocalBestResponseOptions
+    options: ClassVar[type[MethodOptions]] = LocalBestResponseOptions
 
     def options_problem(self, game: "Game", options: LocalBestResponseOptions) -> str | None:
         """As `Method.options_problem`: the setting must be one of those there are."""

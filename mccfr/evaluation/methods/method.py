@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
 
-from mccfr.evaluation.methods.options import BoardOptions, Options
+from mccfr.evaluation.methods.options import BoardOptions, MethodOptions
 
 if TYPE_CHECKING:  # kernels are imported when something is measured
     from mccfr.evaluation.side import Side
@@ -44,7 +44,7 @@ class Method(ABC):
     reads_rows: ClassVar[bool] = False
     pairs: ClassVar[bool] = False
     line: ClassVar[type[EvaluationLine]] = EvaluationLine
-    options: ClassVar[type[Options]] = BoardOptions
+    options: ClassVar[type[MethodOptions]] = BoardOptions
 
     def problem(self, game: "Game") -> str | None:
         """Why a game cannot be measured by it, and what to use instead; None where it can."""

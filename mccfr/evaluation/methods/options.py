@@ -45,18 +45,18 @@ KEEP = Option("File for finished units: after a stop, the same command goes on."
 """Options of several methods."""
 
 
-class Options(msgspec.Struct, frozen=True, kw_only=True):
+class MethodOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of a method that has none.  A field without an `Option` is for callers in Python alone."""
 
 
-class BoardOptions(Options, frozen=True):
+class BoardOptions(MethodOptions, frozen=True):
     """Of a method that samples boards: those of a user's method that declares none."""
 
     boards: Annotated[int, BOARDS] = 1000
     seed: Annotated[int, SEED] = 0
 
 
-class SampledOptions(Options, frozen=True):
+class SampledOptions(MethodOptions, frozen=True):
     """Of a method that samples units, one by one: what these follow from, and how much is put into them (`Effort`)."""
 
     seed: Annotated[int, SEED] = 0
@@ -93,7 +93,7 @@ class Declared(NamedTuple):
         return f"--{(self.option.flag or self.name).replace('_', '-')}"
 
 
-def declared(*structs: type[Options]) -> dict[str, Declared]:
+def declared(*structs: type[MethodOptions]) -> dict[str, Declared]:
     """The options of some methods by the names of their fields, each once; those that others have too come last."""
     found: dict[str, Declared] = {}
     for struct in structs:

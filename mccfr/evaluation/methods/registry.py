@@ -16,7 +16,7 @@ from mccfr.evaluation.methods.exact import ExactMethod
 from mccfr.evaluation.methods.head_to_head import HeadToHeadMethod
 from mccfr.evaluation.methods.local_best_response import LocalBestResponseMethod
 from mccfr.evaluation.methods.method import EvaluationLine, Method, Record
-from mccfr.evaluation.methods.options import BoardOptions, Declared, Options, declared, flags
+from mccfr.evaluation.methods.options import BoardOptions, Declared, MethodOptions, declared, flags
 from mccfr.evaluation.methods.sampled_best_response import SampledBestResponseMethod
 from mccfr.evaluation.methods.trained_best_response import TrainedBestResponseMethod
 
@@ -124,7 +124,7 @@ def options_of_all() -> dict[str, Declared]:
     return declared(*(method.options for method in _METHODS.values()))
 
 
-def options_for(method: Method, given: Mapping[str, Any]) -> Options:
+def options_for(method: Method, given: Mapping[str, Any]) -> MethodOptions:
     """The options of a method, as they are given or as its struct has them; what is None is not given.
 
     Raises `ValueError` for one that the method has not; `boards` and `seed` are left out there.

@@ -16,7 +16,7 @@ from mccfr.evaluation.methods.dealt import (
     street_number,
 )
 from mccfr.evaluation.methods.method import EvaluationLine, Record
-from mccfr.evaluation.methods.options import BOARDS, RESOLVE, Option, Options, SampledOptions
+from mccfr.evaluation.methods.options import BOARDS, RESOLVE, MethodOptions, Option, SampledOptions
 from mccfr.evaluation.steps import report_step
 
 if TYPE_CHECKING:  # kernels are imported when something is measured
@@ -47,7 +47,7 @@ class SampledBestResponseMethod(OverDeals):
     bound: ClassVar[str] = "lower"
     reads_rows: ClassVar[bool] = True
     line: ClassVar[type[EvaluationLine]] = LowerBoundLine
-    options: ClassVar[type[Options]] = SampledBestResponseOptions
+    options: ClassVar[type[MethodOptions]] = SampledBestResponseOptions
 
     def options_problem(self, game: "Game", options: SampledBestResponseOptions) -> str | None:
         """As `Method.options_problem`: the street must be one of the game, and boards enough for an interval."""

@@ -11,7 +11,7 @@ from mccfr.evaluation.methods.dealt import (
     lower_bound_text,
 )
 from mccfr.evaluation.methods.method import Count, EvaluationLine, Record
-from mccfr.evaluation.methods.options import BOARDS, Option, Options, SampledOptions
+from mccfr.evaluation.methods.options import BOARDS, MethodOptions, Option, SampledOptions
 
 if TYPE_CHECKING:  # kernels are imported when something is measured
     from mccfr.evaluation.side import Side
@@ -56,7 +56,7 @@ class TrainedBestResponseMethod(OverDeals):
     bound: ClassVar[str] = "lower"
     reads_rows: ClassVar[bool] = True
     line: ClassVar[type[EvaluationLine]] = TrainedBestResponseLine
-    options: ClassVar[type[Options]] = TrainedBestResponseOptions
+    options: ClassVar[type[MethodOptions]] = TrainedBestResponseOptions
 
     def find(self, side: "Side", against: "Side | None", options: TrainedBestResponseOptions) -> dict[str, Any]:
         """As `Method.find`."""

@@ -16,6 +16,7 @@ from mccfr.config.tables import Config, RunSettings
 from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
 from mccfr.runs.directory import run as rundir
+from mccfr.runs.directory.identity import check_same_run
 from mccfr.runs.directory.run import Run
 from mccfr.runs.directory.warm_start import check_warm_start
 from mccfr.runs.reporter import Reporter
@@ -158,7 +159,7 @@ def reopen_run(config: Config, base: Path, directory: Path) -> Run:
     Raises `ValueError` where `config` describes another run, and as `rundir.open_run`.
     """
     run = rundir.open_run(directory)
-    rundir.check_same_run(run, config, base)
+    check_same_run(run, config, base)
     return rundir.with_settings(
         run,
         run=config.run,

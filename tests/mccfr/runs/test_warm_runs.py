@@ -9,7 +9,8 @@ from sessions import EXTERNAL, NO_EVALUATION, assert_same, content, go, make
 
 import mccfr
 from mccfr.config.file import config_from
-from mccfr.runs.directory.run import check_same_run, open_run
+from mccfr.runs.directory.identity import check_same_run
+from mccfr.runs.directory.run import open_run
 from mccfr.runs.session.start import Start, Terms, rehearse
 
 LEDUC = {"name": "leduc", "merge_suits": True}
