@@ -14,7 +14,7 @@ from random_policy import MENU, policy
 from small_games import TOY, game_of
 from strategies import exact_chips, random_strategy
 from test_aivat import KNOWN, table
-from test_meeting import BLINDS, MENUS
+from test_joint_tree import BLINDS, MENUS
 
 from abstraction.cards import parse_cards
 from abstraction.evaluator import strength
