@@ -1,4 +1,9 @@
-"""What is built from the tree works where there is no tree: source distribution, wheel, installation, first command."""
+"""What is built from the tree works where there is no tree: source distribution, wheel, installation, first command.
+
+Shows:
+
+* The source distribution is whole, and its wheel works where there is no clone (test_packaging)
+"""
 
 import os
 import subprocess

@@ -138,7 +138,7 @@ class Solver:
 
     @property
     def tables(self) -> Mapping[str, npt.NDArray[np.generic]]:
-        """The tables by name, as docs/interface.md says; they change while it runs."""
+        """The tables by name, as docs/files.md says; they change while it runs."""
         return self._tables
 
     @property

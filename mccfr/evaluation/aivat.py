@@ -20,9 +20,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.play.dealing import Board, Deal, Dealing, RunOuts
+from mccfr.cards.dealt import Board, Deal, DealtCards
 from mccfr.play.player import Betting
 from mccfr.play.ranges import AnyHand, SeenRange
+from mccfr.play.run_outs import RunOuts, win_minus_lose
 from mccfr.play.table import PlayedHand
 
 Weights = npt.NDArray[np.float64]
@@ -59,28 +60,29 @@ class Heuristic(ABC):
         Where something is drawn for it, its mean is meant.
         """
 
-    def foreseen(self, spot: HandState, hero: int, other: Weights, dealing: Dealing) -> Weights:
+    def foreseen(self, spot: HandState, hero: int, other: Weights, dealing: DealtCards) -> Weights:
         """[H] the mean of `values` over the boards of the next street that may follow, by hand of `hero`.
 
         The weight of a board that hits one of two hands counts as 0, and so means are taken by pairs.
         """
-        boards = dealing.following(spot.street, spot.board)
-        total, opponent_reach = np.zeros(dealing.hands), np.zeros(dealing.hands)
+        boards = dealing.boards_after(spot.street, spot.board)
+        total, opponent_reach = np.zeros(dealing.hand_count), np.zeros(dealing.hand_count)
         for board in boards:
             live = dealing.live(spot.street + 1, board)
             left = np.where(live, other, 0)
             after = spot._replace(street=spot.street + 1, board=board)
             total += np.where(live, self.values(after, hero, left), 0)
-            opponent_reach += np.where(live, dealing.met(left), 0)
+            opponent_reach += np.where(live, dealing.disjoint_weight(left), 0)
+        possible = opponent_reach > 0
         return total * np.divide(
-            dealing.met(other), opponent_reach, out=np.zeros_like(opponent_reach), where=opponent_reach > 0
+            dealing.disjoint_weight(other), opponent_reach, out=np.zeros_like(opponent_reach), where=possible
         )
 
 
 class Aivat:
     """The corrected chips of one hand after the other."""
 
-    def __init__(self, dealing: Dealing, betting: Betting, heuristic: Heuristic) -> None:
+    def __init__(self, dealing: DealtCards, betting: Betting, heuristic: Heuristic) -> None:
         """Of a game's cards and its real betting."""
         self._dealing, self._betting, self._heuristic = dealing, betting, heuristic
 
@@ -101,12 +103,12 @@ class _Hand:
     """One hand, replayed."""
 
     def __init__(
-        self, dealing: Dealing, heuristic: Heuristic, deal: Deal, ranges: Sequence[SeenRange | AnyHand | None]
+        self, dealing: DealtCards, heuristic: Heuristic, deal: Deal, ranges: Sequence[SeenRange | AnyHand | None]
     ) -> None:
         self.dealing, self.heuristic, self.deal, self.ranges = dealing, heuristic, deal, ranges
         self.terms = defaultdict[str, float](float)
         self.weights: list[Weights] = []
-        self.live = np.ones(dealing.hands, bool)
+        self.live = np.ones(dealing.hand_count, bool)
 
     def walked(self, betting: Betting, played: PlayedHand) -> dict[str, float]:
         """All terms of the hand."""
@@ -131,7 +133,7 @@ class _Hand:
 
     def _mean(self, hero: int, values: Weights, weights: Sequence[Weights]) -> float:
         """The mean of values over pairs of hands, from `Heuristic.values`."""
-        opponent_reach = float(weights[hero] @ self.dealing.met(weights[1 - hero]))
+        opponent_reach = float(weights[hero] @ self.dealing.disjoint_weight(weights[1 - hero]))
         if opponent_reach <= 0:
             raise RuntimeError("a known player has done what none of his hands does: its strategy is another one")
         return float(weights[hero] @ values) / opponent_reach
@@ -141,13 +143,13 @@ class _Hand:
         return 0 if self.ranges[0] is not None else 1
 
     def _one_hand(self, hand: int) -> Weights:
-        weights = np.zeros(self.dealing.hands)
+        weights = np.zeros(self.dealing.hand_count)
         weights[hand] = 1.0
         return weights
 
     def _dealt_hands(self, spot: HandState) -> HandState:
         """The hands that nobody's strategy hides are dealt."""
-        prior = list(self.dealing.prior)
+        prior = list(self.dealing.reach)
         self.weights = [
             weights if known is not None else self._one_hand(hand)
             for weights, known, hand in zip(prior, self.ranges, self.deal.hands, strict=True)
@@ -192,9 +194,9 @@ class _Hand:
         player = spot.state.player
         known = self.ranges[player]
         assert isinstance(known, SeenRange)
-        own, others = np.where(self.live, self.dealing.prior[player], 0), self.weights[1 - player]
+        own, others = np.where(self.live, self.dealing.reach[player], 0), self.weights[1 - player]
         expected, after = 0.0, self.weights[player]
-        whole = float(self.weights[player] @ self.dealing.met(others))
+        whole = float(self.weights[player] @ self.dealing.disjoint_weight(others))
         realised: float | None = None
         for choice, reach in known.choices(spot.state, spot.board).items():
             weights = own * reach
@@ -219,5 +221,5 @@ class _Hand:
     def _showdown(self, board: Board) -> float:
         """The mean result of a showdown over the hands that may be held."""
         hero = self._hero()
-        won = self.dealing.won(RunOuts.of(self.dealing.strengths(board)[None]), self.weights[1 - hero])
+        won = win_minus_lose(self.dealing, RunOuts.of(self.dealing.strengths(board)[None]), self.weights[1 - hero])
         return (1 - 2 * hero) * self._mean(hero, won, self.weights)

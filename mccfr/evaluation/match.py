@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mccfr.cards.dealt import Deal
 from mccfr.evaluation.aivat import Aivat, Heuristic
 from mccfr.evaluation.equity import RUN_OUTS, EquityHeuristic
 from mccfr.evaluation.same_game import check_same_game
@@ -24,10 +25,10 @@ from mccfr.evaluation.units import Effort, Units, play_units, units_in
 from mccfr.games.game import Game
 from mccfr.games.translation import real_betting
 from mccfr.intervals import ratio95
-from mccfr.play.dealing import Deal, dealing_of
 from mccfr.play.player import Player, PlayerSpec, Program
 from mccfr.play.ranges import AnyHand, SeenRange
 from mccfr.play.resolving import ResolvingSeat
+from mccfr.play.run_outs import results
 from mccfr.play.seat import Seat
 from mccfr.play.table import PlayedHand, play_hand
 from mccfr.rng import EVALUATION, new_stream
@@ -100,7 +101,7 @@ class Match(Units):
         """
         self.game = _common_game(contenders)
         self._seed, self._names = seed, [contender.name for contender in contenders]
-        self.betting, self.dealing = real_betting(self.game), dealing_of(self.game.cards)
+        self.betting, self.dealing = real_betting(self.game), self.game.cards.at_table()
         self._players = [contender.spec.player(self.betting) for contender in contenders]
         side = next(contender.side for contender in contenders if contender.side is not None)
         self._heuristic = heuristic(side, self.dealing)
@@ -117,7 +118,7 @@ class Match(Units):
 
     def hand(self, unit: int, seat: int) -> tuple[Deal, PlayedHand]:
         """One hand of a pair: the first contender plays from position `seat`."""
-        deal, number = self.dealing.draw(self._seed, unit), 2 * unit + seat
+        deal, number = self.dealing.deal(self._seed, unit), 2 * unit + seat
         names = self._names if seat == 0 else self._names[::-1]
         players = self._players if seat == 0 else self._players[::-1]
         seeds = new_stream(self._seed, _PLAYERS, EVALUATION, number).tolist()
@@ -134,7 +135,7 @@ class Match(Units):
             street = played.states[-1].street
             rng = np.random.default_rng(new_stream(self._seed, _PLAYERS, EVALUATION, number).tolist())
             results = [
-                self.dealing.results(deal.hands, street, deal.boards[street], _ALL_IN_BOARDS, rng).mean()
+                results(self.dealing, deal.hands, street, deal.boards[street], _ALL_IN_BOARDS, rng).mean()
                 for street in (last, street)
             ]
             chips += played.showdown * results[0]

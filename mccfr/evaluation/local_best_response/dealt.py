@@ -18,7 +18,7 @@ import numpy.typing as npt
 from abstraction.cards import CARD_COUNT, COMBO_COUNT, hand_cards
 from abstraction.evaluator import evaluator_tables
 from mccfr.cards.deals import card_masks
-from mccfr.cards.deck import WholeDeck
+from mccfr.cards.dealt import DealtCards
 from mccfr.cards.listed import ListedCards
 from mccfr.evaluation.local_best_response.kernels import draw_boards, fill_run_outs, meet_all
 from mccfr.rng import EVALUATION, new_stream, uniform
@@ -163,7 +163,7 @@ class ListedHand(ResponderDeal):
 class DeckTable:
     """Deals of the whole deck: of each unit both seats' hands and the board, all different cards."""
 
-    def __init__(self, cards: WholeDeck, seed: int, looks: set[int]) -> None:
+    def __init__(self, cards: DealtCards, seed: int, looks: set[int]) -> None:
         """`looks` are the streets on which the responder decides by his chances."""
         self.cards, self._seed, self.looks = cards, seed, looks
         self.known = [cards.cards_on(street) for street in range(cards.streets)]
@@ -226,7 +226,7 @@ class DeckBoard:
         """[1326] of every combination; any where it is hit."""
         if street not in self._buckets:
             board = self.cards[: self.table.known[street]]
-            self._buckets[street] = np.maximum(self.table.cards.street_buckets(street, board), 0)
+            self._buckets[street] = np.maximum(self.table.cards.bucket_row(street, 0, board), 0)
         return self._buckets[street]
 
     def hits(self, first: int, last: int) -> npt.NDArray[np.bool_]:

@@ -8,7 +8,6 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.cards.deck import WholeDeck
 from mccfr.evaluation.local_best_response.dealt import DeckHand, DeckTable, Floats, ListedTable, drawn
 from mccfr.evaluation.local_best_response.hand import Choose, PolicyRows, Responder, all_of_them
 from mccfr.evaluation.local_best_response.resolving import ResolvedResponder
@@ -95,7 +94,7 @@ def local_best_response(
     what: dict[str, Any] = {"method": "lbr", "setting": setting, "seed": seed}
     units: _DeckUnits | _ListedUnits
     if resolve is None:
-        units = (_DeckUnits if isinstance(side.game.cards, WholeDeck) else _ListedUnits)(side, lines, rows, seed)
+        units = (_DeckUnits if side.game.cards.boards is None else _ListedUnits)(side, lines, rows, seed)
     else:
         units = _ResolvedUnits(side, lines, rows, seed, resolve)
         what |= {"resolve": repr(resolve), "hands": units.hands, "stream": _POLICY_DRAWS}
@@ -131,13 +130,13 @@ def without_luck(chips: Floats, luck: Floats) -> Floats:
 def _betting(side: Side) -> Translation | InTree:
     """What the responder bets by."""
     real = real_betting(side.game)  # refuses games without cards
-    return real if isinstance(side.game.cards, WholeDeck) else InTree(side.game.tree)
+    return real if side.game.cards.boards is None else InTree(side.game.tree)
 
 
 def listed_deals(side: Side) -> int:
     """Pairs of a hand and a full board, of both seats; 0 where boards are not listed."""
     cards = side.game.cards
-    if isinstance(cards, WholeDeck):
+    if cards.boards is None:
         return 0
     listed = cards.listed()
     return int((listed.reach > 0).sum()) * len(listed.board_cards[-1])
@@ -173,10 +172,9 @@ class _DeckUnits(Units):
     fields = 4
 
     def __init__(self, side: Side, lines: ResponderBetting, rows: PolicyRows, seed: int) -> None:
-        assert isinstance(side.game.cards, WholeDeck)
         self._lines, self._rows = lines, rows
         looks = streets_that_look(lines.setting) if side.game.real_rules else set(range(side.game.tree.streets))
-        self._table, self._large = DeckTable(side.game.cards, seed, looks), FOLLOWED * side.game.pot_chips
+        self._table, self._large = DeckTable(side.game.cards.at_table(), seed, looks), FOLLOWED * side.game.pot_chips
 
     def play(self, unit: int) -> Floats:
         """As `Units.play`."""

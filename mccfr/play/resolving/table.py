@@ -33,12 +33,12 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.cards import card_mask, combo_masks
+from mccfr.cards.dealt import Board
 from mccfr.config.games import Menu
 from mccfr.games.betting import BettingState
 from mccfr.games.game import Game
 from mccfr.games.reading import OVER
 from mccfr.games.translation import Translation
-from mccfr.play.dealing import Board
 from mccfr.play.resolving.depth_limited import DepthLimitedSpot
 from mccfr.play.resolving.endgame import MENU, TURN_MENU, endgame
 from mccfr.play.resolving.solve import METHODS, Effort, Resolved, resolve, sampled_values

@@ -35,7 +35,7 @@ from storage.disk_speed import disk_speed
 from storage.schema import ArraySpec
 
 NODES_PER_SECOND = 3e7
-"""Nodes a second of one worker that times are estimated with; docs/performance.md has measurements."""
+"""Nodes a second of one worker that times are estimated with; docs/measured/performance.md has measurements."""
 COPY_BYTES_PER_SECOND = 3e9
 """At which tables are copied while the workers rest."""
 COMMIT_BYTES_PER_SECOND = {

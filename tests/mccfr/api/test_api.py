@@ -1,4 +1,11 @@
-"""The Python interface: games, solvers in this process, runs, evaluations and policies."""
+"""The Python interface: games, solvers in this process, runs, evaluations and policies.
+
+Shows:
+
+* A solver in this process learns what a run of the same configuration does
+  (test_a_solver_learns_what_a_run_of_the_same_configuration_does)
+* How a solver is cut into steps changes nothing (test_steps_change_nothing_for_any_algorithm)
+"""
 
 import json
 import os

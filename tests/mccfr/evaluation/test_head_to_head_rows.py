@@ -1,4 +1,10 @@
-"""Strategies read row by row where they lie: the same chips to the last bit, and little of them in memory."""
+"""Strategies read row by row where they lie: the same chips to the last bit, and little of them in memory.
+
+Shows:
+
+* Rows read where they lie give the bits of dense strategies, in memory that does not grow with them
+  (test_head_to_head_rows)
+"""
 
 import mmap
 import os

@@ -1,4 +1,13 @@
-"""Head-to-head of policies whose betting trees differ: against a twin that plays every deal, action and draw."""
+"""Head-to-head of policies whose betting trees differ: against a twin that plays every deal, action and draw.
+
+Shows:
+
+* Each side plays with its own bets, and what it takes the other's for is expanded exactly
+  (test_any_two_menus_give_what_every_deal_action_and_draw_gives)
+* Readings are remembered, and each side has a bucket map of its own: planted errors
+  (test_a_translation_that_is_drawn_anew_at_each_decision_is_found, test_one_bucket_map_for_both_sides_is_found,
+  test_an_error_in_the_meeting_tree_is_found)
+"""
 
 from dataclasses import replace
 from functools import cache

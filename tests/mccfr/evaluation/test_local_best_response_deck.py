@@ -1,4 +1,10 @@
-"""Local best response in whole hold'em: what is drawn, what is averaged, and the command."""
+"""Local best response in whole hold'em: what is drawn, what is averaged, and the command.
+
+Shows:
+
+* In hold'em it wins what hands played out by the policy's own seat win; its intervals hold
+  (test_it_is_what_hands_played_out_win, test_always_fold_loses_750, test_intervals_cover_what_they_should)
+"""
 
 import json
 from functools import cache
@@ -113,7 +119,7 @@ def test_what_settles_an_all_in_is_right_in_expectation(street):
     truth = on_board("Qs7h2d3c9h", "AsQd", street).equity()
     others = np.flatnonzero(on_board("Qs7h2d3c9h", "AsQd", street).prior())
     if street == 1:
-        others = others[GAME.cards.street_buckets(1, list(parse_cards("Qs7h2d")))[others] >= 0]
+        others = others[GAME.cards.bucket_row(1, 0, list(parse_cards("Qs7h2d")))[others] >= 0]
     error = found[:, others].std(axis=0) / np.sqrt(len(found))
     slack = 0.03 if street == 0 else 1e-9  # of the chances before the flop, which are drawn themselves
     assert (np.abs(found[:, others].mean(axis=0) - truth[others]) < 5 * error + slack).all()

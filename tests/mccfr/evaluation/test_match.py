@@ -1,4 +1,11 @@
-"""Matches: what they find is true, within intervals that hold; nothing illegal, nothing that is not fixed before."""
+"""Matches: what they find is true, within intervals that hold; nothing illegal, nothing that is not fixed before.
+
+Shows:
+
+* A match's three figures are what exact evaluation says, with intervals that hold, and where bets differ what
+  head-to-head says by expanding translation (test_all_three_figures_are_what_exact_evaluation_says,
+  test_intervals_hold_as_often_as_they_say, test_policies_with_other_bets_win_what_exact_translation_says)
+"""
 
 import json
 import warnings

@@ -1,4 +1,12 @@
-"""Responders with bets that the policy's tree has not: what they meet is what a table has, and they win by it."""
+"""Responders with bets that the policy's tree has not: what they meet is what a table has, and they win by it.
+
+Shows:
+
+* A responder with bets of his own is trained in what a table would be, does not see what they are taken for, and wins
+  more (test_what_is_won_in_the_tree_of_training_is_what_is_won_at_the_table,
+  test_readings_are_drawn_by_their_probabilities_and_not_seen, test_who_may_bet_more_wins_more,
+  test_planted_separate_rows_are_caught)
+"""
 
 from dataclasses import replace
 from functools import cache

@@ -1,4 +1,12 @@
-"""Whole hold'em: dealing on buckets, a run, its policy and queries, and what is refused."""
+"""Whole hold'em: dealing on buckets, a run, its policy and queries, and what is refused.
+
+Shows:
+
+* Readers in Python, C and JavaScript read what `query` answers
+  (test_the_reader_in_the_documents_reads_what_query_answers, test_readers_in_other_languages_read_what_query_answers)
+* A run that was moved without its card abstraction is worked with on a copy of it
+  (test_a_run_without_its_abstraction_is_worked_with_on_a_copy)
+"""
 
 import json
 import os

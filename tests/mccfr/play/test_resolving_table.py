@@ -1,4 +1,17 @@
-"""Hands of no-limit hold'em that are solved again as they are played."""
+"""Hands of no-limit hold'em that are solved again as they are played.
+
+Shows:
+
+* At the table, what is played follows from the public state; local best response, and a best response on the river,
+  take as much from hands that are carried into endgames unsolved as from the policy
+  (test_what_is_played_follows_from_the_public_state, test_a_bet_that_the_endgame_has_not_is_solved_again,
+  test_local_best_response_takes_as_much_where_nothing_is_solved,
+  test_a_best_response_on_the_river_takes_as_much_where_nothing_is_solved,
+  test_a_best_response_on_the_turn_takes_as_much_where_nothing_is_solved,
+  test_rivers_that_are_drawn_stand_for_all_of_a_turn)
+* Planted: an own range that is not updated, a translation that is drawn again
+  (test_an_own_range_that_is_not_updated_is_caught, test_a_translation_drawn_again_is_caught)
+"""
 
 from dataclasses import replace
 from functools import cache

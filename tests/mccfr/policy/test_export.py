@@ -1,3 +1,12 @@
+"""Exports.
+
+Shows:
+
+* Exports, reports and queries of runs read rows where they lie, to the last bit those of the dense average
+  (test_exports_and_reports_read_rows_and_make_nothing_dense,
+  test_a_run_is_evaluated_from_its_sums_as_from_its_dense_average)
+"""
+
 import csv
 import json
 import sys

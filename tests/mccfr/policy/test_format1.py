@@ -1,6 +1,10 @@
 """What the first version wrote must load for ever: runs go on as they would have gone on then.
 
 But for outcome sampling, which plays deals in groups since: its run goes on as one of today would from there.
+
+Shows:
+
+* What older versions wrote still loads and goes on (test_format1, test_policy_format2, test_run_versions)
 """
 
 import shutil

@@ -1,4 +1,11 @@
-"""Deep CFR as an ordinary run: resume, damage, every verb, workers, and what is refused."""
+"""Deep CFR as an ordinary run: resume, damage, every verb, workers, and what is refused.
+
+Shows:
+
+* A run of it that stops anywhere goes on bit for bit, with any number of workers
+  (test_a_run_that_stops_anywhere_goes_on_bit_for_bit, test_a_run_on_dealt_cards_goes_on_bit_for_bit_with_any_workers,
+  test_workers_change_nothing)
+"""
 
 import json
 

@@ -1,4 +1,9 @@
-"""What a run has gained since its last evaluation, on the same boards: against evaluations of the checkpoints."""
+"""What a run has gained since its last evaluation, on the same boards: against evaluations of the checkpoints.
+
+Shows:
+
+* What a run has gained is the difference on the same boards (test_paired)
+"""
 
 import json
 from itertools import pairwise

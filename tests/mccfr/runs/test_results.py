@@ -1,4 +1,10 @@
-"""From checkpoints to evaluations and exports."""
+"""From checkpoints to evaluations and exports.
+
+Shows:
+
+* No kill costs the figure of a checkpoint that was to be measured
+  (test_a_checkpoint_whose_measurement_a_kill_prevented_is_measured_first)
+"""
 
 import shutil
 from pathlib import Path

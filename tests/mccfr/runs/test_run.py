@@ -1,4 +1,12 @@
-"""Runs: bit-identical resume, events that only look, signals, crashes, plain readers, records."""
+"""Runs: bit-identical resume, events that only look, signals, crashes, plain readers, records.
+
+Shows:
+
+* Stopping, resuming, checkpoints and evaluations change nothing
+  (test_stopping_resuming_checkpointing_and_evaluating_change_nothing)
+* A signal before anything is trained leaves no checkpoint, and the run goes on as if it had not been
+  (test_a_signal_before_anything_is_trained_leaves_no_checkpoint_and_the_run_goes_on)
+"""
 
 import json
 import os

@@ -1,4 +1,10 @@
-"""Runs in strata: the same bits whoever trains them, after losses and kills, and what commands say of them."""
+"""Runs in strata: the same bits whoever trains them, after losses and kills, and what commands say of them.
+
+Shows:
+
+* A run in strata has the same bits for any number of workers, after a loss and after kills
+  (test_one_digest_for_every_number_of_workers_and_after_a_loss, test_one_digest_after_twenty_kills_at_random_moments)
+"""
 
 import os
 import random

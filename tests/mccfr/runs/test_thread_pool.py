@@ -1,4 +1,10 @@
-"""Runs whose workers are threads: the same bits as processes, stops, deaths, and what is refused."""
+"""Runs whose workers are threads: the same bits as processes, stops, deaths, and what is refused.
+
+Shows:
+
+* A worker that is a thread trains what a process trains, to the bit; it stops, dies and hangs with a sentence, and
+  the run resumes (test_thread_pool)
+"""
 
 import contextlib
 import gc

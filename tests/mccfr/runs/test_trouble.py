@@ -1,4 +1,9 @@
-"""Runs in trouble: workers that hang or die, signals that cannot wait, disks that are full."""
+"""Runs in trouble: workers that hang or die, signals that cannot wait, disks that are full.
+
+Shows:
+
+* Full disks, dead and silent workers end no run unannounced (test_trouble)
+"""
 
 import json
 import os

@@ -1,4 +1,10 @@
-"""Runs that begin with a policy: the same after a stop, whatever becomes of the policy; what is refused."""
+"""Runs that begin with a policy: the same after a stop, whatever becomes of the policy; what is refused.
+
+Shows:
+
+* A run with a warm start goes on bit by bit after a stop, whatever becomes of the policy
+  (test_a_run_stopped_and_one_in_a_piece_have_the_same_bits)
+"""
 
 import shutil
 

@@ -1,4 +1,11 @@
-"""Purified and thresholded strategies: the same rows where they are evaluated, exported and played."""
+"""Purified and thresholded strategies: the same rows where they are evaluated, exported and played.
+
+Shows:
+
+* Purified and thresholded strategies are one where they are evaluated, exported and played; of several likeliest
+  actions a fold is taken last (test_what_is_evaluated_exported_and_played_is_one,
+  test_of_several_likeliest_a_fold_is_taken_last, test_a_match_plays_what_it_is_told_to)
+"""
 
 import numpy as np
 import pytest
