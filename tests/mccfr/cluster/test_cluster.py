@@ -57,7 +57,7 @@ from mccfr.cluster.status import cluster_status
 from mccfr.runs.directory.run import lock, with_settings
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.reporter import Silent
-from mccfr.runs.results.results import evaluate_target
+from mccfr.runs.results.evaluating import evaluate_target
 from mccfr.runs.session import saving
 from mccfr.runs.session.session import train
 from mccfr.solvers.strata import stratum_buckets

@@ -30,7 +30,7 @@ from mccfr.cluster.starting import held_back
 from mccfr.cluster.status import cluster_status
 from mccfr.runs.directory.run import is_locked, open_run
 from mccfr.runs.directory.verification import problems_of
-from mccfr.runs.results.results import find_checkpoint
+from mccfr.runs.results.checkpoints import find_checkpoint
 
 PROGRAM = [sys.executable, "-m", "mccfr", "cluster"]
 

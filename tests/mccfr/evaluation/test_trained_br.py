@@ -33,7 +33,7 @@ from mccfr.evaluation.methods import check_method, measure
 from mccfr.evaluation.side import Side
 from mccfr.evaluation.trained_best_response import evaluate as module
 from mccfr.evaluation.trained_best_response import trained_best_response
-from mccfr.evaluation.trained_best_response.evaluate import Trial
+from mccfr.evaluation.trained_best_response.evaluate import ResponderSearch
 from mccfr.evaluation.trained_best_response.knowledge import knowledge
 from mccfr.evaluation.trained_best_response.scoring import Won
 from mccfr.evaluation.trained_best_response.training import Training
@@ -127,7 +127,7 @@ def luck(seeds, *, nodes, planted=None):
     side, found = side_of("blind"), []
     known = knowledge(side.game, None)
     for seed in range(seeds):
-        trial = Trial(side, known, nodes, 2, seed, PUBLIC, Effort(), lambda *_: None)
+        trial = ResponderSearch(side, known, nodes, 2, seed, PUBLIC, Effort(), lambda *_: None)
         with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
             if planted is not None:
                 planted(patch, known.game, seed)
@@ -204,11 +204,11 @@ def test_processes_and_stops_change_nothing(sampler, tmp_path):
 
 def test_a_time_is_kept_and_told(capsys):
     told = []
-    found = measure("trained-br", side_of("leduc"), effort=Effort(seconds=0.2), boards=3)
+    found = measure("trained-br", side_of("leduc"), budget_seconds=0.2, boards=3)
     assert found["responder_nodes"] > 0 and found["boards"] == 3 and found["bound"] == "lower"
-    assert "trained for" in methods.told(found, "1 s") and "trained-br" in methods.method_named("trained-br").short(
-        found
-    )
+    assert "trained for" in methods.record_text(found, "1 s") and "trained-br" in methods.method_named(
+        "trained-br"
+    ).short(found)
     trained_best_response(side_of("kuhn"), nodes=1_000, progress=lambda *step: told.append(step))
     phases = list(dict.fromkeys(what.split(")")[0].split(",")[0] for what, _, _ in told))
     assert phases == ["(training a responder", "(choosing a responder", "(scoring a responder"]

@@ -32,7 +32,8 @@ from mccfr.policy.query import query
 from mccfr.policy.source import StrategySource
 from mccfr.runs.directory.run import open_run
 from mccfr.runs.directory.verification import problems_of
-from mccfr.runs.results.results import evaluate_target
+from mccfr.runs.results.evaluating import evaluate_target
+from mccfr.runs.results.targets import Reference
 from mccfr.runs.session.plan import make_plan
 from mccfr.solvers.configured import configured_game
 from mccfr.tables.strategy import pure_strategy
@@ -334,9 +335,9 @@ def test_two_runs_on_one_abstraction_load_its_tables_once(flop_trained, slot_abs
     shutil.copytree(slot_abstractions[0], tmp_path / "buckets", copy_function=os.link)
     own = {"boards": 2, "against_abstraction": tmp_path / "buckets"}
     run, policy = flop_trained / "run", flop_trained / "policy"
-    assert evaluate_target(run, "head-to-head", against=str(run), **own)["value_chips"] == 0
+    assert evaluate_target(run, "head-to-head", against=Reference(run), **own)["value_chips"] == 0
     assert len(loaded) == 1
-    evaluate_target(policy, "head-to-head", against=str(policy), boards=2)
+    evaluate_target(policy, "head-to-head", against=Reference(policy), boards=2)
     assert len(loaded) == 1
 
 

@@ -16,7 +16,7 @@ from sessions import assert_same, go, make
 from mccfr.report.averages import averages_section
 from mccfr.runs.directory.run import EVALUATIONS
 from mccfr.runs.directory.verification import problems_of
-from mccfr.runs.results.results import find_checkpoint
+from mccfr.runs.results.checkpoints import find_checkpoint
 
 LEDUC = {"name": "leduc", "merge_suits": True}
 SMALL = {"algorithm": "deep-cfr", "traversals": 20, "memory": 3000, "strategy_memory": 3000, "units": 8, "layers": 2}

@@ -21,8 +21,8 @@ from mccfr.intervals import ratio95
 from mccfr.report.document import _evaluations
 from mccfr.runs.directory.run import EVALUATIONS, with_settings
 from mccfr.runs.results.averages import checkpoint_average
+from mccfr.runs.results.checkpoints import find_checkpoint
 from mccfr.runs.results.previous_units import LAST_UNITS
-from mccfr.runs.results.results import find_checkpoint
 
 POINTS = {"method": "head-to-head", "at_iterations": [100, 200, 300, 400, 500], "keep": True, "boards": 4, "seed": 3}
 NO_MORE = {"every_checkpoint": False, "at_end": False}

@@ -24,7 +24,7 @@ from mccfr.config.file import config_from
 from mccfr.runs.directory.run import JOURNAL, LOG
 from mccfr.runs.directory.status import run_status
 from mccfr.runs.reporter import Silent
-from mccfr.runs.results.results import find_checkpoint
+from mccfr.runs.results.checkpoints import find_checkpoint
 from mccfr.runs.session import session as run_module
 from mccfr.runs.session.plan import beside_bytes, make_plan
 from mccfr.runs.session.pools import open_pool

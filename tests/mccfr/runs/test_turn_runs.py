@@ -29,9 +29,10 @@ from sessions import NO_EVALUATION, Listener, assert_same, content, go, make, wa
 from stratified import LEDUC_12
 
 from mccfr.config.file import config_from
-from mccfr.runs.directory.run import check_same_run, with_settings
+from mccfr.runs.directory.identity import check_same_run
+from mccfr.runs.directory.run import with_settings
 from mccfr.runs.directory.verification import problems_of
-from mccfr.runs.results.results import evaluate_target
+from mccfr.runs.results.evaluating import evaluate_target
 from mccfr.runs.session.plan import make_plan
 from mccfr.runs.session.strata import turns
 from mccfr.runs.session.strata.frames import live_specs

@@ -21,7 +21,7 @@ from commands import call, command
 from mccfr.config.games import KuhnGame, LeducGame, PokerGame
 from mccfr.games.poker import kuhn, leduc, poker
 from mccfr.runs.directory.run import open_run
-from mccfr.runs.results.results import find_checkpoint, read_tables
+from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
 from mccfr.solvers import variants
 from mccfr.solvers.public.best_response import values
 from mccfr.solvers.public.vector_cfr import VectorCfr

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.cards.dealt import Board, DealtCards
-from mccfr.evaluation.aivat import Heuristic, Spot, Weights
+from mccfr.evaluation.aivat import HandState, Heuristic, Weights
 from mccfr.evaluation.side import Side
 from mccfr.games.game import Game
 from mccfr.games.reading import Reading
@@ -35,7 +35,7 @@ DRAWN = 2
 _KEPT_LINES = 4096
 
 
-class EquityWorth(Heuristic):
+class EquityHeuristic(Heuristic):
     """As the module says, for the policy of one side."""
 
     def __init__(self, side: Side, dealing: DealtCards, run_outs: int = RUN_OUTS) -> None:
@@ -53,20 +53,21 @@ class EquityWorth(Heuristic):
         """As `Heuristic.begin`."""
         self._rng = np.random.default_rng(new_stream(seed, DRAWN, EVALUATION, number).tolist())
         self._kept: dict[tuple[int, Board, tuple[int, ...]], RunOuts] = {}
-        self._met: tuple[Weights, Weights] | None = None
+        self._opponent_reach: tuple[Weights, Weights] | None = None
         self._last: tuple[tuple[int, Board, int], Weights, Weights] | None = None
 
-    def worth(self, spot: Spot, hero: int, other: Weights) -> Weights:
-        """As `Heuristic.worth`."""
+    def values(self, spot: HandState, hero: int, other: Weights) -> Weights:
+        """As `Heuristic.values`."""
         fixed, showdown = self._of_line(spot.actions) if spot.settled is None else spot.settled
-        if self._met is None or self._met[0] is not other:  # one range is asked for at all actions of a decision
-            self._met = other, self._dealing.disjoint_weight(other)
-        found = fixed * self._met[1]
+        # One range is asked for at all actions of a decision.
+        if self._opponent_reach is None or self._opponent_reach[0] is not other:
+            self._opponent_reach = other, self._dealing.disjoint_weight(other)
+        found = fixed * self._opponent_reach[1]
         return found + showdown * self._equity(spot.street, spot.board, hero, other) if showdown else found
 
-    def foreseen(self, spot: Spot, hero: int, other: Weights, dealing: DealtCards) -> Weights:
+    def foreseen(self, spot: HandState, hero: int, other: Weights, dealing: DealtCards) -> Weights:
         """As `Heuristic.foreseen`: equity's mean is what it is before the board."""
-        return self.worth(spot, hero, other)
+        return self.values(spot, hero, other)
 
     def _equity(self, street: int, board: Board, hero: int, other: Weights) -> Weights:
         """[H] by hand of `hero`: the mean result for player 0, weighed with the hands that each may meet."""
