@@ -19,13 +19,13 @@ from mccfr.config.games import FlopHoldemGame, LeducGame
 from mccfr.config.solvers import DeepCfrConfig
 from mccfr.config.tables import Config
 from mccfr.games.catalogue import build_game
+from mccfr.solvers.deep.algorithm import DeepCfr
 from mccfr.solvers.deep.blas import one_thread
 from mccfr.solvers.deep.dealt import card_values, draw_hands
 from mccfr.solvers.deep.dealt_cfr import DealtCfr
 from mccfr.solvers.deep.fitting import Descent, MergedBatches, fit
 from mccfr.solvers.deep.single_deep_cfr import SingleDeepCfr
 from mccfr.solvers.deep.tabulated import Tabulation, own_decisions
-from mccfr.solvers.deep_cfr import DeepCfr
 from mccfr.tables.layout import private_tables
 
 _TIMES = 5  # measured so many times each, and the median told

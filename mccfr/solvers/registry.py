@@ -19,7 +19,7 @@ _ALGORITHMS: dict[str, str | type[Algorithm]] = {
     "public-chance-sampling": "mccfr.solvers.public_chance:PublicChance",
     "cfr": "mccfr.solvers.full_width:FullWidth",
     "cfr-br": "mccfr.solvers.cfr_br:CfrBestResponse",
-    "deep-cfr": "mccfr.solvers.deep_cfr:DeepCfr",
+    "deep-cfr": "mccfr.solvers.deep.algorithm:DeepCfr",
 }
 
 
