@@ -17,8 +17,8 @@ from mccfr.cards.deals import card_masks
 from mccfr.cards.deck import WholeDeck
 from mccfr.cards.deck_deals import draw_cards
 from mccfr.cards.listed import ListedCards, board_text, card_names, find_boards
-from mccfr.play.showdowns import won_at_showdowns
 from mccfr.rng import EVALUATION, new_stream, uniform
+from mccfr.solvers.public.terminals.board_values import won_at_showdowns
 
 Board = Any
 """The board of a street: cards in order of dealing, or the number of a listed one."""
