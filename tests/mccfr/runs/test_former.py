@@ -8,6 +8,7 @@ from commands import call
 
 import mccfr
 from mccfr.config.file import config_from
+from mccfr.config.solvers import FORMER_KEYS
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.results.evaluating import evaluate_target
 
@@ -45,6 +46,27 @@ def test_its_runs_are_read_and_do_not_go_on(unpacked, tmp_path, capsys, name):
     assert not (tmp_path / "new").exists()
 
 
+DEEP = {"dream": {"sd": 1.9426902817588032, "network": 2.428168570136925}, "full": {"sd": 0.026916181597383106}}
+"""The same of runs of deep-cfr: by outcome sampling with a baseline, and of whole histories from scratch."""
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_runs_of_deep_cfr_are_read_and_do_not_go_on(tmp_path, capsys, name):
+    unpacked = unpack("former_deep", tmp_path)
+    run = unpacked / "runs" / name
+    assert problems_of(run) == []
+    for average, chips in DEEP[name].items():
+        found = evaluate_target(run, "exact", average=average)["exploitability_chips"]
+        assert found == pytest.approx(chips, rel=1e-9 if average == "sd" else 0.01)
+    assert call(capsys, "export", run, tmp_path / "networks")[0] == 0
+    status, _, said = call(capsys, "resume", run, "--iterations", 30)
+    assert status == 2 and "mccfr.gallery.dream:Dream now, was last trained by mccfr 0.1.0" in said
+    if name == "dream":
+        kept = unpacked / "dream-networks", tmp_path / "networks"
+        asked = [call(capsys, "query", at, "r", "--hand", "K", "--json").out for at in kept]
+        assert asked[0] == asked[1]
+
+
 def test_its_policies_are_read(unpacked):
     assert evaluate_target(unpacked / "robust-policy", "exact")["exploitability_chips"] < 0.06
 
@@ -56,5 +78,7 @@ def test_from_python_it_is_refused_by_the_same_sentence():
 
 def test_a_key_that_says_nothing_is_passed_over():
     """Every run has written its defaults out."""
-    config = config_from({"game": {"name": "kuhn"}, "solver": {"baseline_rate": 0.0}}, "a test")
-    assert config == config_from({"game": {"name": "kuhn"}}, "a test")
+    deep = {"algorithm": "deep-cfr"}
+    for own, former in (({}, {"baseline_rate": 0.0}), (deep, FORMER_KEYS["deep-cfr"])):
+        config = config_from({"game": {"name": "kuhn"}, "solver": {**own, **former}}, "a test")
+        assert config == config_from({"game": {"name": "kuhn"}, "solver": own}, "a test")

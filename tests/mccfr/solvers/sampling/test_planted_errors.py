@@ -50,7 +50,7 @@ from mccfr.config.tables import Config
 from mccfr.solvers import external as external_solver
 from mccfr.solvers import outcome as outcome_solver
 from mccfr.solvers import sampled
-from mccfr.solvers.public import public_chance
+from mccfr.solvers.public.public_chance import sampling as public_chance
 from mccfr.solvers.solver import Share
 from mccfr.tables import discount
 from mccfr.tables.discount import Schedule
