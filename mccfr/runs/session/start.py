@@ -21,6 +21,7 @@ from mccfr.runs.reporter import Reporter
 from mccfr.runs.results.evaluator import check_evaluation, passed_over
 from mccfr.runs.results.export_place import check_export
 from mccfr.runs.session.plan import planned_layout, room_problem
+from mccfr.runs.session.pools import training_problem
 from mccfr.solvers.configured import configured_game, stratified
 from mccfr.solvers.registry import algorithm_of
 from mccfr.tables.layout import TableLayout
@@ -57,7 +58,7 @@ def rehearse(
     abstraction.  Raises `ValueError` or `OSError` for a game, an algorithm, tables or evaluations that cannot be, an
     export that would replace something else, and for too little memory or disk.
     """
-    if (problem := algorithm_of(config).problem()) is not None:
+    if (problem := training_problem(config)) is not None:
         raise ValueError(problem)
     known = game or _rehearsal(config, base)
     config = algorithm_of(config).completed(known)
@@ -140,7 +141,7 @@ def prepare_run(
     Raises `ValueError` for evaluations that do not suit the game, and for too little memory or disk, unless `force`;
     `FileExistsError` where its export would replace something else.
     """
-    if (problem := run.algorithm.problem()) is not None:
+    if (problem := training_problem(run.config)) is not None:
         raise ValueError(problem)
     game = game or run.build_game()
     check_evaluation(run.config.evaluation, game)
