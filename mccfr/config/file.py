@@ -17,7 +17,7 @@ from mccfr.config.made import loaded_options, made_options
 from mccfr.config.solvers import FORMER, OPTIONS, WITH_BASELINES, OpaqueSolver, SampledConfig, SolverConfig
 from mccfr.config.suggest import did_you_mean
 from mccfr.config.table import Check, Table, first_refused
-from mccfr.config.tables import Config
+from mccfr.config.tables import FORMER_DTYPES, FORMER_TABLES, Config
 
 DEFAULT_ALGORITHM = "external-sampling"
 """Of a `[solver]` table that names none."""
@@ -130,6 +130,9 @@ def _converted(table: Any, key: str, kind: Any) -> Any:
     """A table of the document as its struct; `ValueError` naming key, value and what is allowed."""
     if key in _TAGGED:
         kind, table = _chosen(table, key)
+    if key == "tables" and isinstance(table, Mapping):
+        former = any(table.get(dtype) in FORMER_DTYPES for dtype in ("regret_dtype", "sum_dtype"))
+        kind = FORMER_TABLES if former else kind
     try:
         return msgspec.convert(table, kind)
     except msgspec.ValidationError as error:

@@ -236,7 +236,8 @@ def _former(name: str, of: type[SolverConfig], what: str, keys: dict[str, Any]) 
 
 
 def _named(name: str, where: str, keys: dict[str, Any]) -> type[SolverConfig]:
-    return _former(name, SampledActionsConfig, f"solver.algorithm = {name!r}, which is mccfr.gallery.{where}", keys)
+    what = f"solver.algorithm = {name!r}, which is mccfr.gallery.{where} now,"
+    return _former(name, SampledActionsConfig, what, keys)
 
 
 LAST_TRAINED = "0.1.0"
@@ -261,7 +262,7 @@ WITH_BASELINES: dict[str, type[SolverConfig]] = {
     str(kind.__struct_config__.tag): _former(
         str(kind.__struct_config__.tag),
         kind,
-        "solver.baseline_rate, which is mccfr.gallery.baselines:OutcomeWithBaselines",
+        "solver.baseline_rate, which is mccfr.gallery.baselines:OutcomeWithBaselines now,",
         {"baseline_rate": 0.0},
     )
     for kind in (ExternalSamplingConfig, OutcomeSamplingConfig)

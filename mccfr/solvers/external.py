@@ -8,7 +8,7 @@ from mccfr.solvers.sampled import SampledAlgorithm, SampledSolver
 from mccfr.solvers.sampling.common import Pruning, new_packed_worklist, new_worklist
 from mccfr.solvers.sampling.external import external_sampling_general, external_sampling_packed
 from mccfr.solvers.solver import Traits
-from mccfr.tables.narrow import NARROW_DTYPES, number_dtype
+from mccfr.tables.narrow import is_narrow, number_dtype
 
 
 class ExternalSolver(SampledSolver):
@@ -57,4 +57,4 @@ class ExternalSampling(SampledAlgorithm):
         solver = self.config.solver
         assert isinstance(solver, ExternalSamplingConfig)
         whole = not solver.negative_regret_pruning and solver.warm_start is None and not self.schedule.lazy
-        return Traits(counts_lost_updates=whole and self.config.tables.sum_dtype not in NARROW_DTYPES)
+        return Traits(counts_lost_updates=whole and not is_narrow(self.config.tables.sum_dtype))

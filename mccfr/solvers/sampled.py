@@ -19,7 +19,7 @@ from mccfr.solvers.forecast import Forecast, forecast
 from mccfr.solvers.solver import Algorithm, Share, WorkerState, former_problem
 from mccfr.tables.discount import Discount, Schedule
 from mccfr.tables.layout import NO_SUMS, TableArrays, TableLayout, TableSet, make_layout, sum_forms
-from mccfr.tables.narrow import NARROW_DTYPES
+from mccfr.tables.narrow import is_narrow
 from mccfr.trees.compiled import can_pack, pack
 
 PERIOD_NODES = 10_000_000
@@ -79,16 +79,16 @@ class SampledAlgorithm(Algorithm):
         checks = [
             ("run.strata", strata is None or cold, "left out with solver.warm_start"),
             ("tables.strategy_sums", tables.strategy_sums == "all" or strata is None, "'all' with run.strata"),
-            ("tables.regret_dtype", tables.regret_dtype not in NARROW_DTYPES or cold, _WIDE),
-            ("tables.sum_dtype", tables.sum_dtype not in NARROW_DTYPES or cold, _WIDE),
+            ("tables.regret_dtype", not is_narrow(tables.regret_dtype) or cold, _WIDE),
+            ("tables.sum_dtype", not is_narrow(tables.sum_dtype) or cold, _WIDE),
         ]
-        return former_problem(self._solver) or first_refused(self.config, checks)
+        return former_problem(self.config) or first_refused(self.config, checks)
 
     def layout(self, game: Game, wide: npt.NDArray[np.uint8] | None = None) -> TableLayout:
         """As `Algorithm.layout`; without sums after the first street where `[tables]` says so."""
         tables = self.config.tables
         chosen = {"regret_dtype": tables.regret_dtype, "sum_dtype": tables.sum_dtype}
-        narrow = next((key for key, dtype in chosen.items() if dtype in NARROW_DTYPES), None)
+        narrow = next((key for key, dtype in chosen.items() if is_narrow(dtype)), None)
         if narrow is not None and not can_pack(game.tree):
             raise ValueError(
                 f"tables.{narrow} = {chosen[narrow]!r} is for betting trees of at most eight actions a decision, and "
@@ -106,7 +106,7 @@ class SampledAlgorithm(Algorithm):
             regret_dtype=tables.regret_dtype,
             wide=wide,
             first_regrets=first,
-            sum_dtype=tables.sum_dtype if tables.sum_dtype in NARROW_DTYPES else "float32",
+            sum_dtype=tables.sum_dtype if is_narrow(tables.sum_dtype) else "float32",
         )
 
     def first_floor(self, total_nodes: int) -> float:

@@ -15,7 +15,7 @@ from mccfr.solvers.averages import Averages
 from mccfr.solvers.forecast import Forecast
 from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import TableLayout, TableSet
-from mccfr.tables.narrow import NARROW_DTYPES
+from mccfr.tables.narrow import is_narrow
 
 
 @dataclass
@@ -62,14 +62,13 @@ class Solver(Protocol):
         """
 
 
-def former_problem(solver: SolverConfig) -> str | None:
-    """Why runs of a `[solver]` table are trained no longer, in a sentence; None: they are."""
-    if solver.former is None:
+def former_problem(config: Config) -> str | None:
+    """Why runs of a configuration are trained no longer, in a sentence; None: they are."""
+    former = config.solver.former or config.tables.former
+    if former is None:
         return None
-    return (
-        f"{solver.former} now, was last trained by mccfr {LAST_TRAINED}: runs of it are evaluated and exported, and do "
-        "not go on"
-    )
+    trained = f"{former} was last trained by mccfr {LAST_TRAINED}"
+    return f"{trained}: runs of it are evaluated and exported, and do not go on"
 
 
 @dataclass(frozen=True)
@@ -144,10 +143,10 @@ class Algorithm(ABC):
         checks = [
             ("run.strata", self.config.run.strata is None, f"left out {whose}, which draws no deals of one stratum"),
             ("tables.strategy_sums", tables.strategy_sums == "all", f"'all' {whose}"),
-            ("tables.regret_dtype", tables.regret_dtype not in NARROW_DTYPES, f"of 32 or 64 bits {whose}"),
-            ("tables.sum_dtype", tables.sum_dtype not in NARROW_DTYPES, f"of 32 or 64 bits {whose}"),
+            ("tables.regret_dtype", not is_narrow(tables.regret_dtype), f"of 32 or 64 bits {whose}"),
+            ("tables.sum_dtype", not is_narrow(tables.sum_dtype), f"of 32 or 64 bits {whose}"),
         ]
-        return former_problem(self.config.solver) or first_refused(self.config, checks)
+        return former_problem(self.config) or first_refused(self.config, checks)
 
     def warnings(self) -> list[str]:
         """Sentences about settings that are allowed but rarely meant."""

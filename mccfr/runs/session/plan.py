@@ -46,7 +46,7 @@ COMMIT_BYTES_PER_SECOND = {
     ("hdf5", "none"): 1.2e8,
 }
 """Raw bytes a second of a commit, by format and compression, where workers keep all processors busy: measured with two
-on two processors and a disk of 160 MB a second (`tools/bench checkpoint`)."""
+on two processors and a disk of 160 MB a second."""
 
 FEW_CYCLES = 300
 """Of blocks in turn, in a run: fewer are worth a warning (docs/strata.md)."""
