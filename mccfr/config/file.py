@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from mccfr.config import outside
+from mccfr.config.former import without_former
 from mccfr.config.games import GAMES, OpaqueGame
 from mccfr.config.limits import limit_problems, shown
 from mccfr.config.made import loaded_options, made_options
@@ -130,6 +131,8 @@ def _converted(table: Any, key: str, kind: Any) -> Any:
     """A table of the document as its struct; `ValueError` naming key, value and what is allowed."""
     if key in _TAGGED:
         kind, table = _chosen(table, key)
+    elif isinstance(table, Mapping):
+        table = without_former(key, None, table)
     if key == "tables" and isinstance(table, Mapping):
         former = any(table.get(dtype) in FORMER_DTYPES for dtype in ("regret_dtype", "sum_dtype"))
         kind = FORMER_TABLES if former else kind
@@ -162,7 +165,8 @@ def _chosen(table: Any, key: str) -> tuple[Any, dict[str, Any]]:
             foreign = [*foreign, "baseline_rate"]
     if "variant" in foreign and outside.is_reference(table["variant"]):
         raise ValueError(f"solver.variant = {shown(table['variant'])} goes with solver.algorithm = 'cfr' alone")
-    return kind, {**{own: value for own, value in table.items() if own not in foreign}, field: name}
+    own = {inside: value for inside, value in table.items() if inside not in foreign}
+    return kind, {**without_former(key, name, own), field: name}
 
 
 def options_named(table: str, name: str) -> Any:

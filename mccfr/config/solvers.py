@@ -133,8 +133,7 @@ class FullWidthConfig(SolverConfig, frozen=True, tag="cfr"):
     alpha: float | None = None
     beta: float | None = None
     averaging_power: float | None = None
-    schedule: Literal[15, 30] | None = None  # first averaging power of the variants on a schedule; None: theirs
-    horizon: int | None = None  # iterations that such a variant plans for; None: run.iterations when the run is made
+    horizon: int | None = None  # iterations that a variant on a schedule plans for; None: run.iterations at first
     updates: Literal["alternating", "simultaneous"] = "alternating"
     dtype: Literal["float32", "float64", "int16"] = "float64"
     pruning: Literal["none", "partial", "regret-based"] = "none"

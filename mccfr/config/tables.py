@@ -186,19 +186,16 @@ class ClusterConfig(Table, frozen=True):
     machines: Sequence[int] = (1, 1024)  # least and most that a session begins with
     network: str = "lo"  # interface over which machines talk; lo: this machine alone, and nothing listens
     ports: Sequence[int] = (47000, 47999)  # first and last that machines listen on, where there are several
-    copies: int = 1  # of each checkpoint; 2: also in `directory`, on another machine than the one that wrote it
-    directory: str | None = None  # of each machine's own disk; "{machine}" in it becomes the machine's number
+    # Of each machine's own disk, for a second copy of what another one has written; "{machine}" becomes its number.
+    directory: str | None = None
 
     def checks(self) -> list[Check]:
         """As `Table.checks`."""
-        there = "2 with cluster.directory, a directory of each machine's own, and 1 without"
         name = bool(self.network) and not set(self.network) & set(", /")
         return [
             ("machines", _is_range(self.machines, 1, 1024), "[least, most], from 1 to 1024"),
             ("ports", _is_range(self.ports, 1024, 65535), "[first, last], from 1024 to 65535"),
             ("network", name, "the name of an interface"),
-            ("copies", self.copies in (1, 2), "1, or 2: also on another machine"),
-            ("copies", (self.copies == 2) == (self.directory is not None), there),
         ]
 
 

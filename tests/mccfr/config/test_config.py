@@ -13,7 +13,7 @@ from mccfr.runs.directory.run import _without_nothing
 
 SHIPPED = sorted(RUNS.glob("*.toml"))
 
-KUHN = {"name": "kuhn"}
+KUHN, SUBGAME = {"name": "kuhn"}, {"name": "holdem-subgame", "file": "x"}
 OUTCOME, PUBLIC = {"algorithm": "outcome-sampling"}, {"algorithm": "public-chance-sampling"}
 PREFLOP = {"strategy_sums": "preflop"}
 BAD = {
@@ -60,8 +60,7 @@ BAD_KEYS = {
     "evaluation.budget_seconds = 0.0 .* above 0": {"budget_seconds": 0},
     "cluster.machines = .2, 1. .* from 1 to 1024": {"machines": [2, 1]},
     "cluster.network = 'a,b' .* the name of an interface": {"network": "a,b"},
-    "cluster.copies = 3 .* 1, or 2": {"copies": 3},
-    "cluster.copies = 2 .* 2 with cluster.directory": {"copies": 2},
+    "cluster.copies = 2: the key went after mccfr .*, and it is 2 with cluster.directory": {"copies": 2},
 }
 """The sentence, as an expression, by what is wrong in the table that it names first."""
 
@@ -79,6 +78,31 @@ def test_each_table_refuses_what_its_own_keys_cannot_be(message):
     document = {"game": KUHN, message.partition(".")[0]: BAD_KEYS[message]}
     with pytest.raises(ValueError, match=rf"^run\.toml: {message}"):
         config_from(document, "run.toml")
+
+
+@pytest.mark.parametrize(
+    ("former", "now", "meaning"),
+    [
+        ({"game": {"name": "leduc", "ante": 1.0}}, {"game": {"name": "leduc"}}, {"ante": 2}),
+        ({"game": {"name": "akq", "pot": 2, "bet": 1}}, {"game": {"name": "akq"}}, {"bet": 2}),
+        ({"game": SUBGAME | {"big_blind": 100}}, {"game": SUBGAME}, {"big_blind": 50}),
+        (
+            {"cluster": {"copies": 2, "directory": "d"}},
+            {"cluster": {"directory": "d"}},
+            {"copies": 3, "directory": None},
+        ),
+        ({"solver": {"algorithm": "cfr"}}, {"solver": {"algorithm": "cfr"}}, {"schedule": 30}),
+    ],
+)
+def test_keys_that_went_are_read_where_they_say_what_holds(former, now, meaning):
+    base, (table,) = {"game": KUHN}, former
+    assert config_from(base | former, "run.toml") == config_from(base | now, "run.toml")
+    (key, *_) = meaning
+    changed = {inside: value for inside, value in (former[table] | meaning).items() if value is not None}
+    with pytest.raises(
+        ValueError, match=rf"^run\.toml: {table}\.{key} = .*: the key went after mccfr 0.1.0, and it is "
+    ):
+        config_from(base | {table: changed}, "run.toml")
 
 
 @pytest.mark.parametrize("name", GAMES)
