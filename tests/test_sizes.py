@@ -18,7 +18,8 @@ BUDGETS = {
     "configuration keys": 169,
     "kernels of more than 8 arguments": 16,
     "structs of more than 10 fields": 12,
-    "words of pages": 60_900,
+    "methods of Algorithm": 11,
+    "words of pages": 59_500,
 }
 """What there may be at most: a budget is raised in a commit of its own, with the reason (CONTRIBUTING)."""
 ALGORITHMS = 6

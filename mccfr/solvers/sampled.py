@@ -17,7 +17,7 @@ from mccfr.rng import new_stream
 from mccfr.solvers.forecast import Forecast, forecast
 from mccfr.solvers.solver import Algorithm, Share, WorkerState
 from mccfr.tables.discount import Discount, Schedule
-from mccfr.tables.layout import NO_SUMS, TableArrays, TableLayout, TableSet, make_layout
+from mccfr.tables.layout import NO_SUMS, TableArrays, TableLayout, TableSet, make_layout, sum_forms
 from mccfr.tables.narrow import is_narrow
 from mccfr.trees.compiled import can_pack, pack
 
@@ -81,7 +81,7 @@ class SampledAlgorithm(Algorithm):
                 f"tables.{narrow} = {chosen[narrow]!r} is for betting trees of at most eight actions a decision, and "
                 f"{game.name} is none: use 'float32'"
             )
-        wide = self.sum_forms(game) if wide is None else wide
+        wide = sum_forms(2 * game.tree.streets, tables.sum_dtype) if wide is None else wide
         if tables.strategy_sums == "preflop":
             wide = _first_street_only(game, wide)
         first = None
@@ -106,7 +106,7 @@ class SampledAlgorithm(Algorithm):
         return self.iterates(game, self, tables, share or Share())
 
     def first_words(self, worker: int) -> list[int]:
-        """Of the stream of actions."""
+        """Random words of the stream of actions with which a worker or a stratum begins."""
         return [int(word) for word in new_stream(self.config.solver.seed, worker)]
 
     def forecast(self, game: Game) -> Forecast | None:

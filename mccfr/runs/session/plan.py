@@ -69,9 +69,9 @@ def evaluation_bytes(config: Config, game: Game, layout: TableLayout) -> int:
     algorithm, needed = algorithm_of(config), []
     for method in [method_for(game, name) for name in config.evaluation.chosen]:
         whole = 8 * game.buckets * (game.tree.row_slots + game.tree.row_count)
-        if method.reads_rows and algorithm.averages_sums and config.tables.strategy_sums == "all":
+        if method.reads_rows and algorithm.averages.of_sums and config.tables.strategy_sums == "all":
             whole = np.minimum(whole, NEAR_BYTES)
-        if algorithm.averages_sums:
+        if algorithm.averages.of_sums:
             whole = whole + [_as_numbers_bytes(layout, block) for block in range(len(whole))]
         needed.append(int(whole.sum()) * (1 + method.meets) + method.listing_bytes(game))
     return max(needed) + max((spec.nbytes for spec in layout.specs), default=0) * bool(config.tables.snapshot_nodes)
