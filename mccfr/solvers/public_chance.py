@@ -17,10 +17,10 @@ from mccfr.solvers.public.public_chance import (
     period_nodes,
     table_specs,
 )
-from mccfr.solvers.sampled import batch_nodes, schedule_of
+from mccfr.solvers.sampling.sampled import batch_nodes, schedule_of
 from mccfr.solvers.solver import Algorithm, Share
 from mccfr.tables.discount import Schedule
-from mccfr.tables.layout import TableLayout, TableSet, sum_forms
+from mccfr.tables.layout import TableLayout, TableSet
 
 _BATCH_SECONDS = 0.05
 _SMALL_BYTES = 64 << 20
@@ -54,20 +54,20 @@ class PublicChance(Algorithm):
             raise ValueError(
                 f"solver.algorithm = 'public-chance-sampling' needs a game with cards, and {game.name} has none"
             )
-        wide = self.sum_forms(game) if wide is None else wide
         nothing = np.zeros(2 * game.tree.streets, np.int64)
-        sums = "float64" if wide.any() else "float32"
-        return TableLayout(table_specs(game, self.config.tables.regret_dtype, sums), nothing, nothing, wide)
+        is_wide = self.config.tables.sum_dtype == "float64" if wide is None else wide.any()
+        specs = table_specs(game, self.config.tables.regret_dtype, "float64" if is_wide else "float32")
+        return TableLayout(specs, nothing, nothing)
 
     def forms_of_version_1(self, game: Game, wide: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
         """The manifest did not say: with "auto" all sums were in float64 where those fitted into 64 MiB."""
         small = int((game.tree.row_slots * game.buckets).sum()) * 8 <= _SMALL_BYTES
         chosen = self.config.tables.sum_dtype
-        return sum_forms(len(wide), "float64" if chosen == "auto" and small else chosen)
+        return np.full(len(wide), chosen == "float64" or (chosen == "auto" and small), np.uint8)
 
     def sweeps(self) -> bool:
         """Under `dcfr` worker 0 discounts all tables."""
-        return self.schedule.lazy
+        return self.schedule.sweeps
 
     def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> "PublicChanceSolver":
         """As `Algorithm.solver`."""

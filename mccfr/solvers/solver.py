@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -12,7 +13,7 @@ from mccfr.config.tables import Config
 from mccfr.games.game import Game
 from mccfr.solvers.forecast import Forecast
 from mccfr.tables.discount import Schedule
-from mccfr.tables.layout import TableLayout, TableSet, sum_forms
+from mccfr.tables.layout import TableLayout, TableSet
 from mccfr.tables.strategy import Strategy, average_strategy
 
 
@@ -20,13 +21,15 @@ from mccfr.tables.strategy import Strategy, average_strategy
 class WorkerState:
     """What a worker must remember to go on bit for bit: counters, and the words of its stream of actions.
 
-    Of a stratum also what rounding has left it of its share of the iterations so far.
+    Of a stratum also what rounding has left it of its share of the iterations so far; of the worker that sweeps tables
+    the period ends for which it has.
     """
 
     iterations: int = 0
     nodes: int = 0
     rng: list[int] = field(default_factory=list)  # four words; none or all 0: not begun
     due: int = 0
+    ends: int = 0
 
 
 @dataclass
@@ -96,13 +99,21 @@ class Algorithm(ABC):
         del game
         return self.config
 
-    def problem(self) -> str | None:
-        """Why runs of the configuration are trained no longer, in a sentence; None: they are."""
+    def problem(self, wide: npt.NDArray[np.uint8] | None = None) -> str | None:
+        """Why runs of the configuration are trained no longer, in a sentence; None: they are.
+
+        wide  [B] as of `layout`, of a run of a former version
+        """
+        del wide
         former = self.config.solver.former or self.config.tables.former
-        if former is None:
-            return None
-        trained = f"{former} was last trained by mccfr {LAST_TRAINED}"
-        return f"{trained}: runs of it are evaluated and exported, and do not go on"
+        return None if former is None else self.last_trained(former)
+
+    @staticmethod
+    def last_trained(what: str) -> str:
+        """The sentence that refuses to go on with something."""
+        return (
+            f"{what} was last trained by mccfr {LAST_TRAINED}: runs of it are evaluated and exported, and do not go on"
+        )
 
     def warnings(self) -> list[str]:
         """Sentences about settings that are allowed but rarely meant."""
@@ -112,17 +123,13 @@ class Algorithm(ABC):
     def layout(self, game: Game, wide: npt.NDArray[np.uint8] | None = None) -> TableLayout:
         """The tables of a run.
 
-        wide  [B] which blocks keep sums in float64, as a run's manifest has it; None: as a new run would
+        wide  [B] which blocks keep sums in float64, as the manifest of a run of format version 1 or 2 has it
         Raises `ValueError` where the algorithm does not suit the game.
         """
 
     @abstractmethod
     def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> Solver:
         """What iterates on the tables of `layout`, changed in place; `share` None: a whole run from its start."""
-
-    def sum_forms(self, game: Game) -> npt.NDArray[np.uint8]:
-        """[B] form of the strategy sums of a new run, as `TableArrays.wide` has it."""
-        return sum_forms(2 * game.tree.streets, self.config.tables.sum_dtype)
 
     def forms_of_version_1(self, game: Game, wide: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
         """[B] form of the sums of a run of format version 1, whose manifest lists `wide` [B]."""
@@ -159,7 +166,7 @@ class Algorithm(ABC):
     def average(self, game: Game, tables: TableSet, nodes: int, iterations: int) -> Strategy:
         """The average strategy of tables with sums on all streets; `ValueError` for sums no run writes."""
         del iterations
-        return average_strategy(game, tables, self.schedule.at(nodes))
+        return average_strategy(game, tables, partial(self.schedule.faded, nodes=nodes))
 
     @property
     def averages(self) -> tuple[str, ...]:

@@ -140,7 +140,7 @@ def prepare_run(
     Raises `ValueError` for evaluations that do not suit the game, and for too little memory or disk, unless `force`;
     `FileExistsError` where its export would replace something else.
     """
-    if (problem := run.algorithm.problem()) is not None:
+    if (problem := run.problem) is not None:
         raise ValueError(problem)
     game = game or run.build_game()
     check_evaluation(run.config.evaluation, game)

@@ -31,7 +31,7 @@ from mccfr.runs.reporter import Silent
 from mccfr.runs.results.results import evaluate_target, find_checkpoint, read_tables
 from mccfr.runs.session import pool as pool_module
 from mccfr.runs.session import session as run_module
-from mccfr.solvers.sampling.common import DEALS_TOGETHER
+from mccfr.solvers.sampling.outcome.paths import DEALS_TOGETHER
 from mccfr.solvers.solver import WorkerState
 from storage import checkpoint as checkpoints
 from storage import space

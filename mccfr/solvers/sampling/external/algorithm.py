@@ -1,12 +1,12 @@
-"""External-sampling MCCFR as a run sees it; the kernels: `mccfr.solvers.sampling.external`."""
+"""External-sampling MCCFR as a run sees it; the kernels: `packed` and `general` beside it."""
 
 from math import inf
 
 from mccfr.config.solvers import ExternalSamplingConfig
 from mccfr.games.game import Game
-from mccfr.solvers.sampled import SampledAlgorithm, SampledSolver
-from mccfr.solvers.sampling.common import Pruning, new_packed_worklist, new_worklist
-from mccfr.solvers.sampling.external import external_sampling_general, external_sampling_packed
+from mccfr.solvers.sampling.external.general import external_sampling_general, new_worklist
+from mccfr.solvers.sampling.external.packed import Pruning, external_sampling_packed, new_packed_worklist
+from mccfr.solvers.sampling.sampled import SampledAlgorithm, SampledSolver
 from mccfr.tables.narrow import is_narrow, number_dtype
 
 
@@ -55,5 +55,5 @@ class ExternalSampling(SampledAlgorithm):
         assert isinstance(self.config.solver, ExternalSamplingConfig)
         if is_narrow(self.config.tables.sum_dtype):
             return False
-        counted = game.cards.dealt and not self.schedule.lazy and self.config.solver.warm_start is None
+        counted = game.cards.dealt and not self.schedule.sweeps and self.config.solver.warm_start is None
         return counted and not self.config.solver.negative_regret_pruning
