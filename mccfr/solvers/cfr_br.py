@@ -9,7 +9,7 @@ from mccfr.games.game import Game
 from mccfr.solvers.iterating import IterationSolver
 from mccfr.solvers.public.cfr_br import CfrBr, listed_cards
 from mccfr.solvers.public.vector_cfr import table_specs
-from mccfr.solvers.solver import Algorithm, Share
+from mccfr.solvers.solver import Algorithm, Share, Traits
 from mccfr.solvers.variants import Variant, variant
 from mccfr.tables.layout import TableLayout, TableSet
 
@@ -18,8 +18,7 @@ class CfrBestResponse(Algorithm):
     """Full-width CFR of each abstracted player against a best response that knows its cards; in one process."""
 
     options = CfrBrConfig
-    seeded = False
-    axis = "iterations"
+    traits = Traits(seeded=False, axis="iterations", one_process=True)
 
     def __init__(self, config: Config) -> None:
         super().__init__(config)
@@ -53,7 +52,3 @@ class CfrBestResponse(Algorithm):
         """As `Algorithm.solver`."""
         share = share or Share()
         return IterationSolver(CfrBr(game, self._variant, tables, share.state.iterations), share)
-
-    def processes(self, workers: int) -> int:
-        """One."""
-        return min(workers, 1)

@@ -18,12 +18,11 @@ from mccfr.solvers.public.public_chance import (
     table_specs,
 )
 from mccfr.solvers.sampling.sampled import batch_nodes, schedule_of
-from mccfr.solvers.solver import Algorithm, Share
+from mccfr.solvers.solver import Algorithm, Share, Traits
 from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import TableLayout, TableSet
 
 _BATCH_SECONDS = 0.05
-_SMALL_BYTES = 64 << 20
 
 
 class PublicChance(Algorithm):
@@ -35,6 +34,11 @@ class PublicChance(Algorithm):
         super().__init__(config)
         assert isinstance(config.solver, PublicChanceConfig)
         self._solver = config.solver
+
+    @property
+    def traits(self) -> Traits:
+        """Under `dcfr` worker 0 discounts all tables."""
+        return Traits(sweeps=self.schedule.sweeps)
 
     @property
     def schedule(self) -> Schedule:
@@ -58,16 +62,6 @@ class PublicChance(Algorithm):
         is_wide = self.config.tables.sum_dtype == "float64" if wide is None else wide.any()
         specs = table_specs(game, self.config.tables.regret_dtype, "float64" if is_wide else "float32")
         return TableLayout(specs, nothing, nothing)
-
-    def forms_of_version_1(self, game: Game, wide: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-        """The manifest did not say: with "auto" all sums were in float64 where those fitted into 64 MiB."""
-        small = int((game.tree.row_slots * game.buckets).sum()) * 8 <= _SMALL_BYTES
-        chosen = self.config.tables.sum_dtype
-        return np.full(len(wide), chosen == "float64" or (chosen == "auto" and small), np.uint8)
-
-    def sweeps(self) -> bool:
-        """Under `dcfr` worker 0 discounts all tables."""
-        return self.schedule.sweeps
 
     def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> "PublicChanceSolver":
         """As `Algorithm.solver`."""

@@ -3,8 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.cards.deals import Deals, card_masks
-from mccfr.cards.listed import ListedCards
+from mccfr.cards.deals import Deals
 from mccfr.games.game import Game
 
 MOST_DEALS = 2_000_000
@@ -16,9 +15,10 @@ def every_deal(game: Game) -> tuple[Deals, npt.NDArray[np.float64]]:
     cards = game.cards
     if not cards.dealt:
         return Deals(np.zeros((1, 2), np.int32), np.zeros(1)), np.ones(1)
-    if not isinstance(cards, ListedCards):
+    if cards.boards is None:
         raise ValueError(f"{game.name} deals from the whole deck: its deals cannot be listed")
-    masks, boards = cards.hand_masks(), [card_masks(board) for board in cards.board_cards]
+    cards = cards.listed()
+    masks, boards = cards.hand_masks(), cards.board_masks
     live = [np.flatnonzero(cards.reach[player] > 0) for player in range(2)]
     if len(live[0]) * len(live[1]) * len(boards[-1]) > MOST_DEALS:
         raise ValueError(

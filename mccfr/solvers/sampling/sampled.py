@@ -15,7 +15,7 @@ from mccfr.config.tables import Config
 from mccfr.games.game import Game
 from mccfr.rng import new_stream
 from mccfr.solvers.forecast import Forecast, forecast
-from mccfr.solvers.solver import Algorithm, Share, WorkerState
+from mccfr.solvers.solver import Algorithm, Share, Traits, WorkerState, last_trained
 from mccfr.solvers.sweep import Sweep
 from mccfr.tables.discount import Discount, Schedule
 from mccfr.tables.layout import TableArrays, TableLayout, TableSet, make_layout
@@ -118,17 +118,18 @@ class SampledAlgorithm(Algorithm):
         if former is not None:
             return former
         if wide is not None and len(self._forms(wide)) > 1:
-            return self.last_trained(_MIXED)
+            return last_trained(_MIXED)
         if self.schedule.sweeps:
             if wide is not None:
-                return self.last_trained(_STAMPED)
+                return last_trained(_STAMPED)
             if self.config.run.strata is not None or is_narrow(tables.regret_dtype) or is_narrow(tables.sum_dtype):
-                return self.last_trained("solver.discount = 'dcfr' with run.strata, or with cells of int16,")
+                return last_trained("solver.discount = 'dcfr' with run.strata, or with cells of int16,")
         return None
 
-    def sweeps(self) -> bool:
+    @property
+    def traits(self) -> Traits:
         """Under `dcfr` worker 0 discounts all tables."""
-        return self.schedule.sweeps
+        return Traits(sweeps=self.schedule.sweeps)
 
     def first_floor(self, total_nodes: int) -> float:
         """What regrets of the first street are kept at, at a count of nodes: minus infinity where there is no floor."""
@@ -140,7 +141,7 @@ class SampledAlgorithm(Algorithm):
         return self.iterates(game, self, tables, share or Share())
 
     def first_words(self, worker: int) -> list[int]:
-        """Of the stream of actions."""
+        """Random words of the stream of actions with which a worker or a stratum begins."""
         return [int(word) for word in new_stream(self.config.solver.seed, worker)]
 
     def forecast(self, game: Game) -> Forecast | None:
@@ -171,7 +172,7 @@ class SampledSolver(ABC):
         self._deals = new_deals(_BATCH_DEALS, game.tree.streets)
         self._drawn = (0, 0)  # first iteration of the deals at hand, and one past the last
         regrets, sums = ([t for n, t in tables.items() if n.startswith(k)] for k in ("regret/", "strategy_sum/"))
-        sweeps = algorithm.sweeps() and share.worker == 0
+        sweeps = self._schedule.sweeps and share.worker == 0
         self._sweep = Sweep(regrets, sums, self._schedule, (seed, share.worker)) if sweeps else None
         self.busy_seconds = 0.0  # spent in `run` by this object
         packed = can_pack(game.tree)

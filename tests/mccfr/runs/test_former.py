@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from archives import unpack
 from commands import call
+from mccfr.runs.results.results import find_checkpoint
 
 import mccfr
 from mccfr.config.file import config_from
 from mccfr.runs.directory.run import open_run
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.results.averages import checkpoint_average
-from mccfr.runs.results.results import evaluate_target, find_checkpoint
+from mccfr.runs.results.evaluating import evaluate_target
 from mccfr.solvers.registry import algorithm_of
 
 FORMER = {

@@ -52,7 +52,7 @@ def test_a_run_is_verified_measured_shown_and_exported(run, tmp_path, capsys):
 
 
 def test_a_plain_reader_makes_the_average_of_cells_and_scales(run, tmp_path, capsys):
-    """What docs/interface.md says of cells and scales, done by hand, is the policy's strategy."""
+    """What docs/configuration.md says of cells and scales, done by hand, is the policy's strategy."""
     assert call(capsys, "export", run.directory, tmp_path / "raw", "--format", "zarr").status == 0
     assert call(capsys, "export", run.directory, tmp_path / "policy", "--quantise", "uint16").status == 0
     group, policy = zarr.open_group(tmp_path / "raw", mode="r"), Policy.open(tmp_path / "policy")

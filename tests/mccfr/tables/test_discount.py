@@ -1,4 +1,10 @@
-"""Discounts: schedules, weights and sweeps against naive sweeps, and what long runs do to floating point."""
+"""Discounts: schedules, weights and sweeps against naive sweeps, and what long runs do to floating point.
+
+Shows:
+
+* Weights, and the sweeps of `dcfr`, are what the papers' sweeps are (test_external_sampling_equals_an_eager_sweep,
+  test_outcome_sampling_equals_an_eager_sweep)
+"""
 
 import numpy as np
 import pytest

@@ -1,4 +1,20 @@
-"""Single Deep CFR with exact tables in the network's place, against plain algorithms, and what networks add to it."""
+"""Single Deep CFR with exact tables in the network's place, against plain algorithms, and what networks add to it.
+
+Shows:
+
+* Deep CFR with exact tables in the networks' place is batched linear MCCFR, its strategy memory that one's sampled
+  average (test_a_table_in_the_networks_place_is_batched_linear_mccfr)
+* The explicit average is the reach-weighted mean of what was met, and the same over kept networks
+  (test_the_explicit_average_is_the_reach_weighted_mean_of_what_was_met,
+  test_the_average_over_kept_networks_is_the_one_that_is_kept_up)
+* Deep CFR with full traversals and tables is linear CFR (test_full_traversals_are_linear_cfr)
+* One network a hand plays the explicit average (Single Deep CFR, theorem 2)
+  (test_a_trajectory_with_one_network_a_hand_plays_the_explicit_average)
+* Planted: weights shifted by one, for either player; an average without reaches; the best value for the mean,
+  strategies at the traverser's nodes (test_a_weight_that_is_shifted_by_one_is_caught,
+  test_an_average_without_reaches_is_caught,
+  test_the_best_value_for_the_mean_and_strategies_at_the_traversers_nodes_are_caught)
+"""
 
 from dataclasses import replace
 from functools import cache
@@ -15,7 +31,7 @@ from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.catalogue import build_game
 from mccfr.solvers.deep import infosets as listing
 from mccfr.solvers.deep import learned, single_deep_cfr, traversals
-from mccfr.solvers.deep.averages import Averages
+from mccfr.solvers.deep.averages import ListedAverages
 from mccfr.solvers.deep.infosets import list_infosets
 from mccfr.tables.layout import TableSet, table_name
 from mccfr.tables.strategy import average_strategy
@@ -40,7 +56,7 @@ def recorded(name, **changed):
 
 def averages(found):
     cfr = found.cfr
-    return Averages(cfr.learned.game, cfr.learned.config, cfr.learned.tables, cfr.iteration)
+    return ListedAverages(cfr.learned.game, cfr.learned.config, cfr.learned.tables, cfr.iteration)
 
 
 def flat(infosets, strategy_rows):
@@ -316,14 +332,14 @@ def test_tables_that_no_run_writes_are_refused(name, cell):
     tables = deep.record(game_of("leduc"), config, 1).cfr.learned.tables
     tables[name].flat[0] = cell
     with pytest.raises(ValueError, match=name):
-        Averages(game_of("leduc"), config, tables, 1)
+        ListedAverages(game_of("leduc"), config, tables, 1)
 
 
 def exploitability(config, iterations):
     """[2] thousandths of an ante of both averages on Leduc; uniform play has 2,374."""
     cfr = single_deep_cfr.SingleDeepCfr(game_of("leduc"), config, deep.new_tables(game_of("leduc"), config, "float32"))
     cfr.iterate(iterations)
-    made = Averages(cfr.learned.game, config, cfr.learned.tables, iterations)
+    made = ListedAverages(cfr.learned.game, config, cfr.learned.tables, iterations)
     return [
         1000 * evaluate_exact(game_of("leduc"), made.average(name)).exploitability_chips for name in config.averages
     ]

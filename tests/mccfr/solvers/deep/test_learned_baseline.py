@@ -1,4 +1,14 @@
-"""Outcome sampling with baselines: unbiased by enumeration, what a learned one learns, and when it is asked."""
+"""Outcome sampling with baselines: unbiased by enumeration, what a learned one learns, and when it is asked.
+
+Shows:
+
+* Outcome sampling with any baseline has the expectation of every history, by enumeration; planted: not divided, not
+  taken off, not corrected for at the opponent's, weights without exploration
+  (test_any_baseline_changes_no_expectation, test_a_biased_baseline_is_caught)
+* Its paths are drawn as they say; a learned baseline serves on no deal that it has learnt (planted too), and takes
+  variance out (test_paths_are_drawn_as_they_say, test_no_baseline_serves_on_a_deal_that_it_has_learnt,
+  test_a_learned_baseline_takes_variance_out)
+"""
 
 from functools import cache
 from itertools import pairwise
