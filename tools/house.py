@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BESIDE_THE_CORE = ("mccfr/view", "mccfr/report", "mccfr/cli", "mccfr/experiments", "mccfr/gallery", "tools")
 STRATA = ("mccfr/runs/session/strata", "mccfr/cluster")
 KERNELS = ("njit", "intrinsic")
-EXTERNAL = "mccfr/solvers/sampling/external.py"
+EXTERNAL = "mccfr/solvers/sampling/external/packed.py"
 PROTOCOL = "mccfr/solvers/solver.py"
 
 

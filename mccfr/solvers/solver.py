@@ -22,13 +22,15 @@ from mccfr.tables.narrow import is_narrow
 class WorkerState:
     """What a worker must remember to go on bit for bit: counters, and the words of its stream of actions.
 
-    Of a stratum also what rounding has left it of its share of the iterations so far.
+    Of a stratum also what rounding has left it of its share of the iterations so far; of the worker that sweeps tables
+    the period ends for which it has.
     """
 
     iterations: int = 0
     nodes: int = 0
     rng: list[int] = field(default_factory=list)  # four words; none or all 0: not begun
     due: int = 0
+    ends: int = 0
 
 
 @dataclass
@@ -65,10 +67,7 @@ class Solver(Protocol):
 def former_problem(config: Config) -> str | None:
     """Why runs of a configuration are trained no longer, in a sentence; None: they are."""
     former = config.solver.former or config.tables.former
-    if former is None:
-        return None
-    trained = f"{former} was last trained by mccfr {LAST_TRAINED}"
-    return f"{trained}: runs of it are evaluated and exported, and do not go on"
+    return None if former is None else last_trained(former)
 
 
 @dataclass(frozen=True)
@@ -95,6 +94,12 @@ class Traits:
     def processes(self, workers: int) -> int:
         """Processes that share a run's work; 0: this one."""
         return min(workers, 1) if self.one_process else workers
+
+
+def last_trained(what: str) -> str:
+    """The sentence that refuses to go on with something."""
+    trained = f"{what} was last trained by mccfr {LAST_TRAINED}"
+    return f"{trained}: runs of it are evaluated and exported, and do not go on"
 
 
 class Algorithm(ABC):
@@ -134,11 +139,13 @@ class Algorithm(ABC):
         del game
         return self.config
 
-    def problem(self) -> str | None:
+    def problem(self, wide: npt.NDArray[np.uint8] | None = None) -> str | None:
         """Why runs of the configuration are not trained, in a sentence; None: they are.
 
         Of keys of other tables those are refused here that are for algorithms which sample actions.
+        wide  [B] as of `layout`, of a run of a former version
         """
+        del wide
         tables, whose = self.config.tables, f"with solver.algorithm = {self.name!r}"
         checks = [
             ("run.strata", self.config.run.strata is None, f"left out {whose}, which draws no deals of one stratum"),
@@ -156,7 +163,7 @@ class Algorithm(ABC):
     def layout(self, game: Game, wide: npt.NDArray[np.uint8] | None = None) -> TableLayout:
         """The tables of a run.
 
-        wide  [B] which blocks keep sums in float64, as a run's manifest has it; None: as a new run would
+        wide  [B] which blocks keep sums in float64, as the manifest of a run of format version 1 or 2 has it
         Raises `ValueError` where the algorithm does not suit the game.
         """
 

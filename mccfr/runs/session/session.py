@@ -2,7 +2,7 @@
 
 What happens to the tables depends on node and iteration counts alone; checkpoints, evaluations and the clock only look.
 Workers go on training while a checkpoint is written or an evaluation computed from a copy of the tables, and rest only
-while the copy is made (so that no row is separated from its stamp); where memory is too short for a copy they rest
+while the copy is made (so that it is of one moment); where memory is too short for a copy they rest
 until all is done.
 """
 

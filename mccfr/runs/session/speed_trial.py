@@ -21,7 +21,7 @@ from mccfr.config.solvers import ExternalSamplingConfig, SampledActionsConfig
 from mccfr.config.tables import Config
 from mccfr.games.game import Game
 from mccfr.solvers.registry import algorithm_of
-from mccfr.solvers.sampled import PERIOD_NODES, SampledAlgorithm, SampledSolver
+from mccfr.solvers.sampling.sampled import PERIOD_NODES, SampledAlgorithm, SampledSolver
 from mccfr.tables.layout import TableLayout, private_tables
 from storage import space
 from storage.pages import huge_zeros

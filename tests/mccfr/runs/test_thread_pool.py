@@ -30,7 +30,7 @@ from mccfr.runs.session.plan import beside_bytes, make_plan
 from mccfr.runs.session.pools import open_pool
 from mccfr.solvers.configured import configured_game
 from mccfr.solvers.registry import algorithm_of
-from mccfr.solvers.sampled import SampledSolver
+from mccfr.solvers.sampling.sampled import SampledSolver
 from mccfr.tables.layout import private_tables
 from storage import pages, space
 
