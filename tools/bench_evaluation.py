@@ -12,7 +12,6 @@ from mccfr.cards.deck import WholeDeck
 from mccfr.config.games import HoldemGame, Menu
 from mccfr.evaluation.head_to_head import Table
 from mccfr.evaluation.local_best_response import SETTINGS, local_best_response
-from mccfr.evaluation.side import Side
 from mccfr.evaluation.trained_best_response.scoring import Won
 from mccfr.evaluation.trained_best_response.training import WAYS, Training
 from mccfr.games.betting import build_tree
@@ -20,6 +19,7 @@ from mccfr.games.game import Game
 from mccfr.games.holdem_betting import holdem_rules
 from mccfr.games.real_rules import real_rules
 from mccfr.policy import Policy
+from mccfr.policy.profile import Profile
 from mccfr.rng import CHOICE, EVALUATION
 from mccfr.solvers.public.sampled_board import BoardSource, by_strength
 from mccfr.solvers.responder import PUBLIC, SAMPLERS
@@ -37,7 +37,7 @@ class _RandomDeck(WholeDeck):
         return np.random.default_rng(sum(board)).integers(0, _BUCKETS, 1326, np.int32)
 
 
-def _random_side(menu: Menu = _MENU) -> Side:
+def _random_side(menu: Menu = _MENU) -> Profile:
     """Whole hold'em, by default with the menu of hunl-quick; 200 buckets a street, every row random."""
     config = HoldemGame(menu=menu)
     deck = _RandomDeck((0, 3, 1, 1), np.full((4, 2), _BUCKETS), lambda: [])
@@ -51,7 +51,7 @@ def _random_side(menu: Menu = _MENU) -> Side:
             table[:, row] /= table[:, row].sum(axis=1, keepdims=True)
         tables.append(table)
     weights = [np.ones((_BUCKETS, int(rows))) for rows in tree.row_count]
-    return Side(game, Strategy(tuple(tables), tuple(weights)))
+    return Profile(game, Strategy(tuple(tables), tuple(weights)))
 
 
 @click.command()
@@ -73,7 +73,7 @@ def evaluation(policy: Path | None, hands: int, setting: tuple[str, ...], nodes:
         side = _random_side()
     else:
         opened = Policy.open(policy)
-        side = Side(opened.game, opened.strategy())
+        side = Profile(opened.game, opened.strategy())
     for name in setting:
         local_best_response(side, name, 100)  # kernels are compiled, files are in memory
         began = time.process_time()
@@ -93,14 +93,14 @@ def evaluation(policy: Path | None, hands: int, setting: tuple[str, ...], nodes:
         _board(boards)
 
 
-def _trained(side: Side, sampler: str, nodes: int) -> None:
+def _trained(side: Profile, sampler: str, nodes: int) -> None:
     """Print what training and scoring cost, in processor time."""
     training = Training(side.game, side, 0, sampler)
     training.train(1, 1, lambda: False)
     begun, began = training.nodes, time.process_time()
     training.train(nodes // 2, 1, lambda: False)
     spent = time.process_time() - began
-    units = Won([Side(side.game, training.learnt(way)) for way in WAYS], side, 0, CHOICE)
+    units = Won([Profile(side.game, training.learnt(way)) for way in WAYS], side, 0, CHOICE)
     units.play(0)
     began = time.process_time()
     for board in range(1, 21):

@@ -7,10 +7,10 @@ from pathlib import Path
 import rich_click as click
 
 from mccfr.evaluation.match import Contender, Match
-from mccfr.evaluation.side import Side
 from mccfr.play.programs import PROGRAMS, ProgramSpec
 from mccfr.play.seat import PolicySpec, Seat
 from mccfr.policy import Policy
+from mccfr.policy.profile import Profile
 
 _LINES = {"r300": "", "r300c/c": "Qs7h2d", "r300c/cr900c/c": "Qs7h2d3c"}
 """Decisions of position 0 or 1 in `hunl-quick`: the line so far, and the board."""
@@ -60,7 +60,7 @@ def play(policy: Path, rounds: int, hands: int) -> None:
         click.echo(f"choose after {line!r}: {_microseconds(choose, 2000, rounds) - undo:.1f} us")
         again()
         click.echo(f"1,326 hands after {line!r}: {_microseconds(seat.range_strategy, 500, rounds):.1f} us")
-    one = Contender(str(policy), PolicySpec(opened), Side(opened.game, opened.strategy()))
+    one = Contender(str(policy), PolicySpec(opened), Profile(opened.game, opened.strategy()))
     for name, program in PROGRAMS.items():
         table = Match((one, Contender(name, ProgramSpec(program))))
         table.play(0)

@@ -13,8 +13,8 @@ from mccfr.evaluation.units import Effort
 if TYPE_CHECKING:  # kernels are imported when something is measured
     from mccfr.evaluation.abstract import AbstractEvaluation
     from mccfr.evaluation.exact import Evaluation
-    from mccfr.evaluation.side import Side
     from mccfr.games.game import Game
+    from mccfr.policy.profile import Profile
     from mccfr.tables.strategy import Strategy
 
 
@@ -56,7 +56,7 @@ class _Whole(Method):
         """As `Method.listing_bytes`."""
         return game.cards.listing_bytes
 
-    def find(self, side: "Side", against: "Side | None", *none: Any, **options: Any) -> dict[str, Any]:
+    def find(self, side: "Profile", against: "Profile | None", *none: Any, **options: Any) -> dict[str, Any]:
         """As `Method.find`."""
         from mccfr.tables.strategy import Strategy
 
@@ -70,7 +70,7 @@ class _Whole(Method):
         }
 
     @abstractmethod
-    def _evaluated(self, side: "Side", strategy: "Strategy") -> "Evaluation | AbstractEvaluation":
+    def _evaluated(self, side: "Profile", strategy: "Strategy") -> "Evaluation | AbstractEvaluation":
         """What the strategy is worth."""
 
 
@@ -91,7 +91,7 @@ class Exact(_Whole):
 
         return prepared_tree(game)
 
-    def _evaluated(self, side: "Side", strategy: "Strategy") -> "Evaluation":
+    def _evaluated(self, side: "Profile", strategy: "Strategy") -> "Evaluation":
         from mccfr.evaluation.exact import evaluate_exact
 
         return evaluate_exact(side.game, strategy, side.prepared)
@@ -118,7 +118,7 @@ class Abstract(_Whole):
 
         return abstract_problem(game)
 
-    def _evaluated(self, side: "Side", strategy: "Strategy") -> "AbstractEvaluation":
+    def _evaluated(self, side: "Profile", strategy: "Strategy") -> "AbstractEvaluation":
         from mccfr.evaluation.abstract import evaluate_abstract
 
         return evaluate_abstract(side.game, strategy)
@@ -167,7 +167,13 @@ class HeadToHead(_OverDeals):
     takes: ClassVar[Mapping[str, Any]] = {"boards": 1000, "seed": 0, "effort": Effort()}
 
     def find(
-        self, side: "Side", against: "Side | None", *none: Any, boards: int, seed: int, effort: Effort
+        self,
+        side: "Profile",
+        against: "Profile | None",
+        *none: Any,
+        boards: int,
+        seed: int,
+        effort: Effort,
     ) -> dict[str, Any]:
         """As `Method.find`."""
         from mccfr.evaluation.head_to_head import head_to_head
@@ -184,7 +190,7 @@ class HeadToHead(_OverDeals):
             "seed": seed,
         }
 
-    def gained(self, side: "Side", units: Any, before: Any) -> dict[str, Any]:
+    def gained(self, side: "Profile", units: Any, before: Any) -> dict[str, Any]:
         """As `Method.gained`: units are boards, (what the strategy wins, the board's weight)."""
         from mccfr.intervals import ratio95
 
@@ -287,8 +293,8 @@ class SampledBestResponse(_OverDeals):
 
     def find(
         self,
-        side: "Side",
-        against: "Side | None",
+        side: "Profile",
+        against: "Profile | None",
         *none: Any,
         from_street: str | None,
         boards: int | None,
@@ -347,8 +353,8 @@ class LocalBestResponse(_OverDeals):
 
     def find(
         self,
-        side: "Side",
-        against: "Side | None",
+        side: "Profile",
+        against: "Profile | None",
         *none: Any,
         setting: str,
         hands: int | None,
@@ -414,8 +420,8 @@ class TrainedBestResponse(_OverDeals):
 
     def find(
         self,
-        side: "Side",
-        against: "Side | None",
+        side: "Profile",
+        against: "Profile | None",
         *none: Any,
         responder_abstraction: Path | None,
         responder_menu: Path | None,

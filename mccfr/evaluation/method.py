@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import msgspec
 
 if TYPE_CHECKING:  # kernels are imported when something is measured
-    from mccfr.evaluation.side import Side
     from mccfr.games.game import Game
+    from mccfr.policy.profile import Profile
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Record = Mapping[str, Any]
@@ -56,18 +56,18 @@ class Method(ABC):
         return 0
 
     def prepared(self, game: "Game") -> Any:
-        """What it makes of a game before it looks at a strategy, where that is worth keeping: for `Side.prepared`."""
+        """What it makes of a game before it looks at a strategy, where that is worth keeping (`Profile.prepared`)."""
         return None
 
     @abstractmethod
-    def find(self, side: "Side", against: "Side | None", *none: Any, **options: Any) -> dict[str, Any]:
+    def find(self, side: "Profile", against: "Profile | None", *none: Any, **options: Any) -> dict[str, Any]:
         """What it finds, by the fields of a record; `against` is there where it `meets` another strategy.
 
         side     `game` and `strategy` (`mccfr.tables.strategy.Strategy`); `value_chips` must be among what is found
         options  by keyword, each of those that it `takes`
         """
 
-    def gained(self, side: "Side", units: Any, before: Any) -> dict[str, Any]:
+    def gained(self, side: "Profile", units: Any, before: Any) -> dict[str, Any]:
         """What a strategy has gained over another one, by the fields of a record, for methods that tell it (`pairs`).
 
         units, before  [U, fields] what the units of both found (`Effort.note`), on the same units

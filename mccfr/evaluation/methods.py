@@ -13,8 +13,8 @@ from mccfr.evaluation.kinds import KINDS, Exact
 from mccfr.evaluation.method import EvaluationLine, Method, Record
 
 if TYPE_CHECKING:
-    from mccfr.evaluation.side import Side
     from mccfr.games.game import Game
+    from mccfr.policy.profile import Profile
 
 __all__ = [
     "EvaluationLine",
@@ -137,8 +137,8 @@ def _is_at_hand(name: str) -> bool:
 
 def measure(
     name: str,
-    side: "Side",
-    against: "Side | None" = None,
+    side: "Profile",
+    against: "Profile | None" = None,
     opponent: str | None = None,
     **options: Any,
 ) -> dict[str, Any]:

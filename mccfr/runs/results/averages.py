@@ -9,6 +9,7 @@ hand.
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -25,10 +26,8 @@ from mccfr.tables.discount import Discount, Schedule
 from mccfr.tables.layout import TableSet, table_name
 from mccfr.tables.narrow import number_dtype, numbers
 from mccfr.tables.strategy import (
-    Rows,
-    StoredStrategy,
+    BlockRows,
     Strategy,
-    average_block,
     average_strategy,
     check_sums,
     forward_factors,
@@ -96,18 +95,15 @@ def sums_average(game: Game, tables: TableSet, discount: Discount) -> Strategy:
         if sums is None:  # nobody acts there
             sums = np.zeros((buckets, 0), np.float32)
         check_sums(sums, block)
-        rows.append(Rows(sums, sums=True))
-
-    def forward(block: int, row: int, buckets: npt.NDArray[np.integer]) -> npt.NDArray[np.float64] | float:
         stamps = tables.rows("strategy_sum_stamp", block)
-        return 1.0 if stamps is None else forward_factors(stamps[buckets, row], discount)
+        rows.append(BlockRows(sums, sums=True, factor=None if stamps is None else partial(_forward, stamps, discount)))
+    return Strategy.stored(game, rows)
 
-    return StoredStrategy(
-        rows,
-        lambda block: average_block(game, block, tables, discount)[0],
-        lambda block: average_block(game, block, tables, discount)[1],
-        forward,
-    )
+
+def _forward(
+    stamps: npt.NDArray[np.integer], discount: Discount, row: int, buckets: npt.NDArray[np.integer]
+) -> npt.NDArray[np.float64]:
+    return forward_factors(stamps[buckets, row], discount)
 
 
 def _sums_outside(game: Game, tables: TableSet, block: int) -> npt.NDArray[Any] | None:

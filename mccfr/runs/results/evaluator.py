@@ -10,9 +10,9 @@ import numpy.typing as npt
 from mccfr.config.tables import EvaluationConfig
 from mccfr.evaluation.kinds import street_number
 from mccfr.evaluation.methods import Method, check_method, measure, method_for
-from mccfr.evaluation.side import Side
 from mccfr.evaluation.units import Effort
 from mccfr.games.game import Game
+from mccfr.policy.profile import Profile
 from mccfr.runs.directory.run import CHECKPOINTS, Run
 from mccfr.runs.results.averages import stored_average
 from mccfr.runs.results.previous_units import LastUnits
@@ -93,7 +93,7 @@ class Evaluator:
     def _measured(self, method: Method, strategy: Strategy) -> dict[str, Any]:
         if method.name not in self._prepared:
             self._prepared[method.name] = method.prepared(self._game)
-        side, seen = Side(self._game, strategy, self._prepared[method.name]), list[npt.NDArray[np.float64]]()
+        side, seen = Profile(self._game, strategy, self._prepared[method.name]), list[npt.NDArray[np.float64]]()
         options = self._options(method)
         if not method.meets:
             return measure(method.name, side, **options)
@@ -104,7 +104,7 @@ class Evaluator:
             if self._against is None:
                 self._against = stored_average(self._game, self._config, self._open(self._met))
             name, against = f"checkpoint {self._met}", self._against
-        record = measure(method.name, side, Side(self._game, against), name, **options)
+        record = measure(method.name, side, Profile(self._game, against), name, **options)
         if seen:
             self._last.gained(method, side, record, seen[0])
         return record

@@ -9,9 +9,8 @@ from typing import Any
 from mccfr.config.file import to_document
 from mccfr.evaluation.kinds import HeadToHead
 from mccfr.evaluation.methods import Method, check_method, load_method, measure
-from mccfr.evaluation.side import Side
 from mccfr.games.game import Game
-from mccfr.policy import Policy, PolicySource, StrategySource, is_policy
+from mccfr.policy import Behaviour, Policy, Profile, is_policy
 from mccfr.policy.export import PROVENANCE, RAW, export
 from mccfr.policy.export.networks import is_networks, networks_provenance, read_networks, write_networks
 from mccfr.policy.replacing import RUN_ID, replaceable
@@ -22,7 +21,7 @@ from mccfr.runs.reporter import EVALUATING, Reporter, Silent
 from mccfr.runs.results.averages import checkpoint_networks, named_average, stored_average
 from mccfr.runs.results.export_cost import export_cost
 from mccfr.runs.results.export_values import policy_values
-from mccfr.solvers.deep.asked import Asked, OnDeals, is_unlisted
+from mccfr.solvers.deep.asked import Asked, is_unlisted
 from mccfr.tables.layout import TableSet
 from mccfr.tables.simplified import simplified
 from mccfr.tables.strategy import Strategy, pure_strategy, uniform_strategy
@@ -117,7 +116,7 @@ def open_target(
     abstraction  where a run's abstraction lies, if not where it was when the run was made
     average      which average strategy of a run, where its algorithm makes several
     code         as `open_run` takes it
-    on_deals     where no table holds what networks play, have a strategy that can be asked on deals alone (`OnDeals`)
+    on_deals     where no table holds what networks play, have a strategy that can be asked on deals alone
     Raises `ValueError` where `target` is none of these, for another abstraction than the run's, and for what goes with
     a run alone beside something else.
     """
@@ -129,7 +128,7 @@ def open_target(
         hashes = None if origin is None else origin.content_hashes()
         if on_deals and run.algorithm.keeps_networks and is_unlisted(game):
             asked = checkpoint_networks(game, run.config, checkpoint, average)
-            return Target(game, OnDeals(asked), counts, hashes)
+            return Target(game, asked.untabled(), counts, hashes)
         if average is not None:
             return Target(game, named_average(game, run.config, checkpoint, average), counts, hashes)
         return Target(game, stored_average(game, run.config, checkpoint), counts, hashes)
@@ -146,7 +145,7 @@ def open_target(
         asked, meta = read_networks(target)
         counts = {key: meta["provenance"].get(key) for key in ("nodes_touched", "iterations", "checkpoint")}
         listed = not (on_deals and is_unlisted(asked.game))
-        return Target(asked.game, asked.strategy() if listed else OnDeals(asked), counts)
+        return Target(asked.game, asked.strategy() if listed else asked.untabled(), counts)
     if is_checkpoint(target):
         raise ValueError(f"{target} is a checkpoint: give its run's directory and --checkpoint {int(target.name)}")
     raise ValueError(f"{target} is neither a run directory nor an exported policy")
@@ -180,7 +179,7 @@ def open_source(
     *,
     check: bool = True,
     code: str = OWN_CODE,
-) -> PolicySource:
+) -> Behaviour:
     """A policy, or the average strategy of a run's checkpoint (the newest without a number), to be asked for infosets.
 
     abstraction  where a run's abstraction lies, if not where it was when the run was made
@@ -192,7 +191,7 @@ def open_source(
         _check_alone(target, number, abstraction)
         return Policy.open(target, check=check)
     found = open_target(target, number, abstraction, code=code)
-    return StrategySource(found.game, found.strategy)
+    return Profile(found.game, found.strategy)
 
 
 def evaluate_target(
@@ -232,7 +231,7 @@ def evaluate_target(
             found, named = _plain_target(found, strategy), {**named, "strategy": strategy}
         load_method(method, (Path(),))
 
-        def other() -> tuple[Side, str]:
+        def other() -> tuple[Profile, str]:
             told.phase(f"reading {against}")
             return opponent(found, against, against_number, against_abstraction, against_average), against
 
@@ -250,7 +249,7 @@ def _plain_target(found: Target, name: str) -> Target:
 def evaluate_found(
     found: Target,
     method: str,
-    against: Callable[[], tuple[Side, str]] | None = None,
+    against: Callable[[], tuple[Profile, str]] | None = None,
     *,
     reporter: Reporter | None = None,
     **options: Any,
@@ -262,7 +261,7 @@ def evaluate_found(
     options   of the method (`mccfr.evaluation.methods.measure`)
     Raises `ValueError` where the method does not suit the game or meets nobody, or the opponent plays another game.
     """
-    told, side = reporter or Silent(), Side(found.game, found.strategy)
+    told, side = reporter or Silent(), Profile(found.game, found.strategy)
     other, name = _met(found, check_method(found.game, method), against)
     told.phase(EVALUATING)
     with naming_steps(told):
@@ -270,8 +269,8 @@ def evaluate_found(
 
 
 def _met(
-    found: Target, method: Method, against: Callable[[], tuple[Side, str]] | None
-) -> tuple[Side | None, str | None]:
+    found: Target, method: Method, against: Callable[[], tuple[Profile, str]] | None
+) -> tuple[Profile | None, str | None]:
     """The opponent and his name, as `evaluate_found` has them; None for methods that meet none."""
     if method.meets:
         return against() if against is not None else (opponent(found, UNIFORM), UNIFORM)
@@ -286,7 +285,7 @@ def opponent(
     number: int | None = None,
     abstraction: Path | None = None,
     average: str | None = None,
-) -> Side:
+) -> Profile:
     """A strategy for the game of `found` by name (PLAIN_STRATEGIES), or that of a run or policy in its own.
 
     Two runs on one abstraction look their buckets up in one copy of its tables.  Raises `ValueError` where the name is
@@ -296,11 +295,11 @@ def opponent(
     if name in PLAIN_STRATEGIES:
         if not number is abstraction is average is None:
             raise ValueError(f"{name} is no run: leave --against-checkpoint, -abstraction and -average out")
-        return Side(game, PLAIN_STRATEGIES[name](game))
-    other = open_target(Path(name), number, abstraction, average, on_deals=isinstance(found.strategy, OnDeals))
+        return Profile(game, PLAIN_STRATEGIES[name](game))
+    other = open_target(Path(name), number, abstraction, average, on_deals=found.strategy.on_deals is not None)
     if _shares_tables(found, other):
-        return Side(replace(other.game, cards=game.cards), other.strategy)
-    return Side(other.game, other.strategy)
+        return Profile(replace(other.game, cards=game.cards), other.strategy)
+    return Profile(other.game, other.strategy)
 
 
 def _shares_tables(one: Target, other: Target) -> bool:
@@ -368,7 +367,7 @@ def export_run(
     kept = None if strategy is None else simplified(game, strategy, purify=purify, threshold=threshold)
     values = None
     if value_boards and kept is not None:
-        values = policy_values(StrategySource(game, kept), value_boards, told)
+        values = policy_values(Profile(game, kept), value_boards, told)
     told.phase(f"writing {out}")
     if form == NETWORKS:
         asked = checkpoint_networks(game, run.config, checkpoint, average)

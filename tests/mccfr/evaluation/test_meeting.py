@@ -18,12 +18,12 @@ from mccfr.config.games import HoldemGame, Menu, PokerGame
 from mccfr.evaluation import meeting as module
 from mccfr.evaluation.head_to_head import head_to_head
 from mccfr.evaluation.meeting import meeting_tree, shared_tree
-from mccfr.evaluation.side import Side
 from mccfr.games.betting import BettingState
 from mccfr.games.catalogue import build_game
 from mccfr.games.reading import NOWHERE, Reading
 from mccfr.games.translation import Translation
 from mccfr.policy import Policy
+from mccfr.policy.profile import Profile
 from mccfr.runs.results.results import evaluate_target, export_run
 from mccfr.tables.strategy import Strategy, uniform_strategy
 from mccfr.trees.compiled import DECISION
@@ -57,7 +57,7 @@ def game(config, menu, merged=False):
 
 def side(config, menu, seed, merged=False):
     found = game(config, menu, merged)
-    return Side(found, random_strategy(found, seed))
+    return Profile(found, random_strategy(found, seed))
 
 
 # --- the twin ---
@@ -174,7 +174,7 @@ def test_any_two_menus_give_what_every_deal_action_and_draw_gives(config, first,
         games = [build_game(each, None) for each in configs]
     except ValueError:
         assume(False)  # no menu of this game
-    one, other = (Side(game, random_strategy(game, seed + k)) for k, game in enumerate(games))
+    one, other = (Profile(game, random_strategy(game, seed + k)) for k, game in enumerate(games))
     assert head_to_head(one, other, boards=100).mean_chips == pytest.approx(twin(one, other), abs=1e-12)
 
 
@@ -195,7 +195,7 @@ def test_equal_trees_meet_in_that_tree(config, menu):
 
 def hold_em(menu, seed=1, stack=1_500.0):
     found = random_policy.policy(MENUS[menu], stack).game
-    return Side(found, random_strategy(found, seed))
+    return Profile(found, random_strategy(found, seed))
 
 
 def within(narrow, wide):
@@ -211,7 +211,7 @@ def within(narrow, wide):
         for number, child in enumerate(narrow.game.tree.children(node)):
             place = slot + labels.index(narrow.game.tree.label[child])
             tables[block][:, place] = narrow.strategy.probability[block][:, first + number]
-    return Side(wide, Strategy(tuple(tables), strategy.weight))
+    return Profile(wide, Strategy(tuple(tables), strategy.weight))
 
 
 def test_bets_that_are_never_made_change_nothing_in_whole_hold_em():
@@ -304,7 +304,7 @@ def test_other_games_are_refused_whatever_their_menus(keys, message):
     one = side(BLINDS, "pot", 1)
     other = build_game(msgspec.structs.replace(BLINDS, menu=MENUS["two sizes"], **keys), None)
     with pytest.raises(ValueError, match=message) as told:
-        head_to_head(one, Side(other, random_strategy(other, 2)), boards=2)
+        head_to_head(one, Profile(other, random_strategy(other, 2)), boards=2)
     assert "same game, card buckets and menus apart: " in str(told.value) and "\n" not in str(told.value)
 
 
@@ -323,7 +323,7 @@ def test_trees_without_real_bets_must_be_the_same():
     short = msgspec.structs.replace(BLINDS, stack=6)
     every = build_game(short, None)
     with pytest.raises(ValueError, match=r"same game, card buckets apart: .* of the betting tree"):
-        head_to_head(side(short, "pot", 1), Side(every, uniform_strategy(every)), boards=2)
+        head_to_head(side(short, "pot", 1), Profile(every, uniform_strategy(every)), boards=2)
 
 
 # --- on the command line ---
