@@ -36,7 +36,7 @@ from mccfr.policy.profile import Profile
 from mccfr.policy.quantise import TOTALS, quantise
 from mccfr.solvers.public.best_response import Walk, values
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
-from mccfr.solvers.public.street_walk import FOLLOW, RESPOND
+from mccfr.solvers.public.street_arrays import FOLLOW, RESPOND
 from mccfr.solvers.registry import algorithm_of
 from mccfr.tables.layout import private_tables
 from mccfr.tables.simplified import simplified
@@ -170,7 +170,7 @@ class Study:
             while nodes < point:
                 run, touched = worker.run(nodes, point - nodes, _NO_LIMIT)
                 nodes, iterations = nodes + touched, iterations + run
-            yield nodes, algorithm.average(game, tables, nodes, iterations)
+            yield nodes, algorithm.averages.strategy(game, tables, nodes, iterations)
 
     @property
     def anchor(self) -> tuple[Game, Strategy]:
@@ -202,7 +202,7 @@ class Study:
         asked["trained-br"] = {"nodes": effort.nodes, "boards": effort.boards}
         for name, options in asked.items():
             method = method_named(name.split()[0])
-            record = method.find(side, None, **{**method.takes, **options})
+            record = method.find(side, None, method.options(**options))
             found[name] = record["value_chips"]
             half[name] = (record["ci95_chips"][1] - record["ci95_chips"][0]) / 2
         if simpler:

@@ -29,7 +29,7 @@ from mccfr.tables.layout import private_tables
 from mccfr.tables.strategy import Strategy
 from storage.space import available_memory_bytes
 
-_TOLD_SECONDS = 1.0
+_REPORT_SECONDS = 1.0
 _MEMORY_SHARE = 0.8
 _MOST = 2**62
 
@@ -101,7 +101,7 @@ def solver(
         raise ValueError(f"mccfr.solver: {ignored[0]!r} says nothing to the algorithm {algorithm!r}: leave it out")
     if threads < 1:
         raise ValueError(f"mccfr.solver: threads = {threads} is not allowed: it must be at least 1")
-    if threads > 1 and algorithm_of(config).processes(2) != 1:
+    if threads > 1 and not algorithm_of(config).traits.one_process:
         raise ValueError(
             f"mccfr.solver: threads = {threads}, and {algorithm!r} shares its work among processes: give mccfr.solve "
             "so many workers"
@@ -138,7 +138,7 @@ class Solver:
 
     @property
     def tables(self) -> Mapping[str, npt.NDArray[np.generic]]:
-        """The tables by name, as docs/interface.md says; they change while it runs."""
+        """The tables by name, as docs/files.md says; they change while it runs."""
         return self._tables
 
     @property
@@ -176,11 +176,11 @@ class Solver:
         for key, limit in limits.items():
             if limit is not None and not 0 <= limit < float("inf"):
                 raise ValueError(f"{key} = {limit} is not allowed: it must be at least 0 and finite")
-        start, told_at = self._counts(), time.monotonic()
+        start, reported_at = self._counts(), time.monotonic()
         self._solver.warm_up()
         while (share := self._share(start, limits)) < 1:
-            if progress is not None and time.monotonic() - told_at >= _TOLD_SECONDS:
-                told_at = time.monotonic()
+            if progress is not None and time.monotonic() - reported_at >= _REPORT_SECONDS:
+                reported_at = time.monotonic()
                 progress(Progress(*self._counts(), share))
             left = [
                 _MOST if limits[key] is None else int(limits[key] or 0) - (now - before)
@@ -205,7 +205,7 @@ class Solver:
 
     def strategy(self) -> Strategy:
         """The average strategy so far, as arrays."""
-        return self._algorithm.average(self.game, self._tables, self.nodes_touched, self.iterations)
+        return self._algorithm.averages.strategy(self.game, self._tables, self.nodes_touched, self.iterations)
 
     def query(self, line: str, hand: str | None = None, board: str | None = None) -> dict[str, Any]:
         """The average strategy at one decision, as `mccfr query --json` gives it."""

@@ -92,7 +92,7 @@ class ClusterPool(NobodyLost):
         for stratum, version in self._store.versions.items():
             self._order.versions[stratum] = version_cells(version)
 
-    def besides(self) -> "_Versions":
+    def extra_state(self) -> "_Versions":
         """As `Pool`: the rows of strata, which ranks write."""
         return _Versions(self)
 
@@ -173,7 +173,7 @@ class ClusterPool(NobodyLost):
         self._order.rows[:] = self._intervals.rows
 
     def write_versions(self) -> tuple[dict[str, Any], dict[str, str]]:
-        """Have the ranks write their strata; returns what a checkpoint says of them, as `Besides.write`."""
+        """Have the ranks write their strata; returns what a checkpoint says of them, as `ExtraState.write`."""
         self._say(WRITE)
         self._order.versions[:] = self._engine.write(self._order)
         found = enumerate(map(version_of, self._order.versions))
@@ -280,7 +280,7 @@ class ClusterPool(NobodyLost):
 
 
 class _Versions:
-    """What a checkpoint holds beside the first street: `mccfr.runs.session.pool.Besides`."""
+    """What a checkpoint holds beside the first street: `mccfr.runs.session.pool.ExtraState`."""
 
     def __init__(self, pool: ClusterPool) -> None:
         self._pool = pool

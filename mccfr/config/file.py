@@ -16,9 +16,17 @@ from mccfr.config.games import GAMES, OpaqueGame
 from mccfr.config.limits import limit_problems, shown
 from mccfr.config.made import loaded_options, made_options
 from mccfr.config.sizes import bytes_of
-from mccfr.config.solvers import FORMER, OPTIONS, WITH_BASELINES, OpaqueSolver, SampledConfig, SolverConfig
+from mccfr.config.solvers import (
+    FORMER,
+    FORMER_KEYS,
+    OPTIONS,
+    WITH_FORMER_KEYS,
+    OpaqueSolver,
+    SampledConfig,
+    SolverConfig,
+)
 from mccfr.config.suggest import did_you_mean
-from mccfr.config.tables import AUTO, METHODS, Config
+from mccfr.config.tables import AUTO, FORMER_DTYPES, FORMER_TABLES, METHODS, Config
 
 DEFAULT_ALGORITHM = "external-sampling"
 """Of a `[solver]` table that names none."""
@@ -131,6 +139,9 @@ def _converted(table: Any, key: str, kind: Any) -> Any:
     """A table of the document as its struct; `ValueError` naming key, value and what is allowed."""
     if key in _TAGGED:
         kind, table = _chosen(table, key)
+    if key == "tables" and isinstance(table, Mapping):
+        former = any(table.get(dtype) in FORMER_DTYPES for dtype in ("regret_dtype", "sum_dtype"))
+        kind = FORMER_TABLES if former else kind
     try:
         return msgspec.convert(table, kind)
     except msgspec.ValidationError as error:
@@ -153,11 +164,11 @@ def _chosen(table: Any, key: str) -> tuple[Any, dict[str, Any]]:
             f"{key}.{field} = {shown(name)} is not one of: {', '.join(map(repr, known))}, or module:object{near}"
         )
     foreign = ignored_keys({key: table}) if key == "solver" else []
-    if key == "solver" and name in WITH_BASELINES and "baseline_rate" in table:
-        if table["baseline_rate"]:
-            kind = WITH_BASELINES[name]
-        else:
-            foreign = [*foreign, "baseline_rate"]
+    former = FORMER_KEYS.get(name, {}) if key == "solver" else {}
+    if any(own in table and table[own] != default for own, default in former.items()):
+        kind, foreign = WITH_FORMER_KEYS[name], [own for own in foreign if own not in former]
+    else:
+        foreign = [*foreign, *former]
     if "variant" in foreign and outside.is_reference(table["variant"]):
         raise ValueError(f"solver.variant = {shown(table['variant'])} goes with solver.algorithm = 'cfr' alone")
     return kind, {**{own: value for own, value in table.items() if own not in foreign}, field: name}

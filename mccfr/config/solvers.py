@@ -181,12 +181,6 @@ class DeepCfrConfig(SolverConfig, frozen=True, tag="deep-cfr"):
     """
 
     traversals: int = 1500  # of each player in an iteration
-    sampling: Literal["external", "outcome", "full"] = "external"  # full: every history, weighed by its reach
-    epsilon: float = 0.5  # outcome: the traverser's share of uniform exploration
-    baseline: Literal["none", "learned"] = "none"  # outcome: what stands in for actions that are not taken
-    baseline_memory: int = 200_000  # learned: newest actions taken that it is fitted to
-    baseline_steps: int = 200  # of a fit, after each player's traversals
-    baseline_batch: int = 512  # actions of a step
     fit: Literal["network", "table"] = "network"  # table: exact weighted means of the memory in the network's place
     fallback: Literal["argmax", "uniform"] = "argmax"  # where no advantage is positive
     network: Literal["plain", "branches"] = "plain"
@@ -200,24 +194,20 @@ class DeepCfrConfig(SolverConfig, frozen=True, tag="deep-cfr"):
     decay: Literal["none", "linear"] = "linear"  # of the learning rate within a fit, down to 0
     gradient_norm: float = 1.0  # longer gradients are cut to it
     last_layer: Literal["solved", "steps"] = "solved"  # solved: after the steps, exactly for the memory; steps: by them
-    start: Literal["last", "scratch"] = "last"  # what a fit begins with
     memory: int = 1_000_000  # samples a player
     averages: Sequence[Literal["sd", "network"]] = ("sd",)  # the first is the run's strategy
     strategy_memory: int = 1_000_000
     strategy_steps: int = 5000
-    sd_weights: Literal["exact", "paper"] = "exact"  # exact: a strategy weighs what it does in the strategy memory
     keep_networks: int | Literal["all"] = "all"
     horizon: int | None = None  # iterations whose networks find room; None: run.iterations when the run is made
 
     def checks(self) -> list[Check]:
         """As `SolverConfig.checks`."""
-        counted = ("traversals", "layers", "units", "card_units", "steps", "memory", "strategy_memory")
-        later = ("strategy_steps", "baseline_memory", "baseline_steps", "baseline_batch")
+        fitted = ("layers", "units", "card_units", "steps", "strategy_steps")
+        counted = ("traversals", "memory", "strategy_memory", *fitted)
         return [
             *super().checks(),
-            *((key, getattr(self, key) >= 1, "at least 1") for key in (*counted, *later)),
-            ("baseline", self.baseline == "none" or self.sampling == "outcome", "'none' unless sampling = 'outcome'"),
-            ("epsilon", 0 < self.epsilon <= 1, "above 0 and at most 1"),
+            *((key, getattr(self, key) >= 1, "at least 1") for key in counted),
             ("batch", self.batch == "all" or int(self.batch) >= 1, "at least 1, or 'all'"),
             ("learning_rate", self.learning_rate > 0, "above 0"),
             ("gradient_norm", self.gradient_norm > 0, "above 0"),
@@ -254,7 +244,8 @@ def _former(name: str, of: type[SolverConfig], what: str, keys: dict[str, Any]) 
 
 
 def _named(name: str, where: str, keys: dict[str, Any]) -> type[SolverConfig]:
-    return _former(name, SampledActionsConfig, f"solver.algorithm = {name!r}, which is mccfr.gallery.{where}", keys)
+    what = f"solver.algorithm = {name!r}, which is mccfr.gallery.{where} now,"
+    return _former(name, SampledActionsConfig, what, keys)
 
 
 LAST_TRAINED = "0.1.0"
@@ -275,13 +266,30 @@ FORMER: dict[str, type[SolverConfig]] = {
 }
 """Algorithms that were measured and did not win, by their names: runs of them are read, and not trained."""
 
-WITH_BASELINES: dict[str, type[SolverConfig]] = {
-    str(kind.__struct_config__.tag): _former(
-        str(kind.__struct_config__.tag),
-        kind,
-        "solver.baseline_rate, which is mccfr.gallery.baselines:OutcomeWithBaselines",
-        {"baseline_rate": 0.0},
-    )
-    for kind in (ExternalSamplingConfig, OutcomeSamplingConfig)
+_BASELINES = "solver.baseline_rate, which is mccfr.gallery.baselines:OutcomeWithBaselines now,"
+_DREAM = (
+    "solver.sampling, baseline, start or sd_weights of 'deep-cfr', whose outcome sampling with a baseline is "
+    "mccfr.gallery.dream:Dream now,"
+)
+
+FORMER_KEYS: dict[str, dict[str, Any]] = {
+    "external-sampling": {"baseline_rate": 0.0},
+    "outcome-sampling": {"baseline_rate": 0.0},
+    "deep-cfr": {
+        "sampling": "external",
+        "epsilon": 0.5,
+        "baseline": "none",
+        "baseline_memory": 200_000,
+        "baseline_steps": 200,
+        "baseline_batch": 512,
+        "start": "last",
+        "sd_weights": "exact",
+    },
 }
-"""As `FORMER`, of runs with baselines; a rate of 0, which was the default, is left out when a table is read."""
+"""Keys that an algorithm has had, and their defaults: at those they say nothing and are passed over."""
+
+WITH_FORMER_KEYS: dict[str, type[SolverConfig]] = {
+    name: _former(name, OPTIONS[name], _DREAM if name == "deep-cfr" else _BASELINES, keys)
+    for name, keys in FORMER_KEYS.items()
+}
+"""As `FORMER`, of runs where such a key says something."""

@@ -25,14 +25,14 @@ from mccfr.rng import EVALUATION, new_stream, uniform
 from mccfr.solvers.public.best_response import Walk
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
 from mccfr.solvers.public.range_sums import make_ranges
-from mccfr.solvers.public.street_walk import FOLLOW
+from mccfr.solvers.public.street_arrays import FOLLOW
 from mccfr.trees.compiled import DECISION
 from mccfr.trees.streets import street_trees
 
 Floats = npt.NDArray[np.float64]
 _STREAM = 2
 """Worker, so to say, whose stream draws boards: those of other evaluations have 0, those of tables 1."""
-_LEAST_MET = 1e-12  # of the largest weight: what is left of differences of sums where a hand meets nothing
+_LEAST_REACH = 1e-12  # of the largest weight: what is left of differences of sums where a hand meets nothing
 
 
 class Below:
@@ -71,9 +71,9 @@ class Below:
         value, action, weight = np.zeros((2, hands)), np.zeros((self._actions, hands)), np.zeros((2, hands))
         for player in players:
             walk.values(player)
-            value[player] = walk.root.hand_value[0, FOLLOW]
-            met = self._dealing.disjoint_weight(public.reach[1 - player])
-            weight[player] = np.where(public.reach[player] > 0, np.maximum(met, 0), 0)
+            value[player] = walk.root.by_hand.value[0, FOLLOW]
+            opponent_reach = self._dealing.disjoint_weight(public.reach[1 - player])
+            weight[player] = np.where(public.reach[player] > 0, np.maximum(opponent_reach, 0), 0)
             if player == self.player:
                 own = public.ranges.hand[slice(*public.ranges.first[player, :2])]
                 top = int(walk.root.member_first[0]) + self._child
@@ -233,11 +233,11 @@ class HandValues:
 
 def _ratio(value: Floats, weight: Floats) -> Floats:
     """Values by weight; NaN where there is none."""
-    known = weight > _LEAST_MET * np.maximum(weight.max(initial=0), 1e-300)
+    known = weight > _LEAST_REACH * np.maximum(weight.max(initial=0), 1e-300)
     return np.where(known, value / np.where(known, weight, 1), np.nan)
 
 
-class RootValues(NamedTuple):
+class StreetStartValues(NamedTuple):
     """What buckets win where a street begins.  R places, B buckets of a player.
 
     street, player  whose
@@ -258,7 +258,7 @@ def root_values(
     boards: int = 100,
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
-) -> tuple[list[RootValues], bool]:
+) -> tuple[list[StreetStartValues], bool]:
     """Values where streets begin, of every street and player, and whether they are exact.
 
     boards    full boards that are drawn in whole hold'em; where boards are listed all are walked, and values are exact
@@ -297,7 +297,7 @@ def root_values(
         for player in range(2):
             columns = [_ratio(*sums[node, player]) for node in own]
             value = np.stack(columns, axis=1) if columns else np.zeros((int(cards.buckets[street][player]), 0))
-            found.append(RootValues(street, player, np.array(own, np.int32), value))
+            found.append(StreetStartValues(street, player, np.array(own, np.int32), value))
     return found, listed
 
 
@@ -345,8 +345,8 @@ def _add_root(
     weight[player] = dealing.reach[player]
     last, board = path[-1], path[root.street]
     cards = root.dealt(last, weight) if isinstance(last, tuple) else root.listed(board, weight)
-    value, _, met = root.values(cards, (player,))
+    value, _, opponent_reach = root.values(cards, (player,))
     bucket = dealing.bucket_row(root.street, player, board)
     held = (bucket >= 0) & (cards.reach[player] > 0)
-    for place, found in enumerate((value[player], met[player])):
+    for place, found in enumerate((value[player], opponent_reach[player])):
         sums[place] += np.bincount(bucket[held], (cards.reach[player] * found)[held], sums.shape[1])

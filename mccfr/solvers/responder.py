@@ -21,7 +21,7 @@ from mccfr.config.solvers import ExternalSamplingConfig, PublicChanceConfig
 from mccfr.config.tables import Config
 from mccfr.games.game import Game
 from mccfr.solvers.external import ExternalSampling, ExternalSolver
-from mccfr.solvers.public_chance import PublicChance, PublicChanceSolver
+from mccfr.solvers.public.public_chance.algorithm import PublicChance, PublicChanceSolver
 from mccfr.solvers.solver import Share, Solver, WorkerState
 from mccfr.tables.layout import NO_SUMS, TableLayout, TableSet, make_layout, private_tables
 from mccfr.tables.row_tables import some_rows

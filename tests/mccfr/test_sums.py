@@ -1,4 +1,10 @@
-"""Strategy sums in float32 are right at any length: additions are rounded at random, and on average not at all."""
+"""Strategy sums in float32 are right at any length: additions are rounded at random, and on average not at all.
+
+Shows:
+
+* Sums in float32 are right at any length (test_forty_million_additions_are_right_on_average,
+  test_a_biased_rounding_is_caught)
+"""
 
 import threading
 from hashlib import sha256
@@ -16,8 +22,13 @@ from mccfr import rounding
 from mccfr.rng import new_stream, next_word, random_at, second_word, uniform
 from mccfr.rounding import added, lane_bits, rounded
 from mccfr.solvers import regret
-from mccfr.solvers.public.board_rows import discount_sum_table
-from mccfr.solvers.public.public_chance import PublicChanceOptions, PublicChanceSampling, new_tables, table_specs
+from mccfr.solvers.public.public_chance.board_rows import discount_sum_table
+from mccfr.solvers.public.public_chance.sampling import (
+    PublicChanceOptions,
+    PublicChanceSampling,
+    new_tables,
+    table_specs,
+)
 from mccfr.solvers.sampling import rows as row_module
 from mccfr.solvers.sampling.common import DEALS_TOGETHER
 from mccfr.tables.discount import Schedule

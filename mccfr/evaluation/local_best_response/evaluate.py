@@ -11,7 +11,7 @@ import numpy.typing as npt
 from mccfr.evaluation.local_best_response.dealt import DeckHand, DeckTable, Floats, ListedTable, drawn
 from mccfr.evaluation.local_best_response.hand import Choose, PolicyRows, Responder, all_of_them
 from mccfr.evaluation.local_best_response.resolving import ResolvedResponder
-from mccfr.evaluation.local_best_response.settings import Lines, check_setting, streets_that_look
+from mccfr.evaluation.local_best_response.settings import ResponderBetting, check_setting, streets_that_look
 from mccfr.evaluation.units import Effort, Units, play_units, units_in
 from mccfr.games.in_tree import InTree
 from mccfr.games.translation import Translation, real_betting
@@ -82,7 +82,7 @@ def local_best_response(
     check_setting(setting)
     if hands is not None and hands < LEAST_HANDS:
         raise ValueError(f"hands = {hands}: at least {LEAST_HANDS} are needed, for an interval")
-    lines = Lines(betting or _betting(side), setting)
+    lines = ResponderBetting(betting or _betting(side), setting)
     rows = PolicyRows(side)
     deals = listed_deals(side)
     if resolve is None and hands is None and effort.seconds is None and 0 < deals <= MOST_ENUMERATED:
@@ -140,7 +140,7 @@ def listed_deals(side: Profile) -> int:
     return int((listed.reach > 0).sum()) * len(listed.board_cards[-1])
 
 
-def enumerated(side: Profile, lines: Lines, rows: PolicyRows) -> tuple[float, float]:
+def enumerated(side: Profile, lines: ResponderBetting, rows: PolicyRows) -> tuple[float, float]:
     """Chips that the responder wins in each seat, over every deal and all that the policy may do."""
     table = ListedTable(side.game.cards.listed())
     found = [0.0, 0.0]
@@ -169,7 +169,7 @@ class _DeckUnits(Units):
 
     fields = 4
 
-    def __init__(self, side: Profile, lines: Lines, rows: PolicyRows, seed: int) -> None:
+    def __init__(self, side: Profile, lines: ResponderBetting, rows: PolicyRows, seed: int) -> None:
         self._lines, self._rows = lines, rows
         looks = streets_that_look(lines.setting) if side.game.real_rules else set(range(side.game.tree.streets))
         self._table, self._large = DeckTable(side.game.cards.at_table(), seed, looks), FOLLOWED * side.game.pot_chips
@@ -198,7 +198,7 @@ class _ResolvedUnits(_DeckUnits):
     fields = 6
     hands = 24
 
-    def __init__(self, side: Profile, lines: Lines, rows: PolicyRows, seed: int, settings: Settings) -> None:
+    def __init__(self, side: Profile, lines: ResponderBetting, rows: PolicyRows, seed: int, settings: Settings) -> None:
         self._resolver, self._seed = Resolver(Seat(side), settings), seed
         super().__init__(side, lines, rows, seed)
 
@@ -229,7 +229,7 @@ class _ListedUnits(Units):
 
     fields = 2
 
-    def __init__(self, side: Profile, lines: Lines, rows: PolicyRows, seed: int) -> None:
+    def __init__(self, side: Profile, lines: ResponderBetting, rows: PolicyRows, seed: int) -> None:
         self._lines, self._rows, self._seed = lines, rows, seed
         self._table = ListedTable(side.game.cards.listed())
         self._hands, self._large = np.cumsum(self._table.weights(0)), FOLLOWED * side.game.pot_chips

@@ -46,7 +46,7 @@ _KILL_SECONDS = 5.0
 _LOW_MEMORY_SHARE = 0.05  # of all memory: with less left, a kill out of nowhere is probably the system's
 
 
-class Besides(Protocol):
+class ExtraState(Protocol):
     """What a checkpoint holds beside the tables: all that is not in memory."""
 
     def write(self) -> tuple[dict[str, Any], dict[str, str]]:
@@ -74,7 +74,7 @@ class Pool(Protocol):
     def go_on(self, checkpoint: Checkpoint | None) -> None:
         """Take what a checkpoint holds beside the tables, before `begin`; None: the run begins."""
 
-    def besides(self) -> Besides | None:
+    def extra_state(self) -> ExtraState | None:
         """What a checkpoint of this moment must hold beside the tables; only while all rest.  None: nothing."""
 
     def begin(self, states: Sequence[WorkerState]) -> None:
@@ -135,7 +135,7 @@ class AllInMemory:
     def go_on(self, checkpoint: Checkpoint | None) -> None:
         pass
 
-    def besides(self) -> Besides | None:
+    def extra_state(self) -> ExtraState | None:
         return None
 
 
@@ -230,7 +230,7 @@ class WorkerPool(AllInMemory, ABC):
 
     def begin(self, states: Sequence[WorkerState]) -> None:
         run = self._run
-        workers = run.algorithm.processes(run.config.run.workers)
+        workers = run.algorithm.traits.processes(run.config.run.workers)
         if workers > 1:  # compile once, not in every worker
             run.algorithm.solver(self.game, self.tables).warm_up()
         # Of an earlier session with more workers: kept, so that no deal comes twice.
@@ -240,10 +240,9 @@ class WorkerPool(AllInMemory, ABC):
         orders[control.BASE_NODES] = sum(state.nodes for state in self._idle)
         orders[control.BASE_ITERATIONS] = sum(state.iterations for state in self._idle)
         for worker, row in enumerate(self._cells[1:]):
-            begun = worker < len(states) and states[worker].rng
-            publish(row, states[worker] if begun else WorkerState(rng=run.algorithm.first_words(worker)))
+            publish(row, states[worker] if worker < len(states) else WorkerState())
         # One worker sweeps all tables at the ends of periods there: when it is lost, they may be swept in part.
-        self._sweeper = 0 if run.algorithm.sweeps() else None
+        self._sweeper = 0 if run.algorithm.traits.sweeps else None
         self._begin_workers(workers)
 
     def _make_cells(self, rows: int) -> None:
@@ -308,7 +307,7 @@ class WorkerPool(AllInMemory, ABC):
         return self._watch.silent()
 
     def end_late(self, ordered_at: float, seconds: float, *, spare: bool) -> list[str]:
-        told, now = [], time.monotonic()
+        sentences, now = [], time.monotonic()
         stuck = {silence.worker for silence in self.silent() if not silence.computes}
         for worker in range(self._count()):
             rests = self._cells[1 + worker, control.RESTING_SINCE] == self._cells[0, control.EPOCH]
@@ -319,8 +318,8 @@ class WorkerPool(AllInMemory, ABC):
             self._end(worker)
             self._ended.add(worker)
             self._lost[worker] = f"worker {worker} did not rest within {now - ordered_at:.0f} s and {self._ended_text}"
-            told.append(self._lost[worker])
-        return told
+            sentences.append(self._lost[worker])
+        return sentences
 
     def resting(self) -> bool:
         rests = self._cells[1:, control.RESTING_SINCE] == self._cells[0, control.EPOCH]

@@ -1,4 +1,10 @@
-"""Players of one game who have card buckets of their own each: a deal says both, from the same cards."""
+"""Players of one game who have card buckets of their own each: a deal says both, from the same cards.
+
+Shows:
+
+* Deals say each player's buckets in his own abstraction; one map for both is caught
+  (test_each_player_has_the_buckets_of_his_own_abstraction, test_a_planted_bucket_map_for_both_is_caught)
+"""
 
 from dataclasses import replace
 

@@ -1,4 +1,10 @@
-"""Every key of every config table with numbers and texts that nobody means: one sentence and exit 2, or a plan."""
+"""Every key of every config table with numbers and texts that nobody means: one sentence and exit 2, or a plan.
+
+Shows:
+
+* Bad configurations are one sentence and leave nothing behind (test_config_hostile,
+  test_bad_configs_exit_2_and_touch_nothing)
+"""
 
 import json
 import signal

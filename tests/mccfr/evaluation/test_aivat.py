@@ -1,16 +1,26 @@
-"""AIVAT by full enumeration: the mean is exact whatever the heuristic, and nothing is left where values are exact."""
+"""AIVAT by full enumeration: the mean is exact whatever the heuristic, and nothing is left where values are exact.
+
+Shows:
+
+* AIVAT's mean is exact whatever the heuristic, and nothing is left of the variance where values are exact
+  (test_the_mean_is_exact_whatever_the_heuristic, test_nothing_is_left_where_values_are_exact_and_every_term_is_there)
+* Planted: half a correction, a heuristic that knows the hands, deals of training, readings drawn again
+  (test_the_realised_half_of_a_correction_without_its_expectation_is_caught,
+  test_a_heuristic_fitted_on_the_scored_hands_is_caught, test_no_deal_of_training_is_played,
+  test_what_a_seat_does_after_odd_bets_is_what_its_range_says)
+"""
 
 from functools import cache
 from zlib import crc32
 
 import numpy as np
 import pytest
+from mccfr.evaluation.values import EquityHeuristic
 from small_games import game_of
 from strategies import random_strategy, seated
 
-from mccfr.evaluation.aivat import Aivat, Heuristic, Spot, _Hand
+from mccfr.evaluation.aivat import Aivat, HandState, Heuristic, _Hand
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.evaluation.worth import EquityWorth
 from mccfr.games.translation import real_betting
 from mccfr.play.ranges import AnyHand, SeenRange
 from mccfr.play.seat import Seat
@@ -87,7 +97,7 @@ class Table:
         for action in self.betting.actions(spot.state):
             after = self.betting.apply(spot.state, action)
             ended = self.betting.settled(spot.state, action) if isinstance(after, int) else None
-            value = self.exact(Spot((*spot.actions, action), spot.street, spot.board, after, ended))
+            value = self.exact(HandState((*spot.actions, action), spot.street, spot.board, after, ended))
             share = self.share(spot.state, action, spot.board)
             total += (share[:, None] if spot.state.player == 0 else share[None, :]) * value
         return total
@@ -128,7 +138,7 @@ class Dense(Heuristic):
     def __init__(self, at, value):
         self.at, self.value = at, value
 
-    def worth(self, spot, hero, other):
+    def values(self, spot, hero, other):
         values = self.at.meet * self.value(spot)
         return (values if hero == 0 else values.T) @ other
 
@@ -154,7 +164,7 @@ def test_the_mean_is_exact_whatever_the_heuristic(name, known):
     for seed in range(3 if name == "kuhn" else 1):
         mean, variance = at.scored(random_values(at, seed), known)
         assert mean == pytest.approx(at.truth, abs=1e-12) and variance > 1e-3
-    equity = EquityWorth(Profile(at.game, at.strategy), at.dealing)
+    equity = EquityHeuristic(Profile(at.game, at.strategy), at.dealing)
     assert at.scored(equity, known)[0] == pytest.approx(at.truth, abs=1e-12)
 
 
@@ -178,7 +188,7 @@ def test_nothing_is_left_where_values_are_exact_and_every_term_is_there(name):
 def test_of_a_player_who_does_not_heed_his_hand_every_hand_counts(name):
     """Against uniform play, what it does is not corrected, and its hands are averaged over all the same."""
     at = Table(name, even=1)
-    for values in (random_values(at, 1), EquityWorth(Profile(at.game, at.strategy), at.dealing)):
+    for values in (random_values(at, 1), EquityHeuristic(Profile(at.game, at.strategy), at.dealing)):
         assert at.scored(values, (True, AnyHand()))[0] == pytest.approx(at.truth, abs=1e-12)
     one, all_hands = (at.scored(exact_values(at), (True, other))[1] for other in (False, AnyHand()))
     assert all_hands < one
@@ -188,7 +198,7 @@ def test_of_a_player_who_does_not_heed_his_hand_every_hand_counts(name):
 def test_equity_and_the_policys_own_play_leave_less(name):
     at = table(name)
     chips = at.scored(Dense(at, lambda spot: np.zeros(at.meet.shape)), KNOWN["neither"])[1]
-    equity = EquityWorth(Profile(at.game, at.strategy), at.dealing)
+    equity = EquityHeuristic(Profile(at.game, at.strategy), at.dealing)
     left = {key: at.scored(equity, known)[1] for key, known in KNOWN.items()}
     assert left["both"] < 0.2 * chips and max(left["player 0"], left["player 1"]) < chips
 

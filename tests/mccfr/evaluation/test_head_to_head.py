@@ -1,4 +1,9 @@
-"""Head-to-head against exact values, and against all pairs of hands on boards off the whole deck."""
+"""Head-to-head against exact values, and against all pairs of hands on boards off the whole deck.
+
+Shows:
+
+* Head-to-head is right, with intervals that hold (test_all_boards_give_the_exact_value, test_intervals)
+"""
 
 import numpy as np
 import pytest
@@ -15,7 +20,7 @@ from mccfr.games.catalogue import build_game
 from mccfr.intervals import student95
 from mccfr.policy.profile import Profile
 from mccfr.rng import EVALUATION
-from mccfr.solvers.public.public_chance import PublicChanceSampling
+from mccfr.solvers.public.public_chance.sampling import PublicChanceSampling
 from mccfr.solvers.public.sampled_board import BoardSource
 from mccfr.tables.strategy import uniform_strategy
 from mccfr.trees.compiled import DECISION
@@ -111,7 +116,7 @@ def boards_played(monkeypatch, game, **options):
 
     def note(table, board, seating):
         if seating == 0:
-            seen.append((np.sort(board.hand).tobytes(), board.strength.tobytes()))
+            seen.append((np.sort(board.hand).tobytes(), board.showdown.strength.tobytes()))
         return original(table, board, seating)
 
     monkeypatch.setattr(module.Table, "play", note)
@@ -128,7 +133,7 @@ def test_strategies_are_not_measured_on_the_boards_they_were_trained_on(monkeypa
     assert measured == boards_played(monkeypatch, game, boards=12, seed=5) and len(set(measured)) == 12
     training = PublicChanceSampling(game, seed=5)._source
     trained = [training.board(iteration) for iteration in range(12)]
-    trained = [(np.sort(board.hand).tobytes(), board.strength.tobytes()) for board in trained]
+    trained = [(np.sort(board.hand).tobytes(), board.showdown.strength.tobytes()) for board in trained]
     assert len(set(trained)) == 12
     assert sum(one == other for one, other in zip(measured, trained, strict=True)) <= 2
     if training.listed is None:

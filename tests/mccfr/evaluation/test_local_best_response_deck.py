@@ -1,4 +1,10 @@
-"""Local best response in whole hold'em: what is drawn, what is averaged, and the command."""
+"""Local best response in whole hold'em: what is drawn, what is averaged, and the command.
+
+Shows:
+
+* In hold'em it wins what hands played out by the policy's own seat win; its intervals hold
+  (test_it_is_what_hands_played_out_win, test_always_fold_loses_750, test_intervals_cover_what_they_should)
+"""
 
 import json
 from functools import cache
@@ -16,7 +22,7 @@ from mccfr.evaluation.local_best_response import local_best_response
 from mccfr.evaluation.local_best_response.dealt import DeckBoard, DeckHand, DeckTable, combo
 from mccfr.evaluation.local_best_response.evaluate import _DeckUnits, without_luck
 from mccfr.evaluation.local_best_response.hand import PolicyRows, Responder, all_of_them
-from mccfr.evaluation.local_best_response.settings import Lines
+from mccfr.evaluation.local_best_response.settings import ResponderBetting
 from mccfr.games.betting import BettingState, fold_value
 from mccfr.games.translation import real_betting
 from mccfr.play.seat import Seat
@@ -185,7 +191,7 @@ def played_out(lines, rows, seat, unit, policy_seat):
 def test_it_is_what_hands_played_out_win(setting, hands):
     """Nothing is averaged in the second: the policy has a hand, draws what it takes bets for, and sits at the table."""
     side = random_side()
-    lines, rows = Lines(real_betting(GAME), setting), PolicyRows(side)
+    lines, rows = ResponderBetting(real_betting(GAME), setting), PolicyRows(side)
     units, seat_of_policy = _DeckUnits(side, lines, rows, 0), Seat(random_policy.policy(), seed=9)
     averaged = np.array([units.play(unit)[:2] for unit in range(hands)])
     played = np.array(

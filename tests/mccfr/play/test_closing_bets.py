@@ -1,4 +1,10 @@
-"""A bet that a tree takes for a call which ends its betting is looked at, and not called blindly."""
+"""A bet that a tree takes for a call which ends its betting is looked at, and not called blindly.
+
+Shows:
+
+* A bet that maps to a closing call is not answered blindly: minimum bets win no more by it
+  (test_the_smallest_bets_win_no_more_than_from_the_naive_reply)
+"""
 
 import numpy as np
 

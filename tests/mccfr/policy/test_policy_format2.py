@@ -1,4 +1,10 @@
-"""What format 2 says and shares: street, chips and line of nodes, marks of impossible hands, row checksums, links."""
+"""What format 2 says and shares: street, chips and line of nodes, marks of impossible hands, row checksums, links.
+
+Shows:
+
+* A reader needs no rules and no program of ours (test_every_node_has_street_chips_and_line_without_any_rules,
+  test_the_reader_in_the_documents_reads_what_query_answers)
+"""
 
 import json
 import os
@@ -21,7 +27,7 @@ from mccfr.games.catalogue import build_game
 from mccfr.policy import Policy, row_checksums, verify_policy
 from mccfr.policy.layout import bucket_dtype
 from mccfr.policy.query import query
-from mccfr.runs.results.results import evaluate_target
+from mccfr.runs.results.evaluating import evaluate_target
 from mccfr.trees.compiled import CHANCE, DECISION, TERMINAL
 from mccfr.trees.lines import line_text, put_in_chips
 from storage import durable

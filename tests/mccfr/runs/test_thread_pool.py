@@ -1,4 +1,10 @@
-"""Runs whose workers are threads: the same bits as processes, stops, deaths, and what is refused."""
+"""Runs whose workers are threads: the same bits as processes, stops, deaths, and what is refused.
+
+Shows:
+
+* A worker that is a thread trains what a process trains, to the bit; it stops, dies and hangs with a sentence, and
+  the run resumes (test_thread_pool)
+"""
 
 import contextlib
 import gc
@@ -18,7 +24,7 @@ from mccfr.config.file import config_from
 from mccfr.runs.directory.run import JOURNAL, LOG
 from mccfr.runs.directory.status import run_status
 from mccfr.runs.reporter import Silent
-from mccfr.runs.results.results import find_checkpoint
+from mccfr.runs.results.checkpoints import find_checkpoint
 from mccfr.runs.session import session as run_module
 from mccfr.runs.session.plan import beside_bytes, make_plan
 from mccfr.runs.session.pools import open_pool

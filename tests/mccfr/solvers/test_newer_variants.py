@@ -2,6 +2,11 @@
 
 Xu et al. 2024 (IJCAI, arXiv 2404.13891), section 4: DCFR+, PDCFR+.  Zhang, McAleer & Sandholm 2026 (AAAI, arXiv
 2404.09097), equations 2 to 4 and section 3.2: HS-DCFR, HS-PCFR+.  Farina, Kroer & Sandholm 2021: PCFR+.
+
+Shows:
+
+* Newer variants are those of their papers in the form in which these write them
+  (test_variants_are_those_of_their_papers, test_planted_errors_are_seen)
 """
 
 from dataclasses import replace
@@ -16,7 +21,7 @@ from commands import call, command
 from mccfr.config.games import KuhnGame, LeducGame, PokerGame
 from mccfr.games.poker import kuhn, leduc, poker
 from mccfr.runs.directory.run import open_run
-from mccfr.runs.results.results import find_checkpoint, read_tables
+from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
 from mccfr.solvers import variants
 from mccfr.solvers.public.best_response import values
 from mccfr.solvers.public.vector_cfr import VectorCfr
@@ -186,7 +191,8 @@ def test_leduc_after_a_thousand_iterations():
 
     A factor of three is what rounding leaves: horizons of 998 and 999 give 1.3e-4 and 3.3e-4.  Steadier is how much
     worse the later average is on the same strategies: 1.9 times there, and 2.1 to 2.4 times here; with weights t^γ_t in
-    place of the recurrence it would be three times better.  docs/figures.md has what explains the rest, and what not.
+    place of the recurrence it would be three times better.  docs/measured/figures.md has what explains the
+    rest, and what not.
     """
     early, late, dcfr = over_horizons(), over_horizons(schedule=30), after(1000, "dcfr")
     assert dcfr == pytest.approx(1.80e-4, rel=0.25)

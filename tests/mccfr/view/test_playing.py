@@ -1,4 +1,10 @@
-"""A table in a page: hands are those of the session, said once, and nobody sees the other's cards before a showdown."""
+"""A table in a page: hands are those of the session, said once, and nobody sees the other's cards before a showdown.
+
+Shows:
+
+* Hands played in the page are the session's, done once, and the other's cards are told at showdowns alone
+  (test_the_other_s_cards_are_told_at_showdowns_alone, test_what_is_said_twice_is_done_once)
+"""
 
 import json
 

@@ -1,4 +1,20 @@
-"""Single Deep CFR with exact tables in the network's place, against plain algorithms, and what networks add to it."""
+"""Single Deep CFR with exact tables in the network's place, against plain algorithms, and what networks add to it.
+
+Shows:
+
+* Deep CFR with exact tables in the networks' place is batched linear MCCFR, its strategy memory that one's sampled
+  average (test_a_table_in_the_networks_place_is_batched_linear_mccfr)
+* The explicit average is the reach-weighted mean of what was met, and the same over kept networks
+  (test_the_explicit_average_is_the_reach_weighted_mean_of_what_was_met,
+  test_the_average_over_kept_networks_is_the_one_that_is_kept_up)
+* Deep CFR with full traversals and tables is linear CFR (test_full_traversals_are_linear_cfr)
+* One network a hand plays the explicit average (Single Deep CFR, theorem 2)
+  (test_a_trajectory_with_one_network_a_hand_plays_the_explicit_average)
+* Planted: weights shifted by one, for either player; an average without reaches; the best value for the mean,
+  strategies at the traverser's nodes (test_a_weight_that_is_shifted_by_one_is_caught,
+  test_an_average_without_reaches_is_caught,
+  test_the_best_value_for_the_mean_and_strategies_at_the_traversers_nodes_are_caught)
+"""
 
 from dataclasses import replace
 from functools import cache
@@ -8,17 +24,14 @@ import numpy as np
 import pytest
 from mutants import mutant
 
-import mccfr
 from mccfr.config.games import GoofspielGame, KuhnGame, LeducGame
 from mccfr.config.solvers import DeepCfrConfig
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.catalogue import build_game
 from mccfr.solvers.deep import infosets as listing
 from mccfr.solvers.deep import learned, single_deep_cfr, traversals
-from mccfr.solvers.deep.averages import Averages
+from mccfr.solvers.deep.averages import ListedAverages
 from mccfr.solvers.deep.infosets import list_infosets
-from mccfr.tables.layout import TableSet, table_name
-from mccfr.tables.strategy import average_strategy
 
 GAMES = {
     "kuhn": KuhnGame(),
@@ -40,7 +53,7 @@ def recorded(name, **changed):
 
 def averages(found):
     cfr = found.cfr
-    return Averages(cfr.learned.game, cfr.learned.config, cfr.learned.tables, cfr.iteration)
+    return ListedAverages(cfr.learned.game, cfr.learned.config, cfr.learned.tables, cfr.iteration)
 
 
 def flat(infosets, strategy_rows):
@@ -150,37 +163,6 @@ def test_the_best_value_for_the_mean_and_strategies_at_the_traversers_nodes_are_
     assert (strategies > 1e-2, average > 1e-2) == ((False, False), (True, True), (False, True))[error]
 
 
-@pytest.mark.parametrize("name", GAMES)
-def test_full_traversals_are_linear_cfr(name):
-    """Equal to `variant = "lcfr"`, which averages what each player played before his own update of an iteration."""
-    game, config, played = game_of(name), deep.options(fit="table", sampling="full", fallback="uniform"), []
-    cfr = single_deep_cfr.SingleDeepCfr(game, config, deep.new_tables(game, config))
-    for _ in range(12):
-        played.append(cfr.sigma.copy())
-        cfr.iterate()
-    sums = [
-        np.zeros((buckets, slots)) if slots else None
-        for buckets, slots in zip(game.buckets.tolist(), game.tree.row_slots.tolist(), strict=True)
-    ]
-    for t, sigma in enumerate(played, 1):
-        for player in range(2):
-            cfr.learned.averaging.add(player, sigma, float(t), sums)
-    made = average_strategy(
-        game, TableSet({table_name("strategy_sum", b): table for b, table in enumerate(sums) if table is not None})
-    )
-    full = mccfr.solver(game, "cfr", variant="lcfr")
-    full.run(iterations=12)
-    for one, other in zip(made.probability, full.strategy().probability, strict=True):
-        assert np.abs(one - other).max(initial=0) < 1e-9
-
-
-def test_outcome_sampling_finds_the_same_game():
-    """Kuhn, whose exploitability of uniform play is 0.458 chips."""
-    config = deep.options(fit="table", sampling="outcome", traversals=2000, memory=400_000, averages=("sd",))
-    cfr = deep.record(game_of("kuhn"), config, 60)
-    assert evaluate_exact(game_of("kuhn"), averages(cfr).average("sd")).exploitability_chips < 0.03
-
-
 def test_a_trajectory_with_one_network_a_hand_plays_the_explicit_average():
     """Steinberger 2019, theorem 2, by enumeration: sequences are as likely under either."""
     found = recorded("leduc")
@@ -201,7 +183,7 @@ def small_networks(**changed):
     return deep.options(**{**small, **changed})
 
 
-@pytest.mark.parametrize("changed", [{}, {"network": "branches"}, {"batch": "all", "start": "scratch"}])
+@pytest.mark.parametrize("changed", [{}, {"network": "branches"}, {"batch": "all"}])
 def test_the_average_over_kept_networks_is_the_one_that_is_kept_up(changed):
     config = small_networks(**changed)
     found = deep.record(game_of("leduc"), config, 5, dtype="float32")
@@ -214,14 +196,6 @@ def test_the_average_over_kept_networks_is_the_one_that_is_kept_up(changed):
     assert fitted == [[1, 2, 3, 4, 5, 0], [0, 1, 2, 3, 4, 0]]
 
 
-def test_the_papers_weights_leave_uniform_play_out():
-    config = small_networks(sd_weights="paper")
-    tables = deep.record(game_of("kuhn"), config, 4, dtype="float32").cfr.learned.tables
-    for player in range(2):
-        assert tables[f"networks/player{player}/iteration"][:5].tolist() == [1, 2, 3, 4, 0]
-        assert tables[f"networks/player{player}/weight"][:5].tolist() == [1, 2, 3, 4, 0]
-
-
 def test_a_sample_of_networks_is_averaged():
     config = small_networks(keep_networks=3, horizon=None)
     found = deep.record(game_of("kuhn"), config, 12, dtype="float32")
@@ -232,7 +206,7 @@ def test_a_sample_of_networks_is_averaged():
         assert np.isfinite(block).all()
 
 
-@pytest.mark.parametrize("changed", [{}, {"fit": "table"}, {"sampling": "full"}, {"keep_networks": 2, "horizon": None}])
+@pytest.mark.parametrize("changed", [{}, {"fit": "table"}, {"keep_networks": 2, "horizon": None}])
 def test_an_iteration_from_the_tables_alone_is_the_one_that_would_have_followed(changed):
     assert cut_equals_whole(single_deep_cfr, {"memory": 300, **changed})
 
@@ -316,14 +290,14 @@ def test_tables_that_no_run_writes_are_refused(name, cell):
     tables = deep.record(game_of("leduc"), config, 1).cfr.learned.tables
     tables[name].flat[0] = cell
     with pytest.raises(ValueError, match=name):
-        Averages(game_of("leduc"), config, tables, 1)
+        ListedAverages(game_of("leduc"), config, tables, 1)
 
 
 def exploitability(config, iterations):
     """[2] thousandths of an ante of both averages on Leduc; uniform play has 2,374."""
     cfr = single_deep_cfr.SingleDeepCfr(game_of("leduc"), config, deep.new_tables(game_of("leduc"), config, "float32"))
     cfr.iterate(iterations)
-    made = Averages(cfr.learned.game, config, cfr.learned.tables, iterations)
+    made = ListedAverages(cfr.learned.game, config, cfr.learned.tables, iterations)
     return [
         1000 * evaluate_exact(game_of("leduc"), made.average(name)).exploitability_chips for name in config.averages
     ]

@@ -5,6 +5,10 @@ with these seeds; the assertions demand a wide gap.  Checks: exploitability afte
 increments of a cell in single iterations from a fixed strategy against enumeration, in standard errors; lazily
 discounted tables against an eager sweep, relative to a row's largest entry; a resumed run against an undisturbed one;
 how often two workers draw the same; strategy sums against the weighted sum of single increments.
+
+Shows:
+
+* Mistakes that are planted are caught (test_planted_errors)
 """
 
 from functools import cache
@@ -46,7 +50,7 @@ from mccfr.config.tables import Config
 from mccfr.solvers import external as external_solver
 from mccfr.solvers import outcome as outcome_solver
 from mccfr.solvers import sampled
-from mccfr.solvers.public import public_chance
+from mccfr.solvers.public.public_chance import sampling as public_chance
 from mccfr.solvers.solver import Share
 from mccfr.tables import discount
 from mccfr.tables.discount import Schedule
