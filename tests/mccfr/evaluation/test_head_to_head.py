@@ -112,14 +112,14 @@ def test_boards_off_the_whole_deck_are_exact_in_the_hands(board_cards, buckets):
 
 def boards_played(monkeypatch, game, **options):
     """Hands on each board that head-to-head plays, in order."""
-    seen, original = [], module.Table.play
+    seen, original = [], module.SeatedPolicies.play
 
     def note(table, board, seating):
         if seating == 0:
             seen.append((np.sort(board.hand).tobytes(), board.showdown.strength.tobytes()))
         return original(table, board, seating)
 
-    monkeypatch.setattr(module.Table, "play", note)
+    monkeypatch.setattr(module.SeatedPolicies, "play", note)
     strategy = uniform_strategy(game)
     play(game, strategy, strategy, **options)
     monkeypatch.undo()
