@@ -25,8 +25,8 @@ import msgspec
 
 from mccfr.config.games import GAMES, GoofspielGame, KuhnGame, LeducGame, OpenSpielGame, PokerGame
 from mccfr.policy.export.openspiel_walk import Walk
+from mccfr.policy.profile import Behaviour
 from mccfr.policy.replacing import provenance_in
-from mccfr.policy.source import PolicySource
 from storage import durable
 from storage.json_files import read_json
 from storage.outputs import begins_with, output
@@ -124,7 +124,7 @@ def _goofspiel(config: GoofspielGame) -> Translation:
 def write_openspiel(
     out: Path,
     game_document: Mapping[str, Any],
-    source: PolicySource,
+    source: Behaviour,
     provenance: Mapping[str, Any],
     replaceable: Callable[[Path], bool],
 ) -> None:

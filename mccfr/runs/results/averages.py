@@ -26,11 +26,9 @@ from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import TableSet, table_name
 from mccfr.tables.narrow import number_dtype, numbers
 from mccfr.tables.strategy import (
+    BlockRows,
     Fading,
-    Rows,
-    StoredStrategy,
     Strategy,
-    average_block,
     average_strategy,
     check_sums,
     row_starts,
@@ -124,18 +122,15 @@ def sums_average(game: Game, tables: TableSet, faded: Fading) -> Strategy:
         if sums is None:  # nobody acts there
             sums = np.zeros((buckets, 0), np.float32)
         check_sums(sums, block)
-        rows.append(Rows(sums, sums=True))
-
-    def forward(block: int, row: int, buckets: npt.NDArray[np.integer]) -> npt.NDArray[np.float64] | float:
         stamps = tables.rows("strategy_sum_stamp", block)
-        return 1.0 if stamps is None else faded(stamps[buckets, row])
+        rows.append(BlockRows(sums, sums=True, factor=None if stamps is None else partial(_faded, stamps, faded)))
+    return Strategy.stored(game, rows)
 
-    return StoredStrategy(
-        rows,
-        lambda block: average_block(game, block, tables, faded)[0],
-        lambda block: average_block(game, block, tables, faded)[1],
-        forward,
-    )
+
+def _faded(
+    stamps: npt.NDArray[np.integer], faded: Fading, row: int, buckets: npt.NDArray[np.integer]
+) -> npt.NDArray[np.float64]:
+    return faded(stamps[buckets, row])
 
 
 def _sums_outside(game: Game, tables: TableSet, block: int) -> npt.NDArray[Any] | None:

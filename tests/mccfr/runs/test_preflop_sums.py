@@ -20,7 +20,7 @@ from mccfr.config.games import PokerGame
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.catalogue import build_game
 from mccfr.games.poker import poker
-from mccfr.policy import Policy, StrategySource
+from mccfr.policy import Policy, Profile
 from mccfr.policy.query import query
 from mccfr.runs.directory.run import EVALUATIONS
 from mccfr.runs.events import Totals
@@ -376,7 +376,7 @@ def test_exports_and_queries_see_the_average(long_run, tmp_path):
     tables = export_run(run, run.build_game(), tmp_path / "tables", ExportOptions(format="zarr"))
     assert tables.exists()
     first, later = (
-        query(StrategySource(run.build_game(), strategy), line, "Kc", board)["actions"]
+        query(Profile(run.build_game(), strategy), line, "Kc", board)["actions"]
         for line, board in (("", None), ("cc/", "Qc"))
     )
     # A card comes in a sixth of the deals; where no sums are kept, chance has no part in the weight.
