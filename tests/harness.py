@@ -18,7 +18,7 @@ from mccfr.solvers.sampling import external, outcome
 from mccfr.solvers.sampling.common import deals_together, new_packed_worklist, new_paths, new_worklist
 from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import TableArrays, TableSet, make_layout, private_tables, sum_forms, table_name
-from mccfr.tables.narrow import NARROW_DTYPES
+from mccfr.tables.narrow import is_narrow
 from mccfr.tables.strategy import Strategy, average_strategy
 from mccfr.trees.compiled import (
     CHANCE,
@@ -69,7 +69,7 @@ class Trainer:
         self.planted = planted
         blocks, streets = 2 * game.tree.streets, game.tree.streets
         wide = sum_forms(blocks, sum_dtype)
-        narrow = sum_dtype if sum_dtype in NARROW_DTYPES else "float32"
+        narrow = sum_dtype if is_narrow(sum_dtype) else "float32"
         layout = make_layout(game, lazy=self.schedule.lazy, regret_dtype=regret_dtype, wide=wide, sum_dtype=narrow)
         self.tables = private_tables(layout)
         self.tree = game.tree.arrays if general else pack(game.tree)
@@ -77,7 +77,7 @@ class Trainer:
             kernels or PRODUCTION[algorithm], f"{algorithm}_sampling_{'general' if general else 'packed'}"
         )
         most = int(game.tree.arrays.count.max()) if general else MAX_PACKED_ACTIONS
-        number = "float32" if regret_dtype in NARROW_DTYPES else regret_dtype
+        number = "float32" if is_narrow(regret_dtype) else regret_dtype
         if algorithm == "external":
             nodes = len(game.tree.arrays.kind) if general else len(self.tree)
             self.scratch = ((new_worklist if general else new_packed_worklist)(nodes, blocks, number),)

@@ -108,4 +108,4 @@ class Stratified:
     def average(self) -> Strategy:
         later = {name: table for name, table in self.tables.items() if FIRST_STREET not in name}
         tables = TableSet({**later, **self.totals, **self.stamps})
-        return self.algorithm.average(self.game, tables, self.nodes, self.iterations)
+        return self.algorithm.averages.strategy(self.game, tables, self.nodes, self.iterations)

@@ -18,6 +18,7 @@ BUDGETS = {
     "configuration keys": 161,
     "kernels of more than 8 arguments": 6,
     "structs of more than 10 fields": 4,
+    "methods of Algorithm": 11,
     "words of pages": 84_500,
 }
 """What there may be at most: a budget is raised in a commit of its own, with the reason (CONTRIBUTING)."""

@@ -15,8 +15,7 @@ from statistics import median
 
 import rich_click as click
 from bench_kernel import CELLS, ENDED, GO, NODES, READY, run_together
-from bench_pairs import half_width
-from bench_settings import solved
+from bench_pairs import half_width, solved
 
 from mccfr.config.file import load_config
 from mccfr.runs.session.plan import planned_layout

@@ -82,7 +82,7 @@ def trace(config: Config, game: Game, seconds: float, points: int) -> Iterator[P
             run, touched = solver.run(nodes, _NO_LIMIT, _NO_LIMIT)
             spent += time.process_time() - began
             iterations, nodes = iterations + run, nodes + touched
-        strategy = algorithm.average(game, tables, nodes, iterations)
+        strategy = algorithm.averages.strategy(game, tables, nodes, iterations)
         yield spent, iterations, nodes, evaluate_exact(game, strategy).exploitability_chips
 
 
@@ -104,7 +104,7 @@ def _traced(
     stack = 1.0 if game.tree.put_in is None else float(game.tree.put_in.max())
     found: dict[str, list[list[Point]]] = {}
     for solver in names:
-        tried = range(seeds) if algorithm_of(config_of(solver, document, horizon)).seeded else range(1)
+        tried = range(seeds) if algorithm_of(config_of(solver, document, horizon)).traits.seeded else range(1)
         found[solver] = [
             list(trace(config_of(solver, document, horizon, seed, stack), game, seconds, points)) for seed in tried
         ]

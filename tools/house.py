@@ -17,6 +17,7 @@ BESIDE_THE_CORE = ("mccfr/view", "mccfr/report", "mccfr/cli", "mccfr/experiments
 STRATA = ("mccfr/runs/session/strata", "mccfr/cluster")
 KERNELS = ("njit", "intrinsic")
 EXTERNAL = "mccfr/solvers/sampling/external.py"
+PROTOCOL = "mccfr/solvers/solver.py"
 
 
 def tracked(*below: str, ending: str = ".py") -> list[Path]:
@@ -71,6 +72,12 @@ def keys() -> dict[str, int]:
     return found
 
 
+def methods(path: Path, name: str) -> list[str]:
+    """Methods and properties of a class, its `__init__` apart."""
+    (found,) = (node for node in parsed(path).body if isinstance(node, ast.ClassDef) and node.name == name)
+    return [node.name for node in found.body if isinstance(node, ast.FunctionDef) and node.name != "__init__"]
+
+
 def imported(path: Path) -> set[Path]:
     """A module's file, and those of ours that it imports, with all they import."""
     found, waiting = set[Path](), [path]
@@ -105,6 +112,7 @@ def figures() -> dict[str, int]:
         "words of pages": sum(len(path.read_text(encoding="utf-8").split()) for path in pages),
         "kernels of more than 8 arguments": sum(kernel_arguments(f) > 8 for _, f in functions(source)),
         "structs of more than 10 fields": sum(count > 10 for count in structs(source).values()),
+        "methods of Algorithm": len(methods(ROOT / PROTOCOL, "Algorithm")),
         "external_sampling_packed, lines": packed["external_sampling_packed"],
         "files behind external sampling's kernels": len(imported(ROOT / EXTERNAL)),
     }

@@ -170,7 +170,7 @@ class Study:
             while nodes < point:
                 run, touched = worker.run(nodes, point - nodes, _NO_LIMIT)
                 nodes, iterations = nodes + touched, iterations + run
-            yield nodes, algorithm.average(game, tables, nodes, iterations)
+            yield nodes, algorithm.averages.strategy(game, tables, nodes, iterations)
 
     @property
     def anchor(self) -> tuple[Game, Strategy]:

@@ -101,7 +101,7 @@ def solver(
         raise ValueError(f"mccfr.solver: {ignored[0]!r} says nothing to the algorithm {algorithm!r}: leave it out")
     if threads < 1:
         raise ValueError(f"mccfr.solver: threads = {threads} is not allowed: it must be at least 1")
-    if threads > 1 and algorithm_of(config).processes(2) != 1:
+    if threads > 1 and not algorithm_of(config).traits.one_process:
         raise ValueError(
             f"mccfr.solver: threads = {threads}, and {algorithm!r} shares its work among processes: give mccfr.solve "
             "so many workers"
@@ -205,7 +205,7 @@ class Solver:
 
     def strategy(self) -> Strategy:
         """The average strategy so far, as arrays."""
-        return self._algorithm.average(self.game, self._tables, self.nodes_touched, self.iterations)
+        return self._algorithm.averages.strategy(self.game, self._tables, self.nodes_touched, self.iterations)
 
     def query(self, line: str, hand: str | None = None, board: str | None = None) -> dict[str, Any]:
         """The average strategy at one decision, as `mccfr query --json` gives it."""

@@ -186,7 +186,7 @@ def export(
         raise click.BadParameter("--tabulate writes a policy: leave --format networks out")
     run = open_run(directory, abstraction)
     plain = quantise or purify or threshold or tabulate
-    format_name = format_name or ("networks" if run.algorithm.keeps_networks and not plain else "policy")
+    format_name = format_name or ("networks" if run.algorithm.averages.keeps_networks and not plain else "policy")
     if best is not None:
         checkpoint = best_checkpoint(run, best)
         click.echo(f"checkpoint {checkpoint} is the best by {best}", err=True)

@@ -26,7 +26,7 @@ from mccfr.config.solvers import (
     SolverConfig,
 )
 from mccfr.config.suggest import did_you_mean
-from mccfr.config.tables import AUTO, METHODS, Config
+from mccfr.config.tables import AUTO, FORMER_DTYPES, FORMER_TABLES, METHODS, Config
 
 DEFAULT_ALGORITHM = "external-sampling"
 """Of a `[solver]` table that names none."""
@@ -139,6 +139,9 @@ def _converted(table: Any, key: str, kind: Any) -> Any:
     """A table of the document as its struct; `ValueError` naming key, value and what is allowed."""
     if key in _TAGGED:
         kind, table = _chosen(table, key)
+    if key == "tables" and isinstance(table, Mapping):
+        former = any(table.get(dtype) in FORMER_DTYPES for dtype in ("regret_dtype", "sum_dtype"))
+        kind = FORMER_TABLES if former else kind
     try:
         return msgspec.convert(table, kind)
     except msgspec.ValidationError as error:

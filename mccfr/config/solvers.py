@@ -244,7 +244,8 @@ def _former(name: str, of: type[SolverConfig], what: str, keys: dict[str, Any]) 
 
 
 def _named(name: str, where: str, keys: dict[str, Any]) -> type[SolverConfig]:
-    return _former(name, SampledActionsConfig, f"solver.algorithm = {name!r}, which is mccfr.gallery.{where}", keys)
+    what = f"solver.algorithm = {name!r}, which is mccfr.gallery.{where} now,"
+    return _former(name, SampledActionsConfig, what, keys)
 
 
 LAST_TRAINED = "0.1.0"
@@ -265,10 +266,10 @@ FORMER: dict[str, type[SolverConfig]] = {
 }
 """Algorithms that were measured and did not win, by their names: runs of them are read, and not trained."""
 
-_BASELINES = "solver.baseline_rate, which is mccfr.gallery.baselines:OutcomeWithBaselines"
+_BASELINES = "solver.baseline_rate, which is mccfr.gallery.baselines:OutcomeWithBaselines now,"
 _DREAM = (
     "solver.sampling, baseline, start or sd_weights of 'deep-cfr', whose outcome sampling with a baseline is "
-    "mccfr.gallery.dream:Dream"
+    "mccfr.gallery.dream:Dream now,"
 )
 
 FORMER_KEYS: dict[str, dict[str, Any]] = {

@@ -4,7 +4,7 @@ Games' tables are in `mccfr.config.games`, algorithms' in `mccfr.config.solvers`
 """
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 import msgspec
 
@@ -23,15 +23,30 @@ class AbstractionConfig(Table, frozen=True):
 class TablesConfig(Table, frozen=True):
     """Where and how the tables live."""
 
+    former: ClassVar[str | None] = None
+    """As `SolverConfig.former`."""
+
     format: Literal["zarr", "hdf5"] = "zarr"
     live_dir: str = "auto"  # "auto": /dev/shm where it is large enough, else anonymous shared memory
-    regret_dtype: Literal["float32", "float64", "float16", "bfloat16", "int16"] = "float32"
-    sum_dtype: Literal["auto", "float32", "float64", "float16", "bfloat16", "int16"] = "auto"
+    regret_dtype: Literal["float32", "float64", "int16"] = "float32"
+    sum_dtype: Literal["auto", "float32", "float64", "int16"] = "auto"
     strategy_sums: Literal["all", "preflop"] = "all"  # streets that keep them; the others' average is of snapshots
     snapshot_nodes: int | None = None  # with "preflop": a checkpoint at every multiple of so many nodes stays for good
     checkpoint_compression: Literal["auto", "none"] = "auto"  # auto: zstd in Zarr, gzip in HDF5; none: raw cells
     resident: str | None = None  # "16GB": strata in turn, so much of the tables in memory; None: all, all at once
 
+
+FORMER_DTYPES = ("float16", "bfloat16")
+"""Of cells that were measured and did not win: runs with them are read, and not trained."""
+
+FORMER_TABLES = msgspec.defstruct(
+    "FormerTablesConfig",
+    [("regret_dtype", str, "float32"), ("sum_dtype", str, "auto")],
+    bases=(TablesConfig,),
+    namespace={"former": "[tables] with cells of float16 or bfloat16, in whose place there is 'int16' now,"},
+    frozen=True,
+)
+"""The `[tables]` table of runs that have such cells."""
 
 CYCLE_ITERATIONS = 1_000_000
 """Iterations of a cycle of blocks: a cycle of hold'em reads and writes some GB at this length as fast as it trains."""

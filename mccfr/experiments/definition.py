@@ -160,7 +160,7 @@ class Experiment:
 
     def seeds_of(self, variant: Variant) -> tuple[int, ...]:
         """The seeds that a variant is run with: the first one where nothing is random."""
-        return self.seeds if algorithm_of(variant.config).seeded else self.seeds[:1]
+        return self.seeds if algorithm_of(variant.config).traits.seeded else self.seeds[:1]
 
 
 def load_experiment(path: Path, overrides: Sequence[str] = ()) -> Experiment:
@@ -338,7 +338,7 @@ def _other_average(wanted: _VariantTable, others: Sequence[Variant], where: str)
         raise ValueError(
             f"{where}: of = {wanted.of!r} must name a variant before it ({known}), whose runs it has; no set"
         )
-    averages = algorithm_of(of.config).averages
+    averages = algorithm_of(of.config).averages.names
     if wanted.average not in averages:
         known = ", ".join(averages) or "one average"
         raise ValueError(

@@ -134,7 +134,7 @@ def _conduct(experiment: Experiment, out: Path, reporter: Reporter, noted: list[
         if rundir.is_run(directory) and not pending(experiment, _opened(config, directory)):
             continue
         described, algorithm = to_document(config), algorithm_of(config)
-        key = (described["game"], described["abstraction"], config.run.strata, algorithm.over_histories)
+        key = (described["game"], described["abstraction"], config.run.strata, algorithm.traits.over_histories)
         if built is None or built[0] != key:
             built = (key, configured_game(config, Path()))
         report = _Within(reporter, f"{number} of {len(todo)}: {variant.name}, seed {seed}")

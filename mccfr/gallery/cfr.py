@@ -9,7 +9,7 @@ says what becomes of regrets and sums in iteration t (`Variant.step`).
 import numpy as np
 
 from mccfr.config.solvers import SolverConfig
-from mccfr.gallery.ground import Count, Ground, History, Infoset, Row, regret_matching
+from mccfr.gallery.ground import DRAWS_NOTHING, Count, Ground, History, Infoset, Row, regret_matching
 from mccfr.solvers.minimisers import NORMAL_HEDGE, NOTHING, OPTIMISTIC, Step
 from mccfr.solvers.variants import variant
 
@@ -27,7 +27,7 @@ class Cfr(Ground):
 
     options = Options
     keeps = ("regret", "strategy_sum", "predicted_regret")
-    seeded = False
+    traits = DRAWS_NOTHING
 
     def iterate(self, t: int) -> None:
         """Player 0 against player 1's strategy, then player 1 against the new player 0; or both at once."""

@@ -3,6 +3,7 @@
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 import msgspec
@@ -11,7 +12,7 @@ import numpy.typing as npt
 
 from mccfr.config.solvers import SolverConfig
 from mccfr.games.game import Game
-from mccfr.solvers.solver import Algorithm
+from mccfr.solvers.solver import Algorithm, Traits
 from mccfr.solvers.solver import Share as RunShare
 from mccfr.tables.layout import TableLayout, TableSet, make_layout, table_name
 from mccfr.trees.compiled import CHANCE, DECISION, TERMINAL, CompiledTree
@@ -84,6 +85,12 @@ class Seed(SolverConfig, frozen=True, tag="seed"):
     """The `[solver]` table of an algorithm without keys of its own."""
 
 
+TRAITS = Traits(over_histories=True, one_process=True)
+"""Papers have cards in the tree; and what is to be read has no locks."""
+DRAWS_NOTHING = replace(TRAITS, seeded=False)
+"""Of an algorithm whose every seed gives the same result."""
+
+
 class Ground(Algorithm):
     """An algorithm of the gallery: `iterate` is all it has to say.
 
@@ -105,10 +112,7 @@ class Ground(Algorithm):
     rng: np.random.Generator
     nodes = 0
 
-    @property
-    def over_histories(self) -> bool:
-        """As `Algorithm.over_histories`: papers have cards in the tree."""
-        return True
+    traits = TRAITS
 
     @abstractmethod
     def iterate(self, t: int) -> None:
@@ -135,10 +139,6 @@ class Ground(Algorithm):
     def solver(self, game: Game, tables: TableSet, share: RunShare | None = None) -> "Iterations":
         """As `Algorithm.solver`."""
         return Iterations(type(self)(self.config), game, tables, share or RunShare())
-
-    def processes(self, workers: int) -> int:
-        """One: what is to be read has no locks."""
-        return min(workers, 1)
 
     def play(self, strategy: Callable[[Infoset], Row]) -> None:
         """Give every infoset its current strategy, and its own reach by that."""

@@ -7,7 +7,7 @@ did meanwhile: what was assumed is taken back, and regrets below are updated to 
 
 import numpy as np
 
-from mccfr.gallery.ground import Ground, History, Infoset, Row, below, regret_matching
+from mccfr.gallery.ground import DRAWS_NOTHING, Ground, History, Infoset, Row, below, regret_matching
 from mccfr.games.game import Game
 from mccfr.tables.layout import TableSet, table_name
 
@@ -15,7 +15,7 @@ from mccfr.tables.layout import TableSet, table_name
 class RegretBasedPruning(Ground):
     """`assumed`: what a pruned action was taken to be worth; `before`: what `met` was below it when that began."""
 
-    seeded = False
+    traits = DRAWS_NOTHING
     keeps = ("regret", "strategy_sum", "assumed", "pruned")
     keeps_by_history = ("before",)
 

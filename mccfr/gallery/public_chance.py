@@ -4,12 +4,13 @@ Monte Carlo Counterfactual Regret Minimization", AAMAS 2012, section 5.1).
 A board is drawn, and the public tree walked with all hands at once: reach and values are vectors [H] over hands.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from mccfr.cards.listed import ListedCards
-from mccfr.gallery.ground import Ground, Row
+from mccfr.gallery.ground import TRAITS, Ground, Row
 from mccfr.games.game import Game
 from mccfr.tables.layout import TableLayout, TableSet, table_name
 from mccfr.trees.compiled import TERMINAL
@@ -18,10 +19,7 @@ from mccfr.trees.compiled import TERMINAL
 class PublicChanceSampling(Ground):
     """Public chance sampling."""
 
-    @property
-    def over_histories(self) -> bool:
-        """No: cards lie beside the tree of bets."""
-        return False
+    traits = replace(TRAITS, over_histories=False)
 
     def layout(self, game: Game, wide: Any = None) -> TableLayout:
         """As `Ground.layout`; `ValueError` for cards that are not listed."""

@@ -73,7 +73,7 @@ def _add(game: Game, one: Strategy, other: Strategy, totals: dict[tuple[int, int
 
 def averages_section(run: Run, game: Game, checkpoint: Checkpoint) -> str:
     """HTML of how far a run's other averages are from its first; "" where it has one, or too many infosets."""
-    names = run.algorithm.averages
+    names = run.algorithm.averages.names
     if len(names) < 2 or (game.infosets.sum() > _MOST_INFOSETS and not is_dealt(game)):
         return ""
     compare = _on_deals if is_dealt(game) else _everywhere
@@ -90,13 +90,13 @@ def averages_section(run: Run, game: Game, checkpoint: Checkpoint) -> str:
 
 def _everywhere(run: Run, game: Game, checkpoint: Checkpoint) -> list[list[Disagreement]]:
     """Of each other average with the first, over all infosets."""
-    first, *others = (named_average(game, run.config, checkpoint, name) for name in run.algorithm.averages)
+    first, *others = (named_average(game, run.config, checkpoint, name) for name in run.algorithm.averages.names)
     return [disagreements(game, [(first, other)]) for other in others]
 
 
 def _on_deals(run: Run, game: Game, checkpoint: Checkpoint) -> list[list[Disagreement]]:
     """The same on deals."""
-    first, *others = (checkpoint_networks(game, run.config, checkpoint, name) for name in run.algorithm.averages)
+    first, *others = (checkpoint_networks(game, run.config, checkpoint, name) for name in run.algorithm.averages.names)
     parts = list(deal_parts(game, _DEALS, run.config.solver.seed))
     return [disagreements(game, ((first.on_deals(p), other.on_deals(p)) for p in parts)) for other in others]
 

@@ -61,7 +61,7 @@ def write_report(
     check_output(out, _is_report)
     run = open_run(directory, abstraction, NAMED_CODE)
     found, game = find_checkpoint(run, checkpoint), run.build_game()
-    if run.algorithm.keeps_networks and is_unlisted(game):
+    if run.algorithm.averages.keeps_networks and is_unlisted(game):
         shown, counts = _unlisted(game, boards), {"decisions": 0, "boards": 0, "boards_left_out": 0, "complete": 1}
     else:
         cards = shown_cards(game, boards, board_count)
@@ -165,7 +165,7 @@ range. Actions at the side are means over the range. {escape(left_out)}</p>""",
 def _page(run: Run, game: Game, checkpoint: Checkpoint, shown: _Shown) -> str:
     title = escape(f"{game.name}: {run.directory.resolve().name}")
     records = [r for r in run.read(EVALUATIONS) if r["nodes_touched"] <= checkpoint.state["nodes_touched"]]
-    axis = run.algorithm.axis
+    axis = run.algorithm.traits.axis
     config = escape(run.path(CONFIG).read_text(encoding="utf-8"))
     return f"""<!DOCTYPE html>
 <html lang="en">

@@ -35,7 +35,7 @@ def stratified(game: Game, config: Config) -> Game:
 
 def form_for(game: Game, config: Config) -> Game:
     """A game as the algorithm of a configuration takes it; `ValueError` for too many histories."""
-    if algorithm_of(config).over_histories and game.cards.dealt:
+    if algorithm_of(config).traits.over_histories and game.cards.dealt:
         from mccfr.games.expanded import expand
 
         return expand(game).game

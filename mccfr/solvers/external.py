@@ -7,7 +7,8 @@ from mccfr.games.game import Game
 from mccfr.solvers.sampled import SampledAlgorithm, SampledSolver
 from mccfr.solvers.sampling.common import Pruning, new_packed_worklist, new_worklist
 from mccfr.solvers.sampling.external import external_sampling_general, external_sampling_packed
-from mccfr.tables.narrow import NARROW_DTYPES, number_dtype
+from mccfr.solvers.solver import Traits
+from mccfr.tables.narrow import is_narrow, number_dtype
 
 
 class ExternalSolver(SampledSolver):
@@ -50,10 +51,10 @@ class ExternalSampling(SampledAlgorithm):
         prunes = solver.negative_regret_pruning and total_nodes >= solver.prune_after_nodes
         return -solver.floor_chips * self.schedule.weight(total_nodes) if prunes else -inf
 
-    def counts_lost_updates(self, game: Game) -> bool:
-        """Where sums neither fade nor miss actions that were skipped, nor are of 16 bits, which are too rough."""
-        assert isinstance(self.config.solver, ExternalSamplingConfig)
-        if self.config.tables.sum_dtype in NARROW_DTYPES:
-            return False
-        counted = game.cards.dealt and not self.schedule.lazy and self.config.solver.warm_start is None
-        return counted and not self.config.solver.negative_regret_pruning
+    @property
+    def traits(self) -> Traits:
+        """Lost updates show in sums that neither fade nor miss what was skipped, nor are of 16 bits: too rough."""
+        solver = self.config.solver
+        assert isinstance(solver, ExternalSamplingConfig)
+        whole = not solver.negative_regret_pruning and solver.warm_start is None and not self.schedule.lazy
+        return Traits(counts_lost_updates=whole and not is_narrow(self.config.tables.sum_dtype))

@@ -11,12 +11,14 @@ from mccfr.config import outside
 from mccfr.config.solvers import FullWidthConfig
 from mccfr.config.tables import Config
 from mccfr.games.game import Game
+from mccfr.solvers.averages import Averages
 from mccfr.solvers.histories.history_cfr import HistoryCfr, check_best_response, history_tables
 from mccfr.solvers.histories.pruned_cfr import PrunedCfr, pruned_tables
 from mccfr.solvers.iterating import Iteration, IterationSolver
 from mccfr.solvers.public import vector_cfr
-from mccfr.solvers.solver import Algorithm, Share
+from mccfr.solvers.solver import Algorithm, Share, Traits
 from mccfr.solvers.variants import FORMER_NAMES, PRESETS, Variant, variant, warnings
+from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import TableLayout, TableSet
 from mccfr.tables.strategy import Strategy
 from storage.schema import ArraySpec
@@ -114,8 +116,6 @@ class FullWidth(Algorithm):
     """Full-width CFR over public trees or histories; its iterations are split over threads of one process."""
 
     options = FullWidthConfig
-    seeded = False
-    axis = "iterations"
 
     def __init__(self, config: Config) -> None:
         super().__init__(config)
@@ -123,9 +123,16 @@ class FullWidth(Algorithm):
         self._solver = config.solver
 
     @property
-    def over_histories(self) -> bool:
+    def traits(self) -> Traits:
         """Pruning and best responses go over histories."""
-        return self._solver.pruning != "none" or self._solver.best_response != "none"
+        over_histories = self._solver.pruning != "none" or self._solver.best_response != "none"
+        return Traits(seeded=False, axis="iterations", over_histories=over_histories, one_process=True)
+
+    @property
+    def averages(self) -> Averages:
+        """As `Algorithm.averages`."""
+        pruned = self._solver.pruning == "regret-based"
+        return PrunedAverages(self._solver) if pruned else super().averages
 
     def completed(self, game: Game) -> Config:
         """With the horizon of a schedule: the iterations that are planned, unless the configuration has another one.
@@ -177,22 +184,24 @@ class FullWidth(Algorithm):
         made = make_full_width(game, self._solver, tables, state.iterations, state.nodes, share.workers)
         return IterationSolver(made, share)
 
-    def processes(self, workers: int) -> int:
-        """One: workers are threads in it."""
-        return min(workers, 1)
 
-    def is_averaged(self, name: str) -> bool:
-        """With regret-based pruning sums lag behind where nobody has been, and the regrets say by how much."""
-        return self._solver.pruning == "regret-based" or super().is_averaged(name)
+class PrunedAverages(Averages):
+    """With regret-based pruning sums lag behind where nobody has been, and the other tables say by how much."""
 
-    @property
-    def averages_sums(self) -> bool:
-        """As `Algorithm.averages_sums`."""
-        return self._solver.pruning != "regret-based"
+    of_sums = False
 
-    def average(self, game: Game, tables: TableSet, nodes: int, iterations: int) -> Strategy:
-        """As `Algorithm.average`."""
-        if self.averages_sums:
-            return super().average(game, tables, nodes, iterations)
+    def __init__(self, options: FullWidthConfig) -> None:
+        super().__init__(Schedule())
+        self._options = options
+
+    def takes(self, table: str) -> bool:
+        """All."""
+        del table
+        return True
+
+    def strategy(self, game: Game, tables: TableSet, nodes: int, iterations: int, name: str | None = None) -> Strategy:
+        """As `Averages.strategy`."""
+        if name is not None:
+            return super().strategy(game, tables, nodes, iterations, name)
         own = {name: table.copy() for name, table in tables.items()}
-        return make_full_width(game, self._solver, own, iterations).average_strategy()
+        return make_full_width(game, self._options, own, iterations).average_strategy()

@@ -17,8 +17,8 @@ from mccfr.rng import new_stream
 from mccfr.solvers.forecast import Forecast, forecast
 from mccfr.solvers.solver import Algorithm, Share, WorkerState
 from mccfr.tables.discount import Discount, Schedule
-from mccfr.tables.layout import NO_SUMS, TableArrays, TableLayout, TableSet, make_layout
-from mccfr.tables.narrow import NARROW_DTYPES
+from mccfr.tables.layout import NO_SUMS, TableArrays, TableLayout, TableSet, make_layout, sum_forms
+from mccfr.tables.narrow import is_narrow
 from mccfr.trees.compiled import can_pack, pack
 
 PERIOD_NODES = 10_000_000
@@ -75,13 +75,13 @@ class SampledAlgorithm(Algorithm):
         """As `Algorithm.layout`; without sums after the first street where `[tables]` says so."""
         tables = self.config.tables
         chosen = {"regret_dtype": tables.regret_dtype, "sum_dtype": tables.sum_dtype}
-        narrow = next((key for key, dtype in chosen.items() if dtype in NARROW_DTYPES), None)
+        narrow = next((key for key, dtype in chosen.items() if is_narrow(dtype)), None)
         if narrow is not None and not can_pack(game.tree):
             raise ValueError(
                 f"tables.{narrow} = {chosen[narrow]!r} is for betting trees of at most eight actions a decision, and "
                 f"{game.name} is none: use 'float32'"
             )
-        wide = self.sum_forms(game) if wide is None else wide
+        wide = sum_forms(2 * game.tree.streets, tables.sum_dtype) if wide is None else wide
         if tables.strategy_sums == "preflop":
             wide = _first_street_only(game, wide)
         first = None
@@ -93,7 +93,7 @@ class SampledAlgorithm(Algorithm):
             regret_dtype=tables.regret_dtype,
             wide=wide,
             first_regrets=first,
-            sum_dtype=tables.sum_dtype if tables.sum_dtype in NARROW_DTYPES else "float32",
+            sum_dtype=tables.sum_dtype if is_narrow(tables.sum_dtype) else "float32",
         )
 
     def first_floor(self, total_nodes: int) -> float:
@@ -106,7 +106,7 @@ class SampledAlgorithm(Algorithm):
         return self.iterates(game, self, tables, share or Share())
 
     def first_words(self, worker: int) -> list[int]:
-        """Of the stream of actions."""
+        """Random words of the stream of actions with which a worker or a stratum begins."""
         return [int(word) for word in new_stream(self.config.solver.seed, worker)]
 
     def forecast(self, game: Game) -> Forecast | None:

@@ -10,10 +10,10 @@ import numpy.typing as npt
 from mccfr.config.solvers import LAST_TRAINED, SolverConfig
 from mccfr.config.tables import Config
 from mccfr.games.game import Game
+from mccfr.solvers.averages import Averages
 from mccfr.solvers.forecast import Forecast
 from mccfr.tables.discount import Schedule
-from mccfr.tables.layout import TableLayout, TableSet, sum_forms
-from mccfr.tables.strategy import Strategy, average_strategy
+from mccfr.tables.layout import TableLayout, TableSet
 
 
 @dataclass
@@ -60,18 +60,40 @@ class Solver(Protocol):
         """
 
 
+@dataclass(frozen=True)
+class Traits:
+    """What the rest of the program must know of an algorithm beforehand.
+
+    seeded               False: every seed gives the same result
+    axis                 what curves run over: "nodes_touched" or "iterations"
+    over_histories       cards must be in the tree, as chance nodes and hidden moves
+    one_process          workers are threads of one process; False: processes that change the same tables
+    sweeps               worker 0 changes whole tables at the end of a period
+    looks_hands_up       traversals need the bucket tables of whole hold'em
+    counts_lost_updates  strategy sums of games with cards say how many updates workers have lost of each other's
+    """
+
+    seeded: bool = True
+    axis: str = "nodes_touched"
+    over_histories: bool = False
+    one_process: bool = False
+    sweeps: bool = False
+    looks_hands_up: bool = True
+    counts_lost_updates: bool = False
+
+    def processes(self, workers: int) -> int:
+        """Processes that share a run's work; 0: this one."""
+        return min(workers, 1) if self.one_process else workers
+
+
 class Algorithm(ABC):
     """The algorithm of one configuration: everything that the rest of the program asks about it.
 
-    What most algorithms answer alike has an answer here.
+    `layout` and `solver` make one; what most algorithms answer alike has an answer here.
     """
 
     options: ClassVar[type[SolverConfig]]
     """The `[solver]` table it takes; the struct's tag is the algorithm's name."""
-    seeded: ClassVar[bool] = True
-    """False: every seed gives the same result."""
-    axis: ClassVar[str] = "nodes_touched"
-    """What curves run over, or "iterations"."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -82,14 +104,19 @@ class Algorithm(ABC):
         return str(self.options.__struct_config__.tag)
 
     @property
+    def traits(self) -> Traits:
+        """What must be known of it beforehand."""
+        return Traits()
+
+    @property
     def schedule(self) -> Schedule:
         """Periods and weights by nodes touched: none where the algorithm weighs iterations itself."""
         return Schedule()
 
     @property
-    def over_histories(self) -> bool:
-        """Whether cards must be in the tree, as chance nodes and hidden moves."""
-        return False
+    def averages(self) -> Averages:
+        """What average strategies a run has, and how they are made of its tables."""
+        return Averages(self.schedule)
 
     def completed(self, game: Game) -> Config:
         """The configuration with what was left to the algorithm written out, for this game."""
@@ -98,13 +125,11 @@ class Algorithm(ABC):
 
     def problem(self) -> str | None:
         """Why runs of the configuration are trained no longer, in a sentence; None: they are."""
-        former = self.config.solver.former
+        former = self.config.solver.former or self.config.tables.former
         if former is None:
             return None
-        return (
-            f"{former} now, was last trained by mccfr {LAST_TRAINED}: runs of it are evaluated and exported, and do "
-            "not go on"
-        )
+        trained = f"{former} was last trained by mccfr {LAST_TRAINED}"
+        return f"{trained}: runs of it are evaluated and exported, and do not go on"
 
     def warnings(self) -> list[str]:
         """Sentences about settings that are allowed but rarely meant."""
@@ -122,75 +147,6 @@ class Algorithm(ABC):
     def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> Solver:
         """What iterates on the tables of `layout`, changed in place; `share` None: a whole run from its start."""
 
-    def sum_forms(self, game: Game) -> npt.NDArray[np.uint8]:
-        """[B] form of the strategy sums of a new run, as `TableArrays.wide` has it."""
-        return sum_forms(2 * game.tree.streets, self.config.tables.sum_dtype)
-
-    def forms_of_version_1(self, game: Game, wide: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-        """[B] form of the sums of a run of format version 1, whose manifest lists `wide` [B]."""
-        del game
-        return wide
-
-    def first_words(self, worker: int) -> list[int]:
-        """The random words with which a worker begins; zeros where the algorithm needs none."""
-        del worker
-        return [0, 0, 0, 0]
-
-    def sweeps(self) -> bool:
-        """Whether worker 0 changes whole tables at the end of a period."""
-        return False
-
-    def processes(self, workers: int) -> int:
-        """Processes that share a run's work."""
-        return workers
-
-    def looks_hands_up(self, game: Game) -> bool:
-        """Whether traversals need the bucket tables of whole hold'em."""
-        del game
-        return True
-
-    def is_averaged(self, name: str) -> bool:
-        """Whether the average strategy is made from a table."""
-        return name.startswith("strategy_sum")
-
-    @property
-    def averages_sums(self) -> bool:
-        """Whether the average strategy is what `average` makes here: each row of the strategy sums, normalised."""
-        return type(self).average is Algorithm.average
-
-    def average(self, game: Game, tables: TableSet, nodes: int, iterations: int) -> Strategy:
-        """The average strategy of tables with sums on all streets; `ValueError` for sums no run writes."""
-        del iterations
-        return average_strategy(game, tables, self.schedule.at(nodes))
-
-    @property
-    def averages(self) -> tuple[str, ...]:
-        """Names of a run's average strategies where there may be several kinds; the first is what `average` makes."""
-        return ()
-
-    def named_average(self, name: str, game: Game, tables: TableSet, iterations: int) -> Strategy:
-        """One of `averages`, from the tables that `is_averaged` names."""
-        raise ValueError(f"{self.name!r} has no average of the name {name!r}")
-
-    @property
-    def keeps_networks(self) -> bool:
-        """Whether a run's strategy is that of networks it keeps, which `asked` gives."""
-        return False
-
-    def is_asked(self, name: str, average: str | None) -> bool:
-        """Whether `asked` needs a table, for one of `averages` (None: the first)."""
-        del average
-        return self.is_averaged(name)
-
-    def asked(self, game: Game, tables: TableSet, iterations: int, average: str | None = None) -> Any:
-        """The networks behind one of `averages` (None: the first), as a `mccfr.solvers.deep.asked.Asked`."""
-        raise ValueError(f"{self.name!r} keeps no networks: what it has learnt is a table")
-
-    def figures(self, tables: TableSet) -> dict[str, Any]:
-        """What lines of evaluations.jsonl say besides, from the tables that `is_averaged` names."""
-        del tables
-        return {}
-
     def forecast(self, game: Game) -> Forecast | None:
         """What one iteration visits, as far as that can be said beforehand."""
         del game
@@ -200,8 +156,3 @@ class Algorithm(ABC):
         """What `plan` says besides: numbers by name, `seconds_per_iteration` among them where nodes do not tell it."""
         del game, layout
         return {}
-
-    def counts_lost_updates(self, game: Game) -> bool:
-        """Whether the strategy sums of a run say how many updates workers have lost of each other's."""
-        del game
-        return False

@@ -29,7 +29,7 @@ from mccfr.games.game import Game
 from mccfr.solvers.sampled import SampledAlgorithm, SampledSolver
 from mccfr.solvers.solver import Share, WorkerState
 from mccfr.tables.layout import TableLayout, TableSet, table_name
-from mccfr.tables.narrow import has_scale, narrowed, numbers, stored_dtype
+from mccfr.tables.narrow import is_narrow, narrowed, numbers
 from mccfr.tables.strategy import row_starts
 from storage.schema import ArraySpec
 
@@ -41,7 +41,6 @@ before it if that is more."""
 _BITS = 36
 """Of a whole number: what a cell of external sampling can change by in an interval is at most 2^_BITS."""
 _MOST = 2.0**62
-_NARROW_BYTES = 2
 
 
 class Interval(NamedTuple):
@@ -68,8 +67,8 @@ def with_copies(layout: TableLayout, regret_dtype: str) -> TableLayout:
         if not spec.name.startswith("regret/"):
             copies.append(spec)
             continue
-        copies.append(msgspec.structs.replace(spec, dtype=stored_dtype(regret_dtype)))
-        if has_scale(regret_dtype):
+        copies.append(msgspec.structs.replace(spec, dtype=regret_dtype))
+        if is_narrow(regret_dtype):
             block = int(spec.name[-1])
             shape = (spec.shape[0], int(layout.rows[block]))
             copies.append(ArraySpec(table_name("regret_scale", block), shape, "uint8", ("bucket", "row")))
@@ -179,17 +178,15 @@ class StratumWorker:
         They need no more: what is rounded away stays in the totals, and what kernels change is right on average.
         """
         copy: npt.NDArray[Any] = self.tables[name]
-        if copy.dtype.itemsize != _NARROW_BYTES:
+        if is_narrow(copy.dtype.name):
+            copy[...], self._scales(name)[...] = narrowed(self._totals[name].astype(np.float64), self._starts[name])
+        else:
             np.copyto(copy, self._totals[name], casting="same_kind")
-            return
-        copy[...], scales = narrowed(self._totals[name].astype(np.float64), copy.dtype, self._starts[name])
-        if scales is not None:
-            self._scales(name)[...] = scales
 
     def _numbers(self, name: str) -> npt.NDArray[np.float64]:
         """What the cells of a copy mean, [buckets, slots]."""
         copy: npt.NDArray[Any] = self.tables[name]
-        scales = self._scales(name) if has_scale(copy.dtype.name) else None
+        scales = self._scales(name) if is_narrow(copy.dtype.name) else None
         return numbers(copy, scales, self._starts[name]).astype(np.float64)
 
     def _scales(self, name: str) -> npt.NDArray[Any]:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.games.game import Game
-from mccfr.tables.narrow import HALF, has_scale, numbers, stored_dtype
+from mccfr.tables.narrow import is_narrow, numbers, stored_dtype
 from storage.schema import ArraySpec
 
 _LINE_CELLS = 16  # float32 cells of a cache line
@@ -31,8 +31,8 @@ ROW_FIRST = ("row", "bucket")
 class TableArrays(NamedTuple):
     """Tables as kernels take them.  B blocks; `*_base` are element offsets of each block in the flat array.
 
-    regret      [.] float32 or float64  all regret tables in one flat array; or 16-bit cells (`mccfr.tables.narrow`)
-    narrow_sum  [.] float32             strategy sums of the blocks that keep them in float32, or in 16 bits
+    regret      [.] float32 or float64  all regret tables in one flat array; or int16 cells (`mccfr.tables.narrow`)
+    narrow_sum  [.] float32             strategy sums of the blocks that keep them in float32, or in int16
     wide_sum    [.] float64             strategy sums of the other blocks
     stamp       [.] uint32              stamps of both kinds; untouched unless discounting is lazy
     regret_base, sum_base, regret_stamp_base, sum_stamp_base  [B] int64
@@ -97,7 +97,7 @@ def make_layout(
     first_regrets: str | None = None,
     sum_dtype: str = "float32",
 ) -> TableLayout:
-    """Schema of the tables of `game`; dtypes may be those of `mccfr.tables.narrow` as well.
+    """Schema of the tables of `game`; dtypes may be int16 as well (`mccfr.tables.narrow`).
 
     lazy           with stamps
     sum_dtype      of the sums that are not in float64
@@ -115,7 +115,7 @@ def make_layout(
             kinds["strategy_sum"] = "float64" if wide[block] else sum_dtype
         for kind, dtype in kinds.items():
             specs.append(ArraySpec(table_name(kind, block), shape, stored_dtype(dtype), ("bucket", "slot")))
-            if has_scale(dtype):
+            if is_narrow(dtype):
                 specs.append(ArraySpec(table_name(f"{kind}_scale", block), stamps, "uint8", ("bucket", "row")))
         if lazy:
             names = [table_name(f"{kind}_stamp", block) for kind in kinds]
@@ -187,8 +187,7 @@ def kernel_arrays(
     sum_dtype = kept.pop() if kept else "float32"
 
     def cells(dtype: str) -> npt.NDArray[Any]:
-        found = flat.get(dtype, np.zeros(1, dtype))
-        return found.view(HALF) if dtype == "float16" else found
+        return flat.get(dtype, np.zeros(1, dtype))
 
     def base(kind: str) -> npt.NDArray[np.int64]:
         return np.array([offsets.get(table_name(kind, block), 0) for block in range(blocks)], np.int64)

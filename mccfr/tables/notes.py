@@ -18,8 +18,8 @@ def table_notes(game: Game) -> dict[str, Any]:
             "discounting stamps (period ends that a row has seen)"
         ),
         "cells": (
-            "uint16 cells of regret and strategy_sum are bfloat16: the upper 16 bits of a float32; int16 and float16 "
-            "ones are in units of 2^(scale - 128) of their row, with the scale in regret_scale or strategy_sum_scale"
+            "int16 cells of regret and strategy_sum are in units of 2^(scale - 128) of their row, with the scale in "
+            "regret_scale or strategy_sum_scale"
         ),
         "bucket": "hands that are played alike on that street; where hands are not merged, one for each hand and board",
         "slot": (

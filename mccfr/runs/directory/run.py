@@ -23,6 +23,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from abstraction.buckets import Abstraction, is_abstraction
 from mccfr import __version__
@@ -38,7 +39,7 @@ from mccfr.config.file import (
     to_document,
 )
 from mccfr.config.games import OpaqueGame
-from mccfr.config.solvers import FullWidthConfig, OpaqueSolver
+from mccfr.config.solvers import FullWidthConfig, OpaqueSolver, PublicChanceConfig
 from mccfr.config.tables import AbstractionConfig, Config
 from mccfr.games.catalogue import game_files
 from mccfr.games.game import Game
@@ -48,7 +49,7 @@ from mccfr.solvers.configured import configured_game
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.solver import Algorithm
 from mccfr.solvers.turns import turns_of
-from mccfr.tables.layout import TableLayout
+from mccfr.tables.layout import TableLayout, sum_forms
 from storage import durable
 from storage.lock import RunLock, is_held, noted
 from storage.manifest import content_hash, read_manifest, write_manifest
@@ -146,7 +147,7 @@ class Run:
         """Layout of the run's tables, with the dtypes chosen when it was created."""
         wide = np.array(self.manifest["wide_sums"], np.uint8)
         if self.manifest["format_version"] == 1:
-            wide = self.algorithm.forms_of_version_1(game, wide)
+            wide = _forms_of_version_1(self.config, game, wide)
         return self.algorithm.layout(game, wide)
 
     def append(self, name: str, record: Mapping[str, Any]) -> None:
@@ -160,6 +161,18 @@ class Run:
     def backwards(self, name: str) -> Iterator[dict[str, Any]]:
         """The sound lines of one of the run's journals, the last first; no more is read than is taken."""
         return records.backwards(self.path(name))
+
+
+def _forms_of_version_1(config: Config, game: Game, wide: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """[B] form of the sums of a run of format version 1, whose manifest lists `wide` [B].
+
+    That of public chance sampling said nothing: with "auto" all sums were in float64 where those fitted into 64 MiB.
+    """
+    if not isinstance(config.solver, PublicChanceConfig):
+        return wide
+    small = int((game.tree.row_slots * game.buckets).sum()) * 8 <= 64 << 20
+    chosen = config.tables.sum_dtype
+    return sum_forms(len(wide), "float64" if chosen == "auto" and small else chosen)
 
 
 def _finite(value: Any) -> Any:

@@ -243,7 +243,7 @@ class Trends:
 
     def __init__(self, game: Game, algorithm: Algorithm) -> None:
         self._game = game
-        self._taken = own_actions(game) if algorithm.counts_lost_updates(game) else None
+        self._taken = own_actions(game) if game.cards.dealt and algorithm.traits.counts_lost_updates else None
         self._before: FirstStreet | None = None
 
     def remember(self, tables: TableSet) -> None:

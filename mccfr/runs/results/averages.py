@@ -7,7 +7,7 @@ weights beside it are the totals of those: weight of iterations times own reach,
 hand.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -38,6 +38,35 @@ from storage.checkpoint import Checkpoint, checkpoint_path, open_checkpoint
 from storage.schema import ArraySpec
 from storage.spill import spilled
 
+
+class _Tables(Mapping[str, npt.NDArray[Any]]):
+    """Tables of a checkpoint by name, each read when it is first asked for."""
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        self._checkpoint, self._names = checkpoint, [spec.name for spec in checkpoint.specs]
+        self._read: dict[str, npt.NDArray[Any]] = {}
+
+    def __getitem__(self, name: str) -> npt.NDArray[Any]:
+        if name not in self._names:
+            raise KeyError(name)
+        if name not in self._read:
+            self._read[name] = self._checkpoint.read(name)
+        return self._read[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+def _tables_of(checkpoint: Checkpoint) -> TableSet:
+    return TableSet(_Tables(checkpoint), checkpoint.specs)
+
+
 IN_MEMORY_BYTES = 64 << 20
 """Of a table that is read into memory whole."""
 
@@ -50,23 +79,20 @@ def checkpoint_average(game: Game, config: Config, checkpoint: Checkpoint) -> St
     algorithm, state = algorithm_of(config), checkpoint.state
     if config.tables.strategy_sums == "preflop":
         return _snapshot_average(game, algorithm.schedule, checkpoint)
-    tables = {spec.name: checkpoint.read(spec.name) for spec in checkpoint.specs if algorithm.is_averaged(spec.name)}
-    return algorithm.average(game, TableSet(tables, checkpoint.specs), state["nodes_touched"], state["iterations"])
+    tables = _tables_of(checkpoint)
+    return algorithm.averages.strategy(game, tables, state["nodes_touched"], state["iterations"])
 
 
 def named_average(game: Game, config: Config, checkpoint: Checkpoint, name: str) -> Strategy:
     """One of the average strategies of a run's checkpoint; `ValueError` for one that its algorithm does not make."""
-    algorithm = algorithm_of(config)
-    tables = {spec.name: checkpoint.read(spec.name) for spec in checkpoint.specs if algorithm.is_averaged(spec.name)}
-    return algorithm.named_average(name, game, TableSet(tables, checkpoint.specs), checkpoint.state["iterations"])
+    averages, state = algorithm_of(config).averages, checkpoint.state
+    return averages.strategy(game, _tables_of(checkpoint), state["nodes_touched"], state["iterations"], name)
 
 
 def checkpoint_networks(game: Game, config: Config, checkpoint: Checkpoint, average: str | None = None) -> Asked:
     """The networks behind an average strategy of a run's checkpoint (None: its first); `ValueError` where none are."""
-    algorithm = algorithm_of(config)
-    specs = [spec for spec in checkpoint.specs if algorithm.is_asked(spec.name, average)]
-    tables = TableSet({spec.name: checkpoint.read(spec.name) for spec in specs}, specs)
-    found: Asked = algorithm.asked(game, tables, checkpoint.state["iterations"], average)
+    averages, iterations = algorithm_of(config).averages, checkpoint.state["iterations"]
+    found: Asked = averages.networks(game, _tables_of(checkpoint), iterations, average)
     return found
 
 
@@ -77,10 +103,10 @@ def stored_average(game: Game, config: Config, checkpoint: Checkpoint) -> Strate
     room.
     """
     algorithm, state = algorithm_of(config), checkpoint.state
-    if config.tables.strategy_sums == "preflop" or not algorithm.averages_sums:
+    if config.tables.strategy_sums == "preflop" or not algorithm.averages.of_sums:
         return checkpoint_average(game, config, checkpoint)
     stored = {
-        spec.name: _read_outside(checkpoint, spec) for spec in checkpoint.specs if algorithm.is_averaged(spec.name)
+        spec.name: _read_outside(checkpoint, spec) for spec in checkpoint.specs if algorithm.averages.takes(spec.name)
     }
     return sums_average(game, TableSet(stored, checkpoint.specs), algorithm.schedule.at(state["nodes_touched"]))
 

@@ -127,7 +127,7 @@ def open_target(
         counts = {key: checkpoint.state[key] for key in ("nodes_touched", "iterations")}
         counts |= {"checkpoint": checkpoint.number}
         hashes = None if origin is None else origin.content_hashes()
-        if on_deals and run.algorithm.keeps_networks and is_unlisted(game):
+        if on_deals and run.algorithm.averages.keeps_networks and is_unlisted(game):
             asked = checkpoint_networks(game, run.config, checkpoint, average)
             return Target(game, OnDeals(asked), counts, hashes)
         if average is not None:
@@ -160,7 +160,7 @@ def open_networks(
         _check_alone(target, number, abstraction)
         return read_networks(target)[0]
     run = open_run(target, abstraction, code) if is_run(target) else None
-    if run is None or not run.algorithm.keeps_networks:
+    if run is None or not run.algorithm.averages.keeps_networks:
         return None
     return checkpoint_networks(run.build_game(), run.config, find_checkpoint(run, number))
 

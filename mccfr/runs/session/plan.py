@@ -45,7 +45,7 @@ COMMIT_BYTES_PER_SECOND = {
     ("hdf5", "none"): 1.2e8,
 }
 """Raw bytes a second of a commit, by format and compression, where workers keep all processors busy: measured with two
-on two processors and a disk of 160 MB a second (`tools/bench checkpoint`)."""
+on two processors and a disk of 160 MB a second."""
 
 FEW_CYCLES = 300
 """Of blocks in turn, in a run: fewer are worth a warning (docs/strata.md)."""
@@ -69,9 +69,9 @@ def evaluation_bytes(config: Config, game: Game, layout: TableLayout) -> int:
     algorithm, needed = algorithm_of(config), []
     for method in [method_for(game, name) for name in config.evaluation.chosen]:
         whole = 8 * game.buckets * (game.tree.row_slots + game.tree.row_count)
-        if method.reads_rows and algorithm.averages_sums and config.tables.strategy_sums == "all":
+        if method.reads_rows and algorithm.averages.of_sums and config.tables.strategy_sums == "all":
             whole = np.minimum(whole, NEAR_BYTES)
-        if algorithm.averages_sums:
+        if algorithm.averages.of_sums:
             whole = whole + [_as_numbers_bytes(layout, block) for block in range(len(whole))]
         needed.append(int(whole.sum()) * (1 + method.meets) + method.listing_bytes(game))
     return max(needed) + max((spec.nbytes for spec in layout.specs), default=0) * bool(config.tables.snapshot_nodes)

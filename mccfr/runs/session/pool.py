@@ -230,7 +230,7 @@ class WorkerPool(AllInMemory, ABC):
 
     def begin(self, states: Sequence[WorkerState]) -> None:
         run = self._run
-        workers = run.algorithm.processes(run.config.run.workers)
+        workers = run.algorithm.traits.processes(run.config.run.workers)
         if workers > 1:  # compile once, not in every worker
             run.algorithm.solver(self.game, self.tables).warm_up()
         # Of an earlier session with more workers: kept, so that no deal comes twice.
@@ -240,10 +240,9 @@ class WorkerPool(AllInMemory, ABC):
         orders[control.BASE_NODES] = sum(state.nodes for state in self._idle)
         orders[control.BASE_ITERATIONS] = sum(state.iterations for state in self._idle)
         for worker, row in enumerate(self._cells[1:]):
-            begun = worker < len(states) and states[worker].rng
-            publish(row, states[worker] if begun else WorkerState(rng=run.algorithm.first_words(worker)))
+            publish(row, states[worker] if worker < len(states) else WorkerState())
         # One worker sweeps all tables at the ends of periods there: when it is lost, they may be swept in part.
-        self._sweeper = 0 if run.algorithm.sweeps() else None
+        self._sweeper = 0 if run.algorithm.traits.sweeps else None
         self._begin_workers(workers)
 
     def _make_cells(self, rows: int) -> None:

@@ -124,7 +124,8 @@ class Saver:
             number = self._persevere(arrays, now, stop, background)
             if number is not None:
                 self._note_trends(number, arrays, now, time.monotonic() - began)
-        for name in [name for name in arrays if not self._run.algorithm.is_averaged(name)]:
+        averages = self._run.algorithm.averages
+        for name in [name for name in arrays if not averages.takes(name)]:
             del arrays[name]
         return self._evaluate(arrays, now, stop) if stop.evaluate else []
 
@@ -280,23 +281,24 @@ class Saver:
 
     def _add_besides(self, records: list[dict[str, Any]], arrays: Arrays, totals: Totals) -> None:
         """Add to records which average they are of, what others come to, and the algorithm's own figures, in place."""
-        algorithm, tables = self._run.algorithm, TableSet(arrays, self._layout.specs)
+        averages, tables = self._run.algorithm.averages, TableSet(arrays, self._layout.specs)
+        counts = totals.nodes, totals.iterations
         others = {
-            name: self._evaluator.measure_other(algorithm.named_average(name, self._game, tables, totals.iterations))
-            for name in algorithm.averages[1:]
+            name: self._evaluator.measure_other(averages.strategy(self._game, tables, *counts, name))
+            for name in averages.names[1:]
         }
         for record in records:
-            record.update(algorithm.figures(tables))
-            if algorithm.averages:
+            record.update(averages.figures(tables))
+            if averages.names:
                 found = {name: measured.get(record["method"]) for name, measured in others.items()}
-                record.update({"average": algorithm.averages[0], "other_averages": found})
+                record.update({"average": averages.names[0], "other_averages": found})
 
     def _average(self, arrays: Arrays, totals: Totals) -> Strategy:
         """The average strategy of tables by name."""
-        algorithm, tables = self._run.algorithm, TableSet(arrays, self._layout.specs)
-        if algorithm.averages_sums:
+        averages, tables = self._run.algorithm.averages, TableSet(arrays, self._layout.specs)
+        if averages.of_sums:
             return sums_average(self._game, tables, self._schedule.at(totals.nodes))
-        return algorithm.average(self._game, tables, totals.nodes, totals.iterations)
+        return averages.strategy(self._game, tables, totals.nodes, totals.iterations)
 
     def _stored(self, totals: Totals) -> Strategy:
         """The average strategy of the newest checkpoint, which must be of these counts."""

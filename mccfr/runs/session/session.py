@@ -137,7 +137,7 @@ class Session:
 
     def _starting(self) -> str:
         """The phase in which workers are made: several load what this process compiles, one compiles for itself."""
-        count = self._run.algorithm.processes(self._settings.workers)
+        count = self._run.algorithm.traits.processes(self._settings.workers)
         if count == 0:
             return "loading kernels"
         return f"starting {count} worker{'s' * (count > 1)} (kernels are compiled once a version)"
@@ -326,7 +326,7 @@ class Session:
     def _save_at(self, pool: Pool, stop: Stop, room: Snapshot | None) -> None:
         """Checkpoint and evaluate what the resting workers have left; they go on meanwhile if a copy fits."""
         began = self._paused_at or time.monotonic()
-        names = [name for name in pool.tables if stop.commit or self._run.algorithm.is_averaged(name)]
+        names = [name for name in pool.tables if stop.commit or self._run.algorithm.averages.takes(name)]
         if stop.done:
             room = None
         elif room is None:

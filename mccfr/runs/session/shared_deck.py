@@ -27,7 +27,7 @@ class SharedGame(NamedTuple):
 
 def shared_bytes(game: Game, algorithm: Algorithm) -> int:
     """Memory of the bucket tables that the processes of a run share."""
-    return game.cards.shared_bytes if algorithm.looks_hands_up(game) else 0
+    return game.cards.shared_bytes if algorithm.traits.looks_hands_up else 0
 
 
 def share_buckets(game: Game, directory: Path, algorithm: Algorithm) -> SharedGame:

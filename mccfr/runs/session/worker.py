@@ -38,10 +38,10 @@ def map_tables(layout: TableLayout, regions: tuple[Region, ...]) -> TableSet:
 
 
 def publish(row: npt.NDArray[np.int64], state: WorkerState, busy_seconds: float = 0.0, weight: float = 0.0) -> None:
-    """Write a worker's counters and random words into its row, in place."""
+    """Write a worker's counters and random words into its row, in place; words of 0 where it has not begun."""
     row[control.WEIGHT] = np.float64(weight).view(np.int64)
     row[control.BUSY_NANOSECONDS] = int(busy_seconds * 1e9)
-    row[control.RNG : control.RNG + 4] = np.array(state.rng, np.uint64).view(np.int64)
+    row[control.RNG : control.RNG + 4] = np.array(state.rng or [0] * 4, np.uint64).view(np.int64)
     row[control.ITERATIONS] = state.iterations
     row[control.NODES] = state.nodes
 

@@ -11,13 +11,14 @@ from mccfr.config.games import FlopHoldemGame
 from mccfr.config.solvers import DeepCfrConfig
 from mccfr.config.tables import Config
 from mccfr.games.game import Game
+from mccfr.solvers.averages import Averages
 from mccfr.solvers.deep.asked import Asked, asked_tables, average_tables
-from mccfr.solvers.deep.averages import Averages, fit_figures
+from mccfr.solvers.deep.averages import ListedAverages, fit_figures
 from mccfr.solvers.deep.dealt_cfr import Dealt, DealtCfr, check_options, dealt_specs, is_dealt
 from mccfr.solvers.deep.learned import keeps_sums, listed_specs
 from mccfr.solvers.deep.single_deep_cfr import Iterations, SingleDeepCfr
 from mccfr.solvers.deep.tabulated import check_tabulated
-from mccfr.solvers.solver import Algorithm, Share
+from mccfr.solvers.solver import Algorithm, Share, Traits
 from mccfr.tables.layout import TableLayout, TableSet
 from mccfr.tables.strategy import Strategy
 
@@ -30,7 +31,7 @@ class DeepCfr(Algorithm):
     """Deep CFR; traversals are shared by threads of one process, in which networks are fitted."""
 
     options = DeepCfrConfig
-    axis = "iterations"
+    traits = Traits(axis="iterations", one_process=True, looks_hands_up=False)  # networks see cards
 
     def __init__(self, config: Config) -> None:
         super().__init__(config)
@@ -73,7 +74,12 @@ class DeepCfr(Algorithm):
                     f"{error}: set evaluation.every_checkpoint and at_end to false, and leave at_iterations out"
                 ) from None
 
-    def _options(self, game: Game) -> DeepCfrConfig:
+    @property
+    def averages(self) -> "DeepAverages":
+        """As `Algorithm.averages`."""
+        return DeepAverages(self, self._solver)
+
+    def options_on(self, game: Game) -> DeepCfrConfig:
         """The `[solver]` table, completed."""
         config = self.completed(game).solver
         assert isinstance(config, DeepCfrConfig)
@@ -83,83 +89,16 @@ class DeepCfr(Algorithm):
         """As `Algorithm.layout`: memories, networks and counters, nothing padded."""
         nothing = np.zeros(2 * game.tree.streets, np.int64)
         make = dealt_specs if is_dealt(game) else listed_specs
-        specs = make(game, self._options(game), self.config.tables.regret_dtype)
+        specs = make(game, self.options_on(game), self.config.tables.regret_dtype)
         return TableLayout(specs, nothing, nothing, nothing.astype(np.uint8))
 
     def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> "DeepCfrSolver":
         """As `Algorithm.solver`."""
-        return DeepCfrSolver(game, self._options(game), tables, share or Share())
-
-    def processes(self, workers: int) -> int:
-        """One: workers are threads in it."""
-        return min(workers, 1)
-
-    def looks_hands_up(self, game: Game) -> bool:
-        """Never: networks see cards."""
-        return False
-
-    def is_averaged(self, name: str) -> bool:
-        """Sums where they are kept, memories and networks where averages are made of those; counters for records."""
-        kind = name.partition("/")[0]
-        wanted = {"counters", "figures", "strategy_sum", "strategy_memory"}
-        return kind in (wanted if self._keeps_sums else wanted | {"networks"})
-
-    @property
-    def _keeps_sums(self) -> bool:
-        """Whether the explicit average is kept up as the run goes: nowhere but in a list of infosets."""
-        dealt = isinstance(self.config.game, FlopHoldemGame) and self.config.abstraction is None
-        return keeps_sums(self._solver) and not dealt
-
-    @property
-    def averages_sums(self) -> bool:
-        """As `Algorithm.averages_sums`."""
-        return self._keeps_sums and self._solver.averages[0] == "sd"
-
-    @property
-    def averages(self) -> tuple[str, ...]:
-        """As `Algorithm.averages`."""
-        return tuple(self._solver.averages)
-
-    def average(self, game: Game, tables: TableSet, nodes: int, iterations: int) -> Strategy:
-        """As `Algorithm.average`."""
-        return self.named_average(self.averages[0], game, tables, iterations)
-
-    def named_average(self, name: str, game: Game, tables: TableSet, iterations: int) -> Strategy:
-        """As `Algorithm.named_average`; `ValueError` for an average that the run does not keep."""
-        name, options = self._named(name), self._options(game)
-        if is_dealt(game):
-            check_tabulated(game)
-            return self.asked(game, tables, iterations, name).strategy()
-        return Averages(game, options, tables, iterations).average(name)
-
-    @property
-    def keeps_networks(self) -> bool:
-        """As `Algorithm.keeps_networks`: unless tables are fitted in their place."""
-        return self._solver.fit == "network"
-
-    def is_asked(self, name: str, average: str | None) -> bool:
-        """As `Algorithm.is_asked`."""
-        wanted = {"networks", "strategy_sum", "counters"}
-        return name.partition("/")[0] in (wanted if self._named(average) == "sd" else {"strategy_memory", "counters"})
-
-    def asked(self, game: Game, tables: TableSet, iterations: int, average: str | None = None) -> Asked:
-        """As `Algorithm.asked`; Deep CFR's network of the average strategy is fitted here."""
-        if not self.keeps_networks:
-            return super().asked(game, tables, iterations, average)
-        options, name = self._options(game), self._named(average)
-        if name == "sd":
-            return Asked(game, options, asked_tables(tables))
-        if is_dealt(game):
-            dealt = Dealt.of(game, options, tables)
-            made = [dealt.average_network(player, iterations) for player in range(2)]
-        else:
-            averages = Averages(game, options, tables, iterations)
-            made = [averages.average_network(player) for player in range(2)]
-        return Asked(game, options, average_tables(made, iterations), shares=True)
+        return DeepCfrSolver(game, self.options_on(game), tables, share or Share())
 
     def planned(self, game: Game, layout: TableLayout) -> dict[str, Any]:
         """As `Algorithm.planned`: bytes of memories and of networks, and time at speeds measured on one processor."""
-        config, size = self._options(game), sum(spec.nbytes for spec in layout.specs if "memory/" in spec.name)
+        config, size = self.options_on(game), sum(spec.nbytes for spec in layout.specs if "memory/" in spec.name)
         networks = [spec for spec in layout.specs if spec.name.startswith("network")]
         parameters = max((spec.shape[-1] for spec in networks if spec.name.startswith("network/")), default=0)
         dealt = is_dealt(game)
@@ -176,16 +115,59 @@ class DeepCfr(Algorithm):
             "seconds_per_iteration": 2 * (walked + fit),
         }
 
-    def _named(self, average: str | None) -> str:
-        """One of the run's averages, the first by itself; `ValueError` for others."""
-        name = average or self.averages[0]
-        if name not in self.averages:
-            raise ValueError(f"solver.averages of the run are {', '.join(self.averages)}: {name!r} is not among them")
-        return name
+
+class DeepAverages(Averages):
+    """Single Deep CFR's average, of the strategies themselves, and Deep CFR's, which is fitted here to samples of them.
+
+    The former is kept up as the run goes where it can be: with every strategy, and in a list of infosets.
+    """
+
+    def __init__(self, algorithm: DeepCfr, solver: DeepCfrConfig) -> None:
+        super().__init__(algorithm.schedule)
+        dealt = isinstance(algorithm.config.game, FlopHoldemGame) and algorithm.config.abstraction is None
+        self._algorithm, self._keeps_sums = algorithm, keeps_sums(solver) and not dealt
+        self.names = tuple(solver.averages)
+        self.of_sums = self._keeps_sums and self.names[0] == "sd"
+        self.keeps_networks = solver.fit == "network"
+
+    def takes(self, table: str) -> bool:
+        """Sums where they are kept, memories and networks where averages are made of those; counters for figures."""
+        wanted = {"counters", "figures", "strategy_sum", "strategy_memory"}
+        return table.partition("/")[0] in (wanted if self._keeps_sums else wanted | {"networks"})
+
+    def strategy(self, game: Game, tables: TableSet, nodes: int, iterations: int, name: str | None = None) -> Strategy:
+        """As `Averages.strategy`."""
+        if is_dealt(game):
+            check_tabulated(game)
+            return self.networks(game, tables, iterations, name).strategy()
+        options = self._algorithm.options_on(game)
+        return ListedAverages(game, options, tables, iterations).average(self._named(name))
+
+    def networks(self, game: Game, tables: TableSet, iterations: int, name: str | None = None) -> Asked:
+        """As `Averages.networks`; Deep CFR's network of the average strategy is fitted here."""
+        if not self.keeps_networks:
+            super().networks(game, tables, iterations, name)
+        options, name = self._algorithm.options_on(game), self._named(name)
+        if name == "sd":
+            return Asked(game, options, asked_tables(tables))
+        if is_dealt(game):
+            dealt = Dealt.of(game, options, tables)
+            made = [dealt.average_network(player, iterations) for player in range(2)]
+        else:
+            averages = ListedAverages(game, options, tables, iterations)
+            made = [averages.average_network(player) for player in range(2)]
+        return Asked(game, options, average_tables(made, iterations), shares=True)
 
     def figures(self, tables: TableSet) -> dict[str, Any]:
-        """As `Algorithm.figures`: of each player's newest fit, and what memories and B^M have been offered."""
+        """As `Averages.figures`: of each player's newest fit, and what memories and B^M have been offered."""
         return fit_figures(tables)
+
+    def _named(self, name: str | None) -> str:
+        """One of the averages, the first by itself; `ValueError` for others."""
+        name = name or self.names[0]
+        if name not in self.names:
+            raise ValueError(f"solver.averages of the run are {', '.join(self.names)}: {name!r} is not among them")
+        return name
 
 
 class DeepCfrSolver:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from mccfr.config.solvers import DeepCfrConfig
 from mccfr.games.game import Game
 from mccfr.rng import RESERVOIR, new_stream
-from mccfr.solvers.deep.averages import Averages
+from mccfr.solvers.deep.averages import ListedAverages
 from mccfr.solvers.deep.dealt import NO_CARD, Hands, card_values
 from mccfr.solvers.deep.dealt_cfr import Dealt, is_dealt
 from mccfr.solvers.deep.fitting import softmax
@@ -31,7 +31,7 @@ from mccfr.tables.strategy import BlockArrays, Rows, Strategy
 
 def asked_tables(tables: Tables) -> Tables:
     """Of a run's tables those that are needed to ask its networks, without memories."""
-    found = {name: table for name, table in tables.items() if name.startswith(("networks/", "strategy_sum/"))}
+    found = {name: tables[name] for name in tables if name.startswith(("networks/", "strategy_sum/"))}
     return {**found, **{f"counters/player{player}": np.zeros(3, np.int64) for player in range(2)}}
 
 
@@ -83,7 +83,7 @@ class Asked:
         if is_dealt(self.game):
             return self._tabulated(seed)
         if seed is None and not self.shares:
-            made = Averages(self.game, self.config, self.tables, 0)
+            made = ListedAverages(self.game, self.config, self.tables, 0)
             return made.average("sd") if any("strategy_sum" in name for name in self.tables) else made.explicit()
         learned = Learned(self.game, self.config, self.tables)
         sigma, weights = learned.infosets.uniform(), np.zeros(len(learned.infosets))

@@ -26,7 +26,7 @@ from mccfr.tables.layout import TableSet, table_name
 from mccfr.tables.strategy import Strategy, average_strategy
 
 
-class Averages:
+class ListedAverages:
     """Average strategies from the tables of a run after some iterations."""
 
     def __init__(self, game: Game, config: DeepCfrConfig, tables: Tables, iterations: int) -> None:
@@ -40,8 +40,9 @@ class Averages:
 
     def _kept_up(self) -> Strategy:
         """The explicit average, of the sums that the run has kept."""
-        tables = self._learned.tables
-        return average_strategy(self._learned.game, TableSet({k: v for k, v in tables.items() if "strategy_sum" in k}))
+        learned = self._learned
+        sums = {name: learned.tables[name] for name in learned.tables if name.startswith("strategy_sum")}
+        return average_strategy(learned.game, TableSet(sums))
 
     def explicit(self) -> Strategy:
         """The explicit average over the networks that are kept: each by its weight and its own reach of every infoset.

@@ -34,7 +34,7 @@ from mccfr.solvers.public.public_walk import Scope, step_rows, train, value
 from mccfr.solvers.public.street_arrays import FOLLOW, RESPOND, StreetScratch, Views, new_scratch, street_tables
 from mccfr.solvers.public.vector_cfr import absorb, freeze, nodes_of_traversal, table_specs
 from mccfr.solvers.public.walk_threads import alone
-from mccfr.solvers.solver import Algorithm, Share
+from mccfr.solvers.solver import Algorithm, Share, Traits
 from mccfr.solvers.variants import Variant, variant
 from mccfr.tables.layout import TableLayout, TableSet, table_name
 from mccfr.tables.strategy import Strategy, average_strategy, row_starts
@@ -224,8 +224,7 @@ class CfrBestResponse(Algorithm):
     """Full-width CFR of each abstracted player against a best response that knows its cards; in one process."""
 
     options = CfrBrConfig
-    seeded = False
-    axis = "iterations"
+    traits = Traits(seeded=False, axis="iterations", one_process=True)
 
     def __init__(self, config: Config) -> None:
         super().__init__(config)
@@ -259,7 +258,3 @@ class CfrBestResponse(Algorithm):
         """As `Algorithm.solver`."""
         share = share or Share()
         return IterationSolver(CfrBr(game, self._variant, tables, share.state.iterations), share)
-
-    def processes(self, workers: int) -> int:
-        """One."""
-        return min(workers, 1)

@@ -1,12 +1,9 @@
 """Cells of tables as vectors of eight lanes: loads and stores for every dtype that a table may have.
 
-float32 and float64 are read and written as they are.  16-bit cells are read as float32, which does all arithmetic, and
-written rounded stochastically: up or down at random, with chances that make it right on average.  Rounded to nearest, a
-cell stands still once updates are smaller than half a step of it, which with so few digits is soon.
-
-bfloat16  uint16 arrays: the upper half of a float32; range as float32, 8 significant bits
-int16     int16 arrays: whole multiples of a power of two that the row has, 2^(scale - 128)
-float16   arrays of `HALF`: 11 significant bits, times that power of two, for by itself it ends at 65,504
+float32 and float64 are read and written as they are.  int16 cells are whole multiples of a power of two that the row
+has, 2^(scale - 128).  They are read as float32, which does all arithmetic, and written rounded stochastically: up or
+down at random, with chances that make it right on average.  Rounded to nearest, a cell stands still once updates are
+smaller than half a step of it, which with so few digits is soon.
 
 A scale is a uint8 beside the row.  It follows from the row at each store: the largest cell lies from 2^14 to 2^15 of
 its units, so no cell is ever cut off, weights may grow as they like, and no table is swept.  While it stays, cells that
@@ -31,10 +28,7 @@ _I8, _I16, _FLOAT = ir.IntType(8), ir.IntType(16), ir.FloatType()
 _FLOATS, _WORDS, _CELLS = (ir.VectorType(kind, LANES) for kind in (_FLOAT, I32, _I16))
 LANE_NUMBERS = ir.Constant(_WORDS, list(range(LANES)))
 _MANTISSA, _BIAS, _SIGN = 23, 127, 0x80000000
-_SCALED_BITS = 15  # of the largest cell of a scaled row, in its units
-_LEAST_HALF = _BIAS - 14  # exponents of float32, as their bits have them: below it float16 is denormal,
-_LEAST_BFLOAT = 27  # and below it bfloat16 is taken to be, so that a step is a float32 with an inverse
-_LARGEST_BFLOAT, _LARGEST_HALF = 0x7F7F0000, 0x477FE000  # as float32 has them
+_SCALED_BITS = 15  # of the largest cell of a row, in its units
 
 
 def pointer(context, builder, array_type, array, index):
@@ -87,14 +81,9 @@ def store(builder, vector, place, mask, align=4):
     builder.call(function, [vector, place, I32(align), mask])
 
 
-def has_scale(dtype):
-    """Whether rows of cells of a dtype of numba's have a scale."""
-    return dtype == types.int16 or isinstance(dtype, types.Record)
-
-
 def is_narrow(dtype):
-    """Whether cells of a dtype of numba's have 16 bits."""
-    return dtype == types.uint16 or has_scale(dtype)
+    """Whether cells of a dtype of numba's have 16 bits, and their rows scales."""
+    return dtype == types.int16
 
 
 def number_type(dtype):
@@ -121,22 +110,8 @@ def load_row(context, builder, array_type, array, at, mask):
     place, dtype = pointer(context, builder, array_type, array, first_cell(builder, at)), array_type.dtype
     if not is_narrow(dtype):
         return load(builder, place, mask)
-    cells = load(builder, builder.bitcast(place, _I16.as_pointer()), mask, 2)
-    if not has_scale(dtype):
-        bits = builder.shl(builder.zext(cells, _WORDS), ir.Constant(_WORDS, [16] * LANES))
-        return builder.bitcast(bits, _FLOATS)
-    return builder.fmul(
-        _units(builder, dtype, cells), splat(builder, _unit(builder, _scale(builder, builder.extract_value(at, 1))))
-    )
-
-
-def _units(builder, dtype, cells):
-    """Scaled cells, or one, as they are written."""
-    many = isinstance(cells.type, ir.VectorType)
-    if dtype == types.int16:
-        return builder.sitofp(cells, _FLOATS if many else _FLOAT)
-    half = ir.VectorType(ir.HalfType(), LANES) if many else ir.HalfType()
-    return builder.fpext(builder.bitcast(cells, half), _FLOATS if many else _FLOAT)
+    cells = builder.sitofp(load(builder, place, mask, 2), _FLOATS)
+    return builder.fmul(cells, splat(builder, _unit(builder, _scale(builder, builder.extract_value(at, 1)))))
 
 
 def _scale_pointer(builder, address):
@@ -172,20 +147,6 @@ def _new_scale(builder, numbers, mask, address):
     return _unit(builder, builder.sub(I32(2 * SCALE_ZERO), scale))
 
 
-def _steps(builder, dtype, bits):
-    """The distance of neighbouring cells around numbers given by their bits, and one over it; None for int16: 1."""
-    if dtype == types.int16:
-        return None
-    least, digits = (_LEAST_BFLOAT, 7) if dtype == types.uint16 else (_LEAST_HALF, 10)
-    exponent = builder.and_(builder.lshr(bits, ir.Constant(_WORDS, [_MANTISSA] * LANES)), _alike(0xFF))
-    exponent = builder.select(builder.icmp_signed("<", exponent, _alike(least)), _alike(least), exponent)
-    exponent = builder.sub(exponent, _alike(digits))
-    return tuple(
-        builder.bitcast(builder.shl(field, _alike(_MANTISSA)), _FLOATS)
-        for field in (exponent, builder.sub(_alike(2 * _BIAS), exponent))
-    )
-
-
 def _alike(number):
     return ir.Constant(_WORDS, [number] * LANES)
 
@@ -197,8 +158,8 @@ def emit_drawn(builder, word):
     return builder.bitcast(builder.or_(mantissa, _alike(_BIAS << _MANTISSA)), _FLOATS)
 
 
-def _rounded(builder, dtype, numbers, addends, word):
-    """16-bit cells of the sums of two vectors, in the row's units."""
+def _rounded(builder, numbers, addends, word):
+    """int16 cells of the sums of two vectors, in the row's units."""
     found = builder.fadd(numbers, addends)
     back = builder.fsub(found, numbers)
     left = builder.fadd(builder.fsub(numbers, builder.fsub(found, back)), builder.fsub(addends, back))
@@ -206,11 +167,7 @@ def _rounded(builder, dtype, numbers, addends, word):
     sign = builder.and_(bits, _alike(_SIGN))
     size = builder.bitcast(builder.xor(bits, sign), _FLOATS)
     left = builder.bitcast(builder.xor(builder.bitcast(left, _WORDS), sign), _FLOATS)
-    steps = _steps(builder, dtype, bits)
-    if steps is not None:
-        size, left = builder.fmul(size, steps[1]), builder.fmul(left, steps[1])
-    most = {types.int16: 2.0**15 - 1, types.uint16: 2.0**8}.get(dtype, 2.0**11)
-    limit = ir.Constant(_FLOATS, [most] * LANES)  # reached by what is not finite, or at the largest scale
+    limit = ir.Constant(_FLOATS, [2.0**_SCALED_BITS - 1] * LANES)  # of what is not finite, or at the largest scale
     inside = builder.fcmp_ordered("<", size, limit)
     size = builder.select(inside, size, limit)
     whole = builder.fptosi(size, _WORDS)
@@ -218,18 +175,8 @@ def _rounded(builder, dtype, numbers, addends, word):
     chance = builder.select(inside, chance, ir.Constant(_FLOATS, [0.0] * LANES))
     step = builder.fptosi(builder.fadd(chance, emit_drawn(builder, word)), _WORDS)
     whole = builder.sub(builder.add(whole, step), _alike(1))
-    if steps is None:
-        minus = builder.ashr(sign, _alike(31))
-        return builder.trunc(builder.sub(builder.xor(whole, minus), minus), _CELLS)
-    size = builder.bitcast(builder.fmul(builder.sitofp(whole, _FLOATS), steps[0]), _WORDS)
-    if dtype == types.uint16:
-        over = builder.icmp_unsigned(">", size, _alike(_LARGEST_BFLOAT))
-        size = builder.select(over, _alike(_LARGEST_BFLOAT), size)
-        return builder.trunc(builder.lshr(builder.or_(size, sign), _alike(16)), _CELLS)
-    over = builder.icmp_unsigned(">", size, _alike(_LARGEST_HALF))
-    size = builder.or_(builder.select(over, _alike(_LARGEST_HALF), size), sign)
-    half = builder.fptrunc(builder.bitcast(size, _FLOATS), ir.VectorType(ir.HalfType(), LANES))
-    return builder.bitcast(half, _CELLS)
+    minus = builder.ashr(sign, _alike(31))
+    return builder.trunc(builder.sub(builder.xor(whole, minus), minus), _CELLS)
 
 
 def store_sum(context, builder, array_type, array, at, mask, numbers, addends):
@@ -238,18 +185,15 @@ def store_sum(context, builder, array_type, array, at, mask, numbers, addends):
     if not is_narrow(dtype):
         store(builder, builder.fadd(numbers, addends), place, mask)
         return
-    if has_scale(dtype):
-        scale = builder.extract_value(at, 1)
-        inverse = splat(builder, _new_scale(builder, builder.fadd(numbers, addends), mask, scale))
-        numbers, addends = builder.fmul(numbers, inverse), builder.fmul(addends, inverse)
-    cells = _rounded(builder, dtype, numbers, addends, builder.extract_value(at, 2))
-    store(builder, cells, builder.bitcast(place, _I16.as_pointer()), mask, 2)
+    inverse = splat(builder, _new_scale(builder, builder.fadd(numbers, addends), mask, builder.extract_value(at, 1)))
+    numbers, addends = builder.fmul(numbers, inverse), builder.fmul(addends, inverse)
+    store(builder, _rounded(builder, numbers, addends, builder.extract_value(at, 2)), place, mask, 2)
 
 
 @intrinsic
 def is_scaled(typing_context, table):
     """Whether rows of a table have scales: known when a kernel is compiled."""
-    known = has_scale(table.dtype)
+    known = is_narrow(table.dtype)
 
     def codegen(context, builder, signature, arguments):
         return I1(known)
@@ -260,7 +204,7 @@ def is_scaled(typing_context, table):
 @intrinsic
 def scale_at(typing_context, table, scales, index):
     """The address (int64) of scales[index], the scale of a row of `table`; 0 where its rows have none."""
-    known = has_scale(table.dtype)
+    known = is_narrow(table.dtype)
 
     def codegen(context, builder, signature, arguments):
         if not known:
@@ -280,12 +224,8 @@ def cell_number(typing_context, table, at, action):
         dtype, place = table.dtype, pointer(context, builder, signature.args[0], cells, index)
         if not is_narrow(dtype):
             return builder.load(place)
-        cell = builder.load(builder.bitcast(place, _I16.as_pointer()), align=2)
-        if not has_scale(dtype):
-            return builder.bitcast(builder.shl(builder.zext(cell, I32), I32(16)), _FLOAT)
-        return builder.fmul(
-            _units(builder, dtype, cell), _unit(builder, _scale(builder, builder.extract_value(at_, 1)))
-        )
+        cell = builder.sitofp(builder.load(place, align=2), _FLOAT)
+        return builder.fmul(cell, _unit(builder, _scale(builder, builder.extract_value(at_, 1))))
 
     return number_type(table.dtype)(table, place_type(at), types.int64), codegen
 
@@ -293,7 +233,7 @@ def cell_number(typing_context, table, at, action):
 @intrinsic
 def prefetch_scale(typing_context, table, scales, index):
     """Ask for the line of scales[index], to be written soon, where rows of `table` have scales."""
-    known = has_scale(table.dtype)
+    known = is_narrow(table.dtype)
 
     def codegen(context, builder, signature, arguments):
         if known:

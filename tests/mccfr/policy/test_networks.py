@@ -19,7 +19,7 @@ from mccfr.policy.network_query import query_networks
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.results.results import open_networks, open_target
 from mccfr.solvers.deep.asked import Asked, asked_tables, average_tables
-from mccfr.solvers.deep.averages import Averages
+from mccfr.solvers.deep.averages import ListedAverages
 from storage import durable
 from storage.manifest import read_manifest, write_manifest
 
@@ -112,7 +112,7 @@ def test_the_reader_of_the_documents_makes_the_explicit_average(written):
     text = (ROOT / "docs" / "deep.md").read_text(encoding="utf-8")
     exec(re.search(r"```python\n(.*?)```", text, re.S)[1], names)
     learned = trained().cfr.learned
-    wanted = Averages(learned.game, learned.config, learned.tables, 6).average("sd")
+    wanted = ListedAverages(learned.game, learned.config, learned.tables, 6).average("sd")
     for player in range(2):
         made = names["average"](written, player)
         reached = made.sum(axis=1) > 0.5
@@ -148,7 +148,7 @@ def test_an_answer_is_the_mean_of_what_networks_play(written):
 
 def test_the_network_of_the_average_strategy_is_asked_as_it_is():
     learned = trained().cfr.learned
-    made = Averages(learned.game, learned.config, learned.tables, 6)
+    made = ListedAverages(learned.game, learned.config, learned.tables, 6)
     tables = average_tables([made.average_network(player) for player in range(2)], 6)
     asked = Asked(learned.game, learned.config, tables, shares=True)
     for player in range(2):

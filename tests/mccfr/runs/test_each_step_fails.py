@@ -10,16 +10,19 @@ from random import Random
 
 import crash_states
 import deep
+import msgspec
 import numpy as np
 import pytest
 from acpc import dealer, plan
 from failing import STEPS, failing
+from machines import stratified_run
 from places import ROOT
 from policies import write_random
 from sessions import NO_EVALUATION, go, make
 
 from abstraction.build import Builder
 from abstraction.recipe import Recipe, load_recipe
+from mccfr.cluster.session import train_alone
 from mccfr.config.file import to_document
 from mccfr.config.games import KuhnGame, LeducGame
 from mccfr.config.tables import Config
@@ -30,8 +33,9 @@ from mccfr.play.dealer import replay_of
 from mccfr.policy import Policy
 from mccfr.policy.export.networks import is_networks, write_networks
 from mccfr.report.document import write_report
-from mccfr.runs.directory.run import is_run, open_run
+from mccfr.runs.directory.run import is_run, open_run, with_settings
 from mccfr.runs.directory.verification import problems_of
+from mccfr.runs.reporter import Silent
 from mccfr.solvers.deep.asked import Asked, asked_tables
 from storage import blocks, checkpoint, durable
 from storage.blocks import BlockStore, Partition, block_problems
@@ -185,6 +189,32 @@ class ASession:
         assert reached >= (80 if done else 40)
 
 
+class Machines:
+    """Two machines of this process train on and save: rows of strata, second copies, the coordinator's checkpoint."""
+
+    def before(self, folder):
+        stratified_run(folder / "run")
+        self.trained(folder, 20)
+
+    def write(self, folder):
+        self.trained(folder, 40)
+
+    def trained(self, folder, iterations):
+        run = open_run(folder / "run")
+        places = {"copies": 2, "directory": str(folder / "disk{machine}")}
+        cluster = msgspec.structs.replace(run.config.cluster, **places)
+        run = with_settings(run, cluster=cluster, run=msgspec.structs.replace(run.config.run, iterations=iterations))
+        train_alone(run, run.build_game(), 2, Silent())
+
+    def check(self, folder, done):
+        run = open_run(folder / "run")
+        assert problems_of(run.directory) == []
+        number = max(checkpoint.list_checkpoints(run.path("checkpoints")))
+        reached = checkpoint.open_checkpoint(run.path(f"checkpoints/{number:06d}")).state["iterations"]
+        assert reached >= (40 if done else 20)
+        assert alone(folder, "run", "disk0", "disk1")
+
+
 class AnAbstraction:
     """A small one, both streets."""
 
@@ -309,6 +339,7 @@ WRITERS = {
     "networks": SomeNetworks,
     "run": ARun,
     "session": ASession,
+    "machines": Machines,
     "abstraction": AnAbstraction,
     "match log": ALog,
     "kept units": Kept,
@@ -317,7 +348,7 @@ WRITERS = {
 
 
 STRIDES = {
-    **{"blocks": 61, "abstraction": 13, "policy": 11, "session": 9, "networks": 2},
+    **{"blocks": 61, "abstraction": 13, "policy": 11, "session": 9, "networks": 2, "machines": 197},
     **{"checkpoint, zarr": 3, "checkpoint, hdf5": 2, "checkpoint, whole": 3},
 }
 """Of writers that take long: how many steps lie between those that fail in the fast suite."""
@@ -360,10 +391,10 @@ def test_each_step_fails_once(name, tmp_path, monkeypatch):
 
 CRASHES = {
     **{"networks": 30, "run": 40, "abstraction": 15, "match log": 40, "report": 60, "blocks": 20},
-    **{"policy": 30, "session": 20, "kept units": 40},
+    **{"policy": 30, "session": 20, "kept units": 40, "machines": 6},
 }
 """How many states of a disk after a power cut are looked at in the fast suite; checkpoints have tests of their own."""
-MOMENTS = {"blocks": 4, "session": 8, "policy": 12}
+MOMENTS = {"blocks": 4, "session": 8, "policy": 12, "machines": 2}
 """Of writers of many steps: before how many of them the power is cut, drawn by the name."""
 
 

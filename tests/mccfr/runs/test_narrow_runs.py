@@ -12,7 +12,7 @@ from mccfr.config.file import config_from
 from mccfr.policy import Policy
 from mccfr.runs.session.plan import evaluation_bytes, make_plan, planned_layout
 from mccfr.solvers.configured import configured_game
-from mccfr.tables.narrow import NARROW_DTYPES, narrowed, numbers, stored_dtype
+from mccfr.tables.narrow import narrowed, numbers
 from mccfr.tables.strategy import row_starts
 
 LEDUC = {"name": "leduc", "merge_suits": True}
@@ -68,26 +68,17 @@ def test_a_plain_reader_makes_the_average_of_cells_and_scales(run, tmp_path, cap
     assert weight == pytest.approx(sums[seen].sum(axis=1), rel=1e-6)
 
 
-def test_numbers_of_bfloat16_are_the_upper_halves_of_float32():
-    exact = np.array([[1.0, -2.5, 3e38, 2.0**-100]], np.float32)
-    cells = (exact.view(np.uint32) >> 16).astype(np.uint16)
-    expected = (exact.view(np.uint32) & 0xFFFF0000).view(np.float32)
-    assert np.array_equal(numbers(cells, None, np.array([0, 4])), expected)
-
-
-@pytest.mark.parametrize("dtype", NARROW_DTYPES)
-def test_cells_nearest_to_numbers_mean_them_and_rows_of_their_own_stay_as_they_are(dtype):
+def test_cells_nearest_to_numbers_mean_them_and_rows_of_their_own_stay_as_they_are():
     random, starts = np.random.default_rng(4), np.array([0, 3, 5, 10])
     values = random.normal(size=(50, 10)) * 2.0 ** random.integers(-20, 40, (50, 1))
     values[7, 3:5] = 0
     padded = np.concatenate([values, np.zeros((50, 6))], axis=1)
-    cells, scales = narrowed(padded, np.dtype(stored_dtype(dtype)), starts)
+    cells, scales = narrowed(padded, starts)
     meant = numbers(cells, scales, starts).astype(np.float64)
     largest = np.repeat(np.maximum.reduceat(np.abs(values), starts[:-1], axis=1), np.diff(starts), axis=1)
-    steps = {"bfloat16": np.abs(values) * 2.0**-8, "float16": np.abs(values) * 2.0**-11 + largest * 2.0**-30}
-    assert (np.abs(meant[:, :10] - values) <= steps.get(dtype, largest * 2.0**-15)).all() and not meant[:, 10:].any()
-    again, same = narrowed(meant, cells.dtype, starts)
-    assert (again == cells).all() and (scales is None or (same == scales).all())
+    assert (np.abs(meant[:, :10] - values) <= largest * 2.0**-15).all() and not meant[:, 10:].any()
+    again, same = narrowed(meant, starts)
+    assert (again == cells).all() and (same == scales).all()
 
 
 def test_the_plan_counts_bytes_of_cells_and_scales(tmp_path):
@@ -117,17 +108,16 @@ def test_what_has_no_cells_of_16_bits_says_so(document):
 
 
 def test_games_that_cannot_be_packed_are_refused(tmp_path):
-    config = config_from({"game": {"name": "goofspiel", "cards": 3}, "tables": {"sum_dtype": "bfloat16"}}, "test")
-    with pytest.raises(ValueError, match=r"tables\.sum_dtype = 'bfloat16' is for betting trees"):
+    config = config_from({"game": {"name": "goofspiel", "cards": 3}, "tables": {"sum_dtype": "int16"}}, "test")
+    with pytest.raises(ValueError, match=r"tables\.sum_dtype = 'int16' is for betting trees"):
         planned_layout(config, configured_game(config, tmp_path))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dtype", NARROW_DTYPES)
 @pytest.mark.parametrize("form", ["zarr", "hdf5"])
-def test_two_workers_and_snapshots_of_every_dtype(dtype, form, tmp_path):
+def test_two_workers_and_snapshots(form, tmp_path):
     """Two processes share the tables; later streets keep no sums, and take their average from regrets."""
-    tables = {"regret_dtype": dtype, "sum_dtype": dtype, "format": form}
+    tables = {**INT16, "format": form}
     tables |= {"strategy_sums": "preflop", "snapshot_nodes": 100_000}
     made = make(tmp_path / "run", game=LEDUC, tables=tables, evaluation={"at_end": True}, workers=2)
     go(made, nodes=2_000_000)

@@ -327,7 +327,7 @@ def ratio(seed, iterations):
     solver = algorithm.solver(game, tables, Share())
     while (nodes := solver.state.nodes) < trained.nodes:
         solver.run(nodes, trained.nodes - nodes, 2**60)
-    ordinary = algorithm.average(game, tables, solver.state.nodes, solver.state.iterations)
+    ordinary = algorithm.averages.strategy(game, tables, solver.state.nodes, solver.state.iterations)
     found = [
         evaluate_exact(*pair).exploitability_chips for pair in ((trained.game, trained.average()), (game, ordinary))
     ]

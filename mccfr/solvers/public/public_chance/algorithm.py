@@ -18,12 +18,11 @@ from mccfr.solvers.public.public_chance.sampling import (
     table_specs,
 )
 from mccfr.solvers.sampled import batch_nodes, schedule_of
-from mccfr.solvers.solver import Algorithm, Share
+from mccfr.solvers.solver import Algorithm, Share, Traits
 from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import TableLayout, TableSet, sum_forms
 
 _BATCH_SECONDS = 0.05
-_SMALL_BYTES = 64 << 20
 
 
 class PublicChance(Algorithm):
@@ -35,6 +34,11 @@ class PublicChance(Algorithm):
         super().__init__(config)
         assert isinstance(config.solver, PublicChanceConfig)
         self._solver = config.solver
+
+    @property
+    def traits(self) -> Traits:
+        """Under `dcfr` worker 0 discounts all tables."""
+        return Traits(sweeps=self.schedule.lazy)
 
     @property
     def schedule(self) -> Schedule:
@@ -54,20 +58,10 @@ class PublicChance(Algorithm):
             raise ValueError(
                 f"solver.algorithm = 'public-chance-sampling' needs a game with cards, and {game.name} has none"
             )
-        wide = self.sum_forms(game) if wide is None else wide
+        wide = sum_forms(2 * game.tree.streets, self.config.tables.sum_dtype) if wide is None else wide
         nothing = np.zeros(2 * game.tree.streets, np.int64)
         sums = "float64" if wide.any() else "float32"
         return TableLayout(table_specs(game, self.config.tables.regret_dtype, sums), nothing, nothing, wide)
-
-    def forms_of_version_1(self, game: Game, wide: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-        """The manifest did not say: with "auto" all sums were in float64 where those fitted into 64 MiB."""
-        small = int((game.tree.row_slots * game.buckets).sum()) * 8 <= _SMALL_BYTES
-        chosen = self.config.tables.sum_dtype
-        return sum_forms(len(wide), "float64" if chosen == "auto" and small else chosen)
-
-    def sweeps(self) -> bool:
-        """Under `dcfr` worker 0 discounts all tables."""
-        return self.schedule.lazy
 
     def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> "PublicChanceSolver":
         """As `Algorithm.solver`."""

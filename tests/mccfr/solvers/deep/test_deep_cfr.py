@@ -14,7 +14,7 @@ from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.catalogue import build_game
 from mccfr.solvers.deep import infosets as listing
 from mccfr.solvers.deep import learned, single_deep_cfr, traversals
-from mccfr.solvers.deep.averages import Averages
+from mccfr.solvers.deep.averages import ListedAverages
 from mccfr.solvers.deep.infosets import list_infosets
 
 GAMES = {
@@ -37,7 +37,7 @@ def recorded(name, **changed):
 
 def averages(found):
     cfr = found.cfr
-    return Averages(cfr.learned.game, cfr.learned.config, cfr.learned.tables, cfr.iteration)
+    return ListedAverages(cfr.learned.game, cfr.learned.config, cfr.learned.tables, cfr.iteration)
 
 
 def flat(infosets, strategy_rows):
@@ -274,14 +274,14 @@ def test_tables_that_no_run_writes_are_refused(name, cell):
     tables = deep.record(game_of("leduc"), config, 1).cfr.learned.tables
     tables[name].flat[0] = cell
     with pytest.raises(ValueError, match=name):
-        Averages(game_of("leduc"), config, tables, 1)
+        ListedAverages(game_of("leduc"), config, tables, 1)
 
 
 def exploitability(config, iterations):
     """[2] thousandths of an ante of both averages on Leduc; uniform play has 2,374."""
     cfr = single_deep_cfr.SingleDeepCfr(game_of("leduc"), config, deep.new_tables(game_of("leduc"), config, "float32"))
     cfr.iterate(iterations)
-    made = Averages(cfr.learned.game, config, cfr.learned.tables, iterations)
+    made = ListedAverages(cfr.learned.game, config, cfr.learned.tables, iterations)
     return [
         1000 * evaluate_exact(game_of("leduc"), made.average(name)).exploitability_chips for name in config.averages
     ]

@@ -167,7 +167,7 @@ def test_a_run_of_it_goes_on(coarse):
     whole = CfrBr(coarse, variant("cfr+"))
     whole.iterate(7)
     starts = [row_starts(coarse, block) for block in range(4)]
-    made = algorithm.average(coarse, tables, state.nodes, state.iterations)
+    made = algorithm.averages.strategy(coarse, tables, state.nodes, state.iterations)
     for block, probability in enumerate(whole.average_strategy().probability):
         assert np.array_equal(made.probability[block], probability) and len(starts[block])
 

@@ -13,7 +13,7 @@ from mccfr.solvers.sampling import external, rows
 from mccfr.solvers.sampling.cells import cell_number, scale_at
 from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import table_name
-from mccfr.tables.narrow import HALF, NARROW_DTYPES, numbers, saturated, stored_dtype
+from mccfr.tables.narrow import numbers, saturated
 from storage.schema import ArraySpec
 
 LANES, DRAWS = 8, 1 << 23
@@ -40,30 +40,27 @@ def total_over_draws(cells, scales, kept, actions, addend, total):
             total[k] += cell_number(cells, (0, scale_at(cells, scales, 0), word), k)
 
 
-def table(dtype, values=()):
-    """(cells as kernels have them, scales) of one row; `values` are taken up as they are, if they can be."""
-    cells = np.zeros(LANES, stored_dtype(dtype))
-    kernel, scales = cells.view(HALF) if dtype == "float16" else cells, np.zeros(1, np.uint8)
+def table(values=()):
+    """(cells, scales) of one row; `values` are taken up as they are, if they can be."""
+    cells, scales = np.zeros(LANES, np.int16), np.zeros(1, np.uint8)
     if len(values):
-        add(kernel, scales, len(values), np.array([*values, *[0] * (LANES - len(values))], np.float32), NEAREST)
-    return kernel, scales
+        add(cells, scales, len(values), np.array([*values, *[0] * (LANES - len(values))], np.float32), NEAREST)
+    return cells, scales
 
 
-def as_numbers(dtype, cells, scales):
-    plain, starts = cells.view(stored_dtype(dtype))[None], np.array([0, LANES])
-    return numbers(plain, None if dtype == "bfloat16" else scales[None], starts)[0]
+def as_numbers(cells, scales):
+    return numbers(cells[None], scales[None], np.array([0, LANES]))[0]
 
 
-@pytest.mark.parametrize("dtype", NARROW_DTYPES)
-def test_rounding_is_right_on_average_exactly(dtype):
+def test_rounding_is_right_on_average_exactly():
     """Over every random number that a lane can draw the mean of a cell is what was added up, to the last bit.
 
     Additions reach down to 2^-20 of a step, below what float32 keeps of the sum; the row's scale rises on the way.
     """
-    step = 2.0**-7 if dtype == "bfloat16" else 2.0**-10 if dtype == "float16" else 2.0**-14
+    step = 2.0**-14
     values = np.array([1.0, 1.0, -1.0, 0.25, 0.5, 0.0, -0.125, 1.0])
-    cells, scales = table(dtype, values)
-    assert as_numbers(dtype, cells, scales).tolist() == values.tolist()
+    cells, scales = table(values)
+    assert as_numbers(cells, scales).tolist() == values.tolist()
     steps = np.array([0.75, 2.0**-20, -(2.0**-18), 0.0, -0.25, 0.0, 1 / 16, -0.5])
     addend = np.float32(steps * step + 1.5 * (values == 0.5))
     total = np.zeros(LANES)
@@ -71,44 +68,39 @@ def test_rounding_is_right_on_average_exactly(dtype):
     assert (total / DRAWS).tolist() == (values + addend).tolist()
 
 
-def naive_store(dtype, values, word):
+def naive_store(values, word):
     """(cells as numbers, scale) of exact values [n] by definition, and which of them are a hair from the other way."""
     low, high = int(word) & 0xFFFFFFFF, int(word) >> 32
     largest = max(abs(float(np.float32(float(v)))) for v in values) * (1 + 2.0**-14)
     exponent = int(np.floor(np.log2(largest))) - 14 if largest else -100
-    unit = Fraction(1) if dtype == "bfloat16" else Fraction(2) ** exponent
+    unit = Fraction(2) ** exponent
     found, close = [], []
     for lane, value in enumerate(values):
-        size = abs(value) / unit
-        digits = {"bfloat16": 7, "float16": 10, "int16": 0}[dtype]
-        place = int(np.floor(np.log2(float(np.float32(float(size)))))) if size else -50
-        step = Fraction(2) ** ({"bfloat16": place, "float16": max(place, -14), "int16": 0}[dtype] - digits)
         bits = ((high + low * (lane * 0x9E3779B9 & 0xFFFFFFFF)) & 0xFFFFFFFF) >> 9
-        exact = size / step + Fraction(bits, DRAWS)
+        exact = abs(value) / unit + Fraction(bits, DRAWS)
         close.append(abs(exact - round(exact)) < Fraction(1, 1 << 20))
-        found.append(float((exact.__floor__()) * step * unit) * (-1 if value < 0 else 1))
+        found.append(float(exact.__floor__() * unit) * (-1 if value < 0 else 1))
     return found, exponent + SCALE_ZERO, close
 
 
-@pytest.mark.parametrize("dtype", NARROW_DTYPES)
-def test_stores_are_as_the_naive_twin_makes_them(dtype):
+def test_stores_are_as_the_naive_twin_makes_them():
     rng, compared = np.random.default_rng(5), 0
     for _ in range(300):
         actions = int(rng.integers(1, LANES + 1))
-        cells, scales = table(dtype)
+        cells, scales = table()
         guard = cells.copy()
         exact = [Fraction(0)] * actions
         for _ in range(3):
-            before = [Fraction(float(x)) for x in as_numbers(dtype, cells, scales)[:actions]]
+            before = [Fraction(float(x)) for x in as_numbers(cells, scales)[:actions]]
             addend = np.zeros(LANES, np.float32)
             addend[:actions] = rng.normal(size=actions) * 10.0 ** rng.uniform(-4, 6)
             word = rng.integers(0, 2**64, dtype=np.uint64)
             add(cells, scales, actions, addend, word)
             exact = [old + Fraction(float(x)) for old, x in zip(before, addend, strict=False)]
-            expected, scale, close = naive_store(dtype, exact, word)
-            found = as_numbers(dtype, cells, scales)[:actions].tolist()
+            expected, scale, close = naive_store(exact, word)
+            found = as_numbers(cells, scales)[:actions].tolist()
             assert all(x == y for x, y, hair in zip(found, expected, close, strict=True) if not hair)
-            assert dtype == "bfloat16" or scales[0] == scale
+            assert scales[0] == scale
             compared += actions - sum(close)
         assert (cells[actions:] == guard[actions:]).all()  # nothing beyond the row
     assert compared > 3000
@@ -117,27 +109,21 @@ def test_stores_are_as_the_naive_twin_makes_them(dtype):
 def test_rounded_to_nearest_a_cell_stands_still():
     """The planted error: 20,000 additions of a third of a step come to nothing, and by random words to their sum."""
     for word, reached in ((NEAREST, False), (None, True)):
-        cells, scales = table("int16", [16384.0, 1.0])
+        cells, scales = table([16384.0, 1.0])
         rng = np.random.default_rng(1)
         for _ in range(20_000):
             drawn = rng.integers(0, 2**64, dtype=np.uint64) if word is None else word
             add(cells, scales, 2, np.array([0.0, 1 / 3, *[0] * 6], np.float32), drawn)
-        found = float(as_numbers("int16", cells, scales)[1])
+        found = float(as_numbers(cells, scales)[1])
         assert (abs(found - 6667.7) < 4 * np.sqrt(20_000 * 2 / 9)) == reached
         assert reached or found == 1.0
 
 
 def test_cells_that_are_cut_off_are_counted():
-    cells, scales = table("bfloat16", [3e38, 1.0, -3e38])
-    for _ in range(4):
-        add(cells, scales, 3, np.array([3e38, 0, -3e38, 0, 0, 0, 0, 0], np.float32), NEAREST)
-    assert np.isfinite(as_numbers("bfloat16", cells, scales)).all()
-    spec = ArraySpec("regret/street0/player0", (1, LANES), "uint16", ("bucket", "slot"))
-    assert saturated({spec.name: cells[None]}, [spec]) == 2
     scale = ArraySpec("regret_scale/street0/player0", (1, 1), "uint8", ("bucket", "row"))
-    cells, scales = table("int16", [3e38, 1.0])
+    cells, scales = table([3e38, 1.0])
     assert saturated({scale.name: scales[None]}, [scale]) == 1
-    assert saturated({spec.name: np.zeros((1, LANES), np.float32)}, []) is None
+    assert saturated({"regret/street0/player0": cells[None]}, []) is None
 
 
 SCHEDULES = {"none": Schedule(), "linear": Schedule("linear", 20_000), "dcfr": Schedule("dcfr", 20_000)}
@@ -170,11 +156,10 @@ BOUNDS = {"external": (200_000, 0.06), "outcome": (1_000_000, 0.25)}
 
 @pytest.mark.slow
 @pytest.mark.parametrize("algorithm", BOUNDS)
-@pytest.mark.parametrize("dtype", NARROW_DTYPES)
-def test_every_dtype_learns_leduc(dtype, algorithm):
+def test_int16_learns_leduc(algorithm):
     iterations, chips = BOUNDS[algorithm]
     for discount in SCHEDULES:
-        assert trained(dtype, algorithm, discount=discount, iterations=iterations).exploitability_chips < chips, (
+        assert trained("int16", algorithm, discount=discount, iterations=iterations).exploitability_chips < chips, (
             discount
         )
 
@@ -188,8 +173,8 @@ def test_training_with_cells_rounded_to_nearest_is_caught():
         ("scale, random_at(word, place)\n", f"scale, {word}\n"),
         (f"{place}, word\n", f"{place}, {word}\n"),
     )
-    right = trained("bfloat16", iterations=200_000).exploitability_chips
-    wrong = trained("bfloat16", iterations=200_000, kernels=nearest).exploitability_chips
+    right = trained("int16", iterations=200_000).exploitability_chips
+    wrong = trained("int16", iterations=200_000, kernels=nearest).exploitability_chips
     assert right < BOUNDS["external"][1] < wrong / 2
 
 
