@@ -15,11 +15,11 @@ PACKED = {"external_sampling_packed"}
 """The kernel that training spends most of its time in, one loop over a worklist: split up it is slower."""
 LINES, PACKED_LINES, ARGUMENTS = 90, 125, 10
 BUDGETS = {
-    "configuration keys": 161,
+    "configuration keys": 158,
     "kernels of more than 8 arguments": 6,
     "structs of more than 10 fields": 4,
+    "words of pages": 46_750,
     "methods of Algorithm": 11,
-    "words of pages": 84_500,
 }
 """What there may be at most: a budget is raised in a commit of its own, with the reason (CONTRIBUTING)."""
 ALGORITHMS = 6

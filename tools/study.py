@@ -202,7 +202,7 @@ class Study:
         asked["trained-br"] = {"nodes": effort.nodes, "boards": effort.boards}
         for name, options in asked.items():
             method = method_named(name.split()[0])
-            record = method.find(side, None, **{**method.takes, **options})
+            record = method.find(side, None, method.options(**options))
             found[name] = record["value_chips"]
             half[name] = (record["ci95_chips"][1] - record["ci95_chips"][0]) / 2
         if simpler:

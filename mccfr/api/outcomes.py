@@ -15,9 +15,10 @@ from mccfr.evaluation.units import Effort
 from mccfr.play.player import Program
 from mccfr.play.programs import ProgramSpec
 from mccfr.policy import Policy, StrategySource
+from mccfr.runs.results.evaluating import evaluate_found
 from mccfr.runs.results.matches import play_opened
 from mccfr.runs.results.players import Manner, Opened, open_player
-from mccfr.runs.results.results import UNIFORM, Target, evaluate_found, open_target, opponent
+from mccfr.runs.results.targets import UNIFORM, Reference, Target, open_target, opponent
 
 Strategic = Solver | Run | Policy | str | os.PathLike[str]
 
@@ -50,7 +51,7 @@ def evaluate(
 
     def other() -> tuple[Side, str]:
         if not isinstance(against, Solver | Policy):
-            return opponent(found, str(path_of(against)), abstraction=place_of(against)), _name(against)
+            return opponent(found, Reference(path_of(against), abstraction=place_of(against))), _name(against)
         meets = _target(against)
         return Side(meets.game, meets.strategy), _name(against)
 
@@ -114,7 +115,7 @@ def _target(given: Strategic, checkpoint: int | None = None) -> Target:
         origin = given.meta["provenance"]
         counts = {key: origin.get(key) for key in ("nodes_touched", "iterations", "checkpoint")}
         return Target(given.game, given.strategy(), counts)
-    return open_target(path_of(given), checkpoint, place_of(given))
+    return open_target(Reference(path_of(given), checkpoint, place_of(given)))
 
 
 def _name(given: Strategic) -> str:

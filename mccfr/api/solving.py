@@ -29,7 +29,7 @@ from mccfr.tables.layout import private_tables
 from mccfr.tables.strategy import Strategy
 from storage.space import available_memory_bytes
 
-_TOLD_SECONDS = 1.0
+_REPORT_SECONDS = 1.0
 _MEMORY_SHARE = 0.8
 _MOST = 2**62
 
@@ -138,7 +138,7 @@ class Solver:
 
     @property
     def tables(self) -> Mapping[str, npt.NDArray[np.generic]]:
-        """The tables by name, as docs/interface.md says; they change while it runs."""
+        """The tables by name, as docs/files.md says; they change while it runs."""
         return self._tables
 
     @property
@@ -176,11 +176,11 @@ class Solver:
         for key, limit in limits.items():
             if limit is not None and not 0 <= limit < float("inf"):
                 raise ValueError(f"{key} = {limit} is not allowed: it must be at least 0 and finite")
-        start, told_at = self._counts(), time.monotonic()
+        start, reported_at = self._counts(), time.monotonic()
         self._solver.warm_up()
         while (share := self._share(start, limits)) < 1:
-            if progress is not None and time.monotonic() - told_at >= _TOLD_SECONDS:
-                told_at = time.monotonic()
+            if progress is not None and time.monotonic() - reported_at >= _REPORT_SECONDS:
+                reported_at = time.monotonic()
                 progress(Progress(*self._counts(), share))
             left = [
                 _MOST if limits[key] is None else int(limits[key] or 0) - (now - before)

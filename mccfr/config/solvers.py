@@ -5,21 +5,11 @@ from typing import Any, ClassVar, Literal, cast
 
 import msgspec
 
-from mccfr.config.table import Table
-
-Check = tuple[str, bool, str]
-"""A key, whether its value is good, and what is allowed."""
+from mccfr.config.table import Check, Table
 
 
 class SolverConfig(Table, frozen=True, tag_field="algorithm"):
     """A `[solver]` table: `algorithm` chooses which of the following it is (`OPTIONS` lists them)."""
-
-    averages_snapshots: ClassVar[bool] = False
-    """Whether `tables.strategy_sums = "preflop"` is possible: sums on the first street only."""
-    trains_narrow: ClassVar[bool] = False
-    """Whether tables may have cells of 16 bits."""
-    trains_strata: ClassVar[bool] = False
-    """Whether `run.strata` is possible: deals are drawn for one share of the boards at a time."""
 
     former: ClassVar[str | None] = None
     """What a run is of that is trained no longer, in words."""
@@ -27,7 +17,7 @@ class SolverConfig(Table, frozen=True, tag_field="algorithm"):
     seed: int = 0
 
     def checks(self) -> list[Check]:
-        """What types cannot express."""
+        """As `Table.checks`."""
         return [("seed", 0 <= self.seed < 2**63, "0 to 2**63 - 1")]
 
 
@@ -88,10 +78,6 @@ class SampledActionsConfig(SampledConfig, frozen=True):
 class ExternalSamplingConfig(SampledActionsConfig, frozen=True, tag="external-sampling"):
     """External sampling: all actions of the traverser, one of the opponent and of chance."""
 
-    averages_snapshots: ClassVar[bool] = True
-    trains_narrow: ClassVar[bool] = True
-    trains_strata: ClassVar[bool] = True
-
     negative_regret_pruning: bool = False  # skip hopeless actions on 95 % of the traversals
     prune_after_nodes: int = 100_000_000  # pruning begins here
     prune_below_chips: float = 300_000.0  # actions with a regret below minus this, times the weight, are skipped
@@ -110,10 +96,6 @@ class ExternalSamplingConfig(SampledActionsConfig, frozen=True, tag="external-sa
 
 class OutcomeSamplingConfig(SampledActionsConfig, frozen=True, tag="outcome-sampling"):
     """Outcome sampling: one path."""
-
-    averages_snapshots: ClassVar[bool] = True
-    trains_narrow: ClassVar[bool] = True
-    trains_strata: ClassVar[bool] = True
 
     epsilon: float = 0.6  # share of uniform exploration (Lanctot et al. 2009)
 
@@ -151,8 +133,7 @@ class FullWidthConfig(SolverConfig, frozen=True, tag="cfr"):
     alpha: float | None = None
     beta: float | None = None
     averaging_power: float | None = None
-    schedule: Literal[15, 30] | None = None  # first averaging power of the variants on a schedule; None: theirs
-    horizon: int | None = None  # iterations that such a variant plans for; None: run.iterations when the run is made
+    horizon: int | None = None  # iterations that a variant on a schedule plans for; None: run.iterations at first
     updates: Literal["alternating", "simultaneous"] = "alternating"
     dtype: Literal["float32", "float64", "int16"] = "float64"
     pruning: Literal["none", "partial", "regret-based"] = "none"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.evaluation.head_to_head import HeadToHead
+from mccfr.evaluation.head_to_head import HeadToHeadResult
 from mccfr.evaluation.same_game import check_same_game, same_tree
 from mccfr.evaluation.side import Side
 from mccfr.evaluation.units import Effort
@@ -45,7 +45,7 @@ def head_to_head_on_deals(
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
     effort: Effort = Effort(),  # noqa: B008  (frozen)
-) -> HeadToHead:
+) -> HeadToHeadResult:
     """Chips a hand that `one` wins from `other`, the mean over both seats; on each board one pair of hands is played.
 
     boards    how many deals are played, a board each
@@ -71,7 +71,7 @@ def head_to_head_on_deals(
             progress(sum(map(len, won)), boards)
     values = np.concatenate(won)
     mean, interval = ratio95(values, np.ones(len(values)))
-    return HeadToHead(mean, interval, boards, seed)
+    return HeadToHeadResult(mean, interval, boards, seed)
 
 
 def on_deals(source: RowSource, hands: Hands) -> Strategy:

@@ -188,8 +188,8 @@ def _begin_work(units: Units, parent: int, kept: "_Kept") -> None:
 
     def watch() -> None:
         while os.getppid() == parent:
-            told = signal.sigtimedwait({signal.SIGTERM}, _WATCH_SECONDS)
-            if told is not None and told.si_pid == parent:
+            received = signal.sigtimedwait({signal.SIGTERM}, _WATCH_SECONDS)
+            if received is not None and received.si_pid == parent:
                 break
         os._exit(1)
 

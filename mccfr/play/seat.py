@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mccfr.cards.dealt import DealtCards
 from mccfr.games.game import Game
 from mccfr.games.reading import Reading
 from mccfr.games.translation import real_betting
-from mccfr.play.dealing import Dealing, dealing_of
 from mccfr.play.player import Betting, Player, PlayerSpec, State
 from mccfr.policy.source import PolicySource
 from mccfr.tables.simplified import FOLD, check_threshold, simpler_rows
@@ -135,7 +135,7 @@ class Seat(Player):
         node = self.reading.node
         if self._range is None:
             street, player = divmod(int(self.policy.game.tree.arrays.block[node]), 2)
-            self._range = self.dealing.buckets(street, player, self.dealing.read_board(street, self.cards))
+            self._range = self.dealing.bucket_row(street, player, self.dealing.read_board(street, self.cards))
         return self.policy.range_probabilities(node, self._range)
 
     def played(self, node: int, buckets: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
@@ -143,9 +143,9 @@ class Seat(Player):
         return self._as_played(node, self.policy.range_probabilities(node, buckets))
 
     @cached_property
-    def dealing(self) -> Dealing:
+    def dealing(self) -> DealtCards:
         """Hands and boards, numbered as `range_strategy` has them."""
-        return dealing_of(self.policy.game.cards)
+        return self.policy.game.cards.at_table()
 
     def _as_played(self, node: int, rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """[n, A] rows of a decision, purified and without the rare."""

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from abstraction.cards import combo_text
-from mccfr.cards.deck import WholeDeck, class_text
+from mccfr.cards.deck import class_text
 from mccfr.policy.query import answer_head, query
 from mccfr.policy.source import StrategySource
 from mccfr.solvers.deep.asked import Asked
@@ -36,13 +36,13 @@ def query_networks(
 def _dealt(asked: Asked, line: str, hand: str | None, board: str | None, seed: int | None) -> dict[str, Any]:
     """The answer for cards themselves."""
     game = asked.game
-    assert isinstance(game.cards, WholeDeck)
+    table = game.cards.at_table()
     node, answer = answer_head(game, line)
     street = int(game.tree.arrays.block[node]) // 2
-    dealt = game.cards.read_board(street, board)
-    combos = np.arange(len(game.cards.hand_cards())) if hand is None else game.cards.find_hands(hand)
+    dealt = table.read_board(street, board)
+    combos = np.arange(table.hand_count) if hand is None else table.find_hands(hand)
     cards = np.full((len(combos), 2 + game.cards.cards_on(game.tree.streets - 1)), NO_CARD, np.uint8)
-    cards[:, :2] = game.cards.hand_cards()[combos]
+    cards[:, :2] = table.hand_cards[combos]
     cards[:, 2 : 2 + len(dealt)] = dealt
     live = ~np.isin(cards[:, :2], dealt).any(axis=1)
     if not live.any():

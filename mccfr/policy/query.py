@@ -12,7 +12,7 @@ from mccfr.trees.lines import find_decision, line_text, put_in_chips, to_chips
 
 
 def query(source: PolicySource, line: str, hand: str | None = None, board: str | None = None) -> dict[str, Any]:
-    """The strategy at the decision that `line` leads to; docs/interface.md lists the fields.
+    """The strategy at the decision that `line` leads to; docs/files.md lists the fields.
 
     source  a `Policy`, or `StrategySource(game, strategy)`
     line    as `mccfr.trees.lines` reads it

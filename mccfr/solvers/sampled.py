@@ -11,11 +11,12 @@ import numpy.typing as npt
 from mccfr.cards.deals import new_deals
 from mccfr.cards.strata import stratum_dealers
 from mccfr.config.solvers import SampledActionsConfig, SampledConfig
+from mccfr.config.table import first_refused
 from mccfr.config.tables import Config
 from mccfr.games.game import Game
 from mccfr.rng import new_stream
 from mccfr.solvers.forecast import Forecast, forecast
-from mccfr.solvers.solver import Algorithm, Share, WorkerState
+from mccfr.solvers.solver import Algorithm, Share, WorkerState, former_problem
 from mccfr.tables.discount import Discount, Schedule
 from mccfr.tables.layout import NO_SUMS, TableArrays, TableLayout, TableSet, make_layout, sum_forms
 from mccfr.tables.narrow import is_narrow
@@ -26,6 +27,7 @@ PERIOD_NODES = 10_000_000
 _BATCH_DEALS = 4096
 _BATCH_NODES = 200_000  # about 10 ms: how far several workers may run past a limit, and how soon a signal is seen
 _NO_LIMIT = 2**62
+_WIDE = "of 32 or 64 bits with solver.warm_start"
 BATCH_SHARE = 0.2  # of a period, in the batches of all workers together: how far they run past its end
 
 
@@ -70,6 +72,17 @@ class SampledAlgorithm(Algorithm):
     def schedule(self) -> Schedule:
         """As `[solver]` says."""
         return self._schedule
+
+    def problem(self) -> str | None:
+        """As `Algorithm.problem`: tables that begin with a policy are whole, and of 32 or 64 bits."""
+        strata, tables, cold = self.config.run.strata, self.config.tables, self._solver.warm_start is None
+        checks = [
+            ("run.strata", strata is None or cold, "left out with solver.warm_start"),
+            ("tables.strategy_sums", tables.strategy_sums == "all" or strata is None, "'all' with run.strata"),
+            ("tables.regret_dtype", not is_narrow(tables.regret_dtype) or cold, _WIDE),
+            ("tables.sum_dtype", not is_narrow(tables.sum_dtype) or cold, _WIDE),
+        ]
+        return former_problem(self.config) or first_refused(self.config, checks)
 
     def layout(self, game: Game, wide: npt.NDArray[np.uint8] | None = None) -> TableLayout:
         """As `Algorithm.layout`; without sums after the first street where `[tables]` says so."""

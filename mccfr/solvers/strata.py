@@ -12,7 +12,7 @@ interval begins.  Floors and discounts, which depend on signs, are applied to th
 Intervals are short at first and longer later: one update moves a row's strategy by about its own size over the row's
 regrets, which grow as the square root of its visits, so that later copies drift apart more slowly.  Lengths that grow
 as fast as that cost something in the end, when most of the average is made; as the cube root they were measured to
-cost nothing (docs/strata.md).
+cost nothing (docs/server.md).
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,3 +1,11 @@
+"""Ranks of hands.
+
+Shows:
+
+* Hands are ranked as by independent evaluators (test_random_hands_equal_phevaluator,
+  test_order_and_ties_equal_pokerkit)
+"""
+
 import random
 from collections import Counter
 from itertools import chain, combinations, pairwise, permutations

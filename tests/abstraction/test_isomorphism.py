@@ -1,3 +1,10 @@
+"""Indices of hands up to suits.
+
+Shows:
+
+* Isomorphic hands, and only those, are one (test_same_index_exactly_if_isomorphic_on_all_hands)
+"""
+
 from collections import Counter
 from itertools import combinations, permutations
 from math import comb, prod

@@ -1,3 +1,10 @@
+"""Strength over run-outs.
+
+Shows:
+
+* Strengths are sums over all run-outs (test_sums_over_runouts_equal_the_definition)
+"""
+
 import csv
 from itertools import combinations
 

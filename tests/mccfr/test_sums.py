@@ -1,4 +1,10 @@
-"""Strategy sums in float32 are right at any length: additions are rounded at random, and on average not at all."""
+"""Strategy sums in float32 are right at any length: additions are rounded at random, and on average not at all.
+
+Shows:
+
+* Sums in float32 are right at any length (test_forty_million_additions_are_right_on_average,
+  test_a_biased_rounding_is_caught)
+"""
 
 import threading
 from hashlib import sha256

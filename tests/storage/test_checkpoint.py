@@ -1,3 +1,11 @@
+"""Checkpoints.
+
+Shows:
+
+* Nothing damaged is loaded (test_every_flipped_bit_is_reported_and_never_read, test_policy_damage,
+  test_damaged_tables_are_never_shared)
+"""
+
 import json
 import random
 import shutil

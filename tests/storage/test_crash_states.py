@@ -1,4 +1,9 @@
-"""A crash after any step of a commit leaves a sound checkpoint; every step that is left out makes that false."""
+"""A crash after any step of a commit leaves a sound checkpoint; every step that is left out makes that false.
+
+Shows:
+
+* Nothing acknowledged is lost, whenever the power fails (test_every_crash_state_has_a_sound_checkpoint)
+"""
 
 import json
 import shutil

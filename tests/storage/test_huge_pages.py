@@ -1,4 +1,10 @@
-"""Huge pages: memory that asks for them, what the system says, and what is counted."""
+"""Huge pages: memory that asks for them, what the system says, and what is counted.
+
+Shows:
+
+* Memory in huge pages is zero, aligned, there at once and gone with its last array; what is counted and switched on
+  is said (test_huge_pages, test_plans_say_what_to_switch_on)
+"""
 
 import gc
 import mmap

@@ -1,4 +1,10 @@
-"""Metadata that is written without the zarr package is the package's own, to the byte."""
+"""Metadata that is written without the zarr package is the package's own, to the byte.
+
+Shows:
+
+* Tables are Zarr's, although zarr does not write them (test_the_documents_are_those_that_zarr_writes,
+  test_chunks_are_what_zarr_writes_itself)
+"""
 
 import numpy as np
 import pytest

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from mccfr.evaluation.side import Side
-from mccfr.evaluation.telling import tell_step
+from mccfr.evaluation.steps import report_step
 from mccfr.evaluation.trained_best_response.knowledge import Knowledge, knowledge
-from mccfr.evaluation.trained_best_response.scoring import Chosen, Seat, Won
+from mccfr.evaluation.trained_best_response.scoring import Chosen, ChosenResponder, Won
 from mccfr.evaluation.trained_best_response.training import WAYS, Training
 from mccfr.evaluation.units import Effort, StoppedError, play_units, signals_noted, units_in
 from mccfr.intervals import ratio95
@@ -74,7 +74,7 @@ def trained_best_response(
     seed: int = 0,
     sampler: str = PUBLIC,
     effort: Effort = Effort(),  # noqa: B008  (frozen)
-    progress: Callable[[str, int, int], None] = tell_step,
+    progress: Callable[[str, int, int], None] = report_step,
 ) -> TrainedBestResponse:
     """Train a responder of each seat against a policy, choose its checkpoint, and score it.
 
@@ -96,14 +96,14 @@ def trained_best_response(
     if sampler not in SAMPLERS:
         raise ValueError(f"sampler = {sampler!r} is not allowed: it must be one of {', '.join(SAMPLERS)}")
     known = knowledge(policy.game, abstraction, menu)
-    trial = Trial(policy, known, nodes, boards, seed, sampler, effort, progress)
+    search = ResponderSearch(policy, known, nodes, boards, seed, sampler, effort, progress)
     with ExitStack() as stack:
-        trial.open(stack)
-        trial.train()
-    return trial.score()
+        search.open(stack)
+        search.train()
+    return search.score()
 
 
-class Trial:
+class ResponderSearch:
     """One such evaluation: training and choosing in turns, then scoring."""
 
     def __init__(
@@ -153,7 +153,7 @@ class Trial:
         return {
             "method": "trained-br",
             "policy": self._policy.fingerprint(),
-            "responder": self._known.origin or self._known.words,
+            "responder": self._known.origin or self._known.description,
             "bets": hashlib.sha256("\n".join(self._own.tree.label).encode()).hexdigest(),
             "seed": self._seed,
             "sampler": self._sampler,
@@ -248,7 +248,7 @@ class Trial:
             for block in cells:
                 if (name := table_name("chosen", block)) in names:
                     cells[block] = kept.read(name)
-            self._chosen.seats.append(Seat(**chosen, cells=cells))
+            self._chosen.seats.append(ChosenResponder(chosen["worth"], chosen["nodes"], chosen["way"], cells))
 
     # --- scoring ---
 
@@ -279,7 +279,7 @@ class Trial:
             self._training.nodes,
             tuple(seat.nodes for seat in self._chosen.seats),
             tuple(seat.way for seat in self._chosen.seats),
-            self._known.words,
+            self._known.description,
         )
 
 

@@ -135,7 +135,7 @@ def resolve(
     if not scale > 0:
         raise ValueError(f"player {player} has no hand that comes to node {spot.node}: nothing is to be solved")
     ours, dealt = ranges[player] / scale, spot.weights[1 - player]
-    met = np.where(dealt > 0, spot.dealing.met(ours), 0)
+    met = np.where(dealt > 0, spot.dealing.disjoint_weight(ours), 0)
     gadget: Gadget
     if alternatives is None or method == "unsafe":
         other = ranges[1 - player] if (ranges[1 - player] * met).any() else dealt

@@ -18,10 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.cards.deals import NO_BUCKET
+from mccfr.cards.dealt import DealtCards
 from mccfr.cards.listed import ListedCards, lossless_buckets
 from mccfr.games.game import Game
 from mccfr.games.subgame import nodes_below, subtree
-from mccfr.play.dealing import Dealing, dealing_of
 from mccfr.solvers.public.best_response import Walk
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
 from mccfr.solvers.public.street_arrays import RESPOND
@@ -78,9 +78,9 @@ class Spot:
     # --- whose hands ---
 
     @cached_property
-    def dealing(self) -> Dealing:
+    def dealing(self) -> DealtCards:
         """Hands, as ranges number them."""
-        return dealing_of(self.game.cards)
+        return self.game.cards.at_table()
 
     @cached_property
     def board_factor(self) -> float:

@@ -114,7 +114,7 @@ def resolve_street(
                 values = spot.best_response(1 - player, ranges[player], tables).value
             made.write(spot, player, tables, alike)
             dealt = spot.weights[1 - player]
-            comes = float(dealt @ spot.dealing.met(ranges[player]))
+            comes = float(dealt @ spot.dealing.disjoint_weight(ranges[player]))
             excess[player] += chance * times * float(dealt @ np.maximum(values - allowed, 0))
             unbounded = method == "unsafe" or continuations is not None
             bound[player] += inf if unbounded else chance * times * comes * found.gap_chips

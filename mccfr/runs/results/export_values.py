@@ -14,8 +14,8 @@ def policy_values(source: PolicySource, boards: int, reporter: Reporter) -> Poli
     Raises `ValueError` for a game without cards beside its tree.
     """
 
-    def tell(done: int, total: int) -> None:
+    def report(done: int, total: int) -> None:
         reporter.phase(f"computing values, board {done:,} of {total:,}", done / total)
 
-    found, exact = root_values(source, boards, progress=tell)
+    found, exact = root_values(source, boards, progress=report)
     return PolicyValues([StreetValues(*one) for one in found], None if exact else boards)

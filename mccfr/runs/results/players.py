@@ -17,7 +17,7 @@ from mccfr.play.seat import PolicySpec
 from mccfr.policy import Policy, StrategySource, is_policy
 from mccfr.policy.source import PolicySource
 from mccfr.runs.directory.run import is_run, open_run
-from mccfr.runs.results.results import open_target
+from mccfr.runs.results.targets import Reference, open_target
 from mccfr.tables.simplified import check_threshold
 
 
@@ -75,7 +75,7 @@ def open_player(
         side = Side(policy.game, policy.strategy())
         return Opened(Contender(name, manner.spec(policy), side), policy.meta["game"])
     if is_run(path):
-        found = open_target(path)
+        found = open_target(Reference(path))
         table = to_document(open_run(path).config)["game"]
         source = StrategySource(found.game, found.strategy)
         return Opened(Contender(name, manner.spec(source), Side(found.game, found.strategy)), table)

@@ -9,7 +9,7 @@ from mccfr.tables.layout import TableLayout
 from storage.pages import SETTINGS, page_settings
 
 _BYTES, _GAIN = (1e7, 1e8, 3e8, 1.5e9), (1.0, 1.11, 1.23, 1.27)
-"""How many times as fast external sampling is with tables of so many bytes in huge pages: docs/performance.md."""
+"""How many times as fast external sampling is with tables of so many bytes in huge pages (docs/measured)."""
 
 
 def huge_page_plan(config: Config, layout: TableLayout) -> dict[str, Any]:

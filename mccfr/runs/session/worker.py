@@ -48,8 +48,8 @@ def publish(row: npt.NDArray[np.int64], state: WorkerState, busy_seconds: float 
 
 def read_state(row: npt.NDArray[np.int64]) -> WorkerState:
     """A worker's counters and random words from its row."""
-    words = row[control.RNG : control.RNG + 4].copy().view(np.uint64)
-    return WorkerState(int(row[control.ITERATIONS]), int(row[control.NODES]), [int(word) for word in words])
+    stream = row[control.RNG : control.RNG + 4].copy().view(np.uint64)
+    return WorkerState(int(row[control.ITERATIONS]), int(row[control.NODES]), [int(word) for word in stream])
 
 
 def work(

@@ -24,7 +24,7 @@ from mccfr.tables.strategy import Strategy
 
 _FLOPS = 3e10  # a second of one processor in products of these sizes
 _FIT_PASSES = 4  # products with all parameters for each sample of a step: forward, two back, and the last layer's pass
-_LISTED_SECONDS, _DEALT_SECONDS = 1e-6, 2e-5  # of a traversal; docs/deep.md has measurements
+_LISTED_SECONDS, _DEALT_SECONDS = 1e-6, 2e-5  # of a traversal; docs/measured/deep.md has measurements
 
 
 class DeepCfr(Algorithm):

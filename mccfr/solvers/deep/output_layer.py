@@ -9,8 +9,8 @@ an output that sees more units than there are infosets, changes added up from fi
 times as large as what they give, and the steps of the next fit, through such weights, ruined the layers before.
 
 Regrets of single traversals are many times as large as their means, so the noise of minibatches decides what a fit is
-worth (docs/deep.md has figures).  Layers before the last one take it in as well, but what they pass on is only what
-the last one has to choose from.
+worth (docs/measured/deep.md has figures).  Layers before the last one take it in as well, but what they pass on is only
+what the last one has to choose from.
 """
 
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ from mccfr.solvers.deep.network import Network
 RIDGES = {"last": 1e-6, "all": 1e-4}
 """What is added to the squared error for each squared weight, as a share of the mean squared output of a unit, by what
 the output sees.  More of it is wrong where few units are enough, less leaves large weights where there are many:
-docs/deep.md has figures."""
+docs/measured/deep.md has figures."""
 
 
 def solve_output(network: Network, parameters: npt.NDArray[np.float32], batches: Iterable[Batch], ridge: float) -> None:

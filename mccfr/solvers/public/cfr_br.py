@@ -182,13 +182,13 @@ class CfrBr:
 
 def listed_cards(game: Game) -> ListedCards:
     """The cards of a game that CFR-BR can go over; `ValueError` for others."""
-    if not isinstance(game.cards, ListedCards):
+    if game.cards.boards is None:
         what = "has no cards beside its tree" if not game.cards.dealt else "draws its boards from the deck"
         raise ValueError(
             f"solver.algorithm = 'cfr-br' goes over every hand on every board, and {game.name} {what}: take a game "
             "with listed cards, such as runs/twin-20.toml or an endgame"
         )
-    return game.cards
+    return game.cards.listed()
 
 
 def _mixed(cards: ListedCards, known: ListedCards, player: int) -> ListedCards:

@@ -1,4 +1,11 @@
-"""The Python interface: games, solvers in this process, runs, evaluations and policies."""
+"""The Python interface: games, solvers in this process, runs, evaluations and policies.
+
+Shows:
+
+* A solver in this process learns what a run of the same configuration does
+  (test_a_solver_learns_what_a_run_of_the_same_configuration_does)
+* How a solver is cut into steps changes nothing (test_steps_change_nothing_for_any_algorithm)
+"""
 
 import json
 import os
@@ -122,7 +129,7 @@ def test_games_by_their_keys_and_made_by_hand(tmp_path):
     ("call", "told"),
     [
         (lambda: mccfr.game("kuhnn"), "mccfr.game: game.name = 'kuhnn' is not one of: 'kuhn', "),
-        (lambda: mccfr.game("leduc", rank=3), "mccfr.game: unknown key 'rank' in game; allowed: ante, bets"),
+        (lambda: mccfr.game("leduc", rank=3), "mccfr.game: unknown key 'rank' in game; allowed: bets"),
         (lambda: mccfr.solver(mccfr.game("kuhn"), "cfrr"), "mccfr.solver: solver.algorithm = 'cfrr' is not one of"),
         (lambda: mccfr.solver(mccfr.game("kuhn"), "cfr", discount="dcfr"), "'discount' says nothing to the algorithm"),
         (lambda: mccfr.solver(mccfr.game("kuhn"), "cfr", variant="dcr"), "solver.variant = 'dcr': one of cfr, cfr"),
@@ -160,7 +167,7 @@ def test_tables_that_find_no_room_are_refused(monkeypatch):
 
 def test_a_signal_ends_the_call_with_a_checkpoint(tmp_path, monkeypatch):
     """The second progress line of a run that would go on for ever sends Ctrl-C."""
-    monkeypatch.setattr("mccfr.api.running._Teller._SECONDS", 0.0)
+    monkeypatch.setattr("mccfr.api.running._CallbackReporter._SECONDS", 0.0)
     sent = []
 
     def interrupt(told):

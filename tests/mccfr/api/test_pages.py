@@ -1,4 +1,9 @@
-"""What the pages show is what happens."""
+"""What the pages show is what happens.
+
+Shows:
+
+* What the pages show is what happens (test_pages)
+"""
 
 import json
 import re

@@ -1,4 +1,9 @@
-"""Deals: alias tables, frequencies against the exact joint distribution, independence of how they are batched."""
+"""Deals: alias tables, frequencies against the exact joint distribution, independence of how they are batched.
+
+Shows:
+
+* Deals follow the exact joint distribution (test_frequencies_follow_the_exact_joint_distribution, test_holdem_deal)
+"""
 
 from collections import Counter
 from dataclasses import replace

@@ -1,4 +1,9 @@
-"""Every algorithm, on every kind of game, through every command: it works, or is refused in one sentence."""
+"""Every algorithm, on every kind of game, through every command: it works, or is refused in one sentence.
+
+Shows:
+
+* Every algorithm, command and kind of game works together or is refused in a sentence (test_every_verb)
+"""
 
 import json
 

@@ -1,4 +1,29 @@
-"""Runs on several machines: the bits of a run on one, however strata are shared out, and what is refused."""
+"""Runs on several machines: the bits of a run on one, however strata are shared out, and what is refused.
+
+Shows:
+
+* A run on several machines has the same bits, however strata are shared out and moved, after kills and with one
+  machine slow (test_one_digest_for_every_number_of_machines,
+  test_machines_of_one_host_train_the_same_bits_by_mpi_and_stop_on_a_signal,
+  test_one_digest_after_twenty_kills_one_slow_machine_and_other_machines,
+  test_one_digest_of_larger_games_on_one_two_and_four_machines)
+* Strata lie so that no exchange of two ends intervals sooner (test_no_exchange_of_two_strata_ends_intervals_sooner)
+* Changes added twice and an interval on the wrong first street change the digest; a late answer does not
+  (test_planted_errors_change_the_digest_and_late_answers_do_not)
+* A machine keeps the rows of its own strata alone; a full disk and damaged rows of one of them are found
+  (test_a_machine_keeps_its_own_strata_alone_and_what_they_wrote_is_evaluated,
+  test_a_disk_that_a_machine_finds_full_is_told_and_tried_again,
+  test_damaged_rows_are_found_and_the_run_goes_on_from_before, test_strata_move_to_no_machine_without_room_for_them,
+  test_strata_are_shared_out_by_what_fits_where_machines_have_unequal_memory,
+  test_a_session_begins_and_goes_on_with_what_fits_machines_of_unequal_memory,
+  test_reserved_cells_take_memory_where_they_are_written_and_can_be_given_back)
+* What is damaged or gone of a checkpoint comes back from its second copy on another machine; with both damaged the
+  one before is taken (test_a_second_copy_on_another_machine_replaces_what_is_damaged_or_gone,
+  test_a_copy_that_cannot_be_made_is_told_and_the_checkpoint_counts)
+* Machines that differ or do not answer, a directory that is not shared, taken ports and too many machines are refused
+  (test_machines_that_differ_are_named_with_what_differs, test_a_directory_that_is_not_shared_is_found,
+  test_bad_input_is_refused_in_a_sentence, test_hosts_that_ssh_does_not_reach_are_named_and_this_one_is_not_asked)
+"""
 
 import errno
 import json
@@ -32,7 +57,7 @@ from mccfr.cluster.status import cluster_status
 from mccfr.runs.directory.run import lock, with_settings
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.reporter import Silent
-from mccfr.runs.results.results import evaluate_target
+from mccfr.runs.results.evaluating import evaluate_target
 from mccfr.runs.session import saving
 from mccfr.runs.session.session import train
 from mccfr.solvers.strata import stratum_buckets
@@ -95,7 +120,7 @@ def test_damaged_rows_are_found_and_the_run_goes_on_from_before(tmp_path, whole)
 
 
 def test_a_second_copy_on_another_machine_replaces_what_is_damaged_or_gone(tmp_path, whole):
-    places = {"copies": 2, "directory": str(tmp_path / "disk{machine}")}
+    places = {"directory": str(tmp_path / "disk{machine}")}
     run = stratified_run(tmp_path / "run")
     run = with_settings(run, cluster=msgspec.structs.replace(run.config.cluster, **places))
     train_alone_for(run, 1_000)
@@ -119,7 +144,7 @@ def test_a_second_copy_on_another_machine_replaces_what_is_damaged_or_gone(tmp_p
 def test_a_copy_that_cannot_be_made_is_told_and_the_checkpoint_counts(tmp_path):
     (tmp_path / "file").write_text("no directory")
     run = stratified_run(tmp_path / "run")
-    places = {"copies": 2, "directory": str(tmp_path / "file" / "{machine}")}
+    places = {"directory": str(tmp_path / "file" / "{machine}")}
     run = with_settings(run, cluster=msgspec.structs.replace(run.config.cluster, **places))
     told = "".join(train_alone_for(run, 20).told)
     assert "checkpoint 1 is whole, and what follows it was not done" in told and "Not a directory" in told
@@ -399,7 +424,7 @@ def test_machines_are_the_ranks_of_a_host_by_their_workers():
         (["local", "--set", "cluster.ports=[80, 1]"], "cluster.ports = [80, 1] is not allowed"),
         (["plan", "--machines", "2", "--set", "run.strata=4", "--memory", "1MB"], "machine 0 of 2 needs"),
         (["plan", "--machines", "2", "--memory", "1 apple"], "is not an amount"),
-        (["local", "--set", "cluster.copies=2"], "cluster.copies = 2 is not allowed"),
+        (["local", "--set", "cluster.copies=2"], "cluster.copies = 2: the key went after"),
     ],
 )
 def test_bad_input_is_refused_in_a_sentence(tmp_path, capsys, arguments, said):

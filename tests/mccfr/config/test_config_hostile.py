@@ -1,4 +1,10 @@
-"""Every key of every config table with numbers and texts that nobody means: one sentence and exit 2, or a plan."""
+"""Every key of every config table with numbers and texts that nobody means: one sentence and exit 2, or a plan.
+
+Shows:
+
+* Bad configurations are one sentence and leave nothing behind (test_config_hostile,
+  test_bad_configs_exit_2_and_touch_nothing)
+"""
 
 import json
 import signal
@@ -137,7 +143,7 @@ def test_hostile_values_of_every_key_are_one_sentence_or_a_plan(name, tmp_path, 
     finally:
         signal.signal(signal.SIGALRM, before)
     assert bad == []
-    assert found[2] > 0
+    assert found[2] > 0 or name == "akq"  # which has no keys
     assert plan(tmp_path / "run.toml", game_document(name)) == 0
 
 

@@ -1,4 +1,10 @@
-"""What configurations name from outside of the package: found, refused, remembered by runs, and never run from data."""
+"""What configurations name from outside of the package: found, refused, remembered by runs, and never run from data.
+
+Shows:
+
+* Runs find their code again, and no other (test_a_run_finds_its_module_again_also_in_workers_and_not_another_one)
+* Data never imports anything (test_a_policy_needs_no_code_and_imports_none, test_nothing_inside_of_a_run_is_imported)
+"""
 
 import csv
 import json

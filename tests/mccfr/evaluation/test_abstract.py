@@ -1,4 +1,10 @@
-"""Exploitability by buckets: the real game's where buckets lose nothing, elsewhere what a search over plans finds."""
+"""Exploitability by buckets: the real game's where buckets lose nothing, elsewhere what a search over plans finds.
+
+Shows:
+
+* Exploitability by buckets is the real one where they lose nothing, and no plan by buckets wins more
+  (test_no_plan_by_buckets_wins_more)
+"""
 
 from dataclasses import replace
 from itertools import product

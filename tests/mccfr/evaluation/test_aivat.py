@@ -1,19 +1,28 @@
-"""AIVAT by full enumeration: the mean is exact whatever the heuristic, and nothing is left where values are exact."""
+"""AIVAT by full enumeration: the mean is exact whatever the heuristic, and nothing is left where values are exact.
+
+Shows:
+
+* AIVAT's mean is exact whatever the heuristic, and nothing is left of the variance where values are exact
+  (test_the_mean_is_exact_whatever_the_heuristic, test_nothing_is_left_where_values_are_exact_and_every_term_is_there)
+* Planted: half a correction, a heuristic that knows the hands, deals of training, readings drawn again
+  (test_the_realised_half_of_a_correction_without_its_expectation_is_caught,
+  test_a_heuristic_fitted_on_the_scored_hands_is_caught, test_no_deal_of_training_is_played,
+  test_what_a_seat_does_after_odd_bets_is_what_its_range_says)
+"""
 
 from functools import cache
 from zlib import crc32
 
 import numpy as np
 import pytest
+from mccfr.evaluation.values import EquityHeuristic
 from small_games import game_of
 from strategies import random_strategy, seated
 
-from mccfr.evaluation.aivat import Aivat, Heuristic, Spot, _Hand
+from mccfr.evaluation.aivat import Aivat, HandState, Heuristic, _Hand
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.evaluation.side import Side
-from mccfr.evaluation.worth import EquityWorth
 from mccfr.games.translation import real_betting
-from mccfr.play.dealing import dealing_of
 from mccfr.play.ranges import AnyHand, SeenRange
 from mccfr.play.seat import Seat
 from mccfr.play.table import PlayedHand
@@ -35,9 +44,9 @@ class Table:
             pair = [self.strategy, self.strategy]
             pair[even] = uniform_strategy(self.game)
             self.strategy = seated(*pair)
-        self.betting, self.dealing = real_betting(self.game), dealing_of(self.game.cards)
+        self.betting, self.dealing = real_betting(self.game), self.game.cards.at_table()
         self.seat = Seat(StrategySource(self.game, self.strategy))
-        self.meet = (self.dealing.masks[:, None] & self.dealing.masks[None, :]) == 0
+        self.meet = (self.dealing.hand_masks()[:, None] & self.dealing.hand_masks()[None, :]) == 0
         self.truth = evaluate_exact(self.game, self.strategy).value_chips
         self.histories = list(self.all_histories())
         self.exact = cache(self.value)
@@ -46,7 +55,7 @@ class Table:
         """[H] probability of an action with each hand."""
         arrays, node = self.game.tree.arrays, state.node
         number = self.betting.actions(state).index(action)
-        bucket = self.dealing.buckets(state.street, state.player, street_board)
+        bucket = self.dealing.bucket_row(state.street, state.player, street_board)
         rows = self.strategy.probability[int(arrays.block[node])][
             np.maximum(bucket, 0), int(arrays.slot[node]) + number
         ]
@@ -79,7 +88,7 @@ class Table:
             return fixed + showdown * np.sign(strength[:, None] - strength[None, :])
         if spot.settled is not None or spot.state.street > spot.street:
             total, count = np.zeros(self.meet.shape), np.zeros(self.meet.shape)
-            for board in self.dealing.following(spot.street, spot.board):
+            for board in self.dealing.boards_after(spot.street, spot.board):
                 live = self.dealing.live(spot.street + 1, board)
                 pairs = live[:, None] & live[None, :]
                 total += np.where(pairs, self.exact(spot._replace(street=spot.street + 1, board=board)), 0)
@@ -89,7 +98,7 @@ class Table:
         for action in self.betting.actions(spot.state):
             after = self.betting.apply(spot.state, action)
             ended = self.betting.settled(spot.state, action) if isinstance(after, int) else None
-            value = self.exact(Spot((*spot.actions, action), spot.street, spot.board, after, ended))
+            value = self.exact(HandState((*spot.actions, action), spot.street, spot.board, after, ended))
             share = self.share(spot.state, action, spot.board)
             total += (share[:, None] if spot.state.player == 0 else share[None, :]) * value
         return total
@@ -130,7 +139,7 @@ class Dense(Heuristic):
     def __init__(self, at, value):
         self.at, self.value = at, value
 
-    def worth(self, spot, hero, other):
+    def values(self, spot, hero, other):
         values = self.at.meet * self.value(spot)
         return (values if hero == 0 else values.T) @ other
 
@@ -156,7 +165,7 @@ def test_the_mean_is_exact_whatever_the_heuristic(name, known):
     for seed in range(3 if name == "kuhn" else 1):
         mean, variance = at.scored(random_values(at, seed), known)
         assert mean == pytest.approx(at.truth, abs=1e-12) and variance > 1e-3
-    equity = EquityWorth(Side(at.game, at.strategy), at.dealing)
+    equity = EquityHeuristic(Side(at.game, at.strategy), at.dealing)
     assert at.scored(equity, known)[0] == pytest.approx(at.truth, abs=1e-12)
 
 
@@ -180,7 +189,7 @@ def test_nothing_is_left_where_values_are_exact_and_every_term_is_there(name):
 def test_of_a_player_who_does_not_heed_his_hand_every_hand_counts(name):
     """Against uniform play, what it does is not corrected, and its hands are averaged over all the same."""
     at = Table(name, even=1)
-    for values in (random_values(at, 1), EquityWorth(Side(at.game, at.strategy), at.dealing)):
+    for values in (random_values(at, 1), EquityHeuristic(Side(at.game, at.strategy), at.dealing)):
         assert at.scored(values, (True, AnyHand()))[0] == pytest.approx(at.truth, abs=1e-12)
     one, all_hands = (at.scored(exact_values(at), (True, other))[1] for other in (False, AnyHand()))
     assert all_hands < one
@@ -190,7 +199,7 @@ def test_of_a_player_who_does_not_heed_his_hand_every_hand_counts(name):
 def test_equity_and_the_policys_own_play_leave_less(name):
     at = table(name)
     chips = at.scored(Dense(at, lambda spot: np.zeros(at.meet.shape)), KNOWN["neither"])[1]
-    equity = EquityWorth(Side(at.game, at.strategy), at.dealing)
+    equity = EquityHeuristic(Side(at.game, at.strategy), at.dealing)
     left = {key: at.scored(equity, known)[1] for key, known in KNOWN.items()}
     assert left["both"] < 0.2 * chips and max(left["player 0"], left["player 1"]) < chips
 

@@ -1,4 +1,10 @@
-"""Exact evaluation: reference values of uniform play, known equilibria, offsets and big blinds."""
+"""Exact evaluation: reference values of uniform play, known equilibria, offsets and big blinds.
+
+Shows:
+
+* Exploitability is exact (test_exact, test_values_and_best_responses_equal_openspiel,
+  test_best_response_equals_the_best_of_all_pure_strategies)
+"""
 
 from dataclasses import replace
 

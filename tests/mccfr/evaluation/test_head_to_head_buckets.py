@@ -1,4 +1,9 @@
-"""Head-to-head of strategies on different abstractions: each side has its own buckets, all else must be the same."""
+"""Head-to-head of strategies on different abstractions: each side has its own buckets, all else must be the same.
+
+Shows:
+
+* Each side plays on its own buckets (test_head_to_head_buckets)
+"""
 
 from dataclasses import replace
 from functools import cache

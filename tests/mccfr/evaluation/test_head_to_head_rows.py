@@ -1,4 +1,10 @@
-"""Strategies read row by row where they lie: the same chips to the last bit, and little of them in memory."""
+"""Strategies read row by row where they lie: the same chips to the last bit, and little of them in memory.
+
+Shows:
+
+* Rows read where they lie give the bits of dense strategies, in memory that does not grow with them
+  (test_head_to_head_rows)
+"""
 
 import mmap
 import os
@@ -22,7 +28,8 @@ from mccfr.games.game import Game
 from mccfr.policy.quantise import dequantise, quantise
 from mccfr.runs.results import averages
 from mccfr.runs.results.averages import checkpoint_average
-from mccfr.runs.results.results import find_checkpoint, open_target
+from mccfr.runs.results.checkpoints import find_checkpoint
+from mccfr.runs.results.targets import Reference, open_target
 from mccfr.tables import row_tables as module
 from mccfr.tables.layout import TableSet, table_name
 from mccfr.tables.row_tables import _gather_block, near_rows, row_tables, whole_rows
@@ -198,7 +205,7 @@ def test_a_run_is_evaluated_from_its_sums_as_from_its_dense_average(tmp_path, mo
     go(run, iterations=300)
     if in_file:
         monkeypatch.setattr(averages, "IN_MEMORY_BYTES", 0)
-    target, game = open_target(run.directory), run.build_game()
+    target, game = open_target(Reference(run.directory)), run.build_game()
     dense = checkpoint_average(game, run.config, find_checkpoint(run, None))
     for block in range(target.strategy.blocks):
         cells = target.strategy.rows(block).cells

@@ -1,4 +1,14 @@
-"""Local best response: equal to a literal twin, below the best response, and every planted error is caught."""
+"""Local best response: equal to a literal twin, below the best response, and every planted error is caught.
+
+Shows:
+
+* Local best response is that of a literal twin, on Leduc and with bets that the tree has not
+  (test_leduc_equals_the_twin, test_bets_that_the_tree_has_not_equal_the_twin, test_leduc_rows_of_the_reference)
+* It is below the best response, and its errors are caught (test_it_is_below_the_exact_best_response,
+  test_a_responder_who_sees_the_opponents_hand_is_caught, test_a_responder_who_sees_the_last_board_early_is_caught,
+  test_one_bucket_map_for_both_is_caught, test_a_reach_without_the_opponents_draws_is_caught,
+  test_a_translation_redrawn_at_each_decision_is_caught, test_a_responder_who_sees_the_river_early_is_caught)
+"""
 
 from dataclasses import replace
 from functools import cache
@@ -19,7 +29,7 @@ from mccfr.evaluation.local_best_response import LEAST_HANDS, local_best_respons
 from mccfr.evaluation.local_best_response.dealt import ListedHand, ListedTable
 from mccfr.evaluation.local_best_response.evaluate import _ListedUnits, enumerated
 from mccfr.evaluation.local_best_response.hand import PolicyRows, Responder
-from mccfr.evaluation.local_best_response.settings import SETTINGS, Lines
+from mccfr.evaluation.local_best_response.settings import SETTINGS, ResponderBetting
 from mccfr.evaluation.side import Side
 from mccfr.evaluation.units import Effort
 from mccfr.games.betting import BettingRules, BettingState
@@ -195,13 +205,13 @@ def test_one_bucket_map_for_both_is_caught(monkeypatch):
 
 
 def test_a_reach_without_the_opponents_draws_is_caught(monkeypatch):
-    taken_for = Lines._taken_for
+    taken_for = ResponderBetting._taken_for
 
     def likeliest(lines, place, state, action):
         found = taken_for(lines, place, state, action)
         return [(max(found, key=lambda drawn: drawn[1])[0], 1.0)]
 
-    monkeypatch.setattr(Lines, "_taken_for", likeliest)
+    monkeypatch.setattr(ResponderBetting, "_taken_for", likeliest)
     assert difference(LEDUC) < 1e-12, "where every bet is in the tree, nothing is drawn"
     assert difference(other_bets()) > 0.01
 
@@ -228,7 +238,7 @@ def test_a_translation_redrawn_at_each_decision_is_caught(monkeypatch):
 def test_what_is_sampled_agrees_with_what_is_exact(game, seed):
     built = game_of(game)
     side = Side(built, random_strategy(built, seed))
-    lines, rows = Lines(real_betting(built), "2"), PolicyRows(side)
+    lines, rows = ResponderBetting(real_betting(built), "2"), PolicyRows(side)
     units = _ListedUnits(side, lines, rows, seed=3)
     found = np.array([units.play(unit) for unit in range(1500)])
     error = found.std(axis=0) / np.sqrt(len(found))
@@ -239,7 +249,7 @@ def test_what_is_sampled_agrees_with_what_is_exact(game, seed):
 def units_of(game, strategy, count):
     """[count] what units of a game find."""
     side = Side(game, strategy)
-    units = _ListedUnits(side, Lines(real_betting(game), "2"), PolicyRows(side), seed=0)
+    units = _ListedUnits(side, ResponderBetting(real_betting(game), "2"), PolicyRows(side), seed=0)
     return np.array([units.play(unit).mean() for unit in range(count)])
 
 
@@ -290,7 +300,7 @@ def test_settings_are_those_that_were_published():
     facing = state._replace(put_in=(100, 300), last_raise=200, acted=True)
 
     def actions(setting, street, state):
-        lines = Lines(betting, setting)
+        lines = ResponderBetting(betting, setting)
         lines.betting = object.__new__(type(real_betting(other_bets())))
         lines.betting.rules, lines.betting.whole_chips = rules, True
         return lines._actions(state._replace(street=street))

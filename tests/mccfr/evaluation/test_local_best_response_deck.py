@@ -1,4 +1,10 @@
-"""Local best response in whole hold'em: what is drawn, what is averaged, and the command."""
+"""Local best response in whole hold'em: what is drawn, what is averaged, and the command.
+
+Shows:
+
+* In hold'em it wins what hands played out by the policy's own seat win; its intervals hold
+  (test_it_is_what_hands_played_out_win, test_always_fold_loses_750, test_intervals_cover_what_they_should)
+"""
 
 import json
 from functools import cache
@@ -16,7 +22,7 @@ from mccfr.evaluation.local_best_response import local_best_response
 from mccfr.evaluation.local_best_response.dealt import DeckBoard, DeckHand, DeckTable, combo
 from mccfr.evaluation.local_best_response.evaluate import _DeckUnits, without_luck
 from mccfr.evaluation.local_best_response.hand import PolicyRows, Responder, all_of_them
-from mccfr.evaluation.local_best_response.settings import Lines
+from mccfr.evaluation.local_best_response.settings import ResponderBetting
 from mccfr.evaluation.side import Side
 from mccfr.games.betting import BettingState, fold_value
 from mccfr.games.translation import real_betting
@@ -113,7 +119,7 @@ def test_what_settles_an_all_in_is_right_in_expectation(street):
     truth = on_board("Qs7h2d3c9h", "AsQd", street).equity()
     others = np.flatnonzero(on_board("Qs7h2d3c9h", "AsQd", street).prior())
     if street == 1:
-        others = others[GAME.cards.street_buckets(1, list(parse_cards("Qs7h2d")))[others] >= 0]
+        others = others[GAME.cards.bucket_row(1, 0, list(parse_cards("Qs7h2d")))[others] >= 0]
     error = found[:, others].std(axis=0) / np.sqrt(len(found))
     slack = 0.03 if street == 0 else 1e-9  # of the chances before the flop, which are drawn themselves
     assert (np.abs(found[:, others].mean(axis=0) - truth[others]) < 5 * error + slack).all()
@@ -185,7 +191,7 @@ def played_out(lines, rows, seat, unit, policy_seat):
 def test_it_is_what_hands_played_out_win(setting, hands):
     """Nothing is averaged in the second: the policy has a hand, draws what it takes bets for, and sits at the table."""
     side = random_side()
-    lines, rows = Lines(real_betting(GAME), setting), PolicyRows(side)
+    lines, rows = ResponderBetting(real_betting(GAME), setting), PolicyRows(side)
     units, seat_of_policy = _DeckUnits(side, lines, rows, 0), Seat(random_policy.policy(), seed=9)
     averaged = np.array([units.play(unit)[:2] for unit in range(hands)])
     played = np.array(

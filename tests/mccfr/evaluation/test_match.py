@@ -1,4 +1,11 @@
-"""Matches: what they find is true, within intervals that hold; nothing illegal, nothing that is not fixed before."""
+"""Matches: what they find is true, within intervals that hold; nothing illegal, nothing that is not fixed before.
+
+Shows:
+
+* A match's three figures are what exact evaluation says, with intervals that hold, and where bets differ what
+  head-to-head says by expanding translation (test_all_three_figures_are_what_exact_evaluation_says,
+  test_intervals_hold_as_often_as_they_say, test_policies_with_other_bets_win_what_exact_translation_says)
+"""
 
 import json
 import warnings
@@ -6,6 +13,7 @@ import warnings
 import numpy as np
 import pytest
 from commands import call
+from mccfr.evaluation.values import EquityHeuristic
 from msgspec import structs
 from pokerkit import HandHistory
 from policies import write_random
@@ -13,7 +21,7 @@ from random_policy import MENU, policy
 from small_games import TOY, game_of
 from strategies import exact_chips, random_strategy
 from test_aivat import KNOWN, table
-from test_meeting import BLINDS, MENUS
+from test_joint_tree import BLINDS, MENUS
 
 from abstraction.cards import parse_cards
 from abstraction.evaluator import strength
@@ -23,7 +31,6 @@ from mccfr.evaluation.head_to_head import head_to_head
 from mccfr.evaluation.match import LEAST_PAIRS, Contender, Match, _figure, match
 from mccfr.evaluation.side import Side
 from mccfr.evaluation.units import Effort
-from mccfr.evaluation.worth import EquityWorth
 from mccfr.games.betting import raise_bounds
 from mccfr.games.catalogue import build_game
 from mccfr.games.translation import actions_of
@@ -83,7 +90,7 @@ def test_policies_with_other_bets_win_what_exact_translation_says(menus):
 
 def pair_values(at, known):
     """[(probability, chips, corrected chips)] of each history of a table, as player 0."""
-    heuristic = EquityWorth(Side(at.game, at.strategy), at.dealing)
+    heuristic = EquityHeuristic(Side(at.game, at.strategy), at.dealing)
     found = []
     for deal, played, share, chips in at.histories:
         if share > 0:
@@ -142,12 +149,12 @@ def test_a_heuristic_that_learns_from_scored_hands_is_seen():
     """The planted error: what the last hands won goes into the values of the next."""
     game = game_of("leduc")
 
-    class Learning(EquityWorth):
+    class Learning(EquityHeuristic):
         seen = 0.0
 
-        def worth(self, spot, hero, other):
+        def values(self, spot, hero, other):
             Learning.seen += 0.01
-            return super().worth(spot, hero, other) * (1 if spot.settled else Learning.seen)
+            return super().values(spot, hero, other) * (1 if spot.settled else Learning.seen)
 
     contenders = contender(game, random_strategy(game, 1)), program("random")
     in_order = Match(contenders, 6, Learning)

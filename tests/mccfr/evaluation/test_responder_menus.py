@@ -1,4 +1,12 @@
-"""Responders with bets that the policy's tree has not: what they meet is what a table has, and they win by it."""
+"""Responders with bets that the policy's tree has not: what they meet is what a table has, and they win by it.
+
+Shows:
+
+* A responder with bets of his own is trained in what a table would be, does not see what they are taken for, and wins
+  more (test_what_is_won_in_the_tree_of_training_is_what_is_won_at_the_table,
+  test_readings_are_drawn_by_their_probabilities_and_not_seen, test_who_may_bet_more_wins_more,
+  test_planted_separate_rows_are_caught)
+"""
 
 from dataclasses import replace
 from functools import cache
@@ -11,7 +19,7 @@ from strategies import random_strategy
 
 from mccfr.config.games import Menu, PokerGame
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.evaluation.meeting import meeting_tree
+from mccfr.evaluation.joint_tree import joint_tree
 from mccfr.evaluation.side import Side
 from mccfr.evaluation.trained_best_response import menus, trained_best_response
 from mccfr.evaluation.trained_best_response.menus import against_policy, with_menu
@@ -73,7 +81,7 @@ def test_readings_are_drawn_by_their_probabilities_and_not_seen(seat):
     own = with_menu(game, WIDE)
     tree, drawn = against_policy(own, game, seat)
     arrays, players = tree.arrays, tree.arrays.player
-    meeting = meeting_tree((own, game) if seat == 0 else (game, own))
+    meeting = joint_tree((own, game) if seat == 0 else (game, own))
     draws = np.flatnonzero((arrays.kind == DECISION) & (arrays.touched == 0))
     assert len(draws) > 10 and (players[draws] == 1 - seat).all()
     assert len(arrays.kind) == len(meeting.factor) + len(draws)
@@ -158,7 +166,7 @@ def test_menus_that_do_not_suit_are_refused_in_a_sentence(tmp_path, capsys):
 
 def test_planted_separate_rows_are_caught(monkeypatch):
     """A responder who sees what his bet was taken for: the tree's value is no longer that of the table."""
-    real = menus.meeting_tree
+    real = menus.joint_tree
 
     def seeing(games):
         meeting = real(games)

@@ -1,4 +1,11 @@
-"""Sampled best response against exact answers: all boards equal enumeration, samples stay below it, intervals cover."""
+"""Sampled best response against exact answers: all boards equal enumeration, samples stay below it, intervals cover.
+
+Shows:
+
+* Sampled best response equals enumeration where all boards are played, and stays below it where they are sampled
+  (test_over_all_boards_it_equals_enumeration_from_each_street,
+  test_cross_fitted_values_are_below_the_exact_one_in_expectation)
+"""
 
 from dataclasses import replace
 from functools import cache
@@ -12,12 +19,12 @@ from strategies import random_strategy
 
 from mccfr.config.games import PokerGame
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.evaluation.head_to_head import Table
-from mccfr.evaluation.kinds import street_number
+from mccfr.evaluation.head_to_head import SeatedPolicies
 from mccfr.evaluation.methods import measure
+from mccfr.evaluation.methods.dealt import street_number
 from mccfr.evaluation.sampled_best_response import _board_game, _Sample, sampled_best_response
 from mccfr.evaluation.side import Side
-from mccfr.evaluation.strata import Strata, drawn_boards, flops_in_order, stratified95, units_each
+from mccfr.evaluation.strata import BoardStrata, drawn_boards, flops_in_order, stratified95, units_each
 from mccfr.evaluation.units import Effort
 from mccfr.games.catalogue import build_game
 from mccfr.solvers.public.best_response import Walk
@@ -197,15 +204,15 @@ def test_a_board_is_worth_what_the_other_walk_makes_of_it():
     cards = [0, 17, 30, 51, 8]
     public, tables = _board_game(own, strategy, 3, cards)
     side = Side(own, strategy)
-    expected, _ = Table(side, side).play(by_strength(from_cards(own.cards, cards)), 0)
+    expected, _ = SeatedPolicies(side, side).play(by_strength(from_cards(own.cards, cards)), 0)
     assert Walk(public, tables).values(0, 3)[FOLLOW] == pytest.approx(expected, rel=1e-9)
 
 
 def test_boards_of_the_deck_follow_from_seed_unit_and_strata():
     cards = policy().game.cards
-    boards = drawn_boards(cards, 3, Strata.of(40, 2, None), 7)
-    assert boards == drawn_boards(cards, 3, Strata.of(40, 2, None), 7)
-    assert boards != drawn_boards(cards, 3, Strata.of(40, 2, None), 8)
+    boards = drawn_boards(cards, 3, BoardStrata.of(40, 2, None), 7)
+    assert boards == drawn_boards(cards, 3, BoardStrata.of(40, 2, None), 7)
+    assert boards != drawn_boards(cards, 3, BoardStrata.of(40, 2, None), 8)
     assert all(len(set(board)) == 5 for board in boards)
     place = {tuple(flop): number for number, flop in enumerate(flops_in_order().tolist())}
     assert [place[tuple(board[:3])] * 20 // 22_100 for board in boards] == np.repeat(np.arange(20), 2).tolist()
@@ -214,7 +221,7 @@ def test_boards_of_the_deck_follow_from_seed_unit_and_strata():
 def test_every_flop_is_as_likely_as_the_next():
     cards, seen = policy().game.cards, np.zeros(52)
     for seed in range(60):
-        for board in drawn_boards(cards, 2, Strata.of(50, 2, None), seed):
+        for board in drawn_boards(cards, 2, BoardStrata.of(50, 2, None), seed):
             seen[board] += 1
     expected = seen.sum() / 52
     assert ((seen - expected) ** 2 / expected).sum() < 100, "chi-square with 51 degrees of freedom"
@@ -230,7 +237,7 @@ def test_intervals_cover(units, boards):
     size, covered = boards or 22_100, 0
     place = np.linspace(0, 1, size)
     weight = 1 + place
-    strata = Strata.of(units, units_each(units), boards)
+    strata = BoardStrata.of(units, units_each(units), boards)
     for population in range(4):
         value = weight * (3 * place + np.random.default_rng([units, population]).gamma(4, 0.25, size))
         truth = value.sum() / weight.sum()
@@ -250,7 +257,7 @@ def test_planted_strata_of_unequal_size_need_their_weights():
     value, weight = np.array([0, 0, 0, 7.0, 7, 7, 7]), np.ones(7)
     found, forgotten = [], []
     for seed in range(200):
-        strata = Strata.of(4, 2, 7)
+        strata = BoardStrata.of(4, 2, 7)
         drawn = np.array(drawn_boards(None, 0, strata, seed))
         found.append(stratified95(value[drawn], weight[drawn], strata)[0])
         forgotten.append(value[drawn].mean())
@@ -259,9 +266,9 @@ def test_planted_strata_of_unequal_size_need_their_weights():
 
 def test_all_boards_leave_no_width():
     value, weight = np.arange(6.0), np.ones(6)
-    assert stratified95(value, weight, Strata.of(6, 1, 6)) == (2.5, (2.5, 2.5))
+    assert stratified95(value, weight, BoardStrata.of(6, 1, 6)) == (2.5, (2.5, 2.5))
     with pytest.raises(ValueError, match="a stratum has one unit of several boards"):
-        stratified95(value[:3], weight[:3], Strata.of(3, 1, 6))
+        stratified95(value[:3], weight[:3], BoardStrata.of(3, 1, 6))
 
 
 # --- as a method ---

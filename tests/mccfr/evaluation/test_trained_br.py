@@ -1,4 +1,15 @@
-"""Trained best response: below the exact one and close to it, chosen and scored on cards of their own."""
+"""Trained best response: below the exact one and close to it, chosen and scored on cards of their own.
+
+Shows:
+
+* A trained responder comes close to the exact best response and is never above; the policy stands still
+  (test_it_comes_close_to_the_best_response_and_never_above, test_no_seed_is_above_the_exact_figure,
+  test_the_policy_stands_still)
+* It learns, is chosen and is scored on cards of their own; one stream for two of these is caught
+  (test_what_was_chosen_on_one_stream_and_scored_on_another_is_not_flattered,
+  test_a_planted_choice_on_the_boards_of_the_score_is_caught, test_planted_training_boards_in_the_score_are_caught)
+* It goes on after a stop to the same figure, on any number of processes (test_processes_and_stops_change_nothing)
+"""
 
 import itertools
 import os
@@ -22,7 +33,7 @@ from mccfr.evaluation.methods import check_method, measure
 from mccfr.evaluation.side import Side
 from mccfr.evaluation.trained_best_response import evaluate as module
 from mccfr.evaluation.trained_best_response import trained_best_response
-from mccfr.evaluation.trained_best_response.evaluate import Trial
+from mccfr.evaluation.trained_best_response.evaluate import ResponderSearch
 from mccfr.evaluation.trained_best_response.knowledge import knowledge
 from mccfr.evaluation.trained_best_response.scoring import Won
 from mccfr.evaluation.trained_best_response.training import Training
@@ -116,7 +127,7 @@ def luck(seeds, *, nodes, planted=None):
     side, found = side_of("blind"), []
     known = knowledge(side.game, None)
     for seed in range(seeds):
-        trial = Trial(side, known, nodes, 2, seed, PUBLIC, Effort(), lambda *_: None)
+        trial = ResponderSearch(side, known, nodes, 2, seed, PUBLIC, Effort(), lambda *_: None)
         with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
             if planted is not None:
                 planted(patch, known.game, seed)
@@ -193,11 +204,11 @@ def test_processes_and_stops_change_nothing(sampler, tmp_path):
 
 def test_a_time_is_kept_and_told(capsys):
     told = []
-    found = measure("trained-br", side_of("leduc"), effort=Effort(seconds=0.2), boards=3)
+    found = measure("trained-br", side_of("leduc"), budget_seconds=0.2, boards=3)
     assert found["responder_nodes"] > 0 and found["boards"] == 3 and found["bound"] == "lower"
-    assert "trained for" in methods.told(found, "1 s") and "trained-br" in methods.method_named("trained-br").short(
-        found
-    )
+    assert "trained for" in methods.record_text(found, "1 s") and "trained-br" in methods.method_named(
+        "trained-br"
+    ).short(found)
     trained_best_response(side_of("kuhn"), nodes=1_000, progress=lambda *step: told.append(step))
     phases = list(dict.fromkeys(what.split(")")[0].split(",")[0] for what, _, _ in told))
     assert phases == ["(training a responder", "(choosing a responder", "(scoring a responder"]

@@ -1,4 +1,10 @@
-"""A game touches its own file alone: a toy one, named from outside of the package, goes through every command."""
+"""A game touches its own file alone: a toy one, named from outside of the package, goes through every command.
+
+Shows:
+
+* Games, algorithms, variants and evaluations from outside go through every command (test_catalogue, test_registry,
+  test_methods, test_outside)
+"""
 
 import json
 import re

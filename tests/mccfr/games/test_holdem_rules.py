@@ -1,4 +1,9 @@
-"""Betting rules of hold'em: random play against PokerKit and OpenSpiel's universal_poker, and cases by hand."""
+"""Betting rules of hold'em: random play against PokerKit and OpenSpiel's universal_poker, and cases by hand.
+
+Shows:
+
+* 5-flop hold'em has the depths of table 1 of its paper (test_5_flop_holdem_has_the_depths_of_its_papers_table)
+"""
 
 from functools import cache
 from math import inf

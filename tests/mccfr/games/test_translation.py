@@ -1,4 +1,10 @@
-"""Real lines in trees of few sizes: the mapping's published properties, what it leaves open, nothing illegal."""
+"""Real lines in trees of few sizes: the mapping's published properties, what it leaves open, nothing illegal.
+
+Shows:
+
+* Bets that a tree has not are mapped with the published properties, and nothing that follows is illegal
+  (test_the_mapping_has_its_published_properties, test_readings_keep_step_with_the_game)
+"""
 
 import random
 from functools import cache

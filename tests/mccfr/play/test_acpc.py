@@ -1,4 +1,14 @@
-"""The ACPC protocol: lines as a real dealer writes them, and whatever else may come instead."""
+"""The ACPC protocol: lines as a real dealer writes them, and whatever else may come instead.
+
+Shows:
+
+* Every line of a client in a real dealer's transcript is reproduced, and its logs are read, written and scored as
+  they are (test_every_line_of_a_client_is_reproduced, test_our_dealer_says_what_the_real_one_did)
+* Mutated lines and answers of servers end in a sentence or are passed over
+  (test_mutated_lines_end_in_a_sentence_or_are_passed_over, test_mutated_answers_end_in_a_sentence)
+* A match goes on from its log, and a player whose line was cut in his hand (test_a_match_goes_on_from_its_log,
+  test_a_player_whose_line_is_cut_comes_back)
+"""
 
 import re
 import warnings

@@ -1,4 +1,10 @@
-"""A bet that a tree takes for a call which ends its betting is looked at, and not called blindly."""
+"""A bet that a tree takes for a call which ends its betting is looked at, and not called blindly.
+
+Shows:
+
+* A bet that maps to a closing call is not answered blindly: minimum bets win no more by it
+  (test_the_smallest_bets_win_no_more_than_from_the_naive_reply)
+"""
 
 import numpy as np
 
@@ -7,8 +13,8 @@ from mccfr.games.catalogue import build_game
 from mccfr.games.reading import NOWHERE
 from mccfr.games.translation import real_betting
 from mccfr.intervals import ratio95
-from mccfr.play.dealing import dealing_of
 from mccfr.play.programs import MinimumRaise
+from mccfr.play.run_outs import results
 from mccfr.play.seat import Seat
 from mccfr.play.table import play_hand
 from mccfr.policy import StrategySource
@@ -80,14 +86,14 @@ def plain_policy():
 
 def won(policy, kind):
     """[PAIRS] what the smallest bets win a hand from a seat, every deal in both seats."""
-    betting, dealing = real_betting(policy.game), dealing_of(policy.game.cards)
+    betting, dealing = real_betting(policy.game), policy.game.cards.at_table()
     seat, other, found = kind(policy, seed=1), Once(betting), np.zeros((PAIRS, 2))
     rng = np.random.default_rng(0)
     for pair, position in np.ndindex(found.shape):
-        deal = dealing.draw(5, pair)
+        deal = dealing.deal(5, pair)
         players = (other, seat) if position == 0 else (seat, other)
         played = play_hand(players, betting, dealing, deal, 2 * pair + position)
-        result = dealing.results(deal.hands, 1, deal.boards[1], 1, rng)[0] if played.showdown else 0.0
+        result = results(dealing, deal.hands, 1, deal.boards[1], 1, rng)[0] if played.showdown else 0.0
         found[pair, position] = (played.fixed + played.showdown * result) * (1 - 2 * position)
     return found.mean(axis=1)
 

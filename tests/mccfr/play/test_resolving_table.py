@@ -1,4 +1,17 @@
-"""Hands of no-limit hold'em that are solved again as they are played."""
+"""Hands of no-limit hold'em that are solved again as they are played.
+
+Shows:
+
+* At the table, what is played follows from the public state; local best response, and a best response on the river,
+  take as much from hands that are carried into endgames unsolved as from the policy
+  (test_what_is_played_follows_from_the_public_state, test_a_bet_that_the_endgame_has_not_is_solved_again,
+  test_local_best_response_takes_as_much_where_nothing_is_solved,
+  test_a_best_response_on_the_river_takes_as_much_where_nothing_is_solved,
+  test_a_best_response_on_the_turn_takes_as_much_where_nothing_is_solved,
+  test_rivers_that_are_drawn_stand_for_all_of_a_turn)
+* Planted: an own range that is not updated, a translation that is drawn again
+  (test_an_own_range_that_is_not_updated_is_caught, test_a_translation_drawn_again_is_caught)
+"""
 
 from dataclasses import replace
 from functools import cache
@@ -17,7 +30,7 @@ from mccfr.evaluation import resolved_best_response
 from mccfr.evaluation.local_best_response import evaluate
 from mccfr.evaluation.local_best_response.evaluate import _ResolvedUnits, drawn
 from mccfr.evaluation.local_best_response.hand import PolicyRows
-from mccfr.evaluation.local_best_response.settings import Lines
+from mccfr.evaluation.local_best_response.settings import ResponderBetting
 from mccfr.evaluation.sampled_best_response import sampled_best_response
 from mccfr.evaluation.side import Side
 from mccfr.games.betting import raise_bounds
@@ -188,7 +201,7 @@ def test_local_best_response_takes_as_much_where_nothing_is_solved():
     """Ranges, the policy carried into endgames, and the responder's way through them, all at once."""
     side = whole_side()
     game = side.game
-    units = _ResolvedUnits(side, Lines(real_betting(game), "2"), PolicyRows(side), 0, SMALL)
+    units = _ResolvedUnits(side, ResponderBetting(real_betting(game), "2"), PolicyRows(side), 0, SMALL)
     units.hands = 1
     units._resolver = Unsolved(Seat(StrategySource(game, side.strategy)), Settings(menu=MENU))
     for unit in range(2):
@@ -308,7 +321,7 @@ def test_run_outs_know_nothing_of_the_actions_that_were_drawn(monkeypatch):
     monkeypatch.setattr(evaluate, "Responder", Recorded)
     monkeypatch.setattr(evaluate, "ResolvedResponder", Recorded)
     monkeypatch.setattr(Recorded, "found", [])
-    units = _ResolvedUnits(side, Lines(real_betting(game), "2"), PolicyRows(side), 0, SMALL)
+    units = _ResolvedUnits(side, ResponderBetting(real_betting(game), "2"), PolicyRows(side), 0, SMALL)
     units.play(0)
     units.play(1)
     draws, boards = (list(map(tuple, states)) for states in zip(*Recorded.found, strict=True))

@@ -1,6 +1,10 @@
 """What the first version wrote must load for ever: runs go on as they would have gone on then.
 
 But for outcome sampling, which plays deals in groups since: its run goes on as one of today would from there.
+
+Shows:
+
+* What older versions wrote still loads and goes on (test_format1, test_policy_format2, test_run_versions)
 """
 
 import shutil
@@ -13,7 +17,7 @@ from abstraction.buckets import Abstraction
 from mccfr.runs.directory import run as rundir
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.reporter import Silent
-from mccfr.runs.results.results import evaluate_target
+from mccfr.runs.results.evaluating import evaluate_target
 from mccfr.runs.session.session import train
 
 RUNS = {

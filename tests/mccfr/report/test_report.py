@@ -26,7 +26,7 @@ from mccfr.report.grid import make_grid
 from mccfr.runs.directory.run import EVALUATIONS, create_run
 from mccfr.runs.reporter import Silent
 from mccfr.runs.results.averages import checkpoint_average
-from mccfr.runs.results.results import find_checkpoint
+from mccfr.runs.results.checkpoints import find_checkpoint
 from mccfr.runs.session.plan import planned_layout
 from mccfr.runs.session.session import train
 

@@ -1,4 +1,11 @@
-"""Deep CFR as an ordinary run: resume, damage, every verb, workers, and what is refused."""
+"""Deep CFR as an ordinary run: resume, damage, every verb, workers, and what is refused.
+
+Shows:
+
+* A run of it that stops anywhere goes on bit for bit, with any number of workers
+  (test_a_run_that_stops_anywhere_goes_on_bit_for_bit, test_a_run_on_dealt_cards_goes_on_bit_for_bit_with_any_workers,
+  test_workers_change_nothing)
+"""
 
 import json
 
@@ -9,7 +16,7 @@ from sessions import assert_same, go, make
 from mccfr.report.averages import averages_section
 from mccfr.runs.directory.run import EVALUATIONS
 from mccfr.runs.directory.verification import problems_of
-from mccfr.runs.results.results import find_checkpoint
+from mccfr.runs.results.checkpoints import find_checkpoint
 
 LEDUC = {"name": "leduc", "merge_suits": True}
 SMALL = {"algorithm": "deep-cfr", "traversals": 20, "memory": 3000, "strategy_memory": 3000, "units": 8, "layers": 2}

@@ -10,7 +10,7 @@ import mccfr
 from mccfr.config.file import config_from
 from mccfr.config.solvers import FORMER_KEYS
 from mccfr.runs.directory.verification import problems_of
-from mccfr.runs.results.results import evaluate_target
+from mccfr.runs.results.evaluating import evaluate_target
 
 FORMER = {
     "robust": (0.04696389149717169, "mccfr.gallery.robust:RobustSampling"),

@@ -52,7 +52,7 @@ def test_a_run_is_verified_measured_shown_and_exported(run, tmp_path, capsys):
 
 
 def test_a_plain_reader_makes_the_average_of_cells_and_scales(run, tmp_path, capsys):
-    """What docs/interface.md says of cells and scales, done by hand, is the policy's strategy."""
+    """What docs/configuration.md says of cells and scales, done by hand, is the policy's strategy."""
     assert call(capsys, "export", run.directory, tmp_path / "raw", "--format", "zarr").status == 0
     assert call(capsys, "export", run.directory, tmp_path / "policy", "--quantise", "uint16").status == 0
     group, policy = zarr.open_group(tmp_path / "raw", mode="r"), Policy.open(tmp_path / "policy")
@@ -92,19 +92,6 @@ def test_the_plan_counts_bytes_of_cells_and_scales(tmp_path):
     layouts = [planned_layout(config, game) for config in (wide, narrow)]
     more = evaluation_bytes(narrow, game, layouts[1]) - evaluation_bytes(wide, game, layouts[0])
     assert more == 2 * sum(spec.nbytes for spec in layouts[1].specs if spec.name.startswith("strategy_sum/"))
-
-
-@pytest.mark.parametrize(
-    "document",
-    [
-        {"game": {"name": "leduc"}, "solver": {"algorithm": "cfr"}},
-        {"game": {"name": "leduc"}, "solver": {"algorithm": "public-chance-sampling"}},
-    ],
-)
-def test_what_has_no_cells_of_16_bits_says_so(document):
-    for key in INT16:
-        with pytest.raises(ValueError, match=rf"tables\.{key} .*of 32 or 64 bits unless solver\.algorithm"):
-            config_from(document | {"tables": {key: "int16"}}, "test")
 
 
 def test_games_that_cannot_be_packed_are_refused(tmp_path):

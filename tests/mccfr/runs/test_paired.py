@@ -1,4 +1,9 @@
-"""What a run has gained since its last evaluation, on the same boards: against evaluations of the checkpoints."""
+"""What a run has gained since its last evaluation, on the same boards: against evaluations of the checkpoints.
+
+Shows:
+
+* What a run has gained is the difference on the same boards (test_paired)
+"""
 
 import json
 from itertools import pairwise
@@ -16,8 +21,8 @@ from mccfr.intervals import ratio95
 from mccfr.report.document import _evaluations
 from mccfr.runs.directory.run import EVALUATIONS, with_settings
 from mccfr.runs.results.averages import checkpoint_average
+from mccfr.runs.results.checkpoints import find_checkpoint
 from mccfr.runs.results.previous_units import LAST_UNITS
-from mccfr.runs.results.results import find_checkpoint
 
 POINTS = {"method": "head-to-head", "at_iterations": [100, 200, 300, 400, 500], "keep": True, "boards": 4, "seed": 3}
 NO_MORE = {"every_checkpoint": False, "at_end": False}

@@ -1,4 +1,12 @@
-"""Runs: bit-identical resume, events that only look, signals, crashes, plain readers, records."""
+"""Runs: bit-identical resume, events that only look, signals, crashes, plain readers, records.
+
+Shows:
+
+* Stopping, resuming, checkpoints and evaluations change nothing
+  (test_stopping_resuming_checkpointing_and_evaluating_change_nothing)
+* A signal before anything is trained leaves no checkpoint, and the run goes on as if it had not been
+  (test_a_signal_before_anything_is_trained_leaves_no_checkpoint_and_the_run_goes_on)
+"""
 
 import json
 import os
@@ -28,7 +36,8 @@ from mccfr.runs.directory.status import run_status
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.events import Events, Totals
 from mccfr.runs.reporter import Silent
-from mccfr.runs.results.results import evaluate_target, find_checkpoint, read_tables
+from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
+from mccfr.runs.results.evaluating import evaluate_target
 from mccfr.runs.session import pool as pool_module
 from mccfr.runs.session import session as run_module
 from mccfr.solvers.sampling.common import DEALS_TOGETHER

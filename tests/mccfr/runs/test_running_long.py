@@ -16,7 +16,7 @@ from mccfr.runs.directory.status import recent_speed, run_status
 from mccfr.runs.directory.trends import TRENDS, block_totals, words_drawn
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.reporter import Silent
-from mccfr.runs.results.results import find_checkpoint, read_tables
+from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
 from mccfr.runs.session import saving as saving_module
 from mccfr.runs.session import session as run_module
 from mccfr.tables.layout import TableSet, table_name

@@ -18,8 +18,8 @@ from mccfr.report.document import _curves, _headline
 from mccfr.runs.directory.run import EVALUATIONS
 from mccfr.runs.directory.status import run_status
 from mccfr.runs.results.averages import checkpoint_average
+from mccfr.runs.results.checkpoints import best_checkpoint, find_checkpoint
 from mccfr.runs.results.evaluator import check_evaluation
-from mccfr.runs.results.results import best_checkpoint, find_checkpoint
 
 POINTS = {
     "methods": ["head-to-head", "sampled-br", "lbr", "exact"],

@@ -1,4 +1,13 @@
-"""How runs begin: solve and compare train the same bits of one configuration, and check, warn and refuse alike."""
+"""How runs begin: solve and compare train the same bits of one configuration, and check, warn and refuse alike.
+
+Shows:
+
+* Of two that make one run at once the second is refused, and what is there is whole
+  (test_of_two_that_make_one_run_the_second_is_told_and_the_first_is_whole,
+  test_runs_made_at_one_moment_are_one_whole_run)
+* `solve` and `compare` of one configuration give the same bits
+  (test_solve_and_compare_of_one_configuration_give_the_same_bits)
+"""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +21,7 @@ from sessions import go, make
 from abstraction import build
 from mccfr.runs.directory import run as rundir
 from mccfr.runs.directory.run import open_run
-from mccfr.runs.results.results import find_checkpoint, read_tables
+from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
 from storage import space
 
 SOLVERS = {

@@ -1,4 +1,10 @@
-"""Runs in strata: the same bits whoever trains them, after losses and kills, and what commands say of them."""
+"""Runs in strata: the same bits whoever trains them, after losses and kills, and what commands say of them.
+
+Shows:
+
+* A run in strata has the same bits for any number of workers, after a loss and after kills
+  (test_one_digest_for_every_number_of_workers_and_after_a_loss, test_one_digest_after_twenty_kills_at_random_moments)
+"""
 
 import os
 import random
@@ -18,7 +24,7 @@ from stratified import LEDUC_12, long_game
 
 from mccfr.runs.directory.run import check_same_run
 from mccfr.runs.directory.verification import problems_of
-from mccfr.runs.results.results import evaluate_target
+from mccfr.runs.results.evaluating import evaluate_target
 from mccfr.runs.session import session as run_module
 from storage import checkpoint as checkpoints
 

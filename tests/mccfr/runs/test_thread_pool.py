@@ -1,4 +1,10 @@
-"""Runs whose workers are threads: the same bits as processes, stops, deaths, and what is refused."""
+"""Runs whose workers are threads: the same bits as processes, stops, deaths, and what is refused.
+
+Shows:
+
+* A worker that is a thread trains what a process trains, to the bit; it stops, dies and hangs with a sentence, and
+  the run resumes (test_thread_pool)
+"""
 
 import contextlib
 import gc
@@ -18,7 +24,7 @@ from mccfr.config.file import config_from
 from mccfr.runs.directory.run import JOURNAL, LOG
 from mccfr.runs.directory.status import run_status
 from mccfr.runs.reporter import Silent
-from mccfr.runs.results.results import find_checkpoint
+from mccfr.runs.results.checkpoints import find_checkpoint
 from mccfr.runs.session import session as run_module
 from mccfr.runs.session.plan import beside_bytes, make_plan
 from mccfr.runs.session.pools import open_pool
@@ -192,22 +198,6 @@ def test_tables_that_do_not_fit_are_refused_with_both_numbers(tmp_path, monkeypa
     monkeypatch.setattr(space, "available_memory_bytes", lambda: 1_000)
     with pytest.raises(MemoryError, match="1,000 bytes of memory are available"):
         go(run, nodes=1_000)
-
-
-@pytest.mark.parametrize(
-    ("document", "said"),
-    [
-        ({"run": {"pool": "thread"}}, "did you mean 'threads'"),
-        (
-            {"run": {"pool": "threads", "strata": 2}},
-            "run.pool = 'threads' is not allowed: it must be 'processes' where run.strata",
-        ),
-        ({"run": {"pool": "threads"}, "tables": {"live_dir": "/tmp"}}, "'auto' where run.pool is 'threads'"),
-    ],
-)
-def test_what_threads_cannot_do_is_refused_in_a_sentence(document, said):
-    with pytest.raises(ValueError, match=said):
-        config_from({"game": {"name": "leduc"}, **document}, "test")
 
 
 @pytest.mark.parametrize(("own", "shared", "pool", "given", "advice"), [

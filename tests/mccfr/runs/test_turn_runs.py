@@ -1,4 +1,16 @@
-"""Strata in turn, blocks of them on a disk: the bits of the same schedule in memory, whatever happens on the way."""
+"""Strata in turn, blocks of them on a disk: the bits of the same schedule in memory, whatever happens on the way.
+
+Shows:
+
+* Blocks on a disk have the bits of the same schedule in memory, for any number of workers and wherever a session ends
+  (test_blocks_on_a_disk_have_the_bits_of_the_schedule_in_memory,
+  test_the_bits_do_not_depend_on_workers_sessions_or_what_is_resident,
+  test_a_session_that_rests_between_turns_goes_on_there, test_one_digest_after_five_kills_at_random_moments_of_moving;
+  planted: test_planted_blocks_that_are_not_written_back)
+* A damaged block, a write cut short and a full disk cost no more than what follows the last checkpoint
+  (test_a_flipped_bit_and_a_write_cut_short_are_found_and_the_run_goes_on_from_before,
+  test_a_full_disk_is_waited_for_with_a_sentence)
+"""
 
 import errno
 import json
@@ -17,9 +29,10 @@ from sessions import NO_EVALUATION, Listener, assert_same, content, go, make, wa
 from stratified import LEDUC_12
 
 from mccfr.config.file import config_from
-from mccfr.runs.directory.run import check_same_run, with_settings
+from mccfr.runs.directory.identity import check_same_run
+from mccfr.runs.directory.run import with_settings
 from mccfr.runs.directory.verification import problems_of
-from mccfr.runs.results.results import evaluate_target
+from mccfr.runs.results.evaluating import evaluate_target
 from mccfr.runs.session.plan import make_plan
 from mccfr.runs.session.strata import turns
 from mccfr.runs.session.strata.frames import live_specs
@@ -237,22 +250,6 @@ def test_a_checkpoint_whose_journal_or_retention_fails_keeps_its_blocks(tmp_path
     assert calls and len(seen) >= 3
     monkeypatch.undo()
     assert not problems_of(run.directory)
-
-
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({"resident": "16 bananas"}, r"tables.resident = '16 bananas' .* TiB, such as '16GB'"),
-        ({"strata": None}, "unless run.strata shares the tables out"),
-        ({"strata": 1}, "run.strata = 1 is not allowed: it must be at least 2"),
-        ({"blocks": 5}, "run.blocks = 5 is not allowed: it must be from 2 to 4"),
-        ({"resident": None, "blocks": 2}, "run.blocks = 2 .* unless tables.resident is set"),
-        ({"cycle_iterations": 0}, "run.cycle_iterations = 0"),
-    ],
-)
-def test_bad_settings_are_refused_in_a_sentence(settings, words):
-    with pytest.raises(ValueError, match=words):
-        configured(**settings)
 
 
 def test_too_little_memory_for_two_blocks_is_refused_with_both_numbers(tmp_path):

@@ -1,4 +1,10 @@
-"""Runs that begin with a policy: the same after a stop, whatever becomes of the policy; what is refused."""
+"""Runs that begin with a policy: the same after a stop, whatever becomes of the policy; what is refused.
+
+Shows:
+
+* A run with a warm start goes on bit by bit after a stop, whatever becomes of the policy
+  (test_a_run_stopped_and_one_in_a_piece_have_the_same_bits)
+"""
 
 import shutil
 
@@ -9,8 +15,9 @@ from sessions import EXTERNAL, NO_EVALUATION, assert_same, content, go, make
 
 import mccfr
 from mccfr.config.file import config_from
-from mccfr.runs.directory.run import check_same_run, open_run
-from mccfr.runs.session.start import rehearse
+from mccfr.runs.directory.identity import check_same_run
+from mccfr.runs.directory.run import open_run
+from mccfr.runs.session.start import Start, Terms, rehearse
 
 LEDUC = {"name": "leduc", "merge_suits": True}
 
@@ -76,7 +83,7 @@ def test_another_policy_in_its_place_is_refused_until_there_is_a_checkpoint(poli
 def test_another_game_is_refused_in_a_sentence(game, sentence, policy, tmp_path):
     document = {"game": game, "solver": {"warm_start": str(policy)}}
     with pytest.raises(ValueError, match=r"solver\.warm_start") as refused:
-        rehearse(config_from(document, "test"), tmp_path, tmp_path / "run", None)
+        rehearse(Start(config_from(document, "test"), tmp_path, tmp_path / "run", Terms(None)))
     assert sentence in str(refused.value) and "\n" not in str(refused.value)
 
 

@@ -1,4 +1,10 @@
-"""Regret rules of users: called by kernels as they stand, in every form of full-width CFR, and checked when made."""
+"""Regret rules of users: called by kernels as they stand, in every form of full-width CFR, and checked when made.
+
+Shows:
+
+* Kernels give a user's rule every infoset as it stands (test_kernels_give_a_rule_every_column_as_it_stands,
+  test_regret_matching_written_by_a_user_learns_what_dcfr_does)
+"""
 
 import numpy as np
 import pytest

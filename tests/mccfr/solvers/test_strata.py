@@ -1,4 +1,19 @@
-"""Strata: what is dealt, what an interval adds to the first street, and errors that must show."""
+"""Strata: what is dealt, what an interval adds to the first street, and errors that must show.
+
+Shows:
+
+* Strata and their quotas deal what the game deals, and change the first street as it would
+  (test_strata_and_quotas_change_the_first_street_as_the_game_does, test_strata_deal_the_deck; planted:
+  test_planted_no_quotas, test_planted_isomorphic_boards_weighted_alike, test_planted_isomorphic_flops_weighted_alike)
+* A barrier adds what each stratum has changed, once, and floors and discounts the sum
+  (test_an_interval_adds_what_each_stratum_changes; planted: test_planted_errors_of_an_interval)
+* Strata learn as fast as the ordinary sampler at equal nodes
+  (test_forty_seeds_of_strata_and_the_ordinary_sampler_at_equal_nodes)
+* Strata learn on cells of 16 bits as on those of 32, with the same bits in memory and on a disk
+  (test_strata_learn_on_cells_of_16_bits_as_on_those_of_32,
+  test_cells_of_16_bits_have_the_same_bits_on_a_disk_and_in_memory,
+  test_cells_nearest_to_numbers_mean_them_and_rows_of_their_own_stay_as_they_are)
+"""
 
 from dataclasses import replace
 from math import inf
@@ -180,8 +195,6 @@ def test_what_cannot_be_shared_out_is_refused():
         ({"game": LEDUC_12, "run": {"strata": 13}}, "from 1 to 12"),
         ({"game": {"name": "kuhn"}, "run": {"strata": 2}}, "several streets"),
         ({"game": {"name": "goofspiel"}, "run": {"strata": 2}}, "dealt from the tree"),
-        ({"game": LEDUC_12, "run": {"strata": 0}}, "run.strata = 0"),
-        ({"game": LEDUC_12, "run": {"strata": 2}, "solver": {"algorithm": "cfr"}}, "run.strata = 2"),
     ]:
         with pytest.raises(ValueError, match=words):
             configured_game(config_from(document, "test"), None)

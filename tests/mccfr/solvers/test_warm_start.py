@@ -1,4 +1,12 @@
-"""Tables that begin with a policy: its strategy exactly, sums shared out as hands are, bets read as at a table."""
+"""Tables that begin with a policy: its strategy exactly, sums shared out as hands are, bets read as at a table.
+
+Shows:
+
+* A warm start begins with the policy, exactly where it is of the same game, shared out as hands are and read as bets
+  are elsewhere (test_play_begins_with_an_equilibrium_and_stays_near_it,
+  test_sums_are_shared_out_among_buckets_as_hands_are, test_sums_are_shared_out_among_bets_as_a_table_reads_them;
+  planted: test_planted_errors_are_caught)
+"""
 
 from dataclasses import replace
 from functools import cache

@@ -1,4 +1,10 @@
-"""Discounts: schedules, lazy and weighted forms against eager sweeps, and what long runs do to floating point."""
+"""Discounts: schedules, lazy and weighted forms against eager sweeps, and what long runs do to floating point.
+
+Shows:
+
+* Lazy discounting is an eager sweep (test_external_sampling_equals_an_eager_sweep,
+  test_outcome_sampling_equals_an_eager_sweep)
+"""
 
 import numpy as np
 import pytest

@@ -1,4 +1,11 @@
-"""Purified and thresholded strategies: the same rows where they are evaluated, exported and played."""
+"""Purified and thresholded strategies: the same rows where they are evaluated, exported and played.
+
+Shows:
+
+* Purified and thresholded strategies are one where they are evaluated, exported and played; of several likeliest
+  actions a fold is taken last (test_what_is_evaluated_exported_and_played_is_one,
+  test_of_several_likeliest_a_fold_is_taken_last, test_a_match_plays_what_it_is_told_to)
+"""
 
 import numpy as np
 import pytest
@@ -14,7 +21,7 @@ from mccfr.evaluation.side import Side
 from mccfr.games.catalogue import build_game
 from mccfr.play.seat import PolicySpec, Seat
 from mccfr.policy import Policy, StrategySource, write_policy
-from mccfr.runs.results.results import open_target
+from mccfr.runs.results.targets import Reference, open_target
 from mccfr.tables.simplified import simpler_rows, simplified
 
 MANNERS = [{"purify": True}, {"threshold": 0.25}, {"purify": True, "threshold": 0.25}]
@@ -98,7 +105,7 @@ def test_an_export_says_what_it_costs(capsys, tmp_path):
     run, game = tmp_path / "kuhn", build_game(KuhnGame(), None)
     assert "loses" not in call(capsys, "export", run, tmp_path / "plain").err
     said = call(capsys, "export", run, tmp_path / "eighth", "--quantise", "uint8").err
-    exact, eighth = open_target(run), Policy.open(tmp_path / "eighth")
+    exact, eighth = open_target(Reference(run)), Policy.open(tmp_path / "eighth")
     lost = head_to_head(Side(game, exact.strategy), Side(game, eighth.strategy()), 10).mean_chips
     assert f"as exported it loses {lost:+.3g} chips a hand to the average as it is, exactly" in said
     assert "loses" in call(capsys, "export", run, tmp_path / "pure", "--purify").err

@@ -1,4 +1,9 @@
-"""Compiled trees: counts of named betting menus, order of the records, and their packed form."""
+"""Compiled trees: counts of named betting menus, order of the records, and their packed form.
+
+Shows:
+
+* Trees have the published counts, and play as independent rules do (test_counts_of_named_menus, test_holdem_rules)
+"""
 
 from dataclasses import replace
 

@@ -1,4 +1,10 @@
-"""A table in a page: hands are those of the session, said once, and nobody sees the other's cards before a showdown."""
+"""A table in a page: hands are those of the session, said once, and nobody sees the other's cards before a showdown.
+
+Shows:
+
+* Hands played in the page are the session's, done once, and the other's cards are told at showdowns alone
+  (test_the_other_s_cards_are_told_at_showdowns_alone, test_what_is_said_twice_is_done_once)
+"""
 
 import json
 
@@ -35,7 +41,7 @@ def test_the_other_s_cards_are_told_at_showdowns_alone():
     state, won = table.sit(seed=2), 0.0
     for number in range(12):
         seen = played(table, state, folding if number % 4 == 3 else lambda now: "c")
-        dealt = spots.dealing.draw(2, number)
+        dealt = spots.dealing.deal(2, number)
         position = (number + 1) % 2
         own, other = (spots.dealing.hand_text(dealt.hands[each]) for each in (position, 1 - position))
         for state in seen:

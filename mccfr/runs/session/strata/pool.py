@@ -53,7 +53,7 @@ class Intervals:
     def begin(self, rows: npt.NDArray[np.int64], states: Sequence[WorkerState]) -> None:
         """Set the strata to their states, none where they have not begun."""
         states = states or first_states(self._algorithm, self._strata)
-        self.rows, self._due = rows, [state.due for state in states]
+        self.rows, self._rounding_left = rows, [state.due for state in states]
         for row, state in zip(rows, states, strict=True):
             publish(row, state)
 
@@ -78,7 +78,7 @@ class Intervals:
         """Begin an interval, its quotas in the rows."""
         states = self.states()
         self.interval, quotas = self._barrier.begin(states)
-        self._due = [state.due for state in states]
+        self._rounding_left = [state.due for state in states]
         self.rows[:, control.QUOTA] = quotas
         return self.interval
 
@@ -106,7 +106,7 @@ class Intervals:
 
     def states(self) -> list[WorkerState]:
         """Every stratum's state."""
-        return [replace(read_state(row), due=due) for row, due in zip(self.rows, self._due, strict=True)]
+        return [replace(read_state(row), due=due) for row, due in zip(self.rows, self._rounding_left, strict=True)]
 
 
 class InlineStrata(InlinePool):

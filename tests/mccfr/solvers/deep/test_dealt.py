@@ -1,4 +1,13 @@
-"""Deep CFR on cards of the whole deck: traversals in step, samples, and averages as tables, against slow twins."""
+"""Deep CFR on cards of the whole deck: traversals in step, samples, and averages as tables, against slow twins.
+
+Shows:
+
+* Where cards are dealt, traversals in step leave what recursions one by one do, with networks evaluated whole
+  (test_traversals_in_step_are_recursions_one_by_one, test_a_network_by_parts_is_the_network)
+* Samples of dealt cards hold the cards that are seen and make the inputs, and averages as tables are weighed by reach
+  (test_minibatches_are_what_memories_hold, test_the_average_as_a_table_is_weighed_by_reach,
+  test_classes_of_hands_are_those_of_the_deck)
+"""
 
 from itertools import pairwise
 
@@ -159,8 +168,8 @@ def test_classes_of_hands_are_those_of_the_deck():
     for bucket in np.random.default_rng(0).integers(0, len(last.cards), 8).tolist():
         hand, board = sorted(last.cards[bucket, :2].tolist()), last.cards[bucket, 2:].tolist()
         combo = hand[1] * (hand[1] - 1) // 2 + hand[0]
-        assert cards.street_buckets(1, board)[combo] == bucket
-        assert cards.street_buckets(0, [])[combo] == last.before[bucket]
+        assert cards.bucket_row(1, 0, board)[combo] == bucket
+        assert cards.bucket_row(0, 0, [])[combo] == last.before[bucket]
     game = trained("5-flop hold'em").dealt.game
     with pytest.raises(ValueError, match=r"with 5 board cards has .* cannot be made a table"):
         hand_classes(game, view(game))

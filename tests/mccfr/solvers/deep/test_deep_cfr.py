@@ -1,4 +1,20 @@
-"""Single Deep CFR with exact tables in the network's place, against plain algorithms, and what networks add to it."""
+"""Single Deep CFR with exact tables in the network's place, against plain algorithms, and what networks add to it.
+
+Shows:
+
+* Deep CFR with exact tables in the networks' place is batched linear MCCFR, its strategy memory that one's sampled
+  average (test_a_table_in_the_networks_place_is_batched_linear_mccfr)
+* The explicit average is the reach-weighted mean of what was met, and the same over kept networks
+  (test_the_explicit_average_is_the_reach_weighted_mean_of_what_was_met,
+  test_the_average_over_kept_networks_is_the_one_that_is_kept_up)
+* Deep CFR with full traversals and tables is linear CFR (test_full_traversals_are_linear_cfr)
+* One network a hand plays the explicit average (Single Deep CFR, theorem 2)
+  (test_a_trajectory_with_one_network_a_hand_plays_the_explicit_average)
+* Planted: weights shifted by one, for either player; an average without reaches; the best value for the mean,
+  strategies at the traverser's nodes (test_a_weight_that_is_shifted_by_one_is_caught,
+  test_an_average_without_reaches_is_caught,
+  test_the_best_value_for_the_mean_and_strategies_at_the_traversers_nodes_are_caught)
+"""
 
 from dataclasses import replace
 from functools import cache
@@ -138,7 +154,8 @@ def wrong_traversals():
 def test_the_best_value_for_the_mean_and_strategies_at_the_traversers_nodes_are_caught(error):
     edits = [(SPAN, SPAN.replace("first]", f"first, {error}]"))]
     if error == 2:
-        edits.append(("plays(1 - player, t, piece.plays", "plays(player, t, piece.plays"))
+        stored = 'self._offer({0}, "strategy_memory", self._samples({0}, t, piece.plays'
+        edits.append((stored.format("1 - player"), stored.format("player")))
     module = mutant(single_deep_cfr, *edits)
     module.traversals = wrong_traversals()
     strategies, average = worst_of_twin(

@@ -1,4 +1,12 @@
-"""Memories: who stays in a reservoir, what is merged, and what minibatches are."""
+"""Memories: who stays in a reservoir, what is merged, and what minibatches are.
+
+Shows:
+
+* Minibatches come to every sample before any again
+  (test_a_walk_comes_to_every_sample_before_any_again_and_never_far_from_evenly)
+* Every sample stays in a memory with the same chance
+  (test_every_sample_stays_with_the_same_chance_also_across_a_resume)
+"""
 
 import numpy as np
 import pytest

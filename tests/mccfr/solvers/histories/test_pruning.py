@@ -1,4 +1,9 @@
-"""Regret-based pruning: against its definitions replayed over recorded strategies, Theorem 1, the paper's gains."""
+"""Regret-based pruning: against its definitions replayed over recorded strategies, Theorem 1, the paper's gains.
+
+Shows:
+
+* Regret-based pruning skips what it may and no more (test_pruning_is_what_its_definitions_say)
+"""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,13 @@
-"""CFR-BR: against CFR-BR over histories, by hand of the real game, what its responder gets, resuming, bad input."""
+"""CFR-BR: against CFR-BR over histories, by hand of the real game, what its responder gets, resuming, bad input.
+
+Shows:
+
+* CFR-BR is that over histories where nothing is bucketed, and adds up over the hands of a bucket; its responder is
+  exact (test_without_buckets_it_is_cfr_br_over_histories, test_a_bucket_s_regrets_are_the_sum_of_those_of_its_hands,
+  test_the_responder_gets_what_an_exact_best_response_gets)
+* A responder of CFR-BR who knows buckets alone, and one who remembers an older response, are caught
+  (test_a_responder_who_knows_buckets_alone_gets_less, test_tables_and_the_iteration_are_the_whole_state)
+"""
 
 from dataclasses import replace
 

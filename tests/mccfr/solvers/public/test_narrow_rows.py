@@ -1,4 +1,11 @@
-"""Full width on tables with cells of 16 bits: cells, roundings, what is learnt; one compilation of the kernel."""
+"""Full width on tables with cells of 16 bits: cells, roundings, what is learnt; one compilation of the kernel.
+
+Shows:
+
+* Full width on cells of 16 bits learns what float32 does, keeps small additions, and gives the same bits by any
+  threads and after a stop (test_as_much_is_learnt_as_in_float32, test_threads_and_parts_give_the_same_bits; planted:
+  test_small_additions_to_large_cells_are_not_lost)
+"""
 
 from dataclasses import replace
 from functools import cache

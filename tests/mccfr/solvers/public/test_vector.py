@@ -1,4 +1,9 @@
-"""Vector evaluation over public trees: against OpenSpiel, against a twin over all pairs of hands, and by hand."""
+"""Vector evaluation over public trees: against OpenSpiel, against a twin over all pairs of hands, and by hand.
+
+Shows:
+
+* A responder who sees too much is caught (test_a_best_responder_that_sees_the_other_hand_is_caught)
+"""
 
 from dataclasses import replace
 from functools import partial

@@ -1,4 +1,9 @@
-"""Full-width CFR over public trees, against reference curves, known values and a run in many digits."""
+"""Full-width CFR over public trees, against reference curves, known values and a run in many digits.
+
+Shows:
+
+* Full width follows reference curves (test_small_games_follow_the_reference_curves, test_reference_curves)
+"""
 
 import csv
 from decimal import Decimal, localcontext

@@ -1,4 +1,10 @@
-"""How far several workers run past the end of a period: each learns what the others have done between its batches."""
+"""How far several workers run past the end of a period: each learns what the others have done between its batches.
+
+Shows:
+
+* A run of outcome sampling may be cut anywhere; deals of a group do not see what the others learn
+  (test_a_run_of_outcome_sampling_may_be_cut_anywhere, test_deals_of_a_group_do_not_see_what_the_others_learn)
+"""
 
 from pathlib import Path
 
@@ -87,6 +93,6 @@ def test_groups_of_a_run_that_began_without_them_are_those_of_its_iterations():
 
 
 def test_groups_are_small_where_infosets_are_few():
-    """In a group of 32 Kuhn poker learns less by a node: 1.3 times the exploitability (docs/performance.md)."""
+    """In a group of 32 Kuhn poker learns less by a node: 1.3 times the exploitability (docs/measured)."""
     assert [deals_together(infosets) for infosets in (1, 12, 80, 288, 10**7)] == [1, 1, 10, 32, 32]
     assert outcome_sampler("kuhn")[0].run(0, 10**12, 1)[0] == 1

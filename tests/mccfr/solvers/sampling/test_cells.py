@@ -1,4 +1,14 @@
-"""Cells of 16 bits: rounded right on average, exactly; the naive twin of a store; training, resuming, discounts."""
+"""Cells of 16 bits: rounded right on average, exactly; the naive twin of a store; training, resuming, discounts.
+
+Shows:
+
+* 16-bit cells are rounded right on average, exactly, and as a naive twin does it
+  (test_rounding_is_right_on_average_exactly, test_stores_are_as_the_naive_twin_makes_them; planted:
+  test_rounded_to_nearest_a_cell_stands_still, test_training_with_cells_rounded_to_nearest_is_caught)
+* They learn what float32 learns, under every discount; a stopped run goes on with the same bits
+  (test_leduc_on_int16_comes_as_near_as_on_float32, test_int16_learns_leduc,
+  test_a_run_stopped_and_one_in_a_piece_have_the_same_tables)
+"""
 
 from fractions import Fraction
 

@@ -1,4 +1,9 @@
-"""Kernels over packed trees and over general records are equal to the last bit; node counts follow the definition."""
+"""Kernels over packed trees and over general records are equal to the last bit; node counts follow the definition.
+
+Shows:
+
+* Packed and general kernels agree to the last bit (test_kernels_equal, test_rows)
+"""
 
 from itertools import product
 

@@ -5,6 +5,10 @@ with these seeds; the assertions demand a wide gap.  Checks: exploitability afte
 increments of a cell in single iterations from a fixed strategy against enumeration, in standard errors; lazily
 discounted tables against an eager sweep, relative to a row's largest entry; a resumed run against an undisturbed one;
 how often two workers draw the same; strategy sums against the weighted sum of single increments.
+
+Shows:
+
+* Mistakes that are planted are caught (test_planted_errors)
 """
 
 from functools import cache

@@ -4,6 +4,11 @@ At Leduc's first decision one action costs a chip more than the other until its 
 a chip more.  Above the threshold every traversal looks at it and adds a chip of the present weight; below it one of
 twenty does.  So it is played again after (what its regret is below the threshold) / 0.05 + (the rest) traversals on
 average, whatever the weight is; and as fewer where the past is discounted, for its regret is smaller then.
+
+Shows:
+
+* An action that sampled pruning skips comes back as soon as the threshold says, in units of the present weight
+  (test_a_pruned_action_comes_back_as_soon_as_is_said)
 """
 
 import numpy as np

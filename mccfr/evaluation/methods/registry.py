@@ -6,30 +6,36 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from mccfr.config import outside
 from mccfr.config.suggest import did_you_mean
 from mccfr.config.tables import AUTO
-from mccfr.evaluation.kinds import KINDS, Exact
-from mccfr.evaluation.method import EvaluationLine, Method, Record
+from mccfr.evaluation.methods.abstract import AbstractMethod
+from mccfr.evaluation.methods.exact import ExactMethod
+from mccfr.evaluation.methods.head_to_head import HeadToHeadMethod
+from mccfr.evaluation.methods.local_best_response import LocalBestResponseMethod
+from mccfr.evaluation.methods.method import EvaluationLine, Method, Record
+from mccfr.evaluation.methods.options import BoardOptions, Declared, MethodOptions, declared, flags
+from mccfr.evaluation.methods.sampled_best_response import SampledBestResponseMethod
+from mccfr.evaluation.methods.trained_best_response import TrainedBestResponseMethod
 
 if TYPE_CHECKING:
     from mccfr.evaluation.side import Side
     from mccfr.games.game import Game
 
-__all__ = [
-    "EvaluationLine",
-    "Method",
-    "check_method",
-    "line_kind",
-    "load_method",
-    "measure",
-    "method_for",
-    "method_named",
-    "method_options",
-    "told",
-]
-
-_METHODS: dict[str, Method] = {method.name: method for method in KINDS}
+_METHODS: dict[str, Method] = {
+    method.name: method
+    for method in (
+        ExactMethod(),
+        HeadToHeadMethod(),
+        SampledBestResponseMethod(),
+        LocalBestResponseMethod(),
+        TrainedBestResponseMethod(),
+        AbstractMethod(),
+    )
+}
+"""In the order in which `auto` tries them."""
 _NOTHING = dict.fromkeys(
     (
         "value_chips",
@@ -83,7 +89,9 @@ def method_for(game: "Game", name: str) -> Method:
     """
     if name != AUTO:
         return method_named(name)
-    return next((method for method in _METHODS.values() if method.problem(game) is None), method_named(Exact.name))
+    return next(
+        (method for method in _METHODS.values() if method.problem(game) is None), method_named(ExactMethod.name)
+    )
 
 
 def check_method(game: "Game", name: str) -> Method:
@@ -104,30 +112,29 @@ def line_kind(name: str) -> type[EvaluationLine] | None:
     return EvaluationLine if outside.is_reference(name) else None
 
 
-def told(record: Record, took: str) -> str:
+def record_text(record: Record, took: str) -> str:
     """A record as one line for people, whether or not its method is loaded; `took` is the time."""
     if _is_at_hand(record["method"]):
-        return method_named(record["method"]).told(record, took)
+        return method_named(record["method"]).text(record, took)
     return f"value {record['value_chips']:.6g} by {record['method']} ({took})"
 
 
-def method_options(method: Method, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Every option that a method takes, as given or as it holds where none is; raises and leaves out as `measure`."""
-    given = {name: value for name, value in given.items() if value is not None}
+def options_of_all() -> dict[str, Declared]:
+    """Every option of the methods that come with the program, by its keyword."""
+    return declared(*(method.options for method in _METHODS.values()))
+
+
+def options_for(method: Method, given: Mapping[str, Any]) -> MethodOptions:
+    """The options of a method, as they are given or as its struct has them; what is None is not given.
+
+    Raises `ValueError` for one that the method has not; `boards` and `seed` are left out there.
+    """
+    known, given = declared(method.options), {name: value for name, value in given.items() if value is not None}
     for name in given:
-        if name not in method.takes and name not in Method.takes:
-            known = ", ".join(_said(known) for known in method.takes) or "none"
-            raise ValueError(f"the method {method.name} has no {_said(name)}; what it takes: {known}")
-    return {name: given.get(name, default) for name, default in method.takes.items()}
-
-
-def _said(option: str) -> str:
-    """An option as the command line has it."""
-    return (
-        "--workers, --budget or --keep"
-        if option == "effort"
-        else f"--{option.removesuffix('_street').replace('_', '-')}"
-    )
+        if name not in method.options.__struct_fields__ and name not in BoardOptions.__struct_fields__:
+            what = flags(known) or "none"
+            raise ValueError(f"the method {method.name} has no {flags([name])}; what it takes: {what}")
+    return method.options(**{name: value for name, value in given.items() if name in method.options.__struct_fields__})
 
 
 def _is_at_hand(name: str) -> bool:
@@ -145,17 +152,18 @@ def measure(
     """One evaluation as a record: the fields of `evaluate --json`, and of a line of evaluations.jsonl but for counts.
 
     against, opponent  the strategy that `side` is played against and its name, for methods that `meet` one
-    options            of the method, by what it `takes`; None: as if not given; `boards` and `seed` are left out where
-                       it takes none
+    options            of the method, as `options_for` takes them
     Raises `ValueError` as `check_method`, and for options that the method does not take.
     """
     from abstraction.kernels.compiling import working_seconds
 
     method = check_method(side.game, name)
-    chosen = method_options(method, options)
+    chosen = options_for(method, options)
     began = working_seconds()
-    found = method.find(side, against, **chosen)
+    found = method.find(side, against, chosen)
     head = {"method": method.name, "bound": method.bound, **_NOTHING}
+    fields = zip(method.options.__struct_encode_fields__, msgspec.structs.astuple(chosen), strict=True)
+    head |= {name: value for name, value in fields if name in _NOTHING}
     if method.meets:
         head["against"] = opponent
     return head | found | {"seconds": round(working_seconds() - began, 6)}

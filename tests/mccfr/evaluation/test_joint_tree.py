@@ -1,4 +1,13 @@
-"""Head-to-head of policies whose betting trees differ: against a twin that plays every deal, action and draw."""
+"""Head-to-head of policies whose betting trees differ: against a twin that plays every deal, action and draw.
+
+Shows:
+
+* Each side plays with its own bets, and what it takes the other's for is expanded exactly
+  (test_any_two_menus_give_what_every_deal_action_and_draw_gives)
+* Readings are remembered, and each side has a bucket map of its own: planted errors
+  (test_a_translation_that_is_drawn_anew_at_each_decision_is_found, test_one_bucket_map_for_both_sides_is_found,
+  test_an_error_in_the_meeting_tree_is_found)
+"""
 
 from dataclasses import replace
 from functools import cache
@@ -17,14 +26,16 @@ from mccfr.cards.deals import card_masks
 from mccfr.config.games import HoldemGame, Menu, PokerGame
 from mccfr.evaluation import meeting as module
 from mccfr.evaluation.head_to_head import head_to_head
-from mccfr.evaluation.meeting import meeting_tree, shared_tree
+from mccfr.evaluation.joint_tree import joint_tree, shared_tree
 from mccfr.evaluation.side import Side
 from mccfr.games.betting import BettingState
 from mccfr.games.catalogue import build_game
 from mccfr.games.reading import NOWHERE, Reading
 from mccfr.games.translation import Translation
 from mccfr.policy import Policy
-from mccfr.runs.results.results import evaluate_target, export_run
+from mccfr.runs.results.evaluating import evaluate_target
+from mccfr.runs.results.export import export_run
+from mccfr.runs.results.targets import Reference
 from mccfr.tables.strategy import Strategy, uniform_strategy
 from mccfr.trees.compiled import DECISION
 from mccfr.trees.lines import find_node, line_text
@@ -183,7 +194,7 @@ def test_any_two_menus_give_what_every_deal_action_and_draw_gives(config, first,
 def test_equal_trees_meet_in_that_tree(config, menu):
     """So those who know the same bets are walked on their own tree, and one code serves both."""
     known = hold_em(menu).game if isinstance(config, HoldemGame) else game(config, menu)
-    found, shared = meeting_tree((known, known)), shared_tree(known.tree)
+    found, shared = joint_tree((known, known)), shared_tree(known.tree)
     for name in found.tree.arrays._fields:
         if name != "touched":
             one, other = (getattr(meeting.tree.arrays, name) for meeting in (found, shared))
@@ -310,7 +321,7 @@ def test_other_games_are_refused_whatever_their_menus(keys, message):
 
 def test_trees_that_meet_at_too_many_places_are_refused(monkeypatch):
     one, other = side(BLINDS, "two sizes", 1), side(BLINDS, "third", 2)
-    nodes = max(len(meeting_tree(games).action) for games in ((one.game, other.game), (other.game, one.game)))
+    nodes = max(len(joint_tree(games).action) for games in ((one.game, other.game), (other.game, one.game)))
     monkeypatch.setattr(module, "MAX_NODES", nodes)
     head_to_head(one, other, boards=2)
     monkeypatch.setattr(module, "MAX_NODES", nodes - 1)
@@ -336,12 +347,12 @@ def test_runs_and_policies_with_other_menus_meet(tmp_path):
         menu = {"first": list(MENUS[name].first), "later": list(MENUS[name].later), "max_bets": 2}
         runs.append(make(tmp_path / name, game=document | {"menu": menu}))
         go(runs[-1], iterations=400)
-    policy = export_run(runs[1], runs[1].build_game(), tmp_path / "policy", "policy", "uint16", None)
+    policy = export_run(runs[1], runs[1].build_game(), tmp_path / "policy")
     assert Policy.open(policy).game.real_rules is not None
     options = {"method": "head-to-head", "boards": 100, "seed": 0}
-    found = evaluate_target(runs[0].directory, against=str(runs[1].directory), **options)
-    by_policy = evaluate_target(runs[0].directory, against=str(policy), **options)
-    back = evaluate_target(policy, against=str(runs[0].directory), **options)
+    found = evaluate_target(runs[0].directory, against=Reference(runs[1].directory), **options)
+    by_policy = evaluate_target(runs[0].directory, against=Reference(policy), **options)
+    back = evaluate_target(policy, against=Reference(runs[0].directory), **options)
     assert abs(found["value_chips"]) > 1e-3
     assert by_policy["value_chips"] == pytest.approx(found["value_chips"], abs=1e-3)  # rounded to 16 bits
     assert back["value_chips"] == -by_policy["value_chips"]

@@ -29,7 +29,7 @@ MAX_NODES = 3_000_000
 """Of a meeting tree: it takes some 10 microseconds and 300 bytes a node while it is made."""
 
 
-class Meeting(NamedTuple):
+class JointTree(NamedTuple):
     """A betting tree of two players who each have rows of their own.  N nodes.
 
     tree    decisions name block, row and first slot in the tables of whoever acts
@@ -42,14 +42,14 @@ class Meeting(NamedTuple):
     factor: npt.NDArray[np.float64]
 
 
-def shared_tree(tree: CompiledTree) -> Meeting:
+def shared_tree(tree: CompiledTree) -> JointTree:
     """The meeting tree of two players who have the same tree."""
     action = np.arange(tree.nodes) - tree.arrays.first[tree.parent]
     action[0] = 0
-    return Meeting(tree, action, np.ones(tree.nodes))
+    return JointTree(tree, action, np.ones(tree.nodes))
 
 
-def meeting_tree(games: Sequence[Game]) -> Meeting:
+def joint_tree(games: Sequence[Game]) -> JointTree:
     """The meeting tree of two players; `games` are those that they know, by seat.
 
     Raises `ValueError` beyond MAX_NODES nodes.
@@ -58,23 +58,23 @@ def meeting_tree(games: Sequence[Game]) -> Meeting:
     for game in games:
         assert game.real_rules is not None
         players.append(Translation(game.tree, game.real_rules))
-    builder = _Builder(players)
+    builder = _JointTreeBuilder(players)
     state, (reading, *_) = players[0].start()
-    todo = [(builder.add(NO_PARENT, 0, 1.0), _Place(state, (reading, reading)))]
+    todo = [(builder.add(NO_PARENT, 0, 1.0), _JointDecision(state, (reading, reading)))]
     while todo:
         node, place = todo.pop()
         todo.extend(reversed(builder.expand(node, place)))
     return builder.compiled()
 
 
-class _Place(NamedTuple):
+class _JointDecision(NamedTuple):
     """A decision of the real betting, and what each player takes it for."""
 
     state: BettingState
     readings: tuple[Reading, Reading]
 
 
-class _Builder:
+class _JointTreeBuilder:
     """Expands decisions in depth-first order; siblings get their numbers together, before the first one's children."""
 
     def __init__(self, players: Sequence[Translation]) -> None:
@@ -97,7 +97,7 @@ class _Builder:
         self.factor.append(factor)
         return node
 
-    def expand(self, node: int, place: _Place) -> list[tuple[int, _Place]]:
+    def expand(self, node: int, place: _JointDecision) -> list[tuple[int, _JointDecision]]:
         """Record a decision; its children that are decisions are returned, to be expanded."""
         state, readings = place
         player = state.player
@@ -115,7 +115,7 @@ class _Builder:
                 child = self.add(node, number, taken.probability)
                 both = (done, taken) if player == 0 else (taken, done)
                 rest = self.played_on(after, both)
-                if isinstance(rest, _Place):
+                if isinstance(rest, _JointDecision):
                     found.append((child, rest))
                 else:
                     self.ends[child] = rest
@@ -133,7 +133,7 @@ class _Builder:
             found = self.outcomes[key] = self.players[player].outcomes(reading, state, action)
         return found
 
-    def played_on(self, state: BettingState, readings: tuple[Reading, Reading]) -> _Place | tuple[float, float]:
+    def played_on(self, state: BettingState, readings: tuple[Reading, Reading]) -> _JointDecision | tuple[float, float]:
         """The next decision, once all have called whose tree has none; what a terminal pays where there is no more."""
         while not self.players[state.player].decides(readings[state.player]):
             after = self.players[0].apply(state, "c")
@@ -141,9 +141,9 @@ class _Builder:
                 return self.players[0].settled(state, "c")
             first, second = (self.taken(player, readings[player], state, "c")[0] for player in range(2))
             state, readings = after, (first, second)
-        return _Place(state, readings)
+        return _JointDecision(state, readings)
 
-    def compiled(self) -> Meeting:
+    def compiled(self) -> JointTree:
         """The records of all nodes."""
         nodes, decision, count = len(self.parent), np.array(self.node), np.array(self.count)
         block, own = np.array(self.block), np.array(self.own)
@@ -182,4 +182,4 @@ class _Builder:
             np.where(seats, trees[1].row_slots, trees[0].row_slots),
             np.where(seats, trees[1].row_count, trees[0].row_count),
         )
-        return Meeting(tree, np.array(self.action, np.int64), np.array(self.factor))
+        return JointTree(tree, np.array(self.action, np.int64), np.array(self.factor))

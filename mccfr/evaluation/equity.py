@@ -18,26 +18,27 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.evaluation.aivat import Heuristic, Spot, Weights
+from mccfr.cards.dealt import Board, DealtCards
+from mccfr.evaluation.aivat import HandState, Heuristic, Weights
 from mccfr.evaluation.side import Side
 from mccfr.games.game import Game
 from mccfr.games.reading import Reading
 from mccfr.games.translation import real_betting
-from mccfr.play.dealing import Board, Dealing, RunOuts
+from mccfr.play.run_outs import RunOuts, run_outs, win_minus_lose
 from mccfr.rng import EVALUATION, new_stream
 from mccfr.tables.strategy import RowSource, Strategy, row_starts
 from mccfr.trees.compiled import DECISION
 
 RUN_OUTS = 16
 DRAWN = 2
-"""Worker, so to say, whose stream draws run-outs (`mccfr.play.dealing.DEALT` is that of the hands)."""
+"""Worker, so to say, whose stream draws run-outs (`mccfr.cards.dealt.DEALT` is that of the hands)."""
 _KEPT_LINES = 4096
 
 
-class EquityWorth(Heuristic):
+class EquityHeuristic(Heuristic):
     """As the module says, for the policy of one side."""
 
-    def __init__(self, side: Side, dealing: Dealing, run_outs: int = RUN_OUTS) -> None:
+    def __init__(self, side: Side, dealing: DealtCards, run_outs: int = RUN_OUTS) -> None:
         """`side` is the policy whose tree and play it is made from, once."""
         self._dealing, self._most = dealing, run_outs
         self._game, self._betting = side.game, real_betting(side.game)
@@ -52,35 +53,36 @@ class EquityWorth(Heuristic):
         """As `Heuristic.begin`."""
         self._rng = np.random.default_rng(new_stream(seed, DRAWN, EVALUATION, number).tolist())
         self._kept: dict[tuple[int, Board, tuple[int, ...]], RunOuts] = {}
-        self._met: tuple[Weights, Weights] | None = None
+        self._opponent_reach: tuple[Weights, Weights] | None = None
         self._last: tuple[tuple[int, Board, int], Weights, Weights] | None = None
 
-    def worth(self, spot: Spot, hero: int, other: Weights) -> Weights:
-        """As `Heuristic.worth`."""
+    def values(self, spot: HandState, hero: int, other: Weights) -> Weights:
+        """As `Heuristic.values`."""
         fixed, showdown = self._of_line(spot.actions) if spot.settled is None else spot.settled
-        if self._met is None or self._met[0] is not other:  # one range is asked for at all actions of a decision
-            self._met = other, self._dealing.met(other)
-        found = fixed * self._met[1]
+        # One range is asked for at all actions of a decision.
+        if self._opponent_reach is None or self._opponent_reach[0] is not other:
+            self._opponent_reach = other, self._dealing.disjoint_weight(other)
+        found = fixed * self._opponent_reach[1]
         return found + showdown * self._equity(spot.street, spot.board, hero, other) if showdown else found
 
-    def foreseen(self, spot: Spot, hero: int, other: Weights, dealing: Dealing) -> Weights:
+    def foreseen(self, spot: HandState, hero: int, other: Weights, dealing: DealtCards) -> Weights:
         """As `Heuristic.foreseen`: equity's mean is what it is before the board."""
-        return self.worth(spot, hero, other)
+        return self.values(spot, hero, other)
 
     def _equity(self, street: int, board: Board, hero: int, other: Weights) -> Weights:
         """[H] by hand of `hero`: the mean result for player 0, weighed with the hands that each may meet."""
         key = street, board, hero
         if self._last is None or self._last[0] != key or self._last[1] is not other:
             held = np.flatnonzero(other)
-            cards = self._dealing.cards[held[0]].tolist() if len(held) == 1 else []
-            taken = tuple(card for card in cards if card < self._dealing.deck)
-            won = self._dealing.won(self._run_outs(street, board, taken), other)
+            cards = self._dealing.hand_cards[held[0]].tolist() if len(held) == 1 else []
+            taken = tuple(card for card in cards if card >= 0)
+            won = win_minus_lose(self._dealing, self._run_outs(street, board, taken), other)
             self._last = key, other, won if hero == 0 else -won
         return self._last[2]
 
     def _run_outs(self, street: int, board: Board, taken: tuple[int, ...]) -> RunOuts:
         if (street, board, taken) not in self._kept:
-            self._kept[street, board, taken] = self._dealing.run_outs(street, board, taken, self._most, self._rng)
+            self._kept[street, board, taken] = run_outs(self._dealing, street, board, taken, self._most, self._rng)
         return self._kept[street, board, taken]
 
     def _line_values(self, actions: tuple[str, ...]) -> tuple[float, float]:

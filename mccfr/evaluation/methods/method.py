@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
 
+from mccfr.evaluation.methods.options import BoardOptions, MethodOptions
+
 if TYPE_CHECKING:  # kernels are imported when something is measured
     from mccfr.evaluation.side import Side
     from mccfr.games.game import Game
@@ -27,12 +29,13 @@ class EvaluationLine(msgspec.Struct):
 class Method(ABC):
     """A way to measure a strategy.  What it finds is its own; for the rest there is an answer that will do.
 
-    name   in `[evaluation]`, `evaluate --method` and records; of a user's method as the configuration has it
-    bound  what the figure is of the truth: "exact", "lower", "upper" or "estimate"
-    meets  whether it is played against another strategy
+    name        in `[evaluation]`, `evaluate --method` and records; of a user's method as the configuration has it
+    bound       what the figure is of the truth: "exact", "lower", "upper" or "estimate"
+    meets       whether it is played against another strategy
     reads_rows  whether it reads strategies row by row where they lie; else they are made whole in memory
-    line   what a line of evaluations.jsonl must hold
-    takes  the options of `find`, with what holds where none is given: those of `evaluate`, `-` written `_`
+    pairs       whether it says what a strategy has gained since the evaluation before (`gained`)
+    line        what a line of evaluations.jsonl must hold
+    options     the struct of its options
     """
 
     name: ClassVar[str]
@@ -41,15 +44,15 @@ class Method(ABC):
     reads_rows: ClassVar[bool] = False
     pairs: ClassVar[bool] = False
     line: ClassVar[type[EvaluationLine]] = EvaluationLine
-    takes: ClassVar[Mapping[str, Any]] = {"boards": 1000, "seed": 0}
+    options: ClassVar[type[MethodOptions]] = BoardOptions
 
     def problem(self, game: "Game") -> str | None:
         """Why a game cannot be measured by it, and what to use instead; None where it can."""
         return None
 
-    def least_boards(self, game: "Game", from_street: str | None) -> int:
-        """The fewest boards that it takes, where it takes any; `ValueError` for a street that the game has not."""
-        return 2
+    def options_problem(self, game: "Game", options: Any) -> str | None:
+        """Why options of `[evaluation]` do not suit a game, or a `ValueError` that says so; None where they do."""
+        return None
 
     def listing_bytes(self, game: "Game") -> int:
         """Memory that it needs besides the strategies."""
@@ -60,21 +63,22 @@ class Method(ABC):
         return None
 
     @abstractmethod
-    def find(self, side: "Side", against: "Side | None", *none: Any, **options: Any) -> dict[str, Any]:
-        """What it finds, by the fields of a record; `against` is there where it `meets` another strategy.
+    def find(self, side: "Side", against: "Side | None", options: Any) -> dict[str, Any]:
+        """What it finds, by the fields of a record, `value_chips` among them.
 
-        side     `game` and `strategy` (`mccfr.tables.strategy.Strategy`); `value_chips` must be among what is found
-        options  by keyword, each of those that it `takes`
+        side     `game` and `strategy` (`mccfr.tables.strategy.Strategy`)
+        against  the same of the other strategy, where the method `meets` one
+        options  an instance of its struct; a record has those of its fields that are options, unless `find` says else
         """
 
     def gained(self, side: "Side", units: Any, before: Any) -> dict[str, Any]:
-        """What a strategy has gained over another one, by the fields of a record, for methods that tell it (`pairs`).
+        """What a strategy has gained over another one, by the fields of a record, for methods that do (`pairs`).
 
         units, before  [U, fields] what the units of both found (`Effort.note`), on the same units
         """
         return {}
 
-    def told(self, record: Record, took: str) -> str:
+    def text(self, record: Record, took: str) -> str:
         """A record as one line for people; `took` is the time."""
         return f"{self.short(record)} ({took})"
 

@@ -1,0 +1,19 @@
+"""An export: every decision of a policy as JSON, {line: {hand: {action: probability}}}."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from mccfr import load_policy
+
+
+def to_json(directory: str, out: str) -> None:
+    """Of a game whose hands do not wait for a board: Kuhn, one-card poker, river endgames."""
+    policy, found = load_policy(directory), {}
+    lines = json.loads((policy.path / "tree_line.json").read_text(encoding="utf-8"))
+    for node in np.flatnonzero(np.load(policy.path / "tree_kind.npy") == 0):  # the decisions
+        asked = policy.query(lines[node])
+        actions = [action["action"] for action in asked["actions"]]
+        found[lines[node]] = {hand: dict(zip(actions, row, strict=True)) for hand, row in asked["hands"].items()}
+    Path(out).write_text(json.dumps(found, indent=1), encoding="utf-8")

@@ -1,0 +1,93 @@
+"""The examples of docs/extend.md: each is one file, found by its door `module:object`, and does what it is for."""
+
+import json
+import re
+import sys
+
+import pytest
+from commands import command
+from pages import blocks
+from places import ROOT
+
+import mccfr
+from mccfr.config import made, outside
+
+EXAMPLES = ROOT / "docs" / "examples"
+PAGE = ROOT / "docs" / "extend.md"
+FILES = [EXAMPLES / name for name in re.findall(r"\]\(examples/(\w+\.py)\)", PAGE.read_text(encoding="utf-8"))]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """An empty current directory; the examples are imported from where they are, and forgotten afterwards."""
+    before = set(sys.modules)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(EXAMPLES)
+    monkeypatch.setattr(outside, "_OBJECTS", {})
+    monkeypatch.setattr(made, "_MADE", {})
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        if str(getattr(sys.modules[name], "__file__", None)).startswith(str(EXAMPLES)):
+            del sys.modules[name]
+
+
+def solved(game, algorithm, iterations, **options):
+    solver = mccfr.solver(game, algorithm, **options)
+    solver.run(iterations=iterations)
+    return solver
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_the_page_shows_the_file_as_it_is(file):
+    shown = [text for language, text in blocks(PAGE) if language == "python"]
+    assert file.read_text(encoding="utf-8") in shown
+    assert len(file.read_text(encoding="utf-8").splitlines()) <= 50
+
+
+def test_a_game_of_cards_is_kuhn_poker():
+    found = mccfr.evaluate(solved(mccfr.game("one_card:one_card"), "cfr", 300, variant="dcfr"))
+    assert found.exploitability_chips < 0.001  # doing nothing leaves 0.46
+    assert found.value_chips == pytest.approx(-1 / 18, abs=1e-3)
+    with pytest.raises(ValueError, match="must be above 0"):
+        mccfr.game("one_card:one_card", bet=0)
+
+
+def test_a_game_without_cards_is_solved():
+    solver = solved(mccfr.game("rock_paper:rock_paper", stones=2.0), "cfr", 1000, variant="cfr+")
+    shares = [action["probability"] for action in solver.query("")["actions"]]
+    assert shares == pytest.approx([1 / 4, 1 / 2, 1 / 4], abs=0.005)
+
+
+def test_a_regret_rule_solves_leduc():
+    game = mccfr.game("leduc", merge_suits=True)
+    assert mccfr.evaluate(solved(game, "cfr", 200, variant="squared:dcfr")).exploitability_chips < 0.02
+
+
+def test_an_algorithm_solves_kuhn_and_leduc_and_goes_on_in_runs():
+    options = {"algorithm": "chance_sampling:ChanceSampling", "deals": 2}
+    for game, keys, iterations, chips in (("kuhn", {}, 4000, 0.03), ("leduc", {"merge_suits": True}, 1500, 0.6)):
+        solver = solved(mccfr.game(game, **keys), options["algorithm"], iterations, deals=2)
+        assert mccfr.evaluate(solver).exploitability_chips < chips
+    document = {"game": {"name": "kuhn"}, "solver": options, "run": {"workers": 0}}
+    run = mccfr.resume(mccfr.solve(document, run="chance", iterations=200), iterations=400)
+    assert run.status()["iterations"] == 400
+
+
+def test_an_evaluation_finds_the_third_and_refuses_other_games():
+    solver = solved(mccfr.game("kuhn"), "cfr", 1000, variant="dcfr")
+    assert mccfr.evaluate(solver, "bluffs:Bluffs").value_chips == pytest.approx(1 / 3, abs=0.02)
+    solver.save("kuhn-policy")
+    assert command("evaluate", "kuhn-policy", "--method", "bluffs:Bluffs") == 0
+    with pytest.raises(ValueError, match="is not Kuhn poker"):
+        mccfr.evaluate(solved(mccfr.game("leduc"), "cfr", 1, variant="cfr"), "bluffs:Bluffs")
+
+
+def test_an_export_holds_what_query_says(folder):
+    from to_json import to_json
+
+    policy = solved(mccfr.game("kuhn"), "cfr", 100, variant="dcfr").save("kuhn-policy")
+    to_json("kuhn-policy", "kuhn.json")
+    written = json.loads((folder / "kuhn.json").read_text())
+    assert sorted(written) == ["", "b", "c", "cb"]
+    asked = policy.query("cb", hand="Q")["actions"]
+    assert written["cb"]["Q"] == {action["action"]: action["probability"] for action in asked}

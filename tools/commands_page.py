@@ -1,0 +1,99 @@
+"""Writes the lower part of docs/commands.md: what the commands say of themselves with --help.
+
+    python tools/commands_page.py
+
+`tests/test_commands_page.py` sees to it that the page is what this makes.
+"""
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import rich_click as click
+
+from mccfr.cli import cli
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "commands.md"
+COMMON = 3
+"""Options that so many commands have, in the same words, are told once."""
+VALUES = {"INTEGER RANGE": "N", "NUMBER": "N", "FLOAT RANGE": "X"}
+"""What click calls a value, and what the page does."""
+MADE = "## Options of several commands\n"
+"""From here on the page is made; what stands above is written by hand."""
+
+
+def commands(command: click.Command, context: click.Context) -> Iterator[tuple[click.Command, click.Context]]:
+    """Every command that is no group, with the context that knows its name."""
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            below = command.get_command(context, name)
+            assert below is not None
+            yield from commands(below, click.Context(below, context, info_name=name))
+    else:
+        yield command, context
+
+
+def spelled(option: click.Option, context: click.Context) -> str:
+    """An option as it is typed."""
+    if option.is_flag:
+        return f"`{option.opts[0]}`"
+    value = option.make_metavar(context)
+    return f"`{option.opts[0]} {VALUES.get(value, value)}`"
+
+
+def options(command: click.Command) -> list[click.Option]:
+    """Those of a command that the page tells of."""
+    return [each for each in command.params if isinstance(each, click.Option) and each.help and not each.hidden]
+
+
+def told(command: click.Command, context: click.Context, common: set[tuple[str, str]]) -> Iterator[str]:
+    """Lines about one command."""
+    pieces = [piece for piece in command.collect_usage_pieces(context) if piece != "[OPTIONS]"]
+    yield f"### {' '.join([context.command_path, *pieces])}"
+    yield ""
+    first, *_ = (command.help or "").partition("\n\n")
+    yield " ".join(first.split())
+    yield ""
+    own, shared = [], []
+    for option in options(command):
+        if (option.opts[0], option.help or "") in common:
+            shared.append(f"`{option.opts[0]}`")
+        else:
+            own.append(f"* {spelled(option, context)}: {option.help}")
+    yield from [*own, *([f"* and {', '.join(shared)}"] if shared else [])]
+    if own or shared:
+        yield ""
+
+
+def page() -> str:
+    """The whole page."""
+    head, _, _ = PAGE.read_text(encoding="utf-8").partition(MADE)
+    root = click.Context(cli, info_name="mccfr")
+    every = list(commands(cli, root))
+    count = Counter((option.opts[0], option.help or "") for command, _ in every for option in options(command))
+    common = {key for key, times in count.items() if times >= COMMON}
+    lines = [MADE, "| at the end of a list below | |", "|---|---|"]
+    for command, context in every:
+        for option in options(command):
+            key = option.opts[0], option.help or ""
+            if key in common and not any(line.startswith(f"| {spelled(option, context)} ") for line in lines):
+                lines.append(f"| {spelled(option, context)} | {option.help} |")
+    by_name = {context.command_path.split()[1]: [] for _, context in every}
+    for command, context in every:
+        by_name[context.command_path.split()[1]] += told(command, context, common)
+    for group in click.rich_click.COMMAND_GROUPS["mccfr"]:
+        lines += ["", f"## {group['name']}", ""]
+        for name in group["commands"]:
+            lines += by_name.pop(name)
+        del lines[-1]
+    assert not by_name, f"in no group of the help: {', '.join(by_name)}"
+    return head + "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    PAGE.write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

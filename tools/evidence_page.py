@@ -1,0 +1,74 @@
+"""Writes the lower part of docs/evidence.md: what files of tests show, as they say in their docstrings below `Shows:`.
+
+    python tools/evidence_page.py
+
+A claim is `* what is true (test_a, test_b; planted: test_c)`; names are those of tests or of files of
+tests, wherever these lie.
+`tests/test_evidence_page.py` sees to it that they exist and that the page is what this makes.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "evidence.md"
+TESTS = ROOT / "tests"
+MADE = "## Solvers\n"
+"""From here on the page is made; what stands above is written by hand."""
+SECTIONS = {
+    "Solvers": ("mccfr/solvers", "mccfr/gallery", "mccfr/tables", "mccfr/test_sums.py"),
+    "Games and cards": ("mccfr/games", "mccfr/trees", "mccfr/cards", "abstraction"),
+    "Evaluation": ("mccfr/evaluation", "mccfr/test_intervals.py", "mccfr/experiments", "mccfr/report", "test_study.py"),
+    "At the table": ("mccfr/play", "mccfr/cli/test_bots.py", "mccfr/view"),
+    "Python, and code of users": ("mccfr/api", "mccfr/config/test_outside.py", "test_extend.py"),
+    "Runs and files": ("",),
+}
+"""Folders and files of each section; the first that fits."""
+
+
+class Claim(NamedTuple):
+    """Something that tests show.
+
+    tests    names of tests and of files of tests
+    planted  whether errors are planted among them
+    """
+
+    says: str
+    tests: list[str]
+    planted: bool
+
+
+def claims(path: Path) -> Iterator[Claim]:
+    """What a file says that it shows."""
+    _, _, text = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").partition("Shows:\n")
+    for part in re.split(r"^\* ", text, flags=re.MULTILINE)[1:]:
+        says, _, names = " ".join(part.split()).rpartition(" (")
+        yield Claim(says, re.findall(r"\btest_\w+", names), bool(re.search("[Pp]lanted|_caught", says + names)))
+
+
+def every() -> dict[str, list[Claim]]:
+    """The claims of each file, by its path below the tests."""
+    paths = sorted(TESTS.rglob("test_*.py"))
+    return {str(path.relative_to(TESTS)): found for path in paths if (found := list(claims(path)))}
+
+
+def page() -> str:
+    """The whole page."""
+    head, _, _ = PAGE.read_text(encoding="utf-8").partition(MADE)
+    lines: dict[str, list[str]] = {title: [] for title in SECTIONS}
+    for file, found in every().items():
+        title = next(title for title, places in SECTIONS.items() if file.startswith(places))
+        says = " ".join(f"{claim.says}{' †.' if claim.planted else '.'}" for claim in found)
+        lines[title].append(f"* `{file}`: {says}")
+    return head + "\n".join(f"## {title}\n\n" + "\n".join(told) + "\n" for title, told in lines.items())
+
+
+def main() -> None:
+    PAGE.write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
