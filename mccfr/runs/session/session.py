@@ -117,12 +117,7 @@ class Session:
             states = self._restore(restored, pool)
             self._reporter.phase(self._starting())
             pool.begin(states)
-            self._event(
-                "started",
-                workers=self._settings.workers,
-                pool=self._settings.pool,
-                huge_bytes=huge_bytes(pool.tables.values()),
-            )
+            self._event("started", workers=self._settings.workers, huge_bytes=huge_bytes(pool.tables.values()))
             try:
                 return self._loop(pool)
             except AbandonedError as error:
