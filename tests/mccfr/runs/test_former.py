@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from archives import unpack
 from commands import call
-from mccfr.runs.results.results import find_checkpoint
+from mccfr.runs.results.checkpoints import find_checkpoint
 
 import mccfr
 from mccfr.config.file import config_from
