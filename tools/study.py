@@ -36,7 +36,7 @@ from mccfr.games.game import Game
 from mccfr.policy.quantise import TOTALS, quantise
 from mccfr.solvers.public.best_response import Walk, values
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
-from mccfr.solvers.public.street_walk import FOLLOW, RESPOND
+from mccfr.solvers.public.street_arrays import FOLLOW, RESPOND
 from mccfr.solvers.registry import algorithm_of
 from mccfr.tables.layout import private_tables
 from mccfr.tables.simplified import simplified

@@ -184,7 +184,7 @@ class ClusterPool(NobodyLost):
         """The checkpoint is there: versions that none names go, and strata may be read by others."""
         self._store.settle()
         self._saved = True
-        if self._run.config.cluster.copies > 1:
+        if self._run.config.cluster.directory is not None:
             machines = np.array([place.machine for place in self._engine.places])
             self._order.keeper[:] = (machines[self._order.owner] + 1) % (machines.max() + 1)
             self._order.head[CHECKPOINT] = max(list_checkpoints(self._run.path(CHECKPOINTS)))
@@ -300,7 +300,7 @@ def restore_copies(run: Run, game: Game, engine: Engine, reporter: Reporter) -> 
 
     Raises `OSError` where there is no room, `BlockingIOError` while another process works on the run.
     """
-    if run.config.cluster.copies == 1:
+    if run.config.cluster.directory is None:
         return
     order = new_order(run, game)
     order.head[COMMAND] = RESTORE

@@ -19,7 +19,7 @@ from mccfr.games.recall import forgotten_street
 from mccfr.solvers.minimisers import NOTHING, REGRET_MATCHING, Step
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
 from mccfr.solvers.public.public_walk import Scope, step_rows, train
-from mccfr.solvers.public.street_walk import FOLLOW, Views, new_scratch, street_tables
+from mccfr.solvers.public.street_arrays import FOLLOW, Views, new_scratch, street_tables
 from mccfr.solvers.public.walk_threads import alone
 from mccfr.tables.strategy import Strategy, row_starts
 from mccfr.trees.compiled import NO_PARENT
@@ -79,15 +79,15 @@ def _respond(game: Game, public: PublicTree, strategy: Strategy, player: int) ->
         Views(street_tables(values, side), street_tables(basis, side), street_tables(sums, side)) for side in range(2)
     )
     root, scratch = (new_scratch(public, streets, np.float64) for streets in (range(1), range(1, public.streets)))
-    scope = Scope(player, player, *public.root_boards.tolist())
+    scope = Scope(player, player, *public.boards.root.tolist())
     starts = [row_starts(game, block) for block in range(2 * game.tree.streets)]
     found: list[float] = []
     for _ in range(_longest(game, player) + 1):
         for block in range(player, len(values), 2):
             values[block].fill(0)
-        root.hand_value.fill(0)
-        train(public, views, False, step_rows([_STEP], 0), scope, root, scratch, alone(public))
-        found.append(float(root.hand_value[0, FOLLOW] @ public.reach[player]) / public.joint_weight)
+        root.by_hand.value.fill(0)
+        train(public, views, step_rows([_STEP], 0), scope, root, scratch, alone(public))
+        found.append(float(root.by_hand.value[0, FOLLOW] @ public.reach[player]) / public.joint_weight)
         for block in range(player, len(values), 2):
             _take_best(starts[block], values[block], basis[block])
     return found[0], found[-1]

@@ -25,7 +25,7 @@ from mccfr.rng import EVALUATION, new_stream, uniform
 from mccfr.solvers.public.best_response import Walk
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
 from mccfr.solvers.public.range_sums import make_ranges
-from mccfr.solvers.public.street_walk import FOLLOW
+from mccfr.solvers.public.street_arrays import FOLLOW
 from mccfr.trees.compiled import DECISION
 from mccfr.trees.streets import street_trees
 
@@ -71,7 +71,7 @@ class Below:
         value, action, weight = np.zeros((2, hands)), np.zeros((self._actions, hands)), np.zeros((2, hands))
         for player in players:
             walk.values(player)
-            value[player] = walk.root.hand_value[0, FOLLOW]
+            value[player] = walk.root.by_hand.value[0, FOLLOW]
             opponent_reach = self._dealing.disjoint_weight(public.reach[1 - player])
             weight[player] = np.where(public.reach[player] > 0, np.maximum(opponent_reach, 0), 0)
             if player == self.player:

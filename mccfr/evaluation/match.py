@@ -134,12 +134,12 @@ class Match(Units):
             last = self.dealing.streets - 1
             street = played.states[-1].street
             rng = np.random.default_rng(new_stream(self._seed, _PLAYERS, EVALUATION, number).tolist())
-            results = [
+            mean_results = [
                 results(self.dealing, deal.hands, street, deal.boards[street], _ALL_IN_BOARDS, rng).mean()
                 for street in (last, street)
             ]
-            chips += played.showdown * results[0]
-            all_in += played.showdown * results[1]
+            chips += played.showdown * mean_results[0]
+            all_in += played.showdown * mean_results[1]
         players = self._players if seat == 0 else self._players[::-1]
         ranges = [_range_of(player, position) for position, player in enumerate(players)]
         return chips, all_in, sum(self._aivat.terms(deal, played, ranges).values())

@@ -39,7 +39,7 @@ from mccfr.games.game import Game
 from mccfr.play.resolving.table import Settings
 from mccfr.solvers.public.best_response import Walk
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
-from mccfr.solvers.public.street_walk import RESPOND
+from mccfr.solvers.public.street_arrays import RESPOND
 from mccfr.tables.row_tables import some_rows
 from mccfr.tables.strategy import RowSource, row_starts
 from mccfr.trees.streets import AT_DECISION, StreetTrees, street_trees

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.cards.dealt import Board, DealtCards
-from mccfr.play.showdowns import won_at_showdowns
+from mccfr.solvers.public.terminals.board_values import won_at_showdowns
 
 
 class RunOuts(NamedTuple):

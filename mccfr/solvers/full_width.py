@@ -37,7 +37,6 @@ def variant_of(config: FullWidthConfig) -> Variant:
             beta=config.beta,
             averaging_power=config.averaging_power,
             updates=config.updates,
-            schedule=config.schedule,
             horizon=config.horizon,
         )
     except ValueError as error:

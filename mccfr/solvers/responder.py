@@ -21,7 +21,7 @@ from mccfr.config.games import GameConfig
 from mccfr.config.solvers import ExternalSamplingConfig, PublicChanceConfig
 from mccfr.config.tables import Config
 from mccfr.games.game import Game
-from mccfr.solvers.public_chance import PublicChance, PublicChanceSolver
+from mccfr.solvers.public.public_chance.algorithm import PublicChance, PublicChanceSolver
 from mccfr.solvers.sampling.external.algorithm import ExternalSampling, ExternalSolver
 from mccfr.solvers.solver import Share, Solver, WorkerState
 from mccfr.tables.layout import TableLayout, TableSet, make_layout, private_tables

@@ -8,12 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.config.solvers import LAST_TRAINED, SolverConfig
+from mccfr.config.table import first_refused
 from mccfr.config.tables import Config
 from mccfr.games.game import Game
 from mccfr.solvers.averages import Averages
 from mccfr.solvers.forecast import Forecast
 from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import TableLayout, TableSet
+from mccfr.tables.narrow import is_narrow
 
 
 @dataclass
@@ -62,6 +64,20 @@ class Solver(Protocol):
         """
 
 
+def former_problem(config: Config) -> str | None:
+    """Why runs of a configuration are trained no longer, in a sentence; None: they are."""
+    former = config.solver.former or config.tables.former
+    if former is None:
+        return None
+    return last_trained(former)
+
+
+def last_trained(what: str) -> str:
+    """The sentence that refuses to go on with something."""
+    trained = f"{what} was last trained by mccfr {LAST_TRAINED}"
+    return f"{trained}: runs of it are evaluated and exported, and do not go on"
+
+
 @dataclass(frozen=True)
 class Traits:
     """What the rest of the program must know of an algorithm beforehand.
@@ -86,12 +102,6 @@ class Traits:
     def processes(self, workers: int) -> int:
         """Processes that share a run's work; 0: this one."""
         return min(workers, 1) if self.one_process else workers
-
-
-def last_trained(what: str) -> str:
-    """The sentence that refuses to go on with something."""
-    trained = f"{what} was last trained by mccfr {LAST_TRAINED}"
-    return f"{trained}: runs of it are evaluated and exported, and do not go on"
 
 
 class Algorithm(ABC):
@@ -131,14 +141,19 @@ class Algorithm(ABC):
         del game
         return self.config
 
-    def problem(self, wide: npt.NDArray[np.uint8] | None = None) -> str | None:
-        """Why runs of the configuration are trained no longer, in a sentence; None: they are.
+    def problem(self) -> str | None:
+        """Why runs of the configuration are not trained, in a sentence; None: they are.
 
-        wide  [B] as of `layout`, of a run of a former version
+        Of keys of other tables those are refused here that are for algorithms which sample actions.
         """
-        del wide
-        former = self.config.solver.former or self.config.tables.former
-        return None if former is None else last_trained(former)
+        tables, whose = self.config.tables, f"with solver.algorithm = {self.name!r}"
+        checks = [
+            ("run.strata", self.config.run.strata is None, f"left out {whose}, which draws no deals of one stratum"),
+            ("tables.strategy_sums", tables.strategy_sums == "all", f"'all' {whose}"),
+            ("tables.regret_dtype", not is_narrow(tables.regret_dtype), f"of 32 or 64 bits {whose}"),
+            ("tables.sum_dtype", not is_narrow(tables.sum_dtype), f"of 32 or 64 bits {whose}"),
+        ]
+        return former_problem(self.config) or first_refused(self.config, checks)
 
     def warnings(self) -> list[str]:
         """Sentences about settings that are allowed but rarely meant."""

@@ -22,7 +22,12 @@ from mccfr import rounding
 from mccfr.rng import new_stream, next_word, random_at, second_word, uniform
 from mccfr.rounding import added, lane_bits, rounded
 from mccfr.solvers import regret
-from mccfr.solvers.public.public_chance import PublicChanceOptions, PublicChanceSampling, new_tables, table_specs
+from mccfr.solvers.public.public_chance.sampling import (
+    PublicChanceOptions,
+    PublicChanceSampling,
+    new_tables,
+    table_specs,
+)
 from mccfr.solvers.sampling import rows as row_module
 from mccfr.solvers.sampling.outcome.paths import DEALS_TOGETHER
 from mccfr.solvers.sweep import discount_sum_table

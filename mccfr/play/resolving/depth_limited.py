@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from mccfr.play.resolving.spot import Floats, RootValues, Spot, Tables
 from mccfr.solvers.public.best_response import Walk
-from mccfr.solvers.public.street_walk import FOLLOW
+from mccfr.solvers.public.street_arrays import FOLLOW
 from mccfr.tables.strategy import RowSource
 from mccfr.trees.compiled import DECISION, NO_PARENT, NO_SLOT, CompiledTree, TreeArrays
 from mccfr.trees.streets import AT_DECISION

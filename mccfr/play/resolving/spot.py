@@ -24,7 +24,7 @@ from mccfr.games.game import Game
 from mccfr.games.subgame import nodes_below, subtree
 from mccfr.solvers.public.best_response import Walk
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
-from mccfr.solvers.public.street_walk import RESPOND
+from mccfr.solvers.public.street_arrays import RESPOND
 from mccfr.tables.strategy import RowSource
 from mccfr.trees.compiled import DECISION
 
@@ -142,7 +142,7 @@ class Spot:
         reach[1 - player] = other
         walk = Walk(self.public._replace(reach=reach), [table.astype(np.float64, copy=False) for table in tables])
         walk.values(player)
-        value = walk.root.hand_value[0, RESPOND].copy()
+        value = walk.root.by_hand.value[0, RESPOND].copy()
         first, stop = self.public.ranges.first[player, :2]
         trees, hands = self.public.trees, self.public.ranges.hand[first:stop]
         action = np.zeros((int(trees.actions[0]), len(value)))

@@ -62,13 +62,13 @@ def translation(document: Mapping[str, Any]) -> Translation:
             return Translation(config.game, lambda label, _: int(label))
     raise ValueError(
         f"OpenSpiel has no game like {document['name']!r} with these parameters; the format openspiel serves kuhn, "
-        "leduc (3 ranks, 2 suits, 2 raises, bets 2 and 4, ante 1), poker, goofspiel and openspiel: take policy or csv"
+        "leduc (3 ranks, 2 suits, 2 raises, bets 2 and 4), poker, goofspiel and openspiel: take policy or csv"
     )
 
 
 def _is_standard_leduc(config: LeducGame) -> bool:
     sizes = [list(bets) for bets in config.bets]
-    return (config.ranks, config.suits, config.raises, sizes, config.ante) == (3, 2, 2, [[2], [4]], 1)
+    return (config.ranks, config.suits, config.raises, sizes) == (3, 2, 2, [[2], [4]])
 
 
 def _limit_action(label: str, _: bool) -> int:

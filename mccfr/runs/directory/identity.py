@@ -88,7 +88,7 @@ def own_keys(identity: Mapping[str, Any]) -> dict[str, Any]:
     return {**identity, "solver": own}
 
 
-def check_same_run(run: Run, config: Config, base: Path) -> None:
+def check_same_run(run: "Run", config: Config, base: Path) -> None:
     """Raise `ValueError` naming the differing keys unless `config` describes the run in its directory."""
     found = own_keys(run.manifest["identity_document"])
     buckets = None

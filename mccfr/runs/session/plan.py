@@ -19,6 +19,7 @@ from mccfr.games.histories import count_histories
 from mccfr.runs.results.averages import IN_MEMORY_BYTES
 from mccfr.runs.results.evaluator import check_evaluation
 from mccfr.runs.session.huge_pages import huge_page_plan
+from mccfr.runs.session.pools import training_problem
 from mccfr.runs.session.shared_deck import shared_bytes
 from mccfr.runs.session.speed_trial import MeasuredPlay, can_measure, measured_play
 from mccfr.runs.session.strata.frames import frame_blocks, live_specs, partition
@@ -92,6 +93,8 @@ def make_plan(config: Config, base: Path, *, seconds: float = 0.0) -> dict[str, 
     Raises `ValueError` for a game, an algorithm or evaluations that cannot be, and to measure for an abstraction that
     is not built.
     """
+    if (problem := training_problem(config)) is not None:
+        raise ValueError(problem)
     game = _foreseen_game(config, base, measured=seconds > 0)
     check_evaluation(config.evaluation, game)
     layout = planned_layout(config, game)

@@ -27,6 +27,8 @@ import numpy.typing as npt
 
 import mccfr
 from mccfr.config.outside import allowed
+from mccfr.config.table import first_refused
+from mccfr.config.tables import Config
 from mccfr.games.game import Game
 from mccfr.runs.directory.run import LOG, Run
 from mccfr.runs.session import control
@@ -131,6 +133,15 @@ class Pool(Protocol):
 
 class AllInMemory:
     """What pools say whose tables are whole in memory, so that nothing else belongs to a checkpoint."""
+
+    @classmethod
+    def problem(cls, config: Config) -> str | None:
+        """Why the pool of a configuration cannot train it, in a sentence; None: it can."""
+        needed = "left out unless tables.resident is set, such as tables.resident = '16GB'"
+        blocks, length = config.run.blocks, config.run.cycle_iterations
+        return first_refused(
+            config, [("run.blocks", blocks is None, needed), ("run.cycle_iterations", length is None, needed)]
+        )
 
     def go_on(self, checkpoint: Checkpoint | None) -> None:
         pass

@@ -23,6 +23,7 @@ from mccfr.runs.reporter import Reporter
 from mccfr.runs.results.evaluator import check_evaluation, passed_over
 from mccfr.runs.results.export_place import check_export
 from mccfr.runs.session.plan import planned_layout, room_problem
+from mccfr.runs.session.pools import training_problem
 from mccfr.solvers.configured import configured_game, stratified
 from mccfr.solvers.registry import algorithm_of
 from mccfr.tables.layout import TableLayout
@@ -100,7 +101,7 @@ def rehearse(start: Start) -> str | None:
     Raises `ValueError` or `OSError` for a game, an algorithm, tables or evaluations that cannot be, an export that
     would replace something else, and for too little memory or disk.
     """
-    if (problem := algorithm_of(start.config).problem()) is not None:
+    if (problem := training_problem(start.config)) is not None:
         raise ValueError(problem)
     config, game, is_new = start.completed, start.foreseen, not rundir.is_run(start.directory)
     check_evaluation(config.evaluation, game)
@@ -176,7 +177,7 @@ def prepare_run(run: Run, terms: Terms, game: Game | None = None) -> tuple[Run, 
     Raises `ValueError` for evaluations that do not suit the game, and for too little memory or disk, unless
     `terms.force`; `FileExistsError` where its export would replace something else.
     """
-    if (problem := run.problem) is not None:
+    if (problem := training_problem(run.config) or run.former) is not None:
         raise ValueError(problem)
     run, game = replace(run, replace=terms.replace), game or run.build_game()
     check_evaluation(run.config.evaluation, game)

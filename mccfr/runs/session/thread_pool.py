@@ -14,6 +14,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from mccfr.config.table import first_refused
+from mccfr.config.tables import Config
 from mccfr.games.game import Game
 from mccfr.runs.directory.run import Run
 from mccfr.runs.session import control
@@ -33,6 +35,15 @@ class ThreadPool(WorkerPool):
     """Worker threads on tables in this process's own memory."""
 
     _ended_text: ClassVar[str] = "cannot be ended, being a thread"
+
+    @classmethod
+    def problem(cls, config: Config) -> str | None:
+        """As `AllInMemory.problem`: the tables are whole, and lie in no directory."""
+        checks = [
+            ("run.pool", config.run.strata is None, "'processes' where run.strata is given"),
+            ("tables.live_dir", config.tables.live_dir == "auto", "'auto' with run.pool = 'threads'"),
+        ]
+        return super().problem(config) or first_refused(config, checks)
 
     def __init__(self, run: Run, game: Game) -> None:
         super().__init__(run)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from mccfr.games.game import Game
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
 from mccfr.solvers.public.public_walk import Scope, value
-from mccfr.solvers.public.street_walk import FOLLOW, RESPOND, Scratch, Views, new_scratch, street_tables
+from mccfr.solvers.public.street_arrays import FOLLOW, RESPOND, StreetScratch, Views, new_scratch, street_tables
 from mccfr.solvers.public.walk_threads import Crew, shares_by_cost, walk_together
 from mccfr.tables.row_tables import whole_rows
 from mccfr.tables.strategy import BlockArrays, Strategy, row_starts
@@ -43,16 +43,16 @@ class Walk:
         `joint_weight` they are chips a deal.  `root` keeps what was found on the first street.
         """
         public, root = self._public, self.root
-        root.hand_value.fill(0)
+        root.by_hand.value.fill(0)
 
-        first, stop = public.root_boards.tolist()
+        first, stop = public.boards.root.tolist()
         scope = Scope(player, player, first, stop, respond_from)
 
-        def work(crew: Crew, scratch: Scratch) -> None:
+        def work(crew: Crew, scratch: StreetScratch) -> None:
             value(public, self._views, scope, root, scratch, crew)
 
         walk_together(work, self._shares, self._scratch)
-        found: npt.NDArray[np.float64] = root.hand_value[0] @ public.reach[player]
+        found: npt.NDArray[np.float64] = root.by_hand.value[0] @ public.reach[player]
         return found
 
 

@@ -129,7 +129,7 @@ def test_games_by_their_keys_and_made_by_hand(tmp_path):
     ("call", "told"),
     [
         (lambda: mccfr.game("kuhnn"), "mccfr.game: game.name = 'kuhnn' is not one of: 'kuhn', "),
-        (lambda: mccfr.game("leduc", rank=3), "mccfr.game: unknown key 'rank' in game; allowed: ante, bets"),
+        (lambda: mccfr.game("leduc", rank=3), "mccfr.game: unknown key 'rank' in game; allowed: bets"),
         (lambda: mccfr.solver(mccfr.game("kuhn"), "cfrr"), "mccfr.solver: solver.algorithm = 'cfrr' is not one of"),
         (lambda: mccfr.solver(mccfr.game("kuhn"), "cfr", discount="dcfr"), "'discount' says nothing to the algorithm"),
         (lambda: mccfr.solver(mccfr.game("kuhn"), "cfr", variant="dcr"), "solver.variant = 'dcr': one of cfr, cfr"),

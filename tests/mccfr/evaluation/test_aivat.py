@@ -15,11 +15,11 @@ from zlib import crc32
 
 import numpy as np
 import pytest
-from mccfr.evaluation.values import EquityHeuristic
 from small_games import game_of
 from strategies import random_strategy, seated
 
 from mccfr.evaluation.aivat import Aivat, HandState, Heuristic, _Hand
+from mccfr.evaluation.equity import EquityHeuristic
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.evaluation.side import Side
 from mccfr.games.translation import real_betting

@@ -6,7 +6,7 @@ Shows:
   (test_any_two_menus_give_what_every_deal_action_and_draw_gives)
 * Readings are remembered, and each side has a bucket map of its own: planted errors
   (test_a_translation_that_is_drawn_anew_at_each_decision_is_found, test_one_bucket_map_for_both_sides_is_found,
-  test_an_error_in_the_meeting_tree_is_found)
+  test_an_error_in_the_joint_tree_is_found)
 """
 
 from dataclasses import replace
@@ -24,7 +24,7 @@ from test_head_to_head_buckets import renumbered
 
 from mccfr.cards.deals import card_masks
 from mccfr.config.games import HoldemGame, Menu, PokerGame
-from mccfr.evaluation import meeting as module
+from mccfr.evaluation import joint_tree as module
 from mccfr.evaluation.head_to_head import head_to_head
 from mccfr.evaluation.joint_tree import joint_tree, shared_tree
 from mccfr.evaluation.side import Side
@@ -264,13 +264,13 @@ def test_one_bucket_map_for_both_sides_is_found():
 
 
 @pytest.mark.parametrize("error", ["one reading for certain", "own bets read back", "chips of the actor's tree"])
-def test_an_error_in_the_meeting_tree_is_found(monkeypatch, error):
+def test_an_error_in_the_joint_tree_is_found(monkeypatch, error):
     one, other = side(ANTES, "half or all-in", 1), side(ANTES, "two sizes", 2)
     truth = twin(one, other)
     if error == "one reading for certain":
-        whole = module._Builder.taken
+        whole = module._JointTreeBuilder.taken
         monkeypatch.setattr(
-            module._Builder,
+            module._JointTreeBuilder,
             "taken",
             lambda *call: [max(whole(*call), key=lambda r: r.probability)._replace(probability=1.0)],
         )
@@ -285,7 +285,7 @@ def test_an_error_in_the_meeting_tree_is_found(monkeypatch, error):
 
         monkeypatch.setattr(Translation, "done", forgotten)
     else:
-        tree_of = module._Builder.compiled
+        tree_of = module._JointTreeBuilder.compiled
 
         def own_chips(builder):
             found = tree_of(builder)
@@ -294,7 +294,7 @@ def test_an_error_in_the_meeting_tree_is_found(monkeypatch, error):
                 tree=replace(found.tree, arrays=arrays._replace(showdown=np.round(arrays.showdown * 0.9)))
             )
 
-        monkeypatch.setattr(module._Builder, "compiled", own_chips)
+        monkeypatch.setattr(module._JointTreeBuilder, "compiled", own_chips)
     assert abs(head_to_head(one, other, boards=100).mean_chips - truth) > 1e-3
 
 

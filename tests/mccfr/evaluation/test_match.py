@@ -13,7 +13,6 @@ import warnings
 import numpy as np
 import pytest
 from commands import call
-from mccfr.evaluation.values import EquityHeuristic
 from msgspec import structs
 from pokerkit import HandHistory
 from policies import write_random
@@ -27,6 +26,7 @@ from abstraction.cards import parse_cards
 from abstraction.evaluator import strength
 from mccfr.config.games import GoofspielGame, HoldemGame, KuhnGame, LeducGame
 from mccfr.evaluation.aivat import Aivat
+from mccfr.evaluation.equity import EquityHeuristic
 from mccfr.evaluation.head_to_head import head_to_head
 from mccfr.evaluation.match import LEAST_PAIRS, Contender, Match, _figure, match
 from mccfr.evaluation.side import Side

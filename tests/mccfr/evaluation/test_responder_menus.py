@@ -181,6 +181,6 @@ def test_planted_separate_rows_are_caught(monkeypatch):
         own_rows = arrays._replace(row=row, slot=slot)
         return meeting._replace(tree=replace(tree, arrays=own_rows, row_slots=slots, row_count=rows))
 
-    monkeypatch.setattr(menus, "meeting_tree", seeing)
+    monkeypatch.setattr(menus, "joint_tree", seeing)
     with pytest.raises(AssertionError):
         test_readings_are_drawn_by_their_probabilities_and_not_seen(0)

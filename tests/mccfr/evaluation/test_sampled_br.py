@@ -29,7 +29,7 @@ from mccfr.evaluation.units import Effort
 from mccfr.games.catalogue import build_game
 from mccfr.solvers.public.best_response import Walk
 from mccfr.solvers.public.sampled_board import by_strength, from_cards
-from mccfr.solvers.public.street_walk import FOLLOW, RESPOND
+from mccfr.solvers.public.street_arrays import FOLLOW, RESPOND
 from mccfr.tables.strategy import tabulate, uniform_strategy
 from mccfr.trees.streets import AT_DECISION
 

@@ -200,22 +200,6 @@ def test_tables_that_do_not_fit_are_refused_with_both_numbers(tmp_path, monkeypa
         go(run, nodes=1_000)
 
 
-@pytest.mark.parametrize(
-    ("document", "said"),
-    [
-        ({"run": {"pool": "thread"}}, "did you mean 'threads'"),
-        (
-            {"run": {"pool": "threads", "strata": 2}},
-            "run.pool = 'threads' is not allowed: it must be 'processes' where run.strata",
-        ),
-        ({"run": {"pool": "threads"}, "tables": {"live_dir": "/tmp"}}, "'auto' where run.pool is 'threads'"),
-    ],
-)
-def test_what_threads_cannot_do_is_refused_in_a_sentence(document, said):
-    with pytest.raises(ValueError, match=said):
-        config_from({"game": {"name": "leduc"}, **document}, "test")
-
-
 @pytest.mark.parametrize(("own", "shared", "pool", "given", "advice"), [
     ("madvise", "never", "processes", False, "run.pool = 'threads' or 'echo advise >"),
     ("madvise", "advise", "processes", True, None),

@@ -252,22 +252,6 @@ def test_a_checkpoint_whose_journal_or_retention_fails_keeps_its_blocks(tmp_path
     assert not problems_of(run.directory)
 
 
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({"resident": "16 bananas"}, r"tables.resident = '16 bananas' .* TiB, such as '16GB'"),
-        ({"strata": None}, "unless run.strata shares the tables out"),
-        ({"strata": 1}, "run.strata = 1 is not allowed: it must be at least 2"),
-        ({"blocks": 5}, "run.blocks = 5 is not allowed: it must be from 2 to 4"),
-        ({"resident": None, "blocks": 2}, "run.blocks = 2 .* unless tables.resident is set"),
-        ({"cycle_iterations": 0}, "run.cycle_iterations = 0"),
-    ],
-)
-def test_bad_settings_are_refused_in_a_sentence(settings, words):
-    with pytest.raises(ValueError, match=words):
-        configured(**settings)
-
-
 def test_too_little_memory_for_two_blocks_is_refused_with_both_numbers(tmp_path):
     config = configured("50kB")
     with pytest.raises(

@@ -13,6 +13,8 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from mccfr.config.table import first_refused
+from mccfr.config.tables import Config
 from mccfr.games.game import Game
 from mccfr.runs.directory.run import Run
 from mccfr.runs.session import control
@@ -139,6 +141,18 @@ class _InTurn:
     game: Game
     tables: TableSet
     _turns: TurnIntervals
+
+    @classmethod
+    def problem(cls, config: Config) -> str | None:
+        """As `AllInMemory.problem`: there must be strata to take turns."""
+        strata, shared = config.run.strata, "left out unless run.strata shares the tables out, such as run.strata = 16"
+        return first_refused(
+            config,
+            [
+                ("tables.resident", strata is not None, shared),
+                ("run.strata", strata is None or strata >= 2, "at least 2 with tables.resident"),
+            ],
+        )
 
     def _make_intervals(self) -> TurnIntervals:
         self._turns = TurnIntervals(self._run, self.game, self.tables)

@@ -47,7 +47,7 @@ from planted import (
 from mccfr.config.games import KuhnGame
 from mccfr.config.solvers import ExternalSamplingConfig, OutcomeSamplingConfig
 from mccfr.config.tables import Config
-from mccfr.solvers.public import public_chance
+from mccfr.solvers.public.public_chance import sampling as public_chance
 from mccfr.solvers.sampling import sampled
 from mccfr.solvers.sampling.external import algorithm as external_solver
 from mccfr.solvers.sampling.outcome import algorithm as outcome_solver

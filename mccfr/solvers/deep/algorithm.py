@@ -15,8 +15,8 @@ from mccfr.solvers.averages import Averages
 from mccfr.solvers.deep.asked import Asked, asked_tables, average_tables
 from mccfr.solvers.deep.averages import ListedAverages, fit_figures
 from mccfr.solvers.deep.dealt_cfr import Dealt, DealtCfr, check_options, dealt_specs, is_dealt
-from mccfr.solvers.deep.learned import keeps_sums
-from mccfr.solvers.deep.single_deep_cfr import Iterations, SingleDeepCfr, listed_specs
+from mccfr.solvers.deep.learned import keeps_sums, listed_specs
+from mccfr.solvers.deep.single_deep_cfr import Iterations, SingleDeepCfr
 from mccfr.solvers.deep.tabulated import check_tabulated
 from mccfr.solvers.solver import Algorithm, Share, Traits
 from mccfr.tables.layout import TableLayout, TableSet
@@ -112,13 +112,8 @@ class DeepCfr(Algorithm):
             "memories_bytes": size,
             "networks_bytes": sum(spec.nbytes for spec in networks),
             "parameters": parameters,
-            "seconds_per_iteration": 2 * (walked + fit + self._baseline_seconds(layout)),
+            "seconds_per_iteration": 2 * (walked + fit),
         }
-
-    def _baseline_seconds(self, layout: TableLayout) -> float:
-        """Of a fit of the learned baseline."""
-        size = sum(spec.shape[0] for spec in layout.specs if spec.name == "baseline/parameters")
-        return (_FIT_PASSES - 1) * self._solver.baseline_steps * self._solver.baseline_batch * 2 * size / _FLOPS
 
 
 class DeepAverages(Averages):

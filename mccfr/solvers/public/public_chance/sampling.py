@@ -1,8 +1,8 @@
 """Public chance sampling (Johanson, Bard, Lanctot, Gibson & Bowling 2012, section 5.1).
 
-An iteration draws one full board and runs `mccfr.solvers.public.sampled_traversal` on it once for each player, the
-second against the first one's updated regrets.  What it adds to the tables is on average, up to one constant for all
-streets, what a full-width iteration would add; where no board is drawn it is a full-width iteration.
+An iteration draws one full board and walks it (`traversal`) once for each player, the second against the first one's
+updated regrets.  What it adds to the tables is on average, up to one constant for all streets, what a full-width
+iteration would add; where no board is drawn it is a full-width iteration.
 
 Changed from the paper: listed boards are drawn in rounds (`BoardSource`), and updates are weighted or discounted by
 period, as in the other samplers; or regrets are floored at 0 and strategy sums weighted by n^gamma in period n, as in
@@ -19,8 +19,8 @@ import numpy.typing as npt
 from mccfr.games.game import Game
 from mccfr.noise import CARD_REMOVAL
 from mccfr.rng import ACTIONS, second_word, seed_stream
+from mccfr.solvers.public.public_chance.traversal import Task, VectorTables, new_scratch, sampled_traversal
 from mccfr.solvers.public.sampled_board import BoardSource, SampledBoard
-from mccfr.solvers.public.sampled_traversal import Task, VectorTables, new_scratch, sampled_traversal
 from mccfr.solvers.sweep import Sweep
 from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import SLOT_FIRST, TableSet, table_name
@@ -166,8 +166,8 @@ class PublicChanceSampling:
         floored, skip_below, nodes = int(self.options.plus), float(self.options.skip_below), 0
         word = np.uint64(second_word(self._rng))
         for traverser in self._seats if seats is None else seats:
-            task = Task(traverser, regret_weight, sum_weight, floored, skip_below, word)
-            nodes += sampled_traversal(self._trees, self._kernel_tables, board, task, self._scratch, self._rng)
+            task = Task(traverser, regret_weight, sum_weight, floored, skip_below, word, self._rng)
+            nodes += sampled_traversal(self._trees, self._kernel_tables, board, task, self._scratch)
         return nodes
 
     def traverse(

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from abstraction.kernels.jit import inline_njit, nogil_njit, part_njit
 from mccfr.noise import card_removal_share
 from mccfr.rng import random_at, uniform
-from mccfr.solvers.public.board_rows import (
+from mccfr.solvers.public.public_chance.board_rows import (
     add_regrets,
     add_shares,
     add_sums,
@@ -30,11 +30,11 @@ from mccfr.solvers.public.board_rows import (
     take_values,
     weigh_gains,
 )
-from mccfr.solvers.public.range_lanes import LANES, Lanes, fill_lanes, lane_rows, load_lanes, new_lanes, store_lanes
+from mccfr.solvers.public.terminals.board_values import LANES, Lanes, fill_lanes, load_lanes, new_lanes, store_lanes
+from mccfr.solvers.public.terminals.values import NOWHERE, Jobs, new_jobs
 from mccfr.solvers.regret import as_element
 from mccfr.trees.streets import AT_DECISION, AT_EXIT, AT_FOLD, AT_SHOWDOWN, StreetTrees
 
-NOWHERE = -1
 _GROUP_MEMBERS = 128  # of small last-street trees walked together: enough to fill the lanes, few enough for the cache
 
 
@@ -54,6 +54,7 @@ class Task(NamedTuple):
     floored        1: regrets below 0 are set to 0
     skip_below     lines that the opponent reaches with less than this share of his range are skipped at random
     word           random bits of the iteration, by which float32 strategy sums are rounded
+    rng            [4] uint64: state by which lines are skipped, changed in place
     """
 
     traverser: int
@@ -62,10 +63,24 @@ class Task(NamedTuple):
     floored: int
     skip_below: float
     word: np.uint64
+    rng: npt.NDArray[np.uint64]
 
 
-class Scratch(NamedTuple):
-    """Room for a walk.  N members, A actions, n hands, S streets, G trees; F the dtype of regrets.
+class DecisionRows(NamedTuple):
+    """A decision's rows as they are worked on.  A actions, n hands.
+
+    sigma  [A, n]  current strategy
+    gain   [A, n]  what each action gains; before that, gathered regrets
+    total  [n]     sums
+    """
+
+    sigma: npt.NDArray[np.floating]
+    gain: npt.NDArray[np.floating]
+    total: npt.NDArray[np.floating]
+
+
+class SampledScratch(NamedTuple):
+    """Room for a walk.  N members, n hands, S streets, G trees; F the dtype of regrets.
 
     Of each street but the last there is room for one street tree, of the last for a group of small ones.
 
@@ -76,14 +91,9 @@ class Scratch(NamedTuple):
     range_of      [N] int64     row in `reach` of the opponent's range at a member, NOWHERE: never reached
     reach         [N+1, n] F    the opponent's ranges: that behind his action at its member's row, the first one last
     value         [N, n] F      counterfactual values of the traverser's hands, in chips times reach
-    sigma         [A, n] F      a node's current strategy, by row
-    gain          [A, n] F      what each action gains, by row; before that, gathered regrets
-    total         [n] F         sums by row
-    source        [N] int64     jobs at terminals: the row of the range they take
-    ending        [2, N] int64  the row whose value a fold gives (0) or a showdown (1), NOWHERE: none
-    chips         [2, N] F      what that value is multiplied with
-    picked        [2, LANES] int64, factor, limit [LANES] F   what `store_lanes` takes
-    lane_reach    [n+1, LANES] F   ranges under way
+    decision      rows of the one that is under way
+    jobs          N of them, at terminals
+    lanes         ranges side by side, for terminals
     """
 
     member_first: npt.NDArray[np.int64]
@@ -93,25 +103,17 @@ class Scratch(NamedTuple):
     range_of: npt.NDArray[np.int64]
     reach: npt.NDArray[np.floating]
     value: npt.NDArray[np.floating]
-    sigma: npt.NDArray[np.floating]
-    gain: npt.NDArray[np.floating]
-    total: npt.NDArray[np.floating]
-    source: npt.NDArray[np.int64]
-    ending: npt.NDArray[np.int64]
-    chips: npt.NDArray[np.floating]
-    picked: npt.NDArray[np.int64]
-    factor: npt.NDArray[np.floating]
-    limit: npt.NDArray[np.floating]
-    lane_reach: npt.NDArray[np.floating]
+    decision: DecisionRows
+    jobs: Jobs
     lanes: Lanes
 
 
-def new_scratch(trees: StreetTrees, hands: int, cards: int, dtype: npt.DTypeLike) -> Scratch:
+def new_scratch(trees: StreetTrees, hands: int, cards: int, dtype: npt.DTypeLike) -> SampledScratch:
     """Scratch for boards of at most `hands` hands."""
     room = trees.members.copy()
     room[-1] = max(room[-1], _GROUP_MEMBERS)
     streets, members, actions = len(room), int(room.sum()), int(trees.actions.max())
-    return Scratch(
+    return SampledScratch(
         np.cumsum(room) - room,
         np.zeros(streets, np.int64),
         np.zeros(streets, np.int64),
@@ -119,16 +121,8 @@ def new_scratch(trees: StreetTrees, hands: int, cards: int, dtype: npt.DTypeLike
         np.zeros(members, np.int64),
         np.zeros((members + 1, hands), dtype),
         np.zeros((members, hands), dtype),
-        np.zeros((actions, hands), dtype),
-        np.zeros((actions, hands), dtype),
-        np.zeros(hands, dtype),
-        np.zeros(members, np.int64),
-        np.zeros((2, members), np.int64),
-        np.zeros((2, members), dtype),
-        np.zeros((2, LANES), np.int64),
-        np.zeros(LANES, dtype),
-        np.zeros(LANES, dtype),
-        lane_rows(hands + 1, dtype),
+        DecisionRows(np.zeros((actions, hands), dtype), np.zeros((actions, hands), dtype), np.zeros(hands, dtype)),
+        new_jobs(members, dtype),
         new_lanes(hands, cards, dtype),
     )
 
@@ -137,12 +131,13 @@ def new_scratch(trees: StreetTrees, hands: int, cards: int, dtype: npt.DTypeLike
 
 
 @inline_njit
-def _opponent_node(trees, tables, board, task, member, scratch, here, child, rng):
+def _opponent_node(trees, tables, board, task, member, scratch, here, child):
     """Strategy sums of an opponent's node with the range `here`, and the ranges behind his actions."""
     actions, slot, block = trees.actions[member], trees.slot[member], trees.block[member]
     street, player = block // 2, block % 2
-    sigma, total, reach = scratch.sigma, scratch.total, scratch.reach
-    current_strategy(tables.regret[block], slot, actions, board, street, player, sigma, scratch.gain)
+    sigma, gain, total = scratch.decision
+    reach = scratch.reach
+    current_strategy(tables.regret[block], slot, actions, board, street, player, sigma, gain)
     incoming = reach[here]
     if board.direct[street, player]:
         total = incoming
@@ -154,12 +149,12 @@ def _opponent_node(trees, tables, board, task, member, scratch, here, child, rng
         add_sums(tables.strategy_sum[block], slot + a, board, street, player, step, total, sigma[a])
         alive = pass_reach(board, street, player, incoming, sigma[a], reach[child + a])
         if alive and task.skip_below > 0:
-            alive = _kept(board, player, task, reach[child + a], rng)
+            alive = _kept(board, player, task, reach[child + a])
         scratch.range_of[child + a] = child + a if alive else NOWHERE
 
 
 @part_njit
-def _kept(board, player, task, reach, rng):
+def _kept(board, player, task, reach):
     """Whether a line is followed: if its reach is a small share, with a chance in proportion, and then scaled up."""
     count, share, whole = board.count[player], 0.0, 0.0
     for k in range(count):
@@ -168,7 +163,7 @@ def _kept(board, player, task, reach, rng):
     chance = share / (whole * task.skip_below)
     if chance >= 1:
         return True
-    if uniform(rng) >= chance:
+    if uniform(task.rng) >= chance:
         return False
     factor = as_element(reach, 1.0 / chance)
     for k in range(count):
@@ -177,13 +172,14 @@ def _kept(board, player, task, reach, rng):
 
 
 @part_njit
-def _descend(trees, tables, board, task, scratch, at, jobs, rng):
-    """Walk a street tree down: strategy sums, ranges, and jobs at terminals behind those that are there already.
+def _descend(trees, tables, board, task, scratch, at, count):
+    """Walk a street tree down: strategy sums, ranges, and jobs at terminals behind the `count` that are there already.
 
     at = (street tree, first row); the range of its root is there.  Returns (jobs, nodes touched).
     """
     tree, base = at
-    first, range_of, source, ending = trees.first[tree], scratch.range_of, scratch.source, scratch.ending
+    first, range_of, jobs = trees.first[tree], scratch.range_of, scratch.jobs
+    source, ending = jobs.source, jobs.ending
     nodes, sign = 0, 1.0 - 2.0 * task.traverser
     for member in range(first, trees.first[tree + 1]):
         m = base + member - first
@@ -194,48 +190,42 @@ def _descend(trees, tables, board, task, scratch, at, jobs, rng):
                 for a in range(trees.actions[member]):
                     range_of[child + a] = here
             else:
-                _opponent_node(trees, tables, board, task, member, scratch, here, child, rng)
+                _opponent_node(trees, tables, board, task, member, scratch, here, child)
         if here == NOWHERE:
             continue
         nodes += trees.touched[member]
         if kind in (AT_FOLD, AT_SHOWDOWN):
             # A fold and a call of the traverser meet the same range: one job.
             showdown = np.int64(kind == AT_SHOWDOWN)
-            if jobs == 0 or source[jobs - 1] != here or ending[showdown, jobs - 1] != NOWHERE:
-                source[jobs], ending[0, jobs], ending[1, jobs] = here, NOWHERE, NOWHERE
-                jobs += 1
-            ending[showdown, jobs - 1] = m
-            scratch.chips[showdown, jobs - 1] = trees.chips[member] * (1.0 if showdown else sign)
-    return jobs, nodes
+            if count == 0 or source[count - 1] != here or ending[showdown, count - 1] != NOWHERE:
+                source[count], ending[0, count], ending[1, count] = here, NOWHERE, NOWHERE
+                count += 1
+            ending[showdown, count - 1] = m
+            jobs.chips[showdown, count - 1] = trees.chips[member] * (1.0 if showdown else sign)
+    return count, nodes
 
 
 @part_njit
-def _terminals(board, task, scratch, jobs):
+def _terminals(board, task, scratch, count):
     """Values of the terminals of all jobs, LANES ranges at a time."""
-    player, lanes, picked, factor, limit = (
-        task.traverser,
-        scratch.lanes,
-        scratch.picked,
-        scratch.factor,
-        scratch.limit,
-    )
-    for start in range(0, jobs, LANES):
-        stop, showdown = min(start + LANES, jobs), False
+    player, jobs, lanes = task.traverser, scratch.jobs, scratch.lanes
+    picked, limit, whole = lanes.picked, lanes.limit, board.showdown.cards[0] + 1
+    for start in range(0, count, LANES):
+        stop, showdown = min(start + LANES, count), False
         for job in range(start, stop):
-            showdown = showdown or scratch.ending[1, job] != NOWHERE
-        load_lanes(board, 1 - player, scratch.reach, scratch.source[start:stop], scratch.lane_reach)
-        fill_lanes(board, player, showdown, scratch.lane_reach, lanes)
+            showdown = showdown or jobs.ending[1, job] != NOWHERE
+        load_lanes(board, 1 - player, scratch.reach, jobs.source[start:stop], lanes.reach)
+        fill_lanes(board, player, showdown, lanes)
         for lane in range(LANES):
-            limit[lane] = card_removal_share(limit) * lanes.total[board.cards[0] + 1, lane]
+            limit[lane] = card_removal_share(limit) * lanes.total[whole, lane]
         for kind in range(1 + showdown):
             found = 0
             for job in range(start, stop):
-                if scratch.ending[kind, job] != NOWHERE:
-                    picked[0, found], picked[1, found] = job - start, scratch.ending[kind, job]
-                    factor[found] = scratch.chips[kind, job]
+                if jobs.ending[kind, job] != NOWHERE:
+                    picked[0, found], picked[1, found] = job - start, jobs.ending[kind, job]
+                    lanes.factor[found] = jobs.chips[kind, job]
                     found += 1
-            pick = (picked[0, :found], picked[1, :found], factor[:found])
-            store_lanes(board, player, lanes.won if kind else lanes.met, pick, limit, scratch.value)
+            store_lanes(board, player, lanes.won if kind else lanes.met, found, lanes, scratch.value)
 
 
 @inline_njit
@@ -243,7 +233,8 @@ def _own_node(trees, tables, board, task, member, scratch, m, child):
     """Value of a traverser's node from those of its actions, and its regrets."""
     actions, slot, block = trees.actions[member], trees.slot[member], trees.block[member]
     street, player = block // 2, block % 2
-    sigma, total, value, gain = scratch.sigma, scratch.total, scratch.value, scratch.gain
+    sigma, gain, total = scratch.decision
+    value = scratch.value
     table, count, rows = tables.regret[block], board.count[player], board.rows[street, player]
     current_strategy(table, slot, actions, board, street, player, sigma, gain)
     here, weight, zero = value[m], board.weight[player], as_element(value, 0.0)
@@ -288,7 +279,7 @@ def _ascend(trees, tables, board, task, scratch, at):
 
 
 @part_njit
-def _last_street(trees, tables, board, task, scratch, level, jobs, rng):
+def _last_street(trees, tables, board, task, scratch, level, jobs):
     """Walk the next last-street trees below a tree, as many as there is room for; nodes touched.
 
     Terminals of all of them, and of the `jobs` that are waiting, are valued together.
@@ -303,7 +294,7 @@ def _last_street(trees, tables, board, task, scratch, level, jobs, rng):
             if base + size > range_of.shape[0]:
                 break
             range_of[base] = range_of[upper + member]
-            jobs, touched = _descend(trees, tables, board, task, scratch, (below, base), jobs, rng)
+            jobs, touched = _descend(trees, tables, board, task, scratch, (below, base), jobs)
             group[0, count], group[1, count], group[2, count] = below, base, upper + member
             nodes, base, count = nodes + touched, base + size, count + 1
         member += 1
@@ -316,8 +307,8 @@ def _last_street(trees, tables, board, task, scratch, level, jobs, rng):
 
 
 @nogil_njit
-def sampled_traversal(trees, tables, board, task, scratch, rng):
-    """One traversal on a board; `tables`, `scratch` and `rng` [4] uint64 are changed in place.
+def sampled_traversal(trees, tables, board, task, scratch):
+    """One traversal on a board; `tables`, `scratch` and `task.rng` are changed in place.
 
     tables   VectorTables
     Returns the nodes touched.  The values of the traverser's hands [n], in chips times the opponent's reach, are left
@@ -332,7 +323,7 @@ def sampled_traversal(trees, tables, board, task, scratch, rng):
         first, stop = trees.first[tree[level]], trees.first[tree[level] + 1]
         if entering:
             at = (tree[level], member_first[level])
-            jobs, touched = _descend(trees, tables, board, task, scratch, at, jobs, rng)
+            jobs, touched = _descend(trees, tables, board, task, scratch, at, jobs)
             nodes += touched
             left[level] = first
         base, member = member_first[level] - first, left[level]
@@ -340,7 +331,7 @@ def sampled_traversal(trees, tables, board, task, scratch, rng):
             member += 1
         left[level], entering = member, False
         if member < stop and level + 2 == tree.shape[0]:
-            nodes += _last_street(trees, tables, board, task, scratch, level, jobs, rng)
+            nodes += _last_street(trees, tables, board, task, scratch, level, jobs)
             jobs = np.int64(0)
         elif member < stop:
             entering = True

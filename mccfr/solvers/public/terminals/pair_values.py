@@ -5,7 +5,7 @@ in common.  So of a street's lines no range is written down for all hands: the *
 `[bucket, lane]`, a few kilobytes, and a hand's row of them is multiplied with its weight where it is needed.  Lines of
 one street tree begin with the same ranges: so do each two lanes, and weights lie side by side for every two.
 
-As in `range_lanes`, hands come in order of strength, and a hand meets the total less what shares a card with it.  Here
+As in `board_values`, hands come in order of strength, and a hand meets the total less what shares a card with it.  Here
 the ranges of both players are known, so what a hand is worth is weighed at once and not kept.
 
 Shares come as rows, `[row, bucket]`.  They are brought into lanes, and to hands, by vectors that are put together by
@@ -19,12 +19,12 @@ import numpy.typing as npt
 from llvmlite import ir
 
 from abstraction.kernels.jit import intrinsic, part_njit, types
-from mccfr.solvers.public.range_lanes import LANES, lane_rows
-from mccfr.solvers.public.terminal_lanes import aligned_zeros
+from mccfr.solvers.public.terminals.board_values import LANES
+from mccfr.solvers.public.terminals.lane_code import I64, aligned_zeros, first_cells, swept
 
 BLOCK = 8  # buckets that are brought into lanes, or hands that are multiplied, at a time
 PAIRS = LANES // BLOCK  # lanes that begin with the same ranges
-_I32, _I64, _F64 = ir.IntType(32), ir.IntType(64), ir.DoubleType()
+_I32, _F64 = ir.IntType(32), ir.DoubleType()
 _BLOCK_VECTOR = ir.VectorType(_F64, BLOCK)
 _LANE_VECTOR = ir.VectorType(_F64, LANES)
 
@@ -50,8 +50,12 @@ class HandLists(NamedTuple):
     cards: npt.NDArray[np.int64]
 
 
-class MetLanes(NamedTuple):
+class PairLanes(NamedTuple):
     """LANES pairs of ranges; n hands, C cards; float64 but for rows.
+
+    rows     [3, LANES] int64 of shares under way: of the player who did not act last; of the other behind a call,
+                              behind a fold
+    ways     [BLOCK] int64    ways into the street, of each two lanes
 
     shares   3 × [n, LANES]   what ranges have in common by bucket: of the player who did not act last; of the one who
                               did, times the chips at stake, behind a call and behind a fold
@@ -61,6 +65,8 @@ class MetLanes(NamedTuple):
     won      [LANES]          chips that player 0 gets
     """
 
+    rows: npt.NDArray[np.int64]
+    ways: npt.NDArray[np.int64]
     shares: tuple[npt.NDArray[np.float64], ...]
     weights: tuple[npt.NDArray[np.floating], ...]
     roots: npt.NDArray[np.int64]
@@ -81,13 +87,15 @@ def new_hand_lists(streets: int, hands: int) -> HandLists:
     )
 
 
-def new_met_lanes(hands: int, cards: int) -> MetLanes:
+def new_pair_lanes(hands: int, cards: int) -> PairLanes:
     """Room for boards of at most `hands` hands and a deck of `cards`."""
-    return MetLanes(
-        tuple(lane_rows(hands) for _ in range(3)),
+    return PairLanes(
+        np.zeros((3, LANES), np.int64),
+        np.zeros(BLOCK, np.int64),
+        tuple(aligned_zeros((hands, LANES), np.float64) for _ in range(3)),
         tuple(aligned_zeros((hands + 1, BLOCK), np.float64) for _ in range(2)),
         np.zeros(BLOCK, np.int64),
-        lane_rows(cards + 1),
+        aligned_zeros((cards + 1, LANES), np.float64),
         np.zeros(LANES),
     )
 
@@ -162,51 +170,31 @@ def _hand_block(typing_context, out, k, reach, shares, place):
     return types.int8(out, types.int64, reach, shares, place), codegen
 
 
-def _swept(builder, start, stop, carried, body):
-    """Code of a loop over start .. stop-1 that carries values in registers: body(k, carried) gives them anew."""
-    before = builder.block
-    head, inside, behind = (builder.append_basic_block(name) for name in ("head", "inside", "behind"))
-    builder.branch(head)
-    builder.position_at_end(head)
-    k = builder.phi(_I64)
-    kept = [builder.phi(value.type) for value in carried]
-    for phi, value in zip([k, *kept], [start, *carried], strict=True):
-        phi.add_incoming(value, before)
-    builder.cbranch(builder.icmp_signed("<", k, stop), inside, behind)
-    builder.position_at_end(inside)
-    following = body(k, kept)
-    for phi, value in zip([k, *kept], [builder.add(k, _I64(1)), *following], strict=True):
-        phi.add_incoming(value, builder.block)
-    builder.branch(head)
-    builder.position_at_end(behind)
-    return kept
-
-
 class _Hands:
     """A player's hands, and the ranges that LANES lines give them, in the code of the intrinsic below."""
 
     def __init__(self, context, builder, kind, value):
         """`value` is a tuple of (weights, cards, places)."""
         self._builder = builder
-        self._weights, self._card, self._place = _data(context, builder, kind, value)
+        self._weights, self._card, self._place = first_cells(context, builder, kind, value)
 
     def weights(self, k):
         """[LANES] of hand k before the street, by lane."""
-        start = self._builder.gep(self._weights, [self._builder.mul(k, _I64(BLOCK))])
+        start = self._builder.gep(self._weights, [self._builder.mul(k, I64(BLOCK))])
         weights = self._builder.load(self._builder.bitcast(start, _BLOCK_VECTOR.as_pointer()), align=8)
         lanes = ir.Constant(ir.VectorType(_I32, LANES), [lane // PAIRS for lane in range(LANES)])
         return self._builder.shuffle_vector(weights, weights, lanes)
 
     def shares(self, k, *tables):
         """Rows of tables [., LANES] that hand k has."""
-        row = self._builder.sext(self._builder.load(self._builder.gep(self._place, [k])), _I64)
+        row = self._builder.sext(self._builder.load(self._builder.gep(self._place, [k])), I64)
         return [self._builder.load(_row(self._builder, table, row), align=8) for table in tables]
 
     def sums(self, k, total):
         """Pointers to the sums of both cards of hand k."""
         builder = self._builder
-        first = builder.gep(self._card, [builder.mul(k, _I64(2))])
-        cards = [builder.sext(builder.load(each), _I64) for each in (first, builder.gep(first, [_I32(1)]))]
+        first = builder.gep(self._card, [builder.mul(k, I64(2))])
+        cards = [builder.sext(builder.load(each), I64) for each in (first, builder.gep(first, [_I32(1)]))]
         return [_row(builder, total, card) for card in cards]
 
     def rest(self, k, total, whole):
@@ -216,15 +204,9 @@ class _Hands:
         return whole
 
 
-def _data(context, builder, kind, value):
-    """Pointers to the first cells of a tuple of arrays."""
-    parts = [builder.extract_value(value, i) for i in range(len(kind.types))]
-    return [context.make_array(each)(context, builder, part).data for each, part in zip(kind.types, parts, strict=True)]
-
-
 def _row(builder, table, row):
     """Pointer to a row of a table [., LANES]."""
-    start = builder.gep(table, [builder.mul(row, _I64(LANES))])
+    start = builder.gep(table, [builder.mul(row, I64(LANES))])
     return builder.bitcast(start, _LANE_VECTOR.as_pointer())
 
 
@@ -241,9 +223,9 @@ def _weigh(typing_context, tables, theirs, mine, lists, span):
 
     def codegen(context, builder, signature, arguments):
         kinds = signature.args
-        met, called, folded, total, won_ = _data(context, builder, kinds[0], arguments[0])
+        met, called, folded, total, won_ = first_cells(context, builder, kinds[0], arguments[0])
         other, own = (_Hands(context, builder, kinds[i], arguments[i]) for i in (1, 2))
-        same, steps = _data(context, builder, kinds[3], arguments[3])
+        same, steps = first_cells(context, builder, kinds[3], arguments[3])
         phases, count, other_count, none = (builder.extract_value(arguments[4], i) for i in range(4))
         nothing = ir.Constant(_LANE_VECTOR, [0.0] * LANES)
 
@@ -255,35 +237,35 @@ def _weigh(typing_context, tables, theirs, mine, lists, span):
 
         def add_until(first, stop, whole):
             """What hands of one card add to the sum of no card is taken off again."""
-            whole = _swept(builder, first, stop, [whole], add)[0]
+            whole = swept(builder, first, stop, [whole], add)[0]
             builder.store(nothing, _row(builder, total, none), align=8)
             return whole
 
         def weigh(p, carried):
             """A phase of a showdown: weaker hands count twice, equal ones once, less all of them in the end."""
             whole, won, counted = carried
-            cell = builder.mul(p, _I64(3))
-            until, first, stop = (builder.load(builder.gep(steps, [builder.add(cell, _I64(i))])) for i in range(3))
+            cell = builder.mul(p, I64(3))
+            until, first, stop = (builder.load(builder.gep(steps, [builder.add(cell, I64(i))])) for i in range(3))
             whole = add_until(counted, until, whole)
 
             def meet(k, carried):
                 here = builder.fmul(own.weights(k), *own.shares(k, called))
                 return [builder.fadd(carried[0], builder.fmul(here, own.rest(k, total, whole)))]
 
-            return [whole, _swept(builder, first, stop, [won], meet)[0], until]
+            return [whole, swept(builder, first, stop, [won], meet)[0], until]
 
-        whole, won, counted = _swept(builder, _I64(0), phases, [nothing, nothing, _I64(0)], weigh)
+        whole, won, counted = swept(builder, I64(0), phases, [nothing, nothing, I64(0)], weigh)
         whole = add_until(counted, other_count, whole)
 
         def meet_all(k, carried):
-            there = builder.sext(builder.load(builder.gep(same, [k])), _I64)
+            there = builder.sext(builder.load(builder.gep(same, [k])), I64)
             itself = builder.fmul(other.weights(there), *other.shares(there, met))
             call, fold = own.shares(k, called, folded)
             found = builder.fmul(builder.fsub(fold, call), own.rest(k, total, whole))
             found = builder.fadd(found, builder.fmul(fold, itself))
             return [builder.fadd(carried[0], builder.fmul(own.weights(k), found))]
 
-        won = _swept(builder, _I64(0), count, [won], meet_all)[0]
+        won = swept(builder, I64(0), count, [won], meet_all)[0]
         builder.store(won, builder.bitcast(won_, _LANE_VECTOR.as_pointer()), align=8)
         return context.get_dummy_value()
 
@@ -308,7 +290,7 @@ def _add_phase(phase, phases, counted, first, stop):
 @part_njit
 def _list_phases(board, player, phase):
     """Write the phases of a showdown where a player's hands are weighed; how many."""
-    strength, other_strength = board.strength[player], board.strength[1 - player]
+    strength, other_strength = board.showdown.strength[player], board.showdown.strength[1 - player]
     count, other_count = board.count[player], board.count[1 - player]
     k, weaker, phases = 0, 0, 0
     while k < count:
@@ -329,13 +311,15 @@ def _list_phases(board, player, phase):
 @part_njit
 def list_hands(board, lists):
     """Fill in the hands of a board that has them in order of strength."""
-    lists.cards[0] = board.cards[0]
+    showdown = board.showdown
+    lists.cards[0] = showdown.cards[0]
     for player in range(2):
         count = board.count[player]
         lists.count[player] = count
         for k in range(count):
-            lists.card[player, k, 0], lists.card[player, k, 1] = board.card[player, k, 0], board.card[player, k, 1]
-            lists.same[player, k] = board.same[player, k]
+            for c in range(2):
+                lists.card[player, k, c] = showdown.card[player, k, c]
+            lists.same[player, k] = showdown.same[player, k]
         for street in range(board.rows.shape[0]):
             for k in range(count):
                 lists.place[street, player, k] = board.local[street, player, k]
@@ -355,14 +339,13 @@ def _transpose(table, rows, count, out):
 
 
 @part_njit
-def gather_shares(shares, rows, counts, lanes):
-    """Set `lanes.shares` from rows of shares, those of the player who acts times the chips at stake.
+def gather_shares(shares, counts, lanes):
+    """Set `lanes.shares` from `lanes.rows` of shares, those of the player who acts times the chips at stake.
 
-    rows    [3, LANES] int64   rows of the player who did not act last; of the other behind a call, behind a fold
-    counts  buckets of the one and of the other
+    counts  buckets of the one who did not act last and of the other
     """
     for kind in range(3):
-        _transpose(shares, rows[kind], counts[min(kind, 1)], lanes.shares[kind])
+        _transpose(shares, lanes.rows[kind], counts[min(kind, 1)], lanes.shares[kind])
 
 
 @part_njit
@@ -380,18 +363,17 @@ def take_shares(place, count, reach, shares, out):
 
 
 @part_njit
-def weigh_lanes(lists, street, hero, showdown, reach, ways, lanes):
-    """Set `lanes.won`: what player 0 gets where `hero` acts, by the shares in `lanes`.
+def weigh_lanes(lists, street, hero, showdown, reach, lanes):
+    """Set `lanes.won`: what player 0 gets where `hero` acts, by the shares and the ways in `lanes`.
 
     showdown  whether there is any: else folds alone are weighed
     reach     [2R, n+1] float64: ranges that player p comes to the street with by way r, at row 2r + p; 0 behind hands
-    ways      [BLOCK] int64: of each two lanes
     """
     other, none = 1 - hero, lists.cards[0]
     for kind in range(2):
         player = hero if kind else other
         for j in range(BLOCK):
-            lanes.roots[j] = 2 * ways[j] + player
+            lanes.roots[j] = 2 * lanes.ways[j] + player
         _transpose(reach, lanes.roots, lists.count[player] + 1, lanes.weights[kind])
     lanes.total[:] = 0.0
     _weigh(

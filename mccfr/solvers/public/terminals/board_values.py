@@ -1,4 +1,4 @@
-"""Terminal values on one full board, LANES ranges at a time: card removal by inclusion-exclusion.
+"""Terminal values on full boards, LANES ranges at a time, or one range on many: card removal by inclusion-exclusion.
 
 With the ranges side by side, `[hand, lane]`, running totals and sums by card are vectors, one machine instruction each;
 for a single range they are chains of dependent scalar additions, which took about five times as long for each range.
@@ -7,43 +7,44 @@ sweep in order of strength takes that difference before and after the hands of e
 a hand wins less what it loses is L + LE less the whole, and ties, the same hand among them, cancel.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
 
-from abstraction.kernels.jit import intrinsic, part_njit, types
+from abstraction.kernels.jit import intrinsic, njit, part_njit, types
+from mccfr.solvers.public.terminals.lane_code import aligned_zeros
 from mccfr.solvers.regret import as_element
 
 LANES = 16
-_LINE_BYTES = 64
 
 
 class Lanes(NamedTuple):
-    """Terminal values of LANES ranges; n hands, C cards.
+    """Terminal values of LANES ranges; n hands, C cards, F the dtype of all but `picked`.
 
-    met    [n, LANES] F    reach that each hand meets, in order of strength
-    won    [n, LANES] F    reach that it beats less reach that beats it
-    total  [C+2, LANES] F  sums by card, 0 for no card, and over all
+    reach   [n+1, LANES]      ranges under way, in order of strength
+    met     [n, LANES]        reach that each hand meets
+    won     [n, LANES]        reach that it beats less reach that beats it
+    total   [C+2, LANES]      sums by card, 0 for no card, and over all
+    picked  [2, LANES] int64  of each value that is stored: its lane, and the row it goes to
+    factor  [LANES]           what it is multiplied with
+    limit   [LANES]           of each lane: values closer to 0 are set to 0
     """
 
+    reach: npt.NDArray[np.floating]
     met: npt.NDArray[np.floating]
     won: npt.NDArray[np.floating]
     total: npt.NDArray[np.floating]
+    picked: npt.NDArray[np.int64]
+    factor: npt.NDArray[np.floating]
+    limit: npt.NDArray[np.floating]
 
 
 def new_lanes(hands: int, cards: int, dtype: npt.DTypeLike) -> Lanes:
     """Room for boards of at most `hands` hands and a deck of `cards`."""
-    return Lanes(lane_rows(hands, dtype), lane_rows(hands, dtype), lane_rows(cards + 2, dtype))
-
-
-def lane_rows(rows: int, dtype: npt.DTypeLike = np.float64) -> npt.NDArray[Any]:
-    """Zeros [rows, LANES] that begin with a cache line: no row of float32 lies across two."""
-    cells, size = rows * LANES, np.dtype(dtype).itemsize
-    room = np.zeros(cells + _LINE_BYTES // size, dtype)
-    start = -room.ctypes.data % _LINE_BYTES // size
-    return room[start : start + cells].reshape(rows, LANES)
+    reach, met, won, total = (aligned_zeros((rows, LANES), dtype) for rows in (hands + 1, hands, hands, cards + 2))
+    return Lanes(reach, met, won, total, np.zeros((2, LANES), np.int64), np.zeros(LANES, dtype), np.zeros(LANES, dtype))
 
 
 # --- kernels ---
@@ -118,7 +119,7 @@ def add_hand(total, none, card, source, j):
 @part_njit
 def load_lanes(board, player, reach, rows, out):
     """Copy ranges of `player`, rows of reach [., n], into the first lanes of out, by strength; others are emptied."""
-    order, used, zero = board.order[player], rows.shape[0], as_element(reach, 0.0)
+    order, used, zero = board.showdown.order[player], rows.shape[0], as_element(reach, 0.0)
     for k in range(board.count[player]):
         hand = order[k]
         for lane in range(used):
@@ -128,33 +129,32 @@ def load_lanes(board, player, reach, rows, out):
 
 
 @part_njit
-def store_lanes(board, player, table, pick, limit, out):
+def store_lanes(board, player, table, count, lanes, out):
     """Bring lanes of a table [n, LANES] back to the order of hands: rows of out [., n] are set.
 
-    pick   (lane, row, factor): arrays that name for each value the lane it is in, the row it goes to and what it is
-           multiplied with
-    limit  [LANES] values closer to 0 are set to 0
+    The first `count` of `lanes.picked` say which.
     """
-    order, zero = board.order[player], as_element(out, 0.0)
-    lane, row, factor = pick
+    order, zero = board.showdown.order[player], as_element(out, 0.0)
+    lane, row, factor, limit = lanes.picked[0], lanes.picked[1], lanes.factor, lanes.limit
     for k in range(board.count[player]):
         hand = order[k]
-        for i in range(lane.shape[0]):
+        for i in range(count):
             x = table[k, lane[i]]
             out[row[i], hand] = factor[i] * x if abs(x) >= limit[lane[i]] else zero
 
 
 @part_njit
-def fill_lanes(board, hero, showdown, reach, lanes):
+def fill_lanes(board, hero, showdown, lanes):
     """Set `lanes.met`, and with `showdown` also `lanes.won`, of `hero`'s hands against ranges of the other player.
 
-    reach [n+1, LANES] holds them in order of strength; its row behind his hands is set to 0.  Sums over all of each
-    range are left in lanes.total[C+1].
+    `lanes.reach` holds them; its row behind his hands is set to 0.  Sums over all of each range are left in
+    lanes.total[C+1].
     """
-    other, none = 1 - hero, board.cards[0]
-    met, won, total = lanes.met, lanes.won, lanes.total
-    card, other_card, same = board.card[hero], board.card[other], board.same[hero]
-    strength, other_strength = board.strength[hero], board.strength[other]
+    other, by_strength = 1 - hero, board.showdown
+    none = by_strength.cards[0]
+    met, won, total, reach = lanes.met, lanes.won, lanes.total, lanes.reach
+    card, other_card, same = by_strength.card[hero], by_strength.card[other], by_strength.same[hero]
+    strength, other_strength = by_strength.strength[hero], by_strength.strength[other]
     count, other_count = board.count[hero], board.count[other]
     total[: none + 2] = 0.0
     reach[other_count] = 0.0
@@ -183,3 +183,51 @@ def fill_lanes(board, hero, showdown, reach, lanes):
         if showdown:
             _take_lanes(won, k, met, k)
         _add_lanes(met, k, reach, np.int64(same[k]))
+
+
+# --- one range, many boards ---
+
+
+@njit
+def won_at_showdowns(strength, order, cards, weight, sums, out):
+    """Add to out [H] float64, over K boards, the weight that each hand beats less the weight that beats it, in place.
+
+    strength  [K, H] int32    order at a showdown; below 0: the board hits the hand
+    order     [K, H] uint16   hands by strength, ascending
+    cards     [H, 2] uint8    cards of each hand; the number of cards in the deck where it has fewer
+    weight    [H] float64     of the other player's hands
+    sums      [C + 1] float64 scratch: weight of the hands that hold each card
+
+    Indices without a sign are looked up a third faster: nobody asks whether they count from the end.
+
+    Hands that share a card do not meet.  One sweep in order of strength takes the sums before and after the hands of
+    equal strength are added, L and LE; what a hand wins less what it loses is L + LE less the whole.
+    """
+    none = sums.shape[0] - 1
+    for board in range(strength.shape[0]):
+        sums[:] = 0.0
+        total = 0.0
+        hands = order.shape[1]
+        place = 0
+        while place < hands and strength[board, order[board, place]] < 0:
+            place += 1
+        first = place
+        while place < hands:
+            here, stop = strength[board, order[board, place]], place
+            while stop < hands and strength[board, order[board, stop]] == here:
+                hand = order[board, stop]
+                out[hand] += total - sums[cards[hand, 0]] - sums[cards[hand, 1]]
+                stop += 1
+            for k in range(place, stop):
+                hand = order[board, k]
+                total += weight[hand]
+                for side in range(2):
+                    if cards[hand, side] != none:
+                        sums[cards[hand, side]] += weight[hand]
+            for k in range(place, stop):
+                hand = order[board, k]
+                out[hand] += total - sums[cards[hand, 0]] - sums[cards[hand, 1]]
+            place = stop
+        for k in range(first, hands):
+            hand = order[board, k]
+            out[hand] -= total - sums[cards[hand, 0]] - sums[cards[hand, 1]]

@@ -1,4 +1,4 @@
-"""Public chance sampling as a run sees it; the algorithm: `mccfr.solvers.public.public_chance`."""
+"""Public chance sampling as a run sees it; the algorithm: `sampling` beside it."""
 
 import time
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ import numpy.typing as npt
 from mccfr.config.solvers import PublicChanceConfig
 from mccfr.config.tables import Config
 from mccfr.games.game import Game
-from mccfr.solvers.public.public_chance import (
+from mccfr.solvers.public.public_chance.sampling import (
     PublicChanceOptions,
     PublicChanceSampling,
     PublicChanceState,
