@@ -67,7 +67,15 @@ class Solver(Protocol):
 def former_problem(config: Config) -> str | None:
     """Why runs of a configuration are trained no longer, in a sentence; None: they are."""
     former = config.solver.former or config.tables.former
-    return None if former is None else last_trained(former)
+    if former is None:
+        return None
+    return last_trained(former)
+
+
+def last_trained(what: str) -> str:
+    """The sentence that refuses to go on with something."""
+    trained = f"{what} was last trained by mccfr {LAST_TRAINED}"
+    return f"{trained}: runs of it are evaluated and exported, and do not go on"
 
 
 @dataclass(frozen=True)
@@ -94,12 +102,6 @@ class Traits:
     def processes(self, workers: int) -> int:
         """Processes that share a run's work; 0: this one."""
         return min(workers, 1) if self.one_process else workers
-
-
-def last_trained(what: str) -> str:
-    """The sentence that refuses to go on with something."""
-    trained = f"{what} was last trained by mccfr {LAST_TRAINED}"
-    return f"{trained}: runs of it are evaluated and exported, and do not go on"
 
 
 class Algorithm(ABC):
@@ -139,13 +141,11 @@ class Algorithm(ABC):
         del game
         return self.config
 
-    def problem(self, wide: npt.NDArray[np.uint8] | None = None) -> str | None:
+    def problem(self) -> str | None:
         """Why runs of the configuration are not trained, in a sentence; None: they are.
 
         Of keys of other tables those are refused here that are for algorithms which sample actions.
-        wide  [B] as of `layout`, of a run of a former version
         """
-        del wide
         tables, whose = self.config.tables, f"with solver.algorithm = {self.name!r}"
         checks = [
             ("run.strata", self.config.run.strata is None, f"left out {whose}, which draws no deals of one stratum"),

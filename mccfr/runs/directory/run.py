@@ -33,7 +33,7 @@ from mccfr.config.file import (
     to_document,
 )
 from mccfr.config.games import OpaqueGame
-from mccfr.config.solvers import FullWidthConfig, OpaqueSolver, PublicChanceConfig
+from mccfr.config.solvers import FullWidthConfig, OpaqueSolver, PublicChanceConfig, SampledActionsConfig
 from mccfr.config.tables import AbstractionConfig, Config
 from mccfr.games.catalogue import game_files
 from mccfr.games.game import Game
@@ -42,7 +42,7 @@ from mccfr.runs.directory.identity import bucket_hashes, identity_document, own_
 from mccfr.runs.directory.warm_start import warm_policy
 from mccfr.solvers.configured import configured_game
 from mccfr.solvers.registry import algorithm_of
-from mccfr.solvers.solver import Algorithm
+from mccfr.solvers.solver import Algorithm, last_trained
 from mccfr.tables.layout import TableLayout
 from storage import durable
 from storage.lock import RunLock, is_held, noted
@@ -151,9 +151,16 @@ class Run:
         return None if found is None else np.array(found, np.uint8)
 
     @property
-    def problem(self) -> str | None:
-        """Why it does not go on, in a sentence; None: it does."""
-        return self.algorithm.problem(self._wide_sums)
+    def former(self) -> str | None:
+        """Why its tables, which an older version made, are trained no longer, in a sentence; None: they are."""
+        wide = self._wide_sums
+        if wide is None or not isinstance(self.config.solver, SampledActionsConfig):
+            return None
+        if self.config.solver.discount == "dcfr":
+            return last_trained("solver.discount = 'dcfr' with stamps, in whose place tables are swept now,")
+        if {0, 1} <= set((wide if self.config.run.strata is None else wide[2:]).tolist()):
+            return last_trained("a run of strategy sums of which some are in float32 and some in float64")
+        return None
 
     def append(self, name: str, record: Mapping[str, Any]) -> None:
         """Append one JSON line to a file of the run, durably."""

@@ -16,7 +16,7 @@ from mccfr.config.tables import Config
 from mccfr.games.game import Game
 from mccfr.rng import new_stream
 from mccfr.solvers.forecast import Forecast, forecast
-from mccfr.solvers.solver import Algorithm, Share, Traits, WorkerState, former_problem, last_trained
+from mccfr.solvers.solver import Algorithm, Share, Traits, WorkerState, former_problem
 from mccfr.solvers.sweep import Sweep
 from mccfr.tables.discount import Discount, Schedule
 from mccfr.tables.layout import TableArrays, TableLayout, TableSet, make_layout
@@ -29,8 +29,7 @@ _BATCH_DEALS = 4096
 _BATCH_NODES = 200_000  # about 10 ms: how far several workers may run past a limit, and how soon a signal is seen
 _NO_LIMIT = 2**62
 _WIDE = "of 32 or 64 bits with solver.warm_start"
-_MIXED = "strategy sums of which some are in float32 and some in float64"
-_STAMPED = "solver.discount = 'dcfr' with stamps, in whose place tables are swept now,"
+_UNSWEPT = "'none', 'linear' or 'initial' with run.strata or cells of 16 bits: tables are swept under 'dcfr'"
 BATCH_SHARE = 0.2  # of a period, in the batches of all workers together: how far they run past its end
 
 
@@ -76,16 +75,18 @@ class SampledAlgorithm(Algorithm):
         """As `[solver]` says."""
         return self._schedule
 
-    def problem(self, wide: npt.NDArray[np.uint8] | None = None) -> str | None:
-        """As `Algorithm.problem`: tables that begin with a policy are whole, and of 32 or 64 bits."""
+    def problem(self) -> str | None:
+        """As `Algorithm.problem`: tables that begin with a policy, or are swept, are whole, and of 32 or 64 bits."""
         strata, tables, cold = self.config.run.strata, self.config.tables, self._solver.warm_start is None
+        narrow = is_narrow(tables.regret_dtype) or is_narrow(tables.sum_dtype)
         checks = [
             ("run.strata", strata is None or cold, "left out with solver.warm_start"),
             ("tables.strategy_sums", tables.strategy_sums == "all" or strata is None, "'all' with run.strata"),
             ("tables.regret_dtype", not is_narrow(tables.regret_dtype) or cold, _WIDE),
             ("tables.sum_dtype", not is_narrow(tables.sum_dtype) or cold, _WIDE),
+            ("solver.discount", not self.schedule.sweeps or (strata is None and not narrow), _UNSWEPT),
         ]
-        return former_problem(self.config) or self._former_tables(wide) or first_refused(self.config, checks)
+        return former_problem(self.config) or first_refused(self.config, checks)
 
     def layout(self, game: Game, wide: npt.NDArray[np.uint8] | None = None) -> TableLayout:
         """As `Algorithm.layout`; without sums after the first street where `[tables]` says so."""
@@ -100,19 +101,15 @@ class SampledAlgorithm(Algorithm):
         return make_layout(
             game,
             regret_dtype=tables.regret_dtype,
-            sum_dtype=self._sum_dtype if wide is None else self._forms(wide)[0],
+            sum_dtype=self._sum_dtype(wide),
             summed_streets=self._summed_streets(game),
             first_dtype=None if game.strata is None else "float64",  # totals of changes, which are added up at barriers
         )
 
-    def _forms(self, wide: npt.NDArray[np.uint8]) -> list[str]:
-        """Dtypes of the strategy sums of a run of a former version, whose manifest lists `wide` [B]."""
-        kept = wide[2:] if self.config.run.strata is not None else wide
-        return [dtype for form, dtype in ((0, self._sum_dtype), (1, "float64")) if form in kept]
-
-    @property
-    def _sum_dtype(self) -> str:
-        """Of the sums of a new run: float32 as good as they need to be at any length, rounded stochastically."""
+    def _sum_dtype(self, wide: npt.NDArray[np.uint8] | None) -> str:
+        """Of strategy sums; "auto" is float32, as good as it needs to be at any length, rounded stochastically."""
+        if wide is not None and 1 in (wide if self.config.run.strata is None else wide[2:]):
+            return "float64"
         return "float32" if self.config.tables.sum_dtype == "auto" else self.config.tables.sum_dtype
 
     def _summed_streets(self, game: Game) -> int | None:
@@ -124,18 +121,6 @@ class SampledAlgorithm(Algorithm):
                 f"tables.strategy_sums = 'preflop' needs a game of several streets, and {game.name} has one: use 'all'"
             )
         return 1
-
-    def _former_tables(self, wide: npt.NDArray[np.uint8] | None) -> str | None:
-        """Why tables are trained no longer: those of `dcfr` are swept, whole ones of float32 or float64."""
-        tables = self.config.tables
-        if wide is not None and len(self._forms(wide)) > 1:
-            return last_trained(_MIXED)
-        if self.schedule.sweeps:
-            if wide is not None:
-                return last_trained(_STAMPED)
-            if self.config.run.strata is not None or is_narrow(tables.regret_dtype) or is_narrow(tables.sum_dtype):
-                return last_trained("solver.discount = 'dcfr' with run.strata, or with cells of int16,")
-        return None
 
     @property
     def traits(self) -> Traits:
