@@ -29,7 +29,7 @@ from mccfr.play.table import PlayedHand
 Weights = npt.NDArray[np.float64]
 
 
-class Spot(NamedTuple):
+class HandState(NamedTuple):
     """What both players see.
 
     actions  so far
@@ -54,26 +54,29 @@ class Heuristic(ABC):
         del seed, number
 
     @abstractmethod
-    def worth(self, spot: Spot, hero: int, other: Weights) -> Weights:
+    def values(self, spot: HandState, hero: int, other: Weights) -> Weights:
         """[H] for each hand of player `hero`: sum over the hands it may meet of their weight `other` [H] times value.
 
         Where something is drawn for it, its mean is meant.
         """
 
-    def foreseen(self, spot: Spot, hero: int, other: Weights, dealing: DealtCards) -> Weights:
-        """[H] the mean of `worth` over the boards of the next street that may follow, by hand of `hero`.
+    def foreseen(self, spot: HandState, hero: int, other: Weights, dealing: DealtCards) -> Weights:
+        """[H] the mean of `values` over the boards of the next street that may follow, by hand of `hero`.
 
         The weight of a board that hits one of two hands counts as 0, and so means are taken by pairs.
         """
         boards = dealing.boards_after(spot.street, spot.board)
-        total, met = np.zeros(dealing.hand_count), np.zeros(dealing.hand_count)
+        total, opponent_reach = np.zeros(dealing.hand_count), np.zeros(dealing.hand_count)
         for board in boards:
             live = dealing.live(spot.street + 1, board)
             left = np.where(live, other, 0)
             after = spot._replace(street=spot.street + 1, board=board)
-            total += np.where(live, self.worth(after, hero, left), 0)
-            met += np.where(live, dealing.disjoint_weight(left), 0)
-        return total * np.divide(dealing.disjoint_weight(other), met, out=np.zeros_like(met), where=met > 0)
+            total += np.where(live, self.values(after, hero, left), 0)
+            opponent_reach += np.where(live, dealing.disjoint_weight(left), 0)
+        possible = opponent_reach > 0
+        return total * np.divide(
+            dealing.disjoint_weight(other), opponent_reach, out=np.zeros_like(opponent_reach), where=possible
+        )
 
 
 class Aivat:
@@ -109,7 +112,7 @@ class _Hand:
 
     def walked(self, betting: Betting, played: PlayedHand) -> dict[str, float]:
         """All terms of the hand."""
-        spot = Spot((), -1, None, betting.start()[0])
+        spot = HandState((), -1, None, betting.start()[0])
         spot = self._dealt_hands(spot)
         for state, action in zip(played.states, played.actions, strict=True):
             while spot.street < state.street:
@@ -128,12 +131,12 @@ class _Hand:
         """Add what was expected of something and take off what came."""
         self.terms[term] += expected - realised
 
-    def _mean(self, hero: int, worth: Weights, weights: Sequence[Weights]) -> float:
-        """The mean of values over pairs of hands, from `Heuristic.worth`."""
-        met = float(weights[hero] @ self.dealing.disjoint_weight(weights[1 - hero]))
-        if met <= 0:
+    def _mean(self, hero: int, values: Weights, weights: Sequence[Weights]) -> float:
+        """The mean of values over pairs of hands, from `Heuristic.values`."""
+        opponent_reach = float(weights[hero] @ self.dealing.disjoint_weight(weights[1 - hero]))
+        if opponent_reach <= 0:
             raise RuntimeError("a known player has done what none of his hands does: its strategy is another one")
-        return float(weights[hero] @ worth) / met
+        return float(weights[hero] @ values) / opponent_reach
 
     def _hero(self) -> int:
         """Whose hands values are listed by: a known player's, so that there are many of them."""
@@ -144,7 +147,7 @@ class _Hand:
         weights[hand] = 1.0
         return weights
 
-    def _dealt_hands(self, spot: Spot) -> Spot:
+    def _dealt_hands(self, spot: HandState) -> HandState:
         """The hands that nobody's strategy hides are dealt."""
         prior = list(self.dealing.reach)
         self.weights = [
@@ -154,16 +157,16 @@ class _Hand:
         if all(known is not None for known in self.ranges):
             return spot
         shown = 1 - self._hero()  # one vector serves the hand that came and those that might have
-        worth = self.heuristic.worth(spot, shown, prior[1 - shown])
-        expected = self._mean(shown, worth, prior)
+        values = self.heuristic.values(spot, shown, prior[1 - shown])
+        expected = self._mean(shown, values, prior)
         if self.ranges[1 - shown] is None:
-            realised = self._mean(shown, self.heuristic.worth(spot, shown, self.weights[1 - shown]), self.weights)
+            realised = self._mean(shown, self.heuristic.values(spot, shown, self.weights[1 - shown]), self.weights)
         else:
-            realised = self._mean(shown, worth, self.weights)
+            realised = self._mean(shown, values, self.weights)
         self._correct("deal", expected, realised)
         return spot
 
-    def _dealt_board(self, spot: Spot) -> Spot:
+    def _dealt_board(self, spot: HandState) -> HandState:
         """The next street's board is dealt."""
         street = spot.street + 1
         board, hero = self.deal.boards[street], self._hero()
@@ -172,12 +175,12 @@ class _Hand:
         left = [np.where(live, weights, 0) for weights in self.weights]
         if street or self.dealing.first_boards > 1:  # the first street has but one board in most games
             foreseen = self.heuristic.foreseen(spot, hero, self.weights[1 - hero], self.dealing)
-            worth = self.heuristic.worth(after, hero, left[1 - hero])
-            self._correct("board", self._mean(hero, foreseen, self.weights), self._mean(hero, worth, left))
+            values = self.heuristic.values(after, hero, left[1 - hero])
+            self._correct("board", self._mean(hero, foreseen, self.weights), self._mean(hero, values, left))
         self.weights, self.live = left, live
         return after
 
-    def _acted(self, betting: Betting, spot: Spot, action: str) -> Spot:
+    def _acted(self, betting: Betting, spot: HandState, action: str) -> HandState:
         """Somebody has acted."""
         player, known = spot.state.player, self.ranges[spot.state.player]
         if isinstance(known, SeenRange):
@@ -187,7 +190,7 @@ class _Hand:
             other.see(spot.state, action)
         return self._after(betting, spot, action)
 
-    def _known_acted(self, betting: Betting, spot: Spot, action: str) -> None:
+    def _known_acted(self, betting: Betting, spot: HandState, action: str) -> None:
         player = spot.state.player
         known = self.ranges[player]
         assert isinstance(known, SeenRange)
@@ -197,19 +200,19 @@ class _Hand:
         realised: float | None = None
         for choice, reach in known.choices(spot.state, spot.board).items():
             weights = own * reach
-            worth = self.heuristic.worth(self._after(betting, spot, choice), player, others)
-            expected += float(weights @ worth) / whole
+            values = self.heuristic.values(self._after(betting, spot, choice), player, others)
+            expected += float(weights @ values) / whole
             if choice == action:
                 after = weights
                 pair = (weights, others) if player == 0 else (others, weights)
-                realised = self._mean(player, worth, pair)
+                realised = self._mean(player, values, pair)
         if realised is None:
             raise RuntimeError(f"a known player has played {action!r}, which none of his hands does")
         self._correct(f"action {player}", expected, realised)
         self.weights[player] = after
         known.chose(action)
 
-    def _after(self, betting: Betting, spot: Spot, action: str) -> Spot:
+    def _after(self, betting: Betting, spot: HandState, action: str) -> HandState:
         """What both see after an action."""
         state = betting.apply(spot.state, action)
         ended = betting.settled(spot.state, action) if isinstance(state, int) else None

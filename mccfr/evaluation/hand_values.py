@@ -20,19 +20,19 @@ from mccfr.cards.dealt import Board, DealtCards
 from mccfr.cards.listed import ListedCards
 from mccfr.games.subgame import nodes_below, subtree
 from mccfr.intervals import ratio95
-from mccfr.policy.source import PolicySource
+from mccfr.policy.profile import Behaviour
 from mccfr.rng import EVALUATION, new_stream, uniform
 from mccfr.solvers.public.best_response import Walk
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
 from mccfr.solvers.public.range_sums import make_ranges
-from mccfr.solvers.public.street_walk import FOLLOW
+from mccfr.solvers.public.street_arrays import FOLLOW
 from mccfr.trees.compiled import DECISION
 from mccfr.trees.streets import street_trees
 
 Floats = npt.NDArray[np.float64]
 _STREAM = 2
 """Worker, so to say, whose stream draws boards: those of other evaluations have 0, those of tables 1."""
-_LEAST_MET = 1e-12  # of the largest weight: what is left of differences of sums where a hand meets nothing
+_LEAST_REACH = 1e-12  # of the largest weight: what is left of differences of sums where a hand meets nothing
 
 
 class Below:
@@ -44,7 +44,7 @@ class Below:
     cards_to_come  board cards that are dealt behind it
     """
 
-    def __init__(self, source: PolicySource, dealing: DealtCards, node: int) -> None:
+    def __init__(self, source: Behaviour, dealing: DealtCards, node: int) -> None:
         """`dealing` is that of the source's cards; `ValueError` for a node where nobody decides."""
         tree = source.game.tree
         if not 0 <= node < len(tree.parent) or tree.arrays.kind[node] != DECISION:
@@ -71,9 +71,9 @@ class Below:
         value, action, weight = np.zeros((2, hands)), np.zeros((self._actions, hands)), np.zeros((2, hands))
         for player in players:
             walk.values(player)
-            value[player] = walk.root.hand_value[0, FOLLOW]
-            met = self._dealing.disjoint_weight(public.reach[1 - player])
-            weight[player] = np.where(public.reach[player] > 0, np.maximum(met, 0), 0)
+            value[player] = walk.root.by_hand.value[0, FOLLOW]
+            opponent_reach = self._dealing.disjoint_weight(public.reach[1 - player])
+            weight[player] = np.where(public.reach[player] > 0, np.maximum(opponent_reach, 0), 0)
             if player == self.player:
                 own = public.ranges.hand[slice(*public.ranges.first[player, :2])]
                 top = int(walk.root.member_first[0]) + self._child
@@ -137,7 +137,7 @@ class Below:
                 block = 2 * street + player
                 table = np.zeros((int(tree.row_slots[block]), max(1, len(known))))
                 for node in np.flatnonzero(tree.arrays.block == block).tolist() if len(known) else ():
-                    found = self._source.range_probabilities(int(self._nodes[node]), known)
+                    found = self._source.rows(int(self._nodes[node]), known)[0]
                     slot = int(tree.arrays.slot[node])
                     table[slot : slot + found.shape[1]] = found.T
                 tables.append(table)
@@ -233,11 +233,11 @@ class HandValues:
 
 def _ratio(value: Floats, weight: Floats) -> Floats:
     """Values by weight; NaN where there is none."""
-    known = weight > _LEAST_MET * np.maximum(weight.max(initial=0), 1e-300)
+    known = weight > _LEAST_REACH * np.maximum(weight.max(initial=0), 1e-300)
     return np.where(known, value / np.where(known, weight, 1), np.nan)
 
 
-class RootValues(NamedTuple):
+class StreetStartValues(NamedTuple):
     """What buckets win where a street begins.  R places, B buckets of a player.
 
     street, player  whose
@@ -254,11 +254,11 @@ class RootValues(NamedTuple):
 
 
 def root_values(
-    source: PolicySource,
+    source: Behaviour,
     boards: int = 100,
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
-) -> tuple[list[RootValues], bool]:
+) -> tuple[list[StreetStartValues], bool]:
     """Values where streets begin, of every street and player, and whether they are exact.
 
     boards    full boards that are drawn in whole hold'em; where boards are listed all are walked, and values are exact
@@ -297,11 +297,11 @@ def root_values(
         for player in range(2):
             columns = [_ratio(*sums[node, player]) for node in own]
             value = np.stack(columns, axis=1) if columns else np.zeros((int(cards.buckets[street][player]), 0))
-            found.append(RootValues(street, player, np.array(own, np.int32), value))
+            found.append(StreetStartValues(street, player, np.array(own, np.int32), value))
     return found, listed
 
 
-def _roots(source: PolicySource, dealing: DealtCards) -> list[Below]:
+def _roots(source: Behaviour, dealing: DealtCards) -> list[Below]:
     """The decisions that begin a street."""
     tree = source.game.tree
     decides = np.flatnonzero(tree.arrays.kind == DECISION).tolist()
@@ -319,7 +319,7 @@ def _drawn(seed: int, number: int, left: list[int], count: int) -> tuple[int, ..
     return tuple(left[:count])
 
 
-def _reaches(source: PolicySource, dealing: DealtCards, path: Sequence[Board]) -> dict[int, Floats]:
+def _reaches(source: Behaviour, dealing: DealtCards, path: Sequence[Board]) -> dict[int, Floats]:
     """[2, H] of each decision: weights of the deal times all that each player did on the way, on these boards."""
     tree, found = source.game.tree, {0: dealing.reach.astype(np.float64)}
     buckets = {
@@ -329,7 +329,7 @@ def _reaches(source: PolicySource, dealing: DealtCards, path: Sequence[Board]) -
     }
     for node in np.flatnonzero(tree.arrays.kind == DECISION).tolist():
         street, player = divmod(int(tree.arrays.block[node]), 2)
-        rows = source.range_probabilities(node, buckets[street, player])
+        rows = source.rows(node, buckets[street, player])[0]
         for column, child in enumerate(tree.children(node)):
             if tree.arrays.kind[child] == DECISION:
                 found[child] = found[node].copy()
@@ -345,8 +345,8 @@ def _add_root(
     weight[player] = dealing.reach[player]
     last, board = path[-1], path[root.street]
     cards = root.dealt(last, weight) if isinstance(last, tuple) else root.listed(board, weight)
-    value, _, met = root.values(cards, (player,))
+    value, _, opponent_reach = root.values(cards, (player,))
     bucket = dealing.bucket_row(root.street, player, board)
     held = (bucket >= 0) & (cards.reach[player] > 0)
-    for place, found in enumerate((value[player], met[player])):
+    for place, found in enumerate((value[player], opponent_reach[player])):
         sums[place] += np.bincount(bucket[held], (cards.reach[player] * found)[held], sums.shape[1])

@@ -31,7 +31,7 @@ class Board:
 
 
 @dataclass(frozen=True)
-class Cards:
+class ShownCards:
     """Hands of a game and the boards that are shown.  H hands.
 
     names       H texts
@@ -48,7 +48,7 @@ class Cards:
     left_out: int
 
 
-def shown_cards(game: Game, wanted: Sequence[str], count: int) -> Cards:
+def shown_cards(game: Game, wanted: Sequence[str], count: int) -> ShownCards:
     """Hands and boards of a report.
 
     wanted  boards as text; with none, up to `count` of each later street, spread evenly over those there are
@@ -61,7 +61,7 @@ def shown_cards(game: Game, wanted: Sequence[str], count: int) -> Cards:
     return _listed_boards(game, game.cards.listed(), wanted, count)
 
 
-def _listed_boards(game: Game, cards: ListedCards, wanted: Sequence[str], count: int) -> Cards:
+def _listed_boards(game: Game, cards: ListedCards, wanted: Sequence[str], count: int) -> ShownCards:
     chosen = _chosen(cards, wanted, count)
     boards: list[Board] = []
     number: dict[tuple[int, int], int] = {}
@@ -73,7 +73,7 @@ def _listed_boards(game: Game, cards: ListedCards, wanted: Sequence[str], count:
             name = cards.board_text(street, index)
             boards.append(Board(street, _street_text(game, street), name, parent, bucket.astype(np.int32)))
     every = sum(len(rows) for rows in cards.board_cards)
-    return Cards(cards.hand_names, cards.hand_cards, cards.reach, boards, every - len(boards))
+    return ShownCards(cards.hand_names, cards.hand_cards, cards.reach, boards, every - len(boards))
 
 
 def _chosen(cards: ListedCards, wanted: Sequence[str], count: int) -> list[list[int]]:
@@ -106,7 +106,7 @@ def _find(cards: ListedCards, text: str) -> tuple[int, list[int]]:
     raise problem or ValueError(f"board {text!r} is not one of this game's")
 
 
-def _deck_boards(game: Game, deck: DealtCards, wanted: Sequence[str]) -> Cards:
+def _deck_boards(game: Game, deck: DealtCards, wanted: Sequence[str]) -> ShownCards:
     boards: list[Board] = []
     number: dict[tuple[int, ...], int] = {}
     for text in ("", *map(plain_text, wanted)):
@@ -124,7 +124,7 @@ def _deck_boards(game: Game, deck: DealtCards, wanted: Sequence[str]) -> Cards:
             name = text[: 2 * len(board)]
             boards.append(Board(street, _street_text(game, street), name, parent, bucket))
     names = [deck.hand_text(hand) for hand in range(deck.hand_count)]
-    return Cards(names, deck.hand_cards, deck.reach, boards, 0)
+    return ShownCards(names, deck.hand_cards, deck.reach, boards, 0)
 
 
 def _street_text(game: Game, street: int) -> str:

@@ -19,7 +19,7 @@ from mccfr.games.translation import Translation
 from mccfr.play.player import PlayerSpec, Program
 from mccfr.play.resolving import ResolvingSpec
 from mccfr.play.resolving.table import settings_of
-from mccfr.play.run_outs import results
+from mccfr.play.run_outs import showdown_results
 from mccfr.play.seat import PolicySpec
 from mccfr.view.solving import MOST_ITERATIONS, BusyError
 from mccfr.view.spots import Spots
@@ -166,7 +166,7 @@ class Playing:
         shown = None
         if showdown:
             last = dealing.streets - 1
-            drawn = results(dealing, cards.hands, last, cards.boards[last], 1, np.random.default_rng(0))
+            drawn = showdown_results(dealing, cards.hands, last, cards.boards[last], 1, np.random.default_rng(0))
             fixed += showdown * float(drawn[0])
             shown = dealing.hand_text(cards.hands[1 - self._position])
             self._person.cards = dealing.board_text(last, cards.boards[last])

@@ -15,7 +15,7 @@ from mccfr.games.translation import Translation, actions_of, real_betting
 from mccfr.play.player import Betting, State
 from mccfr.play.run_outs import RunOuts, run_outs, win_minus_lose
 from mccfr.play.terminal import Money, money_of
-from mccfr.policy.source import PolicySource
+from mccfr.policy.profile import Behaviour
 from mccfr.report.grid import make_grid
 from mccfr.trees.lines import line_text, to_chips
 from mccfr.view.cells import DIGITS, Cells, rounded
@@ -91,7 +91,7 @@ class Spots:
     Everything is made when it is asked for, and nothing changes, so several threads may ask.
     """
 
-    def __init__(self, source: PolicySource, title: str, facts: list[str] | None = None) -> None:
+    def __init__(self, source: Behaviour, title: str, facts: list[str] | None = None) -> None:
         """
         title  the strategy's name
         facts  a few words each, for the head of the page
@@ -110,7 +110,7 @@ class Spots:
         self._showdowns: Callable[[int, Board], RunOuts] = lru_cache(_KEPT_RUN_OUTS)(self._all_showdowns)
 
     @property
-    def source(self) -> PolicySource:
+    def source(self) -> Behaviour:
         """The strategy itself."""
         return self._source
 
@@ -292,7 +292,7 @@ class Spots:
         for (node, closed), place in places.items():
             reading = Reading(node, 1.0, closed)
             decides = self._betting.decides(reading) and buckets is not None
-            rows = self._source.range_probabilities(node, buckets) if decides else None  # type: ignore[arg-type]
+            rows = self._source.rows(node, buckets)[0] if decides else None  # type: ignore[arg-type]
             for outcome in self._betting.outcomes(reading, state, action):
                 weight = place.weight * outcome.probability
                 if rows is not None:
@@ -379,7 +379,7 @@ class Spots:
             if not self._betting.decides(reading):
                 played[buckets >= 0, number["c"]] += place.probability
                 continue
-            rows = self._source.range_probabilities(node, buckets)
+            rows = self._source.rows(node, buckets)[0]
             real = [one.action for one in actions] if single is not None else self._real_actions((node, closed), state)
             for column, action in enumerate(real):
                 played[:, number[action]] += place.probability * rows[:, column]

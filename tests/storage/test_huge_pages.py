@@ -1,9 +1,9 @@
-"""Huge pages: memory that asks for them, whether the system gives any, what is counted, and what a plan says of them.
+"""Huge pages: memory that asks for them, what the system says, what is counted, and what a plan says of them.
 
 Shows:
 
-* Memory in huge pages is zero, aligned, there at once and gone with its last array; shared memory gets them where the
-  system gives any; what is counted and switched on is said (test_huge_pages, test_plans_say_what_to_switch_on)
+* Memory in huge pages is zero, aligned, there at once and gone with its last array; what is counted and switched on
+  is said (test_huge_pages)
 """
 
 import contextlib

@@ -18,12 +18,12 @@ from mccfr.games.holdem import deck_on, flop_holdem
 class Knowledge(NamedTuple):
     """A game as the responder remembers its cards, with his bets.
 
-    words   what that is, for people
+    description  what that is, for people
     origin  content hashes of the abstraction, by street; empty where it is none that is named
     """
 
     game: Game
-    words: str
+    description: str
     origin: dict[str, str]
 
 
@@ -42,7 +42,7 @@ def knowledge(game: Game, abstraction: Path | None, menu: Path | None = None) ->
     bets = getattr(config.game, "menu", None)
     if not isinstance(bets, Menu):
         raise ValueError(f"{menu} has no [game.menu], and no bets for a responder therefore: name one with a menu")
-    return known._replace(game=with_menu(known.game, bets), words=f"{known.words} and the bets of {menu}")
+    return known._replace(game=with_menu(known.game, bets), description=f"{known.description} and the bets of {menu}")
 
 
 def _of_cards(game: Game, abstraction: Path | None) -> Knowledge:

@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.play.resolving.spot import Spot
-from mccfr.tables.strategy import RowSource
+from mccfr.tables.strategy import Strategy
 
 
-def gifts(spot: Spot, board_of: Callable[[int], Any], player: int, strategy: RowSource) -> npt.NDArray[np.float64]:
+def gifts(spot: Spot, board_of: Callable[[int], Any], player: int, strategy: Strategy) -> npt.NDArray[np.float64]:
     """[H] what may be added to the alternatives of `player`'s opponent at a spot, counterfactual.
 
     board_of  function of a street: the board of that street that the spot's was dealt on, as `Spot` takes it

@@ -26,7 +26,7 @@ import numpy.typing as npt
 from mccfr.play.resolving.gadgets import Gadget, Maxmargin, Resolving, Unsafe
 from mccfr.play.resolving.spot import Spot, Tables
 from mccfr.solvers.minimisers import NOTHING, REGRET_MATCHING, Step
-from mccfr.solvers.public.public_chance import PublicChanceOptions, PublicChanceSampling
+from mccfr.solvers.public.public_chance.sampling import PublicChanceOptions, PublicChanceSampling
 from mccfr.solvers.public.vector_cfr import VectorCfr
 from mccfr.solvers.variants import PRESETS, Variant
 from mccfr.tables.layout import table_name

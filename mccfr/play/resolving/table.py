@@ -64,7 +64,8 @@ NESTED = "resolving"
 """After a bet that an endgame has not, in place of the unsafe method: by no strategy in force does he make it with some
 hands and not with others, and who believes that he makes it with all of them pays off the best."""
 VARIANT = PRESETS["dcfr+"]
-"""At the same cost some hundred of its iterations leave a smaller gap than those of plain DCFR (docs/resolving.md)."""
+"""At the same cost some hundred of its iterations leave a smaller gap than those of plain DCFR
+(docs/measured/resolving.md)."""
 Acted = tuple[BettingState, str, Board]
 """A state of the betting, what was done there, and the board that lay."""
 

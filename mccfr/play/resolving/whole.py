@@ -87,7 +87,7 @@ def resolve_street(
     """
     cards, public = game.cards.listed(), public_tree(game)
     start = sum(len(boards) for boards in cards.board_cards[:street])
-    chance = float(np.prod(public.weight[: street + 1])) / public.joint_weight
+    chance = float(np.prod(public.boards.weight[: street + 1])) / public.joint_weight
     made = _Written(game, strategy)
     bound, excess, gap, spots = np.zeros(2), np.zeros(2), 0.0, 0
     for node, board in product(roots(game, street), range(len(cards.board_cards[street]))):

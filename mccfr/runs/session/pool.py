@@ -25,6 +25,8 @@ import numpy as np
 
 import mccfr
 from mccfr.config.outside import allowed
+from mccfr.config.table import first_refused
+from mccfr.config.tables import Config
 from mccfr.games.game import Game
 from mccfr.runs.directory.run import LOG, Run
 from mccfr.runs.session import control
@@ -44,7 +46,7 @@ _KILL_SECONDS = 5.0
 _LOW_MEMORY_SHARE = 0.05  # of all memory: with less left, a kill out of nowhere is probably the system's
 
 
-class Besides(Protocol):
+class ExtraState(Protocol):
     """What a checkpoint holds beside the tables: all that is not in memory."""
 
     def write(self) -> tuple[dict[str, Any], dict[str, str]]:
@@ -72,7 +74,7 @@ class Pool(Protocol):
     def go_on(self, checkpoint: Checkpoint | None) -> None:
         """Take what a checkpoint holds beside the tables, before `begin`; None: the run begins."""
 
-    def besides(self) -> Besides | None:
+    def extra_state(self) -> ExtraState | None:
         """What a checkpoint of this moment must hold beside the tables; only while all rest.  None: nothing."""
 
     def begin(self, states: Sequence[WorkerState]) -> None:
@@ -130,10 +132,19 @@ class Pool(Protocol):
 class AllInMemory:
     """What pools say whose tables are whole in memory, so that nothing else belongs to a checkpoint."""
 
+    @classmethod
+    def problem(cls, config: Config) -> str | None:
+        """Why the pool of a configuration cannot train it, in a sentence; None: it can."""
+        needed = "left out unless tables.resident is set, such as tables.resident = '16GB'"
+        blocks, length = config.run.blocks, config.run.cycle_iterations
+        return first_refused(
+            config, [("run.blocks", blocks is None, needed), ("run.cycle_iterations", length is None, needed)]
+        )
+
     def go_on(self, checkpoint: Checkpoint | None) -> None:
         pass
 
-    def besides(self) -> Besides | None:
+    def extra_state(self) -> ExtraState | None:
         return None
 
 
@@ -282,7 +293,7 @@ class ProcessPool(AllInMemory):
         return self._watch.silent()
 
     def end_late(self, ordered_at: float, seconds: float, *, spare: bool) -> list[str]:
-        told, now = [], time.monotonic()
+        sentences, now = [], time.monotonic()
         stuck = {silence.worker for silence in self.silent() if not silence.computes}
         for worker in range(len(self._processes)):
             rests = self._cells[1 + worker, control.RESTING_SINCE] == self._cells[0, control.EPOCH]
@@ -293,8 +304,8 @@ class ProcessPool(AllInMemory):
             self._end(worker)
             self._ended.add(worker)
             self._lost[worker] = f"worker {worker} did not rest within {now - ordered_at:.0f} s and was ended"
-            told.append(self._lost[worker])
-        return told
+            sentences.append(self._lost[worker])
+        return sentences
 
     def resting(self) -> bool:
         rests = self._cells[1:, control.RESTING_SINCE] == self._cells[0, control.EPOCH]

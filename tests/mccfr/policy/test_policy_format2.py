@@ -27,7 +27,7 @@ from mccfr.games.catalogue import build_game
 from mccfr.policy import Policy, row_checksums, verify_policy
 from mccfr.policy.layout import bucket_dtype
 from mccfr.policy.query import query
-from mccfr.runs.results.results import evaluate_target
+from mccfr.runs.results.evaluating import evaluate_target
 from mccfr.trees.compiled import CHANCE, DECISION, TERMINAL
 from mccfr.trees.lines import line_text, put_in_chips
 from storage import durable
