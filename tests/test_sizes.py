@@ -17,7 +17,7 @@ LINES, PACKED_LINES, ARGUMENTS = 90, 90, 10
 SAMPLING_LINES, SAMPLING_ARGUMENTS = 60, 8
 """Of everything else where actions are sampled."""
 BUDGETS = {
-    "configuration keys": 149,
+    "configuration keys": 147,
     "kernels of more than 8 arguments": 0,
     "structs of more than 10 fields": 3,
     "files that external sampling's kernel is made of": 6,
