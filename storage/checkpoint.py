@@ -21,7 +21,7 @@ import numpy as np
 
 from storage import contiguous, durable
 from storage.checksums import CRC32C, XXH3, Checksum
-from storage.contiguous import CellRegions
+from storage.contiguous import Cells
 from storage.formats import (
     NotFiniteError,
     TableFormat,
@@ -223,7 +223,7 @@ class Checkpoint:
             self.content_hash: str = manifest["content_hash"]
             self.specs = specs_from_json(manifest["arrays"])
             self.files = listed_files(manifest["files"])
-            self._cells = msgspec.convert(manifest.get(_CELLS, {}), dict[str, CellRegions])
+            self._cells = msgspec.convert(manifest.get(_CELLS, {}), dict[str, Cells])
             self._layout = table_format(self.format)
             self._version = manifest["format_version"]
             for value, kind in ((self.number, int), (self.identity, dict), (self.parents, dict)):
@@ -334,7 +334,7 @@ class Checkpoint:
         out[...] = found
         return out
 
-    def _checked_cells(self, spec: ArraySpec) -> CellRegions:
+    def _checked_cells(self, spec: ArraySpec) -> Cells:
         """Where a whole array lies, once its file is long enough for it.
 
         Raises `OSError` for a file that is not as it should be, `ValueError` where the manifest disagrees with itself.

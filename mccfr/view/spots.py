@@ -18,7 +18,7 @@ from mccfr.play.terminal import Money, money_of
 from mccfr.policy.profile import Behaviour
 from mccfr.report.grid import make_grid
 from mccfr.trees.lines import line_text, to_chips
-from mccfr.view.cells import DIGITS, GridCells, rounded
+from mccfr.view.cells import DIGITS, Cells, rounded
 from mccfr.view.preflop import preflop_won
 from mccfr.view.range_text import range_text
 from mccfr.view.words import action_kind, action_text, pot_share, roles, street_text
@@ -66,7 +66,7 @@ class _Spot:
     acted: list[tuple[State, str]]
 
 
-class PageDecision(NamedTuple):
+class Decision(NamedTuple):
     """A spot for whoever computes more of it.  H hands, L of them live.
 
     node   the decision of the tree that the line is; None where the line is only taken for some
@@ -104,7 +104,7 @@ class Spots:
         self._rules = self._betting.rules if isinstance(self._betting, Translation) else None
         self._names = [self._dealing.hand_text(hand) for hand in range(self._dealing.hand_count)]
         self._grid = make_grid(self._dealing.hand_cards, self._names)
-        self._cells = GridCells(self._grid)
+        self._cells = Cells(self._grid)
         self._square = len(self._grid.label) != len(self._names)
         self._money, self._roles = money_of(source.game), roles(source.game)
         self._showdowns: Callable[[int, Board], RunOuts] = lru_cache(_KEPT_RUN_OUTS)(self._all_showdowns)
@@ -214,14 +214,14 @@ class Spots:
             each.append([None if np.isnan(one) else round(one, DIGITS) for one in share[live].tolist()])
         return {"equity": each, "mean": mean}
 
-    def decision(self, line: str, board: str) -> PageDecision:
+    def decision(self, line: str, board: str) -> Decision:
         """A spot with a board; raises as `spot`, and `ValueError` where cards are missing."""
         found = self._follow(line, board)
         if found.boards is None:
             raise ValueError("cards of the board are missing: choose them first")
         acted = [(state, action, found.boards[state.street]) for state, action in found.acted]
         node, reach = self._single(found), self._reach(found)
-        return PageDecision(node, found.state, acted, found.boards[-1], reach, self._live(found))
+        return Decision(node, found.state, acted, found.boards[-1], reach, self._live(found))
 
     def strategy(self, line: str, board: str, actions: Sequence[str], played: Weights) -> dict[str, Any]:
         """Another strategy at a spot, as `spot` tells its own: `actions`, `frequencies`, `hands` and `classes`.

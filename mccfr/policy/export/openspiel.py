@@ -24,7 +24,7 @@ from typing import Any
 import msgspec
 
 from mccfr.config.games import GAMES, GoofspielGame, KuhnGame, LeducGame, OpenSpielGame, PokerGame
-from mccfr.policy.export.openspiel_walk import OpenSpielWalk
+from mccfr.policy.export.openspiel_walk import Walk
 from mccfr.policy.profile import Behaviour
 from mccfr.policy.replacing import provenance_in
 from storage import durable
@@ -38,7 +38,7 @@ _FIRST_BYTES = json.dumps({"format": FORMAT})[:-1].encode()
 
 
 @dataclass(frozen=True)
-class OpenSpielTranslation:
+class Translation:
     """Our game in OpenSpiel's terms."""
 
     game: str  # what pyspiel.load_game takes
@@ -46,20 +46,20 @@ class OpenSpielTranslation:
     payoff_scale: float = 1.0  # our chips for each unit of its payoffs
 
 
-def translation(document: Mapping[str, Any]) -> OpenSpielTranslation:
+def translation(document: Mapping[str, Any]) -> Translation:
     """OpenSpiel's version of the game of a `[game]` table; `ValueError` where OpenSpiel has none."""
     kind = GAMES.get(document["name"])
     match None if kind is None else msgspec.convert(document, kind):
         case KuhnGame():
-            return OpenSpielTranslation("kuhn_poker()", _kuhn_action)
+            return Translation("kuhn_poker()", lambda label, faced: int(label == "b" or (label == "c" and faced)))
         case LeducGame() as config if _is_standard_leduc(config):
-            return OpenSpielTranslation("leduc_poker()", _limit_action)
+            return Translation("leduc_poker()", _limit_action)
         case PokerGame() as config:
             return _universal_poker(config)
         case GoofspielGame() as config:
             return _goofspiel(config)
         case OpenSpielGame() as config:
-            return OpenSpielTranslation(config.game, lambda label, _: int(label))
+            return Translation(config.game, lambda label, _: int(label))
     raise ValueError(
         f"OpenSpiel has no game like {document['name']!r} with these parameters; the format openspiel serves kuhn, "
         "leduc (3 ranks, 2 suits, 2 raises, bets 2 and 4), poker, goofspiel and openspiel: take policy or csv"
@@ -71,10 +71,6 @@ def _is_standard_leduc(config: LeducGame) -> bool:
     return (config.ranks, config.suits, config.raises, sizes) == (3, 2, 2, [[2], [4]])
 
 
-def _kuhn_action(label: str, faced: bool) -> int:
-    return int(label == "b" or (label == "c" and faced))
-
-
 def _limit_action(label: str, _: bool) -> int:
     return {"f": _FOLD, "c": _CALL}.get(label, _RAISE)
 
@@ -83,7 +79,7 @@ def _no_limit_action(label: str, _: bool) -> int:
     return {"f": _FOLD, "c": _CALL}[label] if label in "fc" else int(label[1:])
 
 
-def _universal_poker(config: PokerGame) -> OpenSpielTranslation:
+def _universal_poker(config: PokerGame) -> Translation:
     posted = list(config.blinds or config.antes)
     streets = len(config.board_cards)
     amounts = [*posted, config.stack, *config.raise_sizes]
@@ -112,17 +108,17 @@ def _universal_poker(config: PokerGame) -> OpenSpielTranslation:
             # A lone number would be read as an integer where OpenSpiel wants text; what is too many is ignored.
             parameters[name] = " ".join(str(int(value)) for value in (list(values) * 2 if len(values) == 1 else values))
     text = ",".join(f"{name}={value}" for name, value in sorted(parameters.items()))
-    return OpenSpielTranslation(f"universal_poker({text})", _limit_action if config.limit else _no_limit_action)
+    return Translation(f"universal_poker({text})", _limit_action if config.limit else _no_limit_action)
 
 
-def _goofspiel(config: GoofspielGame) -> OpenSpielTranslation:
+def _goofspiel(config: GoofspielGame) -> Translation:
     hidden = config.reveal == "result"
     inner = (
         f"goofspiel(imp_info={hidden},num_cards={config.cards},points_order={config.order},"
         "returns_type=point_difference)"
     )
     # OpenSpiel pays the difference to the mean of both totals: half of the difference between them.
-    return OpenSpielTranslation(f"turn_based_simultaneous_game(game={inner})", lambda label, _: int(label) - 1, 2.0)
+    return Translation(f"turn_based_simultaneous_game(game={inner})", lambda label, _: int(label) - 1, 2.0)
 
 
 def write_openspiel(
@@ -144,7 +140,7 @@ def write_openspiel(
             "export format 'openspiel' needs open_spiel: run tools/bootstrap openspiel in the clone"
         ) from None
     chosen = translation(game_document)
-    walk = OpenSpielWalk(source, pyspiel.load_game(chosen.game), chosen.action, chosen.payoff_scale)
+    walk = Walk(source, pyspiel.load_game(chosen.game), chosen.action, chosen.payoff_scale)
     document = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
