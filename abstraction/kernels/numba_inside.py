@@ -35,9 +35,24 @@ def part_compiler() -> Any:
     With other versions than `KNOWN_VERSIONS` this may not be called; there compiling takes longer.
     """
     codegen = import_module("numba.core.registry").cpu_target.target_context.codegen()
+    compiler: Any = import_module("numba.core.compiler").Compiler
+    library = codegen._library_class = _part_library()
+
+    class PartCompiler(compiler):
+        """Compiles a part."""
+
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            self.state.library = library(codegen, "part")
+            self.state.library.part = True
+
+    return PartCompiler
+
+
+def _part_library() -> Any:
+    """The class of libraries of functions, of which some are parts, with bitcode in the place of machine code."""
     library: Any = import_module("numba.core.codegen").JITCodeLibrary
     parse = import_module("llvmlite.binding").parse_bitcode
-    compiler: Any = import_module("numba.core.compiler").Compiler
 
     class Library(library):
         """A function's code; `part`: of a part, of which there is no machine code."""
@@ -78,13 +93,4 @@ def part_compiler() -> Any:
             loaded._finalize_final_module()
             return loaded
 
-    class PartCompiler(compiler):
-        """Compiles a part."""
-
-        def __init__(self, *arguments: Any) -> None:
-            super().__init__(*arguments)
-            self.state.library = Library(codegen, "part")
-            self.state.library.part = True
-
-    codegen._library_class = Library
-    return PartCompiler
+    return Library
