@@ -13,15 +13,15 @@ from mccfr.solvers.registry import _ALGORITHMS
 
 PACKED = {"external_sampling_packed"}
 """The kernel that training spends most of its time in, one loop over a worklist: split up it is slower."""
-LINES, PACKED_LINES, ARGUMENTS = 90, 90, 10
-SAMPLING_LINES, SAMPLING_ARGUMENTS = 60, 8
+LINES, PACKED_LINES, ARGUMENTS = 90, 90, 8
+SAMPLING_LINES = 60
 """Of everything else where actions are sampled."""
 BUDGETS = {
     "configuration keys": 149,
     "kernels of more than 8 arguments": 0,
     "structs of more than 10 fields": 3,
     "files that external sampling's kernel is made of": 6,
-    "words of pages": 46_750,
+    "words of pages": 46_400,
     "methods of Algorithm": 11,
 }
 """What there may be at most: a budget is raised in a commit of its own, with the reason (CONTRIBUTING)."""
@@ -51,8 +51,7 @@ def test_the_bounds_bite():
     """The packed kernel is longer than others beside it, and kernels with as many arguments as allowed are counted."""
     every = dict(functions(tracked("mccfr/solvers/sampling")))
     assert sorted(f.name for f in every.values() if lines(f) > SAMPLING_LINES) == sorted(PACKED)
-    assert max(map(kernel_arguments, every.values())) == SAMPLING_ARGUMENTS
-    assert max(kernel_arguments(f) for _, f in functions(tracked("mccfr/solvers"))) == ARGUMENTS
+    assert max(map(kernel_arguments, every.values())) == ARGUMENTS
 
 
 def is_kernel(node):
