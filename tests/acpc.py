@@ -65,7 +65,7 @@ def dealing(of, guests=(), **options):
 
     def deal():
         try:
-            came["score"], came["record"] = bots.run_dealer(of, guests, told=told, warned=said.append, **options)
+            came["score"], came["record"] = bots.run_dealer(of, guests, say=told, warn=said.append, **options)
         except Exception as error:
             came["error"] = error
             ready.set()

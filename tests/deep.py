@@ -13,7 +13,8 @@ from mccfr.config.solvers import DeepCfrConfig
 from mccfr.games.holdem import flop_holdem
 from mccfr.rng import ACTIONS, new_stream, uniform
 from mccfr.solvers.deep.dealt_cfr import DealtCfr, dealt_specs
-from mccfr.solvers.deep.single_deep_cfr import SingleDeepCfr, listed_specs
+from mccfr.solvers.deep.learned import listed_specs
+from mccfr.solvers.deep.single_deep_cfr import SingleDeepCfr
 from mccfr.trees.compiled import CHANCE, DECISION, TERMINAL
 
 QUICK = {"traversals": 30, "memory": 4000, "strategy_memory": 4000, "averages": ("sd", "network"), "horizon": 50}

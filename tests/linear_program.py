@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scipy import optimize, sparse
 
 from mccfr.games.game import Game
-from mccfr.solvers.histories.sequences import Sequences, chance_reach, sequence_form
+from mccfr.solvers.histories.sequences import SequenceForm, Sequences, sequence_form
 from mccfr.tables.strategy import Strategy
 from mccfr.trees.compiled import NO_SLOT, TERMINAL
 
@@ -32,8 +32,8 @@ def solve_linear_program(game: Game) -> Equilibrium:
     play uniformly.  Raises `ValueError` for a game with cards beside its tree, without perfect recall, or too large for
     the solver.
     """
-    sequences, last = sequence_form(game)
-    payoffs = _payoffs(game, sequences, last)
+    form = sequence_form(game)
+    sequences, payoffs = form.players, _payoffs(game, form)
     constraints = [_constraints(one) for one in sequences]
     value_0, plan_0 = _maximin(payoffs, constraints[0], constraints[1])
     value_1, plan_1 = _maximin(-payoffs.T.tocsr(), constraints[1], constraints[0])
@@ -45,13 +45,13 @@ def solve_linear_program(game: Game) -> Equilibrium:
     return Equilibrium((value_0 - value_1) / 2, strategy)
 
 
-def _payoffs(game: Game, sequences: tuple[Sequences, Sequences], last: npt.NDArray[np.int32]) -> sparse.csr_array:
+def _payoffs(game: Game, form: SequenceForm) -> sparse.csr_array:
     """[1+S_0, 1+S_1] sparse payoffs of player 0 by the players' last actions (0: none, else slot + 1)."""
-    arrays, chance = game.tree.arrays, chance_reach(game.tree.arrays)
+    arrays = game.tree.arrays
     ends = np.flatnonzero(arrays.kind == TERMINAL)
-    shape = tuple(1 + len(one.row_of) for one in sequences)
-    where = (last[0, ends] + 1, last[1, ends] + 1)
-    return sparse.coo_array((chance[ends] * arrays.fixed[ends], where), shape=shape).tocsr()
+    shape = tuple(1 + len(one.row_of) for one in form.players)
+    where = (form.last[0, ends] + 1, form.last[1, ends] + 1)
+    return sparse.coo_array((form.chance[ends] * arrays.fixed[ends], where), shape=shape).tocsr()
 
 
 def _constraints(one: Sequences) -> sparse.csr_array:

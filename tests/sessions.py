@@ -10,7 +10,7 @@ import numpy as np
 from mccfr.config.file import config_from
 from mccfr.runs.directory.run import Run, create_run, with_settings
 from mccfr.runs.reporter import Reporter, Silent
-from mccfr.runs.results.results import find_checkpoint, read_tables
+from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
 from mccfr.runs.session.plan import planned_layout
 from mccfr.runs.session.session import Outcome, train
 from mccfr.solvers.configured import configured_game

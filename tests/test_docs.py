@@ -43,7 +43,7 @@ def test_links_lead_somewhere(page):
         assert not anchor or anchor in anchors(linked), (page.name, target)
 
 
-@pytest.mark.parametrize("page", NOW, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", NOW, ids=lambda page: str(page.relative_to(ROOT)))
 def test_modules_that_are_named_exist(page):
     for name in re.findall(r"`((?:mccfr|abstraction|storage|tests|tools|runs)/[\w/.\-]+)`", page.read_text()):
         made_up = re.search(r"[A-Z]{2}", name)  # NAME stands for any

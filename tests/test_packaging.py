@@ -75,7 +75,7 @@ def test_the_archives_are_complete(distributions):
     assert modules | examples <= wheel_files
     assert {name for name in wheel_files if ".dist-info/" not in name} == modules | examples | typed(wheel_files)
     assert any(name.endswith("licenses/LICENSE") for name in wheel_files)
-    besides = {"LICENSE", "README.md", "CHANGELOG.md", "docs/interface.md", "tests/test_packaging.py", "tools/check"}
+    besides = {"LICENSE", "README.md", "CHANGELOG.md", "docs/commands.md", "tests/test_packaging.py", "tools/check"}
     assert modules | examples | besides | {f"runs/{name}" for name in example_files()} <= packed
     assert "License-Expression: Apache-2.0" in metadata and "Author: The mccfr developers" in metadata
 

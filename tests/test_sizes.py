@@ -13,13 +13,16 @@ from mccfr.solvers.registry import _ALGORITHMS
 
 PACKED = {"external_sampling_packed"}
 """The kernel that training spends most of its time in, one loop over a worklist: split up it is slower."""
-LINES, PACKED_LINES, ARGUMENTS = 90, 125, 10
+LINES, PACKED_LINES, ARGUMENTS = 90, 90, 10
+SAMPLING_LINES, SAMPLING_ARGUMENTS = 60, 8
+"""Of everything else where actions are sampled."""
 BUDGETS = {
-    "configuration keys": 169,
-    "kernels of more than 8 arguments": 16,
-    "structs of more than 10 fields": 12,
+    "configuration keys": 149,
+    "kernels of more than 8 arguments": 0,
+    "structs of more than 10 fields": 3,
+    "files that external sampling's kernel is made of": 6,
+    "words of pages": 46_750,
     "methods of Algorithm": 11,
-    "words of pages": 59_500,
 }
 """What there may be at most: a budget is raised in a commit of its own, with the reason (CONTRIBUTING)."""
 ALGORITHMS = 6
@@ -45,10 +48,11 @@ def test_no_function_is_long_and_no_kernel_takes_many_arguments(package):
 
 
 def test_the_bounds_bite():
-    """The packed kernel is longer than others may be, and kernels with as many arguments as allowed are counted."""
+    """The packed kernel is longer than others beside it, and kernels with as many arguments as allowed are counted."""
     every = dict(functions(tracked("mccfr/solvers/sampling")))
-    assert sorted(f.name for f in every.values() if lines(f) > LINES) == sorted(PACKED)
-    assert max(map(kernel_arguments, every.values())) == ARGUMENTS
+    assert sorted(f.name for f in every.values() if lines(f) > SAMPLING_LINES) == sorted(PACKED)
+    assert max(map(kernel_arguments, every.values())) == SAMPLING_ARGUMENTS
+    assert max(kernel_arguments(f) for _, f in functions(tracked("mccfr/solvers"))) == ARGUMENTS
 
 
 def is_kernel(node):

@@ -38,7 +38,7 @@ class FirstAction(Algorithm):
     options: ClassVar = FirstActionConfig
 
     def layout(self, game, wide=None):
-        return make_layout(game, lazy=False, wide=wide)
+        return make_layout(game)
 
     def solver(self, game, tables, share=None):
         return FirstActionSolver(self.config.solver.share, tables, share or Share())
@@ -77,11 +77,11 @@ class Mixed(Method):
     def problem(self, game):
         return None if game.name == "kuhn" else f"{game.name} is not kuhn: use the method exact"
 
-    def find(self, side, against, *, boards, seed):
+    def find(self, side, against, options):
         one, other = (each.strategy.probability[0][:, 0] for each in (side, against))
-        return {"value_chips": float(abs(one - other).sum()), "boards": boards, "seed": seed}
+        return {"value_chips": float(abs(one - other).sum())}
 
-    def told(self, record, took):
+    def text(self, record, took):
         return f"{record['value_chips']:.3f} apart from {record['against']} ({took})"
 
 

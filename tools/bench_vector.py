@@ -28,7 +28,8 @@ from mccfr.config.games import HoldemSubgame
 from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
 from mccfr.solvers.public.public_walk import train
-from mccfr.solvers.public.street_walk import Traversal, ascend, descend, new_scratch, terminals
+from mccfr.solvers.public.street_arrays import BettingRound, Traversal, new_scratch
+from mccfr.solvers.public.street_walk import ascend, descend, terminals
 from mccfr.solvers.public.vector_cfr import DTYPES, VectorCfr, memory
 from mccfr.solvers.variants import PRESETS, variant
 
@@ -44,15 +45,16 @@ PHASES = ("way down", "terminals", "way up")
 @njit
 def _last_street(public, traversal, step, scratch, boards, phases):
     """The first so many phases of a walk of all street trees of the last street on boards[0] .. boards[1]-1."""
-    street = public.weight.shape[0] - 1
+    street = public.boards.weight.shape[0] - 1
     for tree in range(public.trees.street.shape[0]):
         if public.trees.street[tree] == street:
             for board in range(boards[0], boards[1]):
-                descend(public, traversal, step, street, tree, board, scratch)
+                here = BettingRound(street, tree, board)
+                descend(public, traversal, step, here, scratch)
                 if phases == 2:
-                    terminals(public, traversal.player, street, tree, board, scratch)
+                    terminals(public, traversal.player, here, scratch)
                 elif phases > 2:  # which begins with the terminals
-                    ascend(public, traversal, step, street, tree, board, scratch)
+                    ascend(public, traversal, step, here, scratch)
 
 
 def profile(cfr: VectorCfr, rounds: int) -> dict[str, float]:
@@ -62,7 +64,7 @@ def profile(cfr: VectorCfr, rounds: int) -> dict[str, float]:
     """
     public, last = cfr._field, cfr.public.streets - 1
     scratch = new_scratch(public, range(cfr.public.streets), public.reach.dtype)
-    boards, step = (public.last_boards[0, 0], public.last_boards[-1, 1]), cfr.variant.step(cfr.iteration + 1)
+    boards, step = (public.boards.last[0, 0], public.boards.last[-1, 1]), cfr.variant.step(cfr.iteration + 1)
     seconds = []
     for phases in range(1, 1 + len(PHASES)):
         least = np.inf
@@ -70,7 +72,7 @@ def profile(cfr: VectorCfr, rounds: int) -> dict[str, float]:
             began = time.process_time()
             for player in range(2):
                 for side in range(2):
-                    scratch.hand_reach[side, last] = public.reach[player if side == 0 else 1 - player]
+                    scratch.by_hand.reach[side, last] = public.reach[player if side == 0 else 1 - player]
                 traversal = Traversal(player, cfr.in_place, cfr._views[player], cfr._views[1 - player].basis)
                 _last_street(public, traversal, step, scratch, boards, phases)
             least = min(least, time.process_time() - began)
@@ -254,7 +256,7 @@ def _compile(kind: str) -> None:
         began = time.process_time()
         cfr.iterate(0)
     else:
-        from mccfr.solvers.public.public_chance import PublicChanceSampling
+        from mccfr.solvers.public.public_chance.sampling import PublicChanceSampling
 
         sampler = PublicChanceSampling(game)
         began = time.process_time()

@@ -98,9 +98,9 @@ NEWER = (
     _preset("PCFR+", "pcfr+"),
     _preset("DCFR+", "dcfr+"),
     _preset("PDCFR+", "pdcfr+"),
-    _preset("HS-DCFR(15)", "hs-dcfr", "solver.schedule=15"),
-    _preset("HS-DCFR(30)", "hs-dcfr", "solver.schedule=30"),
-    _preset("HS-PCFR+(15)", "hs-pcfr+", "solver.schedule=15"),
+    _preset("HS-DCFR(15)", "hs-dcfr"),
+    _preset("HS-DCFR(30)", "hs-dcfr-30"),
+    _preset("HS-PCFR+(15)", "hs-pcfr+"),
 )
 SAMPLED = tuple(
     _variant(name, f"solver.discount={discount}")

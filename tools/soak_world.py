@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from mccfr.runs.directory.run import CHECKPOINTS, is_run, open_run
-from mccfr.runs.results.results import find_checkpoint, read_tables
+from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
 from storage.blocks import open_whole
 from storage.checkpoint import checkpoint_path, list_checkpoints
 

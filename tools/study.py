@@ -28,15 +28,15 @@ from abstraction.recipe import STREETS, Recipe
 from mccfr.config.file import config_from, load_document
 from mccfr.evaluation.abstract import abstract_problem, evaluate_abstract
 from mccfr.evaluation.methods import method_named
-from mccfr.evaluation.side import Side
 from mccfr.experiments.plot import can_plot
 from mccfr.games.bucketed import bucketed
 from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
+from mccfr.policy.profile import Profile
 from mccfr.policy.quantise import TOTALS, quantise
 from mccfr.solvers.public.best_response import Walk, values
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
-from mccfr.solvers.public.street_walk import FOLLOW, RESPOND
+from mccfr.solvers.public.street_arrays import FOLLOW, RESPOND
 from mccfr.solvers.registry import algorithm_of
 from mccfr.tables.layout import private_tables
 from mccfr.tables.simplified import simplified
@@ -196,13 +196,13 @@ class Study:
             found["abstract"] = evaluate_abstract(game, strategy).exploitability_chips
         if effort is None:
             return found, half
-        side = Side(game, strategy)
+        side = Profile(game, strategy)
         settings = "12" if simpler else "2"
         asked: dict[str, dict[str, Any]] = {f"lbr {s}": {"setting": s, "hands": effort.hands} for s in settings}
         asked["trained-br"] = {"nodes": effort.nodes, "boards": effort.boards}
         for name, options in asked.items():
             method = method_named(name.split()[0])
-            record = method.find(side, None, **{**method.takes, **options})
+            record = method.find(side, None, method.options(**options))
             found[name] = record["value_chips"]
             half[name] = (record["ci95_chips"][1] - record["ci95_chips"][0]) / 2
         if simpler:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from mccfr.evaluation.methods import told
+from mccfr.evaluation.methods import record_text
 from mccfr.runs.results.matches import match_text
 
 Pathlike = str | os.PathLike[str]
@@ -65,7 +65,7 @@ class Evaluation:
     record: Mapping[str, Any]
 
     def __str__(self) -> str:
-        return told(self.record, f"{self.seconds:.3g} s")
+        return record_text(self.record, f"{self.seconds:.3g} s")
 
 
 @dataclass(frozen=True)

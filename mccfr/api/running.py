@@ -1,6 +1,5 @@
 """Runs in directories: what `mccfr solve` and `mccfr resume` do, and what can be asked of a run."""
 
-import dataclasses
 import signal
 import threading
 import time
@@ -18,8 +17,8 @@ from mccfr.games.game import Game
 from mccfr.runs import reporter as report
 from mccfr.runs.directory import run as rundir
 from mccfr.runs.directory.status import run_status
-from mccfr.runs.results.results import export_run
-from mccfr.runs.session.start import prepare_run, start_run
+from mccfr.runs.results.export import ExportOptions, export_run
+from mccfr.runs.session.start import Terms, prepare_run, start_run
 from mccfr.runs.session.train_and_export import limited, train_and_export
 
 _LIMITS = ("nodes", "iterations", "seconds", "workers")
@@ -66,18 +65,9 @@ class Run:
 
         It replaces an earlier export of this run at `out`; with `replace`, of another run too.
         """
-        opened, path = self._open(), Path(out)
-        return export_run(
-            opened,
-            opened.build_game(),
-            path,
-            format,
-            quantise,
-            checkpoint,
-            purify=purify,
-            threshold=threshold,
-            replace=replace,
-        )
+        opened = self._open()
+        options = ExportOptions(format, quantise, checkpoint, purify=purify, threshold=threshold, replace=replace)
+        return export_run(opened, opened.build_game(), Path(out), options)
 
 
 def solve(
@@ -125,18 +115,9 @@ def solve(
     settings = config_from(document, source, (base,))
     limits = dict(zip(_LIMITS, (nodes, iterations, seconds, workers), strict=True))
     settings = msgspec.structs.replace(settings, run=limited(settings.run, limits))
-    teller = _Teller(progress)
-    opened, made = start_run(
-        settings,
-        base,
-        Path(run),
-        teller,
-        force=force,
-        replace=replace,
-        stages=teller.stages,
-        ignored=ignored_keys(document),
-    )
-    return _trained(opened, made, teller, force)
+    reporter = _CallbackReporter(progress)
+    terms = Terms(reporter, force=force, replace=replace, stages=reporter.stages)
+    return _trained(*start_run(settings, base, Path(run), terms, ignored=ignored_keys(document)), terms)
 
 
 def resume(
@@ -159,9 +140,8 @@ def resume(
     opened = rundir.open_run(path_of(run), place_of(run) if abstraction is None else Path(abstraction))
     limits = dict(zip(_LIMITS, (nodes, iterations, seconds, workers), strict=True))
     opened = rundir.with_settings(opened, run=limited(opened.config.run, limits))
-    opened = dataclasses.replace(opened, replace=replace)
-    teller = _Teller(progress)
-    return _trained(opened, prepare_run(opened, teller, force=force), teller, force)
+    terms = Terms(_CallbackReporter(progress), force=force, replace=replace)
+    return _trained(*prepare_run(opened, terms), terms)
 
 
 def path_of(run: "Pathlike | Run") -> Path:
@@ -179,10 +159,10 @@ def _require_main_thread() -> None:
         raise ValueError("a run heeds signals, which Python gives to the main thread alone: start it from there")
 
 
-def _trained(opened: rundir.Run, made: Game, teller: "_Teller", force: bool) -> Run:
-    outcome, exported = train_and_export(opened, made, teller, force=force)
+def _trained(opened: rundir.Run, made: Game, terms: Terms) -> Run:
+    outcome, exported = train_and_export(opened, made, terms.reporter, force=terms.force)
     if exported is not None:
-        teller.message(f"exported to {exported}")
+        terms.reporter.message(f"exported to {exported}")
     if outcome.signal == signal.SIGINT:
         how = "before anything was trained" if outcome.checkpoint is None else "with a checkpoint"
         raise KeyboardInterrupt(f"{opened.directory} has stopped {how}: mccfr.resume goes on")
@@ -191,41 +171,41 @@ def _trained(opened: rundir.Run, made: Game, teller: "_Teller", force: bool) -> 
     return Run(opened.directory, abstraction=opened.abstraction_path)
 
 
-class _Teller:
+class _CallbackReporter:
     """What a run has to tell, as texts for a function; counters once every ten seconds."""
 
     _SECONDS = 10.0
 
-    def __init__(self, tell: Callable[[object], object] | None) -> None:
-        self._tell = tell or (lambda text: None)
+    def __init__(self, callback: Callable[[object], object] | None) -> None:
+        self._callback = callback or (lambda text: None)
         self._at = time.monotonic()
 
     def message(self, text: str) -> None:
         """Pass it on."""
-        self._tell(text)
+        self._callback(text)
 
     def phase(self, text: str, share: float | None = None) -> None:
         """Leave it out: what takes long is told of by counters."""
 
-    def progress(self, progress: report.Progress) -> None:
+    def progress(self, progress: report.SessionProgress) -> None:
         """Pass it on if the last one is long enough ago."""
         if time.monotonic() - self._at >= self._SECONDS:
             self._at = time.monotonic()
             share = 0.0 if progress.share_done is None else progress.share_done
-            self._tell(Progress(progress.iterations, progress.nodes, progress.training_seconds, share))
+            self._callback(Progress(progress.iterations, progress.nodes, progress.training_seconds, share))
 
     def evaluation(self, record: Mapping[str, Any]) -> None:
         """Pass it on."""
-        self._tell(evaluation_of(record))
+        self._callback(evaluation_of(record))
 
     @contextmanager
     def stages(self) -> Iterator[Callable[[str, float], None]]:
         """While an abstraction is built: each stage is told of once."""
         seen: set[str] = set()
 
-        def told(stage: str, share: float) -> None:
+        def stage_begins(stage: str, share: float) -> None:
             if stage not in seen:
                 seen.add(stage)
-                self._tell(f"building the abstraction: {stage}")
+                self._callback(f"building the abstraction: {stage}")
 
-        yield told
+        yield stage_begins

@@ -17,7 +17,7 @@ from mccfr.config.file import config_from, ignored_keys, to_document
 from mccfr.config.games import GameConfig
 from mccfr.config.tables import AbstractionConfig, Config
 from mccfr.games.game import Game
-from mccfr.policy import Policy, StrategySource, write_policy
+from mccfr.policy import Policy, Profile, write_policy
 from mccfr.policy.query import query
 from mccfr.policy.replacing import RUN_ID, replaceable
 from mccfr.policy.write import policy_provenance
@@ -29,7 +29,7 @@ from mccfr.tables.layout import private_tables
 from mccfr.tables.strategy import Strategy
 from storage.space import available_memory_bytes
 
-_TOLD_SECONDS = 1.0
+_REPORT_SECONDS = 1.0
 _MEMORY_SHARE = 0.8
 _MOST = 2**62
 
@@ -176,11 +176,11 @@ class Solver:
         for key, limit in limits.items():
             if limit is not None and not 0 <= limit < float("inf"):
                 raise ValueError(f"{key} = {limit} is not allowed: it must be at least 0 and finite")
-        start, told_at = self._counts(), time.monotonic()
+        start, reported_at = self._counts(), time.monotonic()
         self._solver.warm_up()
         while (share := self._share(start, limits)) < 1:
-            if progress is not None and time.monotonic() - told_at >= _TOLD_SECONDS:
-                told_at = time.monotonic()
+            if progress is not None and time.monotonic() - reported_at >= _REPORT_SECONDS:
+                reported_at = time.monotonic()
                 progress(Progress(*self._counts(), share))
             left = [
                 _MOST if limits[key] is None else int(limits[key] or 0) - (now - before)
@@ -209,7 +209,7 @@ class Solver:
 
     def query(self, line: str, hand: str | None = None, board: str | None = None) -> dict[str, Any]:
         """The average strategy at one decision, as `mccfr query --json` gives it."""
-        return query(StrategySource(self.game, self.strategy()), line, hand, board)
+        return query(Profile(self.game, self.strategy()), line, hand, board)
 
     def save(self, out: Pathlike, *, quantise: str = "uint16", replace: bool = False) -> Policy:
         """Write the average strategy as a policy directory and open it.

@@ -1,7 +1,8 @@
 """What every kind of cards answers for itself, so that nobody else asks which kind it is.
 
 Three kinds: `mccfr.cards.nothing` (chance and hidden moves are in the tree), `mccfr.cards.listed` (every hand and board
-is in a list: small games, endgames) and `mccfr.cards.deck` (whole hold'em, whose boards are drawn and looked up).
+is in a list: small games, endgames) and `mccfr.cards.deck` (whole hold'em, whose boards are drawn and looked up).  The
+last two can be dealt at a table, and answer more (`mccfr.cards.dealt`).
 """
 
 from abc import ABC, abstractmethod
@@ -14,6 +15,7 @@ import numpy.typing as npt
 from mccfr.cards.deals import Deals, new_deals
 
 if TYPE_CHECKING:
+    from mccfr.cards.dealt import DealtCards
     from mccfr.cards.listed import ListedCards
 
 BucketPairs = Iterator[tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]]
@@ -162,6 +164,14 @@ class Cards(ABC):
     def in_memory(self, memory: npt.NDArray[np.uint8], *, fill: bool) -> Self:
         """The cards with their tables in `memory` [shared_bytes], filled here in place or by another process before."""
         return self
+
+    def at_table(self) -> "DealtCards":
+        """The same cards, to be dealt hand by hand and asked for ranges and boards; `ValueError` where none are."""
+        raise ValueError("the game keeps its chance in the tree: a table deals cards beside it")
+
+    def canonical_tables(self) -> Sequence[npt.NDArray[Any]]:
+        """[canonical boards, 1326] buckets of each street, by `abstraction.boards`; `ValueError` for other cards."""
+        raise ValueError(f"cards dealt from {self.source} have no tables of buckets by canonical board")
 
     # --- what people write and read ---
 

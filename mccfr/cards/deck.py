@@ -6,7 +6,7 @@ the same buckets.  Only a game that ends on the flop can be listed, which an exa
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 from math import comb
@@ -27,22 +27,25 @@ from abstraction.buckets import bucket_dtype
 from abstraction.cards import (
     CARD_COUNT,
     COMBO_COUNT,
+    card_mask,
     card_text,
     cards_text,
-    combo_masks,
+    combo_cards,
+    combo_index,
     combo_text,
     hand_cards,
     parse_cards,
     plain_text,
 )
-from abstraction.evaluator import board_strengths
-from abstraction.lookup import NO_BUCKET, BucketLayout, BucketTables, board_row, board_rows, bucket_tables
+from abstraction.evaluator import board_strengths, strengths
+from abstraction.lookup import DEAL_CARDS, NO_BUCKET, BucketLayout, BucketTables, board_row, board_rows, bucket_tables
 from abstraction.ranges import parse_range
 from mccfr.cards.cards import BoardHands, BucketPairs, Cards, Dealer, Difference, Narrow, unequal
-from mccfr.cards.deals import card_masks
-from mccfr.cards.deck_deals import DeckDealer
+from mccfr.cards.dealt import DEALT, Board, Deal, DealtCards
+from mccfr.cards.deck_deals import DeckDealer, draw_cards
 from mccfr.cards.listed import ListedCards
-from mccfr.cards.seated import Deck, SeatedDeck
+from mccfr.cards.seated import SeatedDeck
+from mccfr.rng import EVALUATION
 
 MOST_LISTED_CARDS = 3
 _MOST_BOARDS = 512  # of canonical ones that are looked up at a time
@@ -56,7 +59,7 @@ _CLASS = re.compile(r"([2-9TJQKA])(\1|[2-9TJQKA][so])")
 
 
 @dataclass(frozen=True)
-class WholeDeck(Deck):
+class WholeDeck(DealtCards):
     """Cards beside the betting tree of a whole hold'em game.  S streets.
 
     board_cards  [S] cards dealt to the board on each street: (0, 3, 1, 1)
@@ -73,6 +76,8 @@ class WholeDeck(Deck):
     buckets: npt.NDArray[np.int64]
     load: Callable[[], Sequence[npt.NDArray[Any]]]
     memory: npt.NDArray[np.uint8] | None = None
+    hand_cards: npt.NDArray[np.int16] = field(default_factory=lambda: hand_cards(CARD_COUNT, 2), init=False, repr=False)
+    reach: npt.NDArray[np.float64] = field(default_factory=lambda: np.ones((2, COMBO_COUNT)), init=False, repr=False)
 
     def cards_on(self, street: int) -> int:
         """As `Cards.cards_on`."""
@@ -122,7 +127,7 @@ class WholeDeck(Deck):
 
     @cached_property
     def lookup(self) -> BucketTables:
-        """As `Deck.lookup`."""
+        """What kernels find buckets by; `ValueError` where the abstraction is no use."""
         if self.memory is not None:
             return self.layout.tables(self.memory)
         return bucket_tables(self.load(), self.layout.board_cards)
@@ -167,7 +172,7 @@ class WholeDeck(Deck):
             strength.setdefault(tuple(sorted(board)), board)
         found = {key: board_strengths(board) for key, board in strength.items()}
         return ListedCards(
-            self.hand_cards().astype(np.int16),
+            self.hand_cards,
             [combo_text(combo) for combo in range(COMBO_COUNT)],
             np.stack([reach, reach]),
             boards,
@@ -193,47 +198,37 @@ class WholeDeck(Deck):
             boards.append(np.array(dealt, np.int16))
             parents.append(np.array(above, np.int32))
         rows = [
-            np.array([self.street_buckets(here, known) for known in some.tolist()], np.int32)
+            np.array([self.bucket_row(here, 0, known) for known in some.tolist()], np.int32)
             for here, some in enumerate(boards)
         ]
-        hit = (self.hand_masks() & card_masks(np.array([cards], np.int16))) != 0
-        return self._lists(np.where(hit, 0.0, 1.0), boards, parents, rows)
+        return self._lists(np.where(self.live(street, cards), 1.0, 0.0), boards, parents, rows)
 
-    def hand_masks(self) -> npt.NDArray[np.uint64]:
-        """[1326] uint64: one bit for each card of a combination."""
-        return combo_masks()
-
-    def hand_cards(self) -> npt.NDArray[np.int16]:
-        """[1326, 2] int16 cards of each combination."""
-        return hand_cards(CARD_COUNT, 2)
-
-    def street_buckets(self, street: int, board: Sequence[int]) -> npt.NDArray[np.int32]:
-        """[1326] bucket of every combination on a street's board (all its cards); NO_BUCKET where it hits the board.
-
-        Raises `ValueError` for a board that does not have the street's number of distinct cards.
-        """
+    def bucket_row(self, street: int, player: int, board: Board) -> npt.NDArray[np.int32]:
+        """As `DealtCards.bucket_row`: both players' are the same."""
         needed = self.cards_on(street)
         if len(board) != needed:
             raise ValueError(f"the board {cards_text(board)!r} has {len(board)} cards: the street has {needed}")
         return self.board_row(street, board)
 
     def board_row(self, street: int, board: Sequence[int]) -> npt.NDArray[np.int32]:
-        """`street_buckets` of as many cards as the street has; `ValueError` for cards that make no board."""
+        """`bucket_row` of as many cards as the street has; `ValueError` for cards that make no board."""
         del street
         return board_row(self.lookup, board)
 
     def board_buckets(self, board: Sequence[int]) -> npt.NDArray[np.int32]:
         """[S, 1326] the same on every street of a full board, its cards in order of dealing."""
         check_board(board, (self.cards_on(self.streets - 1),))
-        return np.stack([self.street_buckets(street, board[: self.cards_on(street)]) for street in range(self.streets)])
+        return np.stack(
+            [self.bucket_row(street, 0, known) for street, known in enumerate(self.path(self.streets - 1, board))]
+        )
 
     def board_hands(self, board: Sequence[int]) -> BoardHands:
         """As `Cards.board_hands`, by the cards of a full board in order of dealing; every hand weighs 1."""
         cards = [int(card) for card in board]
         shared = self.board_buckets(cards)
-        hands = np.flatnonzero((self.hand_masks() & card_masks(np.array([cards], np.int16))) == 0)
+        hands = np.flatnonzero(self.live(self.streets - 1, cards))
         weight, bucket = np.ones(len(hands)), np.stack([shared, shared], axis=1)
-        return BoardHands([hands, hands], [weight, weight], bucket, board_strengths(cards), self.hand_cards())
+        return BoardHands([hands, hands], [weight, weight], bucket, board_strengths(cards), self.hand_cards)
 
     def bucket_pairs(self, street: int, player: int) -> BucketPairs:
         """As `Cards.bucket_pairs`: all canonical boards, dealt in every way.
@@ -251,11 +246,76 @@ class WholeDeck(Deck):
                 yield bucket[held], before[held]
             first, count = first + count, min(2 * count, _MOST_BOARDS)
 
+    # --- at a table ---
+
+    def deal(self, seed: int, number: int) -> Deal:
+        """As `DealtCards.deal`."""
+        cards = np.empty((1, DEAL_CARDS), np.int8)
+        keys = np.uint64(seed), np.uint64(DEALT), EVALUATION, np.int64(number), np.int64(1)
+        draw_cards(*keys, np.zeros(4, np.uint64), cards)
+        dealt = cards[0].tolist()
+        hands = combo_index(dealt[0], dealt[1]), combo_index(dealt[2], dealt[3])
+        return Deal(hands, self.path(self.streets - 1, dealt[4:]))
+
+    def path(self, street: int, board: Board) -> tuple[Board, ...]:
+        """As `DealtCards.path`."""
+        return tuple(tuple(board[: self.cards_on(each)]) for each in range(street + 1))
+
+    def boards_after(self, street: int, board: Board) -> list[Board]:
+        """As `DealtCards.boards_after`, in one order of the cards dealt at a time."""
+        before = () if street < 0 else tuple(board)
+        left = [card for card in range(CARD_COUNT) if card not in before]
+        return [(*before, *more) for more in combinations(left, self.board_cards[street + 1])]
+
+    @property
+    def first_boards(self) -> int:
+        """As `DealtCards.first_boards`."""
+        return comb(CARD_COUNT, self.board_cards[0])
+
+    def full_boards(
+        self, street: int, board: Board, taken: Sequence[int], most: int, rng: np.random.Generator
+    ) -> tuple[list[Board], float]:
+        """As `DealtCards.full_boards`."""
+        before = () if street < 0 else tuple(board)
+        left = [card for card in range(CARD_COUNT) if card not in before and card not in taken]
+        more = sum(self.board_cards) - len(before)
+        count = comb(len(left), more)
+        factor = count / comb(CARD_COUNT - len(before) - 4, more)
+        if count <= most:
+            return [(*before, *cards) for cards in combinations(left, more)], factor
+        drawn = np.argsort(rng.random((most, len(left))), axis=1)[:, :more]
+        return [(*before, *cards) for cards in np.array(left)[drawn].tolist()], factor
+
+    def board_mask(self, street: int, board: Board) -> np.uint64:
+        """As `DealtCards.board_mask`."""
+        return np.uint64(card_mask(board))
+
+    def strengths(self, full: Board) -> npt.NDArray[np.integer]:
+        """As `DealtCards.strengths`."""
+        return board_strengths(full)
+
+    def showdowns(self, hands: tuple[int, int], full: Sequence[Board]) -> npt.NDArray[np.float64]:
+        """As `DealtCards.showdowns`: the two hands alone are ranked."""
+        own, others = (strengths(np.array([(*combo_cards(hand), *board) for board in full])) for hand in hands)
+        return np.sign(own.astype(np.float64) - others)
+
     # --- text ---
 
-    def read_board(self, street: int, text: str | None) -> list[int]:
-        """Board cards of a text; `ValueError` where they are not what the street has."""
-        board, needed = list(parse_cards(text or "")), self.cards_on(street)
+    def hand_text(self, hand: int) -> str:
+        """As `DealtCards.hand_text`."""
+        return combo_text(hand)
+
+    def board_text(self, street: int, board: Board) -> str:
+        """As `DealtCards.board_text`."""
+        return cards_text(board)
+
+    def board_deck(self) -> list[str]:
+        """As `DealtCards.board_deck`."""
+        return [card_text(card) for card in range(CARD_COUNT)]
+
+    def read_board(self, street: int, text: str | None) -> Board:
+        """As `DealtCards.read_board`."""
+        board, needed = tuple(parse_cards(text or "")), self.cards_on(street)
         if len(board) != needed:
             wanted = (
                 f"give {needed} board cards, such as {'Qs7h2d3c4c'[: 2 * needed]}" if needed else "leave the board out"
@@ -268,7 +328,7 @@ class WholeDeck(Deck):
     def hand_bucket(self, street: int, player: int, hand: str, board: str | None) -> int:
         """As `Cards.hand_bucket`; a class will do preflop: AKs, 72o, QQ."""
         cards, hands = self.read_board(street, board), self.find_hands(hand)
-        row = self.street_buckets(street, cards)[hands]
+        row = self.bucket_row(street, player, cards)[hands]
         live = row[row != NO_BUCKET]
         if not len(live):
             raise ValueError(f"hand {hand!r} shares a card with the board {cards_text(cards)}")
@@ -277,7 +337,7 @@ class WholeDeck(Deck):
         return int(live[0])
 
     def find_hands(self, text: str) -> npt.NDArray[np.int64]:
-        """Combinations that a text may mean: one (`AsKh`) or a class (`AKs`, `72o`, `QQ`); `ValueError` for none."""
+        """As `DealtCards.find_hands`: one combination (`AsKh`) or a class (`AKs`, `72o`, `QQ`)."""
         plain = plain_text(text)
         if _CLASS.fullmatch(plain):
             return np.flatnonzero(parse_range(plain) > 0)
@@ -289,7 +349,7 @@ class WholeDeck(Deck):
 
     def hand_buckets(self, street: int, player: int, board: str | None) -> dict[str, int]:
         """As `Cards.hand_buckets`: all combinations; preflop by class of hole cards: AA, AKs, 72o."""
-        row = self.street_buckets(street, self.read_board(street, board))
+        row = self.bucket_row(street, player, self.read_board(street, board))
         if not self.cards_on(street):
             return {class_text(hand): int(row[hand]) for hand in range(COMBO_COUNT - 1, -1, -1)}
         return {combo_text(hand): int(row[hand]) for hand in np.flatnonzero(row != NO_BUCKET).tolist()}
@@ -310,6 +370,10 @@ class WholeDeck(Deck):
     def drawn(self) -> Sequence[int] | None:
         """As `Cards.drawn`."""
         return self.board_cards
+
+    def canonical_tables(self) -> Sequence[npt.NDArray[Any]]:
+        """As `Cards.canonical_tables`."""
+        return self.load()
 
     def bucket_table(self, street: int) -> str | None:
         """As `Cards.bucket_table`."""

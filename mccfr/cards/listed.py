@@ -1,28 +1,28 @@
 """Cards whose hands and boards are all in a list: Kuhn, Leduc, small decks, hold'em endgames.
 
-Hands and boards are read as people write them: `AsKh`, `Qs7h2d`, `K`, `Kc`, `nuts`.  Names of cards come from the list
-itself.  Where a deck has suits, a rank alone stands for any of its cards; it is accepted as long as all that it may
-mean is one infoset.
+How they are written: `mccfr.cards.listed_text`.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise, permutations, product
+from itertools import pairwise, product
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.cards import plain_text
 from mccfr.cards.cards import BoardHands, BucketPairs, Cards, Dealer, Difference, HeldBuckets, Narrow, unequal, unlike
 from mccfr.cards.deals import NO_BUCKET, DealArrays, ListedDealer, alias_table, card_masks
+from mccfr.cards.dealt import DEALT, Board, Deal, DealtCards
+from mccfr.cards.listed_text import card_names, find_boards, find_hands, meanings
+from mccfr.rng import EVALUATION, new_stream, uniform
 
-_SHOWN = 8  # examples in a message
+_KEPT = 64  # boards whose full boards are kept
 
 
 @dataclass(frozen=True)
-class ListedCards(Cards):
+class ListedCards(DealtCards):
     """Hands, ranges and boards of a game.  H hands (one list for both players), S streets, B_s boards on street s.
 
     hand_cards     [H, 2] int16    cards of each hand, -1 where it has fewer than two (games without cards: both -1)
@@ -47,13 +47,10 @@ class ListedCards(Cards):
     bucket: Sequence[npt.NDArray[np.int32]]
     buckets: npt.NDArray[np.int64]
 
-    def hand_masks(self) -> npt.NDArray[np.uint64]:
-        """[H] uint64: one bit for each card of a hand."""
-        return self._masks
-
     @cached_property
-    def _masks(self) -> npt.NDArray[np.uint64]:
-        return card_masks(self.hand_cards)
+    def board_masks(self) -> list[npt.NDArray[np.uint64]]:
+        """S × [B_s] uint64: one bit for each card of a board."""
+        return [card_masks(boards) for boards in self.board_cards]
 
     def cards_on(self, street: int) -> int:
         """As `Cards.cards_on`."""
@@ -94,10 +91,9 @@ class ListedCards(Cards):
             np.searchsorted(above, self.board_parent[here][boards]).astype(np.int32)
             for here, (above, boards) in enumerate(pairwise(kept), 1)
         ]
-        hit = (self.hand_masks() & card_masks(self.board_cards[street][[board]])) != 0
         return replace(
             self,
-            reach=np.where(hit, 0, self.reach),
+            reach=np.where(self.live(street, board), self.reach, 0),
             board_cards=[cards[boards] for cards, boards in zip(self.board_cards, kept, strict=True)],
             board_parent=parent,
             strength=self.strength[kept[-1]],
@@ -125,12 +121,9 @@ class ListedCards(Cards):
             raise ValueError(f"board {board}: boards are listed, give the number of one")
         if not 0 <= board < len(self.board_cards[-1]):
             raise ValueError(f"last_board = {board}: it must be from 0 to {len(self.board_cards[-1]) - 1}")
-        path = [board]
-        for parents in self.board_parent[:0:-1]:
-            path.append(int(parents[path[-1]]))
-        bucket = np.stack([found[:, here] for found, here in zip(self.bucket, path[::-1], strict=True)])
-        free = (self.hand_masks() & card_masks(self.board_cards[-1][board : board + 1])) == 0
-        live = [np.flatnonzero(free & (self.reach[player] > 0)) for player in range(2)]
+        last = self.streets - 1
+        bucket = np.stack([found[:, at] for found, at in zip(self.bucket, self.path(last, int(board)), strict=True)])
+        live = [np.flatnonzero(self.live(last, board) & (self.reach[player] > 0)) for player in range(2)]
         for player, hands in enumerate(live):
             missing = (bucket[:, player, hands] < 0).any(axis=0)
             if missing.any():
@@ -153,10 +146,126 @@ class ListedCards(Cards):
             possible = (bucket >= 0) & (reach > 0)
             yield bucket[possible], np.broadcast_to(reach, bucket.shape)[possible]
 
+    # --- at a table ---
+
+    @cached_property
+    def _first_chance(self) -> npt.NDArray[np.float64]:
+        """[H] running sum of the weights with which player 0 is dealt each hand."""
+        return np.cumsum(self.reach[0] * self.disjoint_weight(self.reach[1]))
+
+    def deal(self, seed: int, number: int) -> Deal:
+        """As `DealtCards.deal`."""
+        state, masks = new_stream(seed, DEALT, EVALUATION, number), self.hand_masks()
+        first = _drawn(self._first_chance, uniform(state))
+        second = _drawn(np.cumsum(np.where(masks & masks[first], 0, self.reach[1])), uniform(state))
+        free = np.flatnonzero((self.board_masks[-1] & (masks[first] | masks[second])) == 0)
+        return Deal((first, second), self.path(self.streets - 1, int(free[int(uniform(state) * len(free))])))
+
+    def all_deals(self) -> list[tuple[Deal, float]]:
+        """Every deal that may be, with its probability."""
+        found, masks, last = list[tuple[Deal, float]](), self.hand_masks(), self.streets - 1
+        for first in np.flatnonzero(self.reach[0]).tolist():
+            for second in np.flatnonzero((self.reach[1] > 0) & ((masks & masks[first]) == 0)).tolist():
+                free = np.flatnonzero((self.board_masks[-1] & (masks[first] | masks[second])) == 0).tolist()
+                weight = float(self.reach[0, first] * self.reach[1, second]) / len(free)
+                found.extend((Deal((first, second), self.path(last, board)), weight) for board in free)
+        total = sum(weight for _, weight in found)
+        return [(deal, weight / total) for deal, weight in found]
+
+    def path(self, street: int, board: Board) -> tuple[Board, ...]:
+        """As `DealtCards.path`."""
+        found = [board]
+        for parents in self.board_parent[street:0:-1]:
+            found.append(int(parents[found[-1]]))
+        return tuple(found[::-1])
+
+    def boards_after(self, street: int, board: Board) -> list[Board]:
+        """As `DealtCards.boards_after`."""
+        if street < 0:
+            return list(range(self.first_boards))
+        found: list[int] = np.flatnonzero(self.board_parent[street + 1] == board).tolist()
+        return found
+
+    @property
+    def first_boards(self) -> int:
+        """As `DealtCards.first_boards`."""
+        return len(self.board_cards[0])
+
+    @cached_property
+    def _kept(self) -> dict[tuple[int, Board], tuple[npt.NDArray[np.int64], int]]:
+        return {}
+
+    def _last_boards(self, street: int, board: Board) -> tuple[npt.NDArray[np.int64], int]:
+        """Last boards that may follow a board, and how many of them leave any one pair of hands."""
+        found = self._kept.get((street, board))
+        if found is None:
+            if len(self._kept) >= _KEPT:
+                self._kept.clear()
+            found = self._kept[street, board] = self._find_last_boards(street, board)
+        return found
+
+    def _find_last_boards(self, street: int, board: Board) -> tuple[npt.NDArray[np.int64], int]:
+        last: npt.NDArray[np.int64] = np.arange(len(self.board_cards[-1]))
+        if street >= 0:
+            above: npt.NDArray[np.integer] = last
+            for parents in self.board_parent[:street:-1]:
+                above = parents[above]
+            last = last[above == board]
+        live, masks = np.ones(self.hand_count, bool) if street < 0 else self.live(street, board), self.hand_masks()
+        for first in np.flatnonzero(live & (self.reach[0] > 0)).tolist():
+            others = np.flatnonzero(live & (self.reach[1] > 0) & ((masks & masks[first]) == 0))
+            if len(others):
+                return last, int(((self.board_masks[-1][last] & (masks[first] | masks[others[0]])) == 0).sum())
+        raise ValueError("no two hands of the game's ranges can be dealt together on a board")
+
+    def full_boards(
+        self, street: int, board: Board, taken: Sequence[int], most: int, rng: np.random.Generator
+    ) -> tuple[list[Board], float]:
+        """As `DealtCards.full_boards`."""
+        last, each = self._last_boards(street, board)
+        held = np.uint64(sum(1 << card for card in taken))
+        last = last[(self.board_masks[-1][last] & held) == 0]
+        drawn = last if len(last) <= most else rng.choice(last, most)
+        return drawn.tolist(), len(last) / each
+
+    def board_mask(self, street: int, board: Board) -> np.uint64:
+        """As `DealtCards.board_mask`."""
+        return np.uint64(self.board_masks[street][board])
+
+    def bucket_row(self, street: int, player: int, board: Board) -> npt.NDArray[np.int32]:
+        """As `DealtCards.bucket_row`."""
+        return self.bucket[street][player, board]
+
+    def strengths(self, full: Board) -> npt.NDArray[np.integer]:
+        """As `DealtCards.strengths`."""
+        return self.strength[full]
+
+    # --- text ---
+
+    def hand_text(self, hand: int) -> str:
+        """As `DealtCards.hand_text`."""
+        return self.hand_names[hand]
+
+    def find_hands(self, text: str) -> npt.NDArray[np.int64]:
+        """As `DealtCards.find_hands`."""
+        return find_hands(self, text)
+
+    def board_text(self, street: int, board: Board) -> str:
+        """As `DealtCards.board_text`."""
+        return "".join(self.card_texts[int(card)] for card in self.board_cards[street][board])
+
+    def read_board(self, street: int, text: str | None) -> Board:
+        """As `DealtCards.read_board`."""
+        return int(find_boards(self, street, text or None)[0])
+
+    def board_deck(self) -> list[str]:
+        """As `DealtCards.board_deck`."""
+        return [self.card_texts[card] for card in np.unique(self.board_cards[-1]).tolist() if card in self.card_texts]
+
     def hand_bucket(self, street: int, player: int, hand: str, board: str | None) -> int:
         """As `Cards.hand_bucket`."""
         hands, boards = find_hands(self, hand), find_boards(self, street, board)
-        disjoint = (self.hand_masks()[hands][None, :] & card_masks(self.board_cards[street])[boards][:, None]) == 0
+        disjoint = (self.hand_masks()[hands] & self.board_masks[street][boards][:, None]) == 0
         if not disjoint.any():
             raise ValueError(f"hand {hand!r} shares a card with the board")
         bucket = self.bucket[street][player][np.ix_(boards, hands)]
@@ -168,8 +277,8 @@ class ListedCards(Cards):
             )
         found = np.unique(bucket[live])
         if len(found) > 1:
-            meanings = _meanings(self, street, product(boards, hands), live.ravel())
-            raise ValueError(f"hand {hand!r}, board {board or ''!r} may mean {meanings}, which differ: give the suits")
+            several = meanings(self, street, product(boards, hands), live.ravel())
+            raise ValueError(f"hand {hand!r}, board {board or ''!r} may mean {several}, which differ: give the suits")
         return int(found[0])
 
     def hand_buckets(self, street: int, player: int, board: str | None) -> dict[str, int]:
@@ -186,17 +295,16 @@ class ListedCards(Cards):
 
     def bucket_texts(self, street: int, player: int) -> list[tuple[int, str, str]]:
         """As `Cards.bucket_texts`."""
-        names = card_names(self)
         bucket = np.where(self.reach[player] > 0, self.bucket[street][player], NO_BUCKET)
         found, first = np.unique(bucket, return_index=True)
         places = [divmod(int(place), bucket.shape[1]) for place in first]
         return [
-            (number, self.hand_names[hand], board_text(self, street, board, names))
+            (number, self.hand_names[hand], self.board_text(street, board))
             for number, (board, hand) in zip(found.tolist(), places, strict=True)
             if number != NO_BUCKET
         ]
 
-    @property
+    @cached_property
     def card_texts(self) -> dict[int, str]:
         """As `Cards.card_texts`."""
         return card_names(self)
@@ -243,7 +351,7 @@ def lossless_buckets(
 
 def deal_arrays(cards: ListedCards) -> DealArrays:
     """The deal kernel's form of a card model."""
-    masks = [card_masks(board) for board in cards.board_cards]
+    masks = cards.board_masks
     first = np.concatenate([[0], np.cumsum([len(mask) for mask in masks])])
     child, children = [], [len(masks[0])]
     for street in range(1, cards.streets):
@@ -272,8 +380,8 @@ def deal_arrays(cards: ListedCards) -> DealArrays:
 def live_hands(cards: ListedCards) -> Iterator[npt.NDArray[np.bool_]]:
     """Street by street [2, B, H]: whether a player reaches a hand and a board leaves it to him."""
     masks = cards.hand_masks()
-    for boards in cards.board_cards:
-        yield (cards.reach > 0)[:, None] & ((card_masks(boards)[:, None] & masks) == 0)
+    for boards in cards.board_masks:
+        yield (cards.reach > 0)[:, None] & ((boards[:, None] & masks) == 0)
 
 
 def joint_weight(cards: ListedCards) -> float:
@@ -283,122 +391,10 @@ def joint_weight(cards: ListedCards) -> float:
     return float(cards.reach[0][live_0] @ disjoint @ cards.reach[1][live_1])
 
 
-# --- text ---
-
-
-def card_names(cards: ListedCards) -> dict[int, str]:
-    """Text of every card that occurs in a hand, by its number; empty where hands have no cards."""
-    names = {}
-    for hand, text in zip(cards.hand_cards.tolist(), cards.hand_names, strict=True):
-        held = [card for card in reversed(hand) if card >= 0]
-        for place, card in enumerate(held):
-            width = len(text) // len(held)
-            names[card] = text[place * width : (place + 1) * width]
-    return names
-
-
-def board_text(cards: ListedCards, street: int, board: int, names: dict[int, str]) -> str:
-    """A board as text, in order of dealing."""
-    return "".join(names[int(card)] for card in cards.board_cards[street][board])
-
-
-def _read_cards(text: str, names: dict[int, str], what: str) -> list[list[int]]:
-    """What each card of a text may be; `ValueError` naming the part that is no card, and what is one."""
-    text = plain_text(text)
-    by_name = {name: [card] for card, name in names.items()}
-    by_rank: dict[str, list[int]] = {}
-    for card, name in sorted(names.items()):
-        by_rank.setdefault(name[0], []).append(card)
-    width, place, found = max(map(len, by_name)), 0, []
-    while place < len(text):
-        token = text[place : place + width]
-        if token not in by_name and text[place] in by_rank:
-            token = text[place]
-        if token not in by_name and token not in by_rank:
-            ranks, suits = "".join(by_rank), "".join(sorted({name[1:] for name in by_name}))
-            allowed = f"a card is a rank of {ranks}" + (f" and a suit of {suits}" if suits else "")
-            raise ValueError(f"{what} {text!r}: {text[place : place + width]!r} is not a card here; {allowed}")
-        found.append(by_name.get(token) or by_rank[token])
-        place += len(token)
-    exact = [options[0] for options in found if len(options) == 1]
-    if len(set(exact)) != len(exact):
-        raise ValueError(f"{what} {text!r} holds a card twice: each card may be named once")
-    return found
-
-
-def _matches(rows: npt.NDArray[np.int16], options: Sequence[Sequence[int]]) -> npt.NDArray[np.bool_]:
-    """[B] whether the cards of each row, in some order, are among the options, one for each."""
-    fitting = np.zeros(len(rows), bool)
-    for order in permutations(range(len(options))):
-        columns = [np.isin(rows[:, column], options[option]) for column, option in enumerate(order)]
-        fitting |= np.logical_and.reduce(columns) if columns else True
-    return fitting
-
-
-def find_hands(cards: ListedCards, text: str) -> npt.NDArray[np.int64]:
-    """Indices of the hands that a text may mean, at least one; `ValueError` where it means none."""
-    names = card_names(cards)
-    if not names:
-        if text not in cards.hand_names:
-            raise ValueError(f"hand {text!r}: expected one of {', '.join(cards.hand_names)}")
-        return np.array([list(cards.hand_names).index(text)])
-    needed = int((cards.hand_cards[0] >= 0).sum())
-    options = _read_cards(text, names, "hand")
-    if len(options) != needed:
-        raise ValueError(f"hand {text!r} has {len(options)} cards: a hand has {needed} here, such as {_example(cards)}")
-    return np.flatnonzero(_matches(cards.hand_cards[:, :needed], options))
-
-
-def _example(cards: ListedCards) -> str:
-    return cards.hand_names[int(np.argmax(cards.reach.max(axis=0)))]
-
-
-def find_boards(cards: ListedCards, street: int, text: str | None) -> npt.NDArray[np.int64]:
-    """Indices of the boards of a street that a text may mean.
-
-    Cards of one street may come in any order.  Where the game begins on a board of its own, the text may leave that
-    board out.  None or "" means the only board there is.  Raises `ValueError` where the number of cards is not the
-    street's or no board has these cards.
-    """
-    rows, names = cards.board_cards[street], card_names(cards)
-    own = cards.board_cards[0].shape[1] if len(cards.board_cards[0]) == 1 else 0
-    if not text:
-        if len(rows) == 1:
-            return np.zeros(1, np.int64)
-        raise ValueError(f"no board is given: {_board_needed(cards, street, own, names)}")
-    if not names or not rows.shape[1]:
-        raise ValueError(f"board {text!r}: no board has been dealt at this point; leave it out")
-    options = _read_cards(text, names, "board")
-    if own and len(options) == rows.shape[1] - own:
-        options = [[int(card)] for card in cards.board_cards[0][0]] + options
-    if len(options) != rows.shape[1]:
-        raise ValueError(f"board {text!r} has {len(options)} cards: {_board_needed(cards, street, own, names)}")
-    fitting, start = np.ones(len(rows), bool), 0
-    for here in range(street + 1):
-        stop = cards.board_cards[here].shape[1]
-        fitting &= _matches(rows[:, start:stop], options[start:stop])
-        start = stop
-    if not fitting.any():
-        begins = f"; the game begins with {board_text(cards, 0, 0, names)}" if own else ""
-        raise ValueError(f"board {text!r} is not one of this game's{begins}")
-    return np.flatnonzero(fitting)
-
-
-def _board_needed(cards: ListedCards, street: int, own: int, names: dict[int, str]) -> str:
-    needed = cards.board_cards[street].shape[1]
-    if own and needed > own:
-        return f"{needed} are needed, or only the {needed - own} dealt after {board_text(cards, 0, 0, names)}"
-    return f"the board has {needed} card{'s' * (needed != 1)} at this point"
-
-
-def _meanings(cards: ListedCards, street: int, pairs: Iterable[tuple[int, int]], live: npt.NDArray[np.bool_]) -> str:
-    names = card_names(cards)
-    texts = [
-        f"{cards.hand_names[hand]} {board_text(cards, street, board, names)}".rstrip()
-        for (board, hand), possible in zip(pairs, live, strict=True)
-        if possible
-    ]
-    return ", ".join(texts[:_SHOWN]) + (", ..." if len(texts) > _SHOWN else "")
+def _drawn(sums: npt.NDArray[np.float64], share: float) -> int:
+    """The entry of running sums at a share of their total; none of weight 0."""
+    place = int(np.searchsorted(sums, share * sums[-1], side="right"))
+    return min(place, int(np.searchsorted(sums, sums[-1])))
 
 
 # --- comparison ---
@@ -406,7 +402,7 @@ def _meanings(cards: ListedCards, street: int, pairs: Iterable[tuple[int, int]],
 
 def _differences(first: ListedCards, second: ListedCards) -> Iterator[Difference]:
     yield from unequal("the number of hands", len(first.hand_names), len(second.hand_names))
-    hands, names = first.hand_names, card_names(first)
+    hands = first.hand_names
     for hand, (name, instead) in enumerate(zip(hands, second.hand_names, strict=True)):
         yield from unequal(f"the name of hand {hand}", name, instead)
     for (hand, _), _, _ in unlike(first.hand_cards, second.hand_cards):
@@ -417,10 +413,10 @@ def _differences(first: ListedCards, second: ListedCards) -> Iterator[Difference
         yield from unequal(f"the number of board cards on street {street}", boards.shape[1], others.shape[1])
         yield from unequal(f"the number of boards of street {street}", len(boards), len(others))
         for (board, _), _, _ in unlike(boards, others):
-            shown = [board_text(cards, street, board, names) for cards in (first, second)]
+            shown = [cards.board_text(street, board) for cards in (first, second)]
             yield f"board {board} of street {street}", shown[0], shown[1]
         parents = first.board_parent[street], second.board_parent[street]
         for (board,), parent, instead in unlike(*parents):
             yield f"the board before board {board} of street {street}", parent, instead
     for (board, hand), strength, instead in unlike(first.strength, second.strength):
-        yield f"the strength of {hands[hand]} on the board {board_text(first, -1, board, names)}", strength, instead
+        yield f"the strength of {hands[hand]} on the board {first.board_text(-1, board)}", strength, instead

@@ -3,26 +3,18 @@
 A deal keeps its nine cards, and both players' buckets are looked up from them, each in his own tables.
 """
 
-from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.lookup import BucketTables
 from mccfr.cards.cards import BoardHands, BucketPairs, Cards, Dealer
 from mccfr.cards.deck_deals import SeatedDealer
 from mccfr.cards.listed import ListedCards
 
-
-class Deck(Cards):
-    """Cards whose buckets are looked up by the cards of a deal."""
-
-    @property
-    @abstractmethod
-    def lookup(self) -> BucketTables:
-        """What kernels find buckets by; `ValueError` where the abstraction is no use."""
+if TYPE_CHECKING:
+    from mccfr.cards.deck import WholeDeck
 
 
 @dataclass(frozen=True)
@@ -35,7 +27,7 @@ class SeatedDeck(Cards):
 
     source: ClassVar[str] = "the whole deck"
 
-    decks: tuple[Deck, Deck]
+    decks: tuple["WholeDeck", "WholeDeck"]
     buckets: npt.NDArray[np.int64]
 
     def cards_on(self, street: int) -> int:

@@ -31,9 +31,9 @@ _log_option = click.option(
 _resolve_option = click.option(
     "--resolve",
     metavar="STREET[:METHOD[:ITERATIONS]]",
-    help="Solve hands again from the flop, turn or river on; docs/resolving.md has the methods.",
+    help="Solve hands again from the flop, turn or river on; docs/play.md has the methods.",
 )
-_TOLD_HANDS = 100
+_REPORT_HANDS = 100
 
 
 def _manner(options: Mapping[str, Any]) -> "Manner":
@@ -81,7 +81,7 @@ def acpc(policy: str, host: str, port: int, as_json: bool, **options: Any) -> No
         log=options["log"],
         patience=options["patience"],
         silence=options["silence"],
-        told=_say,
+        say=_say,
     )
     print_json(record) if as_json else click.echo(record_text(record))
 
@@ -108,11 +108,13 @@ def slumbot(policy: str, url: str, hands: int, user: str | None, as_json: bool, 
     login = None if user is None else (user, click.prompt("password", hide_input=True, err=True))
     player = guest(policy, _manner(options), options["seed"])
 
-    def told(done: int) -> None:
-        if done % _TOLD_HANDS == 0:
+    def progress(done: int) -> None:
+        if done % _REPORT_HANDS == 0:
             _say(f"{done:,} of {hands:,} hands")
 
-    record = run_slumbot(player, url, hands, log=options["log"], silence=options["silence"], login=login, told=told)
+    record = run_slumbot(
+        player, url, hands, log=options["log"], silence=options["silence"], login=login, progress=progress
+    )
     print_json(record) if as_json else click.echo(record_text(record))
 
 
@@ -190,8 +192,8 @@ def dealer(hands: int, duplicate: bool, as_json: bool, **options: Any) -> None:
         wait=options["wait"],
         log=options["log"],
         phhs=options["phhs"],
-        told=_say,
-        warned=_say,
+        say=_say,
+        warn=_say,
     )
     print_json(record) if as_json else click.echo(record_text(record))
 

@@ -23,7 +23,7 @@ from mccfr.cli.options import (
     replace_option,
 )
 from mccfr.cli.progress import reporter
-from mccfr.cli.runs import reopened, started, tell_beginning, tell_end
+from mccfr.cli.runs import reopened, report_beginning, report_end, started
 
 if TYPE_CHECKING:
     from mccfr.cluster.launch import Launch
@@ -40,7 +40,7 @@ _hosts_option = click.option("--hosts", metavar="A,B,...", help="Start machines 
 
 @click.group()
 def cluster() -> None:
-    """One run in strata (run.strata) on several machines, with the bits of a run on one; docs/cluster.md.
+    """One run in strata (run.strata) on several machines, with the bits of a run on one; docs/server.md.
 
     Needs the extra cluster. Inside srun or mpiexec, solve and resume use the machines they were started on.
     """
@@ -221,18 +221,23 @@ def _starting(
     machines: int | None,
 ) -> "Prepare":
     """`machines`: as many as are asked for; None: those of the job that this is in."""
+    from mccfr.cli.building import stage_reporter
     from mccfr.cluster.room import coordinator_problem
+    from mccfr.runs.session.start import Terms
 
     room = partial(coordinator_problem, machines=machines)
-    return partial(started, config, directory, overrides, limits, force=force, replace=replace, room=room)
+    terms = partial(Terms, force=force, replace=replace, room=room, stages=stage_reporter)
+    return lambda report: started(config, directory, overrides, limits, terms(report))
 
 
 def _reopening(
     directory: Path, abstraction: Path | None, limits: Mapping[str, Any], force: bool, replace: bool
 ) -> "Prepare":
     from mccfr.cluster.room import coordinator_problem
+    from mccfr.runs.session.start import Terms
 
-    return partial(reopened, directory, abstraction, limits, force=force, replace=replace, room=coordinator_problem)
+    terms = partial(Terms, force=force, replace=replace, room=coordinator_problem)
+    return lambda report: reopened(directory, abstraction, limits, terms(report))
 
 
 def _given(
@@ -281,7 +286,7 @@ def _take_part(prepare: "Prepare", *, force: bool) -> None:
 
         def prepared() -> "tuple[Run, Game]":
             run, game = prepare(report)
-            tell_beginning(run, game, report)
+            report_beginning(run, game, report)
             return run, game
 
         try:
@@ -294,7 +299,7 @@ def _take_part(prepare: "Prepare", *, force: bool) -> None:
             raise
         world.leave()
         if ended is not None:
-            tell_end(*ended, report)
+            report_end(*ended, report)
 
 
 def _launch(prepare: "Prepare", arguments: list[str], machines: int, hosts: list[str] | None, *, force: bool) -> None:
@@ -309,8 +314,8 @@ def _launch(prepare: "Prepare", arguments: list[str], machines: int, hosts: list
         check_cluster(run.config, machines)
         settings, least = run.config.cluster, run.config.cluster.machines[0]
         if settings.engine == "none":
-            tell_beginning(run, game, report)
-            tell_end(*train_alone(run, game, machines, report, force=force), report)
+            report_beginning(run, game, report)
+            report_end(*train_alone(run, game, machines, report, force=force), report)
             return
         with lock(run):  # which is the coordinator's then
             pass

@@ -8,7 +8,7 @@ import rich_click as click
 
 from mccfr.cli.options import bytes_text, duration_text, json_option, path_type, print_json
 
-_TRIAL_SECONDS = 1.0  # of each of two trainings
+_MEASURE_SECONDS = 1.0  # of each of two trainings
 
 
 @click.command()
@@ -74,7 +74,7 @@ def plan(config: Path, overrides: tuple[str, ...], measure: bool, as_json: bool)
     from mccfr.runs.session.plan import make_plan
 
     config = find_file(config)
-    found = make_plan(load_config(config, overrides), config.parent, seconds=_TRIAL_SECONDS if measure else 0.0)
+    found = make_plan(load_config(config, overrides), config.parent, seconds=_MEASURE_SECONDS if measure else 0.0)
     if as_json:
         print_json(found)
         return

@@ -39,7 +39,7 @@ class Duration(click.ParamType[float]):
         return seconds
 
 
-class Method(click.ParamType[str]):
+class MethodName(click.ParamType[str]):
     """The name of an evaluation method; whether there is one of it is for the command to say."""
 
     name = "method"

@@ -5,9 +5,9 @@ from typing import Any
 
 import rich_click as click
 
+from mccfr.cli.method_options import EvaluateCommand, name_responder_abstraction, taken_by_methods
 from mccfr.cli.options import (
-    Duration,
-    Method,
+    MethodName,
     abstraction_option,
     bytes_text,
     code_option,
@@ -18,16 +18,15 @@ from mccfr.cli.options import (
     replace_option,
 )
 from mccfr.cli.progress import evaluation_text, reporter
-from mccfr.cli.responding import RESPONDER, name_responder_abstraction, responder_options
 
 
-@click.command()
+@click.command(cls=EvaluateCommand)
 @click.argument("target", metavar="DIR-or-POLICY", type=path_type)
 @click.option(
     "--method",
     default="auto",
     show_default=True,
-    type=Method(),
+    type=MethodName(),
     help="exact: exploitability; abstract: the same by buckets; sampled-br: what a best response that knows its real "
     "cards wins, on sampled boards; lbr: what local best response wins; trained-br: what a trained opponent wins; "
     "head-to-head: against another strategy; auto: exact or else head-to-head; or module:Class.",
@@ -46,23 +45,9 @@ from mccfr.cli.responding import RESPONDER, name_responder_abstraction, responde
 @code_option
 @abstraction_option
 @click.option("--against-abstraction", type=path_type, help="The same of the run in --against.")
-@click.option("--from", "from_street", metavar="STREET", help="sampled-br: street from which it responds; the last.")
-@click.option("--boards", type=click.IntRange(min=2), help="Boards that are sampled; head-to-head: 1000.")
-@click.option("--setting", metavar="1|2|3|4|fcpa", help="lbr: what the responder may do; 2 by default.")
-@click.option("--hands", type=click.IntRange(min=0), help="lbr: deals, each played from both seats; 10000 by default.")
-@responder_options
-@click.option(
-    "--resolve",
-    metavar="STREET[:METHOD[:ITERATIONS]]",
-    help="lbr, sampled-br: the policy solves its hands again from a street on; what that gains on the same deals.",
-)
 @click.option(
     "--strategy", metavar="NAME", help="Measure uniform, always-call or always-fold in the same game instead."
 )
-@click.option("--seed", type=click.IntRange(min=0), help="Of what is sampled; 0 by default.")
-@click.option("--workers", type=click.IntRange(1, 1024), help="Processes that share a sampled evaluation.")
-@click.option("--budget", type=Duration(), help="As many units as this time allows, instead of a number: 90s, 3m.")
-@click.option("--keep", type=path_type, help="File for finished units: after a stop, the same command goes on.")
 @json_option
 def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, **options: Any) -> None:
     """Value and exploitability of a run's checkpoint or of an exported policy.
@@ -77,30 +62,26 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
 
     Example: mccfr evaluate runs/hunl-quick --method head-to-head --against always-call
     """
-    from mccfr.evaluation.units import Effort
-    from mccfr.runs.results.results import evaluate_target
+    from mccfr.runs.results.evaluating import evaluate_target
+    from mccfr.runs.results.targets import Reference
 
     name_responder_abstraction(target, method, options)
-    workers, seconds, keep = options["workers"], options["budget"], options["keep"]
-    effort = None if workers is seconds is keep is None else Effort(workers or 1, seconds, keep)
     with reporter() as report:
         record = evaluate_target(
             target,
             method,
             checkpoint,
             abstraction=options["abstraction"],
-            against=options["against"],
-            against_number=options["against_checkpoint"],
-            against_abstraction=options["against_abstraction"],
-            strategy=options["strategy"],
             average=options["average"],
-            against_average=options["against_average"],
-            effort=effort,
+            against=Reference(
+                Path(options["against"]),
+                options["against_checkpoint"],
+                options["against_abstraction"],
+                options["against_average"],
+            ),
+            strategy=options["strategy"],
             reporter=report,
-            **{
-                name: options[name]
-                for name in ("from_street", "boards", "setting", "hands", "seed", "resolve", *RESPONDER)
-            },
+            **taken_by_methods(options),
         )
     if as_json:
         print_json(record)
@@ -177,7 +158,8 @@ def export(
     Example: mccfr export runs/leduc leduc-policy
     """
     from mccfr.runs.directory.run import open_run
-    from mccfr.runs.results.results import best_checkpoint, export_run
+    from mccfr.runs.results.checkpoints import best_checkpoint
+    from mccfr.runs.results.export import ExportOptions, export_run
     from storage.space import tree_bytes
 
     if best is not None and checkpoint is not None:
@@ -193,14 +175,10 @@ def export(
     if quantise and format_name != "policy":
         raise click.BadParameter(f"--quantise rounds a policy, and {format_name} is not rounded: leave it out")
     with reporter() as report:
-        written = export_run(
-            run,
-            run.build_game(),
-            out,
+        options = ExportOptions(
             format_name,
             quantise or "uint16",
             checkpoint,
-            report,
             average,
             purify=purify,
             threshold=threshold,
@@ -208,6 +186,7 @@ def export(
             value_boards=values_boards if values else 0,
             replace=replace,
         )
+        written = export_run(run, run.build_game(), out, options, report)
     click.echo(
         f"wrote {written}, {bytes_text(tree_bytes(written))}{_NEXT.get(format_name, '').format(written)}", err=True
     )
@@ -242,16 +221,16 @@ def query(policy: Path, line: str, hand: str | None, board: str | None, as_json:
     from mccfr.policy.network_query import query_networks
     from mccfr.policy.query import query as look_up
     from mccfr.runs.directory.run import NAMED_CODE
-    from mccfr.runs.results.results import open_networks, open_source
+    from mccfr.runs.results.targets import Reference, open_networks, open_source
 
-    where, sample = (policy, place["checkpoint"], place["abstraction"]), place["sample"]
-    asked = open_networks(*where, NAMED_CODE)
+    named, sample = Reference(policy, place["checkpoint"], place["abstraction"]), place["sample"]
+    asked = open_networks(named, NAMED_CODE)
     if asked is not None:
         found = query_networks(asked, line, hand, board, sample)
     elif sample is not None:
         raise click.BadParameter(f"{policy} keeps no networks, one of which could be drawn: leave --sample out")
     else:
-        found = look_up(open_source(*where, code=NAMED_CODE), line, hand, board)
+        found = look_up(open_source(named, code=NAMED_CODE), line, hand, board)
     if as_json:
         print_json(found)
     else:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from mccfr.cli.options import duration_text
-from mccfr.runs.reporter import TRAINING, Progress, Reporter
+from mccfr.runs.reporter import TRAINING, Reporter, SessionProgress
 
 _LINE_SECONDS = 10.0
 _LATE_SECONDS = 2.0  # what is over sooner needs no line
@@ -17,13 +17,13 @@ _LATE_SECONDS = 2.0  # what is over sooner needs no line
 
 def evaluation_text(record: Mapping[str, Any]) -> str:
     """One line for people."""
-    from mccfr.evaluation.methods import told
+    from mccfr.evaluation.methods import record_text
 
     where = "" if record["nodes_touched"] is None else f"at {record['nodes_touched']:,} nodes: "
-    return where + told(record, duration_text(record["seconds"]))
+    return where + record_text(record, duration_text(record["seconds"]))
 
 
-def progress_text(progress: Progress, phase: str = TRAINING) -> str:
+def progress_text(progress: SessionProgress, phase: str = TRAINING) -> str:
     """One line for people; a phase beside training is named, and first: narrow terminals cut the end off."""
     parts = [
         *([] if phase == TRAINING else [phase]),
@@ -91,7 +91,7 @@ class PlainReporter:
         """Print it."""
         print(f"mccfr: {text}", file=sys.stderr, flush=True)
 
-    def progress(self, progress: Progress) -> None:
+    def progress(self, progress: SessionProgress) -> None:
         """Print it if the last line is long enough ago."""
         if time.monotonic() - self._last >= _LINE_SECONDS:
             self._last = time.monotonic()
@@ -108,7 +108,7 @@ class LiveReporter:
     def __init__(self, bar: Any, task: Any) -> None:
         self._bar, self._task = bar, task
         self._exploitability, self._phase = "", TRAINING
-        self._progress: Progress | None = None
+        self._progress: SessionProgress | None = None
 
     def message(self, text: str) -> None:
         """Print it above the bar."""
@@ -125,7 +125,7 @@ class LiveReporter:
         else:
             self.progress(self._progress)
 
-    def progress(self, progress: Progress) -> None:
+    def progress(self, progress: SessionProgress) -> None:
         """Move the bar."""
         self._progress, done = progress, progress.share_done
         text = progress_text(progress, self._phase) + self._exploitability

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mccfr.runs.directory.run import Run
     from mccfr.runs.reporter import Reporter
     from mccfr.runs.session.session import Outcome
-    from mccfr.runs.session.start import Room
+    from mccfr.runs.session.start import Terms
 
 
 @click.command()
@@ -48,31 +48,25 @@ def solve(
     Example: mccfr solve runs/leduc.toml --nodes 1e8 --workers 2 --set solver.discount=linear
     """
     with reporter() as report:
-        run, game = started(config, directory, overrides, limits, report, force=force, replace=replace)
+        run, game = started(config, directory, overrides, limits, _terms(report, force, replace))
         _train(run, game, report, force=force)
 
 
-def started(
-    config: Path,
-    directory: Path | None,
-    overrides: tuple[str, ...],
-    limits: Mapping[str, Any],
-    report: "Reporter",
-    *,
-    force: bool,
-    replace: bool,
-    room: "Room | None" = None,
-) -> "tuple[Run, Game]":
-    """The run that a configuration describes, made or opened, with the limits of this session.
+def _terms(report: "Reporter", force: bool, replace: bool) -> "Terms":
+    from mccfr.cli.building import stage_reporter
+    from mccfr.runs.session.start import Terms
 
-    room  what says whether there is enough memory and disk, if not what says so of runs on one machine
-    """
+    return Terms(report, force=force, replace=replace, stages=stage_reporter)
+
+
+def started(
+    config: Path, directory: Path | None, overrides: tuple[str, ...], limits: Mapping[str, Any], terms: "Terms"
+) -> "tuple[Run, Game]":
+    """The run that a configuration describes, made or opened, with the limits of this session."""
     from msgspec import structs
 
-    from mccfr.cli.building import stage_reporter
     from mccfr.config.file import config_from, ignored_keys, load_document
     from mccfr.runs.directory.run import is_run
-    from mccfr.runs.session.plan import room_problem
     from mccfr.runs.session.start import start_run
     from mccfr.runs.session.train_and_export import limited
 
@@ -83,17 +77,7 @@ def started(
     settings, ignored = config_from(document, str(config), (config.parent,)), ignored_keys(document)
     settings = structs.replace(settings, run=limited(settings.run, limits))
     directory = directory or Path("runs") / config.stem
-    return start_run(
-        settings,
-        config.parent,
-        directory,
-        report,
-        force=force,
-        replace=replace,
-        stages=stage_reporter,
-        ignored=ignored,
-        room=room or room_problem,
-    )
+    return start_run(settings, config.parent, directory, terms, ignored=ignored)
 
 
 @click.command()
@@ -112,41 +96,30 @@ def resume(directory: Path, abstraction: Path | None, force: bool, replace: bool
     Example: mccfr resume runs/leduc --nodes 2e8
     """
     with reporter() as report:
-        _train(*reopened(directory, abstraction, limits, report, force=force, replace=replace), report, force=force)
+        _train(*reopened(directory, abstraction, limits, _terms(report, force, replace)), report, force=force)
 
 
 def reopened(
-    directory: Path,
-    abstraction: Path | None,
-    limits: Mapping[str, Any],
-    report: "Reporter",
-    *,
-    force: bool,
-    replace: bool,
-    room: "Room | None" = None,
+    directory: Path, abstraction: Path | None, limits: Mapping[str, Any], terms: "Terms"
 ) -> "tuple[Run, Game]":
-    """The run in a directory, with the limits of this session; `room` as `started`."""
-    from dataclasses import replace as replaced
-
+    """The run in a directory, with the limits of this session."""
     from mccfr.runs.directory.run import open_run, with_settings
-    from mccfr.runs.session.plan import room_problem
     from mccfr.runs.session.start import prepare_run
     from mccfr.runs.session.train_and_export import limited
 
     run = open_run(directory, abstraction)
-    run = replaced(with_settings(run, run=limited(run.config.run, limits)), replace=replace)
-    return run, prepare_run(run, report, force=force, room=room or room_problem)
+    return prepare_run(with_settings(run, run=limited(run.config.run, limits)), terms)
 
 
 def _train(run: "Run", game: "Game", report: "Reporter", *, force: bool) -> None:
     """Train, export if asked, and end the process with 75 after a signal."""
     from mccfr.runs.session.train_and_export import train_and_export
 
-    tell_beginning(run, game, report)
-    tell_end(run, *train_and_export(run, game, report, force=force), report)
+    report_beginning(run, game, report)
+    report_end(run, *train_and_export(run, game, report, force=force), report)
 
 
-def tell_beginning(run: "Run", game: "Game", report: "Reporter") -> None:
+def report_beginning(run: "Run", game: "Game", report: "Reporter") -> None:
     """What is about to be trained."""
     settings = run.config.run
     if settings.nodes is None and settings.iterations is None and settings.seconds is None:
@@ -157,7 +130,7 @@ def tell_beginning(run: "Run", game: "Game", report: "Reporter") -> None:
     )
 
 
-def tell_end(run: "Run", outcome: "Outcome", exported: Path | None, report: "Reporter") -> None:
+def report_end(run: "Run", outcome: "Outcome", exported: Path | None, report: "Reporter") -> None:
     """How the session ended; the process ends with 75 after a signal."""
     from storage.space import tree_bytes
 

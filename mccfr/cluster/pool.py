@@ -92,7 +92,7 @@ class ClusterPool(NobodyLost):
         for stratum, version in self._store.versions.items():
             self._order.versions[stratum] = version_cells(version)
 
-    def besides(self) -> "_Versions":
+    def extra_state(self) -> "_Versions":
         """As `Pool`: the rows of strata, which ranks write."""
         return _Versions(self)
 
@@ -173,7 +173,7 @@ class ClusterPool(NobodyLost):
         self._order.rows[:] = self._intervals.rows
 
     def write_versions(self) -> tuple[dict[str, Any], dict[str, str]]:
-        """Have the ranks write their strata; returns what a checkpoint says of them, as `Besides.write`."""
+        """Have the ranks write their strata; returns what a checkpoint says of them, as `ExtraState.write`."""
         self._say(WRITE)
         self._order.versions[:] = self._engine.write(self._order)
         found = enumerate(map(version_of, self._order.versions))
@@ -184,7 +184,7 @@ class ClusterPool(NobodyLost):
         """The checkpoint is there: versions that none names go, and strata may be read by others."""
         self._store.settle()
         self._saved = True
-        if self._run.config.cluster.copies > 1:
+        if self._run.config.cluster.directory is not None:
             machines = np.array([place.machine for place in self._engine.places])
             self._order.keeper[:] = (machines[self._order.owner] + 1) % (machines.max() + 1)
             self._order.head[CHECKPOINT] = max(list_checkpoints(self._run.path(CHECKPOINTS)))
@@ -280,7 +280,7 @@ class ClusterPool(NobodyLost):
 
 
 class _Versions:
-    """What a checkpoint holds beside the first street: `mccfr.runs.session.pool.Besides`."""
+    """What a checkpoint holds beside the first street: `mccfr.runs.session.pool.ExtraState`."""
 
     def __init__(self, pool: ClusterPool) -> None:
         self._pool = pool
@@ -300,7 +300,7 @@ def restore_copies(run: Run, game: Game, engine: Engine, reporter: Reporter) -> 
 
     Raises `OSError` where there is no room, `BlockingIOError` while another process works on the run.
     """
-    if run.config.cluster.copies == 1:
+    if run.config.cluster.directory is None:
         return
     order = new_order(run, game)
     order.head[COMMAND] = RESTORE

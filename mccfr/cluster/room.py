@@ -12,6 +12,7 @@ from mccfr.config.tables import Config
 from mccfr.games.game import Game
 from mccfr.runs.session.plan import beside_bytes, room_problem
 from mccfr.runs.session.strata.frames import first_specs
+from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.strata import FIRST_STREET, stratum_buckets
 from mccfr.tables.layout import TableLayout
 
@@ -23,6 +24,8 @@ def check_cluster(config: Config, machines: int) -> None:
     """Raise `ValueError` where a configuration cannot be trained on so many machines."""
     least, most = config.cluster.machines
     strata, ranks = config.run.strata, machines * max(1, config.run.workers)
+    if (problem := algorithm_of(config).problem()) is not None:
+        raise ValueError(problem)
     if strata is None:
         raise ValueError("several machines share out strata, and run.strata is not set: add --set run.strata=64")
     if config.tables.resident is not None:

@@ -4,21 +4,29 @@ A configuration error is a `ValueError` of one sentence that names the file, the
 """
 
 import tomllib
-from collections.abc import Mapping, Sequence
-from math import inf
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from mccfr.config import outside
+from mccfr.config.former import without_former
 from mccfr.config.games import GAMES, OpaqueGame
 from mccfr.config.limits import limit_problems, shown
 from mccfr.config.made import loaded_options, made_options
-from mccfr.config.sizes import bytes_of
-from mccfr.config.solvers import FORMER, OPTIONS, WITH_BASELINES, OpaqueSolver, SampledConfig, SolverConfig
+from mccfr.config.solvers import (
+    FORMER,
+    FORMER_KEYS,
+    OPTIONS,
+    WITH_FORMER_KEYS,
+    OpaqueSolver,
+    SampledConfig,
+    SolverConfig,
+)
 from mccfr.config.suggest import did_you_mean
-from mccfr.config.tables import AUTO, FORMER_DTYPES, FORMER_TABLES, METHODS, Config
+from mccfr.config.table import Check, Table, first_refused
+from mccfr.config.tables import FORMER_DTYPES, FORMER_TABLES, Config
 
 DEFAULT_ALGORITHM = "external-sampling"
 """Of a `[solver]` table that names none."""
@@ -95,7 +103,7 @@ def config_from(
         if "game" not in tables:
             raise ValueError("the top level needs the key 'game'")
         config = Config(**{key: _converted(table, key, kinds[key]) for key, table in tables.items()})
-        for problem in (*limit_problems(config), *_problems(config)):
+        if problem := next(limit_problems(config), None) or first_refused(config, _checks(config)):
             raise ValueError(problem)
     except (OverflowError, RecursionError) as error:
         raise ValueError(f"{source}: a number is too large, or lists are nested too deep: {error}") from None
@@ -131,6 +139,8 @@ def _converted(table: Any, key: str, kind: Any) -> Any:
     """A table of the document as its struct; `ValueError` naming key, value and what is allowed."""
     if key in _TAGGED:
         kind, table = _chosen(table, key)
+    elif isinstance(table, Mapping):
+        table = without_former(key, None, table)
     if key == "tables" and isinstance(table, Mapping):
         former = any(table.get(dtype) in FORMER_DTYPES for dtype in ("regret_dtype", "sum_dtype"))
         kind = FORMER_TABLES if former else kind
@@ -156,14 +166,15 @@ def _chosen(table: Any, key: str) -> tuple[Any, dict[str, Any]]:
             f"{key}.{field} = {shown(name)} is not one of: {', '.join(map(repr, known))}, or module:object{near}"
         )
     foreign = ignored_keys({key: table}) if key == "solver" else []
-    if key == "solver" and name in WITH_BASELINES and "baseline_rate" in table:
-        if table["baseline_rate"]:
-            kind = WITH_BASELINES[name]
-        else:
-            foreign = [*foreign, "baseline_rate"]
+    former = FORMER_KEYS.get(name, {}) if key == "solver" else {}
+    if any(own in table and table[own] != default for own, default in former.items()):
+        kind, foreign = WITH_FORMER_KEYS[name], [own for own in foreign if own not in former]
+    else:
+        foreign = [*foreign, *former]
     if "variant" in foreign and outside.is_reference(table["variant"]):
         raise ValueError(f"solver.variant = {shown(table['variant'])} goes with solver.algorithm = 'cfr' alone")
-    return kind, {**{own: value for own, value in table.items() if own not in foreign}, field: name}
+    own = {inside: value for inside, value in table.items() if inside not in foreign}
+    return kind, {**without_former(key, name, own), field: name}
 
 
 def options_named(table: str, name: str) -> Any:
@@ -266,199 +277,9 @@ def _fields(kind: Any) -> dict[str, Any]:
     return fields
 
 
-def _methods() -> list[str]:
-    """The names of evaluation methods that are known without being imported."""
-    return [*METHODS, *outside.installed(outside.METHODS)]
-
-
-def _size_problem(text: str | None) -> str | None:
-    """What a text must be that is to name an amount of memory; None where it does."""
-    try:
-        bytes_of(text or "1B")
-    except ValueError as error:
-        return str(error)
-    return None
-
-
-def _strata_checks(config: Config) -> list[tuple[bool, str, float | str | None, str]]:
-    """Of `run.strata` and what goes with it: whether it is good, and what is allowed."""
-    run, strata, sums = config.run, config.run.strata, config.tables.strategy_sums
-    resident, unfit = config.tables.resident, _size_problem(config.tables.resident)
-    plain = sums == "all" and not getattr(config.solver, "warm_start", None)
-    suits = strata is None or (config.solver.trains_strata and plain)
-    needed = (
-        "solver.algorithm is 'external-sampling' or 'outcome-sampling', with tables.strategy_sums = 'all' and without "
-        "solver.warm_start"
-    )
-    return [
-        (strata is None or strata >= 1, "run.strata", strata, "at least 1"),
-        (suits, "run.strata", strata, f"left out unless {needed}"),
-        (0 < run.interval < inf, "run.interval", run.interval, "above 0"),
-        (unfit is None, "tables.resident", resident, unfit or ""),
-        (
-            resident is None or strata is not None,
-            "tables.resident",
-            resident,
-            "left out unless run.strata shares the tables out, such as run.strata = 16",
-        ),
-        (
-            resident is not None or (run.blocks is None and run.cycle_iterations is None),
-            "run.blocks" if run.blocks is not None else "run.cycle_iterations",
-            run.cycle_iterations if run.blocks is None else run.blocks,
-            "left out unless tables.resident is set, such as tables.resident = '16GB'",
-        ),
-        (
-            run.blocks is None or 2 <= run.blocks <= (strata or 0),
-            "run.blocks",
-            run.blocks,
-            f"from 2 to {strata}, the strata",
-        ),
-        (
-            resident is None or strata is None or strata >= 2,
-            "run.strata",
-            strata,
-            "at least 2 with tables.resident",
-        ),
-        (
-            run.cycle_iterations is None or run.cycle_iterations >= 1,
-            "run.cycle_iterations",
-            run.cycle_iterations,
-            "at least 1",
-        ),
-    ]
-
-
-def _cluster_checks(config: Config) -> list[tuple[bool, str, object, str]]:
-    """Of `[cluster]`: whether each key is good, and what is allowed."""
-    machines, ports, network = config.cluster.machines, config.cluster.ports, config.cluster.network
-    copies, directory = config.cluster.copies, config.cluster.directory
-    return [
-        (_is_range(machines, 1, 1024), "cluster.machines", machines, "[least, most], from 1 to 1024"),
-        (_is_range(ports, 1024, 65535), "cluster.ports", ports, "[first, last], from 1024 to 65535"),
-        (bool(network) and not set(network) & set(", /"), "cluster.network", network, "the name of an interface"),
-        (copies in (1, 2), "cluster.copies", copies, "1, or 2: also on another machine"),
-        (
-            (copies == 2) == (directory is not None),
-            "cluster.copies",
-            copies,
-            "2 with cluster.directory, a directory of each machine's own, and 1 without",
-        ),
-    ]
-
-
-def _is_range(numbers: Sequence[int], least: int, most: int) -> bool:
-    return len(numbers) == 2 and least <= numbers[0] <= numbers[1] <= most
-
-
-def _narrow_checks(config: Config) -> list[tuple[bool, str, str, str]]:
-    """Of 16-bit cells, as `_strata_checks`."""
-    tables, wide = config.tables, ("auto", "float32", "float64")
-    suits = config.solver.trains_narrow and not getattr(config.solver, "warm_start", None)
-    needed = "solver.algorithm is 'external-sampling' or 'outcome-sampling', without solver.warm_start"
-    chosen = {"tables.regret_dtype": tables.regret_dtype, "tables.sum_dtype": tables.sum_dtype}
-    return [(suits or dtype in wide, key, dtype, f"of 32 or 64 bits unless {needed}") for key, dtype in chosen.items()]
-
-
-def _pool_checks(config: Config) -> list[tuple[bool, str, str, str]]:
-    """Of `run.pool`: whether the rest suits threads, and what is allowed."""
-    processes, in_no_directory = config.run.pool == "processes", config.tables.live_dir == "auto"
-    return [
-        (processes or config.run.strata is None, "run.pool", "threads", "'processes' where run.strata is given"),
-        (
-            processes or in_no_directory,
-            "tables.live_dir",
-            config.tables.live_dir,
-            "'auto' where run.pool is 'threads', whose tables lie in no directory",
-        ),
-    ]
-
-
-def _problems(config: Config) -> list[str]:
-    """Checks that types cannot express, one sentence each."""
-    solver, run, tables = config.solver, config.run, config.tables
-    checks = [
-        *((good, f"solver.{key}", getattr(solver, key), allowed) for key, good, allowed in solver.checks()),
-        (0 <= run.workers <= 1024, "run.workers", run.workers, "0 (in this process) to 1024"),
-        *_strata_checks(config),
-        *_cluster_checks(config),
-        *_narrow_checks(config),
-        *_pool_checks(config),
-        (run.nodes is None or run.nodes >= 0, "run.nodes", run.nodes, "at least 0"),
-        (run.iterations is None or run.iterations >= 0, "run.iterations", run.iterations, "at least 0"),
-        (run.seconds is None or 0 <= run.seconds < float("inf"), "run.seconds", run.seconds, "at least 0"),
-        (run.checkpoint_seconds > 0, "run.checkpoint_seconds", run.checkpoint_seconds, "above 0"),
-        (
-            run.checkpoint_nodes is None or run.checkpoint_nodes >= 1,
-            "run.checkpoint_nodes",
-            run.checkpoint_nodes,
-            "at least 1",
-        ),
-        (run.keep_checkpoints >= 1, "run.keep_checkpoints", run.keep_checkpoints, "at least 1"),
-        (
-            all(n >= 0 for n in config.evaluation.at_nodes),
-            "evaluation.at_nodes",
-            config.evaluation.at_nodes,
-            "at least 0",
-        ),
-        (
-            all(n >= 0 for n in config.evaluation.at_iterations),
-            "evaluation.at_iterations",
-            config.evaluation.at_iterations,
-            "at least 0",
-        ),
-        (
-            config.evaluation.method in METHODS or outside.find(outside.METHODS, config.evaluation.method) is not None,
-            "evaluation.method",
-            config.evaluation.method,
-            f"one of {', '.join(map(repr, _methods()))}, or module:object"
-            f"{did_you_mean(config.evaluation.method, _methods())}",
-        ),
-        (
-            not config.evaluation.methods
-            or (set(config.evaluation.methods) <= set(METHODS) and config.evaluation.method == AUTO),
-            "evaluation.methods",
-            config.evaluation.methods,
-            f"some of {', '.join(map(repr, METHODS))}, with evaluation.method left out",
-        ),
-        (
-            config.evaluation.boards is None or config.evaluation.boards >= 2,
-            "evaluation.boards",
-            config.evaluation.boards,
-            "at least 2",
-        ),
-        (
-            config.evaluation.hands is None or config.evaluation.hands >= 100,
-            "evaluation.hands",
-            config.evaluation.hands,
-            "at least 100",
-        ),
-        (
-            config.evaluation.budget_seconds is None or 0 < config.evaluation.budget_seconds < float("inf"),
-            "evaluation.budget_seconds",
-            config.evaluation.budget_seconds,
-            "above 0",
-        ),
-        (0 <= config.evaluation.seed < 2**63, "evaluation.seed", config.evaluation.seed, "0 to 2**63 - 1"),
-        (bool(tables.live_dir), "tables.live_dir", tables.live_dir, '"auto" or a directory'),
-        (
-            tables.strategy_sums == "all" or solver.averages_snapshots,
-            "tables.strategy_sums",
-            tables.strategy_sums,
-            f"'all' with solver.algorithm = {solver.__struct_config__.tag!r}",
-        ),
-        (
-            tables.strategy_sums == "all" or (tables.snapshot_nodes is not None and tables.snapshot_nodes >= 1),
-            "tables.snapshot_nodes",
-            tables.snapshot_nodes,
-            "a number of nodes, at least 1, with tables.strategy_sums = 'preflop'",
-        ),
-        (
-            tables.strategy_sums == "preflop" or tables.snapshot_nodes is None,
-            "tables.snapshot_nodes",
-            tables.snapshot_nodes,
-            "left out unless tables.strategy_sums = 'preflop'",
-        ),
-    ]
-    return [
-        f"{key} = {value!r} is not allowed: it must be {allowed}" for good, key, value, allowed in checks if not good
-    ]
+def _checks(config: Config) -> Iterator[Check]:
+    """Of each table what it says of its own keys."""
+    for field in msgspec.structs.fields(Config):
+        table = getattr(config, field.name)
+        if isinstance(table, Table):
+            yield from ((f"{field.name}.{key}", good, allowed) for key, good, allowed in table.checks())

@@ -30,7 +30,6 @@ class LeducGame(GameConfig, frozen=True, tag="leduc"):
     suits: int = 2
     raises: int = 2  # bets and raises in a round, at most
     bets: Sequence[Sequence[float]] = ((2.0,), (4.0,))  # sizes of a raise in chips, for each of the two rounds
-    ante: float = 1.0
     merge_suits: bool = False  # True: hands alike but for a renaming of suits share an infoset (288 instead of 936)
 
 
@@ -58,14 +57,9 @@ class PlayerMenu(Table, frozen=True):
     allin_threshold: float | None = None
 
 
-class StreetMenu(Table, frozen=True):
+class StreetMenu(PlayerMenu, frozen=True):
     """Bet sizes on one street: `[game.menu.STREET]`.  An absent key is the menu's."""
 
-    first: Sequence[str] | None = None
-    later: Sequence[str] | None = None
-    sizes: Sequence[Sequence[str]] | None = None
-    max_bets: int | None = None
-    allin_threshold: float | None = None
     big_blind: PlayerMenu | None = None  # position 0: first to act after the flop
     button: PlayerMenu | None = None
 
@@ -106,9 +100,6 @@ class PokerGame(GameConfig, frozen=True, tag="poker"):
 class AkqGame(GameConfig, frozen=True, tag="akq"):
     """Half-street AKQ game: three cards, the first player bets or checks, the second may only answer a bet."""
 
-    pot: float = 2.0
-    bet: float = 1.0
-
 
 class ClairvoyanceGame(GameConfig, frozen=True, tag="clairvoyance"):
     """The bettor knows whether he holds the nuts; the same pot fraction may be bet on each of n streets."""
@@ -126,7 +117,6 @@ class HoldemSubgame(GameConfig, frozen=True, tag="holdem-subgame"):
 
     file: str
     stack: float = 20000.0  # chips of each player in the whole hand, what is in the pot included
-    big_blind: float = 100.0
     menu: Menu = Menu()  # the discounting paper's sizes, any number of bets
 
 

@@ -5,21 +5,11 @@ from typing import Any, ClassVar, Literal, cast
 
 import msgspec
 
-from mccfr.config.table import Table
-
-Check = tuple[str, bool, str]
-"""A key, whether its value is good, and what is allowed."""
+from mccfr.config.table import Check, Table
 
 
 class SolverConfig(Table, frozen=True, tag_field="algorithm"):
     """A `[solver]` table: `algorithm` chooses which of the following it is (`OPTIONS` lists them)."""
-
-    averages_snapshots: ClassVar[bool] = False
-    """Whether `tables.strategy_sums = "preflop"` is possible: sums on the first street only."""
-    trains_narrow: ClassVar[bool] = False
-    """Whether tables may have cells of 16 bits."""
-    trains_strata: ClassVar[bool] = False
-    """Whether `run.strata` is possible: deals are drawn for one share of the boards at a time."""
 
     former: ClassVar[str | None] = None
     """What a run is of that is trained no longer, in words."""
@@ -27,7 +17,7 @@ class SolverConfig(Table, frozen=True, tag_field="algorithm"):
     seed: int = 0
 
     def checks(self) -> list[Check]:
-        """What types cannot express."""
+        """As `Table.checks`."""
         return [("seed", 0 <= self.seed < 2**63, "0 to 2**63 - 1")]
 
 
@@ -88,10 +78,6 @@ class SampledActionsConfig(SampledConfig, frozen=True):
 class ExternalSamplingConfig(SampledActionsConfig, frozen=True, tag="external-sampling"):
     """External sampling: all actions of the traverser, one of the opponent and of chance."""
 
-    averages_snapshots: ClassVar[bool] = True
-    trains_narrow: ClassVar[bool] = True
-    trains_strata: ClassVar[bool] = True
-
     negative_regret_pruning: bool = False  # skip hopeless actions on 95 % of the traversals
     prune_after_nodes: int = 100_000_000  # pruning begins here
     prune_below_chips: float = 300_000.0  # actions with a regret below minus this, times the weight, are skipped
@@ -110,10 +96,6 @@ class ExternalSamplingConfig(SampledActionsConfig, frozen=True, tag="external-sa
 
 class OutcomeSamplingConfig(SampledActionsConfig, frozen=True, tag="outcome-sampling"):
     """Outcome sampling: one path."""
-
-    averages_snapshots: ClassVar[bool] = True
-    trains_narrow: ClassVar[bool] = True
-    trains_strata: ClassVar[bool] = True
 
     epsilon: float = 0.6  # share of uniform exploration (Lanctot et al. 2009)
 
@@ -151,8 +133,7 @@ class FullWidthConfig(SolverConfig, frozen=True, tag="cfr"):
     alpha: float | None = None
     beta: float | None = None
     averaging_power: float | None = None
-    schedule: Literal[15, 30] | None = None  # first averaging power of the variants on a schedule; None: theirs
-    horizon: int | None = None  # iterations that such a variant plans for; None: run.iterations when the run is made
+    horizon: int | None = None  # iterations that a variant on a schedule plans for; None: run.iterations at first
     updates: Literal["alternating", "simultaneous"] = "alternating"
     dtype: Literal["float32", "float64", "int16"] = "float64"
     pruning: Literal["none", "partial", "regret-based"] = "none"
@@ -181,12 +162,6 @@ class DeepCfrConfig(SolverConfig, frozen=True, tag="deep-cfr"):
     """
 
     traversals: int = 1500  # of each player in an iteration
-    sampling: Literal["external", "outcome", "full"] = "external"  # full: every history, weighed by its reach
-    epsilon: float = 0.5  # outcome: the traverser's share of uniform exploration
-    baseline: Literal["none", "learned"] = "none"  # outcome: what stands in for actions that are not taken
-    baseline_memory: int = 200_000  # learned: newest actions taken that it is fitted to
-    baseline_steps: int = 200  # of a fit, after each player's traversals
-    baseline_batch: int = 512  # actions of a step
     fit: Literal["network", "table"] = "network"  # table: exact weighted means of the memory in the network's place
     fallback: Literal["argmax", "uniform"] = "argmax"  # where no advantage is positive
     network: Literal["plain", "branches"] = "plain"
@@ -200,24 +175,20 @@ class DeepCfrConfig(SolverConfig, frozen=True, tag="deep-cfr"):
     decay: Literal["none", "linear"] = "linear"  # of the learning rate within a fit, down to 0
     gradient_norm: float = 1.0  # longer gradients are cut to it
     last_layer: Literal["solved", "steps"] = "solved"  # solved: after the steps, exactly for the memory; steps: by them
-    start: Literal["last", "scratch"] = "last"  # what a fit begins with
     memory: int = 1_000_000  # samples a player
     averages: Sequence[Literal["sd", "network"]] = ("sd",)  # the first is the run's strategy
     strategy_memory: int = 1_000_000
     strategy_steps: int = 5000
-    sd_weights: Literal["exact", "paper"] = "exact"  # exact: a strategy weighs what it does in the strategy memory
     keep_networks: int | Literal["all"] = "all"
     horizon: int | None = None  # iterations whose networks find room; None: run.iterations when the run is made
 
     def checks(self) -> list[Check]:
         """As `SolverConfig.checks`."""
-        counted = ("traversals", "layers", "units", "card_units", "steps", "memory", "strategy_memory")
-        later = ("strategy_steps", "baseline_memory", "baseline_steps", "baseline_batch")
+        fitted = ("layers", "units", "card_units", "steps", "strategy_steps")
+        counted = ("traversals", "memory", "strategy_memory", *fitted)
         return [
             *super().checks(),
-            *((key, getattr(self, key) >= 1, "at least 1") for key in (*counted, *later)),
-            ("baseline", self.baseline == "none" or self.sampling == "outcome", "'none' unless sampling = 'outcome'"),
-            ("epsilon", 0 < self.epsilon <= 1, "above 0 and at most 1"),
+            *((key, getattr(self, key) >= 1, "at least 1") for key in counted),
             ("batch", self.batch == "all" or int(self.batch) >= 1, "at least 1, or 'all'"),
             ("learning_rate", self.learning_rate > 0, "above 0"),
             ("gradient_norm", self.gradient_norm > 0, "above 0"),
@@ -276,13 +247,30 @@ FORMER: dict[str, type[SolverConfig]] = {
 }
 """Algorithms that were measured and did not win, by their names: runs of them are read, and not trained."""
 
-WITH_BASELINES: dict[str, type[SolverConfig]] = {
-    str(kind.__struct_config__.tag): _former(
-        str(kind.__struct_config__.tag),
-        kind,
-        "solver.baseline_rate, which is mccfr.gallery.baselines:OutcomeWithBaselines now,",
-        {"baseline_rate": 0.0},
-    )
-    for kind in (ExternalSamplingConfig, OutcomeSamplingConfig)
+_BASELINES = "solver.baseline_rate, which is mccfr.gallery.baselines:OutcomeWithBaselines now,"
+_DREAM = (
+    "solver.sampling, baseline, start or sd_weights of 'deep-cfr', whose outcome sampling with a baseline is "
+    "mccfr.gallery.dream:Dream now,"
+)
+
+FORMER_KEYS: dict[str, dict[str, Any]] = {
+    "external-sampling": {"baseline_rate": 0.0},
+    "outcome-sampling": {"baseline_rate": 0.0},
+    "deep-cfr": {
+        "sampling": "external",
+        "epsilon": 0.5,
+        "baseline": "none",
+        "baseline_memory": 200_000,
+        "baseline_steps": 200,
+        "baseline_batch": 512,
+        "start": "last",
+        "sd_weights": "exact",
+    },
 }
-"""As `FORMER`, of runs with baselines; a rate of 0, which was the default, is left out when a table is read."""
+"""Keys that an algorithm has had, and their defaults: at those they say nothing and are passed over."""
+
+WITH_FORMER_KEYS: dict[str, type[SolverConfig]] = {
+    name: _former(name, OPTIONS[name], _DREAM if name == "deep-cfr" else _BASELINES, keys)
+    for name, keys in FORMER_KEYS.items()
+}
+"""As `FORMER`, of runs where such a key says something."""

@@ -4,13 +4,17 @@ Games' tables are in `mccfr.config.games`, algorithms' in `mccfr.config.solvers`
 """
 
 from collections.abc import Sequence
+from math import inf
 from typing import ClassVar, Literal
 
 import msgspec
 
+from mccfr.config import outside
 from mccfr.config.games import GameConfig
+from mccfr.config.sizes import bytes_of
 from mccfr.config.solvers import ExternalSamplingConfig, SolverConfig
-from mccfr.config.table import Table
+from mccfr.config.suggest import did_you_mean
+from mccfr.config.table import Check, Table
 
 
 class AbstractionConfig(Table, frozen=True):
@@ -35,6 +39,27 @@ class TablesConfig(Table, frozen=True):
     checkpoint_compression: Literal["auto", "none"] = "auto"  # auto: zstd in Zarr, gzip in HDF5; none: raw cells
     resident: str | None = None  # "16GB": strata in turn, so much of the tables in memory; None: all, all at once
 
+    def checks(self) -> list[Check]:
+        """As `Table.checks`."""
+        every, preflop = self.snapshot_nodes, self.strategy_sums == "preflop"
+        counted = "a number of nodes, at least 1, with tables.strategy_sums = 'preflop'"
+        unfit = _size_problem(self.resident)
+        return [
+            ("live_dir", bool(self.live_dir), '"auto" or a directory'),
+            ("resident", unfit is None, unfit or ""),
+            ("snapshot_nodes", not preflop or (every is not None and every >= 1), counted),
+            ("snapshot_nodes", preflop or every is None, "left out unless tables.strategy_sums = 'preflop'"),
+        ]
+
+
+def _size_problem(text: str | None) -> str | None:
+    """What a text must be that is to name an amount of memory; None where it does."""
+    try:
+        bytes_of(text or "1B")
+    except ValueError as error:
+        return str(error)
+    return None
+
 
 FORMER_DTYPES = ("float16", "bfloat16")
 """Of cells that were measured and did not win: runs with them are read, and not trained."""
@@ -58,8 +83,7 @@ class RunSettings(Table, frozen=True):
     `nodes` and `iterations` are totals of the run; `seconds` is the training time of each session.
     """
 
-    workers: int = 1  # 0: in this process
-    pool: Literal["processes", "threads"] = "processes"  # what workers are; threads: of this process, in huge pages
+    workers: int = 1  # processes; 0: in this one
     strata: int | None = None  # shares of the boards of the second street that are trained apart; None: not shared out
     interval: float = 2.0  # with strata: visits between barriers of the first street's most visited row, per cube root
     blocks: int | None = None  # with tables.resident: groups of strata that are trained in turn; None: each stratum one
@@ -71,10 +95,23 @@ class RunSettings(Table, frozen=True):
     checkpoint_nodes: int | None = None
     keep_checkpoints: int = 3
 
-    @property
-    def trains_in_threads(self) -> bool:
-        """Whether workers are threads of the program's own process, on tables that only it can read."""
-        return self.pool == "threads" and self.workers > 0
+    def checks(self) -> list[Check]:
+        """As `Table.checks`."""
+        strata, blocks = self.strata, self.blocks
+        least = {"nodes": 0, "iterations": 0, "checkpoint_nodes": 1, "keep_checkpoints": 1, "cycle_iterations": 1}
+        return [
+            ("workers", 0 <= self.workers <= 1024, "0 (in this process) to 1024"),
+            ("strata", strata is None or strata >= 1, "at least 1"),
+            ("interval", 0 < self.interval < inf, "above 0"),
+            ("blocks", blocks is None or 2 <= blocks <= (strata or blocks), f"from 2 to {strata}, the strata"),
+            *((key, _at_least(getattr(self, key), bound), f"at least {bound}") for key, bound in least.items()),
+            ("seconds", _at_least(self.seconds, 0) and self.seconds != inf, "at least 0"),
+            ("checkpoint_seconds", self.checkpoint_seconds > 0, "above 0"),
+        ]
+
+
+def _at_least(value: float | None, bound: int) -> bool:
+    return value is None or value >= bound
 
 
 AUTO = "auto"
@@ -104,6 +141,24 @@ class EvaluationConfig(Table, frozen=True):
     budget_seconds: float | None = None  # at each point, for all that is sampled, instead of numbers of boards
     seed: int = 0  # of what is sampled
 
+    def checks(self) -> list[Check]:
+        """As `Table.checks`."""
+        known = [*METHODS, *outside.installed(outside.METHODS)]
+        there = self.method in METHODS or outside.find(outside.METHODS, self.method) is not None
+        several = set(self.methods) <= set(METHODS) and self.method == AUTO
+        names, near = ", ".join(map(repr, known)), did_you_mean(self.method, known)
+        ours = ", ".join(map(repr, METHODS))
+        return [
+            ("at_nodes", all(n >= 0 for n in self.at_nodes), "at least 0"),
+            ("at_iterations", all(n >= 0 for n in self.at_iterations), "at least 0"),
+            ("method", there, f"one of {names}, or module:object{near}"),
+            ("methods", not self.methods or several, f"some of {ours}, with evaluation.method left out"),
+            ("boards", _at_least(self.boards, 2), "at least 2"),
+            ("hands", _at_least(self.hands, 100), "at least 100"),
+            ("budget_seconds", self.budget_seconds is None or 0 < self.budget_seconds < inf, "above 0"),
+            ("seed", 0 <= self.seed < 2**63, "0 to 2**63 - 1"),
+        ]
+
     @property
     def chosen(self) -> Sequence[str]:
         """The names of the methods."""
@@ -125,8 +180,21 @@ class ClusterConfig(Table, frozen=True):
     machines: Sequence[int] = (1, 1024)  # least and most that a session begins with
     network: str = "lo"  # interface over which machines talk; lo: this machine alone, and nothing listens
     ports: Sequence[int] = (47000, 47999)  # first and last that machines listen on, where there are several
-    copies: int = 1  # of each checkpoint; 2: also in `directory`, on another machine than the one that wrote it
-    directory: str | None = None  # of each machine's own disk; "{machine}" in it becomes the machine's number
+    # Of each machine's own disk, for a second copy of what another one has written; "{machine}" becomes its number.
+    directory: str | None = None
+
+    def checks(self) -> list[Check]:
+        """As `Table.checks`."""
+        name = bool(self.network) and not set(self.network) & set(", /")
+        return [
+            ("machines", _is_range(self.machines, 1, 1024), "[least, most], from 1 to 1024"),
+            ("ports", _is_range(self.ports, 1024, 65535), "[first, last], from 1024 to 65535"),
+            ("network", name, "the name of an interface"),
+        ]
+
+
+def _is_range(numbers: Sequence[int], least: int, most: int) -> bool:
+    return len(numbers) == 2 and least <= numbers[0] <= numbers[1] <= most
 
 
 class Config(Table, frozen=True):

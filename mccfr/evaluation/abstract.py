@@ -19,7 +19,7 @@ from mccfr.games.recall import forgotten_street
 from mccfr.solvers.minimisers import NOTHING, REGRET_MATCHING, Step
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
 from mccfr.solvers.public.public_walk import Scope, step_rows, train
-from mccfr.solvers.public.street_walk import FOLLOW, Views, new_scratch, street_tables
+from mccfr.solvers.public.street_arrays import FOLLOW, Views, new_scratch, street_tables
 from mccfr.solvers.public.walk_threads import alone
 from mccfr.tables.strategy import Strategy, row_starts
 from mccfr.trees.compiled import NO_PARENT
@@ -32,7 +32,7 @@ class AbstractEvaluation:
     """What a strategy is worth among players who know buckets.
 
     value_chips           to player 0 when both follow it, the game's `offset_chips` included
-    best_response_chips   to each player when he responds best by buckets; offsets as in `Evaluation`
+    best_response_chips   to each player when he responds best by buckets; offsets as in `ExactEvaluation`
     exploitability_chips  mean over players of what that gains
     """
 
@@ -73,30 +73,30 @@ def evaluate_abstract(game: Game, strategy: Strategy) -> AbstractEvaluation:
 def _respond(game: Game, public: PublicTree, strategy: Strategy, player: int) -> tuple[float, float]:
     """What a player gets when he follows the strategy, and when he responds best by his buckets."""
     basis = [np.array(table.T, np.float64, order="C") for table in strategy.probability]
-    worth = [np.zeros_like(table) for table in basis]
+    values = [np.zeros_like(table) for table in basis]
     sums = [np.zeros_like(table) for table in basis]
     views = tuple(
-        Views(street_tables(worth, side), street_tables(basis, side), street_tables(sums, side)) for side in range(2)
+        Views(street_tables(values, side), street_tables(basis, side), street_tables(sums, side)) for side in range(2)
     )
     root, scratch = (new_scratch(public, streets, np.float64) for streets in (range(1), range(1, public.streets)))
-    scope = Scope(player, player, *public.root_boards.tolist())
+    scope = Scope(player, player, *public.boards.root.tolist())
     starts = [row_starts(game, block) for block in range(2 * game.tree.streets)]
     found: list[float] = []
     for _ in range(_longest(game, player) + 1):
-        for block in range(player, len(worth), 2):
-            worth[block].fill(0)
-        root.hand_value.fill(0)
-        train(public, views, False, step_rows([_STEP], 0), scope, root, scratch, alone(public))
-        found.append(float(root.hand_value[0, FOLLOW] @ public.reach[player]) / public.joint_weight)
-        for block in range(player, len(worth), 2):
-            _take_best(starts[block], worth[block], basis[block])
+        for block in range(player, len(values), 2):
+            values[block].fill(0)
+        root.by_hand.value.fill(0)
+        train(public, views, step_rows([_STEP], 0), scope, root, scratch, alone(public))
+        found.append(float(root.by_hand.value[0, FOLLOW] @ public.reach[player]) / public.joint_weight)
+        for block in range(player, len(values), 2):
+            _take_best(starts[block], values[block], basis[block])
     return found[0], found[-1]
 
 
-def _take_best(starts: npt.NDArray[np.int64], worth: npt.NDArray[np.float64], basis: npt.NDArray[np.float64]) -> None:
-    """The best action of every row and bucket, from worth [slots, buckets], into basis, in place."""
+def _take_best(starts: npt.NDArray[np.int64], values: npt.NDArray[np.float64], basis: npt.NDArray[np.float64]) -> None:
+    """The best action of every row and bucket, from values [slots, buckets], into basis, in place."""
     for slot, stop in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
-        best = worth[slot:stop].argmax(axis=0)
+        best = values[slot:stop].argmax(axis=0)
         basis[slot:stop] = np.arange(stop - slot)[:, None] == best
 
 

@@ -20,15 +20,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.play.dealing import Board, Deal, Dealing, RunOuts
+from mccfr.cards.dealt import Board, Deal, DealtCards
 from mccfr.play.player import Betting
 from mccfr.play.ranges import AnyHand, SeenRange
+from mccfr.play.run_outs import RunOuts, win_minus_lose
 from mccfr.play.table import PlayedHand
 
 Weights = npt.NDArray[np.float64]
 
 
-class Spot(NamedTuple):
+class HandState(NamedTuple):
     """What both players see.
 
     actions  so far
@@ -53,32 +54,35 @@ class Heuristic(ABC):
         del seed, number
 
     @abstractmethod
-    def worth(self, spot: Spot, hero: int, other: Weights) -> Weights:
+    def values(self, spot: HandState, hero: int, other: Weights) -> Weights:
         """[H] for each hand of player `hero`: sum over the hands it may meet of their weight `other` [H] times value.
 
         Where something is drawn for it, its mean is meant.
         """
 
-    def foreseen(self, spot: Spot, hero: int, other: Weights, dealing: Dealing) -> Weights:
-        """[H] the mean of `worth` over the boards of the next street that may follow, by hand of `hero`.
+    def foreseen(self, spot: HandState, hero: int, other: Weights, dealing: DealtCards) -> Weights:
+        """[H] the mean of `values` over the boards of the next street that may follow, by hand of `hero`.
 
         The weight of a board that hits one of two hands counts as 0, and so means are taken by pairs.
         """
-        boards = dealing.following(spot.street, spot.board)
-        total, met = np.zeros(dealing.hands), np.zeros(dealing.hands)
+        boards = dealing.boards_after(spot.street, spot.board)
+        total, opponent_reach = np.zeros(dealing.hand_count), np.zeros(dealing.hand_count)
         for board in boards:
             live = dealing.live(spot.street + 1, board)
             left = np.where(live, other, 0)
             after = spot._replace(street=spot.street + 1, board=board)
-            total += np.where(live, self.worth(after, hero, left), 0)
-            met += np.where(live, dealing.met(left), 0)
-        return total * np.divide(dealing.met(other), met, out=np.zeros_like(met), where=met > 0)
+            total += np.where(live, self.values(after, hero, left), 0)
+            opponent_reach += np.where(live, dealing.disjoint_weight(left), 0)
+        possible = opponent_reach > 0
+        return total * np.divide(
+            dealing.disjoint_weight(other), opponent_reach, out=np.zeros_like(opponent_reach), where=possible
+        )
 
 
 class Aivat:
     """The corrected chips of one hand after the other."""
 
-    def __init__(self, dealing: Dealing, betting: Betting, heuristic: Heuristic) -> None:
+    def __init__(self, dealing: DealtCards, betting: Betting, heuristic: Heuristic) -> None:
         """Of a game's cards and its real betting."""
         self._dealing, self._betting, self._heuristic = dealing, betting, heuristic
 
@@ -99,16 +103,16 @@ class _Hand:
     """One hand, replayed."""
 
     def __init__(
-        self, dealing: Dealing, heuristic: Heuristic, deal: Deal, ranges: Sequence[SeenRange | AnyHand | None]
+        self, dealing: DealtCards, heuristic: Heuristic, deal: Deal, ranges: Sequence[SeenRange | AnyHand | None]
     ) -> None:
         self.dealing, self.heuristic, self.deal, self.ranges = dealing, heuristic, deal, ranges
         self.terms = defaultdict[str, float](float)
         self.weights: list[Weights] = []
-        self.live = np.ones(dealing.hands, bool)
+        self.live = np.ones(dealing.hand_count, bool)
 
     def walked(self, betting: Betting, played: PlayedHand) -> dict[str, float]:
         """All terms of the hand."""
-        spot = Spot((), -1, None, betting.start()[0])
+        spot = HandState((), -1, None, betting.start()[0])
         spot = self._dealt_hands(spot)
         for state, action in zip(played.states, played.actions, strict=True):
             while spot.street < state.street:
@@ -127,25 +131,25 @@ class _Hand:
         """Add what was expected of something and take off what came."""
         self.terms[term] += expected - realised
 
-    def _mean(self, hero: int, worth: Weights, weights: Sequence[Weights]) -> float:
-        """The mean of values over pairs of hands, from `Heuristic.worth`."""
-        met = float(weights[hero] @ self.dealing.met(weights[1 - hero]))
-        if met <= 0:
+    def _mean(self, hero: int, values: Weights, weights: Sequence[Weights]) -> float:
+        """The mean of values over pairs of hands, from `Heuristic.values`."""
+        opponent_reach = float(weights[hero] @ self.dealing.disjoint_weight(weights[1 - hero]))
+        if opponent_reach <= 0:
             raise RuntimeError("a known player has done what none of his hands does: its strategy is another one")
-        return float(weights[hero] @ worth) / met
+        return float(weights[hero] @ values) / opponent_reach
 
     def _hero(self) -> int:
         """Whose hands values are listed by: a known player's, so that there are many of them."""
         return 0 if self.ranges[0] is not None else 1
 
     def _one_hand(self, hand: int) -> Weights:
-        weights = np.zeros(self.dealing.hands)
+        weights = np.zeros(self.dealing.hand_count)
         weights[hand] = 1.0
         return weights
 
-    def _dealt_hands(self, spot: Spot) -> Spot:
+    def _dealt_hands(self, spot: HandState) -> HandState:
         """The hands that nobody's strategy hides are dealt."""
-        prior = list(self.dealing.prior)
+        prior = list(self.dealing.reach)
         self.weights = [
             weights if known is not None else self._one_hand(hand)
             for weights, known, hand in zip(prior, self.ranges, self.deal.hands, strict=True)
@@ -153,16 +157,16 @@ class _Hand:
         if all(known is not None for known in self.ranges):
             return spot
         shown = 1 - self._hero()  # one vector serves the hand that came and those that might have
-        worth = self.heuristic.worth(spot, shown, prior[1 - shown])
-        expected = self._mean(shown, worth, prior)
+        values = self.heuristic.values(spot, shown, prior[1 - shown])
+        expected = self._mean(shown, values, prior)
         if self.ranges[1 - shown] is None:
-            realised = self._mean(shown, self.heuristic.worth(spot, shown, self.weights[1 - shown]), self.weights)
+            realised = self._mean(shown, self.heuristic.values(spot, shown, self.weights[1 - shown]), self.weights)
         else:
-            realised = self._mean(shown, worth, self.weights)
+            realised = self._mean(shown, values, self.weights)
         self._correct("deal", expected, realised)
         return spot
 
-    def _dealt_board(self, spot: Spot) -> Spot:
+    def _dealt_board(self, spot: HandState) -> HandState:
         """The next street's board is dealt."""
         street = spot.street + 1
         board, hero = self.deal.boards[street], self._hero()
@@ -171,12 +175,12 @@ class _Hand:
         left = [np.where(live, weights, 0) for weights in self.weights]
         if street or self.dealing.first_boards > 1:  # the first street has but one board in most games
             foreseen = self.heuristic.foreseen(spot, hero, self.weights[1 - hero], self.dealing)
-            worth = self.heuristic.worth(after, hero, left[1 - hero])
-            self._correct("board", self._mean(hero, foreseen, self.weights), self._mean(hero, worth, left))
+            values = self.heuristic.values(after, hero, left[1 - hero])
+            self._correct("board", self._mean(hero, foreseen, self.weights), self._mean(hero, values, left))
         self.weights, self.live = left, live
         return after
 
-    def _acted(self, betting: Betting, spot: Spot, action: str) -> Spot:
+    def _acted(self, betting: Betting, spot: HandState, action: str) -> HandState:
         """Somebody has acted."""
         player, known = spot.state.player, self.ranges[spot.state.player]
         if isinstance(known, SeenRange):
@@ -186,29 +190,29 @@ class _Hand:
             other.see(spot.state, action)
         return self._after(betting, spot, action)
 
-    def _known_acted(self, betting: Betting, spot: Spot, action: str) -> None:
+    def _known_acted(self, betting: Betting, spot: HandState, action: str) -> None:
         player = spot.state.player
         known = self.ranges[player]
         assert isinstance(known, SeenRange)
-        own, others = np.where(self.live, self.dealing.prior[player], 0), self.weights[1 - player]
+        own, others = np.where(self.live, self.dealing.reach[player], 0), self.weights[1 - player]
         expected, after = 0.0, self.weights[player]
-        whole = float(self.weights[player] @ self.dealing.met(others))
+        whole = float(self.weights[player] @ self.dealing.disjoint_weight(others))
         realised: float | None = None
         for choice, reach in known.choices(spot.state, spot.board).items():
             weights = own * reach
-            worth = self.heuristic.worth(self._after(betting, spot, choice), player, others)
-            expected += float(weights @ worth) / whole
+            values = self.heuristic.values(self._after(betting, spot, choice), player, others)
+            expected += float(weights @ values) / whole
             if choice == action:
                 after = weights
                 pair = (weights, others) if player == 0 else (others, weights)
-                realised = self._mean(player, worth, pair)
+                realised = self._mean(player, values, pair)
         if realised is None:
             raise RuntimeError(f"a known player has played {action!r}, which none of his hands does")
         self._correct(f"action {player}", expected, realised)
         self.weights[player] = after
         known.chose(action)
 
-    def _after(self, betting: Betting, spot: Spot, action: str) -> Spot:
+    def _after(self, betting: Betting, spot: HandState, action: str) -> HandState:
         """What both see after an action."""
         state = betting.apply(spot.state, action)
         ended = betting.settled(spot.state, action) if isinstance(state, int) else None
@@ -217,5 +221,5 @@ class _Hand:
     def _showdown(self, board: Board) -> float:
         """The mean result of a showdown over the hands that may be held."""
         hero = self._hero()
-        won = self.dealing.won(RunOuts.of(self.dealing.strengths(board)[None]), self.weights[1 - hero])
+        won = win_minus_lose(self.dealing, RunOuts.of(self.dealing.strengths(board)[None]), self.weights[1 - hero])
         return (1 - 2 * hero) * self._mean(hero, won, self.weights)

@@ -12,7 +12,7 @@ from storage.threads import available_threads
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class ExactEvaluation:
     """What a strategy is worth.
 
     value_chips           to player 0 when both follow it, the game's `offset_chips` included
@@ -43,7 +43,7 @@ def prepared_tree(game: Game) -> PublicTree | None:
 
 def evaluate_exact(
     game: Game, strategy: Strategy, public: PublicTree | None = None, threads: int | None = None
-) -> Evaluation:
+) -> ExactEvaluation:
     """Evaluate a strategy exactly: over a public tree for games with cards, by histories for the others.
 
     public   the game's, if it is made already (`prepared_tree`)
@@ -57,7 +57,7 @@ def evaluate_exact(
         value, best = _by_histories(game, strategy)
     exploitability = (best[0] + best[1]) / 2
     big_blind, offset = game.big_blind_chips, game.offset_chips
-    return Evaluation(
+    return ExactEvaluation(
         value + offset,
         (best[0] + offset, best[1] - offset),
         exploitability,

@@ -16,23 +16,23 @@ import numpy.typing as npt
 
 from abstraction.cards import CARD_COUNT
 from mccfr.cards.deals import NO_BUCKET
+from mccfr.cards.dealt import Board, DealtCards
 from mccfr.cards.listed import ListedCards
 from mccfr.games.subgame import nodes_below, subtree
 from mccfr.intervals import ratio95
-from mccfr.play.dealing import Board, Dealing, dealing_of
-from mccfr.policy.source import PolicySource
+from mccfr.policy.profile import Behaviour
 from mccfr.rng import EVALUATION, new_stream, uniform
 from mccfr.solvers.public.best_response import Walk
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
 from mccfr.solvers.public.range_sums import make_ranges
-from mccfr.solvers.public.street_walk import FOLLOW
+from mccfr.solvers.public.street_arrays import FOLLOW
 from mccfr.trees.compiled import DECISION
 from mccfr.trees.streets import street_trees
 
 Floats = npt.NDArray[np.float64]
 _STREAM = 2
 """Worker, so to say, whose stream draws boards: those of other evaluations have 0, those of tables 1."""
-_LEAST_MET = 1e-12  # of the largest weight: what is left of differences of sums where a hand meets nothing
+_LEAST_REACH = 1e-12  # of the largest weight: what is left of differences of sums where a hand meets nothing
 
 
 class Below:
@@ -44,7 +44,7 @@ class Below:
     cards_to_come  board cards that are dealt behind it
     """
 
-    def __init__(self, source: PolicySource, dealing: Dealing, node: int) -> None:
+    def __init__(self, source: Behaviour, dealing: DealtCards, node: int) -> None:
         """`dealing` is that of the source's cards; `ValueError` for a node where nobody decides."""
         tree = source.game.tree
         if not 0 <= node < len(tree.parent) or tree.arrays.kind[node] != DECISION:
@@ -67,13 +67,13 @@ class Below:
         """
         tables, cards = self._tables(cards)
         public = self._public(cards)
-        walk, hands = Walk(public, tables), self._dealing.hands
+        walk, hands = Walk(public, tables), self._dealing.hand_count
         value, action, weight = np.zeros((2, hands)), np.zeros((self._actions, hands)), np.zeros((2, hands))
         for player in players:
             walk.values(player)
-            value[player] = walk.root.hand_value[0, FOLLOW]
-            met = self._dealing.met(public.reach[1 - player])
-            weight[player] = np.where(public.reach[player] > 0, np.maximum(met, 0), 0)
+            value[player] = walk.root.by_hand.value[0, FOLLOW]
+            opponent_reach = self._dealing.disjoint_weight(public.reach[1 - player])
+            weight[player] = np.where(public.reach[player] > 0, np.maximum(opponent_reach, 0), 0)
             if player == self.player:
                 own = public.ranges.hand[slice(*public.ranges.first[player, :2])]
                 top = int(walk.root.member_first[0]) + self._child
@@ -97,11 +97,11 @@ class Below:
         dealing, deck = self._dealing, self._source.game.cards
         last = deck.streets - 1
         live = dealing.live(last, tuple(full))
-        boards = [tuple(full[: deck.cards_on(street)]) for street in range(self.street, last + 1)]
-        found = [dealing.buckets(street, 0, known) for street, known in enumerate(boards, self.street)]
+        boards = dealing.path(last, full)[self.street :]
+        found = [dealing.bucket_row(street, 0, known) for street, known in enumerate(boards, self.street)]
         return ListedCards(
-            np.where(dealing.cards < dealing.deck, dealing.cards, -1).astype(np.int16),
-            [""] * dealing.hands,
+            dealing.hand_cards,
+            [""] * dealing.hand_count,
             np.where(live, reach, 0.0),
             [np.array([known], np.int16) for known in boards],
             [np.zeros(1, np.int32) for _ in boards],
@@ -137,7 +137,7 @@ class Below:
                 block = 2 * street + player
                 table = np.zeros((int(tree.row_slots[block]), max(1, len(known))))
                 for node in np.flatnonzero(tree.arrays.block == block).tolist() if len(known) else ():
-                    found = self._source.range_probabilities(int(self._nodes[node]), known)
+                    found = self._source.rows(int(self._nodes[node]), known)[0]
                     slot = int(tree.arrays.slot[node])
                     table[slot : slot + found.shape[1]] = found.T
                 tables.append(table)
@@ -152,7 +152,7 @@ class HandValues:
     listed  how many boards there are to walk; None: too many, they are drawn
     """
 
-    def __init__(self, below: Below, dealing: Dealing, board: Board, reach: Floats, seed: int = 0) -> None:
+    def __init__(self, below: Below, dealing: DealtCards, board: Board, reach: Floats, seed: int = 0) -> None:
         """
         below  the decision, of a source whose cards `dealing` deals
         board  what lies there: its cards, or its number where boards are listed
@@ -233,11 +233,11 @@ class HandValues:
 
 def _ratio(value: Floats, weight: Floats) -> Floats:
     """Values by weight; NaN where there is none."""
-    known = weight > _LEAST_MET * np.maximum(weight.max(initial=0), 1e-300)
+    known = weight > _LEAST_REACH * np.maximum(weight.max(initial=0), 1e-300)
     return np.where(known, value / np.where(known, weight, 1), np.nan)
 
 
-class RootValues(NamedTuple):
+class StreetStartValues(NamedTuple):
     """What buckets win where a street begins.  R places, B buckets of a player.
 
     street, player  whose
@@ -254,11 +254,11 @@ class RootValues(NamedTuple):
 
 
 def root_values(
-    source: PolicySource,
+    source: Behaviour,
     boards: int = 100,
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
-) -> tuple[list[RootValues], bool]:
+) -> tuple[list[StreetStartValues], bool]:
     """Values where streets begin, of every street and player, and whether they are exact.
 
     boards    full boards that are drawn in whole hold'em; where boards are listed all are walked, and values are exact
@@ -269,18 +269,19 @@ def root_values(
     """
     if boards < 1:
         raise ValueError(f"boards = {boards}: at least 1 is needed")
-    dealing, cards = dealing_of(source.game.cards), source.game.cards
+    dealing, cards = source.game.cards.at_table(), source.game.cards
     roots = _roots(source, dealing)
     sums = {
         (root.node, player): np.zeros((2, int(cards.buckets[root.street][player])))
         for root in roots
         for player in range(2)
     }
-    listed = isinstance(cards, ListedCards)
-    dealt = range(len(cards.board_cards[-1])) if isinstance(cards, ListedCards) else range(boards)
+    listed, last = cards.boards is not None, dealing.streets - 1
+    dealt = range(boards if cards.boards is None else cards.boards)
     known: set[tuple[int, Any]] = set()
     for number in dealt:
-        path = _path(cards, number) if isinstance(cards, ListedCards) else _drawn_path(dealing, cards, seed, number)
+        drawn = number if listed else _drawn(seed, number, list(range(CARD_COUNT)), cards.cards_on(last))
+        path = dealing.path(last, drawn)
         reach = _reaches(source, dealing, path)
         for root in roots:
             if listed and (root.node, path[root.street]) in known:
@@ -296,30 +297,17 @@ def root_values(
         for player in range(2):
             columns = [_ratio(*sums[node, player]) for node in own]
             value = np.stack(columns, axis=1) if columns else np.zeros((int(cards.buckets[street][player]), 0))
-            found.append(RootValues(street, player, np.array(own, np.int32), value))
+            found.append(StreetStartValues(street, player, np.array(own, np.int32), value))
     return found, listed
 
 
-def _roots(source: PolicySource, dealing: Dealing) -> list[Below]:
+def _roots(source: Behaviour, dealing: DealtCards) -> list[Below]:
     """The decisions that begin a street."""
     tree = source.game.tree
     decides = np.flatnonzero(tree.arrays.kind == DECISION).tolist()
     street = tree.arrays.block // 2
     begins = [node for node in decides if node == 0 or street[node] != street[tree.parent[node]]]
     return [Below(source, dealing, node) for node in begins]
-
-
-def _path(cards: ListedCards, last: int) -> list[Board]:
-    """The boards of all streets that lead to one of the last."""
-    path = [last]
-    for parents in cards.board_parent[:0:-1]:
-        path.append(int(parents[path[-1]]))
-    return path[::-1]
-
-
-def _drawn_path(dealing: Dealing, cards: Any, seed: int, number: int) -> list[Board]:
-    full = _drawn(seed, number, list(range(CARD_COUNT)), cards.cards_on(dealing.streets - 1))
-    return [full[: cards.cards_on(street)] for street in range(dealing.streets)]
 
 
 def _drawn(seed: int, number: int, left: list[int], count: int) -> tuple[int, ...]:
@@ -331,17 +319,17 @@ def _drawn(seed: int, number: int, left: list[int], count: int) -> tuple[int, ..
     return tuple(left[:count])
 
 
-def _reaches(source: PolicySource, dealing: Dealing, path: Sequence[Board]) -> dict[int, Floats]:
+def _reaches(source: Behaviour, dealing: DealtCards, path: Sequence[Board]) -> dict[int, Floats]:
     """[2, H] of each decision: weights of the deal times all that each player did on the way, on these boards."""
-    tree, found = source.game.tree, {0: dealing.prior.astype(np.float64)}
+    tree, found = source.game.tree, {0: dealing.reach.astype(np.float64)}
     buckets = {
-        (street, player): dealing.buckets(street, player, board)
+        (street, player): dealing.bucket_row(street, player, board)
         for street, board in enumerate(path)
         for player in range(2)
     }
     for node in np.flatnonzero(tree.arrays.kind == DECISION).tolist():
         street, player = divmod(int(tree.arrays.block[node]), 2)
-        rows = source.range_probabilities(node, buckets[street, player])
+        rows = source.rows(node, buckets[street, player])[0]
         for column, child in enumerate(tree.children(node)):
             if tree.arrays.kind[child] == DECISION:
                 found[child] = found[node].copy()
@@ -349,14 +337,16 @@ def _reaches(source: PolicySource, dealing: Dealing, path: Sequence[Board]) -> d
     return found
 
 
-def _add_root(sums: Floats, root: Below, dealing: Dealing, path: Sequence[Board], player: int, reach: Floats) -> None:
+def _add_root(
+    sums: Floats, root: Below, dealing: DealtCards, path: Sequence[Board], player: int, reach: Floats
+) -> None:
     """Add to sums [2, B] what a player's buckets win at a root, and the weight of the hands that they meet there."""
     weight = reach.copy()
-    weight[player] = dealing.prior[player]
+    weight[player] = dealing.reach[player]
     last, board = path[-1], path[root.street]
     cards = root.dealt(last, weight) if isinstance(last, tuple) else root.listed(board, weight)
-    value, _, met = root.values(cards, (player,))
-    bucket = dealing.buckets(root.street, player, board)
+    value, _, opponent_reach = root.values(cards, (player,))
+    bucket = dealing.bucket_row(root.street, player, board)
     held = (bucket >= 0) & (cards.reach[player] > 0)
-    for place, found in enumerate((value[player], met[player])):
+    for place, found in enumerate((value[player], opponent_reach[player])):
         sums[place] += np.bincount(bucket[held], (cards.reach[player] * found)[held], sums.shape[1])

@@ -3,7 +3,7 @@
 Each side remembers its cards in its own buckets and knows its own bets, so that strategies on different abstractions
 may meet; in all else their games must be the same.  Where betting trees differ, what a side takes the other's bets for
 is drawn at a table (`mccfr.games.translation`); here all of it is expanded, with its probabilities
-(`mccfr.evaluation.meeting`), and what is won are real chips.
+(`mccfr.evaluation.joint_tree`), and what is won are real chips.
 
 On each full board both ranges are carried down the betting tree as vectors, in both seatings, and every pair of hands
 meets at every terminal; only the boards are sampled.  (Range against range on sampled public cards, as Johanson, Waugh,
@@ -24,16 +24,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.evaluation.meeting import Meeting, meeting_tree, shared_tree
+from mccfr.evaluation.joint_tree import JointTree, joint_tree, shared_tree
 from mccfr.evaluation.same_game import check_same_game, same_tree
-from mccfr.evaluation.side import Side
 from mccfr.evaluation.units import Effort, Units, play_units, units_in
 from mccfr.intervals import ratio95
+from mccfr.policy.profile import Profile
 from mccfr.rng import EVALUATION
 from mccfr.solvers.public.played_walk import PlayedRows, new_play_scratch, played_walk
 from mccfr.solvers.public.sampled_board import BoardSource, SampledBoard, by_strength, seated
 from mccfr.tables.row_tables import near_rows, row_tables
-from mccfr.tables.strategy import Rows, row_starts
+from mccfr.tables.strategy import BlockRows, row_starts
 from mccfr.trees.streets import AT_DECISION, StreetTrees, street_members, street_trees
 
 _BLOCKS = 8  # kernels are compiled anew for each number of tables: nearly all games get this many
@@ -42,7 +42,7 @@ _Spans = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int6
 
 
 @dataclass(frozen=True)
-class HeadToHead:
+class HeadToHeadResult:
     """What the first side wins.
 
     mean_chips  chips a hand, the mean over both seats
@@ -58,13 +58,13 @@ class HeadToHead:
 
 
 def head_to_head(
-    one: Side,
-    other: Side,
+    one: Profile,
+    other: Profile,
     boards: int = 1000,
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
     effort: Effort = Effort(),  # noqa: B008  (frozen)
-) -> HeadToHead:
+) -> HeadToHeadResult:
     """Chips a hand that `one` wins from `other`, the mean over both seats.
 
     boards    how many boards are played; fewer where the game lists fewer, and then the result is exact
@@ -83,14 +83,14 @@ def head_to_head(
     for side in (one, other):
         check_strategy(side)
     listed = sources[0].listed
-    meetings = _Meetings(Table(one, other), sources, same=one.game is other.game)
+    meetings = _Meetings(SeatedPolicies(one, other), sources, same=one.game is other.game)
     played = boards if listed is None else min(boards, listed)
     if effort.seconds is not None:
         played = units_in(meetings, effort.seconds, effort.workers, least=2, most=listed)
     what = {"method": "head-to-head", "seed": seed}
     won, weight = play_units(meetings, played, effort, what=what, sides=(one, other), progress=progress).T
     mean, interval = ratio95(won, weight, listed)
-    return HeadToHead(mean, interval, played, seed)
+    return HeadToHeadResult(mean, interval, played, seed)
 
 
 class _Meetings(Units):
@@ -98,7 +98,7 @@ class _Meetings(Units):
 
     fields = 2
 
-    def __init__(self, table: "Table", sources: Sequence[BoardSource], *, same: bool) -> None:
+    def __init__(self, table: "SeatedPolicies", sources: Sequence[BoardSource], *, same: bool) -> None:
         self._table, self._sources, self._same = table, sources, same
 
     def play(self, unit: int) -> npt.NDArray[np.float64]:
@@ -108,11 +108,11 @@ class _Meetings(Units):
         return np.array([(as_first - as_second) / _SEATINGS, weight])
 
 
-def check_strategy(side: Side) -> None:
+def check_strategy(side: Profile) -> None:
     """Raise `ValueError` unless a side's tables are those of its game."""
     game = side.game
     shapes = [(int(buckets), int(slots)) for buckets, slots in zip(game.buckets, game.tree.row_slots, strict=True)]
-    blocks = [side.strategy.rows(block) for block in range(side.strategy.blocks)]
+    blocks = side.strategy.blocks
     found = [rows.cells.shape for rows in blocks]
     padded = [
         (shape[0], max(shape[1], width)) if rows.sums else shape
@@ -134,23 +134,23 @@ def seated_boards(sources: Sequence[BoardSource], number: int, *, same: bool) ->
     return seated(own, others), seated(others, own)
 
 
-def _near_rows(side: Side) -> list[Rows]:
+def _near_rows(side: Profile) -> list[BlockRows]:
     """The rows of each block of a side."""
     blocks = range(2 * side.game.tree.streets)
-    return [near_rows(side.strategy.rows(block), row_starts(side.game, block), _BLOCKS) for block in blocks]
+    return [near_rows(side.strategy.blocks[block], row_starts(side.game, block), _BLOCKS) for block in blocks]
 
 
-class Table:
+class SeatedPolicies:
     """Two sides' policies, played against each other on one board after the other, in both seatings."""
 
-    def __init__(self, one: Side, other: Side) -> None:
-        """Raises `ValueError` where the sides' betting trees differ and meet at too many places (`meeting_tree`)."""
+    def __init__(self, one: Profile, other: Profile) -> None:
+        """Raises `ValueError` where the sides' betting trees differ and meet at too many places (`joint_tree`)."""
         seats = (one, other), (other, one)
         if same_tree(one.game, other.game):
             shared = shared_tree(one.game.tree)
             meetings = [shared, shared]
         else:
-            meetings = [meeting_tree([side.game for side in seated_sides]) for seated_sides in seats]
+            meetings = [joint_tree([side.game for side in seated_sides]) for seated_sides in seats]
         near = {id(side): _near_rows(side) for side in (one, other)}
         self._seatings = [
             _Seating(meeting, sides, [near[id(side)] for side in sides])
@@ -168,7 +168,7 @@ class Table:
 class _Seating:
     """Who sits where: player 0's side first."""
 
-    def __init__(self, meeting: Meeting, sides: Sequence[Side], rows: Sequence[Sequence[Rows]]) -> None:
+    def __init__(self, meeting: JointTree, sides: Sequence[Profile], rows: Sequence[Sequence[BlockRows]]) -> None:
         """`rows` are those of each block of the two sides, on their own buckets."""
         cards, blocks = sides[0].game.cards, range(len(rows[0]))
         self._trees = street_trees(meeting.tree)
@@ -184,7 +184,7 @@ class _Seating:
         self._scratch = new_play_scratch(self._trees, cards.most_hands, cards.deck_size)
 
     def play(self, board: SampledBoard) -> tuple[float, float]:
-        """As `Table.play`."""
+        """As `SeatedPolicies.play`."""
         won, weight = played_walk(self._trees, self._played, board, self._scratch)
         return float(won), float(weight)
 
@@ -210,7 +210,7 @@ def _row_spans(trees: StreetTrees, starts: Sequence[npt.NDArray[np.int64]]) -> t
 
 
 def _ways_in(
-    meeting: Meeting, trees: StreetTrees, slots: npt.NDArray[np.int64]
+    meeting: JointTree, trees: StreetTrees, slots: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
     """`at` and `factor` of `PlayedRows`; `slots` [2, U] are the first ones of each player in each street tree."""
     tree_of = np.repeat(np.arange(len(trees.first) - 1), np.diff(trees.first))

@@ -3,7 +3,7 @@
 A unit is a pair of hands: one deal, which both have played from either seat; intervals are over pairs, because the two
 hands of one share their cards.  Three figures come of it: the chips; the chips with all-ins settled by their mean over
 the boards to come; and those that AIVAT corrects (`mccfr.evaluation.aivat`), by a heuristic that is made of a policy's
-own play before the first hand (`mccfr.evaluation.worth`).
+own play before the first hand (`mccfr.evaluation.equity`).
 
 Deals come from a stream of their own, which no training has seen.
 """
@@ -16,20 +16,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mccfr.cards.dealt import Deal
 from mccfr.evaluation.aivat import Aivat, Heuristic
+from mccfr.evaluation.equity import RUN_OUTS, EquityHeuristic
 from mccfr.evaluation.same_game import check_same_game
-from mccfr.evaluation.side import Side
 from mccfr.evaluation.units import Effort, Units, play_units, units_in
-from mccfr.evaluation.worth import RUN_OUTS, EquityWorth
 from mccfr.games.game import Game
 from mccfr.games.translation import real_betting
 from mccfr.intervals import ratio95
-from mccfr.play.dealing import Deal, dealing_of
 from mccfr.play.player import Player, PlayerSpec, Program
 from mccfr.play.ranges import AnyHand, SeenRange
 from mccfr.play.resolving import ResolvingSeat
+from mccfr.play.run_outs import showdown_results
 from mccfr.play.seat import Seat
 from mccfr.play.table import PlayedHand, play_hand
+from mccfr.policy.profile import Profile
 from mccfr.rng import EVALUATION, new_stream
 
 LEAST_PAIRS = 100
@@ -51,7 +52,7 @@ class Contender:
 
     name: str
     spec: PlayerSpec
-    side: Side | None = None
+    side: Profile | None = None
 
     def fingerprint(self) -> str:
         """Of the policy and how it is played, or of a program's source."""
@@ -68,7 +69,7 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class MatchResult:
+class MatchFigures:
     """What came of a match.
 
     chips, allin, aivat  what the first one wins: as played; all-ins by their mean; corrected
@@ -90,7 +91,7 @@ class Match(Units):
     fields = len(_FIGURES)
 
     def __init__(
-        self, contenders: Sequence[Contender], seed: int = 0, heuristic: Callable[..., Heuristic] = EquityWorth
+        self, contenders: Sequence[Contender], seed: int = 0, heuristic: Callable[..., Heuristic] = EquityHeuristic
     ) -> None:
         """Two contenders, of whom one is a policy at least: its game is played.
 
@@ -100,7 +101,7 @@ class Match(Units):
         """
         self.game = _common_game(contenders)
         self._seed, self._names = seed, [contender.name for contender in contenders]
-        self.betting, self.dealing = real_betting(self.game), dealing_of(self.game.cards)
+        self.betting, self.dealing = real_betting(self.game), self.game.cards.at_table()
         self._players = [contender.spec.player(self.betting) for contender in contenders]
         side = next(contender.side for contender in contenders if contender.side is not None)
         self._heuristic = heuristic(side, self.dealing)
@@ -117,12 +118,12 @@ class Match(Units):
 
     def hand(self, unit: int, seat: int) -> tuple[Deal, PlayedHand]:
         """One hand of a pair: the first contender plays from position `seat`."""
-        deal, number = self.dealing.draw(self._seed, unit), 2 * unit + seat
+        deal, number = self.dealing.deal(self._seed, unit), 2 * unit + seat
         names = self._names if seat == 0 else self._names[::-1]
         players = self._players if seat == 0 else self._players[::-1]
-        words = new_stream(self._seed, _PLAYERS, EVALUATION, number).tolist()
+        seeds = new_stream(self._seed, _PLAYERS, EVALUATION, number).tolist()
         for which, player in enumerate(self._players):
-            player.reseed(words[which])
+            player.reseed(seeds[which])
         return deal, play_hand(players, self.betting, self.dealing, deal, number, names)
 
     def _figures(self, deal: Deal, played: PlayedHand, seat: int, number: int) -> tuple[float, float, float]:
@@ -133,12 +134,12 @@ class Match(Units):
             last = self.dealing.streets - 1
             street = played.states[-1].street
             rng = np.random.default_rng(new_stream(self._seed, _PLAYERS, EVALUATION, number).tolist())
-            results = [
-                self.dealing.results(deal.hands, street, deal.boards[street], _ALL_IN_BOARDS, rng).mean()
+            mean_results = [
+                showdown_results(self.dealing, deal.hands, street, deal.boards[street], _ALL_IN_BOARDS, rng).mean()
                 for street in (last, street)
             ]
-            chips += played.showdown * results[0]
-            all_in += played.showdown * results[1]
+            chips += played.showdown * mean_results[0]
+            all_in += played.showdown * mean_results[1]
         players = self._players if seat == 0 else self._players[::-1]
         ranges = [_range_of(player, position) for position, player in enumerate(players)]
         return chips, all_in, sum(self._aivat.terms(deal, played, ranges).values())
@@ -166,7 +167,7 @@ def match(
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
     effort: Effort = Effort(),  # noqa: B008  (frozen)
-) -> MatchResult:
+) -> MatchFigures:
     """What the first of two contenders wins from the second, a hand.
 
     hands  rounded up to whole pairs
@@ -185,7 +186,7 @@ def match(
     what["players"] = [contender.fingerprint() for contender in contenders] if effort.keep is not None else []
     found = play_units(units, pairs, effort, what=what, progress=progress)
     chips, all_in, aivat = map(partial(_figure, found), range(len(_FIGURES)))
-    return MatchResult(chips, all_in, aivat, 2 * pairs, seed, found)
+    return MatchFigures(chips, all_in, aivat, 2 * pairs, seed, found)
 
 
 def _figure(pairs: npt.NDArray[np.float64], which: int) -> Figure:

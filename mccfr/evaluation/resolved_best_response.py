@@ -15,22 +15,19 @@ bound, in expectation.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mccfr.cards.listed import ListedCards
-from mccfr.evaluation.side import Side
 from mccfr.games.betting import BettingState
-from mccfr.play.dealing import dealing_of
 from mccfr.play.resolving.spot import Spot, hand_rows
 from mccfr.play.resolving.table import Acted, PublicState, Resolver, Settings
 from mccfr.play.resolving.whole import roots
 from mccfr.play.seat import Seat
-from mccfr.policy.source import StrategySource
+from mccfr.policy.profile import Profile
 from mccfr.rng import EVALUATION
-from mccfr.tables.strategy import Strategy
 from mccfr.trees.lines import put_in_chips
 
 ROOTS = {"river": 12, "turn": 3}
@@ -66,7 +63,7 @@ class ResolvedBoards:
     street  theirs, of the game's
     """
 
-    def __init__(self, side: Side, settings: Settings, seed: int, drawn: int | None = None) -> None:
+    def __init__(self, side: Profile, settings: Settings, seed: int, drawn: int | None = None) -> None:
         """`drawn` decisions that begin the street, for each board and seat; None: `ROOTS`.
 
         Raises `ValueError` for a game that is not whole no-limit hold'em, and settings of the flop.
@@ -78,9 +75,9 @@ class ResolvedBoards:
             )
         self._game, self._strategy, self._seed = side.game, side.strategy, seed
         self._count = drawn or ROOTS[settings.street]
-        self._resolver = Resolver(Seat(StrategySource(side.game, cast(Strategy, side.strategy))), settings)
+        self._resolver = Resolver(Seat(side), settings)
         self.street = self._resolver.street
-        self._dealing = dealing_of(side.game.cards)
+        self._dealing = side.game.cards.at_table()
         self._roots = roots(side.game, self.street)
 
     def gained(self, unit: int, board: list[int]) -> Floats:
@@ -107,7 +104,7 @@ class ResolvedBoards:
                 continue
             street, player = divmod(int(tree.arrays.block[node]), 2)
             if street == self.street:
-                together = float(here[0] @ self._dealing.met(here[1]))
+                together = float(here[0] @ self._dealing.disjoint_weight(here[1]))
                 if together > 0:
                     found.append(Root(node, here, together * sum(put_in_chips(tree, node))))
                 continue
@@ -158,7 +155,7 @@ class ResolvedBoards:
                 yield from self._ways_out(below, mine)
                 continue
             ours = here.ranges_after(action)[here.position]
-            share = float(mine @ self._dealing.met(ours)) * sum(after.put_in)
+            share = float(mine @ self._dealing.disjoint_weight(ours)) * sum(after.put_in)
             if share > 0:
                 yield WayOut(here, action, mine, share)
 

@@ -32,16 +32,16 @@ from mccfr.cards.cards import Cards
 from mccfr.cards.deals import NO_BUCKET
 from mccfr.cards.listed import ListedCards
 from mccfr.evaluation.resolved_best_response import ResolvedBoards
-from mccfr.evaluation.side import Side
-from mccfr.evaluation.strata import Strata, drawn_boards, stratified95, units_each
+from mccfr.evaluation.strata import BoardStrata, drawn_boards, stratified95, units_each
 from mccfr.evaluation.units import Effort, Units, play_units, units_in
 from mccfr.games.game import Game
 from mccfr.play.resolving.table import Settings
+from mccfr.policy.profile import Profile
 from mccfr.solvers.public.best_response import Walk
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
-from mccfr.solvers.public.street_walk import RESPOND
+from mccfr.solvers.public.street_arrays import RESPOND
 from mccfr.tables.row_tables import some_rows
-from mccfr.tables.strategy import RowSource, row_starts
+from mccfr.tables.strategy import Strategy, row_starts
 from mccfr.trees.streets import AT_DECISION, StreetTrees, street_trees
 
 _BLOCKS = 8  # kernels are compiled anew for each number of tables
@@ -74,7 +74,7 @@ class SampledBestResponse:
 
 
 def sampled_best_response(
-    side: Side,
+    side: Profile,
     street: int,
     boards: int | None = None,
     seed: int = 0,
@@ -118,7 +118,7 @@ def sampled_best_response(
     return sample.result(found, played)
 
 
-def _resolved(side: Side, street: int, resolve: Settings | None, seed: int) -> ResolvedBoards | None:
+def _resolved(side: Profile, street: int, resolve: Settings | None, seed: int) -> ResolvedBoards | None:
     if resolve is None:
         return None
     found = ResolvedBoards(side, resolve, seed)
@@ -156,20 +156,20 @@ class _Sample(Units):
     what each way out of the first street is worth to each class of his hands instead of what he wins.
     """
 
-    def __init__(self, side: Side, street: int, resolved: ResolvedBoards | None = None) -> None:
+    def __init__(self, side: Profile, street: int, resolved: ResolvedBoards | None = None) -> None:
         self._resolved = resolved
         self._game, self._strategy, self._street = side.game, side.strategy, street
         self._lies, self.listed, split = _sampled(side.game, street)
         self._first = _FirstStreet(side.game) if split else None
         self.least = _LEAST_SPLIT if split else _LEAST
         self.fields = 3 + 2 * (resolved is not None) if self._first is None else self._first.fields
-        self._strata = Strata.of(1, 1, 1)
+        self._strata = BoardStrata.of(1, 1, 1)
         self._drawn: list[int] | list[list[int]] = []
 
     def draw(self, units: int, seed: int) -> None:
         """Draw the boards of so many units."""
         each = 1 if units == self.listed else units_each(units) if self._first is None else _EACH_SPLIT
-        self._strata = Strata.of(units, each, self.listed)
+        self._strata = BoardStrata.of(units, each, self.listed)
         self._drawn = drawn_boards(self._game.cards, self._lies, self._strata, seed)
 
     def play(self, unit: int) -> npt.NDArray[np.float64]:
@@ -189,7 +189,7 @@ class _Sample(Units):
     def result(self, found: npt.NDArray[np.float64], boards: int) -> SampledBestResponse:
         """What the units [n, fields] come to; those of `_Whole` where all boards are played."""
         exact = boards == self.listed
-        strata = Strata.of(1, 1, 1) if exact else self._strata
+        strata = BoardStrata.of(1, 1, 1) if exact else self._strata
         if self._first is not None and not exact:
             found, strata = self._first.scored(found, strata, split=True)
         weight, offset = found[:, 2], self._game.offset_chips
@@ -204,7 +204,7 @@ class _Whole(Units):
 
     fields = 3
 
-    def __init__(self, side: Side, street: int) -> None:
+    def __init__(self, side: Profile, street: int) -> None:
         self._game, self._strategy, self._street = side.game, side.strategy, street
 
     def play(self, unit: int) -> npt.NDArray[np.float64]:
@@ -222,13 +222,13 @@ def _boards(cards: Cards, street: int) -> int | None:
 
 
 def _board_game(
-    game: Game, strategy: RowSource, street: int, board: int | list[int]
+    game: Game, strategy: Strategy, street: int, board: int | list[int]
 ) -> tuple[PublicTree, list[npt.NDArray[np.float64]]]:
     """As `_card_game`, below a board."""
     return _card_game(game, strategy, game.cards.after(street, board))
 
 
-def _card_game(game: Game, strategy: RowSource, cards: ListedCards) -> tuple[PublicTree, list[npt.NDArray[np.float64]]]:
+def _card_game(game: Game, strategy: Strategy, cards: ListedCards) -> tuple[PublicTree, list[npt.NDArray[np.float64]]]:
     """The public tree with some of a game's cards, and the strategy's tables [slots, buckets] of the buckets there."""
     tables, buckets = [], []
     for here in range(cards.streets):
@@ -237,7 +237,7 @@ def _card_game(game: Game, strategy: RowSource, cards: ListedCards) -> tuple[Pub
             held, block = cards.bucket[here][player], 2 * here + player
             known = np.unique(held[held != NO_BUCKET]).astype(np.int32)
             numbered[player] = np.where(held == NO_BUCKET, NO_BUCKET, np.searchsorted(known, held))
-            tables.append(some_rows(strategy.rows(block), row_starts(game, block), known, _BLOCKS))
+            tables.append(some_rows(strategy.blocks[block], row_starts(game, block), known, _BLOCKS))
         buckets.append(numbered)
     cards = replace(cards, bucket=buckets)
     return public_tree(replace(game, cards=cards), [table.T for table in tables]), tables
@@ -259,7 +259,7 @@ class _FirstStreet:
 
     def found(self, public: PublicTree, walk: Walk, lies: int) -> npt.NDArray[np.float64]:
         """[fields] what a board's walks found, best responses being taken from street `lies` on."""
-        worth = np.zeros(self._shape)
+        values = np.zeros(self._shape)
         for player in range(2):
             walk.values(player, lies)
             first, stop = public.ranges.first[player, :2]
@@ -267,17 +267,17 @@ class _FirstStreet:
             own = public.reach[player, hand]
             for place, member in enumerate(self._out.tolist()):
                 value = walk.root.value[RESPOND, walk.root.member_first[0] + member, : stop - first]
-                worth[player, place] = np.bincount(self._class[hand], own * value, self._shape[2])
-        return np.append(worth.ravel(), public.joint_weight)
+                values[player, place] = np.bincount(self._class[hand], own * value, self._shape[2])
+        return np.append(values.ravel(), public.joint_weight)
 
     def scored(
-        self, found: npt.NDArray[np.float64], strata: Strata, *, split: bool
-    ) -> tuple[npt.NDArray[np.float64], Strata]:
+        self, found: npt.NDArray[np.float64], strata: BoardStrata, *, split: bool
+    ) -> tuple[npt.NDArray[np.float64], BoardStrata]:
         """[n, 3] units as they are without a first street to decide on, and their strata.
 
         split  what is done on the first street is chosen by every other two units, and scored on those between
         """
-        worth, weight = found[:, :-1].reshape(len(found), *self._shape), found[:, -1]
+        values, weight = found[:, :-1].reshape(len(found), *self._shape), found[:, -1]
         number = np.arange(len(found)) - np.searchsorted(strata.stratum, strata.stratum)  # within the stratum
         half = (number // 2 % 2).astype(bool) if split else np.zeros(len(found), bool)
         share = (strata.size / np.bincount(strata.stratum))[strata.stratum]
@@ -285,22 +285,24 @@ class _FirstStreet:
         for scored in (half, ~half) if split else (~half,):
             chosen_by = ~scored if split else scored
             for player in range(2):
-                whole = np.einsum("n,nec->ec", share[chosen_by], worth[chosen_by, player])
+                whole = np.einsum("n,nec->ec", share[chosen_by], values[chosen_by, player])
                 choice = self._walk(player, whole, None)[1]
-                won[scored, player] = self._walk(player, worth[scored, player], choice)[0].sum(axis=-1)
+                won[scored, player] = self._walk(player, values[scored, player], choice)[0].sum(axis=-1)
         # Two units of a stratum scored by one choice belong together; the two halves' choices differ.
-        parts = Strata(2 * strata.stratum + half, np.repeat(strata.size / 2, 2), strata.listed) if split else strata
+        parts = (
+            BoardStrata(2 * strata.stratum + half, np.repeat(strata.size / 2, 2), strata.listed) if split else strata
+        )
         return np.column_stack([won, weight]), parts
 
     def _walk(
-        self, player: int, worth: npt.NDArray[np.float64], choice: dict[int, npt.NDArray[np.int64]] | None
+        self, player: int, values: npt.NDArray[np.float64], choice: dict[int, npt.NDArray[np.int64]] | None
     ) -> tuple[npt.NDArray[np.float64], dict[int, npt.NDArray[np.int64]]]:
         """[..., C] value of the root from those of the ways out [..., E, C], and what was done [C] at each decision.
 
         choice  what the player does; None: what is best for each class
         """
         trees, done = self._trees, dict[int, npt.NDArray[np.int64]]()
-        value = {member: worth[..., place, :] for place, member in enumerate(self._out.tolist())}
+        value = {member: values[..., place, :] for place, member in enumerate(self._out.tolist())}
         for member in range(self._members - 1, -1, -1):
             if trees.kind[member] != AT_DECISION:
                 continue

@@ -18,7 +18,7 @@ _FEW = 40
 
 
 @dataclass(frozen=True)
-class Strata:
+class BoardStrata:
     """What is drawn: n units in L strata.
 
     stratum  [n] stratum of each unit, ascending
@@ -31,7 +31,7 @@ class Strata:
     listed: bool
 
     @classmethod
-    def of(cls, units: int, each: int, boards: int | None) -> "Strata":
+    def of(cls, units: int, each: int, boards: int | None) -> "BoardStrata":
         """`units` in strata of `each`, the last one of up to twice as many less one; `boards` there are, if listed."""
         strata = max(1, units // each)
         stratum = np.minimum(np.arange(units) // each, strata - 1)
@@ -50,7 +50,7 @@ def _cuts(strata: int, boards: int) -> npt.NDArray[np.int64]:
     return np.arange(strata + 1) * boards // strata
 
 
-def drawn_boards(cards: Cards, street: int, strata: Strata, seed: int) -> list[int] | list[list[int]]:
+def drawn_boards(cards: Cards, street: int, strata: BoardStrata, seed: int) -> list[int] | list[list[int]]:
     """[n] the board of each unit on a street: numbers of listed ones, or cards of the deck in order of dealing.
 
     A board of the deck depends on the seed, the unit's number and the number of strata alone.  Flops are in strata,
@@ -80,13 +80,13 @@ def flops_in_order() -> npt.NDArray[np.int64]:
     flops = np.array(list(combinations(range(CARD_COUNT), _STRATIFIED_CARDS)))
     ranks = np.sort(flops // 4, axis=1)
     suits = np.sort(flops % 4, axis=1)
-    paired = (np.diff(ranks, axis=1) == 0).sum(axis=1)
+    pairs = (np.diff(ranks, axis=1) == 0).sum(axis=1)
     suited = (np.diff(suits, axis=1) == 0).sum(axis=1)
-    return flops[np.lexsort((ranks[:, 0], ranks[:, 1], ranks[:, 2], suited, paired))]
+    return flops[np.lexsort((ranks[:, 0], ranks[:, 1], ranks[:, 2], suited, pairs))]
 
 
 def stratified95(
-    value: npt.NDArray[np.float64], weight: npt.NDArray[np.float64], strata: Strata
+    value: npt.NDArray[np.float64], weight: npt.NDArray[np.float64], strata: BoardStrata
 ) -> tuple[float, tuple[float, float]]:
     """Ratio of the sums of value [n] and weight [n] over all boards, from units in strata, and its 95 % interval.
 

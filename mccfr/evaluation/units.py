@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.kernels.compiling import working_seconds
-from mccfr.evaluation.side import Side
+from mccfr.policy.profile import Profile
 from storage import durable
 from storage.outputs import begins_with, check_output
 
@@ -82,7 +82,7 @@ def play_units(
     effort: Effort = Effort(),
     *,
     what: Mapping[str, Any],
-    sides: Sequence[Side] = (),
+    sides: Sequence[Profile] = (),
     progress: Progress | None = None,
 ) -> npt.NDArray[np.float64]:
     """[count, fields] what units 0 .. count-1 find.
@@ -188,8 +188,8 @@ def _begin_work(units: Units, parent: int, kept: "_Kept") -> None:
 
     def watch() -> None:
         while os.getppid() == parent:
-            told = signal.sigtimedwait({signal.SIGTERM}, _WATCH_SECONDS)
-            if told is not None and told.si_pid == parent:
+            received = signal.sigtimedwait({signal.SIGTERM}, _WATCH_SECONDS)
+            if received is not None and received.si_pid == parent:
                 break
         os._exit(1)
 

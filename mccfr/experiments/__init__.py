@@ -1,13 +1,13 @@
 """Experiments: several variants and seeds of one run, as one table and one plot."""
 
-from mccfr.experiments.definition import Experiment, Variant, experiment_from, load_experiment
+from mccfr.experiments.definition import Experiment, ExperimentVariant, experiment_from, load_experiment
 from mccfr.experiments.running import run_experiment
 from mccfr.experiments.table import Curve, curves, publish, read_rows
 
 __all__ = [
     "Curve",
     "Experiment",
-    "Variant",
+    "ExperimentVariant",
     "curves",
     "experiment_from",
     "load_experiment",

@@ -93,7 +93,7 @@ class _CompareTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 
 
 @dataclass(frozen=True)
-class Variant:
+class ExperimentVariant:
     """One curve: a name for people, one for directories, and the configuration, whose seed each run replaces.
 
     ignored  keys of `[solver]` that were given and that the algorithm does not have
@@ -121,9 +121,9 @@ class Experiment:
     measures: tuple[str, ...]
     points: tuple[float, ...]
     seeds: tuple[int, ...]
-    variants: tuple[Variant, ...]
+    variants: tuple[ExperimentVariant, ...]
 
-    def run_config(self, variant: Variant, seed: int) -> Config:
+    def run_config(self, variant: ExperimentVariant, seed: int) -> Config:
         """The configuration of one run: limits and evaluation points in place (in seconds: those of no session yet)."""
         changed = msgspec.structs.replace
         counts = tuple(int(point) for point in self.points) if self.axis != "seconds" else ()
@@ -158,7 +158,7 @@ class Experiment:
         """The methods of evaluation that find the measures."""
         return tuple(dict.fromkeys(m for name in self.measures if (m := MEASURES[name].method))) or _EXACT
 
-    def seeds_of(self, variant: Variant) -> tuple[int, ...]:
+    def seeds_of(self, variant: ExperimentVariant) -> tuple[int, ...]:
         """The seeds that a variant is run with: the first one where nothing is random."""
         return self.seeds if algorithm_of(variant.config).traits.seeded else self.seeds[:1]
 
@@ -309,8 +309,8 @@ def _spaced(table: _CompareTable, source: str) -> list[float]:
     return [float(point) for point in spaced]
 
 
-def _variants(table: _CompareTable, document: Document, folder: Path, source: str) -> list[Variant]:
-    made: list[Variant] = []
+def _variants(table: _CompareTable, document: Document, folder: Path, source: str) -> list[ExperimentVariant]:
+    made: list[ExperimentVariant] = []
     for wanted in table.variant or (_VariantTable(name="run"),):
         where, changed = f"{source}: variant {wanted.name!r}", document
         if wanted.of is not None or wanted.average is not None:
@@ -326,11 +326,13 @@ def _variants(table: _CompareTable, document: Document, folder: Path, source: st
             raise ValueError(
                 f"{where}: its runs would lie in {directory!r}-SEED: names need letters or digits that tell them apart"
             )
-        made.append(Variant(wanted.name, directory, config_from(changed, where), tuple(ignored_keys(changed))))
+        made.append(
+            ExperimentVariant(wanted.name, directory, config_from(changed, where), tuple(ignored_keys(changed)))
+        )
     return made
 
 
-def _other_average(wanted: _VariantTable, others: Sequence[Variant], where: str) -> Variant:
+def _other_average(wanted: _VariantTable, others: Sequence[ExperimentVariant], where: str) -> ExperimentVariant:
     """The curve of another average of the runs that a variant before makes."""
     of = next((other for other in others if other.name == wanted.of and other.average is None), None)
     if of is None or wanted.set:

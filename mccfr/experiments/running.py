@@ -12,13 +12,13 @@ import msgspec
 from mccfr.config.file import to_document
 from mccfr.config.tables import AbstractionConfig, Config
 from mccfr.evaluation.units import signals_noted
-from mccfr.experiments.definition import MEASURES, Experiment, Variant
+from mccfr.experiments.definition import MEASURES, Experiment, ExperimentVariant
 from mccfr.games.game import Game
 from mccfr.runs.directory import run as rundir
-from mccfr.runs.reporter import Progress, Reporter
+from mccfr.runs.reporter import Reporter, SessionProgress
 from mccfr.runs.session.session import train
 from mccfr.runs.session.signals import SIGNALS
-from mccfr.runs.session.start import Stages, find_abstraction, rehearse, reopen_run, start_run
+from mccfr.runs.session.start import Stages, Start, Terms, find_abstraction, rehearse, reopen_run, start_run
 from mccfr.solvers.configured import configured_game
 from mccfr.solvers.registry import algorithm_of
 from storage import checkpoint as checkpoints
@@ -45,7 +45,7 @@ class _Within:
         """Pass it on."""
         self._reporter.phase(text, share)
 
-    def progress(self, progress: Progress) -> None:
+    def progress(self, progress: SessionProgress) -> None:
         """Pass it on."""
         self._reporter.progress(progress)
 
@@ -53,7 +53,7 @@ class _Within:
         """Leave it out: tables have them all."""
 
 
-def run_path(out: Path, variant: Variant, seed: int) -> Path:
+def run_path(out: Path, variant: ExperimentVariant, seed: int) -> Path:
     """Directory of one run."""
     return out / RUNS / f"{variant.directory}-{seed}"
 
@@ -68,7 +68,9 @@ def check(experiment: Experiment, out: Path, reporter: Reporter, *, force: bool 
         seed = experiment.seeds[0]
         try:
             wanted, directory = experiment.run_config(variant, seed), run_path(out, variant, seed)
-            config, game = rehearse(wanted, Path(), directory, reporter, force=force)
+            start = Start(wanted, Path(), directory, Terms(reporter, force=force))
+            rehearse(start)
+            game = start.foreseen
         except ValueError as error:
             raise ValueError(f"variant {variant.name!r}: {error}") from None
         blinded = [name for name in MEASURES if name.endswith("_mbb")]
@@ -78,7 +80,7 @@ def check(experiment: Experiment, out: Path, reporter: Reporter, *, force: bool 
                 f"variant {variant.name!r}: compare.y = {found[0]!r}, and {game.name} has no big blind: "
                 f"choose of {others}"
             )
-        checked.append(replace(variant, config=msgspec.structs.replace(variant.config, solver=config.solver)))
+        checked.append(replace(variant, config=msgspec.structs.replace(variant.config, solver=start.completed.solver)))
     return replace(experiment, variants=tuple(checked))
 
 
@@ -139,7 +141,8 @@ def _conduct(experiment: Experiment, out: Path, reporter: Reporter, noted: list[
             built = (key, configured_game(config, Path()))
         report = _Within(reporter, f"{number} of {len(todo)}: {variant.name}, seed {seed}")
         report.message(f"to {experiment.points[-1]:,.10g} {experiment.axis}")
-        run, game = start_run(config, Path(), directory, report, force=force, game=built[1], ignored=variant.ignored)
+        terms = Terms(report, force=force)
+        run, game = start_run(config, Path(), directory, terms, game=built[1], ignored=variant.ignored)
         stopped = noted[0] if noted else _continue(experiment, run, game, report, force)
         if stopped:
             return stopped

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.experiments.definition import AXES, MEASURES, Experiment, Variant
+from mccfr.experiments.definition import AXES, MEASURES, Experiment, ExperimentVariant
 from mccfr.experiments.running import PAIRS, SUMMARY, TABLE, run_path
 from mccfr.intervals import student95
 from mccfr.runs.directory import run as rundir
@@ -96,7 +96,7 @@ def publish(experiment: Experiment, out: Path) -> list[Curve]:
     return found
 
 
-def _run_rows(experiment: Experiment, variant: Variant, seed: int, run: rundir.Run) -> list[Row]:
+def _run_rows(experiment: Experiment, variant: ExperimentVariant, seed: int, run: rundir.Run) -> list[Row]:
     metrics = [{"nodes_touched": 0, "training_seconds": 0.0}, *run.read(rundir.METRICS)]
     nodes, seconds = ([record[key] for record in metrics] for key in ("nodes_touched", "training_seconds"))
     column = AXES[experiment.axis]

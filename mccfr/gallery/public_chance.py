@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from mccfr.cards.listed import ListedCards
 from mccfr.gallery.ground import TRAITS, Ground, Row
 from mccfr.games.game import Game
 from mccfr.tables.layout import TableLayout, TableSet, table_name
@@ -23,14 +22,13 @@ class PublicChanceSampling(Ground):
 
     def layout(self, game: Game, wide: Any = None) -> TableLayout:
         """As `Ground.layout`; `ValueError` for cards that are not listed."""
-        if not isinstance(game.cards, ListedCards):
+        if game.cards.boards is None:
             raise ValueError(f"{type(self).__name__} needs hands and boards that are listed, and {game.name} has none")
         return super().layout(game, wide)
 
     def begin(self, game: Game, tables: TableSet) -> None:
         """As `Ground.begin`."""
-        assert isinstance(game.cards, ListedCards)
-        self.game, self.cards, self.tables, self.tree = game, game.cards, tables, game.tree.arrays
+        self.game, self.cards, self.tables, self.tree = game, game.cards.listed(), tables, game.tree.arrays
         masks = self.cards.hand_masks()
         self.disjoint = (masks[:, None] & masks[None, :]) == 0
 

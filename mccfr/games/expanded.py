@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from abstraction.kernels.jit import njit
 from mccfr.cards.deals import NO_BUCKET, card_masks
-from mccfr.cards.listed import ListedCards, card_names
+from mccfr.cards.listed import ListedCards
 from mccfr.cards.nothing import NO_CARDS
 from mccfr.games.game import Game
 from mccfr.trees.compiled import CHANCE, DECISION, NO_PARENT, NO_PLAYER, NO_SLOT, TERMINAL, CompiledTree, TreeArrays
@@ -270,7 +270,7 @@ def expand(game: Game, *, max_histories: int = MAX_HISTORIES) -> ExpandedGame:
     written = _fill(game.tree.arrays, tree, layout, records, np.zeros((_most_waiting(game, tree), 4), np.int32))
     if written != histories:
         raise RuntimeError(f"{written} histories were written and {histories} counted")
-    names = card_names(cards)
+    names = cards.card_texts
     dealt_label = [dealer.label(deal, names) for deal in nodes]
     public_label = game.tree.label
     label = [public_label[at] if at >= 0 else dealt_label[~at] for at in records.origin.tolist()]
@@ -359,7 +359,7 @@ def _infoset_names(
     game: Game, dealt: list[npt.NDArray[np.int64]], deals: list[_Deal], dealer: _Dealer
 ) -> tuple[list[str], list[str]]:
     """Names of both players' infosets in order of rows: "Kd", "Kd Qc c/r5", with one hand for all that are merged."""
-    tree, names = game.tree, card_names(dealer.cards)
+    tree, names = game.tree, dealer.cards.card_texts
     line = [""] * len(tree.label)
     for node in range(1, len(line)):
         above = int(tree.parent[node])

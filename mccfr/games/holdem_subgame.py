@@ -11,6 +11,8 @@ from mccfr.games.libratus import read_endgame
 from mccfr.games.menu import MenuGame, menu_targets
 
 _RIVER = 3
+BIG_BLIND = 100.0
+"""Chips, in all files of the format."""
 
 
 def holdem_subgame(config: HoldemSubgame, base: Path) -> Game:
@@ -18,14 +20,12 @@ def holdem_subgame(config: HoldemSubgame, base: Path) -> Game:
 
     Both players have put in half the pot; the player out of position acts first on every street.  Infosets are
     lossless: every (board, hand) that its owner reaches is a bucket of its own.  Raises `OSError` if the file cannot be
-    read, and `ValueError` for a file, stack, blind or bet size that makes no turn or river endgame.
+    read, and `ValueError` for a file, stack or bet size that makes no turn or river endgame.
     """
     path = base / config.file
     endgame = read_endgame(path)
-    if not (isfinite(config.stack) and isfinite(config.big_blind) and config.big_blind > 0):
-        raise ValueError(
-            f"game.stack = {config.stack}, game.big_blind = {config.big_blind}: finite amounts above 0 are needed"
-        )
+    if not isfinite(config.stack):
+        raise ValueError(f"game.stack = {config.stack} is not allowed: a finite amount is needed")
     half = endgame.pot_chips / 2
     if half >= config.stack:
         raise ValueError(
@@ -36,9 +36,9 @@ def holdem_subgame(config: HoldemSubgame, base: Path) -> Game:
     rules = BettingRules(
         (half, half),
         (0,) * streets,
-        menu_targets(config.menu, MenuGame(config.stack, config.big_blind, endgame.street, streets)),
+        menu_targets(config.menu, MenuGame(config.stack, BIG_BLIND, endgame.street, streets)),
         stack=config.stack,
-        minimum_bet=config.big_blind,
+        minimum_bet=BIG_BLIND,
         board_cards=(0, 1, 1)[:streets],
         put_in_before=half,
     )
@@ -46,6 +46,6 @@ def holdem_subgame(config: HoldemSubgame, base: Path) -> Game:
         "holdem-subgame",
         build_tree(rules),
         endgame_cards(endgame.board, endgame.reach, streets),
-        big_blind_chips=config.big_blind,
+        big_blind_chips=BIG_BLIND,
         pot_chips=endgame.pot_chips,
     )

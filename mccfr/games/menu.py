@@ -193,7 +193,7 @@ def _check_without_blinds(key: str, table: _Table) -> None:
     sizes = [*(table.first or ()), *(table.later or ()), *(text for texts in table.sizes or () for text in texts)]
     blinds = [text for text in sizes if parse_size(text, key).unit == "bb"]
     problem = f"{key}: bet size {blinds[0]!r}" if blinds else ""
-    if isinstance(table, PlayerMenu):
+    if type(table) is PlayerMenu:
         problem = f"the table {key}, which names a player by his blind,"
     if isinstance(table, Menu) and not table.limp:
         problem = f"{key}.limp = False"

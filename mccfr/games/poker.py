@@ -31,17 +31,17 @@ def leduc(config: LeducGame) -> Game:
     """Leduc poker with any ranks, raises and sizes and no limit on the stack.  `ValueError` for bad parameters."""
     if len(config.bets) != 2 or any(size <= 0 for sizes in config.bets for size in sizes):
         raise ValueError(f"game.bets = {config.bets!r}: expected two lists of sizes above 0, one for each round")
-    if config.raises < 0 or config.ante <= 0:
-        raise ValueError(f"game.raises = {config.raises}, game.ante = {config.ante}: raises >= 0 and ante > 0 needed")
+    if config.raises < 0:
+        raise ValueError(f"game.raises = {config.raises} is not allowed: it must be at least 0")
     sizes = [sorted(round_sizes) for round_sizes in config.bets]
 
     def targets(state: BettingState) -> list[float]:
         return [state.to_call + size for size in sizes[state.street]] if state.bets < config.raises else []
 
-    rules = BettingRules((config.ante, config.ante), (0, 0), targets, board_cards=(0, 1))
+    rules = BettingRules((1, 1), (0, 0), targets, board_cards=(0, 1))
     letters = "JQK" if config.ranks == 3 else None
     cards = small_deck(config.ranks, config.suits, 1, [0, 1], merge_suits=config.merge_suits, names=letters)
-    return Game("leduc", build_tree(rules), cards, pot_chips=2 * config.ante)
+    return Game("leduc", build_tree(rules), cards, pot_chips=2)
 
 
 def poker(config: PokerGame) -> Game:
@@ -139,15 +139,10 @@ def _no_limit_targets(config: PokerGame, streets: int) -> Targets:
     return targets
 
 
-def akq(config: AkqGame) -> Game:
-    """Half-street AKQ game: value 1/18 for player 0 at pot 2, bet 1 (each player has put in half the pot)."""
-    if config.pot <= 0 or config.bet <= 0:
-        raise ValueError(f"game.pot = {config.pot}, game.bet = {config.bet}: both must be above 0")
-    half = config.pot / 2
-    rules = BettingRules(
-        (half, half), (0,), lambda state: [half + config.bet] if state.bets == 0 else [], check_closes=True
-    )
-    return Game("akq", build_tree(rules), small_deck(3, 1, 1, [0], names="QKA"), pot_chips=config.pot)
+def akq(_: AkqGame) -> Game:
+    """Half-street AKQ game: value 1/18 for player 0; each has put in half of a pot of 2, and may bet 1."""
+    rules = BettingRules((1, 1), (0,), lambda state: [2] if state.bets == 0 else [], check_closes=True)
+    return Game("akq", build_tree(rules), small_deck(3, 1, 1, [0], names="QKA"), pot_chips=2)
 
 
 def clairvoyance(config: ClairvoyanceGame) -> Game:

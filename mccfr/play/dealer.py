@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from abstraction.cards import combo_text
+from mccfr.cards.dealt import Deal
 from mccfr.cards.deck import WholeDeck
 from mccfr.config.games import HoldemGame
 from mccfr.games.betting import BettingState, amount_text, raise_bounds
@@ -22,7 +23,6 @@ from mccfr.intervals import ratio95
 from mccfr.play.acpc import MOST_ACTIONS, MatchState, Played, TableError, acpc_rules, followed, played, shown, won_chips
 from mccfr.play.acpc_log import LoggedHand, Replay, read_hand
 from mccfr.play.acpc_session import AcpcSession
-from mccfr.play.dealing import Deal, DeckDealing
 from mccfr.play.lines import Few
 
 _STREETS = (0, 3, 1, 1)
@@ -143,7 +143,7 @@ class Dealer:
         Raises `TableError` where a player is too slow, or breaks the protocol.
         """
         deal_number, first = self._plan.seating(number)
-        deal = self._dealing.draw(self._plan.seed, deal_number)
+        deal = self._dealing.deal(self._plan.seed, deal_number)
         holes = tuple(combo_text(hand) for hand in deal.hands)
         players = (0, 1) if first == 0 else (1, 0)  # by position
         actions = list[str]()
@@ -223,14 +223,14 @@ def replay_of(plan: MatchPlan) -> Replay:
     return replay
 
 
-def _dealing() -> DeckDealing:
-    return DeckDealing(WholeDeck(_STREETS, np.ones((4, 2), np.int64), list))
+def _dealing() -> WholeDeck:
+    return WholeDeck(_STREETS, np.ones((4, 2), np.int64), list)
 
 
-def _ended(plan: MatchPlan, dealing: DeckDealing, number: int, game: Played) -> LoggedHand:
+def _ended(plan: MatchPlan, dealing: WholeDeck, number: int, game: Played) -> LoggedHand:
     """A hand whose betting is over."""
     deal_number, first = plan.seating(number)
-    deal = dealing.draw(plan.seed, deal_number)
+    deal = dealing.deal(plan.seed, deal_number)
     big_blind, button = (combo_text(hand) for hand in deal.hands)
     board = _board(dealing, deal, game.text.count("/"))
     chips = won_chips(game, (big_blind, button), board)
@@ -274,7 +274,7 @@ def _seen(holes: Sequence[str], position: int | None) -> tuple[str, str]:
     return first, second
 
 
-def _board(dealing: DeckDealing, deal: Deal, street: int) -> tuple[str, ...]:
+def _board(dealing: WholeDeck, deal: Deal, street: int) -> tuple[str, ...]:
     """Cards of each street up to one."""
     whole = dealing.board_text(3, deal.boards[3])
     stops = [0, 6, 8, 10]

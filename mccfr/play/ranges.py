@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mccfr.cards.dealt import Board
 from mccfr.games.reading import Reading
-from mccfr.play.dealing import Board
 from mccfr.play.seat import Seat
 
 _Place = tuple[int, int]
@@ -38,7 +38,8 @@ class SeenRange:
         self._betting = seat.betting
         _, readings = self._betting.start()
         self.reach: dict[_Place, npt.NDArray[np.float64]] = {
-            (reading.node, reading.closed): np.full(seat.dealing.hands, reading.probability) for reading in readings
+            (reading.node, reading.closed): np.full(seat.dealing.hand_count, reading.probability)
+            for reading in readings
         }
         self._buckets: tuple[tuple[int, Board], npt.NDArray[np.int32]] | None = None
         self._after: dict[str, dict[_Place, npt.NDArray[np.float64]]] = {}
@@ -96,5 +97,5 @@ class SeenRange:
         arrays = self._seat.policy.game.tree.arrays
         street = int(arrays.block[node]) // 2
         if self._buckets is None or self._buckets[0] != (street, board):
-            self._buckets = (street, board), self._seat.dealing.buckets(street, self._position, board)
+            self._buckets = (street, board), self._seat.dealing.bucket_row(street, self._position, board)
         return self._buckets[1]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from mccfr.play.dealing import Deal, Dealing
+from mccfr.cards.dealt import Deal, DealtCards
 from mccfr.play.player import Betting, Player, Program, State
 
 
@@ -24,7 +24,7 @@ class PlayedHand(NamedTuple):
 
 
 def play_hand(
-    players: Sequence[Player], betting: Betting, dealing: Dealing, deal: Deal, number: int, names: Sequence[str] = ()
+    players: Sequence[Player], betting: Betting, dealing: DealtCards, deal: Deal, number: int, names: Sequence[str] = ()
 ) -> PlayedHand:
     """Have two players, by position, play a hand.
 

@@ -11,11 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mccfr.cards.dealt import Deal, DealtCards
 from mccfr.games.betting import BettingState, amount_text, raise_bounds
 from mccfr.games.game import Game
 from mccfr.games.translation import real_betting
-from mccfr.play.dealing import Deal, Dealing, dealing_of
 from mccfr.play.player import Betting, PlayerSpec, Program
+from mccfr.play.run_outs import showdown_results
 from mccfr.play.table import PlayedHand, play_hand
 
 HELP = """\
@@ -204,10 +205,10 @@ def play_person(spec: PlayerSpec, game: Game, hands: int, seed: int, ask: Ask, t
 
     Raises `ValueError` for a game that deals no cards beside its tree.
     """
-    betting, dealing = real_betting(game), dealing_of(game.cards)
+    betting, dealing = real_betting(game), game.cards.at_table()
     person, other = Person(betting, game, ask, tell), spec.player(betting, seed=seed)
     for number in range(hands):
-        deal, position = dealing.draw(seed, number), number % 2
+        deal, position = dealing.deal(seed, number), number % 2
         players = (person, other) if position == 0 else (other, person)
         try:
             played = play_hand(players, betting, dealing, deal, number)
@@ -218,12 +219,12 @@ def play_person(spec: PlayerSpec, game: Game, hands: int, seed: int, ask: Ask, t
         yield found
 
 
-def _ended(dealing: Dealing, deal: Deal, played: PlayedHand, position: int) -> PersonHand:
+def _ended(dealing: DealtCards, deal: Deal, played: PlayedHand, position: int) -> PersonHand:
     """What came of a hand."""
     chips, last = played.fixed, dealing.streets - 1
     street = last if played.showdown else played.states[-1].street
     if played.showdown:
-        result = dealing.results(deal.hands, last, deal.boards[last], 1, np.random.default_rng(0))
+        result = showdown_results(dealing, deal.hands, last, deal.boards[last], 1, np.random.default_rng(0))
         chips += played.showdown * float(result[0])
     first, second = (dealing.hand_text(hand) for hand in deal.hands)
     board = dealing.board_text(street, deal.boards[street])

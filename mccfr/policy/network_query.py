@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from abstraction.cards import combo_text
-from mccfr.cards.deck import WholeDeck, class_text
+from mccfr.cards.deck import class_text
+from mccfr.policy.profile import Profile
 from mccfr.policy.query import answer_head, query
-from mccfr.policy.source import StrategySource
 from mccfr.solvers.deep.asked import Asked
 from mccfr.solvers.deep.dealt import NO_CARD
 from mccfr.solvers.deep.dealt_cfr import is_dealt
@@ -26,7 +26,7 @@ def query_networks(
     if is_dealt(asked.game):
         answer = _dealt(asked, line, hand, board, seed)
     else:
-        answer = query(StrategySource(asked.game, asked.strategy(seed)), line, hand, board)
+        answer = query(Profile(asked.game, asked.strategy(seed)), line, hand, board)
     player = answer["player"]
     if seed is None:
         return {**answer, "networks": asked.count(player)}
@@ -36,13 +36,13 @@ def query_networks(
 def _dealt(asked: Asked, line: str, hand: str | None, board: str | None, seed: int | None) -> dict[str, Any]:
     """The answer for cards themselves."""
     game = asked.game
-    assert isinstance(game.cards, WholeDeck)
+    table = game.cards.at_table()
     node, answer = answer_head(game, line)
     street = int(game.tree.arrays.block[node]) // 2
-    dealt = game.cards.read_board(street, board)
-    combos = np.arange(len(game.cards.hand_cards())) if hand is None else game.cards.find_hands(hand)
+    dealt = table.read_board(street, board)
+    combos = np.arange(table.hand_count) if hand is None else table.find_hands(hand)
     cards = np.full((len(combos), 2 + game.cards.cards_on(game.tree.streets - 1)), NO_CARD, np.uint8)
-    cards[:, :2] = game.cards.hand_cards()[combos]
+    cards[:, :2] = table.hand_cards[combos]
     cards[:, 2 : 2 + len(dealt)] = dealt
     live = ~np.isin(cards[:, :2], dealt).any(axis=1)
     if not live.any():
@@ -56,7 +56,7 @@ def _dealt(asked: Asked, line: str, hand: str | None, board: str | None, seed: i
         raise ValueError(f"hand {hand!r} means several hands on the board {board}: give both suits")
     if hand is not None:
         cards = cards[:1]
-    shares, weights = asked.at(node, cards, seed)
+    shares, weights = asked.rows(node, cards, seed)
     if hand is None:
         return {
             **answer,

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.cards import combo_text, parse_cards, plain_text
-from mccfr.cards.deck import WholeDeck
-from mccfr.cards.listed import ListedCards, board_text, card_names, find_boards
+from abstraction.cards import parse_cards, plain_text
+from mccfr.cards.dealt import DealtCards
+from mccfr.cards.listed import ListedCards
+from mccfr.cards.listed_text import find_boards
 from mccfr.games.game import Game
 
 NO_BOARD = -1
@@ -30,7 +31,7 @@ class Board:
 
 
 @dataclass(frozen=True)
-class Cards:
+class ShownCards:
     """Hands of a game and the boards that are shown.  H hands.
 
     names       H texts
@@ -47,7 +48,7 @@ class Cards:
     left_out: int
 
 
-def shown_cards(game: Game, wanted: Sequence[str], count: int) -> Cards:
+def shown_cards(game: Game, wanted: Sequence[str], count: int) -> ShownCards:
     """Hands and boards of a report.
 
     wanted  boards as text; with none, up to `count` of each later street, spread evenly over those there are
@@ -55,13 +56,12 @@ def shown_cards(game: Game, wanted: Sequence[str], count: int) -> Cards:
     """
     if not game.cards.dealt:
         raise ValueError(f"{game.name} has no cards beside its tree: a report shows ranges; use `mccfr query`")
-    if isinstance(game.cards, WholeDeck):
-        return _deck_boards(game, game.cards, wanted)
+    if game.cards.boards is None:
+        return _deck_boards(game, game.cards.at_table(), wanted)
     return _listed_boards(game, game.cards.listed(), wanted, count)
 
 
-def _listed_boards(game: Game, cards: ListedCards, wanted: Sequence[str], count: int) -> Cards:
-    names = card_names(cards)
+def _listed_boards(game: Game, cards: ListedCards, wanted: Sequence[str], count: int) -> ShownCards:
     chosen = _chosen(cards, wanted, count)
     boards: list[Board] = []
     number: dict[tuple[int, int], int] = {}
@@ -70,10 +70,10 @@ def _listed_boards(game: Game, cards: ListedCards, wanted: Sequence[str], count:
             parent = number[street - 1, int(cards.board_parent[street][index])] if street else NO_BOARD
             number[street, index] = len(boards)
             bucket = np.where(cards.reach > 0, cards.bucket[street][:, index], -1)
-            name = board_text(cards, street, index, names)
+            name = cards.board_text(street, index)
             boards.append(Board(street, _street_text(game, street), name, parent, bucket.astype(np.int32)))
     every = sum(len(rows) for rows in cards.board_cards)
-    return Cards(cards.hand_names, cards.hand_cards, cards.reach, boards, every - len(boards))
+    return ShownCards(cards.hand_names, cards.hand_cards, cards.reach, boards, every - len(boards))
 
 
 def _chosen(cards: ListedCards, wanted: Sequence[str], count: int) -> list[list[int]]:
@@ -106,7 +106,7 @@ def _find(cards: ListedCards, text: str) -> tuple[int, list[int]]:
     raise problem or ValueError(f"board {text!r} is not one of this game's")
 
 
-def _deck_boards(game: Game, deck: WholeDeck, wanted: Sequence[str]) -> Cards:
+def _deck_boards(game: Game, deck: DealtCards, wanted: Sequence[str]) -> ShownCards:
     boards: list[Board] = []
     number: dict[tuple[int, ...], int] = {}
     for text in ("", *map(plain_text, wanted)):
@@ -120,12 +120,11 @@ def _deck_boards(game: Game, deck: WholeDeck, wanted: Sequence[str]) -> Cards:
                 continue
             parent = number[cards[: deck.cards_on(street - 1)]] if street else NO_BOARD
             number[board] = len(boards)
-            bucket = np.tile(deck.street_buckets(street, board), (2, 1))
+            bucket = np.stack([deck.bucket_row(street, player, board) for player in range(2)])
             name = text[: 2 * len(board)]
             boards.append(Board(street, _street_text(game, street), name, parent, bucket))
-    hands = deck.hand_cards()
-    names = [combo_text(hand) for hand in range(len(hands))]
-    return Cards(names, hands, np.ones((2, len(hands))), boards, 0)
+    names = [deck.hand_text(hand) for hand in range(deck.hand_count)]
+    return ShownCards(names, deck.hand_cards, deck.reach, boards, 0)
 
 
 def _street_text(game: Game, street: int) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.games.game import Game
-from mccfr.report.boards import NO_BOARD, Cards
+from mccfr.report.boards import NO_BOARD, ShownCards
 from mccfr.tables.strategy import Strategy
 from mccfr.trees.compiled import DECISION
 from mccfr.trees.lines import line_text, put_in_chips, to_chips
@@ -22,7 +22,7 @@ _VIEW_BYTES = 400  # and of what surrounds the numbers
 
 
 @dataclass(frozen=True)
-class Place:
+class BoardDecision:
     """A decision on a board.
 
     reach  [2, H] float64  each player's weight of his hands: his range before the game times what he played since
@@ -38,16 +38,16 @@ class Place:
         return float(self.reach[0].sum() * self.reach[1].sum())
 
 
-def places(game: Game, strategy: Strategy, cards: Cards) -> Iterator[Place]:
+def places(game: Game, strategy: Strategy, cards: ShownCards) -> Iterator[BoardDecision]:
     """Decisions on the boards shown, the most played first; each comes after the one that it follows from.
 
     Boards are only reached by hands that do not hit them.
     """
     order = 0
-    waiting: list[tuple[float, int, Place]] = []
+    waiting: list[tuple[float, int, BoardDecision]] = []
     for board, one in enumerate(cards.boards):
         if one.parent == NO_BOARD:
-            start = Place(0, board, np.where(one.bucket >= 0, cards.reach, 0.0))
+            start = BoardDecision(0, board, np.where(one.bucket >= 0, cards.reach, 0.0))
             heapq.heappush(waiting, (-start.mass, order, start))
             order += 1
     while waiting:
@@ -59,7 +59,7 @@ def places(game: Game, strategy: Strategy, cards: Cards) -> Iterator[Place]:
 
 
 def row(
-    game: Game, strategy: Strategy, cards: Cards, place: Place
+    game: Game, strategy: Strategy, cards: ShownCards, place: BoardDecision
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """(hands [h] of the actor on the board, their probabilities [h, A], the weight behind each [h])."""
     arrays, node = game.tree.arrays, place.node
@@ -67,10 +67,10 @@ def row(
     player = int(arrays.player[node])
     bucket = cards.boards[place.board].bucket[player]
     hands = np.flatnonzero((bucket >= 0) & (cards.reach[player] > 0)).astype(np.int64)
-    return hands, *strategy.read(block, int(arrays.row[node]), slice(slot, slot + count), bucket[hands])
+    return hands, *strategy.blocks[block].rows(int(arrays.row[node]), slice(slot, slot + count), bucket[hands])
 
 
-def _following(game: Game, strategy: Strategy, cards: Cards, place: Place) -> Iterator[Place]:
+def _following(game: Game, strategy: Strategy, cards: ShownCards, place: BoardDecision) -> Iterator[BoardDecision]:
     arrays, player = game.tree.arrays, int(game.tree.arrays.player[place.node])
     hands, probability, _ = row(game, strategy, cards, place)
     for action, child in enumerate(game.tree.children(place.node)):
@@ -80,14 +80,14 @@ def _following(game: Game, strategy: Strategy, cards: Cards, place: Place) -> It
         reach[player, hands] *= probability[:, action]
         street = int(arrays.block[child]) // 2
         if street == cards.boards[place.board].street:
-            yield Place(child, place.board, reach)
+            yield BoardDecision(child, place.board, reach)
             continue
         for board, one in enumerate(cards.boards):
             if one.street == street and one.parent == place.board:
-                yield Place(child, board, np.where(one.bucket >= 0, reach, 0.0))
+                yield BoardDecision(child, board, np.where(one.bucket >= 0, reach, 0.0))
 
 
-def decision_views(game: Game, strategy: Strategy, cards: Cards, limit_bytes: int) -> tuple[dict[str, Any], bool]:
+def decision_views(game: Game, strategy: Strategy, cards: ShownCards, limit_bytes: int) -> tuple[dict[str, Any], bool]:
     """({"NODE.BOARD": what a page needs of a decision}, whether some were left out for the sake of the size).
 
     The most played decisions come first.  Of each: `line`, `player`, `board`, `pot`, `actions` (with the chips put in
@@ -112,7 +112,7 @@ def decision_views(game: Game, strategy: Strategy, cards: Cards, limit_bytes: in
     return views, False
 
 
-def hand_lists(cards: Cards) -> list[list[list[int]]]:
+def hand_lists(cards: ShownCards) -> list[list[list[int]]]:
     """Hands of each player on each board, [boards][2]: the order of a view's numbers."""
     return [
         [np.flatnonzero((board.bucket[player] >= 0) & (cards.reach[player] > 0)).tolist() for player in range(2)]
@@ -120,7 +120,7 @@ def hand_lists(cards: Cards) -> list[list[list[int]]]:
     ]
 
 
-def _public(game: Game, place: Place) -> dict[str, Any]:
+def _public(game: Game, place: BoardDecision) -> dict[str, Any]:
     """What everybody sees at a decision."""
     tree, node = game.tree, place.node
     own, other = put_in_chips(tree, node)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from mccfr import __version__
 from mccfr.games.game import Game
 from mccfr.report.averages import averages_section
-from mccfr.report.boards import Cards, shown_cards
+from mccfr.report.boards import ShownCards, shown_cards
 from mccfr.report.curve import curve_svg
 from mccfr.report.decisions import SCALE, decision_views, hand_lists
 from mccfr.report.grid import make_grid
@@ -21,7 +21,7 @@ from mccfr.report.page import script, style
 from mccfr.runs.directory.run import CONFIG, EVALUATIONS, NAMED_CODE, Run, open_run
 from mccfr.runs.directory.trends import TRENDS
 from mccfr.runs.results.averages import stored_average
-from mccfr.runs.results.results import find_checkpoint
+from mccfr.runs.results.checkpoints import find_checkpoint
 from mccfr.solvers.deep.asked import is_unlisted
 from storage import durable
 from storage.checkpoint import Checkpoint
@@ -75,7 +75,7 @@ def write_report(
     return counts | {"bytes": len(written)}
 
 
-def _data(game: Game, cards: Cards, views: Mapping[str, Any]) -> dict[str, Any]:
+def _data(game: Game, cards: ShownCards, views: Mapping[str, Any]) -> dict[str, Any]:
     """What the script reads."""
     grid = make_grid(cards.hand_cards, cards.names)
     seats = ("out of position", "button") if game.name.startswith("holdem") else ("first seat", "second seat")
@@ -95,7 +95,7 @@ def _data(game: Game, cards: Cards, views: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _above(cards: Cards, views: Mapping[str, Any]) -> dict[str, str]:
+def _above(cards: ShownCards, views: Mapping[str, Any]) -> dict[str, str]:
     """The decision that each decision follows from."""
     found = {}
     for key, view in views.items():
@@ -115,19 +115,19 @@ def script_json(value: Any) -> str:
     return text
 
 
-def _left_out(cards: Cards, cut: bool) -> str:
+def _left_out(cards: ShownCards, cut: bool) -> str:
     text = "Some of the decisions are left out for the sake of the file's size. " if cut else ""
     return text + (f"{cards.left_out:,} more boards are not in this file. " if cards.left_out else "")
 
 
-class _Shown(NamedTuple):
+class _StrategyParts(NamedTuple):
     """HTML of the strategy, and of the scripts that fill it."""
 
     strategy: str
     scripts: str
 
 
-def _unlisted(game: Game, boards: Sequence[str]) -> _Shown:
+def _unlisted(game: Game, boards: Sequence[str]) -> _StrategyParts:
     """What stands there of a strategy that no table holds."""
     infosets = f"{int(game.infosets.sum()):,} infosets"
     if boards:
@@ -135,16 +135,16 @@ def _unlisted(game: Game, boards: Sequence[str]) -> _Shown:
             f"the average strategy is one of networks over {infosets}, too many to be listed, so that no board can be "
             "shown: leave out --board, and ask `mccfr query` for hands on it"
         )
-    return _Shown(
+    return _StrategyParts(
         f"<p>It is one of networks over {infosets}, too many to be listed here: <code>mccfr query</code> answers for "
         "any line, board and hand.</p>",
         "",
     )
 
 
-def _shown(data: Mapping[str, Any], left_out: str) -> _Shown:
+def _shown(data: Mapping[str, Any], left_out: str) -> _StrategyParts:
     """The strategy by decisions, which a script shows."""
-    return _Shown(
+    return _StrategyParts(
         f"""<noscript><p>The strategy is shown by a script inside this file: allow scripts to see it.</p></noscript>
 <p id="who"></p>
 <p id="boards"></p>
@@ -162,7 +162,7 @@ range. Actions at the side are means over the range. {escape(left_out)}</p>""",
     )
 
 
-def _page(run: Run, game: Game, checkpoint: Checkpoint, shown: _Shown) -> str:
+def _page(run: Run, game: Game, checkpoint: Checkpoint, shown: _StrategyParts) -> str:
     title = escape(f"{game.name}: {run.directory.resolve().name}")
     records = [r for r in run.read(EVALUATIONS) if r["nodes_touched"] <= checkpoint.state["nodes_touched"]]
     axis = run.algorithm.traits.axis

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from abstraction.kernels.compiling import told_of_compiling
-from mccfr.evaluation.telling import told_of_steps
+from mccfr.evaluation.steps import steps_reported
 from mccfr.runs.reporter import COMPILING, EVALUATING, Reporter
 
 
@@ -47,8 +47,8 @@ def naming_phases(reporter: Reporter, note: Callable[[str], None] = lambda _: No
 def naming_steps(reporter: Reporter) -> Iterator[None]:
     """Name the steps of an evaluation that is made in this thread: "evaluating board 120 of 1,000"."""
 
-    def tell(what: str, done: int, total: int) -> None:
+    def report(what: str, done: int, total: int) -> None:
         reporter.phase(f"{EVALUATING} {what} {done:,} of {total:,}", done / total)
 
-    with told_of_steps(tell):
+    with steps_reported(report):
         yield

@@ -10,7 +10,7 @@ COMPILING = "compiling kernels, once a version"
 
 
 @dataclass(frozen=True)
-class Progress:
+class SessionProgress:
     """What a run has done so far; rates are over the training time of this session."""
 
     nodes: int
@@ -35,7 +35,7 @@ class Reporter(Protocol):
         `share` says how much of it is done, where it is counted ("evaluating board 120 of 1,000").
         """
 
-    def progress(self, progress: Progress) -> None:
+    def progress(self, progress: SessionProgress) -> None:
         """Take note of counters; called several times a second."""
 
     def evaluation(self, record: Mapping[str, Any]) -> None:
@@ -51,7 +51,7 @@ class Silent:
     def phase(self, text: str, share: float | None = None) -> None:
         """Ignore it."""
 
-    def progress(self, progress: Progress) -> None:
+    def progress(self, progress: SessionProgress) -> None:
         """Ignore it."""
 
     def evaluation(self, record: Mapping[str, Any]) -> None:

@@ -8,25 +8,29 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.config.solvers import LAST_TRAINED, SolverConfig
+from mccfr.config.table import first_refused
 from mccfr.config.tables import Config
 from mccfr.games.game import Game
 from mccfr.solvers.averages import Averages
 from mccfr.solvers.forecast import Forecast
 from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import TableLayout, TableSet
+from mccfr.tables.narrow import is_narrow
 
 
 @dataclass
 class WorkerState:
     """What a worker must remember to go on bit for bit: counters, and the words of its stream of actions.
 
-    Of a stratum also what rounding has left it of its share of the iterations so far.
+    Of a stratum also what rounding has left it of its share of the iterations so far; of the worker that sweeps tables
+    the period ends for which it has.
     """
 
     iterations: int = 0
     nodes: int = 0
     rng: list[int] = field(default_factory=list)  # four words; none or all 0: not begun
     due: int = 0
+    ends: int = 0
 
 
 @dataclass
@@ -58,6 +62,20 @@ class Solver(Protocol):
         At least one iteration, at most `iteration_limit`, ended by the first that reaches `node_limit` nodes (both
         counted from here).  `total_nodes` is the run's count so far.
         """
+
+
+def former_problem(config: Config) -> str | None:
+    """Why runs of a configuration are trained no longer, in a sentence; None: they are."""
+    former = config.solver.former or config.tables.former
+    if former is None:
+        return None
+    return last_trained(former)
+
+
+def last_trained(what: str) -> str:
+    """The sentence that refuses to go on with something."""
+    trained = f"{what} was last trained by mccfr {LAST_TRAINED}"
+    return f"{trained}: runs of it are evaluated and exported, and do not go on"
 
 
 @dataclass(frozen=True)
@@ -124,12 +142,18 @@ class Algorithm(ABC):
         return self.config
 
     def problem(self) -> str | None:
-        """Why runs of the configuration are trained no longer, in a sentence; None: they are."""
-        former = self.config.solver.former or self.config.tables.former
-        if former is None:
-            return None
-        trained = f"{former} was last trained by mccfr {LAST_TRAINED}"
-        return f"{trained}: runs of it are evaluated and exported, and do not go on"
+        """Why runs of the configuration are not trained, in a sentence; None: they are.
+
+        Of keys of other tables those are refused here that are for algorithms which sample actions.
+        """
+        tables, whose = self.config.tables, f"with solver.algorithm = {self.name!r}"
+        checks = [
+            ("run.strata", self.config.run.strata is None, f"left out {whose}, which draws no deals of one stratum"),
+            ("tables.strategy_sums", tables.strategy_sums == "all", f"'all' {whose}"),
+            ("tables.regret_dtype", not is_narrow(tables.regret_dtype), f"of 32 or 64 bits {whose}"),
+            ("tables.sum_dtype", not is_narrow(tables.sum_dtype), f"of 32 or 64 bits {whose}"),
+        ]
+        return former_problem(self.config) or first_refused(self.config, checks)
 
     def warnings(self) -> list[str]:
         """Sentences about settings that are allowed but rarely meant."""
@@ -139,7 +163,7 @@ class Algorithm(ABC):
     def layout(self, game: Game, wide: npt.NDArray[np.uint8] | None = None) -> TableLayout:
         """The tables of a run.
 
-        wide  [B] which blocks keep sums in float64, as a run's manifest has it; None: as a new run would
+        wide  [B] which blocks keep sums in float64, as the manifest of a run of format version 1 or 2 has it
         Raises `ValueError` where the algorithm does not suit the game.
         """
 

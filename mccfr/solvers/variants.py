@@ -30,11 +30,8 @@ from mccfr.solvers.rules import RegretRule
 
 MINIMISERS = ("regret-matching", "regret-matching-plus", "normal-hedge", "predictive")
 UPDATES = ("alternating", "simultaneous")
-SCHEDULES = (15, 30)
-"""First values of γ that the schedules' paper has; it falls by 5."""
 _FLOORED = ("regret-matching-plus", "predictive")
 _LARGEST_EXPONENT = 700.0  # exp of more overflows
-_FALL = 5.0
 
 
 @dataclass(frozen=True)
@@ -137,14 +134,15 @@ PRESETS: Mapping[str, Variant] = {
     "dcfr+": Variant("regret-matching-plus", alpha=1.5, beta=-inf, averaging_power=4.0),
     "pcfr+": Variant("predictive", optimistic=True, beta=-inf, averaging_power=2.0),
     "pdcfr+": Variant("predictive", optimistic=True, alpha=2.3, beta=-inf, averaging_power=5.0),
-    "hs-dcfr": Variant(alpha=Ramp(1.0, 4.0), beta=Ramp(-1.0, -3.0), averaging_power=Ramp(15.0, 15.0 - _FALL)),
-    "hs-pcfr+": Variant("predictive", optimistic=True, beta=-inf, averaging_power=Ramp(15.0, 15.0 - _FALL)),
+    "hs-dcfr": Variant(alpha=Ramp(1.0, 4.0), beta=Ramp(-1.0, -3.0), averaging_power=Ramp(15.0, 10.0)),
+    "hs-dcfr-30": Variant(alpha=Ramp(1.0, 4.0), beta=Ramp(-1.0, -3.0), averaging_power=Ramp(30.0, 25.0)),
+    "hs-pcfr+": Variant("predictive", optimistic=True, beta=-inf, averaging_power=Ramp(15.0, 10.0)),
 }
 """Variants by the papers' names; `pcfr+` is that of Farina, Kroer & Sandholm 2021.
 
 `lcfr+` weighs iterations by t in regrets and average alike, as the paper has it; `lcfr+quadratic`, of no paper, is the
-same with the average of CFR+, by t².  `hs-dcfr` and `hs-pcfr+` are the schedules' paper's HS-DCFR(15) and HS-PCFR+(15)
-unless another `schedule` is asked for.
+same with the average of CFR+, by t².  `hs-dcfr`, `hs-dcfr-30` and `hs-pcfr+` are the schedules' paper's HS-DCFR(15),
+HS-DCFR(30) and HS-PCFR+(15).
 """
 FORMER_NAMES: Mapping[str, str] = {"predictive-cfr+": "pcfr+"}
 """Names of earlier versions, which are read for ever."""
@@ -159,13 +157,11 @@ def variant(
     beta: float | None = None,
     averaging_power: float | None = None,
     updates: str | None = None,
-    schedule: int | None = None,
     horizon: int | None = None,
 ) -> Variant:
     """The variant of a name, or a user's, with the parts that are not None put in place of its own.
 
-    schedule  first value of γ, one of SCHEDULES, for the variants on a schedule
-    horizon   iterations that are planned, for these; it may be put in place later, before iterations are run
+    horizon  iterations that are planned, for the variants on a schedule; it may be put in place later
 
     A minimiser that floors regrets brings β = -∞ with it, and `predictive` is optimistic.  Raises `ValueError` for an
     unknown name and for parts that make no sense, alone or together.
@@ -177,8 +173,6 @@ def variant(
         )
     if regret_minimiser is not None and regret_minimiser != made.regret_minimiser:
         made = _with_minimiser(made, regret_minimiser)
-    if schedule is not None:
-        made = _with_schedule(made, schedule, averaging_power)
     given = {
         "optimistic": optimistic,
         "alpha": alpha,
@@ -197,21 +191,6 @@ def _with_minimiser(made: Variant, regret_minimiser: str) -> Variant:
     if regret_minimiser in _FLOORED:
         made = replace(made, beta=-inf, optimistic=made.optimistic or regret_minimiser == "predictive")
     return replace(made, regret_minimiser=regret_minimiser)
-
-
-def _with_schedule(made: Variant, schedule: int, averaging_power: float | None) -> Variant:
-    """The variant with γ from `schedule` down; `ValueError` where it has no schedule of γ, or two."""
-    if schedule not in SCHEDULES:
-        raise ValueError(f"schedule = {schedule!r}: one of {', '.join(map(str, SCHEDULES))} is needed")
-    if not isinstance(made.averaging_power, Ramp):
-        scheduled = " and ".join(key for key, preset in PRESETS.items() if preset.scheduled)
-        raise ValueError(f"schedule = {schedule} is not for this variant: only {scheduled} have one; leave it out")
-    if averaging_power is not None:
-        raise ValueError(
-            f"schedule = {schedule} and averaging_power = {averaging_power} are both given, and both are the average's "
-            "power: leave one of them out"
-        )
-    return replace(made, averaging_power=Ramp(float(schedule), schedule - _FALL))
 
 
 def _ends(power: Power) -> tuple[float, float]:

@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from mccfr.cards.dealt import Deal
 from mccfr.games.betting import BettingState, amount_text
 from mccfr.games.translation import Translation
-from mccfr.play.dealing import Deal
 from mccfr.play.player import PlayerSpec, Program
 from mccfr.play.resolving import ResolvingSpec
 from mccfr.play.resolving.table import settings_of
+from mccfr.play.run_outs import showdown_results
 from mccfr.play.seat import PolicySpec
 from mccfr.view.solving import MOST_ITERATIONS, BusyError
 from mccfr.view.spots import Spots
@@ -122,7 +123,7 @@ class Playing:
         dealing = self._spots.dealing
         self._number += 1
         self._position, self._result, self._log = (self._number + 1) % 2, None, []
-        self._cards = dealing.draw(self._seed, self._number)
+        self._cards = dealing.deal(self._seed, self._number)
         for player, position in ((self._person, self._position), (self._bot, 1 - self._position)):
             player.deal(position, dealing.hand_text(self._cards.hands[position]), self._number)
         self._lay()
@@ -165,7 +166,7 @@ class Playing:
         shown = None
         if showdown:
             last = dealing.streets - 1
-            drawn = dealing.results(cards.hands, last, cards.boards[last], 1, np.random.default_rng(0))
+            drawn = showdown_results(dealing, cards.hands, last, cards.boards[last], 1, np.random.default_rng(0))
             fixed += showdown * float(drawn[0])
             shown = dealing.hand_text(cards.hands[1 - self._position])
             self._person.cards = dealing.board_text(last, cards.boards[last])

@@ -8,7 +8,7 @@ from pathlib import Path
 from mccfr.evaluation.same_game import check_same_game
 from mccfr.policy import is_policy
 from mccfr.runs.directory.run import CHECKPOINTS, NAMED_CODE, NO_CODE, is_run, open_run
-from mccfr.runs.results.results import open_source
+from mccfr.runs.results.targets import Reference, open_source
 from mccfr.view.playing import Playing
 from mccfr.view.solving import MOST_SOLVES, Solving
 from mccfr.view.spots import Spots
@@ -60,10 +60,10 @@ def open_spots(target: Path, checkpoint: int | None = None, abstraction: Path | 
 
     abstraction  where a run's card abstraction lies, if it was moved
 
-    Raises as `mccfr.runs.results.results.open_source`, and `ValueError` for a game without cards.
+    Raises as `mccfr.runs.results.targets.open_source`, and `ValueError` for a game without cards.
     """
     # look-ups check the pieces that they touch
-    source = open_source(target, checkpoint, abstraction, check=False, code=NAMED_CODE)
+    source = open_source(Reference(target, checkpoint, abstraction), check=False, code=NAMED_CODE)
     origin = getattr(source, "meta", {}).get("provenance", {})
     return Spots(source, target.resolve().name, details(source.game, origin))
 

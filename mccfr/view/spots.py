@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.cards.listed import ListedCards, card_names
+from mccfr.cards.dealt import Board, DealtCards
 from mccfr.games.betting import BettingState
 from mccfr.games.reading import NOWHERE, Reading
 from mccfr.games.translation import Translation, actions_of, real_betting
-from mccfr.play.dealing import Board, Dealing, RunOuts, dealing_of
 from mccfr.play.player import Betting, State
+from mccfr.play.run_outs import RunOuts, run_outs, win_minus_lose
 from mccfr.play.terminal import Money, money_of
-from mccfr.policy.source import PolicySource
+from mccfr.policy.profile import Behaviour
 from mccfr.report.grid import make_grid
 from mccfr.trees.lines import line_text, to_chips
 from mccfr.view.cells import DIGITS, Cells, rounded
@@ -27,7 +27,6 @@ MOST_RUN_OUTS = 2_500
 """Full boards that equities are counted over; after a flop there are 1,176."""
 _KEPT_RUN_OUTS = 4  # boards whose showdowns are kept, 9 MB each after a flop
 _LEAST_MET = 1e-12  # of a range's weight: what is left of differences of sums where a hand meets nothing
-_WHOLE_DECK = 52
 
 Weights = npt.NDArray[np.float64]
 
@@ -92,7 +91,7 @@ class Spots:
     Everything is made when it is asked for, and nothing changes, so several threads may ask.
     """
 
-    def __init__(self, source: PolicySource, title: str, facts: list[str] | None = None) -> None:
+    def __init__(self, source: Behaviour, title: str, facts: list[str] | None = None) -> None:
         """
         title  the strategy's name
         facts  a few words each, for the head of the page
@@ -101,25 +100,22 @@ class Spots:
         """
         self._source, self._game, self.title = source, source.game, title
         self._facts = facts or []
-        self._betting, self._dealing = real_betting(source.game), dealing_of(source.game.cards)
+        self._betting, self._dealing = real_betting(source.game), source.game.cards.at_table()
         self._rules = self._betting.rules if isinstance(self._betting, Translation) else None
-        self._names = [self._dealing.hand_text(hand) for hand in range(self._dealing.hands)]
-        cards = source.game.cards
-        self._listed = cards if isinstance(cards, ListedCards) else None
-        hand_cards = np.where(self._dealing.cards < self._dealing.deck, self._dealing.cards, -1)
-        self._grid = make_grid(hand_cards, self._names)
+        self._names = [self._dealing.hand_text(hand) for hand in range(self._dealing.hand_count)]
+        self._grid = make_grid(self._dealing.hand_cards, self._names)
         self._cells = Cells(self._grid)
         self._square = len(self._grid.label) != len(self._names)
         self._money, self._roles = money_of(source.game), roles(source.game)
         self._showdowns: Callable[[int, Board], RunOuts] = lru_cache(_KEPT_RUN_OUTS)(self._all_showdowns)
 
     @property
-    def source(self) -> PolicySource:
+    def source(self) -> Behaviour:
         """The strategy itself."""
         return self._source
 
     @property
-    def dealing(self) -> Dealing:
+    def dealing(self) -> DealtCards:
         """Its hands and boards."""
         return self._dealing
 
@@ -148,7 +144,7 @@ class Spots:
         each; `any_bet`, whether lines may have other bets than the tree.
         """
         cards, grid = self._game.cards, self._grid
-        first = self._dealing.following(-1, None) if self._listed is not None else []
+        first = self._dealing.boards_after(-1, None) if self._dealing.first_boards == 1 else []
         return {
             "title": self.title,
             "game": self._game.name,
@@ -160,7 +156,7 @@ class Spots:
                 {"name": street_text(self._game, street), "cards": cards.cards_on(street)}
                 for street in range(self._dealing.streets)
             ],
-            "deck": self._deck(),
+            "deck": self._dealing.board_deck(),
             "first_board": self._dealing.board_text(0, first[0]) if len(first) == 1 else "",
             "square": self._square,
             "grid": {"rows": grid.rows, "columns": grid.columns, "label": list(grid.label)},
@@ -210,7 +206,7 @@ class Spots:
         live, weight = self._live(found), self._reach(found)
         each, mean = [], []
         for player in range(2):
-            met, own = self._dealing.met(weight[1 - player]), weight[player]
+            met, own = self._dealing.disjoint_weight(weight[1 - player]), weight[player]
             known = met > _LEAST_MET * max(weight[1 - player].sum(), 1e-300)
             share = np.where(known, self._won(found, weight[1 - player]) / np.where(known, met, 1), np.nan)
             total = float((own * met)[known].sum())
@@ -253,10 +249,10 @@ class Spots:
         """[H] weight [H] of the other's hands times what is won of the pot from them, mean over the boards to come."""
         assert found.boards is not None
         street = found.state.street
-        if self._listed is None and not self._game.cards.cards_on(street):
+        if self._dealing.boards is None and not self._dealing.cards_on(street):
             return preflop_won(other)
-        won = self._dealing.won(self._showdowns(street, found.boards[-1]), other)
-        return np.asarray(0.5 * (self._dealing.met(other) + won))
+        won = win_minus_lose(self._dealing, self._showdowns(street, found.boards[-1]), other)
+        return np.asarray(0.5 * (self._dealing.disjoint_weight(other) + won))
 
     # --- how it is found ---
 
@@ -273,7 +269,7 @@ class Spots:
             actions = [tree.label[node] for node in tree.path(readings[0].node)[1:]]
         boards = self._boards(state.street, board)
         here: Any = self._betting.start()[0]
-        places = {(0, NOWHERE): _Place(1.0, self._dealing.prior.astype(np.float64))}
+        places = {(0, NOWHERE): _Place(1.0, self._dealing.reach.astype(np.float64))}
         done, path, acted = "", list[dict[str, Any]](), list[tuple[State, str]]()
         for action in actions:
             path.append(self.step(here, action, done))
@@ -292,11 +288,11 @@ class Spots:
         board  of the state's street; None: ranges stay as they are
         """
         found: dict[tuple[int, int], _Place] = {}
-        buckets = None if board is None else self._dealing.buckets(state.street, state.player, board)
+        buckets = None if board is None else self._dealing.bucket_row(state.street, state.player, board)
         for (node, closed), place in places.items():
             reading = Reading(node, 1.0, closed)
             decides = self._betting.decides(reading) and buckets is not None
-            rows = self._source.range_probabilities(node, buckets) if decides else None  # type: ignore[arg-type]
+            rows = self._source.rows(node, buckets)[0] if decides else None  # type: ignore[arg-type]
             for outcome in self._betting.outcomes(reading, state, action):
                 weight = place.weight * outcome.probability
                 if rows is not None:
@@ -324,12 +320,7 @@ class Spots:
             if self._lacking(street, text):
                 return None
             raise
-        if self._listed is None:
-            return [last[: self._game.cards.cards_on(each)] for each in range(street + 1)]
-        found = [last]
-        for parents in self._listed.board_parent[street:0:-1]:
-            found.append(int(parents[found[-1]]))
-        return found[::-1]
+        return list(self._dealing.path(street, last))
 
     def _lacking(self, street: int, text: str) -> int:
         """How many cards a board of an earlier street lacks; 0 where it is none."""
@@ -379,16 +370,16 @@ class Spots:
         """([H, A] probabilities, [H] whether training has met them): the mean over the readings, as in queries."""
         assert found.boards is not None
         state, number = found.state, {one.action: place for place, one in enumerate(actions)}
-        buckets = self._dealing.buckets(state.street, state.player, found.boards[-1])
-        played = np.zeros((self._dealing.hands, len(actions)))
-        met = np.zeros(self._dealing.hands, bool)
+        buckets = self._dealing.bucket_row(state.street, state.player, found.boards[-1])
+        played = np.zeros((self._dealing.hand_count, len(actions)))
+        met = np.zeros(self._dealing.hand_count, bool)
         single = self._single(found)
         for (node, closed), place in found.places.items():
             reading = Reading(node, 1.0, closed)
             if not self._betting.decides(reading):
                 played[buckets >= 0, number["c"]] += place.probability
                 continue
-            rows = self._source.range_probabilities(node, buckets)
+            rows = self._source.rows(node, buckets)[0]
             real = [one.action for one in actions] if single is not None else self._real_actions((node, closed), state)
             for column, action in enumerate(real):
                 played[:, number[action]] += place.probability * rows[:, column]
@@ -401,26 +392,19 @@ class Spots:
         """Hands that the board leaves and somebody may hold, ascending."""
         assert found.boards is not None
         left = self._dealing.live(found.state.street, found.boards[-1])
-        return np.flatnonzero(left & (self._dealing.prior > 0).any(axis=0))
+        return np.flatnonzero(left & (self._dealing.reach > 0).any(axis=0))
 
     def _reach(self, found: _Spot) -> Weights:
         """[2, H] each player's weight of each hand after the line, of the largest before the game; 0 off the board."""
         assert found.boards is not None
         total: Weights = np.sum([place.weight for place in found.places.values()], axis=0)
-        top = np.maximum(self._dealing.prior.max(axis=1, keepdims=True), 1e-300)
+        top = np.maximum(self._dealing.reach.max(axis=1, keepdims=True), 1e-300)
         return np.asarray(total / top * self._dealing.live(found.state.street, found.boards[-1]))
 
     def _all_showdowns(self, street: int, board: Board) -> RunOuts:
-        return self._dealing.run_outs(street, board, (), MOST_RUN_OUTS, np.random.default_rng(0))
+        return run_outs(self._dealing, street, board, (), MOST_RUN_OUTS, np.random.default_rng(0))
 
     # --- how it is told ---
-
-    def _deck(self) -> list[str]:
-        """Names of the cards that a board may hold, the lowest first."""
-        if self._listed is None:
-            return [self._dealing.board_text(0, (card,)) for card in range(_WHOLE_DECK)]
-        names = card_names(self._listed)
-        return [names[card] for card in np.unique(self._listed.board_cards[-1]).tolist() if card in names]
 
     def _told(self, found: _Spot, action: Action) -> dict[str, Any]:
         state: Any = found.state
@@ -457,7 +441,7 @@ class Spots:
         """The parts of an answer that a board is needed for."""
         live, reach, share = self._live(found), self._reach(found), self._shares(found)
         played, met = self._strategy(found, actions)
-        possible = np.zeros(self._dealing.hands, bool)
+        possible = np.zeros(self._dealing.hand_count, bool)
         possible[live] = True
         told = self._played(found, played)
         told["hands"] |= {
@@ -481,7 +465,9 @@ class Spots:
     def _shares(self, found: _Spot) -> Weights:
         """[2, H] probability of each hand of a player, given all that was done; 0 where nobody comes here."""
         reach = self._reach(found)
-        joint = np.stack([reach[one] * np.maximum(self._dealing.met(reach[1 - one]), 0) for one in range(2)])
+        joint = np.stack(
+            [reach[one] * np.maximum(self._dealing.disjoint_weight(reach[1 - one]), 0) for one in range(2)]
+        )
         total = joint.sum(axis=1, keepdims=True)
         return np.where(total > 0, joint / np.where(total > 0, total, 1), 0)
 

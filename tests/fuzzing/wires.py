@@ -25,7 +25,7 @@ from mccfr.play.door import Door, listening
 from mccfr.play.lines import Lines
 from mccfr.play.programs import PROGRAMS
 from mccfr.play.slumbot import SlumbotSession, _body
-from mccfr.policy.source import StrategySource
+from mccfr.policy.profile import Profile
 from mccfr.runs.results.bots import _betting
 from mccfr.view import Shelf, Spots
 from mccfr.view.connections import LIMITS
@@ -122,7 +122,7 @@ def _leduc():
 @cache
 def _server(name):
     strategy = partly_reached_strategy(_leduc())
-    return _Server(policy() if name == b"holdem" else StrategySource(_leduc(), strategy))
+    return _Server(policy() if name == b"holdem" else Profile(_leduc(), strategy))
 
 
 def _values(rng, game):

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from abstraction.cards import CARD_COUNT, COMBO_COUNT, hand_cards
 from abstraction.evaluator import evaluator_tables
 from mccfr.cards.deals import card_masks
-from mccfr.cards.deck import WholeDeck
+from mccfr.cards.dealt import DealtCards
 from mccfr.cards.listed import ListedCards
 from mccfr.evaluation.local_best_response.kernels import draw_boards, fill_run_outs, meet_all
 from mccfr.rng import EVALUATION, new_stream, uniform
@@ -33,7 +33,7 @@ Floats = npt.NDArray[np.float64]
 _DECK = np.arange(CARD_COUNT, dtype=np.int8)
 
 
-class Dealt(ABC):
+class ResponderDeal(ABC):
     """One hand of the responder, as far as it has been dealt.  H hands of the policy.
 
     street  the board of which lies
@@ -54,15 +54,15 @@ class Dealt(ABC):
         return self.equity()
 
     @abstractmethod
-    def following(self) -> Sequence[tuple["Dealt", Floats]]:
+    def following(self) -> Sequence[tuple["ResponderDeal", Floats]]:
         """The next street: boards, each with what the weights [H] are multiplied with."""
 
 
 def _balance(strength: npt.NDArray[np.int16], hand: int) -> tuple[Floats, Floats]:
     """([H] boards of strength [R, H] that a hand wins less those that it loses, [H] boards that leave both)."""
-    balance, met = np.empty((2, strength.shape[1]), np.int32)
-    meet_all(strength, hand, balance, met)
-    return balance.astype(np.float64), met.astype(np.float64)
+    balance, live_boards = np.empty((2, strength.shape[1]), np.int32)
+    meet_all(strength, hand, balance, live_boards)
+    return balance.astype(np.float64), live_boards.astype(np.float64)
 
 
 # --- hands and boards in a list ---
@@ -121,7 +121,7 @@ class ListedTable:
             yield board, share * leaves[board]
 
 
-class ListedHand(Dealt):
+class ListedHand(ResponderDeal):
     """A hand of the responder on a listed board."""
 
     def __init__(self, table: ListedTable, seat: int, hand: int, street: int, board: int, draws: Floats | None) -> None:
@@ -130,25 +130,25 @@ class ListedHand(Dealt):
         self.street, self._board = street, board
 
     def buckets(self) -> npt.NDArray[np.int32]:
-        """As `Dealt.buckets`."""
+        """As `ResponderDeal.buckets`."""
         return np.maximum(self._table.cards.bucket[self.street][1 - self._seat, self._board], 0)
 
     def equity(self) -> Floats:
-        """As `Dealt.equity`: over all boards to come."""
+        """As `ResponderDeal.equity`: over all boards to come."""
         return self._equity
 
     @cached_property
     def _equity(self) -> Floats:
         boards = self._table.last_boards(self.street, self._board)
-        balance, met = _balance(self._table.strength[boards], self._hand)
-        return balance / np.maximum(met, 1)
+        balance, live_boards = _balance(self._table.strength[boards], self._hand)
+        return balance / np.maximum(live_boards, 1)
 
-    def following(self) -> Sequence[tuple[Dealt, Floats]]:
-        """As `Dealt.following`."""
+    def following(self) -> Sequence[tuple[ResponderDeal, Floats]]:
+        """As `ResponderDeal.following`."""
         return self._following
 
     @cached_property
-    def _following(self) -> list[tuple[Dealt, Floats]]:
+    def _following(self) -> list[tuple[ResponderDeal, Floats]]:
         street = self.street + 1
         boards = np.flatnonzero(self._table.cards.board_parent[street] == self._board).tolist()
         return [
@@ -163,7 +163,7 @@ class ListedHand(Dealt):
 class DeckTable:
     """Deals of the whole deck: of each unit both seats' hands and the board, all different cards."""
 
-    def __init__(self, cards: WholeDeck, seed: int, looks: set[int]) -> None:
+    def __init__(self, cards: DealtCards, seed: int, looks: set[int]) -> None:
         """`looks` are the streets on which the responder decides by his chances."""
         self.cards, self._seed, self.looks = cards, seed, looks
         self.known = [cards.cards_on(street) for street in range(cards.streets)]
@@ -199,10 +199,10 @@ class DeckTable:
         return self.strengths(boards)
 
     def looked(self, hand: int) -> Floats:
-        """[1326] `Dealt.equity` of a hand before any card lies, on `LOOKED_BOARDS` boards."""
+        """[1326] `ResponderDeal.equity` of a hand before any card lies, on `LOOKED_BOARDS` boards."""
         if hand not in self._looked:
-            balance, met = _balance(self._looked_boards, hand)
-            self._looked[hand] = balance / np.maximum(met, 1)
+            balance, live_boards = _balance(self._looked_boards, hand)
+            self._looked[hand] = balance / np.maximum(live_boards, 1)
         return self._looked[hand]
 
 
@@ -226,7 +226,7 @@ class DeckBoard:
         """[1326] of every combination; any where it is hit."""
         if street not in self._buckets:
             board = self.cards[: self.table.known[street]]
-            self._buckets[street] = np.maximum(self.table.cards.street_buckets(street, board), 0)
+            self._buckets[street] = np.maximum(self.table.cards.bucket_row(street, 0, board), 0)
         return self._buckets[street]
 
     def hits(self, first: int, last: int) -> npt.NDArray[np.bool_]:
@@ -238,9 +238,9 @@ class DeckBoard:
 
         Over all deals its mean is 0, by symmetry: of two random hands either may be the responder's.
         """
-        balance, met = _balance(self.run_outs(len(self.table.known) - 1), hand)
-        met[self.table.holds[self.table.holds[:, hand]].any(axis=0)] = 0
-        return float(balance @ met / met.sum())
+        balance, live_boards = _balance(self.run_outs(len(self.table.known) - 1), hand)
+        live_boards[self.table.holds[self.table.holds[:, hand]].any(axis=0)] = 0
+        return float(balance @ live_boards / live_boards.sum())
 
     def run_outs(self, street: int) -> npt.NDArray[np.int16]:
         """[R, 1326] strengths on all full boards that may follow from a street's."""
@@ -255,7 +255,7 @@ class DeckBoard:
         return self._run_outs[street]
 
 
-class DeckHand(Dealt):
+class DeckHand(ResponderDeal):
     """A hand of the responder on a unit's board."""
 
     def __init__(self, board: DeckBoard, hand: int, street: int = 0) -> None:
@@ -271,7 +271,7 @@ class DeckHand(Dealt):
         return free / free.sum()
 
     def buckets(self) -> npt.NDArray[np.int32]:
-        """As `Dealt.buckets`."""
+        """As `ResponderDeal.buckets`."""
         return self._board.buckets(self.street)
 
     @property
@@ -279,18 +279,22 @@ class DeckHand(Dealt):
         return self._board.table.known[-1] - self._known
 
     def equity(self) -> Floats:
-        """As `Dealt.equity`: over all boards to come on the flop and later, over the same drawn ones before it."""
+        """As `ResponderDeal.equity`: over all boards to come on the flop and later, before it over the
+        same drawn ones.
+        """
         return self._equity
 
     @cached_property
     def _equity(self) -> Floats:
         if self._to_come > _MOST_ENUMERATED:
             return self._board.table.looked(self._hand)
-        balance, met = _balance(self._board.run_outs(self.street), self._hand)
-        return balance / np.maximum(met, 1)
+        balance, live_boards = _balance(self._board.run_outs(self.street), self._hand)
+        return balance / np.maximum(live_boards, 1)
 
     def settlement(self) -> Floats:
-        """As `Dealt.settlement`: where the equity would cost too much, or is none over all boards, by some run-outs."""
+        """As `ResponderDeal.settlement`: where the equity would cost too much, or is none over all boards, by some
+        run-outs.
+        """
         return self._settlement
 
     @cached_property
@@ -308,12 +312,12 @@ class DeckHand(Dealt):
         leaving = comb(len(left) - 2, self._to_come) / comb(len(left), self._to_come)
         return _balance(table.strengths(boards), self._hand)[0] / (RUN_OUTS * leaving)
 
-    def following(self) -> Sequence[tuple[Dealt, Floats]]:
-        """As `Dealt.following`: the board of the unit."""
+    def following(self) -> Sequence[tuple[ResponderDeal, Floats]]:
+        """As `ResponderDeal.following`: the board of the unit."""
         return self._following
 
     @cached_property
-    def _following(self) -> list[tuple[Dealt, Floats]]:
+    def _following(self) -> list[tuple[ResponderDeal, Floats]]:
         street, known = self.street + 1, self._board.table.known
         left, dealt = CARD_COUNT - 2 - self._known, known[street] - self._known
         likelier = comb(left, dealt) / comb(left - 2, dealt)  # than beside nobody

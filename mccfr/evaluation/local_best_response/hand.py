@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.evaluation.local_best_response.dealt import Dealt
+from mccfr.evaluation.local_best_response.dealt import ResponderDeal
 from mccfr.evaluation.local_best_response.kernels import shared_out
-from mccfr.evaluation.local_best_response.settings import Lines, Place
-from mccfr.evaluation.side import Side
+from mccfr.evaluation.local_best_response.settings import Place, ResponderBetting
 from mccfr.games.reading import NOWHERE, OVER
+from mccfr.policy.profile import Profile
 from mccfr.tables.row_tables import near_rows, row_tables
 from mccfr.tables.strategy import row_starts
 
@@ -34,16 +34,16 @@ def all_of_them(stakes: Sequence[float]) -> list[tuple[int, float]]:
 class PolicyRows:
     """A policy's strategy at a node of its tree, for a whole range."""
 
-    def __init__(self, side: Side) -> None:
+    def __init__(self, side: Profile) -> None:
         """Of a policy; its rows are read where they lie."""
         arrays, strategy = side.game.tree.arrays, side.strategy
         self._block, self._row, self._count = arrays.block.tolist(), arrays.row.tolist(), arrays.count.tolist()
         self._tables = []
-        for block in range(strategy.blocks):
+        for block, rows in enumerate(strategy.blocks):
             starts = row_starts(side.game, block)
-            self._tables.append(row_tables([near_rows(strategy.rows(block), starts, _NEAR_BLOCKS)], [starts], 1))
+            self._tables.append(row_tables([near_rows(rows, starts, _NEAR_BLOCKS)], [starts], 1))
 
-    def shared_out(self, node: int, dealt: Dealt, weight: Floats) -> Floats:
+    def shared_out(self, node: int, dealt: ResponderDeal, weight: Floats) -> Floats:
         """[A, H] weight of each hand times its probability of each action of a node."""
         out = np.empty((self._count[node], len(weight)))
         shared_out(self._tables[self._block[node]], self._row[node], dealt.buckets(), weight, out)
@@ -57,24 +57,24 @@ class Responder:
     hidden from the responder as its cards are.
     """
 
-    def __init__(self, lines: Lines, rows: PolicyRows, seat: int, choose: Choose) -> None:
+    def __init__(self, lines: ResponderBetting, rows: PolicyRows, seat: int, choose: Choose) -> None:
         """`choose` says which of the policy's actions are followed, where the hand goes on after them."""
         self._lines, self._rows, self._seat, self._choose = lines, rows, seat, choose
         self._sign = 1.0 if seat == 0 else -1.0
 
-    def play(self, dealt: Dealt, weight: Floats) -> float:
+    def play(self, dealt: ResponderDeal, weight: Floats) -> float:
         """Chips that the responder gets from `dealt` on, where the policy's hands have weights [H]."""
         state, readings = self._lines.betting.start()
         return self._value(state, {(node, closed): weight for node, _, closed in readings}, dealt)
 
-    def _value(self, state: Any, ranges: Ranges, dealt: Dealt) -> float:
+    def _value(self, state: Any, ranges: Ranges, dealt: ResponderDeal) -> float:
         """Chips from a decision on, times the weight of the ranges."""
         if state.player == self._seat:
             action = self.best_action(state, ranges, dealt)
             return self._follow(state, action, self.taken_for(ranges, state, action), dealt)
         return self._answered(state, ranges, dealt)
 
-    def _follow(self, state: Any, action: str, ranges: Ranges, dealt: Dealt) -> float:
+    def _follow(self, state: Any, action: str, ranges: Ranges, dealt: ResponderDeal) -> float:
         """The same after an action."""
         after = self._lines.apply(state, action)
         if after == OVER:
@@ -86,7 +86,7 @@ class Responder:
             for following, factor in dealt.following()
         )
 
-    def _chips(self, paid: tuple[float, float], weight: Any, dealt: Dealt) -> float:
+    def _chips(self, paid: tuple[float, float], weight: Any, dealt: ResponderDeal) -> float:
         """Chips at the end of the betting against hands of weights [H]."""
         fixed, showdown = paid
         value = self._sign * fixed * weight.sum() if fixed else 0.0
@@ -102,7 +102,7 @@ class Responder:
 
     # --- the policy's decisions ---
 
-    def answers(self, state: Any, ranges: Ranges, dealt: Dealt) -> dict[str, Ranges]:
+    def answers(self, state: Any, ranges: Ranges, dealt: ResponderDeal) -> dict[str, Ranges]:
         """The policy's ranges after each real action that it may take, by Bayes' rule not yet divided by their sum."""
         actions: dict[str, Ranges] = {}
         for place, weight in ranges.items():
@@ -113,7 +113,7 @@ class Responder:
                 _add(actions.setdefault(action, {}), after, share)
         return actions
 
-    def _answered(self, state: Any, ranges: Ranges, dealt: Dealt) -> float:
+    def _answered(self, state: Any, ranges: Ranges, dealt: ResponderDeal) -> float:
         """What the policy's actions lead to: those that end the hand all, the others as `choose` has them."""
         value, going_on = 0.0, []
         for action, found in self.answers(state, ranges, dealt).items():
@@ -134,7 +134,7 @@ class Responder:
 
     # --- the responder's decisions ---
 
-    def best_action(self, state: Any, ranges: Ranges, dealt: Dealt) -> str:
+    def best_action(self, state: Any, ranges: Ranges, dealt: ResponderDeal) -> str:
         """The action of the highest value if both players only check and call after it, and after the answer to it.
 
         Chips are those of the whole hand, times the weight of the ranges.  Of actions of one value the first.
@@ -165,7 +165,12 @@ class Responder:
         return chosen
 
     def _folding(
-        self, state: Any, action: str, ranges: Ranges, dealt: Dealt, known: dict[tuple[Place, int], tuple[float, float]]
+        self,
+        state: Any,
+        action: str,
+        ranges: Ranges,
+        dealt: ResponderDeal,
+        known: dict[tuple[Place, int], tuple[float, float]],
     ) -> tuple[float, float]:
         """(weight of what folds to a bet, the same times the equity against it); `known` remembers it by node."""
         folded = won = 0.0

@@ -6,9 +6,9 @@ become one: what it plays from there on depends on what both players have seen, 
 
 from typing import Any
 
-from mccfr.evaluation.local_best_response.dealt import Dealt, Floats
+from mccfr.evaluation.local_best_response.dealt import Floats, ResponderDeal
 from mccfr.evaluation.local_best_response.hand import Choose, PolicyRows, Ranges, Responder
-from mccfr.evaluation.local_best_response.settings import Lines, Place
+from mccfr.evaluation.local_best_response.settings import Place, ResponderBetting
 from mccfr.play.resolving.table import PublicState, Resolver
 
 
@@ -16,7 +16,7 @@ class ResolvedResponder(Responder):
     """Local best response in one seat, on a board that the deal knows already."""
 
     def __init__(
-        self, lines: Lines, rows: PolicyRows, seat: int, choose: Choose, resolver: Resolver, cards: list[int]
+        self, lines: ResponderBetting, rows: PolicyRows, seat: int, choose: Choose, resolver: Resolver, cards: list[int]
     ) -> None:
         """`cards` of the whole board in order of dealing; others as `Responder`."""
         super().__init__(lines, rows, seat, choose)
@@ -28,13 +28,13 @@ class ResolvedResponder(Responder):
     def _board(self, street: int) -> tuple[int, ...]:
         return tuple(self._cards[: self._known[street]])
 
-    def _follow(self, state: Any, action: str, ranges: Ranges, dealt: Dealt) -> float:
+    def _follow(self, state: Any, action: str, ranges: Ranges, dealt: ResponderDeal) -> float:
         self._acted.append((state, action, self._board(state.street)))
         value = super()._follow(state, action, ranges, dealt)
         self._acted.pop()
         return value
 
-    def _value(self, state: Any, ranges: Ranges, dealt: Dealt) -> float:
+    def _value(self, state: Any, ranges: Ranges, dealt: ResponderDeal) -> float:
         if state.street >= self._resolver.street and not _public(ranges):
             before = [acted for acted in self._acted if acted[0].street < self._resolver.street]
             begun = self._resolver.begin(1 - self._seat, before, state, self._board(state.street))
@@ -51,7 +51,7 @@ class ResolvedResponder(Responder):
             return super().taken_for(ranges, state, action)
         return {self._after(here, action): weight for here, weight in _places(ranges)}
 
-    def answers(self, state: Any, ranges: Ranges, dealt: Dealt) -> dict[str, Ranges]:
+    def answers(self, state: Any, ranges: Ranges, dealt: ResponderDeal) -> dict[str, Ranges]:
         """As `Responder.answers`."""
         if not _public(ranges):
             return super().answers(state, ranges, dealt)
@@ -64,7 +64,12 @@ class ResolvedResponder(Responder):
         return found
 
     def _folding(
-        self, state: Any, action: str, ranges: Ranges, dealt: Dealt, known: dict[tuple[Place, int], tuple[float, float]]
+        self,
+        state: Any,
+        action: str,
+        ranges: Ranges,
+        dealt: ResponderDeal,
+        known: dict[tuple[Place, int], tuple[float, float]],
     ) -> tuple[float, float]:
         if not _public(ranges):
             return super()._folding(state, action, ranges, dealt, known)

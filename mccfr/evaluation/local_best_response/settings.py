@@ -50,7 +50,7 @@ def streets_that_look(setting: str) -> set[int]:
     return {number for number, street in enumerate(SETTINGS[setting]) if street != _CALL}
 
 
-class Lines:
+class ResponderBetting:
     """The real betting with what the responder may do in it; answers are remembered."""
 
     def __init__(self, betting: Translation | InTree, setting: str) -> None:

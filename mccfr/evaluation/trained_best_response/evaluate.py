@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from mccfr.evaluation.side import Side
-from mccfr.evaluation.telling import tell_step
+from mccfr.evaluation.steps import report_step
 from mccfr.evaluation.trained_best_response.knowledge import Knowledge, knowledge
-from mccfr.evaluation.trained_best_response.scoring import Chosen, Seat, Won
+from mccfr.evaluation.trained_best_response.scoring import Chosen, ChosenResponder, Won
 from mccfr.evaluation.trained_best_response.training import WAYS, Training
 from mccfr.evaluation.units import Effort, StoppedError, play_units, signals_noted, units_in
 from mccfr.intervals import ratio95
+from mccfr.policy.profile import Profile
 from mccfr.rng import CHOICE, EVALUATION
-from mccfr.solvers.responder import EXTERNAL, PUBLIC, SAMPLERS
+from mccfr.solvers.responder import EXTERNAL, PUBLIC, SAMPLERS, learnt_strategy
 from mccfr.tables.layout import table_name
 from storage import checkpoint as checkpoints
 from storage import durable
@@ -66,7 +66,7 @@ class TrainedBestResponse:
 
 
 def trained_best_response(
-    policy: Side,
+    policy: Profile,
     abstraction: Path | None = None,
     menu: Path | None = None,
     nodes: int | None = None,
@@ -74,7 +74,7 @@ def trained_best_response(
     seed: int = 0,
     sampler: str = PUBLIC,
     effort: Effort = Effort(),  # noqa: B008  (frozen)
-    progress: Callable[[str, int, int], None] = tell_step,
+    progress: Callable[[str, int, int], None] = report_step,
 ) -> TrainedBestResponse:
     """Train a responder of each seat against a policy, choose its checkpoint, and score it.
 
@@ -96,19 +96,19 @@ def trained_best_response(
     if sampler not in SAMPLERS:
         raise ValueError(f"sampler = {sampler!r} is not allowed: it must be one of {', '.join(SAMPLERS)}")
     known = knowledge(policy.game, abstraction, menu)
-    trial = Trial(policy, known, nodes, boards, seed, sampler, effort, progress)
+    search = ResponderSearch(policy, known, nodes, boards, seed, sampler, effort, progress)
     with ExitStack() as stack:
-        trial.open(stack)
-        trial.train()
-    return trial.score()
+        search.open(stack)
+        search.train()
+    return search.score()
 
 
-class Trial:
+class ResponderSearch:
     """One such evaluation: training and choosing in turns, then scoring."""
 
     def __init__(
         self,
-        policy: Side,
+        policy: Profile,
         known: Knowledge,
         nodes: int | None,
         boards: int | None,
@@ -153,7 +153,7 @@ class Trial:
         return {
             "method": "trained-br",
             "policy": self._policy.fingerprint(),
-            "responder": self._known.origin or self._known.words,
+            "responder": self._known.origin or self._known.description,
             "bets": hashlib.sha256("\n".join(self._own.tree.label).encode()).hexdigest(),
             "seed": self._seed,
             "sampler": self._sampler,
@@ -212,7 +212,12 @@ class Trial:
         """See whether what both have learnt so far wins more than what was chosen before, on the second stream."""
         self._progress("(choosing a responder) moment", self._moment + 1, len(MOMENTS))
         learnt = {way: self._training.learnt(way) for way in WAYS}
-        units = Won([Side(self._own, each) for each in learnt.values()], self._policy, self._seed, CHOICE)
+        units = Won(
+            [Profile(self._own, learnt_strategy(self._own, each)) for each in learnt.values()],
+            self._policy,
+            self._seed,
+            CHOICE,
+        )
         if self._timed and self._moment == 0:
             seconds = (1 - _TRAINING_SHARE - _SCORING_SHARE) * (self._effort.seconds or 0.0) / len(MOMENTS)
             self._choice_boards = units_in(units, seconds, self._effort.workers, least=2, most=self._choice_boards)
@@ -242,19 +247,19 @@ class Trial:
         state, names = kept.state, {spec.name for spec in kept.specs}
         self._training.go_on_from(state["seats"])
         self._moment, self._nodes, self._choice_boards = state["moment"], state["nodes"], state["choice_boards"]
-        empty = self._training.learnt(next(iter(WAYS))).cells
+        empty = self._training.learnt(next(iter(WAYS)))
         for seat, chosen in enumerate(state["chosen"]):
             cells = dict(list(enumerate(empty))[seat::2])
             for block in cells:
                 if (name := table_name("chosen", block)) in names:
                     cells[block] = kept.read(name)
-            self._chosen.seats.append(Seat(**chosen, cells=cells))
+            self._chosen.seats.append(ChosenResponder(chosen["worth"], chosen["nodes"], chosen["way"], cells))
 
     # --- scoring ---
 
     def score(self) -> TrainedBestResponse:
         """What the chosen ones win, on the third stream of boards."""
-        responder = Side(self._own, self._chosen.learnt)
+        responder = Profile(self._own, learnt_strategy(self._own, self._chosen.learnt))
         units = Won([responder], self._policy, self._seed, EVALUATION)
         boards = self._boards
         if self._timed:
@@ -279,7 +284,7 @@ class Trial:
             self._training.nodes,
             tuple(seat.nodes for seat in self._chosen.seats),
             tuple(seat.way for seat in self._chosen.seats),
-            self._known.words,
+            self._known.description,
         )
 
 

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from abstraction.buckets import Abstraction, is_abstraction
-from mccfr.cards.listed import ListedCards
 from mccfr.cards.symmetry import lossless
 from mccfr.config.examples import find_file
 from mccfr.config.file import load_config
@@ -19,12 +18,12 @@ from mccfr.games.holdem import deck_on, flop_holdem
 class Knowledge(NamedTuple):
     """A game as the responder remembers its cards, with his bets.
 
-    words   what that is, for people
+    description  what that is, for people
     origin  content hashes of the abstraction, by street; empty where it is none that is named
     """
 
     game: Game
-    words: str
+    description: str
     origin: dict[str, str]
 
 
@@ -43,14 +42,14 @@ def knowledge(game: Game, abstraction: Path | None, menu: Path | None = None) ->
     bets = getattr(config.game, "menu", None)
     if not isinstance(bets, Menu):
         raise ValueError(f"{menu} has no [game.menu], and no bets for a responder therefore: name one with a menu")
-    return known._replace(game=with_menu(known.game, bets), words=f"{known.words} and the bets of {menu}")
+    return known._replace(game=with_menu(known.game, bets), description=f"{known.description} and the bets of {menu}")
 
 
 def _of_cards(game: Game, abstraction: Path | None) -> Knowledge:
     cards = game.cards
     if abstraction is None:
-        if isinstance(cards, ListedCards):
-            return Knowledge(replace(game, cards=lossless(cards)), "every hand", {})
+        if cards.boards is not None:
+            return Knowledge(replace(game, cards=lossless(cards.listed())), "every hand", {})
         if cards.can_list:
             deck = flop_holdem(FlopHoldemGame(), None, Path()).cards
             return Knowledge(replace(game, cards=deck), "every hand", {})
@@ -65,9 +64,8 @@ def _of_cards(game: Game, abstraction: Path | None) -> Knowledge:
         build = f"mccfr abstraction build {abstraction if abstraction.is_file() else 'RECIPE'} --out {directory}"
         raise ValueError(f"{directory} is not an abstraction: build it with {build}")
     built = Abstraction(directory)
-    if isinstance(cards, ListedCards):
-        found = bucketed(replace(game, cards=lossless(cards)), built)
+    if cards.drawn is None:
+        found = bucketed(replace(game, cards=lossless(cards.listed())), built)
     else:
-        assert cards.drawn is not None
         found = replace(game, cards=deck_on(tuple(cards.drawn), directory))
     return Knowledge(found, f"the buckets of {directory}", built.content_hashes())

@@ -1,7 +1,7 @@
 """A responder whose bets are not the policy's: the betting tree in which he is trained against it.
 
 He knows the real betting by a tree of his own, with a menu of his own; the policy takes his bets for some of its
-tree's, at random, as at a table (`mccfr.evaluation.meeting`).  What it takes them for he does not see, so that nodes
+tree's, at random, as at a table (`mccfr.evaluation.joint_tree`).  What it takes them for he does not see, so that nodes
 which differ in that alone name one row of his.
 
 The samplers know no such draws.  So each is made a decision of the policy's, behind the bet, whose row is the same for
@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.config.games import Menu
-from mccfr.evaluation.meeting import Meeting, meeting_tree
+from mccfr.evaluation.joint_tree import JointTree, joint_tree
 from mccfr.evaluation.same_game import same_tree
 from mccfr.games.betting import BettingRules, build_tree
 from mccfr.games.game import Game
@@ -63,11 +63,11 @@ def with_menu(game: Game, menu: Menu) -> Game:
 def against_policy(own: Game, policy: Game, seat: int) -> AgainstPolicy:
     """The tree of a responder of `own` in a seat against a policy of `policy`.
 
-    Raises `ValueError` where they meet at too many places (`meeting_tree`).
+    Raises `ValueError` where they meet at too many places (`joint_tree`).
     """
     if same_tree(own, policy):
         return AgainstPolicy(own.tree, {})
-    return _drawn(meeting_tree((own, policy) if seat == 0 else (policy, own)), 1 - seat)
+    return _drawn(joint_tree((own, policy) if seat == 0 else (policy, own)), 1 - seat)
 
 
 class _Numbering(NamedTuple):
@@ -92,7 +92,7 @@ class _Numbering(NamedTuple):
     nodes: int
 
 
-def _numbered(meeting: Meeting) -> _Numbering:
+def _numbered(meeting: JointTree) -> _Numbering:
     parent, action = meeting.tree.parent, meeting.action
     child = np.arange(1, len(parent))  # siblings lie together, and of these the readings of one action
     new_family = np.diff(parent, prepend=NO_PARENT)[1:] != 0
@@ -118,7 +118,7 @@ def _numbered(meeting: Meeting) -> _Numbering:
     return _Numbering(place, first, count, in_family[leads], child[leads], size[group[leads]], 1 + int(room.sum()))
 
 
-def _drawn(meeting: Meeting, fixed: int) -> AgainstPolicy:
+def _drawn(meeting: JointTree, fixed: int) -> AgainstPolicy:
     """A meeting tree with its readings as decisions of the player `fixed`."""
     old, parent, numbers = meeting.tree.arrays, meeting.tree.parent, _numbered(meeting)
     decides = old.kind == DECISION

@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.kernels.compiling import working_seconds
-from mccfr.evaluation.side import Side
 from mccfr.evaluation.trained_best_response.menus import against_policy
 from mccfr.games.game import Game
-from mccfr.solvers.responder import Learnt, best, matched, responder, responder_layout, responder_tables
+from mccfr.policy.profile import Profile
+from mccfr.solvers.responder import best, matched, responder, responder_layout, responder_tables
 from mccfr.solvers.solver import Solver, WorkerState
 from mccfr.tables.layout import TableSet, table_name
 from mccfr.tables.strategy import row_starts
@@ -25,11 +25,11 @@ from storage.space import available_memory_bytes
 WAYS = {"regret matching": matched, "the largest regret": best}
 """How a responder may play by his regrets, by its name in records."""
 _MOST = 2**62
-_TOLD_SECONDS = 0.2
+_REPORT_SECONDS = 0.2
 _MEMORY_SHARE = 0.8
 _GB = 1e9
-_NODES, _ITERATIONS, _WORDS, _STOP = 0, 1, 2, 6  # cells of what two processes share
-Told = Callable[[int], None]
+_NODES, _ITERATIONS, _RNG, _STOP = 0, 1, 2, 6  # cells of what two processes share
+NodesCallback = Callable[[int], None]
 """Called with the nodes that both seats have touched so far."""
 
 
@@ -41,7 +41,7 @@ class Training:
         busy_seconds: time spent in `train`, without that of compiling
     """
 
-    def __init__(self, own: Game, policy: Side, seed: int, sampler: str) -> None:
+    def __init__(self, own: Game, policy: Profile, seed: int, sampler: str) -> None:
         """`own` is the policy's game as the responders remember its cards, and with their bets.
 
         sampler  one of `mccfr.solvers.responder.SAMPLERS`
@@ -96,7 +96,9 @@ class Training:
         for solver in self._solvers:
             solver.warm_up()
 
-    def train(self, goal: int, workers: int, stop: Callable[[], bool], told: Told = lambda _: None) -> None:
+    def train(
+        self, goal: int, workers: int, stop: Callable[[], bool], progress: NodesCallback = lambda _: None
+    ) -> None:
         """Go on until each seat has touched `goal` nodes, or `stop` says so; what is learnt does not depend on stops.
 
         workers  2 or more: a process for each seat
@@ -105,13 +107,13 @@ class Training:
         began = working_seconds()
         left = [solver for solver in self._solvers if solver.state.nodes < goal]
         if workers > 1 and len(left) == 2 and "fork" in multiprocessing.get_all_start_methods():
-            self._train_two(goal, stop, told)
+            self._train_two(goal, stop, progress)
         else:
             for solver in left:
-                _train(solver, goal, stop, lambda _: told(self.nodes))
+                _train(solver, goal, stop, lambda _: progress(self.nodes))
         self.busy_seconds += working_seconds() - began
 
-    def _train_two(self, goal: int, stop: Callable[[], bool], told: Told) -> None:
+    def _train_two(self, goal: int, stop: Callable[[], bool], progress: NodesCallback) -> None:
         """Train the first seat here and the second in a process of its own, whose tables both see."""
         first, second = self._solvers
         shared, parent = self._shared[1], os.getpid()
@@ -120,27 +122,27 @@ class Training:
         other = multiprocessing.get_context("fork").Process(target=_train_apart, args=(second, goal, shared, parent))
         other.start()
         try:
-            _train(first, goal, stop, lambda nodes: told(nodes + int(shared[_NODES])))
+            _train(first, goal, stop, lambda nodes: progress(nodes + int(shared[_NODES])))
             while other.is_alive():
-                other.join(_TOLD_SECONDS)
+                other.join(_REPORT_SECONDS)
                 shared[_STOP] = stop()
-                told(first.state.nodes + int(shared[_NODES]))
+                progress(first.state.nodes + int(shared[_NODES]))
         finally:
             shared[_STOP] = 1
             other.join()
         if other.exitcode != 0:
             raise RuntimeError("a process that trained died, killed from outside or out of memory")
-        words = [int(word) for word in shared[_WORDS : _WORDS + 4]]
-        self._solvers[1] = self._solver(1, WorkerState(int(shared[_ITERATIONS]), int(shared[_NODES]), words))
+        stream = [int(word) for word in shared[_RNG : _RNG + 4]]
+        self._solvers[1] = self._solver(1, WorkerState(int(shared[_ITERATIONS]), int(shared[_NODES]), stream))
 
-    def learnt(self, way: str) -> Learnt:
-        """What both play by their regrets so far, in one of the WAYS: a copy."""
+    def learnt(self, way: str) -> list[npt.NDArray[np.float32]]:
+        """Cells of each block: what both play by their regrets so far, in one of the WAYS; a copy."""
         cells = []
         for block, starts in enumerate(self._starts):
             regrets = self._tables[block % 2].rows("regret", block)
             none = np.zeros((int(self._games[block % 2].buckets[block]), 0), np.float32)
             cells.append(none if regrets is None else WAYS[way](regrets, starts))
-        return Learnt(cells)
+        return cells
 
     # --- to be kept ---
 
@@ -171,14 +173,14 @@ def _shared_cells(count: int, dtype: str) -> npt.NDArray[Any]:
     return np.frombuffer(mmap.mmap(-1, bytes_needed), dtype, count)
 
 
-def _train(solver: Solver, goal: int, stop: Callable[[], bool], told: Told) -> None:
-    """Run batches until a seat has touched `goal` nodes or `stop` says so; `told` is called now and then."""
+def _train(solver: Solver, goal: int, stop: Callable[[], bool], progress: NodesCallback) -> None:
+    """Run batches until a seat has touched `goal` nodes or `stop` says so; `progress` is called now and then."""
     last = 0.0
     while (nodes := solver.state.nodes) < goal and not stop():
         solver.run(nodes, goal - nodes, _MOST)
-        if (now := time.monotonic()) - last >= _TOLD_SECONDS:
+        if (now := time.monotonic()) - last >= _REPORT_SECONDS:
             last = now
-            told(solver.state.nodes)
+            progress(solver.state.nodes)
 
 
 def _train_apart(solver: Solver, goal: int, shared: npt.NDArray[np.uint64], parent: int) -> None:
@@ -186,12 +188,12 @@ def _train_apart(solver: Solver, goal: int, shared: npt.NDArray[np.uint64], pare
     for number in (signal.SIGINT, signal.SIGTERM):  # the terminal sends them to all; the parent decides
         signal.signal(number, signal.SIG_IGN)
 
-    def tell(nodes: int) -> None:
+    def report(nodes: int) -> None:
         shared[_NODES] = nodes
         if os.getppid() != parent:
             os._exit(1)
 
-    _train(solver, goal, lambda: bool(shared[_STOP]), tell)
+    _train(solver, goal, lambda: bool(shared[_STOP]), report)
     state = solver.state
     shared[_NODES], shared[_ITERATIONS] = state.nodes, state.iterations
-    shared[_WORDS : _WORDS + 4] = state.rng
+    shared[_RNG : _RNG + 4] = state.rng

@@ -26,7 +26,7 @@ import numpy.typing as npt
 from mccfr.play.resolving.gadgets import Gadget, Maxmargin, Resolving, Unsafe
 from mccfr.play.resolving.spot import Spot, Tables
 from mccfr.solvers.minimisers import NOTHING, REGRET_MATCHING, Step
-from mccfr.solvers.public.public_chance import PublicChanceOptions, PublicChanceSampling
+from mccfr.solvers.public.public_chance.sampling import PublicChanceOptions, PublicChanceSampling
 from mccfr.solvers.public.vector_cfr import VectorCfr
 from mccfr.solvers.variants import PRESETS, Variant
 from mccfr.tables.layout import table_name
@@ -135,7 +135,7 @@ def resolve(
     if not scale > 0:
         raise ValueError(f"player {player} has no hand that comes to node {spot.node}: nothing is to be solved")
     ours, dealt = ranges[player] / scale, spot.weights[1 - player]
-    met = np.where(dealt > 0, spot.dealing.met(ours), 0)
+    met = np.where(dealt > 0, spot.dealing.disjoint_weight(ours), 0)
     gadget: Gadget
     if alternatives is None or method == "unsafe":
         other = ranges[1 - player] if (ranges[1 - player] * met).any() else dealt

@@ -18,14 +18,14 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.cards.deals import NO_BUCKET
+from mccfr.cards.dealt import DealtCards
 from mccfr.cards.listed import ListedCards, lossless_buckets
 from mccfr.games.game import Game
 from mccfr.games.subgame import nodes_below, subtree
-from mccfr.play.dealing import Dealing, dealing_of
 from mccfr.solvers.public.best_response import Walk
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
-from mccfr.solvers.public.street_walk import RESPOND
-from mccfr.tables.strategy import RowSource
+from mccfr.solvers.public.street_arrays import RESPOND
+from mccfr.tables.strategy import Strategy
 from mccfr.trees.compiled import DECISION
 
 Floats = npt.NDArray[np.float64]
@@ -78,9 +78,9 @@ class Spot:
     # --- whose hands ---
 
     @cached_property
-    def dealing(self) -> Dealing:
+    def dealing(self) -> DealtCards:
         """Hands, as ranges number them."""
-        return dealing_of(self.game.cards)
+        return self.game.cards.at_table()
 
     @cached_property
     def board_factor(self) -> float:
@@ -92,7 +92,7 @@ class Spot:
         """[2, H] weights of the deal, of hands that the board leaves."""
         return self.game.cards.listed().reach
 
-    def ranges(self, strategy: RowSource) -> Floats:
+    def ranges(self, strategy: Strategy) -> Floats:
         """[2, H] weights of both players' hands at the root: those of the deal times all that a strategy did so far."""
         arrays, found = self.origin.tree.arrays, self.weights.copy()
         path = self.origin.tree.path(self.node)
@@ -111,7 +111,7 @@ class Spot:
         known = self.known.bucket[self.street + street][player][mine]
         return _occurring(known) if self.merged and street else known
 
-    def tables(self, strategy: RowSource) -> Tables:
+    def tables(self, strategy: Strategy) -> Tables:
         """A strategy of the whole game, in the subgame."""
         tree, found = self.game.tree, Tables()
         for block in range(2 * tree.streets):
@@ -142,7 +142,7 @@ class Spot:
         reach[1 - player] = other
         walk = Walk(self.public._replace(reach=reach), [table.astype(np.float64, copy=False) for table in tables])
         walk.values(player)
-        value = walk.root.hand_value[0, RESPOND].copy()
+        value = walk.root.by_hand.value[0, RESPOND].copy()
         first, stop = self.public.ranges.first[player, :2]
         trees, hands = self.public.trees, self.public.ranges.hand[first:stop]
         action = np.zeros((int(trees.actions[0]), len(value)))
@@ -151,13 +151,13 @@ class Spot:
         return RootValues(value, action)
 
 
-def hand_rows(game: Game, strategy: RowSource, node: int, buckets: npt.NDArray[np.int32]) -> Floats:
+def hand_rows(game: Game, strategy: Strategy, node: int, buckets: npt.NDArray[np.int32]) -> Floats:
     """[H, A] a strategy of a game at a node, for hands of these buckets; 0 where a hand cannot be."""
     arrays, live = game.tree.arrays, buckets != NO_BUCKET
     first, count = int(arrays.slot[node]), int(arrays.count[node])
     rows = np.zeros((len(buckets), count))
-    source = strategy.rows(int(arrays.block[node]))
-    rows[live] = source.read(int(arrays.row[node]), slice(first, first + count), buckets[live])[0]
+    source = strategy.blocks[int(arrays.block[node])]
+    rows[live] = source.rows(int(arrays.row[node]), slice(first, first + count), buckets[live])[0]
     return rows
 
 

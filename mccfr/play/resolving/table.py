@@ -33,12 +33,12 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.cards import card_mask, combo_masks
+from mccfr.cards.dealt import Board
 from mccfr.config.games import Menu
 from mccfr.games.betting import BettingState
 from mccfr.games.game import Game
 from mccfr.games.reading import OVER
 from mccfr.games.translation import Translation
-from mccfr.play.dealing import Board
 from mccfr.play.resolving.depth_limited import DepthLimitedSpot
 from mccfr.play.resolving.endgame import MENU, TURN_MENU, endgame
 from mccfr.play.resolving.solve import METHODS, Effort, Resolved, resolve, sampled_values
@@ -64,7 +64,8 @@ NESTED = "resolving"
 """After a bet that an endgame has not, in place of the unsafe method: by no strategy in force does he make it with some
 hands and not with others, and who believes that he makes it with all of them pays off the best."""
 VARIANT = PRESETS["dcfr+"]
-"""At the same cost some hundred of its iterations leave a smaller gap than those of plain DCFR (docs/resolving.md)."""
+"""At the same cost some hundred of its iterations leave a smaller gap than those of plain DCFR
+(docs/measured/resolving.md)."""
 Acted = tuple[BettingState, str, Board]
 """A state of the betting, what was done there, and the board that lay."""
 

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.cards.deals import NO_BUCKET
+from mccfr.cards.dealt import Board
 from mccfr.games.betting import BettingState
 from mccfr.games.game import Game
 from mccfr.games.reading import Reading
-from mccfr.play.dealing import Board
 from mccfr.play.ranges import SeenRange
 from mccfr.play.resolving.spot import Spot, Tables
 from mccfr.play.seat import Seat
@@ -79,7 +79,7 @@ class Watcher:
 
     def ranges(self) -> Floats:
         """[2, H] weights of the hands of both positions; where the opponent's play has left none, all of them."""
-        found = np.zeros((2, self._seat.dealing.hands))
+        found = np.zeros((2, self._seat.dealing.hand_count))
         for position, seen in ((self.position, self.ours), (1 - self.position, self.theirs)):
             found[position] = sum(seen.reach.values(), np.zeros(found.shape[1]))
         if not found[1 - self.position].any():

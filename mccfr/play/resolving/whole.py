@@ -87,7 +87,7 @@ def resolve_street(
     """
     cards, public = game.cards.listed(), public_tree(game)
     start = sum(len(boards) for boards in cards.board_cards[:street])
-    chance = float(np.prod(public.weight[: street + 1])) / public.joint_weight
+    chance = float(np.prod(public.boards.weight[: street + 1])) / public.joint_weight
     made = _Written(game, strategy)
     bound, excess, gap, spots = np.zeros(2), np.zeros(2), 0.0, 0
     for node, board in product(roots(game, street), range(len(cards.board_cards[street]))):
@@ -114,7 +114,7 @@ def resolve_street(
                 values = spot.best_response(1 - player, ranges[player], tables).value
             made.write(spot, player, tables, alike)
             dealt = spot.weights[1 - player]
-            comes = float(dealt @ spot.dealing.met(ranges[player]))
+            comes = float(dealt @ spot.dealing.disjoint_weight(ranges[player]))
             excess[player] += chance * times * float(dealt @ np.maximum(values - allowed, 0))
             unbounded = method == "unsafe" or continuations is not None
             bound[player] += inf if unbounded else chance * times * comes * found.gap_chips

@@ -25,8 +25,8 @@ import msgspec
 
 from mccfr.config.games import GAMES, GoofspielGame, KuhnGame, LeducGame, OpenSpielGame, PokerGame
 from mccfr.policy.export.openspiel_walk import Walk
+from mccfr.policy.profile import Behaviour
 from mccfr.policy.replacing import provenance_in
-from mccfr.policy.source import PolicySource
 from storage import durable
 from storage.json_files import read_json
 from storage.outputs import begins_with, output
@@ -62,13 +62,13 @@ def translation(document: Mapping[str, Any]) -> Translation:
             return Translation(config.game, lambda label, _: int(label))
     raise ValueError(
         f"OpenSpiel has no game like {document['name']!r} with these parameters; the format openspiel serves kuhn, "
-        "leduc (3 ranks, 2 suits, 2 raises, bets 2 and 4, ante 1), poker, goofspiel and openspiel: take policy or csv"
+        "leduc (3 ranks, 2 suits, 2 raises, bets 2 and 4), poker, goofspiel and openspiel: take policy or csv"
     )
 
 
 def _is_standard_leduc(config: LeducGame) -> bool:
     sizes = [list(bets) for bets in config.bets]
-    return (config.ranks, config.suits, config.raises, sizes, config.ante) == (3, 2, 2, [[2], [4]], 1)
+    return (config.ranks, config.suits, config.raises, sizes) == (3, 2, 2, [[2], [4]])
 
 
 def _limit_action(label: str, _: bool) -> int:
@@ -124,7 +124,7 @@ def _goofspiel(config: GoofspielGame) -> Translation:
 def write_openspiel(
     out: Path,
     game_document: Mapping[str, Any],
-    source: PolicySource,
+    source: Behaviour,
     provenance: Mapping[str, Any],
     replaceable: Callable[[Path], bool],
 ) -> None:

@@ -162,9 +162,9 @@ def restore(path: Path, most_nodes: float = inf) -> list[str]:
         first = line.start
     if first is None:
         return []
-    told = _set_aside(path, damaged[::-1])
+    sentences = _set_aside(path, damaged[::-1])
     replace_end(path, first, [line.data for line in reversed(kept) if line.start > first])
-    return told
+    return sentences
 
 
 def _set_aside(path: Path, damaged: list[tuple[Line, str]]) -> list[str]:
@@ -174,10 +174,10 @@ def _set_aside(path: Path, damaged: list[tuple[Line, str]]) -> list[str]:
     beside = path.with_name(path.name + DAMAGED)
     durable.append_lines(beside, [line.data for line, _ in damaged])
     numbers = line_numbers(path, [line.start for line, _ in damaged[:_NAMED]])
-    told = [
+    sentences = [
         f"{path.name}, line {number}: {why}; moved to {beside.name}"
         for number, (_, why) in zip(numbers, damaged, strict=False)
     ]
     if len(damaged) > _NAMED:
-        told.append(f"{path.name}: {len(damaged) - _NAMED:,} more damaged lines were moved to {beside.name}")
-    return told
+        sentences.append(f"{path.name}: {len(damaged) - _NAMED:,} more damaged lines were moved to {beside.name}")
+    return sentences

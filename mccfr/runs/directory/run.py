@@ -11,13 +11,11 @@ manifest says in which folder its module was found, and the hash of the file is 
 
 import errno
 import json
-import math
 import secrets
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -29,33 +27,29 @@ from abstraction.buckets import Abstraction, is_abstraction
 from mccfr import __version__
 from mccfr.config import outside
 from mccfr.config.file import (
-    DEFAULT_ALGORITHM,
-    changed_keys,
     config_from,
-    ignored_keys,
     load_document,
     opaque_config,
-    options_named,
     to_document,
 )
 from mccfr.config.games import OpaqueGame
-from mccfr.config.solvers import FullWidthConfig, OpaqueSolver, PublicChanceConfig
+from mccfr.config.solvers import FullWidthConfig, OpaqueSolver, PublicChanceConfig, SampledActionsConfig
 from mccfr.config.tables import AbstractionConfig, Config
 from mccfr.games.catalogue import game_files
 from mccfr.games.game import Game
 from mccfr.runs.directory import records
-from mccfr.runs.directory.warm_start import policy_hash, warm_policy
+from mccfr.runs.directory.identity import bucket_hashes, identity_document, own_keys, trained_code
+from mccfr.runs.directory.warm_start import warm_policy
 from mccfr.solvers.configured import configured_game
 from mccfr.solvers.registry import algorithm_of
-from mccfr.solvers.solver import Algorithm
-from mccfr.solvers.turns import turns_of
-from mccfr.tables.layout import TableLayout, sum_forms
+from mccfr.solvers.solver import Algorithm, last_trained
+from mccfr.tables.layout import TableLayout
 from storage import durable
 from storage.lock import RunLock, is_held, noted
 from storage.manifest import content_hash, read_manifest, write_manifest
 
-FORMAT, FORMAT_VERSION = "mccfr-run", 2
-OLDER_VERSIONS = (1,)
+FORMAT, FORMAT_VERSION = "mccfr-run", 3
+OLDER_VERSIONS = (1, 2)
 """Versions that are opened as well: in version 1 `lcfr+` was the name of what is `lcfr+quadratic` now, and sums of
 public chance sampling were in float64 where they were small."""
 MANIFEST, CONFIG, INPUTS, LOCK = "manifest.json", "config.toml", "inputs", "run.lock"
@@ -145,10 +139,28 @@ class Run:
 
     def layout(self, game: Game) -> TableLayout:
         """Layout of the run's tables, with the dtypes chosen when it was created."""
-        wide = np.array(self.manifest["wide_sums"], np.uint8)
-        if self.manifest["format_version"] == 1:
+        wide = self._wide_sums
+        if wide is not None and self.manifest["format_version"] == 1:
             wide = _forms_of_version_1(self.config, game, wide)
         return self.algorithm.layout(game, wide)
+
+    @property
+    def _wide_sums(self) -> npt.NDArray[np.uint8] | None:
+        """[B] which blocks keep sums in float64, as runs of format versions 1 and 2 have it in their manifests."""
+        found = self.manifest.get("wide_sums")
+        return None if found is None else np.array(found, np.uint8)
+
+    @property
+    def former(self) -> str | None:
+        """Why its tables, which an older version made, are trained no longer, in a sentence; None: they are."""
+        wide = self._wide_sums
+        if wide is None or not isinstance(self.config.solver, SampledActionsConfig):
+            return None
+        if self.config.solver.discount == "dcfr":
+            return last_trained("solver.discount = 'dcfr' with stamps, in whose place tables are swept now,")
+        if {0, 1} <= set((wide if self.config.run.strata is None else wide[2:]).tolist()):
+            return last_trained("a run of strategy sums of which some are in float32 and some in float64")
+        return None
 
     def append(self, name: str, record: Mapping[str, Any]) -> None:
         """Append one JSON line to a file of the run, durably."""
@@ -172,75 +184,7 @@ def _forms_of_version_1(config: Config, game: Game, wide: npt.NDArray[np.uint8])
         return wide
     small = int((game.tree.row_slots * game.buckets).sum()) * 8 <= 64 << 20
     chosen = config.tables.sum_dtype
-    return sum_forms(len(wide), "float64" if chosen == "auto" and small else chosen)
-
-
-def _finite(value: Any) -> Any:
-    """Infinite powers as text: JSON has no infinity."""
-    if isinstance(value, Mapping):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def identity_document(
-    config: Config, base: Path, warm: str | None = None, buckets: Mapping[str, str] | None = None
-) -> dict[str, Any]:
-    """What makes two runs the same: game (with the content of its files), solver, table formats, strata.
-
-    Only what differs from its default: a key that a later version adds leaves the identity of older runs alone.
-
-    warm     hash of the policy that a run began with, and has no use for any more; None: of the one that lies there
-    buckets  hashes of the streets of its abstraction, where they are known already
-    """
-    document = _finite(changed_keys(config))
-    game = {key: value for key, value in document["game"].items() if key not in config.game.file_keys}
-    game["files_sha256"] = [sha256(path.read_bytes()).hexdigest() for path in game_files(config.game, base).values()]
-    kept = ("format", "regret_dtype", "sum_dtype", "strategy_sums", "snapshot_nodes")
-    tables = {key: value for key, value in document.get("tables", {}).items() if key in kept}
-    solver = document.get("solver", {})
-    if "warm_start" in solver:
-        path = warm_policy(config, base) if warm is None else None
-        solver["warm_start"] = warm if path is None else policy_hash(path)
-    identity = {"game": game, "solver": solver, "tables": tables}
-    if code := {source.name: source.sha256 for source in _trained_code(config)}:
-        identity["code"] = code
-    if config.run.strata is not None:
-        identity["run"] = {"strata": config.run.strata}
-        if "interval" in document.get("run", {}):
-            identity["run"]["interval"] = config.run.interval
-        if config.tables.resident is not None:
-            blocks, iterations = turns_of(config)
-            identity["run"] |= {"blocks": blocks, "cycle_iterations": iterations}
-    if config.abstraction is not None:
-        identity["abstraction"] = buckets or Abstraction(base / config.abstraction.path).content_hashes()
-    return identity
-
-
-def _bucket_hashes(path: Path, noted: Any) -> dict[str, str]:
-    """Hashes of an abstraction's streets: of their manifests where a run of an older version has `noted` those."""
-    built = Abstraction(path)
-    older = built.manifest_hashes()
-    return older if older == noted else built.content_hashes()
-
-
-def _trained_code(config: Config) -> list[outside.Source]:
-    """Where game, algorithm and variant come from, as far as they are not the package's."""
-    found = outside.sources(to_document(config))
-    return [source for (table, _), source in found.items() if table != "evaluation"]
-
-
-def _own_keys(identity: Mapping[str, Any]) -> dict[str, Any]:
-    """An identity without keys of `[solver]` that say nothing: of other algorithms, or equal to the default.
-
-    The first version kept both in its manifests.
-    """
-    solver = identity["solver"]
-    defaults = options_named("solver", solver.get("algorithm", DEFAULT_ALGORITHM))()
-    foreign = ignored_keys(identity)
-    own = {k: v for k, v in solver.items() if k not in foreign and (k == "algorithm" or v != getattr(defaults, k, 0.0))}
-    return {**identity, "solver": own}
+    return np.full(len(wide), chosen == "float64" or (chosen == "auto" and small), np.uint8)
 
 
 def _without_nothing(value: Any) -> Any:
@@ -340,7 +284,6 @@ def _write_run(temporary: Path, config: Config, base: Path, layout: TableLayout)
         "run_id": secrets.token_hex(_ID_BYTES),
         "identity": content_hash(identity),
         "identity_document": identity,
-        "wide_sums": [int(wide) for wide in layout.wide],
         "code_folders": sorted({str(source.folder) for source in code.values()}),
         "code_sha256": {source.name: source.sha256 for source in code.values()},
     }
@@ -365,15 +308,16 @@ def open_run(directory: Path, abstraction: Path | None = None, code: str = OWN_C
     _refuse_links(directory)
     manifest = read_manifest(directory / MANIFEST, FORMAT, FORMAT_VERSION, OLDER_VERSIONS)
     document, source_of_it = load_document(directory / CONFIG), str(directory / CONFIG)
+    document.get("run", {}).pop("pool", None)  # of an older version: whether workers were processes, the same bits
     if code == NO_CODE and outside.guests(document):
         config = opaque_config(document, source_of_it)
         config = _with_abstraction(directory, config, manifest["identity_document"].get("abstraction"), abstraction)
         return Run(directory, config, manifest)
     config = config_from(document, source_of_it, kept=_kept(directory, manifest, code))
     config = _with_abstraction(directory, config, manifest["identity_document"].get("abstraction"), abstraction)
-    known = _own_keys(manifest["identity_document"])
+    known = own_keys(manifest["identity_document"])
     found = identity_document(config, directory, known["solver"].get("warm_start"), known.get("abstraction"))
-    for source in _trained_code(config):
+    for source in trained_code(config):
         if known.get("code", {}).get(source.name) != found["code"][source.name]:
             raise ValueError(
                 f"{source.file} has changed since {directory} was made: restore it (as it was, it is in "
@@ -413,7 +357,7 @@ def _with_abstraction(directory: Path, config: Config, hashes: Any, given: Path 
             f"{path} is not an abstraction: {directory} was trained on {content_hash(hashes)[:12]}; name its "
             "directory with --abstraction, or put it there"
         )
-    found = _bucket_hashes(path, hashes)
+    found = bucket_hashes(path, hashes)
     if found != hashes:
         raise ValueError(
             f"{path} is the abstraction {content_hash(found)[:12]}, and {directory} was trained on "
@@ -442,37 +386,6 @@ def _refuse_links(directory: Path) -> None:
             raise ValueError(
                 f"{entry} is a symbolic link, as nothing of a run but {LIVE} may be: put what it leads to in its place"
             )
-
-
-def check_same_run(run: Run, config: Config, base: Path) -> None:
-    """Raise `ValueError` naming the differing keys unless `config` describes the run in its directory."""
-    found = _own_keys(run.manifest["identity_document"])
-    buckets = None
-    if config.abstraction is not None:
-        buckets = _bucket_hashes(base / config.abstraction.path, found.get("abstraction"))
-    wanted = identity_document(config, base, buckets=buckets)
-    if wanted == found:
-        return
-    if found["game"]["name"] != wanted["game"]["name"]:
-        wanted, found = ({"game": {"name": document["game"]["name"]}} for document in (wanted, found))
-    differences = [
-        f"{table}.{key} = {_shown(config, found, table, key)} there and {_shown(config, wanted, table, key)} here"
-        for table in sorted({*found, *wanted})
-        for key in sorted({*found.get(table, {}), *wanted.get(table, {})})
-        if found.get(table, {}).get(key) != wanted.get(table, {}).get(key)
-    ]
-    raise ValueError(
-        f"{run.directory} holds another run: {'; '.join(differences)}; choose another directory with --run"
-    )
-
-
-def _shown(config: Config, document: Mapping[str, Any], table: str, key: str) -> str:
-    """A key of an identity as people write it; what is not in it has the default of its table."""
-    if key in document.get(table, {}):
-        return repr(document[table][key])
-    fields = msgspec.structs.fields(getattr(config, table)) if hasattr(config, table) else ()
-    default = next((field.default for field in fields if field.encode_name == key), msgspec.NODEFAULT)
-    return "absent" if default is msgspec.NODEFAULT else repr(default)
 
 
 def lock(run: Run) -> RunLock:

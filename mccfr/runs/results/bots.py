@@ -37,7 +37,7 @@ from mccfr.play.terminal import Ask, Tell, history, money_of, play_person
 from mccfr.runs.results.players import AS_WRITTEN, Manner, holdem_of, open_player
 from storage.outputs import check_output
 
-Told = Callable[[str], None]
+Say = Callable[[str], None]
 PHHS = ".phhs"
 
 
@@ -172,13 +172,13 @@ def record_text(record: dict[str, Any]) -> str:
 
 
 def run_acpc_bot(
-    player: Guest, host: str, port: int, *, log: Path | None, patience: float, silence: float, told: Told
+    player: Guest, host: str, port: int, *, log: Path | None, patience: float, silence: float, say: Say
 ) -> dict[str, Any]:
     """Play a match at an ACPC server; what was won.  Raises as `play_acpc`, and `StoppedError` at Ctrl-C or SIGTERM."""
     diary = _Diary(player, log, "opponent")
     with diary.kept():
         session = AcpcSession(player.player, player.rules, diary.add)
-        play_acpc(session, host, port, patience=patience, silence=silence, told=told)
+        play_acpc(session, host, port, patience=patience, silence=silence, told=say)
     return diary.record()
 
 
@@ -190,11 +190,11 @@ def run_slumbot(
     log: Path | None,
     silence: float,
     login: tuple[str, str] | None = None,
-    told: Callable[[int], None] = lambda _: None,
+    progress: Callable[[int], None] = lambda _: None,
 ) -> dict[str, Any]:
     """Play hands at a server with Slumbot's interface; what was won.
 
-    told  called with the number of hands after each
+    progress  called with the number of hands after each
 
     Raises `TableError` where the server fails, `ValueError` for a policy of other stacks or blinds, or a bad address,
     and `StoppedError` at Ctrl-C or SIGTERM.
@@ -207,7 +207,7 @@ def run_slumbot(
             session.login(*login)
         for number in range(hands):
             diary.add(session.play_hand(number))
-            told(number + 1)
+            progress(number + 1)
     return diary.record()
 
 
@@ -255,7 +255,7 @@ def run_person(
 
 @contextmanager
 def _seats(
-    plan: MatchPlan, guests: Sequence[Guest], host: str, ports: Sequence[int], wait: float, told: Told
+    plan: MatchPlan, guests: Sequence[Guest], host: str, ports: Sequence[int], wait: float, say: Say
 ) -> Iterator[list[DealerSeat]]:
     """The seats of a match: guests first, then those who connect."""
     found: list[DealerSeat] = [LocalSeat(AcpcSession(each.player, each.rules)) for each in guests]
@@ -263,13 +263,13 @@ def _seats(
     doors, remote = list[Door](), list[RemoteSeat]()
     try:
         for port in ports[: len(names)]:
-            doors.append(Door(listening(host, port), told))
+            doors.append(Door(listening(host, port), say))
         beside: list[list[RemoteSeat]] = [[] for _ in doors]
         for which, name in enumerate(names):
             at = min(which, len(doors) - 1)
-            remote.append(RemoteSeat(doors[at], beside[at], name, told))
+            remote.append(RemoteSeat(doors[at], beside[at], name, say))
         for door, seats in zip(doors, beside, strict=True):
-            told(f"waiting for {' and '.join(seat.name for seat in seats)} at {door.where}")
+            say(f"waiting for {' and '.join(seat.name for seat in seats)} at {door.where}")
         seat_all(remote, wait)
         yield [*found, *remote]
     finally:
@@ -289,8 +289,8 @@ def run_dealer(
     wait: float = 600.0,
     log: Path | None = None,
     phhs: Path | None = None,
-    told: Told = lambda _: None,
-    warned: Told = lambda _: None,
+    say: Say = lambda _: None,
+    warn: Say = lambda _: None,
 ) -> tuple[Score, dict[str, Any]]:
     """Deal a match, or what is left of it, and tell how it has ended.
 
@@ -310,9 +310,9 @@ def run_dealer(
     try:
         if len(hands) < plan.hands:
             if hands:
-                told(f"going on from {log}, hand {len(hands):,} of {plan.hands:,}")
-            with signals_noted(spared=0), _seats(plan, guests, host, ports, wait, told) as seats:
-                dealer = Dealer(plan, seats, clock, warned)
+                say(f"going on from {log}, hand {len(hands):,} of {plan.hands:,}")
+            with signals_noted(spared=0), _seats(plan, guests, host, ports, wait, say) as seats:
+                dealer = Dealer(plan, seats, clock, warn)
                 for number in range(len(hands), plan.hands):
                     played = dealer.play(number)
                     if book is None:

@@ -1,18 +1,17 @@
 """What a run's strategy is measured by while it trains, and against whom."""
 
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mccfr.config.tables import EvaluationConfig
-from mccfr.evaluation.kinds import street_number
 from mccfr.evaluation.methods import Method, check_method, measure, method_for
-from mccfr.evaluation.side import Side
-from mccfr.evaluation.units import Effort
+from mccfr.evaluation.methods.options import declared
+from mccfr.evaluation.methods.registry import options_for, options_of_all
 from mccfr.games.game import Game
+from mccfr.policy.profile import Profile
 from mccfr.runs.directory.run import CHECKPOINTS, Run
 from mccfr.runs.results.averages import stored_average
 from mccfr.runs.results.previous_units import LastUnits
@@ -26,25 +25,28 @@ def check_evaluation(points: EvaluationConfig, game: Game) -> None:
     if points.every_checkpoint or points.at_end or points.at_nodes or points.at_iterations:
         for name in points.chosen:
             method = check_method(game, name)
-            if points.from_street is not None and "from_street" in method.takes:
-                street_number(game, points.from_street)
-            least = method.least_boards(game, points.from_street)
-            if points.boards is not None and "boards" in method.takes and points.boards < least:
-                raise ValueError(f"evaluation.boards = {points.boards}: {name} needs at least {least}, for an interval")
-            if points.setting is not None and "setting" in method.takes:
-                from mccfr.evaluation.local_best_response import check_setting
-
-                check_setting(points.setting)
+            problem = method.options_problem(game, options_for(method, given_to(method, points)))
+            if problem is not None:
+                raise ValueError(problem)
 
 
-_TAKEN_AS = {"from_street": "from", "setting": "setting", "hands": "hands", "boards": "boards"}
+def given_to(method: Method, points: EvaluationConfig) -> dict[str, Any]:
+    """What `[evaluation]` says to a method, of its options."""
+    return {name: getattr(points, name) for name, each in declared(method.options).items() if each.option.key}
 
 
 def passed_over(points: EvaluationConfig, game: Game) -> list[str]:
     """Keys of `[evaluation]` that were given although none of its methods takes them."""
-    taken = {option for name in points.chosen for option in method_for(game, name).takes}
-    given = [key for option, key in _TAKEN_AS.items() if getattr(points, option) is not None and option not in taken]
-    return given + (["budget_seconds"] if points.budget_seconds is not None and "effort" not in taken else [])
+    taken = {option for name in points.chosen for option in declared(method_for(game, name).options)}
+
+    def given(option: str) -> bool:
+        return getattr(points, option) is not None and getattr(EvaluationConfig(), option) is None
+
+    return [
+        each.name
+        for option, each in options_of_all().items()
+        if each.option.key and option not in taken and given(option)
+    ]
 
 
 class Evaluator:
@@ -57,7 +59,7 @@ class Evaluator:
     def __init__(self, run: Run, game: Game) -> None:
         self._config, self._points, self._game = run.config, run.config.evaluation, game
         self._methods = [method_for(game, name) for name in self._points.chosen]
-        self._met: int | None = None  # number of the checkpoint that is played against
+        self._opponent: int | None = None  # number of the checkpoint that is played against
         self._against: Strategy | None = None
         self._root = run.path(CHECKPOINTS)
         self._prepared: dict[str, Any] = {}
@@ -70,7 +72,7 @@ class Evaluator:
         for number in checkpoints.list_checkpoints(self._root):
             with suppress(OSError):  # a damaged one, which the session has told of, is worth nothing
                 self.kept += [number] if self._open(number).state.get("kept") else []
-        self._met = self.kept[0] if self.kept else None
+        self._opponent = self.kept[0] if self.kept else None
 
     def evaluate(self, strategy: Strategy) -> list[dict[str, Any]]:
         """The records of the run's average strategy, one of each method.
@@ -78,8 +80,8 @@ class Evaluator:
         Raises `OSError` where the checkpoint that it is played against is damaged or gone.
         """
         records = [self._measured(method, strategy) for method in self._methods]
-        if self._met is None and self.kept:
-            self._met = self.kept[0]
+        if self._opponent is None and self.kept:
+            self._opponent = self.kept[0]
         return records
 
     def measure_other(self, strategy: Strategy) -> dict[str, dict[str, Any]]:
@@ -93,33 +95,27 @@ class Evaluator:
     def _measured(self, method: Method, strategy: Strategy) -> dict[str, Any]:
         if method.name not in self._prepared:
             self._prepared[method.name] = method.prepared(self._game)
-        side, seen = Side(self._game, strategy, self._prepared[method.name]), list[npt.NDArray[np.float64]]()
+        side, seen = Profile(self._game, strategy, self._prepared[method.name]), list[npt.NDArray[np.float64]]()
         options = self._options(method)
         if not method.meets:
             return measure(method.name, side, **options)
         if method.pairs:
-            options["effort"] = replace(options["effort"], note=seen.append)
+            options["note"] = seen.append
         name, against = "uniform", uniform_strategy(self._game)
-        if self._met is not None:
+        if self._opponent is not None:
             if self._against is None:
-                self._against = stored_average(self._game, self._config, self._open(self._met))
-            name, against = f"checkpoint {self._met}", self._against
-        record = measure(method.name, side, Side(self._game, against), name, **options)
+                self._against = stored_average(self._game, self._config, self._open(self._opponent))
+            name, against = f"checkpoint {self._opponent}", self._against
+        record = measure(method.name, side, Profile(self._game, against), name, **options)
         if seen:
             self._last.gained(method, side, record, seen[0])
         return record
 
     def _options(self, method: Method) -> dict[str, Any]:
-        """What the configuration says to a method, of what it takes; the time is shared by those that sample."""
-        points = self._points
-        options: dict[str, Any] = {"boards": points.boards, "seed": points.seed}
-        for name in ("from_street", "setting", "hands"):
-            if name in method.takes:
-                options[name] = getattr(points, name)
-        if "effort" in method.takes:
-            sampled = sum("effort" in each.takes for each in self._methods)
-            seconds = None if points.budget_seconds is None else points.budget_seconds / sampled
-            options["effort"] = Effort(seconds=seconds)
+        """What the configuration says to a method; the time is shared by those that sample."""
+        options = given_to(method, self._points)
+        if options.get("budget_seconds") is not None:
+            options["budget_seconds"] /= sum("budget_seconds" in declared(each.options) for each in self._methods)
         return options
 
     def _open(self, number: int) -> checkpoints.Checkpoint:

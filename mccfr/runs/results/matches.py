@@ -7,7 +7,7 @@ from typing import Any
 from abstraction.kernels.compiling import working_seconds
 from mccfr.config.games import HoldemGame
 from mccfr.evaluation.match import Figure, Match, match
-from mccfr.evaluation.telling import tell_step
+from mccfr.evaluation.steps import report_step
 from mccfr.evaluation.units import Effort
 from mccfr.play.hands import Hand, is_hands, write_hands
 from mccfr.runs.phases import naming_phases, naming_steps
@@ -36,12 +36,12 @@ def play_match(
 
     Raises `ValueError` for a name of none of these, two programs, games that are not the same, too few hands.
     """
-    with naming_phases(reporter or Silent()) as told:
+    with naming_phases(reporter or Silent()) as phases:
         found = []
         for name, manner in zip(names, manners, strict=True):
-            told.phase(f"reading {name}")
+            phases.phase(f"reading {name}")
             found.append(open_player(name, manner))
-        return play_opened(found, hands, seed, effort=effort, log=log, reporter=told)
+        return play_opened(found, hands, seed, effort=effort, log=log, reporter=phases)
 
 
 def play_opened(
@@ -54,7 +54,7 @@ def play_opened(
     reporter: Reporter | None = None,
 ) -> dict[str, Any]:
     """The same of players who are known already; raises as `play_match`."""
-    with naming_phases(reporter or Silent()) as told:
+    with naming_phases(reporter or Silent()) as phases:
         contenders = [opened.contender for opened in found]
         table = next((opened.table for opened in found if opened.table is not None), None)
         config = None
@@ -62,20 +62,22 @@ def play_opened(
             config = _log_game(log, table)
             check_output(log, is_hands)
         began = working_seconds()
-        told.phase(PLAYING)
-        with naming_steps(told):
-            result = match(contenders, hands, seed, lambda done, total: tell_step("pair of hands", done, total), effort)
+        phases.phase(PLAYING)
+        with naming_steps(phases):
+            result = match(
+                contenders, hands, seed, lambda done, total: report_step("pair of hands", done, total), effort
+            )
         if log is not None and config is not None:
-            told.phase(f"writing {log}")
+            phases.phase(f"writing {log}")
             write_hands(log, _played_hands(Match(contenders, seed), result.hands // 2), config)
     big_blind = next(each.spec.game.big_blind_chips for each in contenders if each.spec.game is not None)
     record: dict[str, Any] = {"a": contenders[0].name, "b": contenders[1].name, "hands": result.hands}
     for title, figure in (("", result.chips), ("allin_", result.allin), ("aivat_", result.aivat)):
-        record |= _told(title, figure, big_blind)
+        record |= _figure_fields(title, figure, big_blind)
     return record | {"seed": seed, "seconds": round(working_seconds() - began, 6)}
 
 
-def _told(title: str, figure: Figure, big_blind: float | None) -> dict[str, Any]:
+def _figure_fields(title: str, figure: Figure, big_blind: float | None) -> dict[str, Any]:
     scale = None if not big_blind else 1000 / big_blind
     return {
         f"{title}mean_mbb": None if scale is None else figure.mean_chips * scale,

@@ -19,8 +19,9 @@ from mccfr.games.histories import count_histories
 from mccfr.runs.results.averages import IN_MEMORY_BYTES
 from mccfr.runs.results.evaluator import check_evaluation
 from mccfr.runs.session.huge_pages import huge_page_plan
+from mccfr.runs.session.pools import training_problem
 from mccfr.runs.session.shared_deck import shared_bytes
-from mccfr.runs.session.speed_trial import Trial, can_try, trial
+from mccfr.runs.session.speed_trial import MeasuredPlay, can_measure, measured_play
 from mccfr.runs.session.strata.frames import frame_blocks, live_specs, partition
 from mccfr.solvers.configured import configured_game, form_for, stratified
 from mccfr.solvers.forecast import Forecast
@@ -48,7 +49,7 @@ COMMIT_BYTES_PER_SECOND = {
 on two processors and a disk of 160 MB a second."""
 
 FEW_CYCLES = 300
-"""Of blocks in turn, in a run: fewer are worth a warning (docs/strata.md)."""
+"""Of blocks in turn, in a run: fewer are worth a warning (docs/measured/strata.md)."""
 WEAR_BYTES = 100e12
 """Of writing in a run that is worth a warning: a sixth of what a disk of 1 TB is often rated for."""
 
@@ -92,6 +93,8 @@ def make_plan(config: Config, base: Path, *, seconds: float = 0.0) -> dict[str, 
     Raises `ValueError` for a game, an algorithm or evaluations that cannot be, and to measure for an abstraction that
     is not built.
     """
+    if (problem := training_problem(config)) is not None:
+        raise ValueError(problem)
     game = _foreseen_game(config, base, measured=seconds > 0)
     check_evaluation(config.evaluation, game)
     layout = planned_layout(config, game)
@@ -116,13 +119,12 @@ def make_plan(config: Config, base: Path, *, seconds: float = 0.0) -> dict[str, 
         "checkpoints_kept": checkpoints_kept(config, game),
         "disk_bytes": disk_bytes(config, game, layout),
         **_time(config, game, expected, tried),
-        "pool": config.run.pool,
-        "huge_pages": huge_page_plan(config, layout),
+        "huge_pages": huge_page_plan(layout),
     }
-    besides = algorithm_of(config).planned(game, layout)
-    if "seconds_per_iteration" in besides and config.run.iterations is not None:
-        found["seconds"] = config.run.iterations * besides["seconds_per_iteration"]
-    return {**found, **besides}
+    planned = algorithm_of(config).planned(game, layout)
+    if "seconds_per_iteration" in planned and config.run.iterations is not None:
+        found["seconds"] = config.run.iterations * planned["seconds_per_iteration"]
+    return {**found, **planned}
 
 
 def _foreseen_game(config: Config, base: Path, *, measured: bool) -> Game:
@@ -141,7 +143,7 @@ def _foreseen_game(config: Config, base: Path, *, measured: bool) -> Game:
     return form_for(stratified(foreseen(game, load_recipe(base / wanted.recipe)), config), config)
 
 
-def _tried(config: Config, base: Path, game: Game, layout: TableLayout, seconds: float) -> Trial | None:
+def _tried(config: Config, base: Path, game: Game, layout: TableLayout, seconds: float) -> MeasuredPlay | None:
     """A moment of training; of strata that of the ordinary sampler, whose rows are as many as a stratum's."""
     if config.run.strata is not None:
         run = msgspec.structs.replace(config.run, strata=None, blocks=None, cycle_iterations=None)
@@ -149,10 +151,10 @@ def _tried(config: Config, base: Path, game: Game, layout: TableLayout, seconds:
         config = msgspec.structs.replace(config, run=run, tables=tables)
         game = configured_game(config, base)
         layout = planned_layout(config, game)
-    return trial(config, game, layout, config.run.nodes, seconds) if can_try(config) else None
+    return measured_play(config, game, layout, config.run.nodes, seconds) if can_measure(config) else None
 
 
-def _speed(tried: Trial | None) -> float:
+def _speed(tried: MeasuredPlay | None) -> float:
     """Nodes a second of one worker: measured, or assumed."""
     return (tried.nodes_per_second if tried is not None else None) or NODES_PER_SECOND
 
@@ -173,7 +175,7 @@ def _strata(config: Config, game: Game, layout: TableLayout) -> dict[str, Any]:
 
 
 def _turns(
-    config: Config, game: Game, layout: TableLayout, expected: Forecast | None, tried: Trial | None
+    config: Config, game: Game, layout: TableLayout, expected: Forecast | None, tried: MeasuredPlay | None
 ) -> dict[str, Any]:
     """Cycles of strata in turn: how long, how many, and what they write; {} without `tables.resident`.
 
@@ -253,10 +255,6 @@ def _turn_warnings(found: Mapping[str, Any]) -> list[str]:
     return said
 
 
-def _processes(config: Config) -> int:
-    return 1 if config.run.trains_in_threads else config.run.workers + 1
-
-
 def _memory(config: Config, game: Game, layout: TableLayout) -> dict[str, int]:
     """Memory by what it is for, and in all.
 
@@ -280,7 +278,7 @@ def _memory(config: Config, game: Game, layout: TableLayout) -> dict[str, int]:
     }
 
 
-def _time(config: Config, game: Game, expected: Forecast | None, tried: Trial | None) -> dict[str, Any]:
+def _time(config: Config, game: Game, expected: Forecast | None, tried: MeasuredPlay | None) -> dict[str, Any]:
     """Time and visits at the run's limit in nodes, or in iterations where it has only that."""
     if tried is not None and expected is not None:
         expected = Forecast(tried.nodes_per_iteration, expected.visits * (tried.nodes_per_iteration / expected.nodes))
@@ -313,7 +311,7 @@ def _nodes(config: Config, expected: Forecast | None) -> int | None:
 
 def beside_bytes(config: Config, game: Game) -> int:
     """Memory that a run cannot do without beside its live tables: bucket tables and processes."""
-    return shared_bytes(game, algorithm_of(config)) + _processes(config) * _PROCESS_BYTES
+    return shared_bytes(game, algorithm_of(config)) + (config.run.workers + 1) * _PROCESS_BYTES
 
 
 def checkpoints_kept(config: Config, game: Game) -> int:

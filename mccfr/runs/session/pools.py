@@ -1,18 +1,24 @@
 """Which pool a run's settings ask for, on tables of its layout."""
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from typing import Protocol
 
+from mccfr.config.tables import Config
 from mccfr.games.game import Game
 from mccfr.runs.directory.run import LIVE, Run
 from mccfr.runs.session.pool import InlinePool, Pool, ProcessPool
 from mccfr.runs.session.strata.frames import live_specs
 from mccfr.runs.session.strata.pool import InlineStrata, StrataPool
 from mccfr.runs.session.strata.turns import InlineTurns, TurnsPool
-from mccfr.runs.session.thread_pool import ThreadPool
-from storage.live import LiveTables, check_room, create_live
+from mccfr.solvers.registry import algorithm_of
+from storage.live import create_live
+
+
+def training_problem(config: Config) -> str | None:
+    """Why a configuration cannot be trained, by its algorithm or its pool, in a sentence; None: it can."""
+    return algorithm_of(config).problem() or pool_kind(config).problem(config)
 
 
 class PoolOpener(Protocol):
@@ -31,24 +37,20 @@ def open_pool(run: Run, game: Game, *, force: bool = False) -> Iterator[Pool]:
     """
     tables = run.config.tables
     specs = live_specs(run.config, game, run.layout(game))
-    if run.config.run.trains_in_threads:
-        if not force:
-            check_room(specs, format=tables.format)
-        with contextlib.closing(ThreadPool(run, game)) as threads:
-            yield threads
-        return
+    kind = pool_kind(run.config)
     with create_live(specs, format=tables.format, live_dir=tables.live_dir, link=run.path(LIVE), force=force) as live:
-        pool = _kind(run, game)(run, game, live)
+        pool = kind(run, game, live)
         try:
             yield pool
         finally:
             pool.close()
 
 
-def _kind(run: Run, game: Game) -> Callable[[Run, Game, LiveTables], Pool]:
-    processes = run.config.run.workers > 0
-    if game.strata is None:
-        return ProcessPool if processes else InlinePool
-    if run.config.tables.resident is None:
+def pool_kind(config: Config) -> type[InlinePool | ProcessPool]:
+    """The pool that a configuration asks for."""
+    processes = config.run.workers > 0
+    if config.tables.resident is not None:
+        return TurnsPool if processes else InlineTurns
+    if config.run.strata is not None:
         return StrataPool if processes else InlineStrata
-    return TurnsPool if processes else InlineTurns
+    return ProcessPool if processes else InlinePool

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from mccfr.config.tables import RunSettings
 from mccfr.runs.directory.run import METRICS
 from mccfr.runs.events import Totals
-from mccfr.runs.reporter import Progress, Reporter
+from mccfr.runs.reporter import Reporter, SessionProgress
 from mccfr.runs.session.clock import TrainingClock
 from mccfr.runs.session.journals import Journals
 from mccfr.runs.session.pool import Pool
@@ -31,7 +31,7 @@ class Meter:
         self.silent: Sequence[Silence] = ()
         self._last_metrics = time.monotonic()
 
-    def progress(self, pool: Pool, clock: TrainingClock, *, goes_on: bool) -> Progress:
+    def progress(self, pool: Pool, clock: TrainingClock, *, goes_on: bool) -> SessionProgress:
         """Where the run stands; `goes_on`: workers train and were not told to rest, and time is left."""
         totals, seconds = Totals(*pool.totals()), max(pool.busy_seconds(), 1e-9)
         nodes_per_second = (totals.nodes - self.origin.nodes) / seconds
@@ -46,7 +46,7 @@ class Meter:
             if limit and rate > 0
         ]
         left, share = min(ahead, default=(None, None))
-        return Progress(
+        return SessionProgress(
             totals.nodes,
             totals.iterations,
             self._schedule.period(totals.nodes),
@@ -57,13 +57,13 @@ class Meter:
             max(0.0, left) if left is not None and goes_on else None,
         )
 
-    def tell(self, progress: Progress) -> None:
+    def report(self, progress: SessionProgress) -> None:
         """To the reporter, and every few seconds to the metrics file."""
         self._reporter.progress(progress)
         if time.monotonic() - self._last_metrics >= _METRICS_SECONDS:
             self.write(progress)
 
-    def write(self, progress: Progress) -> None:
+    def write(self, progress: SessionProgress) -> None:
         """A line of the metrics file."""
         self._last_metrics = time.monotonic()
         record = {

@@ -4,6 +4,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from mccfr.runs.results.evaluator import Evaluator
 from mccfr.runs.session.journals import Journals, disk_problem
 from mccfr.runs.session.overflow import not_finite_text
 from mccfr.runs.session.plan import evaluation_bytes
-from mccfr.runs.session.pool import Besides
+from mccfr.runs.session.pool import ExtraState
 from mccfr.solvers.solver import WorkerState
 from mccfr.tables.layout import TableLayout, TableSet
 from mccfr.tables.narrow import saturated
@@ -49,7 +50,7 @@ class RunState:
     states: list[WorkerState]
     training_seconds: float
     iterations_weight: float | None  # total over the whole run; None: the run began with a version that did not count
-    besides: Besides | None  # what its checkpoint holds beside the tables
+    extra_state: ExtraState | None  # what its checkpoint holds beside the tables
     pause_seconds: float  # from the order to rest until a copy of the tables was taken, or was found not to fit
 
 
@@ -66,7 +67,8 @@ class Stop:
 def _worker_fields(state: WorkerState) -> dict[str, Any]:
     """A worker's or a stratum's state, as `WorkerState` takes it; nothing is due to most."""
     fields = {"iterations": state.iterations, "nodes": state.nodes, "rng": state.rng}
-    return {**fields, "due": state.due} if state.due else fields
+    more = {"due": state.due, "ends": state.ends}
+    return {**fields, **{name: count for name, count in more.items() if count}}
 
 
 class Saver:
@@ -82,11 +84,11 @@ class Saver:
         self._snapshots: list[dict[str, int]] = []  # what the average strategy of later streets builds on
         self.committed: tuple[int, Totals] | None = None  # number of the newest checkpoint, and its counts
         self.failure: str | None = None  # why the last attempt at a checkpoint failed; None: it did not
-        self._due = time.monotonic() + run.config.run.checkpoint_seconds
+        self._next_checkpoint_at = time.monotonic() + run.config.run.checkpoint_seconds
 
-    def due(self) -> bool:
+    def is_checkpoint_time(self) -> bool:
         """Whether the clock calls for a checkpoint."""
-        return time.monotonic() >= self._due
+        return time.monotonic() >= self._next_checkpoint_at
 
     def begin(self, restored: checkpoints.Checkpoint | None, tables: TableSet) -> None:
         """Take note of earlier sessions: kept checkpoints, and the tables that were restored."""
@@ -141,7 +143,7 @@ class Saver:
                 taken = time.monotonic() - began
                 every = self._run.config.run.checkpoint_seconds
                 later = min(every, max(RETRY_SECONDS, _RETRY_SHARE * taken)) if wait is None else wait
-                self._due = time.monotonic() + later
+                self._next_checkpoint_at = time.monotonic() + later
                 self.failure = disk_problem(error, self._run.path(CHECKPOINTS), *self._needed_bytes())
                 end = "" if stop.done and wait is None else f"; trying again in {later:.0f} s"
                 self._reporter.message(f"no checkpoint at {now.totals.nodes:,} nodes: {self.failure}{end}")
@@ -170,9 +172,9 @@ class Saver:
             self._journals.append(JOURNAL, line)
         problem = disk_problem(error, root, *self._needed_bytes())
         self._reporter.message(f"checkpoint {number} is whole, and what follows it was not done: {problem}")
-        if now.besides is not None:
+        if now.extra_state is not None:
             with suppress(OSError):  # what is left of older versions goes with the next checkpoint
-                now.besides.settle()
+                now.extra_state.settle()
         self._note_commit(number, now.totals, kept, found.state)
         return number
 
@@ -199,8 +201,8 @@ class Saver:
             "workers": [_worker_fields(state) for state in now.states],
         }
         if run.config.tables.strategy_sums == "preflop":
-            state |= {"snapshot": self._snapshot_due(totals), "snapshots": self._snapshots}
-        fields, parents = ({}, {}) if now.besides is None else now.besides.write()
+            state |= {"snapshot": self._is_snapshot(totals), "snapshots": self._snapshots}
+        fields, parents = ({}, {}) if now.extra_state is None else now.extra_state.write()
         checkpoints.commit(
             root,
             number,
@@ -217,8 +219,8 @@ class Saver:
             background=background,
             notes=self._notes,
         )
-        if now.besides is not None:
-            now.besides.settle()
+        if now.extra_state is not None:
+            now.extra_state.settle()
         self._note_commit(number, totals, stop.keep, state)
         return number
 
@@ -227,9 +229,9 @@ class Saver:
         if kept:
             self._evaluator.kept.append(number)
         self._snapshots = snapshots_behind(state, number)
-        self._due = time.monotonic() + self._run.config.run.checkpoint_seconds
+        self._next_checkpoint_at = time.monotonic() + self._run.config.run.checkpoint_seconds
 
-    def _snapshot_due(self, totals: Totals) -> bool:
+    def _is_snapshot(self, totals: Totals) -> bool:
         """Whether the run has passed a multiple of `tables.snapshot_nodes` since its last snapshot."""
         every = self._run.config.tables.snapshot_nodes
         last = self._snapshots[-1]["nodes_touched"] if self._snapshots else 0
@@ -243,7 +245,7 @@ class Saver:
             "iterations": now.totals.iterations,
             **self._trends.measure(TableSet(arrays, self._layout.specs), now.iterations_weight, weight),
             "saturated_cells": saturated(arrays, self._layout.specs),
-            **({} if now.besides is None else now.besides.facts()),
+            **({} if now.extra_state is None else now.extra_state.facts()),
             "pause_seconds": round(now.pause_seconds, 4),
             "commit_seconds": round(commit_seconds, 4),
             "unix_seconds": round(time.time(), 3),
@@ -261,7 +263,7 @@ class Saver:
                 "memory are available; evaluate the checkpoint on a larger machine, or less often"
             )
             return []
-        from_files = now.besides is not None or self._run.config.tables.strategy_sums == "preflop"
+        from_files = now.extra_state is not None or self._run.config.tables.strategy_sums == "preflop"
         if stop.commit and self.failure is not None and from_files:
             self._reporter.message(f"no evaluation at {totals.nodes:,} nodes: it needs the checkpoint")
             return []
@@ -270,7 +272,7 @@ class Saver:
             strategy = self._stored(totals) if from_files else self._average(arrays, totals)
             with naming_steps(self._reporter):
                 records = self._evaluator.evaluate(strategy)
-                self._add_besides(records, arrays, totals)
+                self._add_other_averages(records, arrays, totals)
         except OSError as error:  # a checkpoint that it needs is damaged or gone: training has no need of it
             self._reporter.message(f"no evaluation at {totals.nodes:,} nodes: {error}")
             return []
@@ -279,7 +281,7 @@ class Saver:
             self._journals.append(EVALUATIONS, record)
         return records
 
-    def _add_besides(self, records: list[dict[str, Any]], arrays: Arrays, totals: Totals) -> None:
+    def _add_other_averages(self, records: list[dict[str, Any]], arrays: Arrays, totals: Totals) -> None:
         """Add to records which average they are of, what others come to, and the algorithm's own figures, in place."""
         averages, tables = self._run.algorithm.averages, TableSet(arrays, self._layout.specs)
         counts = totals.nodes, totals.iterations
@@ -297,7 +299,7 @@ class Saver:
         """The average strategy of tables by name."""
         averages, tables = self._run.algorithm.averages, TableSet(arrays, self._layout.specs)
         if averages.of_sums:
-            return sums_average(self._game, tables, self._schedule.at(totals.nodes))
+            return sums_average(self._game, tables, partial(self._schedule.faded, nodes=totals.nodes))
         return averages.strategy(self._game, tables, totals.nodes, totals.iterations)
 
     def _stored(self, totals: Totals) -> Strategy:

@@ -2,7 +2,7 @@
 
 What happens to the tables depends on node and iteration counts alone; checkpoints, evaluations and the clock only look.
 Workers go on training while a checkpoint is written or an evaluation computed from a copy of the tables, and rest only
-while the copy is made (so that no row is separated from its stamp); where memory is too short for a copy they rest
+while the copy is made (so that it is of one moment); where memory is too short for a copy they rest
 until all is done.
 """
 
@@ -22,7 +22,7 @@ from mccfr.runs.directory.state import state_problem
 from mccfr.runs.directory.warm_start import fill_warm
 from mccfr.runs.events import Events, Totals
 from mccfr.runs.phases import naming_phases
-from mccfr.runs.reporter import TRAINING, Progress, Reporter
+from mccfr.runs.reporter import TRAINING, Reporter, SessionProgress
 from mccfr.runs.session.background import Job
 from mccfr.runs.session.clock import TrainingClock
 from mccfr.runs.session.failures import AbandonedError, abandoned, lost, unsaved
@@ -74,7 +74,7 @@ class Session:
         self._ending_since: float | None = None  # when the workers were first to rest for good
         self._evaluation: Mapping[str, Any] | None = None
         self._evaluated_now = False
-        self._owed = False  # whether the checkpoint that the session begins with was to be measured and is not
+        self._unmeasured = False  # whether the checkpoint that the session begins with was to be measured and is not
         self._weight_before: float | None = 0.0  # of the iterations of earlier sessions
         self._training = False
         self._clock = TrainingClock()
@@ -117,12 +117,7 @@ class Session:
             states = self._restore(restored, pool)
             self._reporter.phase(self._starting())
             pool.begin(states)
-            self._event(
-                "started",
-                workers=self._settings.workers,
-                pool=self._settings.pool,
-                huge_bytes=huge_bytes(pool.tables.values()),
-            )
+            self._event("started", workers=self._settings.workers, huge_bytes=huge_bytes(pool.tables.values()))
             try:
                 return self._loop(pool)
             except AbandonedError as error:
@@ -170,28 +165,28 @@ class Session:
                 self._reporter.message(f"{disk_problem(error, path, path.stat().st_size)}; it stays as it is")
         if restored is not None and restored.state.get("measured"):
             asked = self._points.every_checkpoint or self._points.at_nodes or self._points.at_iterations
-            self._owed = bool(asked) and not self._evaluated(self._meter.origin)
+            self._unmeasured = bool(asked) and not self._evaluated(self._meter.origin)
         return states
 
     def _loop(self, pool: Pool) -> Outcome:
         self._await_workers(pool)
-        seen, owed = self._meter.origin if self._meter.origin.nodes else None, self._owed
+        seen, unmeasured = self._meter.origin if self._meter.origin.nodes else None, self._unmeasured
         while True:
-            room = None if owed or self._done(pool) else self._train_to_next_event(pool)
+            room = None if unmeasured or self._done(pool) else self._train_to_next_event(pool)
             self._refuse_losses(pool)
             totals, done = Totals(*pool.totals()), self._done(pool)
             point = self._events.evaluation_between(seen, totals)
             keep = point and self._points.keep
             commit = keep or self._checkpoint_called() or self._events.checkpoint_between(seen, totals) or done
-            commit = commit or (point and pool.besides() is not None)
+            commit = commit or (point and pool.extra_state() is not None)
             commit = commit and (self._saver.committed is None or self._saver.committed[1] != totals)
             evaluate = (
-                owed
+                unmeasured
                 or point
                 or (commit and self._points.every_checkpoint)
                 or (done and self._points.at_end and not self._evaluated(totals))
             )
-            seen, owed = totals, False
+            seen, unmeasured = totals, False
             if (commit or evaluate) and not self._stopped_before_training(totals):
                 self._save_at(pool, Stop(commit, evaluate, keep, done), room)
             if done:
@@ -305,7 +300,7 @@ class Session:
 
     def _checkpoint_called(self) -> bool:
         """Whether the clock calls for a checkpoint."""
-        return self._saver.due()
+        return self._saver.is_checkpoint_time()
 
     def _room(self, pool: Pool, names: list[str]) -> Snapshot | None:
         """Memory for a copy of some tables; None where there is too little, or nobody who could train meanwhile.
@@ -314,7 +309,7 @@ class Session:
         """
         tables = pool.tables
         size = sum(tables[name].nbytes for name in names)
-        if self._settings.workers == 0 or pool.besides() is not None:
+        if self._settings.workers == 0 or pool.extra_state() is not None:
             return None
         if size > _COPY_SHARE * available_memory_bytes():
             return None
@@ -336,7 +331,7 @@ class Session:
         weight = None if self._weight_before is None else self._weight_before + pool.iterations_weight()
         seconds = self._meter.trained_before + pool.busy_seconds()
         pause = time.monotonic() - began
-        now = RunState(Totals(*pool.totals()), pool.states(), seconds, weight, pool.besides(), pause)
+        now = RunState(Totals(*pool.totals()), pool.states(), seconds, weight, pool.extra_state(), pause)
         arrays = {name: pool.tables[name] for name in names}
         if room is not None:
             self._release(pool)
@@ -372,9 +367,9 @@ class Session:
     def _tick(self, pool: Pool) -> None:
         """Stop after the workers, and tell where the run stands."""
         self._watch(pool)
-        self._meter.tell(self._progress(pool))
+        self._meter.report(self._progress(pool))
 
-    def _progress(self, pool: Pool) -> Progress:
+    def _progress(self, pool: Pool) -> SessionProgress:
         return self._meter.progress(pool, self._clock, goes_on=self._clock.runs and self._paused_at is None)
 
     def _end(self, pool: Pool, totals: Totals) -> Outcome:

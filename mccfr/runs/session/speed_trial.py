@@ -21,10 +21,9 @@ from mccfr.config.solvers import ExternalSamplingConfig, SampledActionsConfig
 from mccfr.config.tables import Config
 from mccfr.games.game import Game
 from mccfr.solvers.registry import algorithm_of
-from mccfr.solvers.sampled import PERIOD_NODES, SampledAlgorithm, SampledSolver
+from mccfr.solvers.sampling.sampled import PERIOD_NODES, SampledAlgorithm, SampledSolver
 from mccfr.tables.layout import TableLayout, private_tables
 from storage import space
-from storage.pages import huge_zeros
 
 _FEWEST_BUCKETS = 10
 _SORTED_DEALS = 100_000  # by which buckets are sorted
@@ -35,7 +34,7 @@ _LAST_SHARE = 0.25  # of the trial: what is held for the play of a run that is l
 _NO_LIMIT = 2**62
 
 
-class Trial(NamedTuple):
+class MeasuredPlay(NamedTuple):
     """What was found.
 
     nodes_per_second     of one worker, by processor time; None where tables of that size find no room
@@ -46,13 +45,13 @@ class Trial(NamedTuple):
     nodes_per_iteration: float
 
 
-def can_try(config: Config) -> bool:
+def can_measure(config: Config) -> bool:
     """Whether a configuration's algorithm is one that a trial can be made of."""
     algorithm = algorithm_of(config)
     return isinstance(algorithm, SampledAlgorithm) and config.run.strata is None
 
 
-def trial(config: Config, game: Game, layout: TableLayout, nodes: int | None, seconds: float) -> Trial:
+def measured_play(config: Config, game: Game, layout: TableLayout, nodes: int | None, seconds: float) -> MeasuredPlay:
     """Train for a moment.
 
     nodes    of the run; None: more than can be counted
@@ -62,8 +61,7 @@ def trial(config: Config, game: Game, layout: TableLayout, nodes: int | None, se
     algorithm = algorithm_of(config)
     speed = None
     if layout.nbytes <= min(_MOST_BYTES, _MEMORY_SHARE * space.available_memory_bytes()):
-        zeros = huge_zeros if config.run.trains_in_threads else np.zeros
-        speed = _trained(algorithm.solver(game, private_tables(layout, zeros)), seconds).speed
+        speed = _trained(algorithm.solver(game, private_tables(layout)), seconds).speed
     infosets = game.infosets.astype(float).sum()
     shown = (speed or 1e7) * seconds  # nodes of the second training, about
     share = 0.0 if nodes is None else min(1.0, shown / nodes)
@@ -73,9 +71,9 @@ def trial(config: Config, game: Game, layout: TableLayout, nodes: int | None, se
     if speed is not None and (plain := _unpruned(config)) is not None:
         speed *= found.speed / _trained(_scaled(plain, few, smaller), seconds).speed
     if nodes is None:
-        return Trial(speed, found.last)
+        return MeasuredPlay(speed, found.last)
     seen = min(1.0, found.nodes / (nodes * smaller))  # of the run
-    return Trial(speed, float(1 / (seen / found.mean + (1 - seen) / found.last)))
+    return MeasuredPlay(speed, float(1 / (seen / found.mean + (1 - seen) / found.last)))
 
 
 def _unpruned(config: Config) -> Config | None:

@@ -5,9 +5,10 @@ checks before anything is written, the length of a period where the game sets it
 layout of the tables, and the refusal of what finds no room.
 """
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from abstraction.buckets import is_abstraction, verify_abstraction
@@ -15,12 +16,14 @@ from mccfr.config.tables import Config, RunSettings
 from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
 from mccfr.runs.directory import run as rundir
+from mccfr.runs.directory.identity import check_same_run
 from mccfr.runs.directory.run import Run
 from mccfr.runs.directory.warm_start import check_warm_start
 from mccfr.runs.reporter import Reporter
 from mccfr.runs.results.evaluator import check_evaluation, passed_over
 from mccfr.runs.results.export_place import check_export
 from mccfr.runs.session.plan import planned_layout, room_problem
+from mccfr.runs.session.pools import training_problem
 from mccfr.solvers.configured import configured_game, stratified
 from mccfr.solvers.registry import algorithm_of
 from mccfr.tables.layout import TableLayout
@@ -32,87 +35,123 @@ Stages = Callable[[], AbstractContextManager[Callable[[str, float], None] | None
 """Opened while an abstraction is built, it gives what is told the stage's name and the share of it that is done."""
 
 
-def rehearse(
-    config: Config,
-    base: Path,
-    directory: Path,
-    reporter: Reporter,
-    *,
-    force: bool = False,
-    replace: bool = False,
-    game: Game | None = None,
-    room: Room = room_problem,
-) -> tuple[Config, Game]:
-    """Check a run as far as that goes before anything is built or written.
+@dataclass(frozen=True)
+class Terms:
+    """On what terms a run begins or goes on.
 
-    config     files it names are relative to `base`
-    directory  where the run would lie; one that is there already is asked for room when it goes on
-    reporter   told of live tables that dead processes have left, which are removed: what they take is not available
-    force      although memory or disk are too small
-    replace    an export of another run may be replaced at the end
-    game       of `config`, where it is made already
-    room       what says whether there is enough
-
-    Returns the configuration with the length of a period written out, and the game as far as it is known without its
-    abstraction.  Raises `ValueError` or `OSError` for a game, an algorithm, tables or evaluations that cannot be, an
-    export that would replace something else, and for too little memory or disk.
+    reporter  told what is unusual about it, and of live tables that dead processes have left, which are removed: what
+              they take is not available
+    force     although memory or disk are too small
+    replace   an export of another run may be replaced at the end
+    room      what says whether there is enough
+    stages    told how far an abstraction is that must be built
     """
-    if (problem := algorithm_of(config).problem()) is not None:
+
+    reporter: Reporter
+    force: bool = False
+    replace: bool = False
+    room: Room = room_problem
+    stages: Stages = nullcontext
+
+
+@dataclass(frozen=True)
+class Start:
+    """A configuration that is to be trained, with what is made of it on the way, once.
+
+    config     files that it names are relative to `base`
+    directory  where the run lies, or would lie
+    made       the game of `config`, where it is made already
+    """
+
+    config: Config
+    base: Path
+    directory: Path
+    terms: Terms
+    made: Game | None = None
+
+    @cached_property
+    def foreseen(self) -> Game:
+        """The game as far as it is known before its abstraction is built."""
+        wanted = self.config.abstraction
+        if self.made is not None or wanted is None:
+            return self.game
+        known = build_game(self.config.game, self.base, wanted)
+        return stratified(known, self.config) if known.cards.shared_bytes else known
+
+    @cached_property
+    def game(self) -> Game:
+        """The game; its abstraction must be there."""
+        return self.made or configured_game(self.config, self.base)
+
+    @cached_property
+    def completed(self) -> Config:
+        """The configuration with the length of a period written out."""
+        return algorithm_of(self.config).completed(self.foreseen)
+
+    @property
+    def knows_sizes(self) -> bool:
+        """Whether the sizes of the tables are known before the abstraction is built."""
+        wanted = None if self.made else self.config.abstraction
+        return wanted is None or bool(self.foreseen.cards.shared_bytes)
+
+
+def rehearse(start: Start) -> str | None:
+    """Check a run as far as that goes before anything is built or written; what it lacks and goes on without.
+
+    Raises `ValueError` or `OSError` for a game, an algorithm, tables or evaluations that cannot be, an export that
+    would replace something else, and for too little memory or disk.
+    """
+    if (problem := training_problem(start.config)) is not None:
         raise ValueError(problem)
-    known = game or _rehearsal(config, base)
-    config = algorithm_of(config).completed(known)
-    check_evaluation(config.evaluation, known)
-    if not rundir.is_run(directory):
-        check_warm_start(config, base, known)
-        check_export(config.export, known, directory, replace=replace)
-    if game is not None or config.abstraction is None or known.cards.shared_bytes:  # sizes are known
-        layout = planned_layout(config, known)
-        if not rundir.is_run(directory):
-            _find_room(config, known, layout, directory, reporter, force, room)
-    return config, known
+    config, game, is_new = start.completed, start.foreseen, not rundir.is_run(start.directory)
+    check_evaluation(config.evaluation, game)
+    if is_new:
+        check_warm_start(config, start.base, game)
+        check_export(config.export, game, start.directory, replace=start.terms.replace)
+    layout = planned_layout(config, game) if start.knows_sizes else None
+    return None if layout is None or not is_new else _room_lacking(config, game, layout, start.directory, start.terms)
 
 
 def start_run(
     config: Config,
     base: Path,
     directory: Path,
-    reporter: Reporter,
+    terms: Terms,
     *,
-    force: bool = False,
-    replace: bool = False,
-    stages: Stages = nullcontext,
     game: Game | None = None,
     ignored: Sequence[str] = (),
-    room: Room = room_problem,
 ) -> tuple[Run, Game]:
     """Make the run that `config` describes, or open it where it stands; what is left to do is to train it.
 
-    config, base, directory, force, replace, game, room  as `rehearse`; of a run that is there, limits and evaluations
-              change
-    reporter  told what is unusual about the run
-    stages    told how far an abstraction is that must be built
-    ignored   keys of `[solver]` that were given and that the algorithm does not have (`config_file.ignored_keys`)
+    config, base, directory, game  as `Start`; of a run that is there, limits and evaluations change
+    ignored  keys of `[solver]` that were given and that the algorithm does not have (`config_file.ignored_keys`)
 
     Raises as `rehearse`, `find_abstraction` and `rundir.create_run`, and `ValueError` where `directory` holds another
     run.
     """
+    start = Start(config, base, directory, terms, game)
     for key in ignored:
-        reporter.message(f"solver.{key} is ignored by algorithm {algorithm_of(config).name!r}")
-    if game is None and config.abstraction is None:
-        game = configured_game(config, base)
-    if rundir.is_run(directory):
-        run = reopen_run(algorithm_of(config).completed(game or _rehearsal(config, base)), base, directory)
-        run = dataclasses.replace(run, replace=replace)
-        return run, prepare_run(run, reporter, force=force, game=game, room=room)
-    config, _ = rehearse(config, base, directory, reporter, force=force, replace=replace, game=game, room=room)
-    if game is None:
-        find_abstraction(config, base, stages)
-        game = configured_game(config, base)
+        terms.reporter.message(f"solver.{key} is ignored by algorithm {algorithm_of(start.config).name!r}")
+    return _resumed(start) if rundir.is_run(directory) else _created(start)
+
+
+def _created(start: Start) -> tuple[Run, Game]:
+    """A new run: rehearsed, on an abstraction that is there, with room for its tables."""
+    lack = rehearse(start)
+    if start.made is None:
+        find_abstraction(start.config, start.base, start.terms.stages)
+    config, game = start.completed, start.game
     layout = planned_layout(config, game)
-    lack = _find_room(config, game, layout, directory, reporter, force, room)
-    run = rundir.create_run(config, base, directory, layout)
-    _tell(run.config, game, lack, reporter)
-    return dataclasses.replace(run, replace=replace), game
+    if game is not start.foreseen:  # what was built takes room, and sizes may have become known
+        lack = _room_lacking(config, game, layout, start.directory, start.terms)
+    run = rundir.create_run(config, start.base, start.directory, layout)
+    _report_unusual(run.config, game, lack, start.terms.reporter)
+    return replace(run, replace=start.terms.replace), game
+
+
+def _resumed(start: Start) -> tuple[Run, Game]:
+    """The run that is there, if it is the one of the configuration."""
+    return prepare_run(reopen_run(start.completed, start.base, start.directory), start.terms, start.game)
 
 
 def reopen_run(config: Config, base: Path, directory: Path) -> Run:
@@ -121,7 +160,7 @@ def reopen_run(config: Config, base: Path, directory: Path) -> Run:
     Raises `ValueError` where `config` describes another run, and as `rundir.open_run`.
     """
     run = rundir.open_run(directory)
-    rundir.check_same_run(run, config, base)
+    check_same_run(run, config, base)
     return rundir.with_settings(
         run,
         run=config.run,
@@ -132,26 +171,24 @@ def reopen_run(config: Config, base: Path, directory: Path) -> Run:
     )
 
 
-def prepare_run(
-    run: Run, reporter: Reporter, *, force: bool = False, game: Game | None = None, room: Room = room_problem
-) -> Game:
-    """The game of a run that goes on, once it is found fit to; `force` and `room` as `rehearse`.
+def prepare_run(run: Run, terms: Terms, game: Game | None = None) -> tuple[Run, Game]:
+    """A run that goes on and its game, once it is found fit to; `game`: where it is made already.
 
-    Raises `ValueError` for evaluations that do not suit the game, and for too little memory or disk, unless `force`;
-    `FileExistsError` where its export would replace something else.
+    Raises `ValueError` for evaluations that do not suit the game, and for too little memory or disk, unless
+    `terms.force`; `FileExistsError` where its export would replace something else.
     """
-    if (problem := run.algorithm.problem()) is not None:
+    if (problem := training_problem(run.config) or run.former) is not None:
         raise ValueError(problem)
-    game = game or run.build_game()
+    run, game = replace(run, replace=terms.replace), game or run.build_game()
     check_evaluation(run.config.evaluation, game)
     check_export(run.config.export, game, run.directory, run.run_id, replace=run.replace)
     lack = None
     if not rundir.is_locked(run):  # a running run has its tables already
-        lack = _find_room(run.config, game, run.layout(game), run.directory, reporter, force, room)
-    _tell(run.config, game, lack, reporter)
+        lack = _room_lacking(run.config, game, run.layout(game), run.directory, terms)
+    _report_unusual(run.config, game, lack, terms.reporter)
     if (unseen := run.unseen) is not None:
-        reporter.message(unseen)
-    return game
+        terms.reporter.message(unseen)
+    return run, game
 
 
 def find_abstraction(config: Config, base: Path, stages: Stages = nullcontext) -> None:
@@ -167,34 +204,24 @@ def find_abstraction(config: Config, base: Path, stages: Stages = nullcontext) -
         from abstraction.build import Builder
         from abstraction.recipe import load_recipe
 
-        with stages() as told:
-            Builder(load_recipe(base / wanted.recipe), path, max(1, config.run.workers), told).build()
+        with stages() as progress:
+            Builder(load_recipe(base / wanted.recipe), path, max(1, config.run.workers), progress).build()
     elif is_abstraction(path):
         for problem in verify_abstraction(path):
             raise ValueError(f"{path}: {problem}: build the abstraction again")
 
 
-def _rehearsal(config: Config, base: Path) -> Game:
-    """The game of a configuration as far as it is known before its abstraction is built."""
-    if config.abstraction is None:
-        return configured_game(config, base)
-    known = build_game(config.game, base, config.abstraction)
-    return stratified(known, config) if known.cards.shared_bytes else known
-
-
-def _find_room(
-    config: Config, game: Game, layout: TableLayout, directory: Path, reporter: Reporter, force: bool, room: Room
-) -> str | None:
-    """Raise `ValueError`, with both numbers, where the run finds too little memory or disk; with `force`, return it."""
+def _room_lacking(config: Config, game: Game, layout: TableLayout, directory: Path, terms: Terms) -> str | None:
+    """Raise `ValueError`, with both numbers, where a run finds too little memory or disk; with `force`, return it."""
     for removed in sweep_live(config.tables.live_dir):
-        reporter.message(f"removed the live tables of a process that died: {removed}")
-    problem = room(config, game, layout, directory)
-    if problem is not None and not force:
+        terms.reporter.message(f"removed the live tables of a process that died: {removed}")
+    problem = terms.room(config, game, layout, directory)
+    if problem is not None and not terms.force:
         raise ValueError(f"{problem}; or use --force")
     return problem
 
 
-def _tell(config: Config, game: Game, lack: str | None, reporter: Reporter) -> None:
+def _report_unusual(config: Config, game: Game, lack: str | None, reporter: Reporter) -> None:
     """Say what the run goes on in spite of, and which settings are allowed but rarely meant."""
     if lack is not None:
         reporter.message(f"going on, as --force says, although {lack}")

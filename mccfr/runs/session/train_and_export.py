@@ -37,7 +37,8 @@ def train_and_export(
     export = run.config.export
     if outcome.signal is not None or export is None:
         return outcome, None
-    from mccfr.runs.results.results import export_run  # all that policies are made of: most runs export nothing
+    # All that policies are made of: most runs export nothing.
+    from mccfr.runs.results.export import ExportOptions, export_run
 
-    out, number = export_path(export, run.directory), outcome.checkpoint
-    return outcome, export_run(run, game, out, export.format, export.quantise, number, reporter, replace=run.replace)
+    options = ExportOptions(export.format, export.quantise, outcome.checkpoint, replace=run.replace)
+    return outcome, export_run(run, game, export_path(export, run.directory), options, reporter)

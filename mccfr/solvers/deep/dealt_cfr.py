@@ -9,6 +9,7 @@ of the pot at the root; regret matching does not know the difference.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +20,9 @@ from mccfr.games.game import Game
 from mccfr.rng import MINIBATCH, new_stream
 from mccfr.solvers.deep.blas import one_thread
 from mccfr.solvers.deep.dealt import NO_CARD, View, draw_hands, view
-from mccfr.solvers.deep.dealt_memory import DealtBatches, DealtMemory, cards_known, insert
+from mccfr.solvers.deep.dealt_memory import DealtBatches, DealtMemory, cards_known
 from mccfr.solvers.deep.fitting import Batch
-from mccfr.solvers.deep.learned import MEMORIES, Tables, fit_average, fit_specs, memory_columns, memory_specs
+from mccfr.solvers.deep.learned import Tables, fit_average, fit_specs, memory_columns, memory_specs
 from mccfr.solvers.deep.lockstep import Seen, Strategies, fill_words, traverse
 from mccfr.solvers.deep.network import Apart, Array, Network, branches, plain
 from mccfr.solvers.deep.single_deep_cfr import Iterations
@@ -38,13 +39,11 @@ def is_dealt(game: Game) -> bool:
 
 def check_options(game: Game, config: DeepCfrConfig) -> None:
     """Raise `ValueError` for what needs a list of infosets in a game that has none."""
-    wanted = {"fit": "network", "sampling": "external"}
-    for key, value in wanted.items():
-        if getattr(config, key) != value:
-            raise ValueError(
-                f"solver.{key} = {getattr(config, key)!r} needs infosets that can be listed, and those of {game.name} "
-                f"cannot: use {value!r}"
-            )
+    if config.fit != "network":
+        raise ValueError(
+            f"solver.fit = {config.fit!r} needs infosets that can be listed, and those of {game.name} cannot: use "
+            "'network'"
+        )
     if config.batch == "all":
         raise ValueError(
             f"solver.batch = 'all' needs infosets that can be listed, and those of {game.name} cannot: give a number"
@@ -170,6 +169,8 @@ class DealtCfr(Iterations):
         dealt: what the tables hold
     """
 
+    columns = ("node", "cards", "weight")
+
     def __init__(
         self, game: Game, config: DeepCfrConfig, tables: Tables, iteration: int = 0, nodes: int = 0, threads: int = 1
     ) -> None:
@@ -189,9 +190,8 @@ class DealtCfr(Iterations):
         first, strategies = ((t - 1) * 2 + player) * count, self.dealt.strategies(self._parameters())
         parts = run_ranges(lambda a, b: self._part(strategies, player, first, a, b), 0, count, _PART, self._threads)
         for gained, played, cards, nodes in parts:
-            self._insert(player, t, gained, cards[player], "memory")
-            if "network" in self._config.averages:
-                self._insert(1 - player, t, played, cards[1 - player], "strategy_memory")
+            self._offer(player, "memory", self._samples(t, gained, cards[player]))
+            self._offer(1 - player, "strategy_memory", self._samples(t, played, cards[1 - player]))
             self.nodes_touched += nodes
 
     def _part(
@@ -206,11 +206,11 @@ class DealtCfr(Iterations):
         gained, played, nodes = traverse(self._game.tree.arrays, strategies, hands, words, player, uniform)
         return gained, played, [hands.seen(who, seen.known[-1], seen.cards) for who in range(2)], nodes
 
-    def _insert(self, player: int, t: int, samples: Seen, cards: npt.NDArray[np.uint8], kind: str) -> None:
-        counters = self._tables[f"counters/player{player}"]
-        memory, (_, counter, stream) = self.dealt.memory(player, kind)[0], MEMORIES[kind]
-        offered, number = int(counters[counter]), player + stream
-        counters[counter] = insert(memory, samples, cards, self._known, float(t), offered, self._config.seed, number)
+    def _samples(self, t: int, found: Seen, cards: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[Any], ...]:
+        """Samples as memories have them; cards [K, C] of each deal what its player sees at the end."""
+        hidden = np.arange(cards.shape[1]) >= self._known[found.node][:, None]
+        seen = np.where(hidden, np.uint8(NO_CARD), cards[found.deal])
+        return found.node, seen, np.full(len(found.node), t), found.value
 
     def _fit(self, player: int, t: int) -> None:
         dealt = self.dealt

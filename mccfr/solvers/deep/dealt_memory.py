@@ -11,11 +11,9 @@ import numpy.typing as npt
 
 from abstraction.kernels.jit import njit
 from abstraction.kernels.prefetch import prefetch_to_read
-from mccfr.rng import RESERVOIR, new_stream
-from mccfr.solvers.deep.dealt import NO_CARD, View, count_cards
+from mccfr.solvers.deep.dealt import View, count_cards
 from mccfr.solvers.deep.fitting import Batch
-from mccfr.solvers.deep.lockstep import Seen
-from mccfr.solvers.deep.memory import AHEAD, Walk, reservoir_place
+from mccfr.solvers.deep.memory import AHEAD, SampleOrder
 
 
 class DealtMemory(NamedTuple):
@@ -31,53 +29,6 @@ class DealtMemory(NamedTuple):
     cards: npt.NDArray[np.uint8]
     weight: npt.NDArray[np.floating]
     value: npt.NDArray[np.floating]
-
-
-@njit
-def _insert(memory, seen, cards, known, scale, offered, word):
-    """Offer samples to a memory, in place; returns how many it has been offered by now.
-
-    cards    [K, C] uint8 of each deal, the whole board
-    known    [N] int64 how many of them are seen at each node
-    scale    weight of the iteration
-    offered  samples before
-    word     uint64 random number of this memory
-    """
-    room = memory.node.shape[0]
-    for sample in range(seen.node.shape[0]):
-        place = offered
-        if offered >= room:
-            place = reservoir_place(word, offered)
-        offered += 1
-        if place < room:
-            node, deal = seen.node[sample], seen.deal[sample]
-            memory.node[place], memory.weight[place] = node, scale
-            for k in range(cards.shape[1]):
-                memory.cards[place, k] = cards[deal, k] if k < known[node] else NO_CARD
-            for k in range(memory.value.shape[1]):
-                memory.value[place, k] = seen.value[sample, k]
-    return offered
-
-
-def insert(
-    memory: DealtMemory,
-    seen: Seen,
-    cards: npt.NDArray[np.uint8],
-    known: npt.NDArray[np.int64],
-    weight: float,
-    offered: int,
-    seed: int,
-    number: int,
-) -> int:
-    """Offer samples of deals to a memory, in place; returns how many it has been offered by now.
-
-    cards   [K, C] of each deal what its player sees at the end
-    known   [N] cards that are seen at each node
-    weight  of the iteration
-    number  of the memory: each has a stream of its own
-    """
-    word = new_stream(seed, number, RESERVOIR)[0]
-    return int(_insert(memory, seen, cards, known, weight, offered, word))
 
 
 @njit
@@ -116,7 +67,7 @@ class DealtBatches:
         """
         self.weight = float(memory.weight[:held].sum(dtype=np.float64)) / held * batch
         self._view, self._memory, self._batch, self._unit = seen, memory, batch, unit
-        self._walk = Walk(held, start)
+        self._walk = SampleOrder(held, start)
         self._given = np.zeros((batch, seen.card_columns + seen.lines.shape[1]), np.float32)
         self._weight, self._total = np.zeros(batch), np.zeros((batch, memory.value.shape[1]))
 

@@ -15,9 +15,8 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.cards import card_text
 from mccfr.cards.deals import NO_BUCKET
-from mccfr.cards.listed import ListedCards, card_names
+from mccfr.cards.listed import ListedCards
 from mccfr.games.game import Game
 from mccfr.solvers.deep.infosets import Infosets
 from mccfr.trees.lines import put_in_chips
@@ -43,12 +42,12 @@ class Features:
 def features(game: Game, infosets: Infosets, player: int) -> Features:
     """What a network sees of a player's infosets."""
     cards = game.cards
-    if not isinstance(cards, ListedCards) or not card_names(cards):
+    if cards.boards is None or not cards.card_texts:
         return Features(None, (), 0)
     lines, pieces = bet_columns(game), []
     groups: tuple[int, ...] = ()
     for block in range(player, 2 * game.tree.streets, 2):
-        held, groups = _cards(cards, block // 2, player)
+        held, groups = _cards(cards.listed(), block // 2, player)
         rows = np.array([node for _, node in sorted(_row_nodes(game, block))], np.int64)
         if not len(rows):
             continue
@@ -60,20 +59,19 @@ def features(game: Game, infosets: Infosets, player: int) -> Features:
 
 def hand_columns(game: Game, block: int) -> npt.NDArray[np.float32]:
     """[buckets, columns] of the hand alone of each bucket of a block, in a game whose cards have names."""
-    assert isinstance(game.cards, ListedCards)
-    found, groups = _cards(game.cards, block // 2, block % 2)
+    found, groups = _cards(game.cards.listed(), block // 2, block % 2)
     return found[:, : groups[0]]
 
 
 def column_names(game: Game) -> list[str]:
     """What each column of a network's input says; [] where it is a one-hot of the infoset."""
     cards = game.cards
-    if isinstance(cards, ListedCards):
-        every = sorted(card_names(cards).values())
-        ranks, suits = (sorted({part(name) for name in every}) for part in (_rank, _suit))
-    else:
-        every = [card_text(card) for card in range(cards.deck_size)] if cards.dealt else []
-        ranks, suits = (list(dict.fromkeys(part(name) for name in every)) for part in (_rank, _suit))
+    every = list(cards.card_texts.values())
+    if cards.boards is not None:
+        every.sort()
+    ranks, suits = (list(dict.fromkeys(part(name) for name in every)) for part in (_rank, _suit))
+    if cards.boards is not None:
+        ranks, suits = sorted(ranks), sorted(suits)
     if not every:
         return []
     known = [0, *(cards.cards_on(street) for street in range(game.tree.streets))]
@@ -97,7 +95,7 @@ def _row_nodes(game: Game, block: int) -> Iterator[tuple[int, int]]:
 
 def _cards(cards: ListedCards, street: int, player: int) -> tuple[npt.NDArray[np.float32], tuple[int, ...]]:
     """[buckets, columns] of a player's cards on a street, and the columns of each group."""
-    names = card_names(cards)
+    names = cards.card_texts
     ranks, suits = (sorted({part(name) for name in names.values()}) for part in (_rank, _suit))
     every = sorted(names)
     width = len(ranks) + len(suits) + len(every)

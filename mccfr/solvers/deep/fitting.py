@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.kernels.jit import njit
-from mccfr.solvers.deep.memory import Memory, Merged, Walk, merge, merge_some
+from mccfr.solvers.deep.memory import Memory, Merged, SampleOrder, merge, merge_some
 from mccfr.solvers.deep.network import Array, Network
 
 _FIRST, _SECOND, _SMALL = 0.9, 0.999, 1e-8
@@ -107,7 +107,7 @@ class MergedBatches:
         """
         self.weight = float(memory.weight[:held].sum(dtype=np.float64)) / held * (batch or held)
         self._inputs, self._memory, self._batch, self._merged = inputs, memory, batch, merged
-        self._walk = Walk(held, start)
+        self._walk = SampleOrder(held, start)
         self._found = 0 if batch is not None else merge(memory, held, merged)[0]
 
     def next(self) -> Batch:

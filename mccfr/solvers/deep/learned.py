@@ -23,8 +23,8 @@ SAMPLES, STRATEGIES, NETWORKS = range(3)
 """Cells of `counters`: what the memories of a player have been offered, and networks that were met."""
 LOSS, EXPLAINED = range(2)
 """Cells of `figures`: of the newest fit, `memory.squared_error`."""
-ADVANTAGE_STREAM, STRATEGY_STREAM, NETWORK_STREAM, HAND_STREAM, BASELINE_STREAM = 0, 2, 4, 6, 8
-"""Numbers of random streams, to which the player's is added; of a baseline there is one."""
+ADVANTAGE_STREAM, STRATEGY_STREAM, NETWORK_STREAM, HAND_STREAM = 0, 2, 4, 6
+"""Numbers of random streams, to which the player's is added."""
 LEAST_WEIGHT = 1e-30
 """Of a row that a network has a strategy for and nothing was sampled at."""
 _ROWS = 1 << 16  # infosets that a network is evaluated on at a time
@@ -107,8 +107,8 @@ def kept_networks(config: DeepCfrConfig) -> int:
     return config.horizon
 
 
-def table_specs(game: Game, config: DeepCfrConfig, dtype: str = "float32") -> tuple[ArraySpec, ...]:
-    """Names, shapes and dtypes of the tables; `dtype` is that of what memories hold.
+def listed_specs(game: Game, config: DeepCfrConfig, dtype: str = "float32") -> tuple[ArraySpec, ...]:
+    """Names, shapes and dtypes of the tables over listed infosets; `dtype` is that of what memories hold.
 
     Raises `ValueError` for games whose infosets cannot be listed.
     """

@@ -4,16 +4,18 @@ Every sample that was ever offered is in the memory with the same chance, whatev
 place of is a function of its number and the run's seed, so that a memory that is filled by several sessions is the same
 as one that is filled at once.
 
-A minibatch is taken by a walk over the memory (`Walk`) whose neighbours lie far apart: no sample comes again before all
-others have come, and any stretch of the walk is spread evenly over the memory, whose order is that of the iterations.
-So gradients of minibatches in a row make up for each other's errors, where independent draws only average them out.
+A minibatch is taken by a walk over the memory (`SampleOrder`) whose neighbours lie far apart: no sample comes again
+before all others have come, and any stretch of the walk is spread evenly over the memory, whose order is that of the
+iterations.  So gradients of minibatches in a row make up for each other's errors, where independent draws only average
+them out.
 
 A loss of several samples of one infoset has the gradient of their weighted mean.  So samples of an infoset are *merged*
 when they are read: their weights are added up, and their values times their weights.  It changes nothing but rounding.
 """
 
+from collections.abc import Sequence
 from math import gcd
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +23,8 @@ import numpy.typing as npt
 from abstraction.kernels.jit import inline_njit, njit
 from abstraction.kernels.prefetch import prefetch_to_read
 from mccfr.rng import RESERVOIR, new_stream, random_at
-from mccfr.solvers.deep.traversals import Samples
 
+Array = npt.NDArray[Any]
 _UNIT = 1.0 / 9007199254740992.0  # 2^-53
 AHEAD = 32
 """Samples that are asked for before the first of them is read.  A memory is far larger than caches, so each would be
@@ -58,7 +60,7 @@ class Merged(NamedTuple):
     place: npt.NDArray[np.int64]
 
 
-class Walk:
+class SampleOrder:
     """Numbers of the samples that a memory holds, in the order in which minibatches take them."""
 
     def __init__(self, held: int, start: int) -> None:
@@ -91,41 +93,27 @@ def reservoir_place(word, seen):
 
 
 @njit
-def _insert(memory, samples, count, first, scale, seen, word):
-    """Offer `count` samples to a memory, in place; returns how many it has been offered by now.
-
-    first  infoset in the list of both players that is 0 in the memory's own
-    scale  weight of the iteration
-    seen   samples offered before
-    word   uint64 random number of this memory
-    """
-    room, width = memory.value.shape
-    for sample in range(count):
-        place = seen
-        if seen >= room:
-            place = reservoir_place(word, seen)
-        seen += 1
-        if place < room:
-            memory.infoset[place] = samples.infoset[sample] - first
-            memory.weight[place] = scale * samples.weight[sample]
-            for k in range(width):
-                memory.value[place, k] = samples.value[sample, k]
-    return seen
+def _fill_places(word, offered, room, places):
+    """Fill places [n] int64 with where the things after the first `offered` go, in place; as `reservoir_place`."""
+    for k in range(places.shape[0]):
+        seen = offered + k
+        places[k] = seen if seen < room else reservoir_place(word, seen)
 
 
-def insert(
-    memory: Memory, samples: Samples, count: int, first: int, weight: float, seen: int, seed: int, number: int
-) -> int:
+def insert(memory: Sequence[Array], samples: Sequence[Array], offered: int, seed: int, number: int) -> int:
     """Offer samples to a memory, in place; returns how many it has been offered by now.
 
-    count   of the samples
-    first   infoset in the list of both players that is 0 in the memory's own
-    weight  of the iteration, which multiplies the samples' own
-    seen    samples offered before
-    number  of the memory: each has a stream of its own
+    memory   its columns, [M, ...] each
+    samples  the same columns of the samples, [n, ...]
+    offered  samples before
+    number   of the memory: each has a stream of its own
     """
-    word = new_stream(seed, number, RESERVOIR)[0]
-    return int(_insert(memory, samples, count, first, weight, seen, word))
+    room, places = len(memory[0]), np.zeros(len(samples[0]), np.int64)
+    _fill_places(new_stream(seed, number, RESERVOIR)[0], offered, room, places)
+    kept = np.flatnonzero(places < room)
+    for column, added in zip(memory, samples, strict=True):
+        column[places[kept]] = added[kept]  # the last of those that go to one place stays
+    return offered + len(places)
 
 
 @inline_njit

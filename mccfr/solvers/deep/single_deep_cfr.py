@@ -10,7 +10,7 @@ traversals read a table (`SingleDeepCfr`); elsewhere traversals go in step (`mcc
 
 *The average.*  A strategy weighs what it does in the strategy memory: the iteration in which the opponent's traversals
 met it.  Player 0's, fitted at t, is met in t; player 1's in t + 1, and his uniform play in 1.  So weights are noted
-when a strategy is met.  The paper's code weighs both by t, when they are fitted, and leaves uniform play out.  B^M
+when a strategy is met (the paper's code weighs both by t, when they are fitted, and leaves uniform play out).  B^M
 keeps parameters and weights; uniform play has parameters of 0.  Averages weigh each strategy by its own reach of an
 infoset, computed over the list, so they are exact; as long as every network is kept they are kept up as the run goes.
 
@@ -18,8 +18,8 @@ What is drawn at random is a function of seed, player, purpose and number: besid
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -29,7 +29,6 @@ from mccfr.config.solvers import DeepCfrConfig
 from mccfr.games.game import Game
 from mccfr.rng import MINIBATCH, PARAMETERS, RESERVOIR, new_stream
 from mccfr.solvers.deep import traversals
-from mccfr.solvers.deep.every_deal import every_deal
 from mccfr.solvers.deep.fitting import Batch, Batches, fit
 from mccfr.solvers.deep.learned import (
     MEMORIES,
@@ -39,39 +38,38 @@ from mccfr.solvers.deep.learned import (
     Tables,
     descent,
     keeps_sums,
-    table_specs,
+    memory_columns,
 )
-from mccfr.solvers.deep.learned_baseline import LearnedBaseline, Transitions, baseline_specs
-from mccfr.solvers.deep.memory import insert, reservoir_place, squared_error
+from mccfr.solvers.deep.memory import Array, insert, reservoir_place, squared_error
 from mccfr.solvers.deep.network import Network
-from mccfr.solvers.deep.outcome_paths import draw_paths, new_paths, value_paths
 from mccfr.solvers.deep.output_layer import RIDGES, solve_output
 from mccfr.solvers.deep.traversals import Samples, new_samples, new_work
 from mccfr.tables.layout import table_name
-from storage.schema import ArraySpec
 
 _PART = 256  # traversals that a thread makes at a time
 _SAMPLES_EACH = 16  # there is room for so many of each of them, and for one traversal of the whole tree
 
 
 class _Piece(NamedTuple):
-    """Samples of some traversals, how many, nodes touched, and what a learned baseline is to learn of them."""
+    """Samples of some traversals, how many, and nodes touched."""
 
     samples: Samples
     taken: int
     plays: Samples
     played: int
     nodes: int
-    transitions: Transitions | None = None
 
 
 class Iterations(ABC):
     """Iterations on tables, which are changed in place; with the number of iterations they are the whole state.
 
     Attributes:
+        columns:    of a memory, but for the values
         iteration:  done so far
         nodes_touched: so far
     """
+
+    columns: ClassVar[tuple[str, ...]]
 
     def __init__(
         self, game: Game, config: DeepCfrConfig, tables: Tables, iteration: int = 0, nodes: int = 0, threads: int = 1
@@ -91,17 +89,23 @@ class Iterations(ABC):
     def _fit(self, player: int, t: int) -> None:
         """Fit a player's advantages to his memory, and make his strategy of them."""
 
+    def _offer(self, player: int, kind: str, samples: Sequence[Array]) -> None:
+        """Offer samples, column by column, to a player's "memory" or "strategy_memory", if he has it."""
+        if kind == "strategy_memory" and "network" not in self._config.averages:
+            return
+        counters, (_, counter, stream) = self._tables[f"counters/player{player}"], MEMORIES[kind]
+        memory, _ = memory_columns(self._tables, player, kind, self.columns)
+        counters[counter] = insert(memory, samples, int(counters[counter]), self._config.seed, player + stream)
+
     def iterate(self, count: int = 1) -> None:
         """Run iterations."""
         for _ in range(count):
-            t, exact = self.iteration + 1, self._config.sd_weights == "exact"
+            t = self.iteration + 1
             for player in range(2):
-                if exact:  # the opponent's strategy is met now: player 1's was fitted in the iteration before
-                    self._note_strategy(1 - player, t, t if player else t - 1)
+                # The opponent's strategy is met now: player 1's was fitted in the iteration before.
+                self._note_strategy(1 - player, t, t if player else t - 1)
                 self._traverse(player, t)
                 self._fit(player, t)
-                if not exact:
-                    self._note_strategy(player, t, t)
             self.iteration = t
 
     def _note_strategy(self, player: int, weight: int, fitted: int) -> None:
@@ -139,21 +143,12 @@ class Iterations(ABC):
         whole    a pass over it, begun when the minibatches are done
         """
         config, parameters = self._config, self._tables[f"network/player{player}"]
-        if t == 1 or config.start == "scratch":
+        if t == 1:
             parameters[:] = network.initial(new_stream(config.seed, player, PARAMETERS, t))
         start = int(new_stream(config.seed, player, MINIBATCH, t)[0])
         fit(network, parameters, batches(start), descent(config, config.steps))
         if config.last_layer == "solved":
             solve_output(network, parameters, whole, RIDGES[config.readout])
-
-
-def listed_specs(game: Game, config: DeepCfrConfig, dtype: str = "float32") -> tuple[ArraySpec, ...]:
-    """Names, shapes and dtypes of the tables over listed infosets; `dtype` is that of what memories hold.
-
-    Raises `ValueError` for games whose infosets cannot be listed, and for a baseline in one without named cards.
-    """
-    specs = table_specs(game, config, dtype)
-    return (*specs, *baseline_specs(game, config, dtype)) if config.baseline == "learned" else specs
 
 
 class SingleDeepCfr(Iterations):
@@ -164,18 +159,16 @@ class SingleDeepCfr(Iterations):
         sigma:      [I, A] float64 strategies of both players for what comes next
     """
 
+    columns = ("infoset", "weight")
+
     def __init__(
         self, game: Game, config: DeepCfrConfig, tables: Tables, iteration: int = 0, nodes: int = 0, threads: int = 1
     ) -> None:
         super().__init__(game, config, tables, iteration, nodes, threads)
         self.learned = Learned(game, config, tables)
         self._sums = [tables.get(table_name("strategy_sum", block)) for block in range(2 * game.tree.streets)]
-        self._every = every_deal(game) if config.sampling == "full" else None
         self._dealer = game.cards.dealer(config.seed, 0)
         self._deals = new_deals(config.traversals, game.tree.streets)
-        learns = config.baseline == "learned"
-        self._baseline = LearnedBaseline(game, self.learned.infosets, config, tables) if learns else None
-        self._depth = max(len(game.tree.path(node)) for node in game.tree.decisions.tolist())
         self.sigma = self.learned.infosets.uniform()
         if iteration:
             for player in range(2):
@@ -183,9 +176,8 @@ class SingleDeepCfr(Iterations):
 
     def warm_up(self) -> None:
         """As `Iterations.warm_up`."""
-        if self._config.sampling != "full":
-            self._dealer.draw(0, 0, self._deals)
-            self._part(0, 0, 0, 0)
+        self._dealer.draw(0, 0, self._deals)
+        self._part(0, 0, 0, 0)
 
     def _note_strategy(self, player: int, weight: int, fitted: int) -> None:
         """Add a player's present strategy, fitted in iteration `fitted`, to his average and to B^M."""
@@ -195,27 +187,18 @@ class SingleDeepCfr(Iterations):
 
     def _traverse(self, player: int, t: int) -> None:
         """A player's traversals of iteration t, into the memories."""
-        if self._config.sampling == "full":
-            self._traverse_all(player, t)
-            return
         count = self._config.traversals
         first = ((t - 1) * 2 + player) * count
         self._dealer.draw(first, count, self._deals)
         parts = run_ranges(lambda a, b: self._part(player, first, a, b), 0, count, _PART, self._threads)
         for pieces in parts:
             for piece in pieces:
-                self._remember(player, t, piece.samples, piece.taken)
-                self._remember_plays(1 - player, t, piece.plays, piece.played)
+                self._offer(player, "memory", self._samples(player, t, piece.samples, piece.taken))
+                self._offer(1 - player, "strategy_memory", self._samples(1 - player, t, piece.plays, piece.played))
                 self.nodes_touched += piece.nodes
-                if self._baseline is not None and piece.transitions is not None:
-                    self._baseline.remember(piece.transitions)
-        if self._baseline is not None:
-            self._baseline.fit(2 * (t - 1) + player)
 
     def _part(self, player: int, number: int, first: int, stop: int) -> list[_Piece]:
         """Traversals of deals first..stop-1 of the drawn ones, the first of which has the number `number` of all."""
-        if self._config.sampling == "outcome":
-            return [self._paths(player, number, first, stop)]
         tree, infosets, made = self._game.tree.arrays, self.learned.infosets, []
         room, work = _SAMPLES_EACH * _PART + len(tree.kind), new_work(len(tree.kind))
         while True:
@@ -229,51 +212,10 @@ class SingleDeepCfr(Iterations):
             if first >= stop:
                 return made
 
-    def _paths(self, player: int, number: int, first: int, stop: int) -> _Piece:
-        """The same by outcome sampling."""
-        tree, infosets, sigma = self._game.tree.arrays, self.learned.infosets, self.sigma.ravel()
-        paths, state = new_paths(stop - first, self._depth), np.zeros(4, np.uint64)
-        span = np.array([player, first, stop, self._config.seed, number + first], np.int64)
-        count, nodes = draw_paths(
-            tree, infosets.numbering, sigma, self._deals, span, self._config.epsilon, state, paths
-        )
-        samples, plays, ahead = *(new_samples(count, infosets.width) for _ in range(2)), np.zeros(count)
-        learns = self._baseline
-        baseline = np.zeros((count, infosets.width)) if learns is None else learns.values(paths, count)
-        taken, played = value_paths(tree, sigma, player, paths, baseline, samples, plays, ahead)
-        transitions = learns.transitions(paths, ahead) if learns is not None else None
-        return _Piece(samples, taken, plays, played, nodes, transitions)
-
-    def _traverse_all(self, player: int, t: int) -> None:
-        """Every history, in a traversal's place."""
-        assert self._every is not None
-        (deals, weights), infosets, tree = self._every, self.learned.infosets, self._game.tree.arrays
-        mass, gain, flat = np.zeros(len(infosets)), np.zeros((len(infosets), infosets.width)), self.sigma.ravel()
-        places, work = infosets.numbering, new_work(len(tree.kind))
-        self.nodes_touched += traversals.full(tree, places, flat, deals, weights, player, mass, gain, work)
-        samples, mine, theirs = (
-            new_samples(infosets.count(player), infosets.width),
-            *map(infosets.of, (player, 1 - player)),
-        )
-        taken = traversals.settle(mine.start, mine.stop, flat, infosets.actions, mass, gain, samples)
-        self._remember(player, t, samples, taken)
-        met = theirs.start + np.flatnonzero(mass[theirs] > 0)
-        self._remember_plays(1 - player, t, Samples(met, mass[met], self.sigma[met]), len(met))
-
-    def _remember(self, player: int, t: int, samples: Samples, count: int) -> None:
-        """Offer regrets to a player's memory."""
-        self._insert(player, t, samples, count, "memory")
-
-    def _remember_plays(self, player: int, t: int, plays: Samples, count: int) -> None:
-        """Offer strategies to a player's memory, if he has one for them."""
-        if "network" in self._config.averages:
-            self._insert(player, t, plays, count, "strategy_memory")
-
-    def _insert(self, player: int, t: int, samples: Samples, count: int, kind: str) -> None:
-        counters = self._tables[f"counters/player{player}"]
-        memory, (_, counter, stream) = self.learned.memory(player, kind)[0], MEMORIES[kind]
-        first, seen = self.learned.infosets.of(player).start, int(counters[counter])
-        counters[counter] = insert(memory, samples, count, first, float(t), seen, self._config.seed, player + stream)
+    def _samples(self, player: int, t: int, found: Samples, count: int) -> tuple[Array, Array, Array]:
+        """The first `count` samples of a player as his memories have them."""
+        first = self.learned.infosets.of(player).start
+        return found.infoset[:count] - first, t * found.weight[:count], found.value[:count]
 
     def _fit(self, player: int, t: int) -> None:
         """Fit a player's advantages to his memory, and make his strategy of them."""

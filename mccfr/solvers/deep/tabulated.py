@@ -18,7 +18,6 @@ import numpy.typing as npt
 from abstraction.boards import canonical_boards
 from abstraction.cards import COMBO_COUNT
 from abstraction.kernels.jit import njit
-from mccfr.cards.deck import WholeDeck
 from mccfr.games.game import Game
 from mccfr.solvers.deep.dealt import NO_CARD, Hands, View, card_values
 from mccfr.solvers.deep.dealt_cfr import Dealt
@@ -66,7 +65,7 @@ class Own(NamedTuple):
 
 def is_tabulated(game: Game) -> bool:
     """Whether hands of dealt cards have few enough classes for a table."""
-    return isinstance(game.cards, WholeDeck) and game.cards.can_list
+    return game.cards.boards is None and game.cards.can_list
 
 
 def check_tabulated(game: Game) -> None:
@@ -81,9 +80,8 @@ def check_tabulated(game: Game) -> None:
 def hand_classes(game: Game, seen: View) -> list[Classes]:
     """Classes of hands by street; raises as `check_tabulated`."""
     check_tabulated(game)
-    assert isinstance(game.cards, WholeDeck)
     found: list[Classes] = []
-    tables, hands = game.cards.load(), game.cards.hand_cards()
+    tables, hands = game.cards.canonical_tables(), game.cards.at_table().hand_cards
     for street, table in enumerate(tables):
         known, count = seen.known[street], int(game.buckets[2 * street])
         place = np.flatnonzero(table.ravel() < count)

@@ -4,10 +4,7 @@
 traverser are walked, one of the opponent and of chance is sampled.  At each of the traverser's infosets the sample is
 the regret of every action, at the opponent's the strategy that he plays.
 
-*Full*: every deal and history.  An infoset's sample is its exact regret, and weighs what others and chance reach it.
-
 Each traversal has a stream of random numbers of its own, so it does not matter who makes it, nor after which others.
-Outcome sampling is in `mccfr.solvers.deep.outcome_paths`.
 """
 
 from typing import NamedTuple
@@ -43,14 +40,12 @@ class Work(NamedTuple):
     order  [N] int64    nodes in the order visited
     child  [N] int64    of a node where one is sampled: which
     value  [N] float64  chips for the traverser
-    reach  [N] float64  full: of chance and the opponent
     state  [4] uint64   random numbers
     """
 
     order: npt.NDArray[np.int64]
     child: npt.NDArray[np.int64]
     value: npt.NDArray[np.float64]
-    reach: npt.NDArray[np.float64]
     state: npt.NDArray[np.uint64]
 
 
@@ -62,8 +57,7 @@ def new_samples(count: int, width: int) -> Samples:
 def new_work(nodes: int) -> Work:
     """Scratch for a tree."""
     order, child = np.zeros((2, nodes), np.int64)
-    value, reach = np.zeros((2, nodes))
-    return Work(order, child, value, reach, np.zeros(4, np.uint64))
+    return Work(order, child, np.zeros(nodes), np.zeros(4, np.uint64))
 
 
 @part_njit
@@ -141,68 +135,3 @@ def external(tree, numbering, sigma, deals, span, samples, plays, work):
             taken += 1
         deal += 1
     return deal - span[START], taken, played, nodes
-
-
-@nogil_njit
-def full(tree, numbering, sigma, deals, weights, traverser, mass, gain, work):
-    """Walk every history of every deal; mass [I] and gain [I, A] are added to, in place.
-
-    deals Deals with weights [K], which add up to 1.  mass is the reach of chance and the opponent, of the opponent's
-    infosets too; gain at the traverser's the same times the value of each action.  Returns the nodes touched.
-    """
-    value, reach, nodes = work.value, work.reach, 0
-    base, rows, width, sign = numbering.base, numbering.rows, gain.shape[1], 1.0 - 2.0 * traverser
-    for deal in range(len(weights)):
-        reach[0] = weights[deal]
-        for node in range(len(tree.kind)):  # a node comes before all that is below it
-            nodes += tree.touched[node]
-            kind, first, count = tree.kind[node], tree.first[node], tree.count[node]
-            if kind == TERMINAL:
-                value[node] = sign * (tree.fixed[node] + tree.showdown[node] * deals.result[deal])
-                continue
-            if kind == CHANCE:
-                for k in range(count):
-                    reach[first + k] = reach[node] * tree.probability[first + k]
-                continue
-            block = tree.block[node]
-            infoset = base[block] + deals.bucket[deal, block] * rows[block] + tree.row[node]
-            mass[infoset] += reach[node]
-            for k in range(count):
-                reach[first + k] = reach[node] * (1.0 if tree.player[node] == traverser else sigma[infoset * width + k])
-        for node in range(len(tree.kind) - 1, -1, -1):
-            kind, first, count = tree.kind[node], tree.first[node], tree.count[node]
-            if kind == TERMINAL:
-                continue
-            mean = 0.0
-            if kind == CHANCE:
-                for k in range(count):
-                    mean += tree.probability[first + k] * value[first + k]
-            else:
-                block = tree.block[node]
-                infoset = base[block] + deals.bucket[deal, block] * rows[block] + tree.row[node]
-                for k in range(count):
-                    mean += sigma[infoset * width + k] * value[first + k]
-                    if tree.player[node] == traverser:
-                        gain[infoset, k] += reach[node] * value[first + k]
-            value[node] = mean
-    return nodes
-
-
-@nogil_njit
-def settle(first, stop, sigma, actions, mass, gain, samples):
-    """Samples of a full traversal at infosets first..stop-1, those of no reach left out; returns how many.
-
-    gain [I, A] as `full` leaves it becomes regrets weighed by mass [I]; samples are filled in place.
-    """
-    taken, width = 0, gain.shape[1]
-    for infoset in range(first, stop):
-        if mass[infoset] <= 0.0:
-            continue
-        mean = 0.0
-        for k in range(actions[infoset]):
-            mean += sigma[infoset * width + k] * gain[infoset, k] / mass[infoset]
-        samples.infoset[taken], samples.weight[taken] = infoset, mass[infoset]
-        for k in range(actions[infoset]):
-            samples.value[taken, k] = gain[infoset, k] / mass[infoset] - mean
-        taken += 1
-    return taken

@@ -49,7 +49,7 @@ _BATCH = 1024  # iterations of one call: their steps are made ahead
 _DTYPES = ("float32", "float64")
 
 
-class Side(NamedTuple):
+class HistorySide(NamedTuple):
     """One player's part of the game, as kernels take it.  R rows, S slots.
 
     starts      [R+1] int64      first slot of each row, and the end of the last
@@ -72,7 +72,7 @@ class Side(NamedTuple):
     row_reach: npt.NDArray[np.float64]
 
 
-class Walk(NamedTuple):
+class HistoryWalk(NamedTuple):
     """What a traversal goes over.  N nodes, D of them not terminal; C cells: player 0's slots, then player 1's.
 
     cell       [N] int64       first cell of a decision
@@ -287,11 +287,11 @@ def check_tables(specs: tuple[ArraySpec, ...], tables: Mapping[str, npt.NDArray[
             )
 
 
-def new_walk(game: Game, dtype: str) -> Walk:
+def new_walk(game: Game, dtype: str) -> HistoryWalk:
     """What a game's traversals go over; the payoffs are in place."""
     arrays = game.tree.arrays
     inner, cells = int((arrays.kind != TERMINAL).sum()), int(game.tree.row_slots.sum())
-    return Walk(
+    return HistoryWalk(
         (np.where(arrays.player == 1, game.tree.row_slots[0], 0) + arrays.slot).astype(np.int64),
         np.zeros((cells, 1), dtype),
         np.zeros((cells, 1)),
@@ -336,17 +336,19 @@ class HistoryCfr:
         self.tables = dict(new_tables(specs) if tables is None else tables)
         check_tables(specs, self.tables)
         self.iteration, self.nodes_touched = iteration, nodes_touched
-        sequences, last = sequence_form(game)
+        form = sequence_form(game)
         self._walk = new_walk(game, dtype)
-        self._sides = tuple(self._side(player, one, last[player], dtype) for player, one in enumerate(sequences))
+        self._sides = tuple(
+            self._side(player, one, form.last[player], dtype) for player, one in enumerate(form.players)
+        )
 
-    def _side(self, player: int, one: Sequences, last: npt.NDArray[np.int32], dtype: str) -> Side:
+    def _side(self, player: int, one: Sequences, last: npt.NDArray[np.int32], dtype: str) -> HistorySide:
         slots, empty = len(one.row_of), np.zeros((0, 1), dtype)
         first = player * int(self.game.tree.row_slots[0])
         regret, strategy_sum, *predicted = (
             self.tables.get(table_name(kind, player), empty) for kind in self.variant.table_kinds
         )
-        return Side(
+        return HistorySide(
             one.starts,
             one.above,
             last,

@@ -12,8 +12,17 @@ from abstraction.kernels.jit import njit
 from mccfr.games.game import Game
 from mccfr.solvers.histories.history_cfr import check_tables, new_tables, new_walk, strategy_of
 from mccfr.solvers.histories.pruning import bring_all_forward, run_pruned
-from mccfr.solvers.histories.sequences import chance_reach, sequence_form
-from mccfr.solvers.histories.settlement import REACH, SUM, Infosets, Pruned, Pruning, Scratch
+from mccfr.solvers.histories.sequences import sequence_form
+from mccfr.solvers.histories.settlement import (
+    REACH,
+    SUM,
+    Marks,
+    NodeFacts,
+    Pruned,
+    PrunedInfosets,
+    Pruning,
+    PruningScratch,
+)
 from mccfr.solvers.minimisers import Tables
 from mccfr.solvers.variants import Variant
 from mccfr.tables.layout import table_name
@@ -91,9 +100,9 @@ def _groups(
     return np.searchsorted(keys[order], np.arange(count + 1)).astype(np.int64), members[order].astype(np.int64)
 
 
-def infosets_of(game: Game, bound: str) -> Infosets:
+def infosets_of(game: Game, bound: str) -> PrunedInfosets:
     """Both players' infosets end to end, with one of the `BOUNDS`; raises `ValueError` as `sequence_form` does."""
-    (one, two), last = sequence_form(game)
+    (one, two), last, chance = sequence_form(game)
     arrays, slots, rows = game.tree.arrays, len(one.row_of), len(one.above)
     above = np.concatenate([one.above, _joined(two.above, slots)])
     row = np.where(arrays.player == 1, rows, 0) + arrays.row.astype(np.int64)
@@ -102,7 +111,7 @@ def infosets_of(game: Game, bound: str) -> Infosets:
     below_first, below = _groups(above[led], led, slots + len(two.row_of))
     node_first, node = _groups(row[decisions], decisions, len(above))
     joined_last = np.stack([_joined(last[0], 0), _joined(last[1], slots)])
-    return Infosets(
+    return PrunedInfosets(
         np.concatenate([one.starts, two.starts[1:] + slots]),
         above,
         np.concatenate([one.row_of, two.row_of + rows]),
@@ -111,11 +120,8 @@ def infosets_of(game: Game, bound: str) -> Infosets:
         below,
         node_first,
         node,
-        _upper(game, joined_last, bound),
         _ends(game, joined_last, slots + len(two.row_of)),
-        row,
-        joined_last,
-        chance_reach(arrays),
+        NodeFacts(_upper(game, joined_last, bound), row, joined_last, chance),
     )
 
 
@@ -251,7 +257,7 @@ class PrunedCfr:
                     first += len(table)
 
 
-def _state(infosets: Infosets) -> Pruned:
+def _state(infosets: PrunedInfosets) -> Pruned:
     rows, cells = len(infosets.above), len(infosets.row_of)
     regret = np.zeros((cells, 1))
     return Pruned(
@@ -262,15 +268,15 @@ def _state(infosets: Infosets) -> Pruned:
     )
 
 
-def _scratch(infosets: Infosets) -> Scratch:
+def _scratch(infosets: PrunedInfosets) -> PruningScratch:
     rows, cells = len(infosets.above), len(infosets.row_of)
-    by_row: dict[str, Any] = {name: np.zeros(rows, np.int64) for name in ("met", "settled", "rows", "after", "path")}
+    by_row: dict[str, Any] = {name: np.zeros(rows, np.int64) for name in ("rows", "after", "path")}
     by_cell: dict[str, Any] = {name: np.zeros(cells) for name in ("gain", "payoff", "scale")}
-    return Scratch(
+    return PruningScratch(
+        Marks(np.zeros(rows, np.int64), np.zeros(rows, np.int64), np.zeros(2, np.int64)),
         **by_row,
         **by_cell,
         waiting=np.zeros(cells, np.int64),
-        stack=np.zeros(len(infosets.row), np.int64),
+        stack=np.zeros(len(infosets.by_node.row), np.int64),
         totals=np.zeros((2, 2)),
-        serial=np.zeros(2, np.int64),
     )

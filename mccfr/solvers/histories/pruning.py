@@ -48,7 +48,8 @@ def _forward(tree, pruning, walk, step, traverser):
     """
     order, stack, reach, sigma = walk.order, walk.stack, walk.reach, walk.sigma
     infosets, state, scratch = pruning.infosets, pruning.state, pruning.scratch
-    last, since, payoff_sum, serial = infosets.last, state.pruned_since, state.payoff_sum, scratch.serial[0]
+    last, since, payoff_sum = infosets.by_node.last, state.pruned_since, state.payoff_sum
+    met, serial = scratch.marks.met, scratch.marks.serial[0]
     starts, tables, reach_sum = infosets.starts, state.tables, state.reach_sum
     reach[0, 0], reach[1, 0] = 1.0, 1.0
     height, visited, touched, rows = 0, 0, 1, 0
@@ -60,9 +61,9 @@ def _forward(tree, pruning, walk, step, traverser):
         order[visited] = node
         visited += 1
         chance, player, cell = tree.kind[node] == CHANCE, tree.player[node], walk.cell[node]
-        row = infosets.row[node]
-        if not chance and scratch.met[row] != serial:  # as `meet`, but what is above has been met on the way here
-            scratch.met[row], scratch.rows[rows], before = serial, row, infosets.above[row]
+        row = infosets.by_node.row[node]
+        if not chance and met[row] != serial:  # as `meet`, but what is above has been met on the way here
+            met[row], scratch.rows[rows], before = serial, row, infosets.above[row]
             rows += 1
             arrived = (scratch.totals[player, SUM], scratch.totals[player, REACH])
             if before != NO_SLOT:
@@ -99,7 +100,7 @@ def _forward(tree, pruning, walk, step, traverser):
 @part_njit
 def _backward(tree, pruning, walk, traverser, visited):
     """Values of inner nodes, last visited first, and increments of traversers' actions; π·U where pruned."""
-    upper, since, bound_sum = pruning.infosets.upper, pruning.state.pruned_since, pruning.state.bound_sum
+    upper, since, bound_sum = pruning.infosets.by_node.upper, pruning.state.pruned_since, pruning.state.bound_sum
     for place in range(visited - 1, -1, -1):
         node = walk.order[place]
         node_value(tree, walk, node)
@@ -185,7 +186,7 @@ def _consider(tree, pruning, walk, step, iteration, traverser, rows):
 def _traverse(tree, pruning, walk, step, iteration, traverser):
     """One traversal and what follows from it; returns the number of nodes visited."""
     scratch = pruning.scratch
-    scratch.serial[0] += 1
+    scratch.marks.serial[0] += 1
     for player in range(2):
         if traverser in (player, BOTH):
             scratch.totals[player, SUM] += step.weight
@@ -219,7 +220,7 @@ def run_pruned(tree, pruning, walk, weights, first_iteration, alternating):
 def bring_all_forward(pruning, walk):
     """Bring strategy and sums of every row up to date, for an average strategy between iterations; in place."""
     infosets, scratch = pruning.infosets, pruning.scratch
-    scratch.serial[0] += 1
+    scratch.marks.serial[0] += 1
     step = Step(REGRET_MATCHING, 0, 1.0, 1.0, 1.0, 0.0)
     for row in range(infosets.above.shape[0]):
         meet(step, pruning, walk.sigma, row)

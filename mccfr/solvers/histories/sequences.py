@@ -12,7 +12,7 @@ import numpy.typing as npt
 from abstraction.kernels.jit import njit
 from mccfr.games.game import Game
 from mccfr.tables.strategy import row_starts
-from mccfr.trees.compiled import CHANCE, NO_SLOT, TERMINAL, TreeArrays
+from mccfr.trees.compiled import CHANCE, NO_SLOT, TERMINAL
 
 _NOT_SEEN = -2
 _ALL_WELL = -1
@@ -31,12 +31,27 @@ class Sequences(NamedTuple):
     row_of: npt.NDArray[np.int64]
 
 
-@njit
-def _follow(tree, starts_0, starts_1, above, last):
-    """Find each row's slot above and each node's last slots; returns a node where recall fails, or -1.
+class SequenceForm(NamedTuple):
+    """Both players' rows and actions, and what leads to each of N nodes.
 
-    Changed in place: above ([R_0], [R_1]) int64, _NOT_SEEN at first; last [2, N] int32, NO_SLOT at the root.
+    players  those of player 0, of player 1
+    last     [2, N] int32  slot of each player's last action before it, or NO_SLOT
+    chance   [N] float64   product of chance's probabilities on the way to it
     """
+
+    players: tuple[Sequences, Sequences]
+    last: npt.NDArray[np.int32]
+    chance: npt.NDArray[np.float64]
+
+
+@njit
+def _follow(tree, starts_0, starts_1, above, last, chance):
+    """Find each row's slot above, and what leads to each node; returns a node where recall fails, or -1.
+
+    Changed in place: above ([R_0], [R_1]) int64, _NOT_SEEN at first; last [2, N] int32, NO_SLOT at the root; chance
+    [N].
+    """
+    chance[0] = 1.0
     for node in range(tree.kind.shape[0]):
         kind, player, first, slot = tree.kind[node], tree.player[node], tree.first[node], tree.slot[node]
         if kind == TERMINAL:
@@ -52,29 +67,14 @@ def _follow(tree, starts_0, starts_1, above, last):
         for a in range(tree.count[node]):
             child = first + a
             last[0, child], last[1, child] = last[0, node], last[1, node]
+            chance[child] = chance[node] if own else chance[node] * tree.probability[child]
             if own:
                 last[player, child] = slot + a
     return _ALL_WELL
 
 
-@njit
-def _chances(tree, chance):
-    """The probability that chance contributes to each node, [N], in place."""
-    chance[0] = 1.0
-    for node in range(tree.kind.shape[0]):
-        for child in range(tree.first[node], tree.first[node] + tree.count[node]):
-            chance[child] = chance[node] * (tree.probability[child] if tree.kind[node] == CHANCE else 1.0)
-
-
-def chance_reach(tree: TreeArrays) -> npt.NDArray[np.float64]:
-    """[N] float64 product of chance's probabilities on the way to each node."""
-    chance = np.zeros(len(tree.kind))
-    _chances(tree, chance)
-    return chance
-
-
-def sequence_form(game: Game) -> tuple[tuple[Sequences, Sequences], npt.NDArray[np.int32]]:
-    """Both players' sequences, and [2, N] int32 the slot of each player's last action before a node (or NO_SLOT).
+def sequence_form(game: Game) -> SequenceForm:
+    """The sequence form of a game.
 
     Raises `ValueError` for a game with cards beside its tree, and where a player lacks perfect recall.
     """
@@ -84,8 +84,9 @@ def sequence_form(game: Game) -> tuple[tuple[Sequences, Sequences], npt.NDArray[
         )
     starts = [row_starts(game, player) for player in range(2)]
     above = tuple(np.full(len(first) - 1, _NOT_SEEN, np.int64) for first in starts)
-    last = np.full((2, len(game.tree.arrays.kind)), NO_SLOT, np.int32)
-    failed = _follow(game.tree.arrays, starts[0], starts[1], above, last)
+    nodes = len(game.tree.arrays.kind)
+    last, chance = np.full((2, nodes), NO_SLOT, np.int32), np.zeros(nodes)
+    failed = _follow(game.tree.arrays, starts[0], starts[1], above, last, chance)
     if failed != _ALL_WELL:
         raise ValueError(
             f"player {game.tree.arrays.player[failed]} lacks perfect recall at node {failed} of {game.name}, or his "
@@ -95,4 +96,4 @@ def sequence_form(game: Game) -> tuple[tuple[Sequences, Sequences], npt.NDArray[
         Sequences(first, rows, np.repeat(np.arange(len(rows)), np.diff(first)))
         for first, rows in zip(starts, above, strict=True)
     ]
-    return (made[0], made[1]), last
+    return SequenceForm((made[0], made[1]), last, chance)

@@ -15,11 +15,26 @@ from mccfr.solvers.minimisers import Rows, Tables, current_strategy
 from mccfr.trees.compiled import CHANCE, NO_SLOT, TERMINAL
 
 SUM, REACH = 0, 1
-"""Columns of `Scratch.totals`."""
+"""Columns of `PruningScratch.totals`."""
 
 
-class Infosets(NamedTuple):
-    """Both players' infosets in one numbering, player 0's first.  R rows, C cells (slots), N nodes, D decisions.
+class NodeFacts(NamedTuple):
+    """What pruning knows of N nodes.
+
+    upper   [N] float64   upper bound of a node's value to who acts before it
+    row     [N] int64     row of each decision node
+    last    [2, N] int64  cell of each player's last action before a node, or NO_SLOT
+    chance  [N] float64   probability that chance contributes to a node
+    """
+
+    upper: npt.NDArray[np.float64]
+    row: npt.NDArray[np.int64]
+    last: npt.NDArray[np.int64]
+    chance: npt.NDArray[np.float64]
+
+
+class PrunedInfosets(NamedTuple):
+    """Both players' infosets in one numbering, player 0's first.  R rows, C cells (slots), D decisions.
 
     starts       [R+1] int64   first cell of each row, and the end of the last
     above        [R] int64     cell of the own action before each row, or NO_SLOT
@@ -29,11 +44,8 @@ class Infosets(NamedTuple):
     below        [R] int64     rows that come after an own action, by that action
     node_first   [R+1] int64   where in `node` each row's histories begin
     node         [D] int64     decision nodes by row
-    upper        [N] float64   upper bound of a node's value to who acts before it
     ends         [C] uint8     1: the action ends the game in every history
-    row          [N] int64     row of each decision node
-    last         [2, N] int64  cell of each player's last action before a node, or NO_SLOT
-    chance       [N] float64   probability that chance contributes to a node
+    by_node      of each node
     """
 
     starts: npt.NDArray[np.int64]
@@ -44,11 +56,8 @@ class Infosets(NamedTuple):
     below: npt.NDArray[np.int64]
     node_first: npt.NDArray[np.int64]
     node: npt.NDArray[np.int64]
-    upper: npt.NDArray[np.float64]
     ends: npt.NDArray[np.uint8]
-    row: npt.NDArray[np.int64]
-    last: npt.NDArray[np.int64]
-    chance: npt.NDArray[np.float64]
+    by_node: NodeFacts
 
 
 class Pruned(NamedTuple):
@@ -74,11 +83,23 @@ class Pruned(NamedTuple):
     bound_sum: npt.NDArray[np.float64]
 
 
-class Scratch(NamedTuple):
+class Marks(NamedTuple):
+    """Which of R rows have been met.
+
+    met      [R] int64  traversal in which a row was last met
+    settled  [R] int64  settlement in which it was last met
+    serial   [2] int64  number of this traversal, and of this settlement
+    """
+
+    met: npt.NDArray[np.int64]
+    settled: npt.NDArray[np.int64]
+    serial: npt.NDArray[np.int64]
+
+
+class PruningScratch(NamedTuple):
     """Nothing in here outlives a call of `run_pruned`.
 
-    met        [R] int64       traversal in which a row was last met
-    settled    [R] int64       settlement in which a row was last met
+    marks      of rows
     rows       [R] int64       rows of this traversal
     after      [R] int64       rows after the action that is being settled, from the top down
     path       [R] int64       rows from one up to the first that is up to date
@@ -88,11 +109,9 @@ class Scratch(NamedTuple):
     payoff     [C] float64     new payoff sums
     scale      [C] float64     sizes of their terms, added up
     totals     [2, 2] float64  by player: total weight of iterations, number of the opponent's traversals
-    serial     [2] int64       number of this traversal, and of this settlement
     """
 
-    met: npt.NDArray[np.int64]
-    settled: npt.NDArray[np.int64]
+    marks: Marks
     rows: npt.NDArray[np.int64]
     after: npt.NDArray[np.int64]
     path: npt.NDArray[np.int64]
@@ -102,15 +121,14 @@ class Scratch(NamedTuple):
     payoff: npt.NDArray[np.float64]
     scale: npt.NDArray[np.float64]
     totals: npt.NDArray[np.float64]
-    serial: npt.NDArray[np.int64]
 
 
 class Pruning(NamedTuple):
     """Everything that pruning adds to a tree and a walk.  `threshold`: iterations, `restarts`: 1 for CFR+."""
 
-    infosets: Infosets
+    infosets: PrunedInfosets
     state: Pruned
-    scratch: Scratch
+    scratch: PruningScratch
     threshold: float
     restarts: int
 
@@ -145,9 +163,9 @@ def refresh(step, tables, reach_sum, since, sigma, rows, arrived):
 def meet(step, pruning, sigma, row):
     """Bring a row, and what is above it, up to date: the strategy, and the sums up to this traversal."""
     infosets, state, scratch = pruning.infosets, pruning.state, pruning.scratch
-    serial, length = scratch.serial[0], 0
-    while scratch.met[row] != serial:
-        scratch.met[row] = serial
+    met, serial, length = scratch.marks.met, scratch.marks.serial[0], 0
+    while met[row] != serial:
+        met[row] = serial
         scratch.path[length] = row
         length += 1
         if infosets.above[row] == NO_SLOT:
@@ -179,7 +197,7 @@ def _push_histories(tree, pruning, walk, step, cell):
     row = infosets.row_of[cell]
     for place in range(infosets.node_first[row], infosets.node_first[row + 1]):
         node = infosets.node[place]
-        behind = infosets.last[1 - infosets.owner[row], node]
+        behind = infosets.by_node.last[1 - infosets.owner[row], node]
         if behind != NO_SLOT:
             meet(step, pruning, walk.sigma, infosets.row_of[behind])
             if pruning.state.reach_sum[behind] <= 0.0:
@@ -198,14 +216,9 @@ def _collect(tree, pruning, walk, step, cell):
     height = _push_histories(tree, pruning, walk, step, cell)
     player = pruning.infosets.owner[pruning.infosets.row_of[cell]]
     arrived, bound_sum, stack = pruning.state.reach_sum, pruning.state.bound_sum, pruning.scratch.stack
-    scratch, chance, last, upper = (
-        pruning.scratch,
-        pruning.infosets.chance,
-        pruning.infosets.last,
-        pruning.infosets.upper,
-    )
-    rows_of, kind = pruning.infosets.row, tree.kind
-    scratch.serial[1] += 1
+    scratch, marks, by_node, kind = pruning.scratch, pruning.scratch.marks, pruning.infosets.by_node, tree.kind
+    chance, last, upper, rows_of = by_node.chance, by_node.last, by_node.upper, by_node.row
+    marks.serial[1] += 1
     touched, rows, sign = 0, 0, 1.0 - 2.0 * player
     while height > 0:
         height -= 1
@@ -221,10 +234,10 @@ def _collect(tree, pruning, walk, step, cell):
         own, here = tree.player[node] == player, walk.cell[node]
         if kind[node] != CHANCE:
             row = rows_of[node]
-            if scratch.met[row] != scratch.serial[0]:
+            if marks.met[row] != marks.serial[0]:
                 meet(step, pruning, walk.sigma, row)
-            if own and scratch.settled[row] != scratch.serial[1]:
-                scratch.settled[row] = scratch.serial[1]
+            if own and marks.settled[row] != marks.serial[1]:
+                marks.settled[row] = marks.serial[1]
                 scratch.after[rows] = row
                 rows += 1
                 bound_sum[here : here + count] = 0.0

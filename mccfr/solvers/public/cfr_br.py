@@ -24,15 +24,19 @@ import numpy.typing as npt
 
 from abstraction.kernels.parallel import kernel_array
 from mccfr.cards.listed import ListedCards
+from mccfr.config.solvers import CfrBrConfig
+from mccfr.config.tables import Config
 from mccfr.games.game import Game
+from mccfr.solvers.iterating import IterationSolver
 from mccfr.solvers.minimisers import Step, Tables
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
 from mccfr.solvers.public.public_walk import Scope, step_rows, train, value
-from mccfr.solvers.public.street_walk import FOLLOW, RESPOND, Scratch, Views, new_scratch, street_tables
+from mccfr.solvers.public.street_arrays import FOLLOW, RESPOND, StreetScratch, Views, new_scratch, street_tables
 from mccfr.solvers.public.vector_cfr import absorb, freeze, nodes_of_traversal, table_specs
 from mccfr.solvers.public.walk_threads import alone
-from mccfr.solvers.variants import Variant
-from mccfr.tables.layout import TableSet, table_name
+from mccfr.solvers.solver import Algorithm, Share, Traits
+from mccfr.solvers.variants import Variant, variant
+from mccfr.tables.layout import TableLayout, TableSet, table_name
 from mccfr.tables.strategy import Strategy, average_strategy, row_starts
 
 _DTYPE = "float64"
@@ -40,7 +44,7 @@ Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class _Side:
+class _Learner:
     """What a learning player needs.  B blocks.
 
     public       the tree with his buckets and the responder's cards
@@ -51,9 +55,9 @@ class _Side:
     """
 
     public: PublicTree
-    root: Scratch
-    below: Scratch
-    twice: tuple[Scratch, Scratch]
+    root: StreetScratch
+    below: StreetScratch
+    twice: tuple[StreetScratch, StreetScratch]
     noted: list[Array]
     nodes: int
 
@@ -134,10 +138,10 @@ class CfrBr:
         mine = street_tables(self._frozen, player)
         views = [Views(noted, noted, None), Views(mine, mine, None)]
         root, below = side.twice
-        root.hand_value.fill(0)
+        root.by_hand.value.fill(0)
         both, scope = tuple(views[::-1] if responder else views), _scope(side.public, responder)
         value(side.public, both, scope, root, below, alone(side.public))
-        return float(root.hand_value[0, RESPOND] @ side.public.reach[responder]) / side.public.joint_weight
+        return float(root.by_hand.value[0, RESPOND] @ side.public.reach[responder]) / side.public.joint_weight
 
     def _train(self, step: Step, player: int) -> None:
         """Collect a player's increments against what is noted."""
@@ -146,11 +150,10 @@ class CfrBr:
         mine = Views(regrets, frozen, sums)
         noted = street_tables(side.noted, 1 - player)
         views = (mine, Views(noted, noted, noted))
-        side.root.hand_value[FOLLOW].fill(0)
+        side.root.by_hand.value[FOLLOW].fill(0)
         train(
             side.public,
             views[::-1] if player else views,
-            False,
             step_rows([step], self.iteration + 1),
             _scope(side.public, player),
             side.root,
@@ -179,13 +182,13 @@ class CfrBr:
 
 def listed_cards(game: Game) -> ListedCards:
     """The cards of a game that CFR-BR can go over; `ValueError` for others."""
-    if not isinstance(game.cards, ListedCards):
+    if game.cards.boards is None:
         what = "has no cards beside its tree" if not game.cards.dealt else "draws its boards from the deck"
         raise ValueError(
             f"solver.algorithm = 'cfr-br' goes over every hand on every board, and {game.name} {what}: take a game "
             "with listed cards, such as runs/twin-20.toml or an endgame"
         )
-    return game.cards
+    return game.cards.listed()
 
 
 def _mixed(cards: ListedCards, known: ListedCards, player: int) -> ListedCards:
@@ -195,14 +198,14 @@ def _mixed(cards: ListedCards, known: ListedCards, player: int) -> ListedCards:
     return replace(cards, bucket=bucket, buckets=np.where(own, cards.buckets, known.buckets))
 
 
-def _side(game: Game, cards: ListedCards, player: int) -> _Side:
+def _side(game: Game, cards: ListedCards, player: int) -> _Learner:
     public = public_tree(replace(game, cards=cards))
     first, later = range(1), range(1, public.streets)
     noted = [
         np.zeros((max(1, int(slots)), int(buckets)) if slots and block % 2 != player else (1, 1))
         for block, (slots, buckets) in enumerate(zip(game.tree.row_slots, cards.buckets.reshape(-1), strict=True))
     ]
-    return _Side(
+    return _Learner(
         public,
         new_scratch(public, first, _DTYPE),
         new_scratch(public, later, _DTYPE),
@@ -214,4 +217,44 @@ def _side(game: Game, cards: ListedCards, player: int) -> _Side:
 
 def _scope(public: PublicTree, player: int) -> Scope:
     """A whole traversal of a player."""
-    return Scope(player, player, *public.root_boards.tolist())
+    return Scope(player, player, *public.boards.root.tolist())
+
+
+class CfrBestResponse(Algorithm):
+    """Full-width CFR of each abstracted player against a best response that knows its cards; in one process."""
+
+    options = CfrBrConfig
+    traits = Traits(seeded=False, axis="iterations", one_process=True)
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        assert isinstance(config.solver, CfrBrConfig)
+        self._solver = config.solver
+
+    @property
+    def _variant(self) -> Variant:
+        found = variant(self._solver.variant)
+        if found.scheduled:
+            raise ValueError(
+                f"solver.variant = {self._solver.variant!r} follows a schedule, which 'cfr-br' has none of: take "
+                "'cfr', 'cfr+', 'lcfr' or 'dcfr'"
+            )
+        return found
+
+    def completed(self, game: Game) -> Config:
+        """As `Algorithm.completed`; `ValueError` for a game of boards that are not listed."""
+        listed_cards(game)
+        _ = self._variant
+        return super().completed(game)
+
+    def layout(self, game: Game, wide: npt.NDArray[np.uint8] | None = None) -> TableLayout:
+        """As `Algorithm.layout`: nothing is padded."""
+        if wide is None:
+            self.completed(game)
+        nothing = np.zeros(2 * game.tree.streets, np.int64)
+        return TableLayout(table_specs(game, self._variant, "float64"), nothing, nothing)
+
+    def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> IterationSolver:
+        """As `Algorithm.solver`."""
+        share = share or Share()
+        return IterationSolver(CfrBr(game, self._variant, tables, share.state.iterations), share)

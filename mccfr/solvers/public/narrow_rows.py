@@ -45,6 +45,17 @@ class NarrowRows(NamedTuple):
     row: tuple[npt.NDArray[np.int64], ...]
 
 
+class NarrowWork(NamedTuple):
+    """What rows of 16-bit cells are worked on with.
+
+    wide       [X+1, W] float32  a decision's rows as floats, in place; the last one is spare
+    iteration  by which they are rounded
+    """
+
+    wide: npt.NDArray[np.floating]
+    iteration: int
+
+
 @intrinsic
 def _as_float(typing_context, bits):
     """The float32 of these bits (int32)."""
@@ -135,28 +146,30 @@ def strategy_of(step, tables, narrow_rows, street, rows, sigma, place, wide):
 
 
 @part_njit
-def add_to_average(step, tables, narrow_rows, street, rows, sigma, place, reach, wide, iteration):
-    """`update_average`; wide [actions+1, W] float32 is changed."""
+def add_to_average(step, tables, narrow_rows, street, rows, strategy, reach, work):
+    """`update_average` of a strategy (sigma, place); `work.wide` is changed."""
+    sigma, place = strategy
     if narrow_rows is None:
         update_average(step, tables, rows, sigma, place, reach)
     else:
-        cells, scales = narrow_rows.strategy_sum[street], narrow_rows.sum_scale[street]
+        cells, scales, wide = narrow_rows.strategy_sum[street], narrow_rows.sum_scale[street], work.wide
         row = narrow_rows.row[street][rows.slot]
         widen(cells, scales, row, rows, wide)
         here = Rows(np.int64(0), rows.actions, np.int64(0), rows.count)
         update_average(step, Tables(wide, wide, wide), here, sigma, place, reach)
-        narrow(cells, scales, row, rows, wide, wide[wide.shape[0] - 1], iteration)
+        narrow(cells, scales, row, rows, wide, wide[wide.shape[0] - 1], work.iteration)
 
 
 @part_njit
-def add_regrets(step, tables, narrow_rows, street, rows, values, first, total, wide, iteration):
-    """`update_regrets`; wide [actions+1, W] float32 is changed."""
+def add_regrets(step, tables, narrow_rows, street, rows, counted, total, work):
+    """`update_regrets` by what actions are worth (values, first); `work.wide` is changed."""
+    values, first = counted
     if narrow_rows is None:
         update_regrets(step, tables, rows, values, first, total)
     else:
-        cells, scales = narrow_rows.regret[street], narrow_rows.regret_scale[street]
+        cells, scales, wide = narrow_rows.regret[street], narrow_rows.regret_scale[street], work.wide
         row = narrow_rows.row[street][rows.slot]
         widen(cells, scales, row, rows, wide)
         here = Rows(np.int64(0), rows.actions, np.int64(0), rows.count)
         update_regrets(step, Tables(wide, wide, wide), here, values, first, total)
-        narrow(cells, scales, row, rows, wide, wide[wide.shape[0] - 1], iteration)
+        narrow(cells, scales, row, rows, wide, wide[wide.shape[0] - 1], work.iteration)

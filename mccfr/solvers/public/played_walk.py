@@ -2,7 +2,7 @@
 
 A terminal is worth the sum over pairs of hands of both players' reach times the chips, so what is won on the board is a
 sum over terminals.  Where a player folds or calls, both ends meet the same range of the other: one job, whose range is
-valued LANES at a time (`range_lanes`) and weighed with the ranges behind the fold and behind the call.  Lines that one
+valued LANES at a time (`pair_values`) and weighed with the ranges behind the fold and behind the call.  Lines that one
 of the players never takes are dropped.
 
 Hands lie in order of strength (`sampled_board.by_strength`), as terminals need them.
@@ -19,23 +19,22 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.kernels.jit import njit, part_njit
-from mccfr.solvers.public.met_lanes import (
-    BLOCK,
+from mccfr.solvers.public.terminals.board_values import LANES
+from mccfr.solvers.public.terminals.pair_values import (
     PAIRS,
     HandLists,
-    MetLanes,
+    PairLanes,
     gather_shares,
     list_hands,
     new_hand_lists,
-    new_met_lanes,
+    new_pair_lanes,
     take_shares,
     weigh_lanes,
 )
-from mccfr.solvers.public.range_lanes import LANES
+from mccfr.solvers.public.terminals.values import NOWHERE
 from mccfr.tables.row_tables import RowTables, gather_rows
 from mccfr.trees.streets import AT_DECISION, AT_EXIT, AT_SHOWDOWN, StreetTrees
 
-NOWHERE = -1
 _GROUP_MEMBERS = 128  # of small last-street trees walked together: enough to fill the lanes, few enough for the cache
 _GROUP_TREES = 32
 
@@ -58,8 +57,23 @@ class PlayedRows(NamedTuple):
     sigma: npt.NDArray[np.float64]
 
 
+class PairJobs(NamedTuple):
+    """Terminals where a player acts, by the ranges that they meet; two lanes have those of one way in.  J jobs.
+
+    count   [2] int64       of each player
+    way     [2, J] int64    the way in
+    source  [2, J] int64    the row in `shares` of the other's line
+    behind  [2, 2, J] int64 and of the actor's behind a showdown and behind a fold: nothing where none is
+    """
+
+    count: npt.NDArray[np.int64]  # type: ignore[assignment]  # hides the tuple's own method
+    way: npt.NDArray[np.int64]
+    source: npt.NDArray[np.int64]
+    behind: npt.NDArray[np.int64]
+
+
 class PlayScratch(NamedTuple):
-    """Room for a walk.  N members, n hands, S streets, R ways into a street, J jobs.
+    """Room for a walk.  N members, n hands, S streets, R ways into a street.
 
     Of each street but the last there is room for one street tree, of the last for a group of small ones.  A way in is a
     street tree under way: one a street, and those of the group.
@@ -71,12 +85,9 @@ class PlayScratch(NamedTuple):
     range_of      [2, N] int64    row in `shares` of each player's line at a member; NOWHERE: never reached
     shares        [N+2, n] float64  of the street's ranges, by bucket: what goes on behind the action that leads to a
                                   member, at its row, times the chips at a terminal; then all of it, and nothing
-    jobs          [2] int64       jobs at terminals where a player acts; two lanes have those of one way in
-    way           [2, J] int64    of each, the way in
-    source        [2, J] int64    the row in `shares` of the other's line
-    behind        [2, 2, J] int64 and of the actor's behind a showdown and behind a fold: nothing where none is
-    ways          [BLOCK] int64   ways in under way
-    rows          [3, LANES] int64  rows under way
+    jobs          at terminals
+    hands         in order of strength
+    lanes         lines side by side, for terminals
     """
 
     member_first: npt.NDArray[np.int64]
@@ -85,14 +96,9 @@ class PlayScratch(NamedTuple):
     reach: npt.NDArray[np.float64]
     range_of: npt.NDArray[np.int64]
     shares: npt.NDArray[np.float64]
-    jobs: npt.NDArray[np.int64]
-    way: npt.NDArray[np.int64]
-    source: npt.NDArray[np.int64]
-    behind: npt.NDArray[np.int64]
-    ways: npt.NDArray[np.int64]
-    rows: npt.NDArray[np.int64]
+    jobs: PairJobs
     hands: HandLists
-    lanes: MetLanes
+    lanes: PairLanes
 
 
 def new_play_scratch(trees: StreetTrees, hands: int, cards: int) -> PlayScratch:
@@ -110,14 +116,14 @@ def new_play_scratch(trees: StreetTrees, hands: int, cards: int) -> PlayScratch:
         np.zeros((2 * (streets + _GROUP_TREES), hands + 1)),
         np.zeros((2, members), np.int64),
         shares,
-        np.zeros(2, np.int64),
-        np.zeros((2, jobs), np.int64),
-        np.zeros((2, jobs), np.int64),
-        np.zeros((2, 2, jobs), np.int64),
-        np.zeros(BLOCK, np.int64),
-        np.zeros((3, LANES), np.int64),
+        PairJobs(
+            np.zeros(2, np.int64),
+            np.zeros((2, jobs), np.int64),
+            np.zeros((2, jobs), np.int64),
+            np.zeros((2, 2, jobs), np.int64),
+        ),
         new_hand_lists(streets, hands),
-        new_met_lanes(hands, cards),
+        new_pair_lanes(hands, cards),
     )
 
 
@@ -127,32 +133,32 @@ def new_play_scratch(trees: StreetTrees, hands: int, cards: int) -> PlayScratch:
 @part_njit
 def _take_jobs(scratch, player, start):
     """Bring up to LANES jobs from `start` on under way; whether there is a showdown among them."""
-    none, rows, showdown = scratch.shares.shape[0] - 1, scratch.rows, False
-    last = scratch.jobs[player] - 1
+    none, rows, jobs, showdown = scratch.shares.shape[0] - 1, scratch.lanes.rows, scratch.jobs, False
+    last = jobs.count[player] - 1
     for lane in range(LANES):
         job, used = min(start + lane, last), start + lane <= last
-        rows[0, lane] = scratch.source[player, job] if used else none
+        rows[0, lane] = jobs.source[player, job] if used else none
         for kind in range(2):
-            rows[1 + kind, lane] = scratch.behind[player, kind, job] if used else none
+            rows[1 + kind, lane] = jobs.behind[player, kind, job] if used else none
         showdown |= rows[1, lane] != none
         if lane % PAIRS == 0:
-            scratch.ways[lane // PAIRS] = scratch.way[player, job]
+            scratch.lanes.ways[lane // PAIRS] = jobs.way[player, job]
     return showdown
 
 
 @part_njit
 def _settle(board, scratch, street):
     """What player 0 gets at the terminals of all jobs of a street, LANES lines at a time; the jobs are done then."""
-    lanes, won = scratch.lanes, 0.0
+    lanes, count, won = scratch.lanes, scratch.jobs.count, 0.0
     for player in range(2):
         counts = board.rows[street, 1 - player], board.rows[street, player]
-        for start in range(0, scratch.jobs[player], LANES):
+        for start in range(0, count[player], LANES):
             showdown = _take_jobs(scratch, player, start)
-            gather_shares(scratch.shares, scratch.rows, counts, lanes)
-            weigh_lanes(scratch.hands, street, np.int64(player), showdown, scratch.reach, scratch.ways, lanes)
+            gather_shares(scratch.shares, counts, lanes)
+            weigh_lanes(scratch.hands, street, np.int64(player), showdown, scratch.reach, lanes)
             for lane in range(LANES):
                 won += lanes.won[lane]
-        scratch.jobs[player] = 0
+        count[player] = 0
     return won
 
 
@@ -166,29 +172,29 @@ def _scale(line, factor, count):
 @part_njit
 def _new_job(scratch, player, way, source):
     """Begin a job where a player acts, in two lanes that have no others' way in; its number."""
-    none, job = scratch.shares.shape[0] - 1, scratch.jobs[player]
+    none, jobs, job = scratch.shares.shape[0] - 1, scratch.jobs, scratch.jobs.count[player]
     while True:
-        own = job % PAIRS == 0 or scratch.way[player, job - 1] == way
-        scratch.way[player, job] = way if own else scratch.way[player, job - 1]
-        scratch.source[player, job] = source if own else none
+        own = job % PAIRS == 0 or jobs.way[player, job - 1] == way
+        jobs.way[player, job] = way if own else jobs.way[player, job - 1]
+        jobs.source[player, job] = source if own else none
         for kind in range(2):
-            scratch.behind[player, kind, job] = none
+            jobs.behind[player, kind, job] = none
         job += 1
         if own:
-            scratch.jobs[player] = job
+            jobs.count[player] = job
             return job - 1
 
 
 @part_njit
 def _add_job(board, scratch, street, way, kind, m, chips):
     """A terminal at row `m`: a showdown (kind 0), where player 0 wins `chips`, or a fold (1), where he gets them."""
-    none, range_of, line = scratch.shares.shape[0] - 1, scratch.range_of, scratch.shares[m]
+    none, range_of, line, jobs = scratch.shares.shape[0] - 1, scratch.range_of, scratch.shares[m], scratch.jobs
     player = np.int64(range_of[1, m] == m)  # who acted: the line behind his action is the member's own
-    source, job = range_of[1 - player, m], scratch.jobs[player] - 1
-    known = job >= 0 and scratch.source[player, job] == source and scratch.way[player, job] == way
-    if not known or scratch.behind[player, kind, job] != none:
+    source, job = range_of[1 - player, m], jobs.count[player] - 1
+    known = job >= 0 and jobs.source[player, job] == source and jobs.way[player, job] == way
+    if not known or jobs.behind[player, kind, job] != none:
         job = _new_job(scratch, player, way, source)
-    scratch.behind[player, kind, job] = m
+    jobs.behind[player, kind, job] = m
     _scale(line, -chips if player and not kind else chips, board.rows[street, player])
 
 
@@ -269,7 +275,7 @@ def _last_street(trees, played, board, scratch, level):
 @part_njit
 def _begin(board, scratch):
     """Take both players' own ranges to the first street; the weight of all pairs of hands that may meet."""
-    reach, rows, lanes, street = scratch.reach, scratch.rows, scratch.lanes, np.int64(0)
+    reach, lanes, street = scratch.reach, scratch.lanes, np.int64(0)
     everything, none = scratch.shares.shape[0] - 2, scratch.shares.shape[0] - 1
     list_hands(board, scratch.hands)
     for player in range(2):
@@ -277,12 +283,12 @@ def _begin(board, scratch):
         for k in range(count):
             reach[player, k] = board.weight[player, k]
         reach[player, count] = 0.0
-    rows[:] = none
-    rows[0, 0], rows[2, 0] = everything, everything
-    scratch.ways[:] = 0
-    gather_shares(scratch.shares, rows, (board.rows[street, 1], board.rows[street, 0]), lanes)
-    weigh_lanes(scratch.hands, street, np.int64(0), False, reach, scratch.ways, lanes)
-    scratch.jobs[:] = 0
+    lanes.rows[:] = none
+    lanes.rows[0, 0], lanes.rows[2, 0] = everything, everything
+    lanes.ways[:] = 0
+    gather_shares(scratch.shares, (board.rows[street, 1], board.rows[street, 0]), lanes)
+    weigh_lanes(scratch.hands, street, np.int64(0), False, reach, lanes)
+    scratch.jobs.count[:] = 0
     return lanes.won[0]
 
 

@@ -16,24 +16,36 @@ from mccfr.cards.listed import ListedCards, joint_weight
 from mccfr.cards.symmetry import BoardCopies, Strategies, board_copies
 from mccfr.games.game import Game
 from mccfr.solvers.public.range_sums import Ranges, make_ranges
-from mccfr.solvers.public.terminal_lanes import RUN_OUTS
+from mccfr.solvers.public.terminals.values import RUN_OUTS
 from mccfr.trees.streets import AT_EXIT, AT_SHOWDOWN, StreetTrees, street_trees
 
 _BOARD_CHUNKS = 4  # parts of an exit's boards that threads may share; fixed, so that sums have one order
 
 
+class PublicBoards(NamedTuple):
+    """Which boards follow which.  S streets, T boards.
+
+    weight  [S] float64   1 / number of boards of street s below one board that are compatible with two hands
+    below   [T, 2] int64  boards of the next street below a board, first and end
+    last    [T, 2] int64  last-street boards below a board (itself on the last street), first and end
+    root    [2] int64     boards of the first street
+    """
+
+    weight: npt.NDArray[np.float64]
+    below: npt.NDArray[np.int64]
+    last: npt.NDArray[np.int64]
+    root: npt.NDArray[np.int64]
+
+
 class PublicTree(NamedTuple):
-    """Everything a walk needs besides strategies, as kernels take it.  H hands, S streets, T boards, K tasks.
+    """Everything a walk needs besides strategies, as kernels take it.  H hands, K tasks.
 
     trees         betting, by street tree
     ranges        hands by board
     reach         [2, H] float    deal weights, in the dtype of the walk
     row_weight    [2, E] float    where hands share columns (`merged_rows`): what a column counts for in the
                                   strategy sums of its row, and in its regrets; else [2, 0]
-    weight        [S] float64     1 / number of boards of street s below one board that are compatible with two hands
-    child_boards  [T, 2] int64    boards of the next street below a board, first and end
-    last_boards   [T, 2] int64    last-street boards below a board (itself on the last street), first and end
-    root_boards   [2] int64       boards of the first street
+    boards        which follow which
     tasks         [K, 3] int64    the work below the first street that threads may share: an exit, first and end of its
                                   boards, counted from the first board below; or a run-out, first and end of members
                                   among which all run-outs are done
@@ -45,10 +57,7 @@ class PublicTree(NamedTuple):
     ranges: Ranges
     reach: npt.NDArray[np.floating]
     row_weight: npt.NDArray[np.floating]
-    weight: npt.NDArray[np.float64]
-    child_boards: npt.NDArray[np.int64]
-    last_boards: npt.NDArray[np.int64]
-    root_boards: npt.NDArray[np.int64]
+    boards: PublicBoards
     tasks: npt.NDArray[np.int64]
     copies: BoardCopies
     joint_weight: float
@@ -56,7 +65,7 @@ class PublicTree(NamedTuple):
     @property
     def streets(self) -> int:
         """Number of streets."""
-        return len(self.weight)
+        return len(self.boards.weight)
 
 
 def public_tree(game: Game, strategies: Strategies | None = None) -> PublicTree:
@@ -82,10 +91,7 @@ def public_tree(game: Game, strategies: Strategies | None = None) -> PublicTree:
         make_ranges(cards, copies.times > 0),
         np.array(cards.reach, np.float64, order="C"),
         np.zeros((2, 0)),
-        weight,
-        child,
-        last,
-        start[:2].astype(np.int64),
+        PublicBoards(weight, child, last, start[:2].astype(np.int64)),
         _tasks(trees, int(np.diff(child[0])[0])),
         copies,
         joint_weight(cards),

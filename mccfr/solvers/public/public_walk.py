@@ -14,19 +14,12 @@ import numpy.typing as npt
 
 from abstraction.kernels.jit import inline_njit, nogil_njit, part_njit
 from mccfr.solvers.minimisers import Step
-from mccfr.solvers.public.street_walk import (
-    Traversal,
-    ascend,
-    clear,
-    copy,
-    descend,
-    is_walked,
-    run_outs,
-)
+from mccfr.solvers.public.street_arrays import BettingRound, Traversal
+from mccfr.solvers.public.street_walk import ascend, clear, copy, descend, is_walked, run_outs
 from mccfr.solvers.public.walk_threads import begin_tasks, begin_walks, drawn_share, end_share, end_tasks
 from mccfr.trees.streets import AT_EXIT
 
-_TREE, _BOARD, _STOP, _MEMBER = 0, 1, 2, 3  # columns of `Scratch.state`
+_TREE, _BOARD, _STOP, _MEMBER = 0, 1, 2, 3  # columns of `StreetScratch.state`
 _NOT_BEGUN = -2  # instead of a member: the way down is still to come
 
 
@@ -34,6 +27,7 @@ class Scope(NamedTuple):
     """What a call of `train` or `value` does: first and last player, boards of the first street from first to stop.
 
     respond_from  street from which best responses are taken; before it RESPOND follows the strategy
+    in_place      whether rows are updated where they are met, and not collected
     """
 
     first_player: int
@@ -41,6 +35,7 @@ class Scope(NamedTuple):
     first_board: int
     stop_board: int
     respond_from: int = 0
+    in_place: bool = False
 
 
 def step_rows(steps: Sequence[Step], iteration: int) -> npt.NDArray[np.float64]:
@@ -60,9 +55,9 @@ def _hand_down(ranges, player, board, place, scratch, reach, values):
         out = reach[side]
         clear(out, out.shape[0])
         who = player if side == 0 else 1 - player
-        row = scratch.own_reach[scratch.own_range[place]]
+        row = scratch.own.reach[scratch.own.row[place]]
         if side == 1:
-            row = scratch.opponent_reach[scratch.opponent_range[place]]
+            row = scratch.opponent.reach[scratch.opponent.row[place]]
         every = ranges.every
         for entry in range(every.first[who, board], every.first[who, board + 1]):
             cell = row[every.column[entry]]
@@ -103,9 +98,9 @@ def _enter(scratch, level, tree, first, stop):
 def _walk(public, traversal, step, street, tree, boards, scratch):
     """Traverse a street tree on boards[0] .. boards[1]-1, all later streets included.
 
-    Both ranges are in hand_reach[:, street]; values are added to hand_value[street].
+    Both ranges are in by_hand.reach[:, street]; values are added to by_hand.value[street].
     """
-    level, trees, last = street, public.trees, public.weight.shape[0] - 1
+    level, trees, last, handed = street, public.trees, public.boards.weight.shape[0] - 1, scratch.by_hand
     _enter(scratch, level, tree, boards[0], boards[1])
     while True:
         state = scratch.state[level]
@@ -113,13 +108,12 @@ def _walk(public, traversal, step, street, tree, boards, scratch):
             if not is_walked(public.copies, level, state[_BOARD]):
                 state[_BOARD] += 1
                 continue
+            here = BettingRound(level, state[_TREE], state[_BOARD])
             if state[_MEMBER] == _NOT_BEGUN:
-                descend(public, traversal, step, level, state[_TREE], state[_BOARD], scratch)
+                descend(public, traversal, step, here, scratch)
                 if level < last:
-                    here, begin = state[_TREE], np.int64(0)
-                    stop = trees.first[here + 1] - trees.first[here]
-                    player, board = traversal.player, state[_BOARD]
-                    run_outs(public, player, level, board, here, begin, stop, scratch, scratch.lanes)
+                    begin, stop = np.int64(0), trees.first[here.tree + 1] - trees.first[here.tree]
+                    run_outs(public, traversal.player, here, begin, stop, scratch, scratch.lanes)
                 state[_MEMBER] = -1
             member = _next_exit(trees, state[_TREE], state[_MEMBER]) if level < last else -1
             if member >= 0:
@@ -127,15 +121,15 @@ def _walk(public, traversal, step, street, tree, boards, scratch):
                 index, board = trees.first[state[_TREE]] + member, state[_BOARD]
                 place = scratch.member_first[level] + member
                 level += 1
-                reach, values = scratch.hand_reach[:, level], scratch.hand_value[level]
+                reach, values = handed.reach[:, level], handed.value[level]
                 alive = _hand_down(public.ranges, traversal.player, board, place, scratch, reach, values)
                 below = np.int64(trees.below[index])
-                first, stop = public.child_boards[board, 0], public.child_boards[board, 1]
+                first, stop = public.boards.below[board, 0], public.boards.below[board, 1]
                 if not alive and step is None:
                     stop = first  # in training the traverser's averages go on
                 _enter(scratch, level, below, first, stop)
                 continue
-            ascend(public, traversal, step, level, state[_TREE], state[_BOARD], scratch)
+            ascend(public, traversal, step, here, scratch)
             state[_BOARD] += 1
             state[_MEMBER] = _NOT_BEGUN
             continue
@@ -144,27 +138,29 @@ def _walk(public, traversal, step, street, tree, boards, scratch):
         level -= 1
         state = scratch.state[level]
         out = scratch.value[:, scratch.member_first[level] + state[_MEMBER]]
-        _hand_up(public.ranges, traversal.player, state[_BOARD], scratch.hand_value[level + 1], out)
+        _hand_up(public.ranges, traversal.player, state[_BOARD], handed.value[level + 1], out)
 
 
 @inline_njit
 def _task(public, traversal, step, board, root, task, scratch):
     """Work below the first street: one of its exits on some of the boards, or some of its run-outs.
 
-    An exit's values go to root.task_value[task], those of run-outs to where they belong.
+    An exit's values go to root.by_hand.task[task], those of run-outs to where they belong.
     """
     trees, first_tree, member = public.trees, np.int64(0), public.tasks[task, 0]  # of street 0 as well
     if trees.kind[member] == AT_EXIT:
-        place, reach, values = root.member_first[0] + member, scratch.hand_reach[:, 1], scratch.hand_value[1]
+        place = root.member_first[0] + member
+        reach, values = scratch.by_hand.reach[:, 1], scratch.by_hand.value[1]
         _hand_down(public.ranges, traversal.player, board, place, root, reach, values)
-        start, tree = public.child_boards[board, 0], np.int64(trees.below[member])
+        start, tree = public.boards.below[board, 0], np.int64(trees.below[member])
         boards = (start + public.tasks[task, 1], start + public.tasks[task, 2])
         _walk(public, traversal, step, np.int64(1), tree, boards, scratch)
         for kind in range(values.shape[0]):
-            copy(values[kind], root.task_value[task, kind])
+            copy(values[kind], root.by_hand.task[task, kind])
     else:
         first, stop = public.tasks[task, 1], public.tasks[task, 2]
-        run_outs(public, traversal.player, first_tree, board, first_tree, first, stop, root, scratch.lanes)
+        here = BettingRound(first_tree, first_tree, board)
+        run_outs(public, traversal.player, here, first, stop, root, scratch.lanes)
 
 
 @inline_njit
@@ -172,33 +168,33 @@ def _collect(public, traversal, board, root):
     """Bring what tasks found to the ways out of the first street."""
     tasks, task = public.tasks, 0
     while task < tasks.shape[0]:
-        member, found = tasks[task, 0], root.task_value[task]
+        member, found = tasks[task, 0], root.by_hand.task[task]
         task += 1
         if public.trees.kind[member] != AT_EXIT:
             continue
         while task < tasks.shape[0] and tasks[task, 0] == member:
             for kind in range(found.shape[0]):
                 for hand in range(found.shape[1]):
-                    found[kind, hand] += root.task_value[task, kind, hand]
+                    found[kind, hand] += root.by_hand.task[task, kind, hand]
             task += 1
         _hand_up(public.ranges, traversal.player, board, found, root.value[:, root.member_first[0] + member])
 
 
 @inline_njit
-def _traverse(public, views, in_place, step, iteration, scope, root, scratch, crew):
+def _traverse(public, views, step, iteration, scope, root, scratch, crew):
     """A traversal of each player in the scope, this thread's part of them; see `train`."""
     first_street = np.int64(0)
     for player in range(scope.first_player, scope.last_player + 1):
         other = views[1 - player]
         mine, respond_from = views[player], scope.respond_from
-        traversal = Traversal(player, in_place, mine, other.basis, other.narrow, iteration, respond_from)
+        traversal = Traversal(player, scope.in_place, mine, other.basis, other.narrow, iteration, respond_from)
         for board in range(scope.first_board, scope.stop_board):
             if not is_walked(public.copies, first_street, board):
                 continue
             if crew.leads:
-                copy(public.reach[player], root.hand_reach[0, 0])
-                copy(public.reach[1 - player], root.hand_reach[1, 0])
-                descend(public, traversal, step, first_street, first_street, board, root)
+                copy(public.reach[player], root.by_hand.reach[0, 0])
+                copy(public.reach[1 - player], root.by_hand.reach[1, 0])
+                descend(public, traversal, step, BettingRound(first_street, first_street, board), root)
                 begin_tasks(crew)
             while True:
                 share = drawn_share(crew)
@@ -210,17 +206,16 @@ def _traverse(public, views, in_place, step, iteration, scope, root, scratch, cr
             end_tasks(crew)
             if crew.leads:
                 _collect(public, traversal, board, root)
-                ascend(public, traversal, step, first_street, first_street, board, root)
+                ascend(public, traversal, step, BettingRound(first_street, first_street, board), root)
 
 
 @nogil_njit
-def train(public, views, in_place, steps, scope, root, scratch, crew):
+def train(public, views, steps, scope, root, scratch, crew):
     """Traversals for each row of steps [n, 7], as `step_rows` makes them.
 
     views     those of player 0 and of player 1
-    in_place  whether their rows are updated where they are met
     scope     who traverses, on which boards of the first street; each first and end
-    root      scratch of the first street; values of the traverser's hands are added to its hand_value[0]
+    root      scratch of the first street; values of the traverser's hands are added to its by_hand.value[0]
     scratch   of the other streets: this thread's own
     crew      which of the threads this is; all of them call this with the same arguments but for the last two
     """
@@ -228,7 +223,7 @@ def train(public, views, in_place, steps, scope, root, scratch, crew):
     for i in range(steps.shape[0]):
         row = steps[i]
         step = Step(np.int64(row[0]), np.int64(row[1]), row[2], row[3], row[4], row[5])
-        _traverse(public, views, in_place, step, np.int64(row[6]), scope, root, scratch, crew)
+        _traverse(public, views, step, np.int64(row[6]), scope, root, scratch, crew)
 
 
 @nogil_njit
@@ -238,4 +233,4 @@ def value(public, views, scope, root, scratch, crew):
     Where views have tables of regrets, his best response is noted in them (`Views`).
     """
     begin_walks(crew)
-    _traverse(public, views, False, None, np.int64(0), scope, root, scratch, crew)
+    _traverse(public, views, None, np.int64(0), scope, root, scratch, crew)

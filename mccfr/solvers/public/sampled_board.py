@@ -21,10 +21,27 @@ from mccfr.rng import DEALS, below, seed_stream
 _KEPT_BOARDS = 128
 
 
+class ByStrength(NamedTuple):
+    """Both players' hands on a full board in order of strength, as terminals need them.  n hands, C cards in the deck.
+
+    order     [2, n] int32     places in `SampledBoard.hand`
+    strength  [2, n] int32     ascending
+    card      [2, n, 2] int16  cards of each hand; C where it has fewer
+    same      [2, n] int32     place of the same two cards in the other player's list; else its length
+    cards     [1] int64        C
+    """
+
+    order: npt.NDArray[np.int32]
+    strength: npt.NDArray[np.int32]
+    card: npt.NDArray[np.int16]
+    same: npt.NDArray[np.int32]
+    cards: npt.NDArray[np.int64]
+
+
 class SampledBoard(NamedTuple):
     """A full board and both players' hands on it.  S streets, n hands of the player with more, F a float dtype.
 
-    Vectors over hands have the order of `hand`; the four arrays of the showdown are in order of strength.
+    Vectors over hands have the order of `hand`, those of the showdown another.
 
     count     [2] int64         hands of each player
     hand      [2, n] int32      numbers of the hands, ascending
@@ -33,11 +50,7 @@ class SampledBoard(NamedTuple):
     bucket    [S, 2, n] int32   those buckets, ascending
     local     [S, 2, n] int32   place of each hand's bucket among them
     direct    [S, 2] int8       1: each hand has a bucket of its own, in order; 2: and the buckets are consecutive
-    order     [2, n] int32      hands by strength: places in `hand`
-    strength  [2, n] int32      strength, ascending
-    card      [2, n, 2] int16   cards of each hand; C, the size of the deck, where it has fewer
-    same      [2, n] int32      place, by strength, of the same two cards in the other player's list; else its length
-    cards     [1] int64         C
+    showdown  hands by strength
     """
 
     count: npt.NDArray[np.int64]  # type: ignore[assignment]  # hides the tuple's own method
@@ -47,11 +60,7 @@ class SampledBoard(NamedTuple):
     bucket: npt.NDArray[np.int32]
     local: npt.NDArray[np.int32]
     direct: npt.NDArray[np.int8]
-    order: npt.NDArray[np.int32]
-    strength: npt.NDArray[np.int32]
-    card: npt.NDArray[np.int16]
-    same: npt.NDArray[np.int32]
-    cards: npt.NDArray[np.int64]
+    showdown: ByStrength
 
 
 # --- making boards ---
@@ -77,21 +86,24 @@ def of_hands(hands_on: BoardHands, cards: int, dtype: npt.DTypeLike) -> SampledB
         np.zeros((streets, 2, most), np.int32),
         np.zeros((streets, 2, most), np.int32),
         np.zeros((streets, 2), np.int8),
-        np.zeros((2, most), np.int32),
-        np.zeros((2, most), np.int32),
-        np.zeros((2, most, 2), np.int16),
-        np.zeros((2, most), np.int32),
-        np.array([cards], np.int64),
+        ByStrength(
+            np.zeros((2, most), np.int32),
+            np.zeros((2, most), np.int32),
+            np.zeros((2, most, 2), np.int16),
+            np.zeros((2, most), np.int32),
+            np.array([cards], np.int64),
+        ),
     )
+    ranked = board.showdown
     place = np.full((2, len(hand_cards)), -1)  # by strength
     alike = np.array_equal(lists[0], lists[1])  # then most of what is found for one player is found for both
     for player, hands in enumerate(lists):
         n = len(hands)
-        order = board.order[0, :n] if player and alike else np.argsort(strength[hands], kind="stable")
-        board.hand[player, :n], board.weight[player, :n], board.order[player, :n] = hands, weight[player], order
-        board.strength[player, :n] = strength[hands[order]]
+        order = ranked.order[0, :n] if player and alike else np.argsort(strength[hands], kind="stable")
+        board.hand[player, :n], board.weight[player, :n], ranked.order[player, :n] = hands, weight[player], order
+        ranked.strength[player, :n] = strength[hands[order]]
         held = hand_cards[hands[order]]
-        board.card[player, :n] = np.where(held < 0, cards, held)
+        ranked.card[player, :n] = np.where(held < 0, cards, held)
         place[player, hands[order]] = np.arange(n)
         if player and alike and np.array_equal(*bucket[:, :, hands].swapaxes(0, 1)):
             for numbers in (board.rows, board.bucket, board.local, board.direct):
@@ -100,9 +112,9 @@ def of_hands(hands_on: BoardHands, cards: int, dtype: npt.DTypeLike) -> SampledB
             _number_rows(board, player, bucket[:, player, hands])
     for player, hands in enumerate(lists):
         n, other = len(hands), 1 - player
-        listed = hands[board.order[player, :n]]
+        listed = hands[ranked.order[player, :n]]
         shared = (place[other, listed] >= 0) & (hand_cards[listed] >= 0).all(axis=1)
-        board.same[player, :n] = np.where(shared, place[other, listed], len(lists[other]))
+        ranked.same[player, :n] = np.where(shared, place[other, listed], len(lists[other]))
     return board
 
 
@@ -133,7 +145,9 @@ def seated(first: SampledBoard, second: SampledBoard) -> SampledBoard:
     Both must be the same board of games that differ in their buckets alone.
     """
     parts = ("rows", "bucket", "local", "direct")
-    mixed = {name: np.stack([getattr(first, name)[:, 0], getattr(second, name)[:, 1]], axis=1) for name in parts}
+    mixed: dict[str, Any] = {
+        name: np.stack([getattr(first, name)[:, 0], getattr(second, name)[:, 1]], axis=1) for name in parts
+    }
     return first._replace(**mixed)
 
 
@@ -141,18 +155,21 @@ def by_strength(board: SampledBoard) -> SampledBoard:
     """The same board with hands in order of strength, so that `order` counts up: vectors over them go to showdowns as
     they are.  Where each hand has a bucket of its own, buckets have that order too (`direct` is 1).
     """
-    parts = {name: getattr(board, name).copy() for name in ("hand", "weight", "bucket", "local", "direct", "order")}
+    parts: dict[str, Any] = {
+        name: getattr(board, name).copy() for name in ("hand", "weight", "bucket", "local", "direct")
+    }
+    in_order = board.showdown.order.copy()
     for player in range(2):
         count = int(board.count[player])
-        order = board.order[player, :count]
+        order = board.showdown.order[player, :count]
         for name in ("hand", "weight"):
             parts[name][player, :count] = getattr(board, name)[player, order]
         for street in range(len(board.rows)):
             name = "bucket" if board.direct[street, player] else "local"
             parts[name][street, player, :count] = getattr(board, name)[street, player, order]
-        parts["order"][player, :count] = np.arange(count)
+        in_order[player, :count] = np.arange(count)
     parts["direct"] = np.minimum(board.direct, 1)
-    return board._replace(**parts)
+    return board._replace(showdown=board.showdown._replace(order=in_order), **parts)
 
 
 class BoardSource:

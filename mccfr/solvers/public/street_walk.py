@@ -22,136 +22,16 @@ regrets.  A board that stands for others (`symmetry`) counts as often, and its v
 there.
 """
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
-
 import numpy as np
-import numpy.typing as npt
 
 from abstraction.kernels.jit import inline_njit, part_njit
 from mccfr.noise import gain_share
 from mccfr.solvers.minimisers import Rows, Tables, gain
-from mccfr.solvers.public.narrow_rows import NarrowRows, add_regrets, add_to_average, strategy_of
-from mccfr.solvers.public.public_tree import PublicTree
-from mccfr.solvers.public.terminal_lanes import (
-    NOWHERE,
-    TerminalLanes,
-    aligned_zeros,
-    new_terminal_lanes,
-    value_jobs,
-    value_run_outs,
-)
+from mccfr.solvers.public.narrow_rows import NarrowWork, add_regrets, add_to_average, strategy_of
+from mccfr.solvers.public.street_arrays import FOLLOW
+from mccfr.solvers.public.terminals.values import NOWHERE, value_jobs, value_run_outs
 from mccfr.solvers.regret import as_element
 from mccfr.trees.streets import AT_DECISION, AT_FOLD, AT_SHOWDOWN
-
-FOLLOW, RESPOND = 0, 1
-"""Values of the traverser's hands: of his strategy, and, where strategies are fixed, of a best response."""
-
-_VECTOR = 16  # float32 cells of a vector register
-_MOST_STREETS = 4
-
-
-class Views(NamedTuple):
-    """A player's tables as a walk takes them, street by street, [slot, bucket] each.
-
-    In place: the variant's tables.
-    Otherwise: regret and strategy_sum collect increments, basis holds the current strategy.
-    Where strategies are fixed: basis holds the strategy, and there are no others; or regret, [slot, row] like the
-    tables of training, gets the best response of a traverser whose every infoset has a row of its own.
-
-    narrow  tables with cells of 16 bits, in place; what stands before it are tables of one cell then
-    """
-
-    regret: tuple[npt.NDArray[np.floating], ...] | None
-    basis: tuple[npt.NDArray[np.floating], ...]
-    strategy_sum: tuple[npt.NDArray[np.floating], ...] | None
-    narrow: NarrowRows | None = None
-
-
-def street_tables(tables: Sequence[npt.NDArray[Any]], player: int) -> tuple[npt.NDArray[Any], ...]:
-    """A player's tables out of those of all blocks, as `Views` has them; blocks without rows hold one cell.
-
-    Always as many: kernels would be compiled anew for each number of streets.
-    """
-    chosen = tables[player::2]
-    return (*chosen, *[np.zeros((1, 1), chosen[0].dtype)] * (_MOST_STREETS - len(chosen)))
-
-
-class Traversal(NamedTuple):
-    """Who traverses, whether rows are updated in place, his tables, the opponent's basis and what goes with it.
-
-    iteration     by which rows of 16-bit cells are rounded
-    respond_from  as of `Scope`
-    """
-
-    player: int
-    in_place: bool
-    views: Views
-    opponent: tuple[npt.NDArray[np.floating], ...]
-    opponent_narrow: NarrowRows | None = None
-    iteration: int = 0
-    respond_from: int = 0
-
-
-class Scratch(NamedTuple):
-    """Room for one street tree of every street.  N members, A cells, W cells a vector, S streets, H hands, K tasks.
-
-    V = 2 values where strategies are fixed, else 1: FOLLOW alone.
-
-    member_first    [S] int64     first row of a street in what has N rows
-    cell_first      [S] int64     first row of a street in sigma
-    opponent_range  [N] int32     row in opponent_reach that belongs to a member
-    own_range       [N] int32     row in own_reach
-    opponent_reach  [N, W]        ranges of the opponent: deal weights times his strategy
-    own_reach       [N, W]        the traverser's own; kept up in training only
-    value           [V, N+1, W]   counterfactual values of the traverser's hands; the last row is anybody's
-    sigma           [A, W]        the traverser's strategy
-    wide            [X+1, W]      rows of 16-bit cells as they are worked on, X most actions
-    hand_reach      [2, S, H]     ranges handed down to a street: the traverser's, the opponent's
-    hand_value      [S, V, H]     values handed up from it
-    task_value      [K, V, H]     values that tasks found
-    state           [S, 4] int64  street tree, board, end of boards, member: the stack
-    lanes           ranges side by side, for terminals
-    """
-
-    member_first: npt.NDArray[np.int64]
-    cell_first: npt.NDArray[np.int64]
-    opponent_range: npt.NDArray[np.int32]
-    own_range: npt.NDArray[np.int32]
-    opponent_reach: npt.NDArray[np.floating]
-    own_reach: npt.NDArray[np.floating]
-    value: npt.NDArray[np.floating]
-    sigma: npt.NDArray[np.floating]
-    wide: npt.NDArray[np.floating]
-    hand_reach: npt.NDArray[np.floating]
-    hand_value: npt.NDArray[np.floating]
-    task_value: npt.NDArray[np.floating]
-    state: npt.NDArray[np.int64]
-    lanes: TerminalLanes
-
-
-def new_scratch(public: PublicTree, streets: range, dtype: npt.DTypeLike, values: int = 1) -> Scratch:
-    """Room for walks of some of the streets, with so many values of each hand."""
-    here = np.isin(np.arange(public.streets), streets)
-    members, cells = public.trees.members * here, public.trees.cells * here
-    longest, hands = int(np.diff(public.ranges.first, axis=1).max()), public.reach.shape[1]
-    rows, width = max(1, int(members.sum())), -(-(longest + 1) // _VECTOR) * _VECTOR
-    return Scratch(
-        np.cumsum(members) - members,
-        np.cumsum(cells) - cells,
-        np.zeros(rows, np.int32),
-        np.zeros(rows, np.int32),
-        aligned_zeros((rows, width), dtype),
-        aligned_zeros((rows, width), dtype),
-        aligned_zeros((values, rows + 1, width), dtype),
-        aligned_zeros((max(1, int(cells.sum())), width), dtype),
-        aligned_zeros((1 + int(public.trees.actions.max(initial=1)), width), dtype),
-        np.zeros((2, public.streets, hands), dtype),
-        np.zeros((public.streets, values, hands), dtype),
-        np.zeros((len(public.tasks), values, hands), dtype),
-        np.zeros((public.streets, 4), np.int64),
-        new_terminal_lanes(public.ranges, rows, width, hands, dtype),
-    )
 
 
 @part_njit
@@ -206,22 +86,22 @@ def _take_rows(ranges, player, board, table, rows, out, place):
 
 
 @inline_njit
-def _opponent_strategy(public, traversal, step, street, board, rows, scratch, place):
-    """opponent_reach[place : place+actions] = the opponent's strategy at a decision."""
-    table = traversal.opponent[street]
+def _opponent_strategy(public, traversal, step, here, rows, scratch, place):
+    """opponent.reach[place : place+actions] = the opponent's strategy at a decision."""
+    table, reach = traversal.opponent[here.street], scratch.opponent.reach
     if step is None:
-        _take_rows(public.ranges, 1 - traversal.player, board, table, rows, scratch.opponent_reach, place)
+        _take_rows(public.ranges, 1 - traversal.player, here.board, table, rows, reach, place)
     elif traversal.in_place:
         tables, narrow = Tables(table, table, table), traversal.opponent_narrow
-        strategy_of(step, tables, narrow, street, rows, scratch.opponent_reach, place, scratch.wide)
+        strategy_of(step, tables, narrow, here.street, rows, reach, place, scratch.wide)
     else:
-        _take_rows(public.ranges, 1 - traversal.player, board, table, rows, scratch.opponent_reach, place)
+        _take_rows(public.ranges, 1 - traversal.player, here.board, table, rows, reach, place)
 
 
 @inline_njit
-def _own_strategy(public, traversal, step, street, board, rows, scratch, place, reach):
+def _own_strategy(public, traversal, step, here, rows, scratch, place, reach):
     """sigma[place : place+actions] = the traverser's strategy at a decision; in training it enters his average."""
-    views, ranges = traversal.views, public.ranges
+    views, ranges, street, board = traversal.views, public.ranges, here.street, here.board
     if step is None:
         _take_rows(ranges, traversal.player, board, views.basis[street], rows, scratch.sigma, place)
     elif traversal.in_place:
@@ -231,8 +111,8 @@ def _own_strategy(public, traversal, step, street, board, rows, scratch, place, 
         if public.row_weight.shape[1] > 0:
             counted = scratch.value[FOLLOW, scratch.value.shape[1] - 1]
             _times(public.row_weight[0], ranges.first[traversal.player, board], rows.count, reach, counted)
-        narrow, number, wide = views.narrow, traversal.iteration, scratch.wide
-        add_to_average(step, tables, narrow, street, rows, scratch.sigma, place, counted, wide, number)
+        strategy, work = (scratch.sigma, place), NarrowWork(scratch.wide, traversal.iteration)
+        add_to_average(step, tables, views.narrow, street, rows, strategy, counted, work)
     else:
         first, times = ranges.first[traversal.player, board], as_element(reach, public.copies.times[board])
         for a in range(rows.actions):
@@ -245,23 +125,23 @@ def _own_strategy(public, traversal, step, street, board, rows, scratch, place, 
 
 
 @inline_njit
-def _regrets(public, traversal, step, street, board, rows, scratch, member, child):
+def _regrets(public, traversal, step, here, rows, scratch, member, child):
     """Update the traverser's regrets at a decision from the values of its actions and its own."""
-    views = traversal.views
+    views, street, board = traversal.views, here.street, here.board
     values, total = scratch.value[FOLLOW], scratch.value[FOLLOW, member]
     first = public.ranges.first[traversal.player, board]
     if traversal.in_place:
         tables = Tables(views.regret[street], views.basis[street], views.strategy_sum[street])
         if public.row_weight.shape[1] > 0:  # nobody asks for the actions' values any more
-            weights, counted = public.row_weight[1], values[values.shape[0] - 1]
+            weights, weighed = public.row_weight[1], values[values.shape[0] - 1]
             for a in range(rows.actions):
                 value = values[child + a]
                 for k in range(rows.count):
                     value[k] *= weights[first + k]
-            _times(weights, first, rows.count, total, counted)
-            total = counted
-        narrow, number, wide = views.narrow, traversal.iteration, scratch.wide
-        add_regrets(step, tables, narrow, street, rows, values, child, total, wide, number)
+            _times(weights, first, rows.count, total, weighed)
+            total = weighed
+        counted, work = (values, child), NarrowWork(scratch.wide, traversal.iteration)
+        add_regrets(step, tables, views.narrow, street, rows, counted, total, work)
         return
     weights, times = public.reach[traversal.player], as_element(total, public.copies.times[board])
     limit = as_element(total, gain_share(total))
@@ -287,46 +167,51 @@ def _rows(public, player, member, board, in_place):
 
 
 @part_njit
-def descend(public, traversal, step, street, tree, board, scratch):
-    """Carry both ranges, in hand_reach[:, street], down a street tree on a board; in training averages are updated."""
+def descend(public, traversal, step, here, scratch):
+    """Carry both ranges, in by_hand.reach[:, street], down a street tree on a board; in training averages are updated.
+
+    here  BettingRound
+    """
     trees, ranges, player, in_place = public.trees, public.ranges, traversal.player, traversal.in_place
+    street, tree, board = here
+    mine, theirs = scratch.own, scratch.opponent
     base, top = trees.first[tree], scratch.member_first[street]
     for side in range(2):
         who = player if side == 0 else 1 - player
-        out = scratch.own_reach[top] if side == 0 else scratch.opponent_reach[top]
+        out = mine.reach[top] if side == 0 else theirs.reach[top]
         first = ranges.first[who, board]
         count = ranges.first[who, board + 1] - first
         for k in range(count):
-            out[k] = scratch.hand_reach[side, street, ranges.hand[first + k]]
+            out[k] = scratch.by_hand.reach[side, street, ranges.hand[first + k]]
         out[count] = as_element(out, 0.0)
-    scratch.own_range[top], scratch.opponent_range[top] = top, top
+    mine.row[top], theirs.row[top] = top, top
     own_ranges, opponent_ranges = top + 1, top + 1
     for m in range(trees.first[tree + 1] - base):
         if trees.kind[base + m] != AT_DECISION:
             continue
-        child, own, opponent = top + trees.child[base + m], scratch.own_range[top + m], scratch.opponent_range[top + m]
+        child, own, opponent = top + trees.child[base + m], mine.row[top + m], theirs.row[top + m]
         rows = _rows(public, np.int64(trees.player[base + m]), base + m, board, in_place)
         if trees.player[base + m] == player:
             place = scratch.cell_first[street] + trees.cell[base + m]
-            reach = scratch.own_reach[own]
-            _own_strategy(public, traversal, step, street, board, rows, scratch, place, reach)
+            reach = mine.reach[own]
+            _own_strategy(public, traversal, step, here, rows, scratch, place, reach)
             for a in range(rows.actions):
-                scratch.own_range[child + a], scratch.opponent_range[child + a] = own, opponent
+                mine.row[child + a], theirs.row[child + a] = own, opponent
                 if step is not None:  # else nobody asks for his own range
                     kind = trees.kind[base + trees.child[base + m] + a]
                     if kind in (AT_FOLD, AT_SHOWDOWN):
                         continue  # nor here
-                    scratch.own_range[child + a] = own_ranges
-                    out, sigma = scratch.own_reach[own_ranges], scratch.sigma[place + a]
+                    mine.row[child + a] = own_ranges
+                    out, sigma = mine.reach[own_ranges], scratch.sigma[place + a]
                     for k in range(rows.count):
                         out[k] = reach[k] * sigma[k]
                     own_ranges += 1
         else:
-            _opponent_strategy(public, traversal, step, street, board, rows, scratch, opponent_ranges)
-            reach = scratch.opponent_reach[opponent]
+            _opponent_strategy(public, traversal, step, here, rows, scratch, opponent_ranges)
+            reach = theirs.reach[opponent]
             for a in range(rows.actions):
-                scratch.own_range[child + a], scratch.opponent_range[child + a] = own, opponent_ranges
-                out = scratch.opponent_reach[opponent_ranges]
+                mine.row[child + a], theirs.row[child + a] = own, opponent_ranges
+                out = theirs.reach[opponent_ranges]
                 for k in range(rows.count):
                     out[k] *= reach[k]
                 out[rows.count] = as_element(out, 0.0)
@@ -388,8 +273,9 @@ def _note_best(tables, street, ranges, player, board, rows, values, child):
 
 
 @inline_njit
-def _decision(public, traversal, step, street, tree, board, member, scratch):
+def _decision(public, traversal, step, here, member, scratch):
     """Values of a decision from those of its actions; in training the traverser's regrets are updated at his own."""
+    street, tree, board = here
     trees, top, player = public.trees, scratch.member_first[street], traversal.player
     base = trees.first[tree]
     child, actions = top + trees.child[base + member], trees.actions[base + member]
@@ -407,28 +293,28 @@ def _decision(public, traversal, step, street, tree, board, member, scratch):
             _note_best(traversal.views.regret, street, public.ranges, player, board, rows, values, child)
     if step is not None and own:
         rows = _rows(public, player, base + member, board, traversal.in_place)
-        _regrets(public, traversal, step, street, board, rows, scratch, top + member, child)
+        _regrets(public, traversal, step, here, rows, scratch, top + member, child)
 
 
 @part_njit
 def _jobs(trees, player, last, tree, top, opponent_range, lanes):
     """List a street tree's folds and, on the last street, showdowns by the ranges they meet; how many ranges."""
-    jobs, base = np.int64(0), trees.first[tree]
+    count, base, jobs = np.int64(0), trees.first[tree], lanes.jobs
     for kind in range(1, -1, -1):  # showdowns first, so that what has folds only stands together
         for m in range(trees.first[tree + 1] - base):
             if trees.kind[base + m] != (AT_SHOWDOWN if kind else AT_FOLD) or (kind and not last):
                 continue
             here = np.int64(opponent_range[top + m])
             job = lanes.job_of[here]
-            if not (0 <= job < jobs and lanes.source[job] == here and lanes.ending[kind, job] == NOWHERE):
-                job = jobs
-                jobs += 1
-                lanes.source[job], lanes.ending[0, job], lanes.ending[1, job] = here, NOWHERE, NOWHERE
+            if not (0 <= job < count and jobs.source[job] == here and jobs.ending[kind, job] == NOWHERE):
+                job = count
+                count += 1
+                jobs.source[job], jobs.ending[0, job], jobs.ending[1, job] = here, NOWHERE, NOWHERE
                 lanes.job_of[here] = job
             chips = trees.chips[base + m]
-            lanes.ending[kind, job] = top + m
-            lanes.chips[kind, job] = as_element(lanes.chips, chips if kind or player == 0 else -chips)
-    return jobs
+            jobs.ending[kind, job] = top + m
+            jobs.chips[kind, job] = as_element(jobs.chips, chips if kind or player == 0 else -chips)
+    return count
 
 
 @part_njit
@@ -443,46 +329,49 @@ def _share(value, ending, jobs):
 
 
 @inline_njit
-def terminals(public, player, street, tree, board, scratch):
+def terminals(public, player, here, scratch):
     """Values of a street tree's folds and, on the last street, showdowns."""
-    top, last, lanes = scratch.member_first[street], street + 1 == public.weight.shape[0], scratch.lanes
-    jobs = _jobs(public.trees, player, last, tree, top, scratch.opponent_range, lanes)
-    value_jobs(public.ranges, player, board, jobs, scratch.opponent_reach, lanes, scratch.value[FOLLOW])
-    _share(scratch.value, lanes.ending, jobs)
+    street, tree, board = here
+    top, last, lanes = scratch.member_first[street], street + 1 == public.boards.weight.shape[0], scratch.lanes
+    jobs = _jobs(public.trees, player, last, tree, top, scratch.opponent.row, lanes)
+    value_jobs(public.ranges, player, board, jobs, scratch.opponent.reach, lanes, scratch.value[FOLLOW])
+    _share(scratch.value, lanes.jobs.ending, jobs)
 
 
 @part_njit
-def run_outs(public, player, street, board, tree, first, stop, scratch, lanes):
+def run_outs(public, player, here, first, stop, scratch, lanes):
     """Values of the run-outs among members first .. stop-1, counted from its root, of a street tree on a board.
 
     Ranges and values are in `scratch`; `lanes` may be another's.
     """
-    trees, top, jobs, weight = public.trees, scratch.member_first[street], np.int64(0), 1.0
-    base = trees.first[tree]
-    for later in range(street + 1, public.weight.shape[0]):
-        weight *= public.weight[later]
+    street, tree, board = here
+    trees, boards, top, count, weight = public.trees, public.boards, scratch.member_first[street], np.int64(0), 1.0
+    base, jobs = trees.first[tree], lanes.jobs
+    for later in range(street + 1, boards.weight.shape[0]):
+        weight *= boards.weight[later]
     for m in range(first, stop):
         if trees.kind[base + m] == AT_SHOWDOWN:
-            lanes.source[jobs] = scratch.opponent_range[top + m]
-            lanes.ending[0, jobs], lanes.ending[1, jobs] = NOWHERE, top + m
-            lanes.chips[1, jobs] = as_element(lanes.chips, weight * trees.chips[base + m])
-            jobs += 1
-    span = (player, street, board, public.last_boards[board, 0], public.last_boards[board, 1])
-    reach, value = scratch.opponent_reach, scratch.value[FOLLOW]
-    value_run_outs(public.ranges, public.copies, span, jobs, reach, lanes, value)
-    _share(scratch.value, lanes.ending, jobs)
+            jobs.source[count] = scratch.opponent.row[top + m]
+            jobs.ending[0, count], jobs.ending[1, count] = NOWHERE, top + m
+            jobs.chips[1, count] = as_element(jobs.chips, weight * trees.chips[base + m])
+            count += 1
+    span = (player, street, board, boards.last[board, 0], boards.last[board, 1])
+    reach, value = scratch.opponent.reach, scratch.value[FOLLOW]
+    value_run_outs(public.ranges, public.copies, span, count, reach, lanes, value)
+    _share(scratch.value, jobs.ending, count)
 
 
 @part_njit
-def ascend(public, traversal, step, street, tree, board, scratch):
-    """Bring values up a street tree, those of ways on to other streets given, and add them to hand_value[street]."""
+def ascend(public, traversal, step, here, scratch):
+    """Bring values up a street tree, those of ways on to other streets given, and add them to by_hand.value[street]."""
+    street, tree, board = here
     trees, top = public.trees, scratch.member_first[street]
-    terminals(public, traversal.player, street, tree, board, scratch)
+    terminals(public, traversal.player, here, scratch)
     base = trees.first[tree]
     for m in range(trees.first[tree + 1] - base - 1, -1, -1):
         if trees.kind[base + m] == AT_DECISION:
-            _decision(public, traversal, step, street, tree, board, m, scratch)
-    weight = as_element(scratch.value, public.weight[street])
+            _decision(public, traversal, step, here, m, scratch)
+    weight = as_element(scratch.value, public.boards.weight[street])
     for kind in range(scratch.value.shape[0]):
-        value, out = scratch.value[kind, top], scratch.hand_value[street, kind]
+        value, out = scratch.value[kind, top], scratch.by_hand.value[street, kind]
         add_copies(public.copies, public.ranges, traversal.player, street, board, weight, value, out)

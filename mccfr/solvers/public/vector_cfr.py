@@ -30,7 +30,7 @@ from mccfr.solvers.public.merged_rows import row_weight, tree_by_rows
 from mccfr.solvers.public.narrow_rows import NarrowRows
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
 from mccfr.solvers.public.public_walk import Scope, step_rows, train
-from mccfr.solvers.public.street_walk import Scratch, Views, new_scratch, street_tables
+from mccfr.solvers.public.street_arrays import StreetScratch, Views, new_scratch, street_tables
 from mccfr.solvers.public.walk_threads import Crew, shares_by_cost, walk_together
 from mccfr.solvers.variants import Variant
 from mccfr.tables.layout import ROW_FIRST, SLOT_FIRST, TableSet, table_name
@@ -65,7 +65,7 @@ def table_specs(game: Game, variant: Variant, dtype: str = "float32") -> tuple[A
 
 
 @dataclass(frozen=True)
-class Memory:
+class MemoryNeeded:
     """Bytes that full-width CFR takes.
 
     table_bytes          regrets, strategy sums and what the variant adds: what a checkpoint holds
@@ -83,7 +83,7 @@ class Memory:
         return self.table_bytes + self.working_table_bytes + self.working_bytes
 
 
-def memory(game: Game, variant: Variant, dtype: str = "float32", workers: int = 1) -> Memory:
+def memory(game: Game, variant: Variant, dtype: str = "float32", workers: int = 1) -> MemoryNeeded:
     """What `VectorCfr` will take, without allocating its tables; raises `ValueError` as it does."""
     public, specs = public_tree(game), table_specs(game, variant, dtype)
     regrets = sum(spec.nbytes for spec in specs if spec.name.startswith("regret/"))
@@ -93,7 +93,7 @@ def memory(game: Game, variant: Variant, dtype: str = "float32", workers: int = 
     field = _in_dtype(by_rows or public, numbers)
     scratch = _nbytes(new_scratch(field, range(1), numbers))
     scratch += _threads(field, workers) * _nbytes(new_scratch(field, range(1, field.streets), numbers))
-    return Memory(
+    return MemoryNeeded(
         sum(spec.nbytes for spec in specs),
         3 * regrets if by_rows is None else 0,
         _nbytes((public, field)) + scratch,
@@ -295,9 +295,9 @@ class VectorCfr:
             raise ValueError(f"{self.game.name}: ranges can be given only where every hand on every board has its row")
         for own, given in zip(self._field.reach, ranges, strict=True):
             own[:] = given
-        self._root.hand_value.fill(0)
+        self._root.by_hand.value.fill(0)
         self._walk([self.variant.step(self.iteration + 1)], range(player, player + 1))
-        return self._root.hand_value[0, 0].copy()
+        return self._root.by_hand.value[0, 0].copy()
 
     def _collect_increments(self, step: Step) -> None:
         """An iteration where rows are not updated in place."""
@@ -313,11 +313,12 @@ class VectorCfr:
 
     def _walk(self, steps: Sequence[Step], players: range) -> None:
         """Traversals of some players in each of some iterations, by all threads."""
-        scope = Scope(players[0], players[-1], *self._field.root_boards.tolist())
+        first, stop = self._field.boards.root.tolist()
+        scope = Scope(players[0], players[-1], first, stop, in_place=self.in_place)
         rows = step_rows(steps, self.iteration + 1)
 
-        def work(crew: Crew, scratch: Scratch) -> None:
-            train(self._field, self._views, self.in_place, rows, scope, self._root, scratch, crew)
+        def work(crew: Crew, scratch: StreetScratch) -> None:
+            train(self._field, self._views, rows, scope, self._root, scratch, crew)
 
         walk_together(work, self._shares, self._scratch)
 

@@ -19,7 +19,7 @@ from llvmlite import ir
 
 from abstraction.kernels.jit import inline_njit, intrinsic, part_njit, types
 from mccfr.solvers.public.public_tree import PublicTree
-from mccfr.solvers.public.street_walk import Scratch
+from mccfr.solvers.public.street_arrays import StreetScratch
 from mccfr.trees.streets import AT_EXIT
 
 _RUN_OUT_MEMBERS = 16  # of a tree that takes as long, about, as the run-outs that are done together
@@ -45,7 +45,7 @@ class Crew(NamedTuple):
     mine: npt.NDArray[np.int64]
 
 
-Work = Callable[[Crew, Scratch], Any]
+Work = Callable[[Crew, StreetScratch], Any]
 """Calls a kernel for all walks, as one of the threads, in the scratch of the streets after the first."""
 
 
@@ -59,7 +59,7 @@ def shares_by_cost(public: PublicTree, *, rows_apart: bool = True) -> npt.NDArra
     if not len(tasks):
         return np.zeros((0, 2), np.int64)
     member, below = tasks[:, 0], trees.below[tasks[:, 0]]
-    boards = np.diff(public.child_boards[int(public.root_boards[0])])
+    boards = np.diff(public.boards.below[int(public.boards.root[0])])
     cost = np.where(below >= 0, (tasks[:, 2] - tasks[:, 1]) * np.diff(trees.first)[below], _RUN_OUT_MEMBERS * boards)
     with_last = np.zeros(len(tasks), bool)
     with_last[1:] = (trees.kind[member[1:]] == AT_EXIT) & (member[1:] == member[:-1]) & (not rows_apart)
@@ -80,7 +80,7 @@ def _crew(shares: npt.NDArray[np.int64], threads: int) -> list[Crew]:
     return [Crew(thread == 0, shares, common, np.zeros(2, np.int64)) for thread in range(threads)]
 
 
-def walk_together(work: Work, shares: npt.NDArray[np.int64], scratches: Sequence[Scratch]) -> None:
+def walk_together(work: Work, shares: npt.NDArray[np.int64], scratches: Sequence[StreetScratch]) -> None:
     """Do the same walks in as many threads as there are scratches, this one leading.
 
     What `work` raises here, or in another thread, is raised once all of them have ended.

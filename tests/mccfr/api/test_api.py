@@ -129,7 +129,7 @@ def test_games_by_their_keys_and_made_by_hand(tmp_path):
     ("call", "told"),
     [
         (lambda: mccfr.game("kuhnn"), "mccfr.game: game.name = 'kuhnn' is not one of: 'kuhn', "),
-        (lambda: mccfr.game("leduc", rank=3), "mccfr.game: unknown key 'rank' in game; allowed: ante, bets"),
+        (lambda: mccfr.game("leduc", rank=3), "mccfr.game: unknown key 'rank' in game; allowed: bets"),
         (lambda: mccfr.solver(mccfr.game("kuhn"), "cfrr"), "mccfr.solver: solver.algorithm = 'cfrr' is not one of"),
         (lambda: mccfr.solver(mccfr.game("kuhn"), "cfr", discount="dcfr"), "'discount' says nothing to the algorithm"),
         (lambda: mccfr.solver(mccfr.game("kuhn"), "cfr", variant="dcr"), "solver.variant = 'dcr': one of cfr, cfr"),
@@ -167,7 +167,7 @@ def test_tables_that_find_no_room_are_refused(monkeypatch):
 
 def test_a_signal_ends_the_call_with_a_checkpoint(tmp_path, monkeypatch):
     """The second progress line of a run that would go on for ever sends Ctrl-C."""
-    monkeypatch.setattr("mccfr.api.running._Teller._SECONDS", 0.0)
+    monkeypatch.setattr("mccfr.api.running._CallbackReporter._SECONDS", 0.0)
     sent = []
 
     def interrupt(told):

@@ -44,7 +44,7 @@ def naive_buckets(decks, cards):
         for player, places in enumerate(HOLES):
             low, high = sorted(dealt[place] for place in places)
             for street, board in enumerate(([], dealt[4:7])):
-                row = decks[player].street_buckets(street, board)
+                row = decks[player].bucket_row(street, 0, board)
                 found[k, 2 * street + player] = row[high * (high - 1) // 2 + low]
     return found
 
@@ -86,7 +86,7 @@ def test_a_deck_of_two_asks_each_players_own(decks):
     both, board = decks[0].seated(decks[1]), (51, 30, 9)
     hands = both.board_hands(board)
     for player in range(2):
-        assert np.array_equal(hands.bucket[1, player], decks[player].street_buckets(1, board))
+        assert np.array_equal(hands.bucket[1, player], decks[player].bucket_row(1, 0, board))
         assert both.hand_bucket(1, player, "2c3d", "AsKhQd") == decks[player].hand_bucket(1, 0, "2c3d", "AsKhQd")
     assert both.buckets.tolist() == [[169, 169], [50, 60_000]]
     with pytest.raises(ValueError, match="cannot be dealt in one game"):

@@ -40,14 +40,14 @@ def test_buckets_of_a_stratum_are_those_of_its_flops(deck):
         assert (cards.strata_of(dealt[:, 4:7]) == stratum).all()
         for bucket, nine in zip(deals.bucket, dealt.tolist(), strict=True):
             for street, known in enumerate((0, 3, 4)):
-                row = cards.street_buckets(street, nine[4 : 4 + known])
+                row = cards.bucket_row(street, 0, nine[4 : 4 + known])
                 hands = [max(two) * (max(two) - 1) // 2 + min(two) for two in (nine[:2], nine[2:4])]
                 assert row[hands].tolist() == bucket[2 * street : 2 * street + 2].tolist()
     now, before = next(cards.bucket_pairs(2, 0))
     board = canonical_boards(4)[0].tolist()
-    held = cards.street_buckets(2, board) >= 0
-    np.testing.assert_array_equal(now[: held.sum()], cards.street_buckets(2, board)[held])
-    np.testing.assert_array_equal(before[: held.sum()], cards.street_buckets(1, board[:3])[held])
+    held = cards.bucket_row(2, 0, board) >= 0
+    np.testing.assert_array_equal(now[: held.sum()], cards.bucket_row(2, 0, board)[held])
+    np.testing.assert_array_equal(before[: held.sum()], cards.bucket_row(1, 0, board[:3])[held])
 
 
 def check_cards(cards, strata):

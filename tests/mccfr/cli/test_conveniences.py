@@ -18,7 +18,7 @@ from mccfr.cli.options import Duration
 from mccfr.cli.progress import LiveReporter, PlainReporter, bar_on_stderr
 from mccfr.cli.status import share_text
 from mccfr.config.file import config_from
-from mccfr.evaluation.telling import tell_step, told_of_steps
+from mccfr.evaluation.steps import report_step, steps_reported
 from mccfr.runs.directory.run import lock, open_run
 from mccfr.runs.directory.status import run_list, run_status
 from mccfr.runs.phases import naming_steps
@@ -187,12 +187,12 @@ def test_steps_are_named_in_the_thread_that_asks(monkeypatch):
         def phase(self, text, share=None):
             told.append((text, share))
 
-    tell_step("board", 1, 4)
+    report_step("board", 1, 4)
     with naming_steps(Reporter()):
-        tell_step("board", 500, 1000)
-        with told_of_steps(lambda *step: told.append(step)):
-            tell_step("board", 2, 4)
-    tell_step("board", 3, 4)
+        report_step("board", 500, 1000)
+        with steps_reported(lambda *step: told.append(step)):
+            report_step("board", 2, 4)
+    report_step("board", 3, 4)
     assert told == [(f"{EVALUATING} board 500 of 1,000", 0.5), ("board", 2, 4)]
 
 

@@ -57,7 +57,7 @@ from mccfr.cluster.status import cluster_status
 from mccfr.runs.directory.run import lock, with_settings
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.reporter import Silent
-from mccfr.runs.results.results import evaluate_target
+from mccfr.runs.results.evaluating import evaluate_target
 from mccfr.runs.session import saving
 from mccfr.runs.session.session import train
 from mccfr.solvers.strata import stratum_buckets
@@ -120,7 +120,7 @@ def test_damaged_rows_are_found_and_the_run_goes_on_from_before(tmp_path, whole)
 
 
 def test_a_second_copy_on_another_machine_replaces_what_is_damaged_or_gone(tmp_path, whole):
-    places = {"copies": 2, "directory": str(tmp_path / "disk{machine}")}
+    places = {"directory": str(tmp_path / "disk{machine}")}
     run = stratified_run(tmp_path / "run")
     run = with_settings(run, cluster=msgspec.structs.replace(run.config.cluster, **places))
     train_alone_for(run, 1_000)
@@ -144,7 +144,7 @@ def test_a_second_copy_on_another_machine_replaces_what_is_damaged_or_gone(tmp_p
 def test_a_copy_that_cannot_be_made_is_told_and_the_checkpoint_counts(tmp_path):
     (tmp_path / "file").write_text("no directory")
     run = stratified_run(tmp_path / "run")
-    places = {"copies": 2, "directory": str(tmp_path / "file" / "{machine}")}
+    places = {"directory": str(tmp_path / "file" / "{machine}")}
     run = with_settings(run, cluster=msgspec.structs.replace(run.config.cluster, **places))
     told = "".join(train_alone_for(run, 20).told)
     assert "checkpoint 1 is whole, and what follows it was not done" in told and "Not a directory" in told
@@ -424,7 +424,7 @@ def test_machines_are_the_ranks_of_a_host_by_their_workers():
         (["local", "--set", "cluster.ports=[80, 1]"], "cluster.ports = [80, 1] is not allowed"),
         (["plan", "--machines", "2", "--set", "run.strata=4", "--memory", "1MB"], "machine 0 of 2 needs"),
         (["plan", "--machines", "2", "--memory", "1 apple"], "is not an amount"),
-        (["local", "--set", "cluster.copies=2"], "cluster.copies = 2 is not allowed"),
+        (["local", "--set", "cluster.copies=2"], "cluster.copies = 2: the key went after"),
     ],
 )
 def test_bad_input_is_refused_in_a_sentence(tmp_path, capsys, arguments, said):

@@ -13,39 +13,56 @@ from mccfr.runs.directory.run import _without_nothing
 
 SHIPPED = sorted(RUNS.glob("*.toml"))
 
+KUHN, SUBGAME = {"name": "kuhn"}, {"name": "holdem-subgame", "file": "x"}
+OUTCOME, PUBLIC = {"algorithm": "outcome-sampling"}, {"algorithm": "public-chance-sampling"}
+PREFLOP = {"strategy_sums": "preflop"}
 BAD = {
     "game.name = 'kuhnn' is not one of: 'kuhn', 'leduc'": {"game": {"name": "kuhnn"}},
     "unknown key 'x' in game; allowed: name": {"game": {"name": "kuhn", "x": 1}},
-    "unknown key 'solvr' in the top level": {"game": {"name": "kuhn"}, "solvr": {}},
+    "unknown key 'solvr' in the top level": {"game": KUHN, "solvr": {}},
     "game.ranks = 'a': expected int, got str": {"game": {"name": "leduc", "ranks": "a"}},
     "game.bets[0][1] = 'a': expected float": {"game": {"name": "leduc", "bets": [[1, "a"], [2]]}},
     "game needs the key 'payoffs'": {"game": {"name": "matrix"}},
     "the top level needs the key 'game'": {},
-    "solver.discount = 'lin' is not one of: 'none', 'linear'": {
-        "game": {"name": "kuhn"},
-        "solver": {"discount": "lin"},
-    },
-    "run.workers = -1 is not allowed": {"game": {"name": "kuhn"}, "run": {"workers": -1}},
-    "solver.epsilon = 0.0 is not allowed": {
-        "game": {"name": "kuhn"},
-        "solver": {"algorithm": "outcome-sampling", "epsilon": 0},
-    },
-    "solver.averaging_power = 2.0 is not allowed: it must be left out with solver.discount = 'dcfr'": {
-        "game": {"name": "kuhn"},
-        "solver": {"discount": "dcfr", "averaging_power": 2},
-    },
-    "solver.averaging_power = 2.0 is not allowed: it must be left out with solver.floored_regrets": {
-        "game": {"name": "leduc"},
-        "solver": {"algorithm": "public-chance-sampling", "discount": "none", "averaging_power": 2},
-    },
-    "solver.averaging_power = -1.0 is not allowed: it must be at least 0": {
-        "game": {"name": "kuhn"},
-        "solver": {"averaging_power": -1},
-    },
-    "solver.period_nodes = 0 is not allowed": {"game": {"name": "kuhn"}, "solver": {"period_nodes": 0}},
-    "evaluation.at_nodes = [-1] is not allowed": {"game": {"name": "kuhn"}, "evaluation": {"at_nodes": [-1]}},
     "unknown key 'x' in game.menu.flop": {"game": {"name": "holdem-subgame", "file": "a", "menu": {"flop": {"x": 1}}}},
 }
+BAD_KEYS = {
+    "solver.discount = 'lin' is not one of: 'none', 'linear'": {"discount": "lin"},
+    "solver.epsilon = 0.0 .* above 0 and at most 1": OUTCOME | {"epsilon": 0},
+    "solver.averaging_power = 2.0 .* left out with solver.discount = 'dcfr'": {
+        "discount": "dcfr",
+        "averaging_power": 2,
+    },
+    "solver.averaging_power = 2.0 .* left out with solver.floored_regrets": PUBLIC
+    | {"discount": "none", "averaging_power": 2},
+    "solver.averaging_power = -1.0 .* at least 0": {"averaging_power": -1},
+    "solver.period_nodes = 0 .* at least 1": {"period_nodes": 0},
+    "run.workers = -1 .* 0 .in this process. to 1024": {"workers": -1},
+    "run.strata = 0 .* at least 1": {"strata": 0},
+    "run.blocks = 5 .* from 2 to 4, the strata": {"strata": 4, "blocks": 5},
+    "run.cycle_iterations = 0 .* at least 1": {"cycle_iterations": 0},
+    "run.interval = 0.0 .* above 0": {"interval": 0},
+    "run.nodes = -1 .* at least 0": {"nodes": -1},
+    "run.seconds = -1.0 .* at least 0": {"seconds": -1},
+    "run.checkpoint_seconds = 0.0 .* above 0": {"checkpoint_seconds": 0},
+    "run.keep_checkpoints = 0 .* at least 1": {"keep_checkpoints": 0},
+    "run.pool = 'thread' .* did you mean 'threads'": {"pool": "thread"},
+    "tables.live_dir = '' .* a directory": {"live_dir": ""},
+    "tables.resident = '16 bananas' .* TiB, such as '16GB'": {"resident": "16 bananas"},
+    "tables.snapshot_nodes = None .* a number of nodes, at least 1": PREFLOP,
+    "tables.snapshot_nodes = 0 .* a number of nodes, at least 1": PREFLOP | {"snapshot_nodes": 0},
+    "tables.snapshot_nodes = 5 .* left out unless tables.strategy_sums = 'preflop'": {"snapshot_nodes": 5},
+    "tables.strategy_sums = 'flop' is not one of: 'all', 'preflop'": {"strategy_sums": "flop"},
+    "evaluation.at_nodes = .-1. .* at least 0": {"at_nodes": [-1]},
+    "evaluation.methods = .'lbr'. .* with evaluation.method left out": {"method": "exact", "methods": ["lbr"]},
+    "evaluation.boards = 1 .* at least 2": {"boards": 1},
+    "evaluation.hands = 99 .* at least 100": {"hands": 99},
+    "evaluation.budget_seconds = 0.0 .* above 0": {"budget_seconds": 0},
+    "cluster.machines = .2, 1. .* from 1 to 1024": {"machines": [2, 1]},
+    "cluster.network = 'a,b' .* the name of an interface": {"network": "a,b"},
+    "cluster.copies = 2: the key went after mccfr .*, and it is 2 with cluster.directory": {"copies": 2},
+}
+"""The sentence, as an expression, by what is wrong in the table that it names first."""
 
 
 @pytest.mark.parametrize("message", BAD)
@@ -54,6 +71,38 @@ def test_bad_config_names_file_key_and_what_is_allowed(message):
         config_from(BAD[message], "run.toml")
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("message", BAD_KEYS)
+def test_each_table_refuses_what_its_own_keys_cannot_be(message):
+    document = {"game": KUHN, message.partition(".")[0]: BAD_KEYS[message]}
+    with pytest.raises(ValueError, match=rf"^run\.toml: {message}"):
+        config_from(document, "run.toml")
+
+
+@pytest.mark.parametrize(
+    ("former", "now", "meaning"),
+    [
+        ({"game": {"name": "leduc", "ante": 1.0}}, {"game": {"name": "leduc"}}, {"ante": 2}),
+        ({"game": {"name": "akq", "pot": 2, "bet": 1}}, {"game": {"name": "akq"}}, {"bet": 2}),
+        ({"game": SUBGAME | {"big_blind": 100}}, {"game": SUBGAME}, {"big_blind": 50}),
+        (
+            {"cluster": {"copies": 2, "directory": "d"}},
+            {"cluster": {"directory": "d"}},
+            {"copies": 3, "directory": None},
+        ),
+        ({"solver": {"algorithm": "cfr"}}, {"solver": {"algorithm": "cfr"}}, {"schedule": 30}),
+    ],
+)
+def test_keys_that_went_are_read_where_they_say_what_holds(former, now, meaning):
+    base, (table,) = {"game": KUHN}, former
+    assert config_from(base | former, "run.toml") == config_from(base | now, "run.toml")
+    (key, *_) = meaning
+    changed = {inside: value for inside, value in (former[table] | meaning).items() if value is not None}
+    with pytest.raises(
+        ValueError, match=rf"^run\.toml: {table}\.{key} = .*: the key went after mccfr 0.1.0, and it is "
+    ):
+        config_from(base | {table: changed}, "run.toml")
 
 
 @pytest.mark.parametrize("name", GAMES)

@@ -143,7 +143,7 @@ def test_hostile_values_of_every_key_are_one_sentence_or_a_plan(name, tmp_path, 
     finally:
         signal.signal(signal.SIGALRM, before)
     assert bad == []
-    assert found[2] > 0
+    assert found[2] > 0 or name == "akq"  # which has no keys
     assert plan(tmp_path / "run.toml", game_document(name)) == 0
 
 

@@ -20,8 +20,7 @@ from abstraction.cards import parse_cards
 from mccfr.config.games import KuhnGame, LeducGame
 from mccfr.evaluation.hand_values import Below, HandValues, root_values
 from mccfr.games.catalogue import build_game
-from mccfr.play.dealing import dealing_of
-from mccfr.policy import Policy, StrategySource, verify_policy, write_policy
+from mccfr.policy import Policy, Profile, verify_policy, write_policy
 from mccfr.policy.values import PolicyValues, StreetValues
 from mccfr.runs.reporter import Silent
 from mccfr.runs.results.export_values import policy_values
@@ -55,7 +54,7 @@ def reach(source, node, buckets, player):
 def test_buckets_of_leduc_win_where_streets_begin_what_deals_say():
     """Every pair of hands on every board; a player's own range counts for nothing."""
     game = build_game(LeducGame(), None)
-    source, cards = StrategySource(game, partly_reached_strategy(game)), game.cards
+    source, cards = Profile(game, partly_reached_strategy(game)), game.cards
     found, exact = root_values(source)
     assert exact and [(one.street, one.player) for one in found] == [(0, 0), (0, 1), (1, 0), (1, 1)]
     for one in found:
@@ -81,16 +80,16 @@ def test_buckets_of_leduc_win_where_streets_begin_what_deals_say():
 def test_hands_of_holdem_win_what_each_opponent_says():
     """On the river every other hand by itself, with ranges as they are given; actions too."""
     source = policy()
-    dealing, board = dealing_of(source.game.cards), tuple(parse_cards("Kc7d2s4hAs"))
+    dealing, board = source.game.cards.at_table(), tuple(parse_cards("Kc7d2s4hAs"))
     below = Below(source, dealing, find_node(source.game.tree, "r200c/cc/cc/r400"))
     live, strength = dealing.live(3, board), dealing.strengths(board)
-    weights = np.random.default_rng(5).random((2, dealing.hands)) * live
+    weights = np.random.default_rng(5).random((2, dealing.hand_count)) * live
     found = HandValues(below, dealing, board, weights)
     found.walk()
     assert found.complete and found.listed == 1
-    rows = [dealing.buckets(street, 0, board[: (0, 3, 4, 5)[street]]) for street in range(4)]
+    rows = [dealing.bucket_row(street, 0, board[: (0, 3, 4, 5)[street]]) for street in range(4)]
     for player, hand in ((0, int(np.flatnonzero(live)[700])), (1, int(np.flatnonzero(live)[45]))):
-        others = np.flatnonzero((dealing.masks & dealing.masks[hand] == 0) & live)
+        others = np.flatnonzero((dealing.hand_masks() & dealing.hand_masks()[hand] == 0) & live)
         values: dict[tuple[int, int, int], float] = {}
 
         def value(node, other, hand=hand, player=player, values=values):
@@ -115,7 +114,7 @@ def test_hands_of_holdem_win_what_each_opponent_says():
 def test_boards_before_the_river():
     """The rivers after a turn are all walked; before that boards are drawn, and means have an interval."""
     source = policy()
-    dealing, turn = dealing_of(source.game.cards), tuple(parse_cards("Kc7d2s4h"))
+    dealing, turn = source.game.cards.at_table(), tuple(parse_cards("Kc7d2s4h"))
     below = Below(source, dealing, find_node(source.game.tree, "r200c/cc/r20000"))
     values = HandValues(below, dealing, turn, np.tile(dealing.live(2, turn) * 1.0, (2, 1)))
     assert values.listed == 48
@@ -126,7 +125,11 @@ def test_boards_before_the_river():
     mean, (low, high) = values.mean(1)  # who is all-in: what the other folds and what is won at showdowns
     assert low == mean == high
     start = HandValues(
-        Below(source, dealing, find_node(source.game.tree, "r20000")), dealing, (), np.ones((2, dealing.hands)), seed=3
+        Below(source, dealing, find_node(source.game.tree, "r20000")),
+        dealing,
+        (),
+        np.ones((2, dealing.hand_count)),
+        seed=3,
     )
     for _ in range(2):
         start.walk()
@@ -143,7 +146,7 @@ def test_a_policy_carries_values(tmp_path):
         plain.values(0, 0)
     game = build_game(LeducGame(), None)
     strategy = partly_reached_strategy(game)
-    values = policy_values(StrategySource(game, strategy), 1, Silent())
+    values = policy_values(Profile(game, strategy), 1, Silent())
     out = tmp_path / "leduc"
     write_policy(out, game, document(LeducGame()), strategy, provenance={}, values=values)
     assert verify_policy(out) == []

@@ -22,11 +22,11 @@ from mccfr.evaluation.local_best_response import local_best_response
 from mccfr.evaluation.local_best_response.dealt import DeckBoard, DeckHand, DeckTable, combo
 from mccfr.evaluation.local_best_response.evaluate import _DeckUnits, without_luck
 from mccfr.evaluation.local_best_response.hand import PolicyRows, Responder, all_of_them
-from mccfr.evaluation.local_best_response.settings import Lines
-from mccfr.evaluation.side import Side
+from mccfr.evaluation.local_best_response.settings import ResponderBetting
 from mccfr.games.betting import BettingState, fold_value
 from mccfr.games.translation import real_betting
 from mccfr.play.seat import Seat
+from mccfr.policy.profile import Profile
 from mccfr.rng import new_stream
 from mccfr.tables.strategy import pure_strategy, tabulate
 
@@ -35,7 +35,7 @@ GAME = random_policy.policy().game
 
 @cache
 def random_side():
-    return Side(GAME, tabulate(GAME, random_policy.policy().row))
+    return Profile(GAME, tabulate(GAME, random_policy.policy().row))
 
 
 def table(looks=frozenset((0, 1, 2, 3))):
@@ -55,12 +55,12 @@ def on_board(board, own, street, looks=frozenset((0, 1, 2, 3)), seed=0):
 
 @pytest.mark.parametrize("setting", ["2", "3", "4", "fcpa"])
 def test_always_fold_loses_750(setting):
-    found = local_best_response(Side(GAME, pure_strategy(GAME, "f")), setting, hands=100)
+    found = local_best_response(Profile(GAME, pure_strategy(GAME, "f")), setting, hands=100)
     assert found.seat_chips == pytest.approx((50, 100), abs=1e-9), "the small blind, and the big one after a bet"
 
 
 def test_always_fold_loses_250_where_nobody_bets():
-    found = local_best_response(Side(GAME, pure_strategy(GAME, "f")), "1", hands=150)
+    found = local_best_response(Profile(GAME, pure_strategy(GAME, "f")), "1", hands=150)
     low, high = found.ci95_chips
     assert low <= 25 <= high and high - low < 15
     assert found.seat_chips[0] == pytest.approx(50, abs=1e-9)
@@ -119,7 +119,7 @@ def test_what_settles_an_all_in_is_right_in_expectation(street):
     truth = on_board("Qs7h2d3c9h", "AsQd", street).equity()
     others = np.flatnonzero(on_board("Qs7h2d3c9h", "AsQd", street).prior())
     if street == 1:
-        others = others[GAME.cards.street_buckets(1, list(parse_cards("Qs7h2d")))[others] >= 0]
+        others = others[GAME.cards.bucket_row(1, 0, list(parse_cards("Qs7h2d")))[others] >= 0]
     error = found[:, others].std(axis=0) / np.sqrt(len(found))
     slack = 0.03 if street == 0 else 1e-9  # of the chances before the flop, which are drawn themselves
     assert (np.abs(found[:, others].mean(axis=0) - truth[others]) < 5 * error + slack).all()
@@ -191,7 +191,7 @@ def played_out(lines, rows, seat, unit, policy_seat):
 def test_it_is_what_hands_played_out_win(setting, hands):
     """Nothing is averaged in the second: the policy has a hand, draws what it takes bets for, and sits at the table."""
     side = random_side()
-    lines, rows = Lines(real_betting(GAME), setting), PolicyRows(side)
+    lines, rows = ResponderBetting(real_betting(GAME), setting), PolicyRows(side)
     units, seat_of_policy = _DeckUnits(side, lines, rows, 0), Seat(random_policy.policy(), seed=9)
     averaged = np.array([units.play(unit)[:2] for unit in range(hands)])
     played = np.array(

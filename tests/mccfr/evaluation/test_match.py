@@ -20,17 +20,16 @@ from random_policy import MENU, policy
 from small_games import TOY, game_of
 from strategies import exact_chips, random_strategy
 from test_aivat import KNOWN, table
-from test_meeting import BLINDS, MENUS
+from test_joint_tree import BLINDS, MENUS
 
 from abstraction.cards import parse_cards
 from abstraction.evaluator import strength
 from mccfr.config.games import GoofspielGame, HoldemGame, KuhnGame, LeducGame
 from mccfr.evaluation.aivat import Aivat
+from mccfr.evaluation.equity import EquityHeuristic
 from mccfr.evaluation.head_to_head import head_to_head
 from mccfr.evaluation.match import LEAST_PAIRS, Contender, Match, _figure, match
-from mccfr.evaluation.side import Side
 from mccfr.evaluation.units import Effort
-from mccfr.evaluation.worth import EquityWorth
 from mccfr.games.betting import raise_bounds
 from mccfr.games.catalogue import build_game
 from mccfr.games.translation import actions_of
@@ -39,14 +38,14 @@ from mccfr.play.player import Program
 from mccfr.play.programs import PROGRAMS, ProgramSpec, program_named
 from mccfr.play.ranges import SeenRange
 from mccfr.play.seat import PolicySpec, Seat
-from mccfr.policy import StrategySource
+from mccfr.policy import Profile
 from mccfr.runs.results import matches
 from mccfr.runs.results.players import Opened
 from mccfr.tables.strategy import uniform_strategy
 
 
 def contender(game, strategy, name="policy"):
-    return Contender(name, PolicySpec(StrategySource(game, strategy)), Side(game, strategy))
+    return Contender(name, PolicySpec(Profile(game, strategy)), Profile(game, strategy))
 
 
 def program(name):
@@ -56,7 +55,7 @@ def program(name):
 def holdem():
     """The random policy; what its heuristic is made from is uniform play, as good as any."""
     source = policy()
-    return Contender("random policy", PolicySpec(source), Side(source.game, uniform_strategy(source.game)))
+    return Contender("random policy", PolicySpec(source), Profile(source.game, uniform_strategy(source.game)))
 
 
 # --- what is found ---
@@ -79,7 +78,7 @@ def test_policies_with_other_bets_win_what_exact_translation_says(menus):
     """Seats draw readings, ranges follow them all; head-to-head expands them exactly, on every board."""
     games = [build_game(structs.replace(BLINDS, menu=MENUS[menu]), None) for menu in menus]
     strategies = [random_strategy(game, seed) for seed, game in enumerate(games)]
-    sides = [Side(*pair) for pair in zip(games, strategies, strict=True)]
+    sides = [Profile(*pair) for pair in zip(games, strategies, strict=True)]
     truth = head_to_head(*sides)
     assert truth.ci95_chips[0] == truth.ci95_chips[1], "all boards are played"
     found = match([contender(*pair) for pair in zip(games, strategies, strict=True)], 500, seed=2)
@@ -90,7 +89,7 @@ def test_policies_with_other_bets_win_what_exact_translation_says(menus):
 
 def pair_values(at, known):
     """[(probability, chips, corrected chips)] of each history of a table, as player 0."""
-    heuristic = EquityWorth(Side(at.game, at.strategy), at.dealing)
+    heuristic = EquityHeuristic(Profile(at.game, at.strategy), at.dealing)
     found = []
     for deal, played, share, chips in at.histories:
         if share > 0:
@@ -149,12 +148,12 @@ def test_a_heuristic_that_learns_from_scored_hands_is_seen():
     """The planted error: what the last hands won goes into the values of the next."""
     game = game_of("leduc")
 
-    class Learning(EquityWorth):
+    class Learning(EquityHeuristic):
         seen = 0.0
 
-        def worth(self, spot, hero, other):
+        def values(self, spot, hero, other):
             Learning.seen += 0.01
-            return super().worth(spot, hero, other) * (1 if spot.settled else Learning.seen)
+            return super().values(spot, hero, other) * (1 if spot.settled else Learning.seen)
 
     contenders = contender(game, random_strategy(game, 1)), program("random")
     in_order = Match(contenders, 6, Learning)

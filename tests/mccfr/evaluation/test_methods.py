@@ -2,13 +2,14 @@
 
 import json
 
+import msgspec
 import pytest
 from commands import command
 
 from mccfr.config import tables
 from mccfr.config.games import GoofspielGame
-from mccfr.evaluation import methods
-from mccfr.evaluation.methods import check_method, load_method, method_named, told
+from mccfr.evaluation.methods import BoardOptions, check_method, load_method, method_named, record_text, registry
+from mccfr.evaluation.methods.registry import options_for
 from mccfr.games.catalogue import build_game
 from mccfr.runs.directory import records
 
@@ -41,7 +42,7 @@ def test_lines_of_a_method_that_is_not_loaded_are_kept_and_told_without_importin
     path = tmp_path / "evaluations.jsonl"
     path.write_text(json.dumps(line | {"seconds": 1.0}) + "\n" + json.dumps(line) + "\n")
     (found,) = records.read(path)
-    assert told(found, "1 s") == "value 0.5 by nowhere_at_all:Mine (1 s)"
+    assert record_text(found, "1 s") == "value 0.5 by nowhere_at_all:Mine (1 s)"
     with pytest.raises(ValueError, match="'nowhere_at_all:Mine' is not one of"):
         method_named("nowhere_at_all:Mine")
 
@@ -86,5 +87,28 @@ def test_what_is_no_method_is_refused():
 
 
 def test_every_listed_method_has_its_name():
-    assert (tables.AUTO, *methods._METHODS) == tables.METHODS
-    assert all(method.name == name for name, method in methods._METHODS.items())
+    assert (tables.AUTO, *registry._METHODS) == tables.METHODS
+    assert all(method.name == name for name, method in registry._METHODS.items())
+
+
+def test_evaluation_has_the_keys_that_options_declare():
+    fields = {field.name: field for field in msgspec.structs.fields(tables.EvaluationConfig)}
+    keys = {name: each for name, each in registry.options_of_all().items() if each.option.key}
+    assert set(keys) == {"boards", "from_street", "setting", "hands", "budget_seconds", "seed"}
+    for name, each in keys.items():
+        assert fields[name].encode_name == each.name
+        assert fields[name].type in (each.type, each.type | None)
+
+
+def test_a_method_takes_the_options_of_its_struct(capsys):
+    """A record has them as they are given; the command line, by the same declaration."""
+    load_method("toys:Mixed")
+    mixed = method_named("toys:Mixed")
+    assert options_for(mixed, {"boards": 5, "seed": None}) == BoardOptions(boards=5)
+    with pytest.raises(ValueError, match=r"the method toys:Mixed has no --setting; what it takes: --boards, --seed$"):
+        options_for(mixed, {"setting": "2"})
+    with pytest.raises(ValueError, match=r"exact has no --workers, --budget or --keep; what it takes: none$"):
+        options_for(method_named("exact"), {"workers": 2, "boards": 3})
+    assert command("evaluate", "--help") == 0
+    printed = capsys.readouterr().out
+    assert all(each.flag in printed for each in registry.options_of_all().values())

@@ -13,7 +13,7 @@ from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.bucketed import bucketed
 from mccfr.games.catalogue import build_game
 from mccfr.runs.directory.run import identity_document
-from mccfr.runs.results.results import evaluate_target
+from mccfr.runs.results.evaluating import evaluate_target
 from mccfr.tables.strategy import uniform_strategy
 
 RIVER = HoldemSubgame(file="games/river.txt")

@@ -25,7 +25,7 @@ from mccfr.solvers.public.public_tree import public_tree
 def test_flop_holdem_is_lossless_without_an_abstraction():
     game = flop_holdem(FlopHoldemGame(), None, Path())
     assert game.buckets.tolist() == [169, 169, 1286792, 1286792]
-    row = game.cards.street_buckets(1, [0, 1, 2])
+    row = game.cards.bucket_row(1, 0, [0, 1, 2])
     assert len(np.unique(row[row >= 0])) < (row >= 0).sum()  # 2c 2d 2h: suits of the deck are alike
     five = flop_holdem(
         FlopHoldemGame(board_cards=5), AbstractionConfig("no", str(RUNS / "abstractions/quick.toml")), Path()
@@ -65,7 +65,7 @@ def test_listed_flops_are_those_of_the_deck():
     assert [len(boards) for boards in cards.board_cards] == [1, 22_100]
     for board in (0, 7_777, 22_099):
         known = cards.board_cards[1][board].tolist()
-        assert np.array_equal(cards.bucket[1][0, board], deck.street_buckets(1, known))
+        assert np.array_equal(cards.bucket[1][0, board], deck.bucket_row(1, 0, known))
         for combo in (3, 500, 1325):
             hand = cards.hand_cards[combo].tolist()
             wanted = -1 if set(hand) & set(known) else strength([*hand, *known])

@@ -28,11 +28,12 @@ from mccfr.config.games import HoldemGame, Menu
 from mccfr.config.tables import AbstractionConfig
 from mccfr.games.holdem import holdem
 from mccfr.policy import Policy
+from mccfr.policy.profile import Profile
 from mccfr.policy.query import query
-from mccfr.policy.source import StrategySource
 from mccfr.runs.directory.run import open_run
 from mccfr.runs.directory.verification import problems_of
-from mccfr.runs.results.results import evaluate_target
+from mccfr.runs.results.evaluating import evaluate_target
+from mccfr.runs.results.targets import Reference
 from mccfr.runs.session.plan import make_plan
 from mccfr.solvers.configured import configured_game
 from mccfr.tables.strategy import pure_strategy
@@ -190,14 +191,13 @@ def test_queries_know_hands_classes_and_boards(trained):
 
 
 def reader_in_the_documents():
-    """The program of README.md that reads a policy of whole hold'em."""
+    """The program of docs/policies.md that reads a policy of whole hold'em."""
     return next(block for block in python_in_the_documents() if "def look_up(" in block)
 
 
 def python_in_the_documents():
-    """The Python programs of README.md and docs/policies.md."""
-    pages = (ROOT / "README.md").read_text() + (ROOT / "docs/policies.md").read_text()
-    return re.findall(r"```python\n(.*?)```", pages, re.DOTALL)
+    """The Python programs of docs/policies.md."""
+    return re.findall(r"```python\n(.*?)```", (ROOT / "docs/policies.md").read_text(), re.DOTALL)
 
 
 def test_the_reader_in_the_documents_reads_what_query_answers(trained, monkeypatch, tmp_path, capsys):
@@ -225,17 +225,16 @@ def test_the_reader_in_the_documents_reads_what_query_answers(trained, monkeypat
 
 
 def program_in_the_documents(language, folder):
-    """Command of the reader of docs/policies.md in C or JavaScript, as far as this machine can run it."""
-    source = re.search(rf"```{language}\n(.*?)```", (ROOT / "docs/policies.md").read_text(), re.DOTALL)[1]
+    """Command of the reader of docs/examples in C or JavaScript, as far as this machine can run it."""
+    examples = ROOT / "docs/examples"
     if language == "c":
-        (folder / "look_up.c").write_text(source)
-        build = "cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-O1", "-o", folder / "look_up", folder / "look_up.c"
+        strict = "-std=c99", "-Wall", "-Wextra", "-Werror"
+        build = "cc", *strict, "-O1", "-o", folder / "look_up", examples / "look_up.c"
         subprocess.run(build, check=True, timeout=60)
         return [str(folder / "look_up")]
     if shutil.which("node") is None:
         pytest.skip("there is no node, which runs JavaScript, on this machine")
-    (folder / "look_up.mjs").write_text(source)
-    return ["node", str(folder / "look_up.mjs")]
+    return ["node", str(examples / "look_up.mjs")]
 
 
 def carrying_values(policy, folder):
@@ -336,9 +335,9 @@ def test_two_runs_on_one_abstraction_load_its_tables_once(flop_trained, slot_abs
     shutil.copytree(slot_abstractions[0], tmp_path / "buckets", copy_function=os.link)
     own = {"boards": 2, "against_abstraction": tmp_path / "buckets"}
     run, policy = flop_trained / "run", flop_trained / "policy"
-    assert evaluate_target(run, "head-to-head", against=str(run), **own)["value_chips"] == 0
+    assert evaluate_target(run, "head-to-head", against=Reference(run), **own)["value_chips"] == 0
     assert len(loaded) == 1
-    evaluate_target(policy, "head-to-head", against=str(policy), boards=2)
+    evaluate_target(policy, "head-to-head", against=Reference(policy), boards=2)
     assert len(loaded) == 1
 
 
@@ -363,7 +362,7 @@ def test_always_call_never_folds_even_where_it_may_not_limp(slot_abstractions):
     game = holdem(HoldemGame(menu=menu), AbstractionConfig(str(slot_abstractions[1])), Path())
     labels = [game.tree.label[child] for child in game.tree.children(0)]
     assert labels == ["f", "r300", "r20000"]
-    source = StrategySource(game, pure_strategy(game, "c"))
+    source = Profile(game, pure_strategy(game, "c"))
     assert source.probabilities(0, 0).tolist() == [0, 1, 0]
     assert all(
         source.probabilities(node, 0)[[game.tree.label[child] for child in game.tree.children(node)].index("c")] == 1

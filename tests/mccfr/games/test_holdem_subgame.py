@@ -123,7 +123,6 @@ def test_a_turn_acts_out_of_position_first_and_runs_out():
         ({"stack": 300}, "half the pot of 600 chips is not below game.stack = 300"),
         ({"stack": float("nan")}, "game.stack = nan"),
         ({"stack": float("inf")}, "game.stack = inf"),
-        ({"big_blind": 0}, "game.big_blind = 0"),
         ({"menu": Menu(first=("-1p",))}, "bet size '-1p'"),
     ],
 )

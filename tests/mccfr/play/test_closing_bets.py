@@ -13,11 +13,11 @@ from mccfr.games.catalogue import build_game
 from mccfr.games.reading import NOWHERE
 from mccfr.games.translation import real_betting
 from mccfr.intervals import ratio95
-from mccfr.play.dealing import dealing_of
 from mccfr.play.programs import MinimumRaise
+from mccfr.play.run_outs import showdown_results
 from mccfr.play.seat import Seat
 from mccfr.play.table import play_hand
-from mccfr.policy import StrategySource
+from mccfr.policy import Profile
 from mccfr.tables.strategy import tabulate
 
 GAME = PokerGame(
@@ -81,19 +81,19 @@ def plain_policy():
         chosen = next((k for k, label in enumerate(labels) if label[0] == wanted), labels.index("c"))
         return np.eye(len(labels))[chosen]
 
-    return StrategySource(game, tabulate(game, choose))
+    return Profile(game, tabulate(game, choose))
 
 
 def won(policy, kind):
     """[PAIRS] what the smallest bets win a hand from a seat, every deal in both seats."""
-    betting, dealing = real_betting(policy.game), dealing_of(policy.game.cards)
+    betting, dealing = real_betting(policy.game), policy.game.cards.at_table()
     seat, other, found = kind(policy, seed=1), Once(betting), np.zeros((PAIRS, 2))
     rng = np.random.default_rng(0)
     for pair, position in np.ndindex(found.shape):
-        deal = dealing.draw(5, pair)
+        deal = dealing.deal(5, pair)
         players = (other, seat) if position == 0 else (seat, other)
         played = play_hand(players, betting, dealing, deal, 2 * pair + position)
-        result = dealing.results(deal.hands, 1, deal.boards[1], 1, rng)[0] if played.showdown else 0.0
+        result = showdown_results(dealing, deal.hands, 1, deal.boards[1], 1, rng)[0] if played.showdown else 0.0
         found[pair, position] = (played.fixed + played.showdown * result) * (1 - 2 * position)
     return found.mean(axis=1)
 

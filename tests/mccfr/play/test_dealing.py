@@ -5,28 +5,28 @@ import pytest
 from random_policy import policy
 from small_games import GAMES, game_of
 
+from mccfr.cards import deck as module
 from mccfr.cards.deck_deals import draw_cards
 from mccfr.config.games import GoofspielGame
 from mccfr.games.catalogue import build_game
-from mccfr.play import dealing as module
-from mccfr.play.dealing import dealing_of
+from mccfr.play.run_outs import run_outs, showdown_results, win_minus_lose
 from mccfr.rng import DEALS
 
 RNG = np.random.default_rng
 
 
 def pairs_that_meet(dealing):
-    return (dealing.masks[:, None] & dealing.masks[None, :]) == 0
+    return (dealing.hand_masks()[:, None] & dealing.hand_masks()[None, :]) == 0
 
 
 @pytest.mark.parametrize("name", GAMES)
 def test_what_hands_meet_and_win_is_what_pairs_do(name):
     """Sums in linear time against matrices; boards hit by a hand are none of its."""
-    dealing, rng = dealing_of(game_of(name).cards), RNG(0)
-    weight, meet = rng.random(dealing.hands) * (rng.random(dealing.hands) < 0.7), pairs_that_meet(dealing)
-    assert np.allclose(dealing.met(weight), meet @ weight, rtol=0, atol=1e-10 * weight.sum())
+    dealing, rng = game_of(name).cards.at_table(), RNG(0)
+    weight, meet = rng.random(dealing.hand_count) * (rng.random(dealing.hand_count) < 0.7), pairs_that_meet(dealing)
+    assert np.allclose(dealing.disjoint_weight(weight), meet @ weight, rtol=0, atol=1e-10 * weight.sum())
     for street in range(-1, dealing.streets):
-        deal = dealing.draw(1, street + 1)
+        deal = dealing.deal(1, street + 1)
         board = deal.boards[street] if street >= 0 else None
         if street >= 0:
             weight = np.where(dealing.live(street, board), weight, 0)
@@ -39,41 +39,43 @@ def test_what_hands_meet_and_win_is_what_pairs_do(name):
             total += both * np.sign(strength[:, None] - strength[None, :])
             count += both
         expected = (meet * total / np.maximum(count, 1)) @ weight
-        live = dealing.prior[0] > 0 if street < 0 else dealing.live(street, board)
-        found = dealing.won(dealing.run_outs(street, board, (), 10**9, rng), weight)
+        live = dealing.reach[0] > 0 if street < 0 else dealing.live(street, board)
+        found = win_minus_lose(dealing, run_outs(dealing, street, board, (), 10**9, rng), weight)
         assert np.allclose(found[live], expected[live], rtol=0, atol=1e-9 * weight.sum())
 
 
 def test_run_outs_of_the_deck_are_exact_where_they_are_few_and_right_on_average_where_drawn():
-    dealing, rng = dealing_of(policy().game.cards), RNG(1)
-    deal = dealing.draw(5, 0)
+    dealing, rng = policy().game.cards.at_table(), RNG(1)
+    deal = dealing.deal(5, 0)
     hands, one = deal.hands, np.zeros(1326)
     one[hands[1]] = 1
-    taken = dealing.cards[hands[1]].tolist()
-    turn = dealing.won(dealing.run_outs(2, deal.boards[2], taken, 64, rng), one)[hands[0]]
-    assert turn == pytest.approx(dealing.results(hands, 2, deal.boards[2], 64, rng).mean(), abs=1e-12)
-    flop = dealing.results(hands, 1, deal.boards[1], 10**4, rng)
+    taken = dealing.hand_cards[hands[1]].tolist()
+    turn = win_minus_lose(dealing, run_outs(dealing, 2, deal.boards[2], taken, 64, rng), one)[hands[0]]
+    assert turn == pytest.approx(showdown_results(dealing, hands, 2, deal.boards[2], 64, rng).mean(), abs=1e-12)
+    flop = showdown_results(dealing, hands, 1, deal.boards[1], 10**4, rng)
     assert len(flop) == 990
-    drawn = [dealing.won(dealing.run_outs(1, deal.boards[1], taken, 64, rng), one)[hands[0]] for _ in range(60)]
+    drawn = [
+        win_minus_lose(dealing, run_outs(dealing, 1, deal.boards[1], taken, 64, rng), one)[hands[0]] for _ in range(60)
+    ]
     assert abs(np.mean(drawn) - flop.mean()) < 4 * np.std(drawn) / 60**0.5
     everything = np.where(dealing.live(1, deal.boards[1]), 1.0, 0)
-    ranges = [dealing.won(dealing.run_outs(1, deal.boards[1], (), 64, rng), everything) for _ in range(60)]
+    ranges = [win_minus_lose(dealing, run_outs(dealing, 1, deal.boards[1], (), 64, rng), everything) for _ in range(60)]
     assert abs(np.sum(ranges, axis=1).mean()) < 1e-9, "what one hand wins another loses"
 
 
 @pytest.mark.parametrize("name", ["leduc", "turn", "clairvoyance"])
 def test_deals_have_the_games_distribution(name):
-    dealing = dealing_of(game_of(name).cards)
+    dealing = game_of(name).cards.at_table()
     if name == "turn":
-        deals = [dealing.draw(2, number) for number in range(300)]
+        deals = [dealing.deal(2, number) for number in range(300)]
         assert all(dealing.live(1, deal.boards[1])[list(deal.hands)].all() for deal in deals)
-        assert all(dealing.prior[player, deal.hands[player]] > 0 for deal in deals for player in range(2))
+        assert all(dealing.reach[player, deal.hands[player]] > 0 for deal in deals for player in range(2))
         return
     expected = dict(dealing.all_deals())
     assert sum(expected.values()) == pytest.approx(1)
     found = dict.fromkeys(expected, 0)
     for number in range(3_000):
-        found[dealing.draw(2, number)] += 1
+        found[dealing.deal(2, number)] += 1
     chi2 = sum((found[deal] - 3_000 * chance) ** 2 / (3_000 * chance) for deal, chance in expected.items())
     freedom = len(expected) - 1
     assert chi2 < freedom + 5 * (2 * max(freedom, 1)) ** 0.5
@@ -89,14 +91,14 @@ def trained_on(count):
 def dealt(dealing, count):
     found = set()
     for number in range(count):
-        deal = dealing.draw(7, number)
+        deal = dealing.deal(7, number)
         found.add((*deal.hands, deal.boards[-1]))
     return found
 
 
 def test_no_deal_of_training_is_played(monkeypatch):
     """With one seed; and the planted error, deals from the stream of training, would be seen."""
-    dealing, trained = dealing_of(policy().game.cards), trained_on(300)
+    dealing, trained = policy().game.cards.at_table(), trained_on(300)
     boards = {cards[4:] for cards in trained}
     ours = dealt(dealing, 300)
     assert len(ours) == 300 and not {board for *_, board in ours} & boards
@@ -107,4 +109,4 @@ def test_no_deal_of_training_is_played(monkeypatch):
 
 def test_games_without_cards_are_refused():
     with pytest.raises(ValueError, match="a table deals cards beside it"):
-        dealing_of(build_game(GoofspielGame(cards=3), None).cards)
+        build_game(GoofspielGame(cards=3), None).cards.at_table()

@@ -51,7 +51,7 @@ from mccfr.play.resolving import (
 )
 from mccfr.play.resolving.depth_limited import CONTINUATIONS, DepthLimitedSpot, biased
 from mccfr.solvers.public.best_response import Walk
-from mccfr.solvers.public.street_walk import FOLLOW
+from mccfr.solvers.public.street_arrays import FOLLOW
 from mccfr.solvers.public.vector_cfr import VectorCfr
 from mccfr.solvers.variants import PRESETS
 from mccfr.tables.strategy import Strategy
@@ -393,7 +393,7 @@ def self_play(here, player, other, tables):
     reach[1 - player] = other
     walk = Walk(here.public._replace(reach=reach), tables)
     walk.values(player)
-    return walk.root.hand_value[0, FOLLOW]
+    return walk.root.by_hand.value[0, FOLLOW]
 
 
 def test_alternatives_from_self_play_are_caught():

@@ -200,7 +200,7 @@ def test_seats_play_every_game_of_the_poker_family(tmp_path, config):
     seat = Seat(Policy.open(write_random(tmp_path / "policy", config)), seed=1)
     other, lines = PROGRAMS["random"](seat.betting, seed=2), set()
     for number in range(100):
-        deal = seat.dealing.draw(3, number)
+        deal = seat.dealing.deal(3, number)
         seat.deal(0, seat.dealing.hand_text(deal.hands[0]), number)
         other.deal(1, seat.dealing.hand_text(deal.hands[1]), number)
         while seat.to_act is not None:

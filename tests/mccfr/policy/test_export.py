@@ -45,9 +45,11 @@ from mccfr.report.decisions import decision_views
 from mccfr.runs.reporter import Silent
 from mccfr.runs.results import averages
 from mccfr.runs.results.averages import checkpoint_average
-from mccfr.runs.results.results import export_run, find_checkpoint, read_tables
+from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
+from mccfr.runs.results.export import ExportOptions, export_run
 from mccfr.runs.session.session import train
-from mccfr.runs.session.start import start_run
+from mccfr.runs.session.start import Terms, start_run
+from mccfr.tables import strategy as module
 from mccfr.tables.layout import TableSet, make_layout, private_tables
 from mccfr.tables.strategy import uniform_strategy
 
@@ -218,8 +220,8 @@ def test_parquet_holds_the_rows_of_the_csv(tmp_path):
 # Raw tables -----------------------------------------------------------------------------------------------------------
 
 
-def filled_tables(game, lazy=True):
-    tables = private_tables(make_layout(game, lazy=lazy))
+def filled_tables(game):
+    tables = private_tables(make_layout(game))
     rng = np.random.default_rng(0)
     for table in tables.values():
         table[:] = rng.integers(1, 100, table.shape)
@@ -264,7 +266,7 @@ def opened_arrays(path, kind):
 
 SOLVERS = {
     "external": {},
-    "outcome, stamped": {"algorithm": "outcome-sampling", "discount": "dcfr"},
+    "outcome, swept": {"algorithm": "outcome-sampling", "discount": "dcfr"},
     "public chance": {"algorithm": "public-chance-sampling"},
     "full width": {"algorithm": "cfr", "variant": "optimistic-lcfr"},
     "over histories": {"algorithm": "cfr", "pruning": "regret-based"},
@@ -276,12 +278,12 @@ def test_axes_of_an_exported_run_are_labelled_by_what_they_count(tmp_path, solve
     """Leduc's second street has 30 buckets, 35 slots (padded to 48 in sampled runs) and 15 rows."""
     settings = {"run": {"workers": 0, "iterations": 3}, "evaluation": {"at_end": False, "every_checkpoint": False}}
     config = config_from({"game": {"name": "leduc"}, "solver": solver, **settings}, "test")
-    run, game = start_run(config, ROOT, tmp_path / "run", Silent())
+    run, game = start_run(config, ROOT, tmp_path / "run", Terms(Silent()))
     train(run, game, Silent())
     tables = read_tables(find_checkpoint(run, None))
     sizes = {"bucket": game.buckets, "slot": game.tree.row_slots, "row": game.tree.row_count}
     for kind in ("zarr", "hdf5"):
-        export_run(run, game, tmp_path / kind, kind, "uint16", None)
+        export_run(run, game, tmp_path / kind, ExportOptions(format=kind))
         with opened_arrays(tmp_path / kind, kind) as arrays:
             assert {name for name in arrays if not name.startswith("tree/")} == set(tables)
             for name, table in tables.items():
@@ -331,7 +333,9 @@ def test_unknown_format_is_refused(tmp_path):
         write(tmp_path / "p", KuhnGame(), kind="xlsx")
 
 
-@pytest.mark.parametrize("solver", [OUTCOME, {"algorithm": "public-chance-sampling"}], ids=["lazy", "slot first"])
+@pytest.mark.parametrize(
+    "solver", [OUTCOME, {"algorithm": "public-chance-sampling"}], ids=["bucket first", "slot first"]
+)
 def test_exports_and_reports_read_rows_and_make_nothing_dense(tmp_path, monkeypatch, solver):
     """Byte for byte what is written from the dense average."""
     run = make(tmp_path / "run", solver)
@@ -341,9 +345,9 @@ def test_exports_and_reports_read_rows_and_make_nothing_dense(tmp_path, monkeypa
     for kind in ("csv", "parquet", "openspiel"):
         export(game, table, dense, TableSet({}), tmp_path / f"dense.{kind}", kind, "uint16", {})
     views = decision_views(game, dense, shown_cards(game, (), 6), 10**6)
-    monkeypatch.setattr(averages, "average_block", lambda *_: pytest.fail("a block was made dense"))
+    monkeypatch.setattr(module, "_normalised", lambda *_: pytest.fail("a block was made dense"))
     for kind in ("csv", "parquet", "openspiel"):
-        export_run(run, game, tmp_path / f"rows.{kind}", kind, "uint16", None)
+        export_run(run, game, tmp_path / f"rows.{kind}", ExportOptions(format=kind))
     assert (tmp_path / "rows.csv").read_bytes() == (tmp_path / "dense.csv").read_bytes()
     one, other = (parquet.read_table(tmp_path / f"{name}.parquet") for name in ("rows", "dense"))
     assert one.equals(other)

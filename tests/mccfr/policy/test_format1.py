@@ -17,7 +17,7 @@ from abstraction.buckets import Abstraction
 from mccfr.runs.directory import run as rundir
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.reporter import Silent
-from mccfr.runs.results.results import evaluate_target
+from mccfr.runs.results.evaluating import evaluate_target
 from mccfr.runs.session.session import train
 
 RUNS = {

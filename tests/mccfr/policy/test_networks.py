@@ -24,7 +24,7 @@ from mccfr.games.catalogue import build_game
 from mccfr.policy.export import networks as files
 from mccfr.policy.network_query import query_networks
 from mccfr.runs.directory.verification import problems_of
-from mccfr.runs.results.results import open_networks, open_target
+from mccfr.runs.results.targets import Reference, open_networks, open_target
 from mccfr.solvers.deep.asked import Asked, asked_tables, average_tables
 from mccfr.solvers.deep.averages import ListedAverages
 from storage import durable
@@ -99,9 +99,9 @@ def test_no_file_of_other_networks_passes(written, tmp_path):
 @pytest.mark.parametrize("opened", [open_target, open_networks])
 def test_networks_are_of_one_checkpoint_and_need_no_buckets(written, opened):
     with pytest.raises(ValueError, match="leave --checkpoint out"):
-        opened(written, 1)
+        opened(Reference(written, 1))
     with pytest.raises(ValueError, match="leave --abstraction out"):
-        opened(written, None, written)
+        opened(Reference(written, None, written))
 
 
 def flat(strategy, learned, player):

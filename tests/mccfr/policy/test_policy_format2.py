@@ -27,7 +27,7 @@ from mccfr.games.catalogue import build_game
 from mccfr.policy import Policy, row_checksums, verify_policy
 from mccfr.policy.layout import bucket_dtype
 from mccfr.policy.query import query
-from mccfr.runs.results.results import evaluate_target
+from mccfr.runs.results.evaluating import evaluate_target
 from mccfr.trees.compiled import CHANCE, DECISION, TERMINAL
 from mccfr.trees.lines import line_text, put_in_chips
 from storage import durable
@@ -181,7 +181,7 @@ def test_mapped_tables_answer_as_those_in_memory(deck_policy, slot_abstractions,
     """The look-up in a policy's files, and the kernels' in the tables that `load` makes of them."""
     deck = Policy.open(deck_policy, check=False).game.cards
     for street, known in enumerate((0, 3)):
-        mapped = deck.street_buckets(street, cards[:known])
+        mapped = deck.bucket_row(street, 0, cards[:known])
         assert np.array_equal(mapped, super(type(deck), deck).board_row(street, cards[:known]))
 
 
@@ -201,7 +201,7 @@ def look_up_all(policy):
             policy.weight(node, bucket)
     for street, cards in enumerate(map(policy.game.cards.cards_on, range(policy.game.cards.streets))):
         for board in board_classes(cards).boards if cards else [[]]:
-            policy.game.cards.street_buckets(street, [int(card) for card in board])
+            policy.game.cards.bucket_row(street, 0, [int(card) for card in board])
 
 
 def test_look_ups_find_a_flipped_bit_in_any_large_table(deck_policy, tmp_path):
@@ -221,7 +221,7 @@ def test_look_ups_find_a_flipped_bit_in_any_large_table(deck_policy, tmp_path):
     flip(out / "deck_location_3.npy", 128 + 4 * 5)  # the rank of a board that is dealt below
     deck = Policy.open(out, check=False).game.cards
     with pytest.raises(OSError, match=r"deck_location_3.npy: the rows from 0 on"):
-        deck.street_buckets(1, [0, 2, 4])
+        deck.bucket_row(1, 0, [0, 2, 4])
 
 
 def test_only_the_piece_that_is_touched_is_compared(tmp_path, monkeypatch):

@@ -16,7 +16,7 @@ from sessions import assert_same, go, make
 from mccfr.report.averages import averages_section
 from mccfr.runs.directory.run import EVALUATIONS
 from mccfr.runs.directory.verification import problems_of
-from mccfr.runs.results.results import find_checkpoint
+from mccfr.runs.results.checkpoints import find_checkpoint
 
 LEDUC = {"name": "leduc", "merge_suits": True}
 SMALL = {"algorithm": "deep-cfr", "traversals": 20, "memory": 3000, "strategy_memory": 3000, "units": 8, "layers": 2}
@@ -26,12 +26,7 @@ SOLVERS = {
     "branches, both averages": {**NETWORK, "network": "branches", "averages": ["sd", "network"], "card_units": 8},
     "few networks": {**NETWORK, "keep_networks": 2},
     "table": {**SMALL, "fit": "table"},
-    "full": {**SMALL, "fit": "table", "sampling": "full"},
-    "outcome": {**NETWORK, "sampling": "outcome", "start": "scratch", "batch": "all"},
-    "outcome, learned baseline": {
-        **{**SMALL, "fit": "table", "sampling": "outcome"},
-        **{"baseline": "learned", "baseline_memory": 150, "baseline_steps": 3, "baseline_batch": 16},
-    },
+    "whole memories": {**NETWORK, "batch": "all"},
 }
 
 
@@ -126,7 +121,6 @@ def test_averages_on_dealt_cards_meet_on_deals(tmp_path, capsys):
     ("game", "solver", "told"),
     [
         ("", "fit = 'table'", "solver.fit = 'table' needs infosets that can be listed"),
-        ("", "sampling = 'outcome'", "use 'external'"),
         ("", "batch = 'all'", "give a number"),
         ("board_cards = 5", "", "set evaluation.every_checkpoint and at_end to false"),
     ],

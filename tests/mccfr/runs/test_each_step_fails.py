@@ -201,7 +201,7 @@ class Machines:
 
     def trained(self, folder, iterations):
         run = open_run(folder / "run")
-        places = {"copies": 2, "directory": str(folder / "disk{machine}")}
+        places = {"directory": str(folder / "disk{machine}")}
         cluster = msgspec.structs.replace(run.config.cluster, **places)
         run = with_settings(run, cluster=cluster, run=msgspec.structs.replace(run.config.run, iterations=iterations))
         train_alone(run, run.build_game(), 2, Silent())

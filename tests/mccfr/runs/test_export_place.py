@@ -16,8 +16,8 @@ from mccfr.config.tables import ExportConfig
 from mccfr.policy import Policy
 from mccfr.policy.export import FORMATS, PROVENANCE
 from mccfr.runs.directory.run import MANIFEST, open_run
+from mccfr.runs.results.export import ExportOptions, export_run
 from mccfr.runs.results.export_place import export_path
-from mccfr.runs.results.results import export_run
 from storage.outputs import output
 
 KUHN = """
@@ -149,14 +149,14 @@ def test_a_zarr_group_of_somebody_elses_is_not_ours_for_having_a_description():
 def test_a_policy_without_an_id_counts_as_anothers():
     run = make(Path("one"), {"algorithm": "cfr"}, "kuhn")
     go(run, iterations=3)
-    export_run(run, run.build_game(), Path("policy"), "policy", "uint16", None)
+    export_run(run, run.build_game(), Path("policy"))
     meta = Path("policy/meta.json")
     document = json.loads(meta.read_text())
     del document["provenance"]["run_id"]
     meta.write_text(json.dumps(document))
     with pytest.raises(FileExistsError, match="does not say of which: give --replace"):
-        export_run(run, run.build_game(), Path("policy"), "policy", "uint16", None)
-    export_run(run, run.build_game(), Path("policy"), "policy", "uint16", None, replace=True)
+        export_run(run, run.build_game(), Path("policy"))
+    export_run(run, run.build_game(), Path("policy"), ExportOptions(replace=True))
 
 
 def test_an_old_run_without_an_id_has_one_all_the_same(here):
@@ -166,14 +166,14 @@ def test_an_old_run_without_an_id_has_one_all_the_same(here):
     run = open_run(old)
     assert run.run_id is not None and run.run_id == open_run(old).run_id
     for _ in range(2):
-        export_run(run, run.build_game(), Path("policy"), "policy", "uint16", None)
+        export_run(run, run.build_game(), Path("policy"))
     shutil.copytree(old, "twin")
     lines = Path("twin/journal.jsonl").read_text().splitlines()
     first = json.loads(lines[0]) | {"unix_seconds": 1.5}
     Path("twin/journal.jsonl").write_text("\n".join([json.dumps(first), *lines[1:]]) + "\n")
     twin = open_run(Path("twin"))
     with pytest.raises(FileExistsError, match="another run"):
-        export_run(twin, twin.build_game(), Path("policy"), "policy", "uint16", None)
+        export_run(twin, twin.build_game(), Path("policy"))
 
 
 def test_python_keeps_the_same_rule():

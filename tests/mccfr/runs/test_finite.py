@@ -9,7 +9,7 @@ from mccfr.games.catalogue import build_game
 from mccfr.runs.directory.run import create_run
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.reporter import Silent
-from mccfr.runs.results.results import find_checkpoint, read_tables
+from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
 from mccfr.runs.session import saving as saving_module
 from mccfr.runs.session.overflow import not_finite_text, overflow_warning
 from mccfr.runs.session.plan import planned_layout

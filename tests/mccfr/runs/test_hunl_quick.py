@@ -11,12 +11,14 @@ from abstraction.cards import combo_index
 from abstraction.strength import STRENGTH_LIMIT, preflop_strengths
 from mccfr.config.file import load_config
 from mccfr.evaluation.units import Effort
+from mccfr.policy.profile import Profile
 from mccfr.policy.query import query
-from mccfr.policy.source import StrategySource
 from mccfr.runs.directory.run import create_run
 from mccfr.runs.reporter import Silent
+from mccfr.runs.results.evaluating import evaluate_target
+from mccfr.runs.results.export import export_run
 from mccfr.runs.results.matches import play_match
-from mccfr.runs.results.results import evaluate_target, export_run, open_target
+from mccfr.runs.results.targets import Reference, open_target
 from mccfr.runs.session.plan import planned_layout
 from mccfr.runs.session.session import train
 from mccfr.solvers.configured import configured_game
@@ -39,8 +41,8 @@ def run(request, tmp_path_factory, built_recipe):
 
 @pytest.fixture(scope="module")
 def source(run):
-    target = open_target(run.directory)
-    return StrategySource(target.game, target.strategy)
+    target = open_target(Reference(run.directory))
+    return Profile(target.game, target.strategy)
 
 
 def shares(source, line):
@@ -88,8 +90,7 @@ def test_the_final_strategy_beats_that_of_a_thousandth_of_the_nodes(run):
     found = evaluate_target(
         run.directory,
         "head-to-head",
-        against=str(run.directory),
-        against_number=first["checkpoint"],
+        against=Reference(run.directory, first["checkpoint"]),
         boards=2000,
         seed=1,
     )
@@ -103,7 +104,7 @@ def test_it_ends_where_it_should(run):
 
 def test_sessions_from_exported_files_win_from_every_simple_player(run, tmp_path):
     """Nearly 30,000 hands over the three seeds, every action held to the rules; AIVAT's intervals exclude 0."""
-    policy = export_run(run, run.build_game(), tmp_path / "policy", "policy", "uint16", None)
+    policy = export_run(run, run.build_game(), tmp_path / "policy")
     for program in ("always-call", "always-all-in", "random", "min-raise", "odd-size"):
         hands = 4_000 if program == "odd-size" else 1_400
         found = play_match((str(policy), program), hands, effort=Effort(2))

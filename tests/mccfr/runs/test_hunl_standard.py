@@ -15,7 +15,8 @@ from mccfr.runs.directory.run import EVALUATIONS, JOURNAL, METRICS, create_run, 
 from mccfr.runs.directory.status import run_status
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.reporter import Silent
-from mccfr.runs.results.results import evaluate_target
+from mccfr.runs.results.evaluating import evaluate_target
+from mccfr.runs.results.targets import Reference
 from mccfr.runs.session.plan import planned_layout
 from mccfr.runs.session.session import train
 from mccfr.solvers.configured import configured_game
@@ -72,5 +73,5 @@ def test_stopped_and_resumed_ten_times(tmp_path, built_recipe):
     assert problems_of(parts.directory) == []
     curves = [curve(run) for run in (whole, parts)]
     assert curves[0][1] > 0 and curves[1] == pytest.approx(curves[0], rel=0.1, abs=5)
-    beside = evaluate_target(parts.directory, "head-to-head", against=str(whole.directory), boards=300)
+    beside = evaluate_target(parts.directory, "head-to-head", against=Reference(whole.directory), boards=300)
     assert abs(beside["value_chips"]) < 0.1 * curves[0][2]

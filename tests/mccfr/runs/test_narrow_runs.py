@@ -94,19 +94,6 @@ def test_the_plan_counts_bytes_of_cells_and_scales(tmp_path):
     assert more == 2 * sum(spec.nbytes for spec in layouts[1].specs if spec.name.startswith("strategy_sum/"))
 
 
-@pytest.mark.parametrize(
-    "document",
-    [
-        {"game": {"name": "leduc"}, "solver": {"algorithm": "cfr"}},
-        {"game": {"name": "leduc"}, "solver": {"algorithm": "public-chance-sampling"}},
-    ],
-)
-def test_what_has_no_cells_of_16_bits_says_so(document):
-    for key in INT16:
-        with pytest.raises(ValueError, match=rf"tables\.{key} .*of 32 or 64 bits unless solver\.algorithm"):
-            config_from(document | {"tables": {key: "int16"}}, "test")
-
-
 def test_games_that_cannot_be_packed_are_refused(tmp_path):
     config = config_from({"game": {"name": "goofspiel", "cards": 3}, "tables": {"sum_dtype": "int16"}}, "test")
     with pytest.raises(ValueError, match=r"tables\.sum_dtype = 'int16' is for betting trees"):

@@ -17,7 +17,7 @@ from places import ROOT
 from mccfr.cards.deals import new_deals
 from mccfr.config.file import config_from
 from mccfr.runs.session import plan as plan_module
-from mccfr.runs.session import speed_trial as trial
+from mccfr.runs.session import speed_trial
 from mccfr.runs.session.plan import beside_bytes, make_plan, planned_layout, room_problem
 from mccfr.runs.session.speed_trial import _groups, _with_buckets
 from mccfr.solvers.configured import configured_game
@@ -117,7 +117,9 @@ def test_buckets_are_grouped_by_what_they_win_evenly(count):
 def test_what_pruning_costs_is_taken_from_few_buckets(monkeypatch, pruning, expected):
     """On tables of the run's own size it has hardly begun; there are 100 nodes a second, and 30 instead of 60."""
     speeds = iter([100.0, 30.0, 60.0])
-    monkeypatch.setattr(trial, "_trained", lambda solver, seconds: trial._Training(10, next(speeds), 5.0, 4.0))
+    monkeypatch.setattr(
+        speed_trial, "_trained", lambda solver, seconds: speed_trial._Training(10, next(speeds), 5.0, 4.0)
+    )
     document = {"game": {"name": "leduc"}, "solver": {"negative_regret_pruning": pruning}, "run": {"nodes": 1_000}}
     assert make_plan(config_from(document, "test"), ROOT, seconds=0.1)["nodes_per_second_assumed"] == expected
 

@@ -7,6 +7,7 @@ Shows:
 """
 
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +16,10 @@ from sessions import OUTCOME, go, make
 
 from mccfr.policy import Policy, verify_policy
 from mccfr.runs.directory.run import EVALUATIONS
-from mccfr.runs.results.results import evaluate_target, export_run, find_checkpoint, read_tables
+from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
+from mccfr.runs.results.evaluating import evaluate_target
+from mccfr.runs.results.export import ExportOptions, export_run
+from mccfr.runs.results.targets import Reference
 from mccfr.tables.strategy import average_strategy
 
 
@@ -24,18 +28,20 @@ def test_a_run_exports_the_checkpoint_asked_for(tmp_path):
     go(run, iterations=500)
     go(run, iterations=1500)
     game = run.build_game()
-    newest = Policy.open(export_run(run, game, tmp_path / "p", "policy", "uint16", None))
+    newest = Policy.open(export_run(run, game, tmp_path / "p"))
     assert verify_policy(newest.path) == []
     assert newest.meta["provenance"]["checkpoint"] == 2 and newest.meta["provenance"]["iterations"] == 1500
     strategy = average_strategy(game, read_tables(find_checkpoint(run, 2), "strategy_sum"))
     for stored, exact in zip(newest.strategy().probability, strategy.probability, strict=True):
         np.testing.assert_allclose(stored, exact, atol=2e-5)
-    first = Policy.open(export_run(run, game, tmp_path / "p", "policy", "uint8", 1))  # replaces the other
+    first = Policy.open(
+        export_run(run, game, tmp_path / "p", ExportOptions(quantise="uint8", number=1))
+    )  # replaces the other
     assert first.meta["provenance"]["iterations"] == 500
     assert evaluate_target(first.path, "exact", None)["iterations"] == 500
     assert evaluate_target(run.directory, "exact", 1)["checkpoint"] == 1
     with pytest.raises(ValueError, match="has no checkpoint 7; it has 1, 2"):
-        export_run(run, game, tmp_path / "q", "policy", "uint16", 7)
+        export_run(run, game, tmp_path / "q", ExportOptions(number=7))
 
 
 def test_checkpoints_of_another_run_are_refused(tmp_path):
@@ -46,25 +52,6 @@ def test_checkpoints_of_another_run_are_refused(tmp_path):
     shutil.copytree(other.directory / "checkpoints", run.directory / "checkpoints")
     with pytest.raises(ValueError, match="belongs to the run"):
         find_checkpoint(run, None)
-
-
-def test_weights_of_lazy_discounting_are_those_of_an_eager_sweep(tmp_path):
-    """Rows last touched long ago weigh less than their cells say: stamps bring them forward."""
-    run = make(tmp_path / "run", {**OUTCOME, "period_nodes": 5_000})
-    go(run, nodes=100_000)
-    game, checkpoint = run.build_game(), find_checkpoint(run, None)
-    tables = read_tables(checkpoint)
-    schedule = run.algorithm.schedule
-    discount = schedule.at(checkpoint.state["nodes_touched"])
-    weights = average_strategy(game, tables, discount).weight
-    raw = average_strategy(game, tables).weight
-    n = np.arange(1, discount.ends + 1)
-    factors = (n / (n + 1)) ** schedule.gamma
-    for block, (weight, plain) in enumerate(zip(weights, raw, strict=True)):
-        stamps = tables[f"strategy_sum_stamp/street{block // 2}/player{block % 2}"]
-        direct = np.array([[factors[seen:].prod() for seen in row] for row in stamps])
-        np.testing.assert_allclose(weight, plain * direct, rtol=1e-9)
-        assert np.any(weight < 0.9 * plain)
 
 
 @pytest.mark.parametrize("lost", [False, True])
@@ -93,7 +80,7 @@ def leduc_runs(tmp_path_factory):
         runs[name] = make(root / name.replace(" ", "-"), game={"name": "leduc", **parameters})
         go(runs[name], iterations=2000)
         if name != "other bets":
-            export_run(runs[name], runs[name].build_game(), root / f"{name}-policy", "policy", "uint16", None)
+            export_run(runs[name], runs[name].build_game(), root / f"{name}-policy")
     return {name: run.directory for name, run in runs.items()} | {
         f"{name} policy": root / f"{name}-policy" for name in ("lossless", "merged")
     }
@@ -103,7 +90,9 @@ def test_runs_and_policies_on_other_buckets_meet(leduc_runs):
     """What a side wins is what the other loses, whichever of both is a policy, and whatever remembers more."""
 
     def won(target, against):
-        return evaluate_target(leduc_runs[target], "head-to-head", against=str(leduc_runs[against]))["value_chips"]
+        return evaluate_target(leduc_runs[target], "head-to-head", against=Reference(leduc_runs[against]))[
+            "value_chips"
+        ]
 
     chips = won("lossless", "merged")
     assert won("merged", "lossless") == -chips != 0
@@ -112,7 +101,8 @@ def test_runs_and_policies_on_other_buckets_meet(leduc_runs):
     assert won("merged", "merged policy") == pytest.approx(0, abs=1e-3)
     for name in ("uniform", "always-call"):
         one, other = (
-            evaluate_target(leduc_runs[target], "head-to-head", against=name) for target in ("lossless", "merged")
+            evaluate_target(leduc_runs[target], "head-to-head", against=Reference(Path(name)))
+            for target in ("lossless", "merged")
         )
         assert one["against"] == name and one["value_chips"] > 0.3 and other["value_chips"] > 0.3
 
@@ -121,7 +111,7 @@ def test_runs_and_policies_on_other_buckets_meet(leduc_runs):
 def test_an_opponent_of_another_game_is_refused(leduc_runs, target, capsys):
     other = str(leduc_runs["other bets"])
     with pytest.raises(ValueError, match="'r3' for the first and 'r4' for the second"):
-        evaluate_target(leduc_runs[target], "head-to-head", against=other)
+        evaluate_target(leduc_runs[target], "head-to-head", against=Reference(Path(other)))
     told = call(capsys, "evaluate", other, "--method", "head-to-head", "--against", leduc_runs[target])
     assert told.status == 2 and not told.out
     assert "same game, card buckets apart" in told.err and len(told.err.splitlines()) == 1
@@ -144,6 +134,4 @@ def test_what_would_be_passed_over_is_refused(leduc_runs, target, options, words
 
 def test_an_opponent_in_a_run_for_a_checkpoint_of_a_policy_is_refused(leduc_runs):
     with pytest.raises(ValueError, match="leave --checkpoint out"):
-        evaluate_target(
-            leduc_runs["merged"], "head-to-head", against=str(leduc_runs["merged policy"]), against_number=1
-        )
+        evaluate_target(leduc_runs["merged"], "head-to-head", against=Reference(leduc_runs["merged policy"], 1))

@@ -12,9 +12,10 @@ from mccfr.config.games import KuhnGame
 from mccfr.games.poker import kuhn
 from mccfr.runs.directory.run import MANIFEST, check_same_run, open_run, with_settings
 from mccfr.runs.reporter import Silent
-from mccfr.runs.results.results import evaluate_target, find_checkpoint, read_tables
+from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
+from mccfr.runs.results.evaluating import evaluate_target
 from mccfr.runs.session.session import train
-from mccfr.runs.session.start import start_run
+from mccfr.runs.session.start import Terms, start_run
 from mccfr.solvers.public.vector_cfr import VectorCfr
 from mccfr.solvers.variants import variant
 from storage.manifest import read_manifest
@@ -55,15 +56,15 @@ def test_a_run_of_version_1_keeps_its_averaging_power(old):
 
 
 def test_a_run_of_version_1_goes_on_by_solve_under_its_new_name_only(old):
-    run, game = start_run(new_config("lcfr+quadratic"), Path(), old, Silent())
+    run, game = start_run(new_config("lcfr+quadratic"), Path(), old, Terms(Silent()))
     train(run, game, Silent())
     assert_tables(open_run(old), "lcfr+quadratic", 20)
     with pytest.raises(ValueError, match=r"solver\.variant = 'lcfr\+quadratic' there and 'lcfr\+' here"):
-        start_run(new_config("lcfr+"), Path(), old, Silent())
+        start_run(new_config("lcfr+"), Path(), old, Terms(Silent()))
 
 
 def test_a_new_run_by_the_old_name_is_the_papers(tmp_path):
-    run, game = start_run(new_config("lcfr+"), Path(), tmp_path / "new", Silent())
+    run, game = start_run(new_config("lcfr+"), Path(), tmp_path / "new", Terms(Silent()))
     train(run, game, Silent())
     assert open_run(tmp_path / "new").config.solver.variant == "lcfr+"
     check_same_run(open_run(tmp_path / "new"), new_config("lcfr+", 99), Path())

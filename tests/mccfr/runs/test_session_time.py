@@ -11,10 +11,10 @@ from mccfr.cli import progress as progress_module
 from mccfr.cli.progress import LiveReporter, PlainReporter, bar_on_stderr, progress_text
 from mccfr.evaluation import exact as exact_module
 from mccfr.runs.directory.run import EVALUATIONS
-from mccfr.runs.reporter import COMPILING, EVALUATING, TRAINING, Progress
-from mccfr.runs.results.results import find_checkpoint
+from mccfr.runs.reporter import COMPILING, EVALUATING, TRAINING, SessionProgress
+from mccfr.runs.results.checkpoints import find_checkpoint
 from mccfr.runs.session import saving as saving_module
-from mccfr.solvers.external import ExternalSampling
+from mccfr.solvers.sampling.external.algorithm import ExternalSampling
 
 
 class Recorder:
@@ -130,7 +130,7 @@ def test_phases_are_told_in_order(tmp_path, monkeypatch, workers):
     ]
     for number, told in enumerate(reporter.told):
         if told == "writing checkpoint 1":
-            last = next(t for t in reversed(reporter.told[:number]) if isinstance(t, Progress))
+            last = next(t for t in reversed(reporter.told[:number]) if isinstance(t, SessionProgress))
             assert last.seconds_left is None and last.share_done == 1.0  # what is shown while nobody trains
 
 
@@ -183,7 +183,7 @@ def test_the_clock_of_work_stands_still_while_a_kernel_is_compiled():
 
 
 def at(share, left):
-    return Progress(1_000_000, 5, 2, 3.0, 2e6, 10.0, share, left)
+    return SessionProgress(1_000_000, 5, 2, 3.0, 2e6, 10.0, share, left)
 
 
 def test_a_phase_takes_the_place_of_the_time_left():

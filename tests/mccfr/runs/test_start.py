@@ -21,7 +21,7 @@ from sessions import go, make
 from abstraction import build
 from mccfr.runs.directory import run as rundir
 from mccfr.runs.directory.run import open_run
-from mccfr.runs.results.results import find_checkpoint, read_tables
+from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
 from storage import space
 
 SOLVERS = {

@@ -24,7 +24,7 @@ from stratified import LEDUC_12, long_game
 
 from mccfr.runs.directory.run import check_same_run
 from mccfr.runs.directory.verification import problems_of
-from mccfr.runs.results.results import evaluate_target
+from mccfr.runs.results.evaluating import evaluate_target
 from mccfr.runs.session import session as run_module
 from storage import checkpoint as checkpoints
 

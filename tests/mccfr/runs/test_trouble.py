@@ -26,7 +26,7 @@ from mccfr.runs.directory.run import EVALUATIONS, METRICS
 from mccfr.runs.directory.status import run_status
 from mccfr.runs.directory.trends import TRENDS
 from mccfr.runs.directory.verification import problems_of
-from mccfr.runs.results.results import find_checkpoint
+from mccfr.runs.results.checkpoints import find_checkpoint
 from mccfr.runs.session import saving as saving_module
 from storage import checkpoint as checkpoints
 from storage import durable

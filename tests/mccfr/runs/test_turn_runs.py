@@ -29,9 +29,10 @@ from sessions import NO_EVALUATION, Listener, assert_same, content, go, make, wa
 from stratified import LEDUC_12
 
 from mccfr.config.file import config_from
-from mccfr.runs.directory.run import check_same_run, with_settings
+from mccfr.runs.directory.identity import check_same_run
+from mccfr.runs.directory.run import with_settings
 from mccfr.runs.directory.verification import problems_of
-from mccfr.runs.results.results import evaluate_target
+from mccfr.runs.results.evaluating import evaluate_target
 from mccfr.runs.session.plan import make_plan
 from mccfr.runs.session.strata import turns
 from mccfr.runs.session.strata.frames import live_specs
@@ -249,22 +250,6 @@ def test_a_checkpoint_whose_journal_or_retention_fails_keeps_its_blocks(tmp_path
     assert calls and len(seen) >= 3
     monkeypatch.undo()
     assert not problems_of(run.directory)
-
-
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({"resident": "16 bananas"}, r"tables.resident = '16 bananas' .* TiB, such as '16GB'"),
-        ({"strata": None}, "unless run.strata shares the tables out"),
-        ({"strata": 1}, "run.strata = 1 is not allowed: it must be at least 2"),
-        ({"blocks": 5}, "run.blocks = 5 is not allowed: it must be from 2 to 4"),
-        ({"resident": None, "blocks": 2}, "run.blocks = 2 .* unless tables.resident is set"),
-        ({"cycle_iterations": 0}, "run.cycle_iterations = 0"),
-    ],
-)
-def test_bad_settings_are_refused_in_a_sentence(settings, words):
-    with pytest.raises(ValueError, match=words):
-        configured(**settings)
 
 
 def test_too_little_memory_for_two_blocks_is_refused_with_both_numbers(tmp_path):

@@ -20,9 +20,9 @@ from abstraction.recipe import load_recipe
 from mccfr.runs.directory import run as rundir
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.reporter import Silent
-from mccfr.runs.results.results import evaluate_target
+from mccfr.runs.results.evaluating import evaluate_target
 from mccfr.runs.session.session import train
-from mccfr.runs.session.start import prepare_run
+from mccfr.runs.session.start import Terms, prepare_run
 from storage.checkpoint import open_checkpoint
 
 VALUES = {
@@ -95,7 +95,7 @@ def test_it_goes_on_and_binds_from_then_on(unbound, tmp_path, name):
     run, heard = rundir.open_run(tmp_path / name, place), Listener()
     more = {"nodes": None, "iterations": 2_000_000} if name == "leduc-turns" else {"nodes": 40_000}
     run = rundir.with_settings(run, run=msgspec.structs.replace(run.config.run, **more), export=None)
-    game = prepare_run(run, heard)
+    _, game = prepare_run(run, Terms(heard))
     assert sum("by a hash of an older version" in text for text in heard.told) == (name == "bucketed")
     number = train(run, game, Silent()).checkpoint
     assert problems_of(tmp_path / name, abstraction=place) == []

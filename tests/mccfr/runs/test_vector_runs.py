@@ -12,7 +12,7 @@ from mccfr.policy import Policy
 from mccfr.policy.query import query
 from mccfr.runs.directory.run import open_run
 from mccfr.runs.directory.verification import problems_of
-from mccfr.runs.results.results import find_checkpoint, read_tables
+from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
 
 RIVER = RUNS / "games/river.txt"
 GAMES = {

@@ -15,8 +15,9 @@ from sessions import EXTERNAL, NO_EVALUATION, assert_same, content, go, make
 
 import mccfr
 from mccfr.config.file import config_from
-from mccfr.runs.directory.run import check_same_run, open_run
-from mccfr.runs.session.start import rehearse
+from mccfr.runs.directory.identity import check_same_run
+from mccfr.runs.directory.run import open_run
+from mccfr.runs.session.start import Start, Terms, rehearse
 
 LEDUC = {"name": "leduc", "merge_suits": True}
 
@@ -82,7 +83,7 @@ def test_another_policy_in_its_place_is_refused_until_there_is_a_checkpoint(poli
 def test_another_game_is_refused_in_a_sentence(game, sentence, policy, tmp_path):
     document = {"game": game, "solver": {"warm_start": str(policy)}}
     with pytest.raises(ValueError, match=r"solver\.warm_start") as refused:
-        rehearse(config_from(document, "test"), tmp_path, tmp_path / "run", None)
+        rehearse(Start(config_from(document, "test"), tmp_path, tmp_path / "run", Terms(None)))
     assert sentence in str(refused.value) and "\n" not in str(refused.value)
 
 

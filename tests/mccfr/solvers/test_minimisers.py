@@ -153,8 +153,7 @@ def test_parts_combine():
     assert variant("cfr+", regret_minimiser="normal-hedge").beta == -inf
     assert variant("lcfr", optimistic=True) == variant("optimistic-lcfr")
     assert {name: variant(name) for name in FORMER_NAMES} == {"predictive-cfr+": variant("pcfr+")}
-    for name in ("hs-dcfr", "hs-pcfr+"):
-        assert variant(name, schedule=30, horizon=9) == replace(variant(name), averaging_power=Ramp(30, 25), horizon=9)
+    assert variant("hs-dcfr-30", horizon=9) == replace(variant("hs-dcfr"), averaging_power=Ramp(30, 25), horizon=9)
     assert variant("hs-dcfr", alpha=1.5, horizon=10).powers(5) == (1.5, -2, 12.5)
     assert not variant("hs-pcfr+", averaging_power=2).scheduled
 
@@ -172,12 +171,6 @@ def test_parts_combine():
         ({"beta": nan}, "beta = nan"),
         ({"name": "cfr+", "beta": 0}, "beta = 0 with regret_minimiser = 'regret-matching-plus'"),
         ({"name": "pcfr+", "optimistic": False}, "optimistic = false"),
-        ({"name": "hs-dcfr", "schedule": 20}, "schedule = 20: one of 15, 30 is needed"),
-        (
-            {"name": "dcfr", "schedule": 15},
-            "schedule = 15 is not for this variant: only hs-dcfr and hs-pcfr\\+ have one",
-        ),
-        ({"name": "hs-dcfr", "schedule": 15, "averaging_power": 2}, "are both given"),
         ({"name": "dcfr+", "horizon": 100}, "horizon = 100, and nothing of this variant follows a schedule"),
         ({"name": "hs-pcfr+", "horizon": 0}, "horizon = 0: at least 1 iteration"),
         ({"name": "hs-pcfr+", "beta": 0}, "beta = 0 with regret_minimiser = 'predictive'"),

@@ -21,7 +21,7 @@ from commands import call, command
 from mccfr.config.games import KuhnGame, LeducGame, PokerGame
 from mccfr.games.poker import kuhn, leduc, poker
 from mccfr.runs.directory.run import open_run
-from mccfr.runs.results.results import find_checkpoint, read_tables
+from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
 from mccfr.solvers import variants
 from mccfr.solvers.public.best_response import values
 from mccfr.solvers.public.vector_cfr import VectorCfr
@@ -180,9 +180,9 @@ def after(iterations, name, **parts):
     return exploitability(cfr)
 
 
-def over_horizons(**parts):
+def over_horizons(name):
     """Geometric mean of HS-DCFR's exploitability at its horizon, over horizons near 1,000."""
-    found = [after(horizon, "hs-dcfr", horizon=horizon, **parts) for horizon in (980, 990, 1000, 1010, 1020)]
+    found = [after(horizon, name, horizon=horizon) for horizon in (980, 990, 1000, 1010, 1020)]
     return float(np.exp(np.log(found).mean()))
 
 
@@ -194,7 +194,7 @@ def test_leduc_after_a_thousand_iterations():
     place of the recurrence it would be three times better.  docs/measured/figures.md has what explains the
     rest, and what not.
     """
-    early, late, dcfr = over_horizons(), over_horizons(schedule=30), after(1000, "dcfr")
+    early, late, dcfr = over_horizons("hs-dcfr"), over_horizons("hs-dcfr-30"), after(1000, "dcfr")
     assert dcfr == pytest.approx(1.80e-4, rel=0.25)
     assert 1 / 3 < early / 1.34e-4 < 3 and 1 / 3 < late / 2.53e-4 < 3
     assert 1.7 < late / early < 2.6
@@ -202,7 +202,7 @@ def test_leduc_after_a_thousand_iterations():
 
 def test_a_schedule_is_for_its_horizon():
     """After 200 of 1,000 iterations HS-DCFR is far behind DCFR."""
-    assert after(200, "hs-dcfr", schedule=30, horizon=1000) > 3 * after(200, "dcfr")
+    assert after(200, "hs-dcfr-30", horizon=1000) > 3 * after(200, "dcfr")
 
 
 # --- the horizon of a run ---

@@ -41,7 +41,7 @@ def test_the_other_s_cards_are_told_at_showdowns_alone():
     state, won = table.sit(seed=2), 0.0
     for number in range(12):
         seen = played(table, state, folding if number % 4 == 3 else lambda now: "c")
-        dealt = spots.dealing.draw(2, number)
+        dealt = spots.dealing.deal(2, number)
         position = (number + 1) % 2
         own, other = (spots.dealing.hand_text(dealt.hands[each]) for each in (position, 1 - position))
         for state in seen:

@@ -122,7 +122,7 @@ class Resident:
             self.moving_seconds += time.monotonic() - began
 
 
-class Besides:
+class ResidentState:
     """What a checkpoint of a run in turn holds beside its tables: the turns that have ended, and versions of blocks."""
 
     def __init__(self, resident: Resident, fields: Mapping[str, Any]) -> None:

@@ -13,12 +13,14 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from mccfr.config.table import first_refused
+from mccfr.config.tables import Config
 from mccfr.games.game import Game
 from mccfr.runs.directory.run import Run
 from mccfr.runs.session import control
 from mccfr.runs.session.strata.frames import first_specs, frame_blocks, partition
 from mccfr.runs.session.strata.pool import InlineStrata, Intervals, StrataPool
-from mccfr.runs.session.strata.resident import Besides, Resident
+from mccfr.runs.session.strata.resident import Resident, ResidentState
 from mccfr.runs.session.strata.worker import Placing
 from mccfr.solvers.strata import Interval
 from mccfr.solvers.turns import Position, Turns, turns_of
@@ -60,10 +62,10 @@ class TurnIntervals(Intervals):
             ended = checkpoint.state[TURNS]
             self._turns.position = Position(ended["ended"], ended["cycle_nodes"])
 
-    def besides(self) -> Besides:
+    def extra_state(self) -> ResidentState:
         """What a checkpoint of this moment, between two turns, holds beside the tables of the first street."""
         position = self._turns.position
-        return Besides(self._resident, {TURNS: {"ended": position.turns, "cycle_nodes": position.nodes}})
+        return ResidentState(self._resident, {TURNS: {"ended": position.turns, "cycle_nodes": position.nodes}})
 
     def place(self) -> tuple[int, int]:
         """(frame, block) of the interval that was begun."""
@@ -82,7 +84,7 @@ class TurnIntervals(Intervals):
             return True
         if time.monotonic() < self._room_looked_for:
             return False
-        return self._told(lambda: self._resident.fetch(turns.block()))
+        return self._moved(lambda: self._resident.fetch(turns.block()))
 
     def over(self) -> bool:
         if not self._turns.between:
@@ -101,15 +103,15 @@ class TurnIntervals(Intervals):
             self._resident.ahead(self._turns.block(1), block)
         return self.interval
 
-    def _add(self, interval: Interval, changes: npt.NDArray[np.int64], nodes: int) -> None:
+    def _add(self, interval: Interval, changes: npt.NDArray[np.int64]) -> None:
         self._barrier.add(interval, changes)
-        self._turns.end(nodes)
+        self._turns.end()
 
     def close(self) -> None:
         """Let what moves come to its end."""
         self._resident.close()
 
-    def _told(self, moved: Callable[[], bool]) -> bool:
+    def _moved(self, moved: Callable[[], bool]) -> bool:
         """What `moved` returns; False, for a while, where the disk has no room for a block: training waits for it.
 
         Raises `RuntimeError` of one sentence where a block cannot be moved for another reason.
@@ -140,6 +142,18 @@ class _InTurn:
     tables: TableSet
     _turns: TurnIntervals
 
+    @classmethod
+    def problem(cls, config: Config) -> str | None:
+        """As `AllInMemory.problem`: there must be strata to take turns."""
+        strata, shared = config.run.strata, "left out unless run.strata shares the tables out, such as run.strata = 16"
+        return first_refused(
+            config,
+            [
+                ("tables.resident", strata is not None, shared),
+                ("run.strata", strata is None or strata >= 2, "at least 2 with tables.resident"),
+            ],
+        )
+
     def _make_intervals(self) -> TurnIntervals:
         self._turns = TurnIntervals(self._run, self.game, self.tables)
         layout = self._run.layout(self.game)
@@ -150,8 +164,8 @@ class _InTurn:
     def go_on(self, checkpoint: Checkpoint | None) -> None:
         self._turns.go_on(checkpoint)
 
-    def besides(self) -> Besides | None:
-        return self._turns.besides()
+    def extra_state(self) -> ResidentState | None:
+        return self._turns.extra_state()
 
 
 class InlineTurns(_InTurn, InlineStrata):

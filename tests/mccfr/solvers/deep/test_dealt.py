@@ -19,7 +19,7 @@ from mccfr.rng import ACTIONS, new_stream
 from mccfr.solvers.deep.asked import Asked
 from mccfr.solvers.deep.dealt import NO_CARD, draw_hands, view
 from mccfr.solvers.deep.lockstep import fill_words, traverse
-from mccfr.solvers.deep.memory import Walk
+from mccfr.solvers.deep.memory import SampleOrder
 from mccfr.solvers.deep.network import Apart, branches, plain
 from mccfr.solvers.deep.tabulated import Classes, Tabulation, hand_classes
 from mccfr.trees.compiled import DECISION, TERMINAL
@@ -134,7 +134,7 @@ def test_minibatches_are_what_memories_hold(name):
     dealt = trained(name).dealt
     memory, held = dealt.memory(1)
     assert held == len(memory.node) == 150 < int(dealt.tables["counters/player1"][0])
-    batch, numbers = dealt.batches(1, 7).next(), Walk(held, 7).take(64)
+    batch, numbers = dealt.batches(1, 7).next(), SampleOrder(held, 7).take(64)
     arrays, pot = dealt.game.tree.arrays, dealt.game.pot_chips
     assert pot == 150
     for row, sample in enumerate(numbers.tolist()):
@@ -168,8 +168,8 @@ def test_classes_of_hands_are_those_of_the_deck():
     for bucket in np.random.default_rng(0).integers(0, len(last.cards), 8).tolist():
         hand, board = sorted(last.cards[bucket, :2].tolist()), last.cards[bucket, 2:].tolist()
         combo = hand[1] * (hand[1] - 1) // 2 + hand[0]
-        assert cards.street_buckets(1, board)[combo] == bucket
-        assert cards.street_buckets(0, [])[combo] == last.before[bucket]
+        assert cards.bucket_row(1, 0, board)[combo] == bucket
+        assert cards.bucket_row(0, 0, [])[combo] == last.before[bucket]
     game = trained("5-flop hold'em").dealt.game
     with pytest.raises(ValueError, match=r"with 5 board cards has .* cannot be made a table"):
         hand_classes(game, view(game))
@@ -201,7 +201,7 @@ def test_the_average_as_a_table_is_weighed_by_reach():
             assert np.abs(found - wanted).max() < 1e-4
             assert strategy.weight[block][hand, row] == pytest.approx(sums.sum(), abs=1e-4)
         cards = classes[street].cards
-        found, weight = Asked(dealt.game, dealt.config, dealt.tables).at(node, cards)
+        found, weight = Asked(dealt.game, dealt.config, dealt.tables).rows(node, cards)
         wanted = strategy.probability[block][:, slot : slot + count]
         assert np.abs(weight - strategy.weight[block][:, row]).max() < 1e-4
         assert np.abs(weight[:, None] * (found - wanted)).max() < 1e-3

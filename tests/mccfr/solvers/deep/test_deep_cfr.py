@@ -24,7 +24,6 @@ import numpy as np
 import pytest
 from mutants import mutant
 
-import mccfr
 from mccfr.config.games import GoofspielGame, KuhnGame, LeducGame
 from mccfr.config.solvers import DeepCfrConfig
 from mccfr.evaluation.exact import evaluate_exact
@@ -33,8 +32,6 @@ from mccfr.solvers.deep import infosets as listing
 from mccfr.solvers.deep import learned, single_deep_cfr, traversals
 from mccfr.solvers.deep.averages import ListedAverages
 from mccfr.solvers.deep.infosets import list_infosets
-from mccfr.tables.layout import TableSet, table_name
-from mccfr.tables.strategy import average_strategy
 
 GAMES = {
     "kuhn": KuhnGame(),
@@ -157,44 +154,14 @@ def wrong_traversals():
 def test_the_best_value_for_the_mean_and_strategies_at_the_traversers_nodes_are_caught(error):
     edits = [(SPAN, SPAN.replace("first]", f"first, {error}]"))]
     if error == 2:
-        edits.append(("plays(1 - player, t, piece.plays", "plays(player, t, piece.plays"))
+        stored = 'self._offer({0}, "strategy_memory", self._samples({0}, t, piece.plays'
+        edits.append((stored.format("1 - player"), stored.format("player")))
     module = mutant(single_deep_cfr, *edits)
     module.traversals = wrong_traversals()
     strategies, average = worst_of_twin(
         deep.record(game_of("leduc"), deep.options(fit="table"), 8, module.SingleDeepCfr), "leduc"
     )
     assert (strategies > 1e-2, average > 1e-2) == ((False, False), (True, True), (False, True))[error]
-
-
-@pytest.mark.parametrize("name", GAMES)
-def test_full_traversals_are_linear_cfr(name):
-    """Equal to `variant = "lcfr"`, which averages what each player played before his own update of an iteration."""
-    game, config, played = game_of(name), deep.options(fit="table", sampling="full", fallback="uniform"), []
-    cfr = single_deep_cfr.SingleDeepCfr(game, config, deep.new_tables(game, config))
-    for _ in range(12):
-        played.append(cfr.sigma.copy())
-        cfr.iterate()
-    sums = [
-        np.zeros((buckets, slots)) if slots else None
-        for buckets, slots in zip(game.buckets.tolist(), game.tree.row_slots.tolist(), strict=True)
-    ]
-    for t, sigma in enumerate(played, 1):
-        for player in range(2):
-            cfr.learned.averaging.add(player, sigma, float(t), sums)
-    made = average_strategy(
-        game, TableSet({table_name("strategy_sum", b): table for b, table in enumerate(sums) if table is not None})
-    )
-    full = mccfr.solver(game, "cfr", variant="lcfr")
-    full.run(iterations=12)
-    for one, other in zip(made.probability, full.strategy().probability, strict=True):
-        assert np.abs(one - other).max(initial=0) < 1e-9
-
-
-def test_outcome_sampling_finds_the_same_game():
-    """Kuhn, whose exploitability of uniform play is 0.458 chips."""
-    config = deep.options(fit="table", sampling="outcome", traversals=2000, memory=400_000, averages=("sd",))
-    cfr = deep.record(game_of("kuhn"), config, 60)
-    assert evaluate_exact(game_of("kuhn"), averages(cfr).average("sd")).exploitability_chips < 0.03
 
 
 def test_a_trajectory_with_one_network_a_hand_plays_the_explicit_average():
@@ -217,7 +184,7 @@ def small_networks(**changed):
     return deep.options(**{**small, **changed})
 
 
-@pytest.mark.parametrize("changed", [{}, {"network": "branches"}, {"batch": "all", "start": "scratch"}])
+@pytest.mark.parametrize("changed", [{}, {"network": "branches"}, {"batch": "all"}])
 def test_the_average_over_kept_networks_is_the_one_that_is_kept_up(changed):
     config = small_networks(**changed)
     found = deep.record(game_of("leduc"), config, 5, dtype="float32")
@@ -230,14 +197,6 @@ def test_the_average_over_kept_networks_is_the_one_that_is_kept_up(changed):
     assert fitted == [[1, 2, 3, 4, 5, 0], [0, 1, 2, 3, 4, 0]]
 
 
-def test_the_papers_weights_leave_uniform_play_out():
-    config = small_networks(sd_weights="paper")
-    tables = deep.record(game_of("kuhn"), config, 4, dtype="float32").cfr.learned.tables
-    for player in range(2):
-        assert tables[f"networks/player{player}/iteration"][:5].tolist() == [1, 2, 3, 4, 0]
-        assert tables[f"networks/player{player}/weight"][:5].tolist() == [1, 2, 3, 4, 0]
-
-
 def test_a_sample_of_networks_is_averaged():
     config = small_networks(keep_networks=3, horizon=None)
     found = deep.record(game_of("kuhn"), config, 12, dtype="float32")
@@ -248,7 +207,7 @@ def test_a_sample_of_networks_is_averaged():
         assert np.isfinite(block).all()
 
 
-@pytest.mark.parametrize("changed", [{}, {"fit": "table"}, {"sampling": "full"}, {"keep_networks": 2, "horizon": None}])
+@pytest.mark.parametrize("changed", [{}, {"fit": "table"}, {"keep_networks": 2, "horizon": None}])
 def test_an_iteration_from_the_tables_alone_is_the_one_that_would_have_followed(changed):
     assert cut_equals_whole(single_deep_cfr, {"memory": 300, **changed})
 

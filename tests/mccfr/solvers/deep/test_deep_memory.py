@@ -22,10 +22,10 @@ def empty(room, dtype=np.float64):
     return memory.Memory(np.zeros(room, np.int32), np.zeros(room, dtype), np.zeros((room, WIDTH), dtype))
 
 
-def offered(count, first=0):
+def offered(count, first=0, weight=1.0):
     """Samples whose infoset is their number."""
     number = np.arange(first, first + count)
-    return Samples(number, np.ones(count), np.stack([number, -number], axis=1).astype(np.float64))
+    return Samples(number, np.full(count, weight), np.stack([number, -number], axis=1).astype(np.float64))
 
 
 def inclusion(module, pieces, room=40, seeds=2000):
@@ -35,7 +35,7 @@ def inclusion(module, pieces, room=40, seeds=2000):
     for seed in range(seeds):
         held, seen = empty(room), 0
         for piece in pieces:
-            seen = module.insert(held, offered(piece, seen), piece, 0, 1.0, seen, seed, 0)
+            seen = module.insert(held, offered(piece, seen), seen, seed, 0)
         stayed[held.infoset] += 1
     expected = seeds * room / total
     variance = expected * (1 - room / total)
@@ -81,8 +81,8 @@ def test_merged_samples_add_up():
 
 def test_minibatches_are_drawn_from_what_is_held():
     held = empty(50)
-    memory.insert(held, offered(30), 30, 0, 2.0, 0, 0, 0)
-    merged, walk, counts = memory.new_merged(50, WIDTH), memory.Walk(30, 12345), np.zeros(50)
+    memory.insert(held, offered(30, weight=2.0), 0, 0, 0)
+    merged, walk, counts = memory.new_merged(50, WIDTH), memory.SampleOrder(30, 12345), np.zeros(50)
     for _ in range(300):
         found = memory.merge_some(held, walk.take(64), merged)
         assert merged.weight[:found].sum() == 128
@@ -94,7 +94,7 @@ def test_minibatches_are_drawn_from_what_is_held():
 
 @pytest.mark.parametrize("held", [1, 2, 3, 10, 89, 1000, 46368, 123457])
 def test_a_walk_comes_to_every_sample_before_any_again_and_never_far_from_evenly(held):
-    walk = memory.Walk(held, 2**64 - 1)
+    walk = memory.SampleOrder(held, 2**64 - 1)
     numbers = np.concatenate([walk.take(held // 3), walk.take(held - held // 3)])
     assert sorted(numbers.tolist()) == list(range(held))
     for stretch in (10, 300) if held > 10_000 else ():

@@ -70,7 +70,7 @@ class Replay:
     def __post_init__(self):
         game = self.cfr.game
         self.arrays, self.tree = game.tree.arrays, game.tree
-        self.forms, self.last_slot = sequence_form(game)
+        self.forms, self.last_slot, _ = sequence_form(game)
         self.rows = [
             [np.flatnonzero((self.arrays.player == p) & (self.arrays.row == row)) for row in range(len(form.above))]
             for p, form in enumerate(self.forms)
@@ -332,7 +332,7 @@ def test_where_nobody_acts_twice_every_regret_is_as_without_pruning(name, update
 def test_until_pruning_ends_positive_regrets_elsewhere_are_the_unpruned_ones(game):
     made = variant("cfr", updates="simultaneous")
     whole, pruned = HistoryCfr(GAMES[game], made), PrunedCfr(GAMES[game], made, threshold=25)
-    forms, _ = sequence_form(GAMES[game])
+    forms = sequence_form(GAMES[game]).players
     before, most = [np.zeros(len(form.row_of)) for form in forms], 0
     for _ in range(200):
         whole.iterate(1)

@@ -25,7 +25,7 @@ from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
 from mccfr.games.goofspiel import goofspiel
 from mccfr.games.poker import kuhn, leduc
-from mccfr.solvers.public.public_chance import (
+from mccfr.solvers.public.public_chance.sampling import (
     PublicChanceOptions,
     PublicChanceSampling,
     PublicChanceState,
@@ -33,8 +33,8 @@ from mccfr.solvers.public.public_chance import (
     period_nodes,
     table_specs,
 )
+from mccfr.solvers.public.public_chance.traversal import Task, VectorTables, new_scratch, sampled_traversal
 from mccfr.solvers.public.sampled_board import BoardSource, from_cards, of_hands
-from mccfr.solvers.public.sampled_traversal import Task, VectorTables, new_scratch, sampled_traversal
 from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import TableSet, table_name
 from mccfr.tables.strategy import average_strategy
@@ -91,9 +91,9 @@ def traverse(game, board, tables, traverser, weight=1.0, **options):
     trees = street_trees(game.tree)
     most = game.cards.most_hands
     scratch = new_scratch(trees, most, game.cards.deck_size, np.float64)
-    task = Task(traverser, weight, weight, 0, options.get("skip_below", 0.0), np.uint64(0))
     rng = options.get("rng", np.ones(4, np.uint64))
-    nodes = sampled_traversal(trees, work, board, task, scratch, rng)
+    task = Task(traverser, weight, weight, 0, options.get("skip_below", 0.0), np.uint64(0), rng)
+    nodes = sampled_traversal(trees, work, board, task, scratch)
     return {name: start[name] - tables[name] for name in start}, nodes
 
 
@@ -322,10 +322,11 @@ def test_a_board_off_the_deck_holds_every_hand_it_leaves():
     assert board.count.tolist() == [1081, 1081] and not np.isin(held[hands], cards).any()
     assert np.array_equal(board.hand[0], board.hand[1]) and (board.weight == 1).all()
     strength = board_strengths(cards)
-    assert np.array_equal(strength[hands[board.order[0]]], board.strength[0])
-    assert (np.diff(board.strength[0]) >= 0).all()
-    assert np.array_equal(held[hands[board.order[1]]], board.card[1])
-    assert np.array_equal(board.same[0], np.arange(1081))  # both lists are the same
+    ranked = board.showdown
+    assert np.array_equal(strength[hands[ranked.order[0]]], ranked.strength[0])
+    assert (np.diff(ranked.strength[0]) >= 0).all()
+    assert np.array_equal(held[hands[ranked.order[1]]], ranked.card[1])
+    assert np.array_equal(ranked.same[0], np.arange(1081))  # both lists are the same
     for street in range(2):
         rows = board.bucket[street, 0, : board.rows[street, 0]]
         assert rows.tolist() == list(range(7)) and not board.direct.any()

@@ -27,9 +27,9 @@ from mccfr.games.game import Game
 from mccfr.solvers.public.best_response import best_response_value, expected_value
 from mccfr.solvers.public.public_tree import public_tree
 from mccfr.solvers.public.public_walk import value
-from mccfr.solvers.public.range_lanes import fill_lanes, lane_rows, load_lanes, new_lanes, store_lanes
 from mccfr.solvers.public.sampled_board import from_cards
-from mccfr.solvers.public.terminal_lanes import new_terminal_lanes, value_jobs
+from mccfr.solvers.public.terminals.board_values import fill_lanes, load_lanes, new_lanes, store_lanes
+from mccfr.solvers.public.terminals.values import new_terminal_lanes, value_jobs
 from mccfr.tables.strategy import Strategy, tabulate, uniform_strategy
 
 # --- the twin: one hand of the responder at a time against a vector over the other's, every board by its cards ---
@@ -267,8 +267,8 @@ def values_by_jobs(
     reach, value = np.full((jobs, width), 7.0), np.zeros((2 * jobs + 1, width))
     reach[-2, : len(theirs)] = weight[theirs]
     lanes = new_terminal_lanes(ranges, jobs, width, len(weight), np.float64)
-    lanes.source[:jobs], lanes.ending[:, :jobs] = np.arange(jobs), np.arange(2 * jobs).reshape(2, jobs)
-    lanes.chips[:, :jobs] = np.array(chips)[:, None]
+    lanes.jobs.source[:jobs], lanes.jobs.ending[:, :jobs] = np.arange(jobs), np.arange(2 * jobs).reshape(2, jobs)
+    lanes.jobs.chips[:, :jobs] = np.array(chips)[:, None]
     fill_by_jobs(ranges, player, jobs, reach, lanes, value)
     found = np.zeros((2, len(weight)))
     found[:, mine] = value[[jobs - 2, 2 * jobs - 2], : len(mine)]
@@ -276,13 +276,13 @@ def values_by_jobs(
 
 
 @allocating_njit
-def fill_by_lanes(board, player, weight, reach, lanes, chips, out):
-    load_lanes(board, 1 - player, weight, np.arange(2), reach)
-    fill_lanes(board, player, True, reach, lanes)
-    limit = 1e-13 * lanes.total[board.cards[0] + 1]
+def fill_by_lanes(board, player, weight, lanes, chips, out):
+    load_lanes(board, 1 - player, weight, np.arange(2), lanes.reach)
+    fill_lanes(board, player, True, lanes)
+    lanes.limit[:] = 1e-13 * lanes.total[board.showdown.cards[0] + 1]
     for kind in range(2):
-        pick = np.ones(1, np.int64), np.full(1, kind), np.full(1, chips[kind])
-        store_lanes(board, player, lanes.won if kind else lanes.met, pick, limit, out)
+        lanes.picked[0, 0], lanes.picked[1, 0], lanes.factor[0] = 1, kind, chips[kind]
+        store_lanes(board, player, lanes.won if kind else lanes.met, 1, lanes, out)
 
 
 def values_by_lanes(game: Game, player: int, weight: np.ndarray, chips: tuple[float, float]) -> np.ndarray:
@@ -291,7 +291,7 @@ def values_by_lanes(game: Game, player: int, weight: np.ndarray, chips: tuple[fl
     theirs = weight[board.hand[1 - player]]
     found, out = np.zeros((2, len(weight))), np.ones((2, most))
     lanes = new_lanes(most, game.cards.deck_size, np.float64)
-    fill_by_lanes(board, player, np.stack([2 * theirs, theirs]), lane_rows(most + 1), lanes, chips, out)
+    fill_by_lanes(board, player, np.stack([2 * theirs, theirs]), lanes, chips, out)
     count = board.count[player]
     found[:, board.hand[player, :count]] = out[:, :count]
     return found

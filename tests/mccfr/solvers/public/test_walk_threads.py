@@ -10,7 +10,7 @@ from mccfr.config.games import HoldemSubgame, Menu
 from mccfr.games.catalogue import build_game
 from mccfr.solvers.public.public_tree import public_tree
 from mccfr.solvers.public.public_walk import Scope, value
-from mccfr.solvers.public.street_walk import Views, new_scratch, street_tables
+from mccfr.solvers.public.street_arrays import Views, new_scratch, street_tables
 from mccfr.solvers.public.walk_threads import shares_by_cost, walk_together
 from mccfr.trees.streets import AT_EXIT
 
@@ -44,7 +44,7 @@ class Together:
         self.came: list[bool] = []
 
     def walk(self, crew, scratch) -> None:
-        scope = Scope(0, 1, *self.public.root_boards.tolist())
+        scope = Scope(0, 1, *self.public.boards.root.tolist())
         value(self.public, self.views, scope, self.root, scratch, crew)
         self.came.append(crew.leads)
 
@@ -67,5 +67,5 @@ def test_nobody_waits_for_a_thread_that_fails_before_it_begins(leads):
     with pytest.raises(RuntimeError, match="no room"):
         walk_together(work, shares_by_cost(together.public), together.scratches)
     assert together.came == ([False] * 2 if leads else [True])
-    found = together.root.hand_value[0] @ together.public.reach[0]
+    found = together.root.by_hand.value[0] @ together.public.reach[0]
     assert np.any(found) == (not leads)

@@ -1,0 +1,129 @@
+"""Hands and boards of listed cards as people write them: `AsKh`, `Qs7h2d`, `K`, `Kc`, `nuts`.
+
+Names of cards come from the list itself.  Where a deck has suits, a rank alone stands for any of its cards; it is
+accepted as long as all that it may mean is one infoset.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import permutations
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.cards import plain_text
+
+if TYPE_CHECKING:
+    from mccfr.cards.listed import ListedCards
+
+_SHOWN = 8  # examples in a message
+
+
+def card_names(cards: "ListedCards") -> dict[int, str]:
+    """Text of every card that occurs in a hand, by its number; empty where hands have no cards."""
+    names = {}
+    for hand, text in zip(cards.hand_cards.tolist(), cards.hand_names, strict=True):
+        held = [card for card in reversed(hand) if card >= 0]
+        for place, card in enumerate(held):
+            width = len(text) // len(held)
+            names[card] = text[place * width : (place + 1) * width]
+    return names
+
+
+def _read_cards(text: str, names: dict[int, str], what: str) -> list[list[int]]:
+    """What each card of a text may be; `ValueError` naming the part that is no card, and what is one."""
+    text = plain_text(text)
+    by_name = {name: [card] for card, name in names.items()}
+    by_rank: dict[str, list[int]] = {}
+    for card, name in sorted(names.items()):
+        by_rank.setdefault(name[0], []).append(card)
+    width, place, found = max(map(len, by_name)), 0, []
+    while place < len(text):
+        token = text[place : place + width]
+        if token not in by_name and text[place] in by_rank:
+            token = text[place]
+        if token not in by_name and token not in by_rank:
+            ranks, suits = "".join(by_rank), "".join(sorted({name[1:] for name in by_name}))
+            allowed = f"a card is a rank of {ranks}" + (f" and a suit of {suits}" if suits else "")
+            raise ValueError(f"{what} {text!r}: {text[place : place + width]!r} is not a card here; {allowed}")
+        found.append(by_name.get(token) or by_rank[token])
+        place += len(token)
+    exact = [options[0] for options in found if len(options) == 1]
+    if len(set(exact)) != len(exact):
+        raise ValueError(f"{what} {text!r} holds a card twice: each card may be named once")
+    return found
+
+
+def _matches(rows: npt.NDArray[np.int16], options: Sequence[Sequence[int]]) -> npt.NDArray[np.bool_]:
+    """[B] whether the cards of each row, in some order, are among the options, one for each."""
+    fitting = np.zeros(len(rows), bool)
+    for order in permutations(range(len(options))):
+        columns = [np.isin(rows[:, column], options[option]) for column, option in enumerate(order)]
+        fitting |= np.logical_and.reduce(columns) if columns else True
+    return fitting
+
+
+def find_hands(cards: "ListedCards", text: str) -> npt.NDArray[np.int64]:
+    """Indices of the hands that a text may mean, at least one; `ValueError` where it means none."""
+    names = cards.card_texts
+    if not names:
+        if text not in cards.hand_names:
+            raise ValueError(f"hand {text!r}: expected one of {', '.join(cards.hand_names)}")
+        return np.array([list(cards.hand_names).index(text)])
+    needed = int((cards.hand_cards[0] >= 0).sum())
+    options = _read_cards(text, names, "hand")
+    if len(options) != needed:
+        raise ValueError(f"hand {text!r} has {len(options)} cards: a hand has {needed} here, such as {_example(cards)}")
+    return np.flatnonzero(_matches(cards.hand_cards[:, :needed], options))
+
+
+def _example(cards: "ListedCards") -> str:
+    return cards.hand_names[int(np.argmax(cards.reach.max(axis=0)))]
+
+
+def find_boards(cards: "ListedCards", street: int, text: str | None) -> npt.NDArray[np.int64]:
+    """Indices of the boards of a street that a text may mean.
+
+    Cards of one street may come in any order.  Where the game begins on a board of its own, the text may leave that
+    board out.  None or "" means the only board there is.  Raises `ValueError` where the number of cards is not the
+    street's or no board has these cards.
+    """
+    rows, names = cards.board_cards[street], cards.card_texts
+    own = cards.board_cards[0].shape[1] if len(cards.board_cards[0]) == 1 else 0
+    if not text:
+        if len(rows) == 1:
+            return np.zeros(1, np.int64)
+        raise ValueError(f"no board is given: {_board_needed(cards, street, own)}")
+    if not names or not rows.shape[1]:
+        raise ValueError(f"board {text!r}: no board has been dealt at this point; leave it out")
+    options = _read_cards(text, names, "board")
+    if own and len(options) == rows.shape[1] - own:
+        options = [[int(card)] for card in cards.board_cards[0][0]] + options
+    if len(options) != rows.shape[1]:
+        raise ValueError(f"board {text!r} has {len(options)} cards: {_board_needed(cards, street, own)}")
+    fitting, start = np.ones(len(rows), bool), 0
+    for here in range(street + 1):
+        stop = cards.board_cards[here].shape[1]
+        fitting &= _matches(rows[:, start:stop], options[start:stop])
+        start = stop
+    if not fitting.any():
+        begins = f"; the game begins with {cards.board_text(0, 0)}" if own else ""
+        raise ValueError(f"board {text!r} is not one of this game's{begins}")
+    return np.flatnonzero(fitting)
+
+
+def _board_needed(cards: "ListedCards", street: int, own: int) -> str:
+    needed = cards.board_cards[street].shape[1]
+    if own and needed > own:
+        return f"{needed} are needed, or only the {needed - own} dealt after {cards.board_text(0, 0)}"
+    return f"the board has {needed} card{'s' * (needed != 1)} at this point"
+
+
+def meanings(cards: "ListedCards", street: int, pairs: Iterable[tuple[int, int]], live: npt.NDArray[np.bool_]) -> str:
+    """The (board, hand) pairs that are `live`, as text: the first few."""
+    texts = [
+        f"{cards.hand_names[hand]} {cards.board_text(street, board)}".rstrip()
+        for (board, hand), possible in zip(pairs, live, strict=True)
+        if possible
+    ]
+    return ", ".join(texts[:_SHOWN]) + (", ..." if len(texts) > _SHOWN else "")

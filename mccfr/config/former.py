@@ -1,0 +1,37 @@
+"""Keys that tables have no longer: what was written when they had one is read, where it says what is the rule now."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mccfr.config.limits import shown
+from mccfr.config.solvers import LAST_TRAINED
+
+Table = Mapping[str, Any]
+
+GONE_KEYS: Mapping[tuple[str, str | None], Mapping[str, tuple[Callable[[Table], bool], str]]] = {
+    ("game", "leduc"): {"ante": (lambda game: game["ante"] == 1, "1")},
+    ("game", "akq"): {
+        "pot": (lambda game: game["pot"] == 2, "2"),
+        "bet": (lambda game: game["bet"] == 1, "1"),
+    },
+    ("game", "holdem-subgame"): {"big_blind": (lambda game: game["big_blind"] == 100, "100")},
+    ("solver", "cfr"): {"schedule": (lambda solver: False, "a variant's: 'hs-dcfr' has 15, 'hs-dcfr-30' has 30")},
+    ("run", None): {"pool": (lambda run: True, "'processes'")},  # threads trained the same tables, and no faster
+    ("cluster", None): {
+        "copies": (lambda cluster: cluster["copies"] == 1 or "directory" in cluster, "2 with cluster.directory, else 1")
+    },
+}
+"""By table, and by what chooses its struct where something does: a key, whether it says what holds now, and that."""
+
+
+def without_former(name: str, chosen: str | None, table: Table) -> dict[str, Any]:
+    """A table without keys that it has no longer; `ValueError` of one sentence where one means something else."""
+    former = GONE_KEYS.get((name, chosen), {})
+    for key in sorted(former.keys() & table.keys()):
+        holds, now = former[key]
+        if not holds(table):
+            raise ValueError(
+                f"{name}.{key} = {shown(table[key])}: the key went after mccfr {LAST_TRAINED}, and it is {now} now: "
+                "leave it out, or use that version"
+            )
+    return {key: value for key, value in table.items() if key not in former}

@@ -1,0 +1,136 @@
+"""The heuristic of matches: equity, and what the policy's own play makes of it.
+
+Of one pass over a policy's tree with the mean strategy of its rows - each by the weight behind it, the same for all
+hands - come two numbers for every decision: F, what player 0 gets on average from folds that follow, and S, the chips
+that are at stake, on average, in showdowns that follow.  A history with hands i and j is then worth F + S · (the mean
+result of a showdown of i and j over the boards to come).  At the end of a hand that is exact.
+
+Equity is a martingale: its mean over the next board is what it is before, so the 22,100 flops need no sum.  On the
+last street it is exact; before that it is the mean over all full boards that may follow where these are at most
+`RUN_OUTS`, and else over so many that are drawn for this hand, from a stream that the hand's own cards do not come
+from: unbiased, and off by 1/√RUN_OUTS of what one board varies by.  With 4, 16 and 64 of them `hunl-quick` was left
+with 554, 554 and 549 chips of standard deviation a pair against a player who always calls, 259, 208 and 225 against
+itself, at 7.6, 9.5 and 17 ms a hand.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.cards.dealt import Board, DealtCards
+from mccfr.evaluation.aivat import HandState, Heuristic, Weights
+from mccfr.games.game import Game
+from mccfr.games.reading import Reading
+from mccfr.games.translation import real_betting
+from mccfr.play.run_outs import RunOuts, run_outs, win_minus_lose
+from mccfr.policy.profile import Profile
+from mccfr.rng import EVALUATION, new_stream
+from mccfr.tables.strategy import Strategy, row_starts
+from mccfr.trees.compiled import DECISION
+
+RUN_OUTS = 16
+DRAWN = 2
+"""Worker, so to say, whose stream draws run-outs (`mccfr.cards.dealt.DEALT` is that of the hands)."""
+_KEPT_LINES = 4096
+
+
+class EquityHeuristic(Heuristic):
+    """As the module says, for the policy of one side."""
+
+    def __init__(self, side: Profile, dealing: DealtCards, run_outs: int = RUN_OUTS) -> None:
+        """`side` is the policy whose tree and play it is made from, once."""
+        self._dealing, self._most = dealing, run_outs
+        self._game, self._betting = side.game, real_betting(side.game)
+        self._values = mean_values(side.game, side.strategy)
+        put_in = side.game.tree.put_in
+        # Where real amounts are not the tree's, those of a node are brought to the size of the real pot.
+        self._level = None if side.game.real_rules is None or put_in is None else put_in.max(axis=1)
+        self._of_line = lru_cache(_KEPT_LINES)(self._line_values)
+        self.begin(0, 0)
+
+    def begin(self, seed: int, number: int) -> None:
+        """As `Heuristic.begin`."""
+        self._rng = np.random.default_rng(new_stream(seed, DRAWN, EVALUATION, number).tolist())
+        self._kept: dict[tuple[int, Board, tuple[int, ...]], RunOuts] = {}
+        self._opponent_reach: tuple[Weights, Weights] | None = None
+        self._last: tuple[tuple[int, Board, int], Weights, Weights] | None = None
+
+    def values(self, spot: HandState, hero: int, other: Weights) -> Weights:
+        """As `Heuristic.values`."""
+        fixed, showdown = self._of_line(spot.actions) if spot.settled is None else spot.settled
+        # One range is asked for at all actions of a decision.
+        if self._opponent_reach is None or self._opponent_reach[0] is not other:
+            self._opponent_reach = other, self._dealing.disjoint_weight(other)
+        found = fixed * self._opponent_reach[1]
+        return found + showdown * self._equity(spot.street, spot.board, hero, other) if showdown else found
+
+    def foreseen(self, spot: HandState, hero: int, other: Weights, dealing: DealtCards) -> Weights:
+        """As `Heuristic.foreseen`: equity's mean is what it is before the board."""
+        return self.values(spot, hero, other)
+
+    def _equity(self, street: int, board: Board, hero: int, other: Weights) -> Weights:
+        """[H] by hand of `hero`: the mean result for player 0, weighed with the hands that each may meet."""
+        key = street, board, hero
+        if self._last is None or self._last[0] != key or self._last[1] is not other:
+            held = np.flatnonzero(other)
+            cards = self._dealing.hand_cards[held[0]].tolist() if len(held) == 1 else []
+            taken = tuple(card for card in cards if card >= 0)
+            won = win_minus_lose(self._dealing, self._run_outs(street, board, taken), other)
+            self._last = key, other, won if hero == 0 else -won
+        return self._last[2]
+
+    def _run_outs(self, street: int, board: Board, taken: tuple[int, ...]) -> RunOuts:
+        if (street, board, taken) not in self._kept:
+            self._kept[street, board, taken] = run_outs(self._dealing, street, board, taken, self._most, self._rng)
+        return self._kept[street, board, taken]
+
+    def _line_values(self, actions: tuple[str, ...]) -> tuple[float, float]:
+        """F and S of a real decision, in real chips: the mean over the readings of its line."""
+        state, readings = self._betting.start()
+        for action in actions:
+            after = self._betting.apply(state, action)  # type: ignore[arg-type]
+            readings = self._betting.follow(readings, state, action)  # type: ignore[arg-type]
+            state = after
+        assert not isinstance(state, int)
+        found = np.zeros(2)
+        for node, probability, _ in readings:
+            if not self._betting.decides(Reading(node, 1.0)):  # all that is left is a call
+                found += probability * np.array([0.0, state.to_call])
+            else:
+                scale = 1.0 if self._level is None else state.to_call / self._level[node]
+                found += probability * scale * self._values[node]
+        return float(found[0]), float(found[1])
+
+
+def mean_values(game: Game, strategy: Strategy) -> npt.NDArray[np.float64]:
+    """[N, 2] of every node: what player 0 gets from folds that follow, and the chips in showdowns, both on average.
+
+    What a player does is the mean over his buckets' rows, each by its weight.
+    """
+    arrays, shares = game.tree.arrays, mean_play(game, strategy)
+    found = np.stack([np.asarray(arrays.fixed, np.float64), np.asarray(arrays.showdown, np.float64)], axis=1)
+    for node in np.flatnonzero(arrays.kind == DECISION)[::-1].tolist():  # children come after their parents
+        first, count, slot = int(arrays.first[node]), int(arrays.count[node]), int(arrays.slot[node])
+        found[node] = shares[int(arrays.block[node])][slot : slot + count] @ found[first : first + count]
+    return found
+
+
+def mean_play(game: Game, strategy: Strategy) -> list[npt.NDArray[np.float64]]:
+    """[slots] of each block: the mean over buckets of what is played, by each row's weight; uniform without any."""
+    found = []
+    for block, rows in enumerate(strategy.blocks):
+        starts, weight = row_starts(game, block), rows.weight
+        sums, counts = np.zeros(int(starts[-1])), np.diff(starts)
+        for bucket in range(len(rows.cells)):  # one at a time: tables may be larger than memory
+            cells = np.asarray(rows.cells[bucket, : len(sums)], np.float64)
+            sums += cells if weight is None else cells * np.repeat(weight[bucket], counts)
+        total = _row_sums(sums, starts)
+        mean = sums / np.repeat(np.where(total > 0, total, 1), counts)
+        found.append(np.where(np.repeat(total > 0, counts), mean, np.repeat(1 / np.maximum(counts, 1), counts)))
+    return found
+
+
+def _row_sums(cells: npt.NDArray[np.float64], starts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    total = np.concatenate([[0.0], np.cumsum(cells)])
+    return total[starts[1:]] - total[starts[:-1]]

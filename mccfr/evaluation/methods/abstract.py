@@ -1,0 +1,39 @@
+"""Exploitability within the abstracted game: the method abstract."""
+
+from typing import TYPE_CHECKING, ClassVar
+
+from mccfr.evaluation.methods.exact import OverAllDeals
+from mccfr.evaluation.methods.method import Record
+
+if TYPE_CHECKING:  # kernels are imported when something is measured
+    from mccfr.evaluation.abstract import AbstractEvaluation
+    from mccfr.games.game import Game
+    from mccfr.policy.profile import Profile
+    from mccfr.tables.strategy import Strategy
+
+
+class AbstractMethod(OverAllDeals):
+    """Value and exploitability within the abstracted game: the responder knows his cards by their buckets alone."""
+
+    name: ClassVar[str] = "abstract"
+
+    def problem(self, game: "Game") -> str | None:
+        """As `Method.problem`."""
+        from mccfr.evaluation.abstract import abstract_problem
+
+        return abstract_problem(game)
+
+    def _evaluated(self, side: "Profile", strategy: "Strategy") -> "AbstractEvaluation":
+        from mccfr.evaluation.abstract import evaluate_abstract
+
+        return evaluate_abstract(side.game, strategy)
+
+    def text(self, record: Record, took: str) -> str:
+        """As `Method.text`."""
+        mbb = record["exploitability_mbb"]
+        size = f"{record['exploitability_chips']:.6g} chips" + ("" if mbb is None else f" = {mbb:.6g} mbb/g")
+        return f"exploitability by buckets, within the abstracted game, {size} (exact there, {took})"
+
+    def short(self, record: Record) -> str:
+        """As `Method.short`."""
+        return f"exploitability by buckets {record['exploitability_chips']:.4g} chips"

@@ -1,0 +1,84 @@
+"""What a strategy wins from another one: the method head-to-head."""
+
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from mccfr.evaluation.methods.dealt import OverDeals
+from mccfr.evaluation.methods.method import Count, EvaluationLine, Record
+from mccfr.evaluation.methods.options import BOARDS, MethodOptions, SampledOptions
+from mccfr.evaluation.steps import report_step
+
+if TYPE_CHECKING:  # kernels are imported when something is measured
+    from mccfr.policy.profile import Profile
+
+
+class HeadToHeadOptions(SampledOptions, frozen=True):
+    """Options of head-to-head."""
+
+    boards: Annotated[int, BOARDS] = 1000
+
+
+class HeadToHeadLine(EvaluationLine):
+    """A line of the method head-to-head."""
+
+    ci95_chips: tuple[float, float] | None
+    against: str
+    boards: Count
+    exploitability_chips: None
+    exploitability_mbb: None
+    gain_chips: float | None = None
+    gain_ci95_chips: tuple[float, float] | None = None
+    gain_from_nodes: Count | None = None
+
+
+class HeadToHeadMethod(OverDeals):
+    """Chips a hand won from another strategy, as the mean over both seats, on sampled boards."""
+
+    name: ClassVar[str] = "head-to-head"
+    bound: ClassVar[str] = "estimate"
+    meets: ClassVar[bool] = True
+    reads_rows: ClassVar[bool] = True
+    pairs: ClassVar[bool] = True
+    line: ClassVar[type[EvaluationLine]] = HeadToHeadLine
+    options: ClassVar[type[MethodOptions]] = HeadToHeadOptions
+
+    def find(self, side: "Profile", against: "Profile | None", options: HeadToHeadOptions) -> dict[str, Any]:
+        """As `Method.find`."""
+        from mccfr.evaluation.head_to_head import head_to_head
+        from mccfr.evaluation.on_deals import head_to_head_on_deals, is_on_deals
+
+        assert against is not None
+        meet = head_to_head_on_deals if is_on_deals(side, against) else head_to_head
+        found = meet(side, against, options.boards, options.seed, partial(report_step, "board"), options.effort)
+        return {
+            "value_chips": found.mean_chips,
+            "ci95_chips": list(found.ci95_chips),
+            "boards": found.boards,
+            "units": found.boards,
+        }
+
+    def gained(self, side: "Profile", units: Any, before: Any) -> dict[str, Any]:
+        """As `Method.gained`: units are boards, (what the strategy wins, the board's weight)."""
+        from mccfr.intervals import ratio95
+
+        mean, interval = ratio95(units[:, 0] - before[:, 0], units[:, 1], side.game.cards.boards)
+        return {"gain_chips": mean, "gain_ci95_chips": list(interval)}
+
+    def text(self, record: Record, took: str) -> str:
+        """As `Method.text`."""
+        low, high = record["ci95_chips"]
+        text = (
+            f"{record['value_chips']:+.4g} chips a hand against {record['against']} (95 %: {low:+.4g} to "
+            f"{high:+.4g}; {record['boards']:,} boards, {took})"
+        )
+        if record.get("gain_chips") is None:
+            return text
+        low, high = record["gain_ci95_chips"]
+        return (
+            f"{text}; {record['gain_chips']:+.4g} since {record['gain_from_nodes']:,} nodes, on the same boards "
+            f"(95 %: {low:+.4g} to {high:+.4g})"
+        )
+
+    def short(self, record: Record) -> str:
+        """As `Method.short`."""
+        return f"{record['value_chips']:+.4g} chips against {record['against']}"

@@ -1,0 +1,88 @@
+"""What local best response wins: the method lbr."""
+
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from mccfr.evaluation.methods.dealt import (
+    LowerBoundLine,
+    OverDeals,
+    exploitability_text,
+    lower_bound,
+    lower_bound_text,
+    resolving_gain,
+    resolving_text,
+)
+from mccfr.evaluation.methods.method import Count, EvaluationLine, Record
+from mccfr.evaluation.methods.options import RESOLVE, MethodOptions, Option, SampledOptions
+from mccfr.evaluation.steps import report_step
+
+if TYPE_CHECKING:  # kernels are imported when something is measured
+    from mccfr.games.game import Game
+    from mccfr.policy.profile import Profile
+
+
+SETTING = Option("lbr: what the responder may do; 2 by default.", metavar="1|2|3|4|fcpa", key=True)
+HANDS = Option("lbr: deals, each played from both seats; 10000 by default.", least=0, key=True)
+
+
+class LocalBestResponseOptions(SampledOptions, frozen=True):
+    """Options of lbr."""
+
+    setting: Annotated[str, SETTING] = "2"
+    hands: Annotated[int | None, HANDS] = None
+    resolve: Annotated[str | None, RESOLVE] = None
+
+
+class LocalBestResponseLine(LowerBoundLine):
+    """A line of the method lbr."""
+
+    setting: str
+    hands: Count | None
+
+
+class LocalBestResponseMethod(OverDeals):
+    """Chips a hand that local best response wins, a lower bound of exploitability in expectation."""
+
+    name: ClassVar[str] = "lbr"
+    bound: ClassVar[str] = "lower"
+    reads_rows: ClassVar[bool] = True
+    line: ClassVar[type[EvaluationLine]] = LocalBestResponseLine
+    options: ClassVar[type[MethodOptions]] = LocalBestResponseOptions
+
+    def options_problem(self, game: "Game", options: LocalBestResponseOptions) -> str | None:
+        """As `Method.options_problem`: the setting must be one of those there are."""
+        from mccfr.evaluation.local_best_response import check_setting
+
+        check_setting(options.setting)
+        return None
+
+    def find(self, side: "Profile", against: "Profile | None", options: LocalBestResponseOptions) -> dict[str, Any]:
+        """As `Method.find`."""
+        from mccfr.evaluation.local_best_response import local_best_response
+        from mccfr.play.resolving.table import settings_of
+
+        game, settings = side.game, None if options.resolve is None else settings_of(options.resolve)
+        progress = partial(report_step, "hand" if settings is None else "board")
+        found = local_best_response(
+            side, options.setting, options.hands, options.seed, progress, options.effort, resolve=settings
+        )
+        first, second = found.seat_chips
+        return {
+            **lower_bound(game, found.mean_chips, found.ci95_chips),
+            "best_response_chips": [first + game.offset_chips, second - game.offset_chips],
+            "hands": found.hands,
+            "units": found.units,
+            **resolving_gain(found.gain_chips, options.resolve),
+        }
+
+    def text(self, record: Record, took: str) -> str:
+        """As `Method.text`."""
+        again = record.get("resolve")
+        each = "deals from both seats" if again is None else "boards, from both seats with several hands each"
+        deals = "every deal" if record["hands"] is None else f"{record['hands']:,} {each}"
+        said = lower_bound_text(record, f"{deals}, {took}", f"local best response in setting {record['setting']}")
+        return said + resolving_text(record)
+
+    def short(self, record: Record) -> str:
+        """As `Method.short`."""
+        return f"exploitability at least {exploitability_text(record)} (lbr in setting {record['setting']})"

@@ -1,0 +1,115 @@
+"""Options of an evaluation method: one frozen struct, which command line, `[evaluation]` and record follow.
+
+A field is an option.  Its name is the keyword of `measure`; its `encode_name` is that of the command line (`-` for
+`_`), of the key in `[evaluation]`, where that table has it, and of the field of a record, where records have it.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from types import NoneType
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import msgspec
+
+if TYPE_CHECKING:  # kernels are imported when something is measured
+    from mccfr.evaluation.units import Effort
+
+
+class Option(NamedTuple):
+    """What the command line says of an option: part of its field's annotation.
+
+    help         one line, which names the methods that take it first, where not all do
+    metavar      what stands for its value
+    least, most  of whole numbers; one without bounds is a count, which may be written 1e7
+    flag         its name there, where it is not that of the field
+    key          whether `[evaluation]` has it as well
+    """
+
+    help: str
+    metavar: str | None = None
+    least: int | None = None
+    most: int | None = None
+    flag: str | None = None
+    key: bool = False
+
+
+BOARDS = Option("Boards that are sampled; head-to-head: 1000.", least=2, key=True)
+SEED = Option("Of what is sampled; 0 by default.", least=0, key=True)
+RESOLVE = Option(
+    "lbr, sampled-br: the policy solves its hands again from a street on; what that gains on the same deals.",
+    metavar="STREET[:METHOD[:ITERATIONS]]",
+)
+WORKERS = Option("Processes that share a sampled evaluation.", least=1, most=1024)
+BUDGET = Option("As many units as this time allows, instead of a number: 90s, 3m.", flag="budget", key=True)
+KEEP = Option("File for finished units: after a stop, the same command goes on.")
+"""Options of several methods."""
+
+
+class MethodOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of a method that has none.  A field without an `Option` is for callers in Python alone."""
+
+
+class BoardOptions(MethodOptions, frozen=True):
+    """Of a method that samples boards: those of a user's method that declares none."""
+
+    boards: Annotated[int, BOARDS] = 1000
+    seed: Annotated[int, SEED] = 0
+
+
+class SampledOptions(MethodOptions, frozen=True):
+    """Of a method that samples units, one by one: what these follow from, and how much is put into them (`Effort`)."""
+
+    seed: Annotated[int, SEED] = 0
+    workers: Annotated[int, WORKERS] = 1
+    budget_seconds: Annotated[float | None, BUDGET] = None
+    keep: Annotated[Path | None, KEEP] = None
+    note: Any = None  # as `Effort.note`
+
+    @property
+    def effort(self) -> "Effort":
+        """How much is put into the units, and where."""
+        from mccfr.evaluation.units import Effort
+
+        return Effort(self.workers, self.budget_seconds, self.keep, self.note)
+
+
+_EFFORT = ("workers", "budget_seconds", "keep")
+
+
+class Declared(NamedTuple):
+    """An option as a struct declares it.
+
+    name  of its key and of its field in records
+    type  what its value is, where one is given
+    """
+
+    name: str
+    type: Any
+    option: Option
+
+    @property
+    def flag(self) -> str:
+        """Its name on the command line."""
+        return f"--{(self.option.flag or self.name).replace('_', '-')}"
+
+
+def declared(*structs: type[MethodOptions]) -> dict[str, Declared]:
+    """The options of some methods by the names of their fields, each once; those that others have too come last."""
+    found: dict[str, Declared] = {}
+    for struct in structs:
+        own = struct.__annotations__
+        for field in sorted(msgspec.structs.fields(struct), key=lambda field: field.name not in own):
+            option = next((each for each in getattr(field.type, "__metadata__", ()) if isinstance(each, Option)), None)
+            if option is not None:
+                held = field.type.__origin__
+                (held,) = [each for each in getattr(held, "__args__", (held,)) if each is not NoneType]
+                found.pop(field.name, None)
+                found[field.name] = Declared(field.encode_name, held, option)
+    return found
+
+
+def flags(names: Iterable[str]) -> str:
+    """Fields as the command line has them; those of the effort are named together."""
+    names = list(names)
+    alone = [f"--{name.removesuffix('_street').replace('_', '-')}" for name in names if name not in _EFFORT]
+    return ", ".join([*alone, *["--workers, --budget or --keep"] * (len(alone) < len(names))])

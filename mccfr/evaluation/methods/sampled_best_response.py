@@ -1,0 +1,85 @@
+"""What a player wins who knows his real cards from some street on: the method sampled-br."""
+
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import msgspec
+
+from mccfr.evaluation.methods.dealt import (
+    LowerBoundLine,
+    OverDeals,
+    exploitability_text,
+    lower_bound,
+    lower_bound_text,
+    resolving_gain,
+    resolving_text,
+    street_number,
+)
+from mccfr.evaluation.methods.method import EvaluationLine, Record
+from mccfr.evaluation.methods.options import BOARDS, RESOLVE, MethodOptions, Option, SampledOptions
+from mccfr.evaluation.steps import report_step
+
+if TYPE_CHECKING:  # kernels are imported when something is measured
+    from mccfr.games.game import Game
+    from mccfr.policy.profile import Profile
+
+
+FROM = Option("sampled-br: street from which it responds; the last.", metavar="STREET", key=True)
+
+
+class SampledBestResponseOptions(SampledOptions, frozen=True):
+    """Options of sampled-br; `from_street` None: the last one."""
+
+    from_street: Annotated[str | None, FROM] = msgspec.field(default=None, name="from")
+    boards: Annotated[int | None, BOARDS] = None
+    resolve: Annotated[str | None, RESOLVE] = None
+
+
+def _street_from(game: "Game", name: str | None) -> int:
+    """The street from which a responder knows his cards: the last one, unless it is named."""
+    return game.tree.streets - 1 if name is None else street_number(game, name)
+
+
+class SampledBestResponseMethod(OverDeals):
+    """What a player who knows his real cards wins from some street on, on sampled boards."""
+
+    name: ClassVar[str] = "sampled-br"
+    bound: ClassVar[str] = "lower"
+    reads_rows: ClassVar[bool] = True
+    line: ClassVar[type[EvaluationLine]] = LowerBoundLine
+    options: ClassVar[type[MethodOptions]] = SampledBestResponseOptions
+
+    def options_problem(self, game: "Game", options: SampledBestResponseOptions) -> str | None:
+        """As `Method.options_problem`: the street must be one of the game, and boards enough for an interval."""
+        from mccfr.evaluation.sampled_best_response import least_boards
+
+        boards, least = options.boards, least_boards(game, _street_from(game, options.from_street))
+        if boards is None or boards >= least:
+            return None
+        return f"evaluation.boards = {boards}: {self.name} needs at least {least}, for an interval"
+
+    def find(self, side: "Profile", against: "Profile | None", options: SampledBestResponseOptions) -> dict[str, Any]:
+        """As `Method.find`."""
+        from mccfr.evaluation.sampled_best_response import sampled_best_response
+        from mccfr.play.resolving.table import settings_of
+
+        game, settings = side.game, None if options.resolve is None else settings_of(options.resolve)
+        street, progress = _street_from(game, options.from_street), partial(report_step, "board")
+        found = sampled_best_response(side, street, options.boards, options.seed, options.effort, progress, settings)
+        return {
+            **lower_bound(game, found.value_chips, found.ci95_chips),
+            "best_response_chips": list(found.best_response_chips),
+            "from": game.street_name(street),
+            "boards": found.boards,
+            "units": found.boards,
+            **resolving_gain(found.gain_chips, options.resolve),
+        }
+
+    def text(self, record: Record, took: str) -> str:
+        """As `Method.text`."""
+        what = f"a best response from street {record['from']} on"
+        return lower_bound_text(record, f"{record['boards']:,} boards, {took}", what) + resolving_text(record)
+
+    def short(self, record: Record) -> str:
+        """As `Method.short`."""
+        return f"exploitability at least {exploitability_text(record)} (sampled-br from {record['from']})"

@@ -1,0 +1,89 @@
+"""What an opponent wins who was trained against the strategy: the method trained-br."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from mccfr.evaluation.methods.dealt import (
+    LowerBoundLine,
+    OverDeals,
+    exploitability_text,
+    lower_bound,
+    lower_bound_text,
+)
+from mccfr.evaluation.methods.method import Count, EvaluationLine, Record
+from mccfr.evaluation.methods.options import BOARDS, MethodOptions, Option, SampledOptions
+
+if TYPE_CHECKING:  # kernels are imported when something is measured
+    from mccfr.policy.profile import Profile
+
+
+ABSTRACTION = Option(
+    "trained-br: the responder's card buckets, a built abstraction or the recipe beside it; by default every hand "
+    "where boards are listed, else the policy's own.",
+    metavar="DIR",
+)
+MENU = Option(
+    "trained-br: the responder's bets, those of another configuration's game.menu; by default those of the policy's "
+    "tree.",
+    metavar="CONFIG",
+)
+NODES = Option("trained-br: nodes to touch in training; by the game's size.")
+SAMPLER = Option("trained-br: what trains it, public-chance-sampling (default) or external-sampling.", metavar="NAME")
+
+
+class TrainedBestResponseOptions(SampledOptions, frozen=True):
+    """Options of trained-br: who the responder is, how long he is trained, and on what he is scored."""
+
+    responder_abstraction: Annotated[Path | None, ABSTRACTION] = None
+    responder_menu: Annotated[Path | None, MENU] = None
+    nodes: Annotated[int | None, NODES] = None
+    sampler: Annotated[str, SAMPLER] = "public-chance-sampling"
+    boards: Annotated[int | None, BOARDS] = None
+
+
+class TrainedBestResponseLine(LowerBoundLine):
+    """A line of the method trained-br."""
+
+    boards: Count
+    responder: str
+    responder_nodes: Count
+
+
+class TrainedBestResponseMethod(OverDeals):
+    """Chips a hand won by an opponent who was trained against the strategy: a lower bound of exploitability."""
+
+    name: ClassVar[str] = "trained-br"
+    bound: ClassVar[str] = "lower"
+    reads_rows: ClassVar[bool] = True
+    line: ClassVar[type[EvaluationLine]] = TrainedBestResponseLine
+    options: ClassVar[type[MethodOptions]] = TrainedBestResponseOptions
+
+    def find(self, side: "Profile", against: "Profile | None", options: TrainedBestResponseOptions) -> dict[str, Any]:
+        """As `Method.find`."""
+        from mccfr.evaluation.trained_best_response import trained_best_response
+
+        place, bets = (
+            None if given is None else Path(given) for given in (options.responder_abstraction, options.responder_menu)
+        )
+        found = trained_best_response(
+            side, place, bets, options.nodes, options.boards, options.seed, options.sampler, options.effort
+        )
+        return {
+            **lower_bound(side.game, found.value_chips, found.ci95_chips),
+            "best_response_chips": list(found.best_response_chips),
+            "boards": found.boards,
+            "units": found.boards,
+            "responder": found.knows,
+            "responder_nodes": found.nodes,
+            "chosen_nodes": list(found.chosen_nodes),
+            "chosen_ways": list(found.chosen_ways),
+        }
+
+    def text(self, record: Record, took: str) -> str:
+        """As `Method.text`."""
+        what = f"a responder with {record['responder']}, trained for {record['responder_nodes']:,} nodes,"
+        return lower_bound_text(record, f"{record['boards']:,} boards, {took}", what)
+
+    def short(self, record: Record) -> str:
+        """As `Method.short`."""
+        return f"exploitability at least {exploitability_text(record)} (trained-br)"

@@ -1,0 +1,119 @@
+"""What identifies a run: the part of its configuration that its numbers follow from, and whether two are the same."""
+
+import math
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from abstraction.buckets import Abstraction
+from mccfr.config import outside
+from mccfr.config.file import DEFAULT_ALGORITHM, changed_keys, ignored_keys, options_named, to_document
+from mccfr.config.tables import Config
+from mccfr.games.catalogue import game_files
+from mccfr.runs.directory.warm_start import policy_hash, warm_policy
+from mccfr.solvers.turns import turns_of
+
+if TYPE_CHECKING:
+    from mccfr.runs.directory.run import Run
+
+
+def _finite(value: Any) -> Any:
+    """Infinite powers as text: JSON has no infinity."""
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def identity_document(
+    config: Config, base: Path, warm: str | None = None, buckets: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """What makes two runs the same: game (with the content of its files), solver, table formats, strata.
+
+    Only what differs from its default: a key that a later version adds leaves the identity of older runs alone.
+
+    warm     hash of the policy that a run began with, and has no use for any more; None: of the one that lies there
+    buckets  hashes of the streets of its abstraction, where they are known already
+    """
+    document = _finite(changed_keys(config))
+    game = {key: value for key, value in document["game"].items() if key not in config.game.file_keys}
+    game["files_sha256"] = [sha256(path.read_bytes()).hexdigest() for path in game_files(config.game, base).values()]
+    kept = ("format", "regret_dtype", "sum_dtype", "strategy_sums", "snapshot_nodes")
+    tables = {key: value for key, value in document.get("tables", {}).items() if key in kept}
+    solver = document.get("solver", {})
+    if "warm_start" in solver:
+        path = warm_policy(config, base) if warm is None else None
+        solver["warm_start"] = warm if path is None else policy_hash(path)
+    identity = {"game": game, "solver": solver, "tables": tables}
+    if code := {source.name: source.sha256 for source in trained_code(config)}:
+        identity["code"] = code
+    if config.run.strata is not None:
+        identity["run"] = {"strata": config.run.strata}
+        if "interval" in document.get("run", {}):
+            identity["run"]["interval"] = config.run.interval
+        if config.tables.resident is not None:
+            blocks, iterations = turns_of(config)
+            identity["run"] |= {"blocks": blocks, "cycle_iterations": iterations}
+    if config.abstraction is not None:
+        identity["abstraction"] = buckets or Abstraction(base / config.abstraction.path).content_hashes()
+    return identity
+
+
+def bucket_hashes(path: Path, noted: Any) -> dict[str, str]:
+    """Hashes of an abstraction's streets: of their manifests where a run of an older version has `noted` those."""
+    built = Abstraction(path)
+    older = built.manifest_hashes()
+    return older if older == noted else built.content_hashes()
+
+
+def trained_code(config: Config) -> list[outside.Source]:
+    """Where game, algorithm and variant come from, as far as they are not the package's."""
+    found = outside.sources(to_document(config))
+    return [source for (table, _), source in found.items() if table != "evaluation"]
+
+
+def own_keys(identity: Mapping[str, Any]) -> dict[str, Any]:
+    """An identity without keys of `[solver]` that say nothing: of other algorithms, or equal to the default.
+
+    The first version kept both in its manifests.
+    """
+    solver = identity["solver"]
+    defaults = options_named("solver", solver.get("algorithm", DEFAULT_ALGORITHM))()
+    foreign = ignored_keys(identity)
+    own = {k: v for k, v in solver.items() if k not in foreign and (k == "algorithm" or v != getattr(defaults, k, 0.0))}
+    return {**identity, "solver": own}
+
+
+def check_same_run(run: "Run", config: Config, base: Path) -> None:
+    """Raise `ValueError` naming the differing keys unless `config` describes the run in its directory."""
+    found = own_keys(run.manifest["identity_document"])
+    buckets = None
+    if config.abstraction is not None:
+        buckets = bucket_hashes(base / config.abstraction.path, found.get("abstraction"))
+    wanted = identity_document(config, base, buckets=buckets)
+    if wanted == found:
+        return
+    if found["game"]["name"] != wanted["game"]["name"]:
+        wanted, found = ({"game": {"name": document["game"]["name"]}} for document in (wanted, found))
+    differences = [
+        f"{table}.{key} = {_shown(config, found, table, key)} there and {_shown(config, wanted, table, key)} here"
+        for table in sorted({*found, *wanted})
+        for key in sorted({*found.get(table, {}), *wanted.get(table, {})})
+        if found.get(table, {}).get(key) != wanted.get(table, {}).get(key)
+    ]
+    raise ValueError(
+        f"{run.directory} holds another run: {'; '.join(differences)}; choose another directory with --run"
+    )
+
+
+def _shown(config: Config, document: Mapping[str, Any], table: str, key: str) -> str:
+    """A key of an identity as people write it; what is not in it has the default of its table."""
+    if key in document.get(table, {}):
+        return repr(document[table][key])
+    fields = msgspec.structs.fields(getattr(config, table)) if hasattr(config, table) else ()
+    default = next((field.default for field in fields if field.encode_name == key), msgspec.NODEFAULT)
+    return "absent" if default is msgspec.NODEFAULT else repr(default)

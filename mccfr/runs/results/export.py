@@ -1,0 +1,156 @@
+"""From a run's checkpoint to an export of its average strategy, or of its tables."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mccfr.config.file import to_document
+from mccfr.games.game import Game
+from mccfr.policy import Profile
+from mccfr.policy.export import PROVENANCE, RAW, export
+from mccfr.policy.export.networks import networks_provenance, write_networks
+from mccfr.policy.replacing import RUN_ID, replaceable
+from mccfr.runs.directory.run import Run
+from mccfr.runs.reporter import Reporter, Silent
+from mccfr.runs.results.averages import checkpoint_networks, named_average, stored_average
+from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
+from mccfr.runs.results.export_cost import export_cost
+from mccfr.runs.results.export_values import policy_values
+from mccfr.tables.layout import TableSet
+from mccfr.tables.simplified import simplified
+from mccfr.tables.strategy import Strategy
+from storage.checkpoint import Checkpoint
+from storage.outputs import check_output
+
+NETWORKS = "networks"
+"""The export format of networks as they are."""
+
+
+@dataclass(frozen=True)
+class ExportOptions:
+    """What is exported of a run, and how.
+
+    format             of `mccfr.policy.export`, or NETWORKS
+    quantise           of a policy: "uint8" or "uint16"
+    number             of the checkpoint; None: the newest
+    average            which one, of an algorithm that makes several
+    purify, threshold  change it before, as `mccfr.tables.simplified.simplified` does
+    cost_boards        of a policy, say what it has lost by all that, measured on so many boards; 0: do not
+    value_boards       of a policy, add what buckets win where streets begin, on so many boards; 0: do not
+    replace            an export of another run may be replaced, too
+    """
+
+    format: str = "policy"
+    quantise: str = "uint16"
+    number: int | None = None
+    average: str | None = None
+    purify: bool = False
+    threshold: float = 0.0
+    cost_boards: int = 0
+    value_boards: int = 0
+    replace: bool = False
+
+    @property
+    def is_simplified(self) -> bool:
+        """Whether the strategy is changed before."""
+        return self.purify or bool(self.threshold)
+
+    def problem(self) -> str | None:
+        """Why they do not go together; None where they do."""
+        if self.is_simplified and self.format in RAW:
+            return f"{self.format} holds the run's tables as they are: purify and threshold change strategies"
+        if self.average is not None and self.format in RAW:
+            return f"{self.format} holds the run's tables as they are, those of every average: leave --average out"
+        if self.value_boards and self.format != "policy":
+            return f"{self.format} has no place for values: export a policy"
+        if self.is_simplified and self.format == NETWORKS:
+            return "purify and threshold change tables of a strategy: add --tabulate"
+        return None
+
+
+def export_run(
+    run: Run,
+    game: Game,
+    out: Path,
+    options: ExportOptions = ExportOptions(),
+    reporter: Reporter | None = None,
+) -> Path:
+    """Export the average strategy of a run's checkpoint to `out`; returns what was written.  Tells of phases.
+
+    Raises `ValueError` for options that do not go together, `FileExistsError` where something else than an export of
+    this run and format is at `out`, and as what it calls.
+    """
+    if (problem := options.problem()) is not None:
+        raise ValueError(problem)
+    reporter, form = reporter or Silent(), options.format
+    may = replaceable({**PROVENANCE, NETWORKS: networks_provenance}[form], run.run_id, replace=options.replace)
+    check_output(out, may)
+    checkpoint = find_checkpoint(run, options.number)
+    provenance = _provenance(run, checkpoint, options)
+    reporter.phase(f"reading checkpoint {checkpoint.number}")
+    if form == NETWORKS:
+        asked = checkpoint_networks(game, run.config, checkpoint, options.average)
+        reporter.phase(f"writing {out}")
+        write_networks(out, asked, to_document(run.config), provenance, may)
+    elif form in RAW:
+        tables = read_tables(checkpoint)
+        reporter.phase(f"writing {out}")
+        export(game, to_document(run.config)["game"], None, tables, out, form, "", provenance, replaceable=may)
+    else:
+        strategy = (
+            stored_average(game, run.config, checkpoint)
+            if options.average is None
+            else named_average(game, run.config, checkpoint, options.average)
+        )
+        _export_strategy(run, game, strategy, out, options, provenance, may, reporter)
+    return out
+
+
+def _export_strategy(
+    run: Run,
+    game: Game,
+    strategy: Strategy,
+    out: Path,
+    options: ExportOptions,
+    provenance: dict[str, Any],
+    may: Callable[[Path], bool],
+    reporter: Reporter,
+) -> None:
+    """A strategy, changed as the options say, in their format; of a policy also what that has cost."""
+    kept = simplified(game, strategy, purify=options.purify, threshold=options.threshold)
+    source, values, abstraction = Profile(game, kept), None, None
+    if options.value_boards:
+        values = policy_values(source, options.value_boards, reporter)
+    if options.format == "policy" and (built := run.abstraction()) is not None:
+        abstraction = built.origin()
+    reporter.phase(f"writing {out}")
+    export(
+        game,
+        to_document(run.config)["game"],
+        kept,
+        TableSet({}),
+        out,
+        options.format,
+        options.quantise,
+        provenance,
+        abstraction,
+        values,
+        replaceable=may,
+    )
+    if options.cost_boards and options.format == "policy":
+        reporter.message(export_cost(game, strategy, out, options.cost_boards, reporter))
+
+
+def _provenance(run: Run, checkpoint: Checkpoint, options: ExportOptions) -> dict[str, Any]:
+    """Where an export comes from, and what was changed before it."""
+    changed = {"purify": options.purify, "threshold": options.threshold} if options.is_simplified else {}
+    return {
+        RUN_ID: run.run_id,
+        "run_identity": run.manifest["identity"],
+        "checkpoint": checkpoint.number,
+        "checkpoint_manifest": checkpoint.content_hash,
+        "nodes_touched": checkpoint.state["nodes_touched"],
+        "iterations": checkpoint.state["iterations"],
+        **changed,
+    }

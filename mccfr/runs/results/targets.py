@@ -1,0 +1,172 @@
+"""From what somebody names - a run, a policy, networks - to a strategy in its game."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from mccfr.games.game import Game
+from mccfr.policy import Behaviour, Policy, Profile, is_policy
+from mccfr.policy.export.networks import is_networks, read_networks
+from mccfr.runs.directory.run import OWN_CODE, Run, is_run, open_run
+from mccfr.runs.results.averages import checkpoint_networks, named_average, stored_average
+from mccfr.runs.results.checkpoints import find_checkpoint
+from mccfr.solvers.deep.asked import Asked, is_unlisted
+from mccfr.tables.strategy import Strategy, pure_strategy, uniform_strategy
+from storage.checkpoint import is_checkpoint
+
+UNIFORM = "uniform"
+"""Whom a strategy meets unless somebody is named."""
+PLAIN_STRATEGIES: Mapping[str, Callable[[Game], Strategy]] = {
+    UNIFORM: uniform_strategy,
+    "always-call": partial(pure_strategy, action="c"),
+    "always-fold": partial(pure_strategy, action="f"),
+}
+"""Strategies that are known by name and the same in every game."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What names a strategy: a run, a policy or networks by their place, or one of PLAIN_STRATEGIES.
+
+    number       of a run's checkpoint; None: the newest
+    abstraction  where a run's card abstraction lies, if not where it was when the run was made
+    average      which average strategy of a run, where its algorithm makes several
+    """
+
+    path: Path
+    number: int | None = None
+    abstraction: Path | None = None
+    average: str | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is the name of a strategy that is the same in every game."""
+        return str(self.path) in PLAIN_STRATEGIES
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether nothing is said beside the name."""
+        return self == Reference(self.path)
+
+    def check_exported(self) -> None:
+        """`ValueError` where something exported is asked for a checkpoint or an average, or given an abstraction."""
+        if self.average is not None:
+            raise ValueError(f"{self.path} is no run, so it has one strategy: leave --average out")
+        if self.number is not None:
+            raise ValueError(f"{self.path} is no run but was exported from one checkpoint: leave --checkpoint out")
+        if self.abstraction is not None:
+            raise ValueError(f"{self.path} is no run and holds its own bucket tables if any: leave --abstraction out")
+
+
+@dataclass(frozen=True)
+class Target:
+    """Something that can be evaluated: a strategy in its game, and the counts behind it.
+
+    `abstraction` holds the hashes of the abstraction that a run's bucket tables come from.
+    """
+
+    game: Game
+    strategy: Strategy
+    counts: dict[str, Any]
+    abstraction: Mapping[str, str] | None = None
+
+
+def open_target(target: Reference, *, on_deals: bool = False, code: str = OWN_CODE) -> Target:
+    """A run's checkpoint, a policy, or exported networks.
+
+    on_deals  where no table holds what networks play, have a strategy that can be asked on deals alone
+    code      as `open_run` takes it
+
+    Raises `ValueError` where nothing of these is there, for another abstraction than the run's, and for what goes with
+    a run alone beside something else.
+    """
+    if is_run(target.path):
+        return _open_run_target(open_run(target.path, target.abstraction, code), target, on_deals)
+    if target.average is not None or is_policy(target.path) or is_networks(target.path):
+        target.check_exported()
+    if is_policy(target.path):
+        policy = Policy.open(target.path)
+        return Target(policy.game, policy.strategy(), _exported_counts(policy.meta))
+    if is_networks(target.path):
+        asked, meta = read_networks(target.path)
+        strategy = asked.untabled() if on_deals and is_unlisted(asked.game) else asked.strategy()
+        return Target(asked.game, strategy, _exported_counts(meta))
+    if is_checkpoint(target.path):
+        number = int(target.path.name)
+        raise ValueError(f"{target.path} is a checkpoint: give its run's directory and --checkpoint {number}")
+    raise ValueError(f"{target.path} is neither a run directory nor an exported policy")
+
+
+def _open_run_target(run: Run, target: Reference, on_deals: bool) -> Target:
+    checkpoint, game, built = find_checkpoint(run, target.number), run.build_game(), run.abstraction()
+    counts = {key: checkpoint.state[key] for key in ("nodes_touched", "iterations")}
+    counts |= {"checkpoint": checkpoint.number}
+    if on_deals and run.algorithm.averages.keeps_networks and is_unlisted(game):
+        strategy = checkpoint_networks(game, run.config, checkpoint, target.average).untabled()
+    elif target.average is not None:
+        strategy = named_average(game, run.config, checkpoint, target.average)
+    else:
+        strategy = stored_average(game, run.config, checkpoint)
+    return Target(game, strategy, counts, None if built is None else built.content_hashes())
+
+
+def _exported_counts(meta: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: meta["provenance"].get(key) for key in ("nodes_touched", "iterations", "checkpoint")}
+
+
+def open_networks(target: Reference, code: str = OWN_CODE) -> Asked | None:
+    """The networks of a directory or of a run's checkpoint; None where there are none.  As `open_target` otherwise."""
+    if is_networks(target.path):
+        target.check_exported()
+        return read_networks(target.path)[0]
+    run = open_run(target.path, target.abstraction, code) if is_run(target.path) else None
+    if run is None or not run.algorithm.averages.keeps_networks:
+        return None
+    return checkpoint_networks(run.build_game(), run.config, find_checkpoint(run, target.number))
+
+
+def open_source(target: Reference, *, check: bool = True, code: str = OWN_CODE) -> Behaviour:
+    """A policy, or the average strategy of a run's checkpoint, to be asked for infosets.
+
+    check  as `Policy.open` takes it
+    code   as `open_run` takes it
+
+    Raises as `open_target`.
+    """
+    if is_policy(target.path):
+        target.check_exported()
+        return Policy.open(target.path, check=check)
+    found = open_target(target, code=code)
+    return Profile(found.game, found.strategy)
+
+
+def plain_target(found: Target, name: str) -> Target:
+    """A plain strategy in the game of something open; `ValueError` for a name of none."""
+    if name not in PLAIN_STRATEGIES:
+        raise ValueError(f"strategy = {name!r} is not allowed: it must be one of {', '.join(PLAIN_STRATEGIES)}")
+    return replace(found, strategy=PLAIN_STRATEGIES[name](found.game), counts=dict.fromkeys(found.counts))
+
+
+def opponent(found: Target, named: Reference) -> Profile:
+    """A strategy for the game of `found` by name (PLAIN_STRATEGIES), or that of a run or policy in its own.
+
+    Two runs on one abstraction look their buckets up in one copy of its tables.  Raises `ValueError` where the name is
+    neither; whether both games are the same is for head-to-head to check.
+    """
+    game = found.game
+    if named.is_plain:
+        if not named.is_bare:
+            raise ValueError(f"{named.path} is no run: leave --against-checkpoint, -abstraction and -average out")
+        return Profile(game, PLAIN_STRATEGIES[str(named.path)](game))
+    other = open_target(named, on_deals=found.strategy.on_deals is not None)
+    if _shares_tables(found, other):
+        return Profile(replace(other.game, cards=game.cards), other.strategy)
+    return Profile(other.game, other.strategy)
+
+
+def _shares_tables(one: Target, other: Target) -> bool:
+    """Whether the bucket tables of two runs are the same, for games that deal the same boards."""
+    same = one.abstraction is not None and one.abstraction == other.abstraction
+    return same and one.game.cards.same_tables(other.game.cards)

@@ -1,0 +1,195 @@
+"""Deep CFR and Single Deep CFR as a run sees them: their tables, what iterates, and their two averages."""
+
+import time
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.config.games import FlopHoldemGame
+from mccfr.config.solvers import DeepCfrConfig
+from mccfr.config.tables import Config
+from mccfr.games.game import Game
+from mccfr.solvers.averages import Averages
+from mccfr.solvers.deep.asked import Asked, asked_tables, average_tables
+from mccfr.solvers.deep.averages import ListedAverages, fit_figures
+from mccfr.solvers.deep.dealt_cfr import Dealt, DealtCfr, check_options, dealt_specs, is_dealt
+from mccfr.solvers.deep.learned import keeps_sums, listed_specs
+from mccfr.solvers.deep.single_deep_cfr import Iterations, SingleDeepCfr
+from mccfr.solvers.deep.tabulated import check_tabulated
+from mccfr.solvers.solver import Algorithm, Share, Traits
+from mccfr.tables.layout import TableLayout, TableSet
+from mccfr.tables.strategy import Strategy
+
+_FLOPS = 3e10  # a second of one processor in products of these sizes
+_FIT_PASSES = 4  # products with all parameters for each sample of a step: forward, two back, and the last layer's pass
+_LISTED_SECONDS, _DEALT_SECONDS = 1e-6, 2e-5  # of a traversal; docs/measured/deep.md has measurements
+
+
+class DeepCfr(Algorithm):
+    """Deep CFR; traversals are shared by threads of one process, in which networks are fitted."""
+
+    options = DeepCfrConfig
+    traits = Traits(axis="iterations", one_process=True, looks_hands_up=False)  # networks see cards
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        assert isinstance(config.solver, DeepCfrConfig)
+        self._solver = config.solver
+
+    def completed(self, game: Game) -> Config:
+        """With a horizon where all networks are kept: the iterations that are planned, unless another one is given.
+
+        `ValueError` where there is neither, and for iterations beyond the horizon.
+        """
+        solver, planned, completed = self._solver, self.config.run.iterations, super().completed(game)
+        if is_dealt(game):
+            check_options(game, solver)
+            self._check_evaluation(game)
+        if solver.fit == "table" or solver.keep_networks != "all":
+            return completed
+        horizon = solver.horizon or planned
+        if horizon is None:
+            raise ValueError(
+                "solver.keep_networks = 'all' needs the number of iterations that are planned: give run.iterations (or "
+                "--iterations), or solver.horizon"
+            )
+        if planned is not None and planned > horizon:
+            raise ValueError(
+                f"run.iterations = {planned:,} goes beyond solver.horizon = {horizon:,}, for whose networks the run "
+                "has room: start a new run with a larger horizon"
+            )
+        run = msgspec.structs.replace(completed.run, iterations=planned or horizon)
+        return msgspec.structs.replace(completed, solver=msgspec.structs.replace(solver, horizon=horizon), run=run)
+
+    def _check_evaluation(self, game: Game) -> None:
+        """Raise `ValueError` for evaluations of a run whose average strategy is no table."""
+        points = self.config.evaluation
+        try:
+            check_tabulated(game)
+        except ValueError as error:
+            if points.every_checkpoint or points.at_end or points.at_nodes or points.at_iterations:
+                raise ValueError(
+                    f"{error}: set evaluation.every_checkpoint and at_end to false, and leave at_iterations out"
+                ) from None
+
+    @property
+    def averages(self) -> "DeepAverages":
+        """As `Algorithm.averages`."""
+        return DeepAverages(self, self._solver)
+
+    def options_on(self, game: Game) -> DeepCfrConfig:
+        """The `[solver]` table, completed."""
+        config = self.completed(game).solver
+        assert isinstance(config, DeepCfrConfig)
+        return config
+
+    def layout(self, game: Game, wide: npt.NDArray[np.uint8] | None = None) -> TableLayout:
+        """As `Algorithm.layout`: memories, networks and counters, nothing padded."""
+        nothing = np.zeros(2 * game.tree.streets, np.int64)
+        make = dealt_specs if is_dealt(game) else listed_specs
+        specs = make(game, self.options_on(game), self.config.tables.regret_dtype)
+        return TableLayout(specs, nothing, nothing)
+
+    def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> "DeepCfrSolver":
+        """As `Algorithm.solver`."""
+        return DeepCfrSolver(game, self.options_on(game), tables, share or Share())
+
+    def planned(self, game: Game, layout: TableLayout) -> dict[str, Any]:
+        """As `Algorithm.planned`: bytes of memories and of networks, and time at speeds measured on one processor."""
+        config, size = self.options_on(game), sum(spec.nbytes for spec in layout.specs if "memory/" in spec.name)
+        networks = [spec for spec in layout.specs if spec.name.startswith("network")]
+        parameters = max((spec.shape[-1] for spec in networks if spec.name.startswith("network/")), default=0)
+        dealt = is_dealt(game)
+        rows = int(game.infosets[::2].sum()) if config.batch == "all" else int(config.batch)
+        if not dealt:  # samples of one infoset are merged
+            rows = min(rows, int(game.infosets[::2].sum()))
+        passes = _FIT_PASSES * config.steps if config.fit == "network" else 0
+        fit = passes * rows * 2 * parameters / _FLOPS
+        walked = config.traversals * (_DEALT_SECONDS if dealt else _LISTED_SECONDS)
+        return {
+            "memories_bytes": size,
+            "networks_bytes": sum(spec.nbytes for spec in networks),
+            "parameters": parameters,
+            "seconds_per_iteration": 2 * (walked + fit),
+        }
+
+
+class DeepAverages(Averages):
+    """Single Deep CFR's average, of the strategies themselves, and Deep CFR's, which is fitted here to samples of them.
+
+    The former is kept up as the run goes where it can be: with every strategy, and in a list of infosets.
+    """
+
+    def __init__(self, algorithm: DeepCfr, solver: DeepCfrConfig) -> None:
+        super().__init__(algorithm.schedule)
+        dealt = isinstance(algorithm.config.game, FlopHoldemGame) and algorithm.config.abstraction is None
+        self._algorithm, self._keeps_sums = algorithm, keeps_sums(solver) and not dealt
+        self.names = tuple(solver.averages)
+        self.of_sums = self._keeps_sums and self.names[0] == "sd"
+        self.keeps_networks = solver.fit == "network"
+
+    def takes(self, table: str) -> bool:
+        """Sums where they are kept, memories and networks where averages are made of those; counters for figures."""
+        wanted = {"counters", "figures", "strategy_sum", "strategy_memory"}
+        return table.partition("/")[0] in (wanted if self._keeps_sums else wanted | {"networks"})
+
+    def strategy(self, game: Game, tables: TableSet, nodes: int, iterations: int, name: str | None = None) -> Strategy:
+        """As `Averages.strategy`."""
+        if is_dealt(game):
+            check_tabulated(game)
+            return self.networks(game, tables, iterations, name).strategy()
+        options = self._algorithm.options_on(game)
+        return ListedAverages(game, options, tables, iterations).average(self._named(name))
+
+    def networks(self, game: Game, tables: TableSet, iterations: int, name: str | None = None) -> Asked:
+        """As `Averages.networks`; Deep CFR's network of the average strategy is fitted here."""
+        if not self.keeps_networks:
+            super().networks(game, tables, iterations, name)
+        options, name = self._algorithm.options_on(game), self._named(name)
+        if name == "sd":
+            return Asked(game, options, asked_tables(tables))
+        if is_dealt(game):
+            dealt = Dealt.of(game, options, tables)
+            made = [dealt.average_network(player, iterations) for player in range(2)]
+        else:
+            averages = ListedAverages(game, options, tables, iterations)
+            made = [averages.average_network(player) for player in range(2)]
+        return Asked(game, options, average_tables(made, iterations), shares=True)
+
+    def figures(self, tables: TableSet) -> dict[str, Any]:
+        """As `Averages.figures`: of each player's newest fit, and what memories and B^M have been offered."""
+        return fit_figures(tables)
+
+    def _named(self, name: str | None) -> str:
+        """One of the averages, the first by itself; `ValueError` for others."""
+        name = name or self.names[0]
+        if name not in self.names:
+            raise ValueError(f"solver.averages of the run are {', '.join(self.names)}: {name!r} is not among them")
+        return name
+
+
+class DeepCfrSolver:
+    """Runs iterations on tables, which are changed in place; its state is the number of iterations."""
+
+    def __init__(self, game: Game, config: DeepCfrConfig, tables: TableSet, share: Share) -> None:
+        self.state = share.state
+        self.state.rng = [0, 0, 0, 0]
+        self.busy_seconds = 0.0
+        kind: type[Iterations] = DealtCfr if is_dealt(game) else SingleDeepCfr
+        self._cfr = kind(game, config, tables, self.state.iterations, self.state.nodes, share.workers)
+
+    def warm_up(self) -> None:
+        """Compile (or load from the cache) the kernels without changing anything."""
+        self._cfr.warm_up()
+
+    def run(self, total_nodes: int, node_limit: int, iteration_limit: int) -> tuple[int, int]:
+        """Run an iteration and return its (iterations, nodes); see `Solver.run`."""
+        began, before = time.perf_counter(), self._cfr.nodes_touched
+        self._cfr.iterate(1)
+        touched = self._cfr.nodes_touched - before
+        self.state.iterations += 1
+        self.state.nodes += touched
+        self.busy_seconds += time.perf_counter() - began
+        return 1, touched

@@ -1,0 +1,1 @@
+"""Public chance sampling: one board, all hands of both players."""

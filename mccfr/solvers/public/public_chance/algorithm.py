@@ -1,0 +1,106 @@
+"""Public chance sampling as a run sees it; the algorithm: `sampling` beside it."""
+
+import time
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.config.solvers import PublicChanceConfig
+from mccfr.config.tables import Config
+from mccfr.games.game import Game
+from mccfr.solvers.public.public_chance.sampling import (
+    PublicChanceOptions,
+    PublicChanceSampling,
+    PublicChanceState,
+    period_nodes,
+    table_specs,
+)
+from mccfr.solvers.sampling.sampled import batch_nodes, schedule_of
+from mccfr.solvers.solver import Algorithm, Share, Traits
+from mccfr.tables.discount import Schedule
+from mccfr.tables.layout import TableLayout, TableSet
+
+_BATCH_SECONDS = 0.05
+
+
+class PublicChance(Algorithm):
+    """One board for all hands of both players."""
+
+    options = PublicChanceConfig
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        assert isinstance(config.solver, PublicChanceConfig)
+        self._solver = config.solver
+
+    @property
+    def traits(self) -> Traits:
+        """Under `dcfr` worker 0 discounts all tables."""
+        return Traits(sweeps=self.schedule.sweeps)
+
+    @property
+    def schedule(self) -> Schedule:
+        """As `[solver]` says."""
+        return schedule_of(self._solver)
+
+    def completed(self, game: Game) -> Config:
+        """With the period's length: one round of all boards or a hundred, unless the configuration says otherwise."""
+        if self._solver.period_nodes is not None:
+            return self.config
+        solver = msgspec.structs.replace(self._solver, period_nodes=period_nodes(game))
+        return msgspec.structs.replace(self.config, solver=solver)
+
+    def layout(self, game: Game, wide: npt.NDArray[np.uint8] | None = None) -> TableLayout:
+        """As `Algorithm.layout`: [slot, bucket]; all sums in one dtype."""
+        if not game.cards.dealt:
+            raise ValueError(
+                f"solver.algorithm = 'public-chance-sampling' needs a game with cards, and {game.name} has none"
+            )
+        nothing = np.zeros(2 * game.tree.streets, np.int64)
+        is_wide = self.config.tables.sum_dtype == "float64" if wide is None else wide.any()
+        specs = table_specs(game, self.config.tables.regret_dtype, "float64" if is_wide else "float32")
+        return TableLayout(specs, nothing, nothing)
+
+    def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> "PublicChanceSolver":
+        """As `Algorithm.solver`."""
+        return PublicChanceSolver(game, self._solver, tables, share or Share())
+
+
+def options_of(config: PublicChanceConfig) -> PublicChanceOptions:
+    """How a `[solver]` table weights updates."""
+    schedule = schedule_of(config)
+    return PublicChanceOptions(schedule, config.floored_regrets and schedule.kind == "none", config.skip_below)
+
+
+class PublicChanceSolver:
+    """Runs iterations on tables, which are changed in place."""
+
+    def __init__(
+        self, game: Game, config: PublicChanceConfig, tables: TableSet, share: Share, seats: Sequence[int] = (0, 1)
+    ) -> None:
+        self.state = share.state
+        self.state.rng = self.state.rng or [0, 0, 0, 0]  # needs no words: the first holds the period ends swept so far
+        own = PublicChanceState(self.state.iterations, self.state.nodes, self.state.rng[0])
+        self._sampler = PublicChanceSampling(game, options_of(config), tables, config.seed, share.worker, own, seats)
+        self.busy_seconds = 0.0
+        self._batch = 1
+        self._batch_nodes = batch_nodes(schedule_of(config), share.workers)
+
+    def warm_up(self) -> None:
+        """Compile (or load from the cache) the kernels without changing anything."""
+        self._sampler.warm_up()
+
+    def run(self, total_nodes: int, node_limit: int, iteration_limit: int) -> tuple[int, int]:
+        """Run one batch and return its (iterations, nodes); see `Solver.run`."""
+        began = time.perf_counter()
+        limit = node_limit if self._batch_nodes is None else min(node_limit, self._batch_nodes)
+        iterations, nodes = self._sampler.run(min(self._batch, iteration_limit), limit, total_nodes)
+        seconds = time.perf_counter() - began
+        self._batch = max(1, min(2 * self._batch, int(iterations * _BATCH_SECONDS / max(seconds, 1e-9))))
+        self.state.iterations += iterations
+        self.state.nodes += nodes
+        self.state.rng[0] = self._sampler.state.ends
+        self.busy_seconds += seconds
+        return iterations, nodes

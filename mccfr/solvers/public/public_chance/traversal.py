@@ -1,0 +1,350 @@
+"""The walk of one full board: whole ranges as vectors, both players' hands at once.
+
+The opponent's range goes down and his actions are enumerated; counterfactual values of the traverser's hands come up.
+At an opponent's node his strategy sums grow by weight times reach times strategy, and actions that none of his hands
+takes are dropped.  At the traverser's node regrets grow by weight times the hand's own deal weight times what the
+action gains, summed over the hands that share the row.  (Johanson, Bard, Lanctot, Gibson & Bowling 2012, "Efficient
+Nash equilibrium approximation through Monte Carlo counterfactual regret minimization", figure 1, PCS.)
+
+Street trees nest by an explicit stack; scratch is one street tree a street.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.kernels.jit import inline_njit, nogil_njit, part_njit
+from mccfr.noise import card_removal_share
+from mccfr.rng import random_at, uniform
+from mccfr.solvers.public.public_chance.board_rows import (
+    add_regrets,
+    add_shares,
+    add_sums,
+    add_values,
+    copy_values,
+    current_strategy,
+    pass_reach,
+    share_rows,
+    sum_rows,
+    take_values,
+    weigh_gains,
+)
+from mccfr.solvers.public.terminals.board_values import LANES, Lanes, fill_lanes, load_lanes, new_lanes, store_lanes
+from mccfr.solvers.public.terminals.values import NOWHERE, Jobs, new_jobs
+from mccfr.solvers.regret import as_element
+from mccfr.trees.streets import AT_DECISION, AT_EXIT, AT_FOLD, AT_SHOWDOWN, StreetTrees
+
+_GROUP_MEMBERS = 128  # of small last-street trees walked together: enough to fill the lanes, few enough for the cache
+
+
+class VectorTables(NamedTuple):
+    """Tables of the B blocks as the kernel takes them: [slots, buckets] each; blocks without rows hold one cell."""
+
+    regret: tuple[npt.NDArray[np.floating], ...]
+    strategy_sum: tuple[npt.NDArray[np.floating], ...]
+
+
+class Task(NamedTuple):
+    """One traversal.
+
+    traverser      whose regrets are updated
+    regret_weight  factor of new regrets
+    sum_weight     factor of new strategy sums
+    floored        1: regrets below 0 are set to 0
+    skip_below     lines that the opponent reaches with less than this share of his range are skipped at random
+    word           random bits of the iteration, by which float32 strategy sums are rounded
+    rng            [4] uint64: state by which lines are skipped, changed in place
+    """
+
+    traverser: int
+    regret_weight: float
+    sum_weight: float
+    floored: int
+    skip_below: float
+    word: np.uint64
+    rng: npt.NDArray[np.uint64]
+
+
+class DecisionRows(NamedTuple):
+    """A decision's rows as they are worked on.  A actions, n hands.
+
+    sigma  [A, n]  current strategy
+    gain   [A, n]  what each action gains; before that, gathered regrets
+    total  [n]     sums
+    """
+
+    sigma: npt.NDArray[np.floating]
+    gain: npt.NDArray[np.floating]
+    total: npt.NDArray[np.floating]
+
+
+class SampledScratch(NamedTuple):
+    """Room for a walk.  N members, n hands, S streets, G trees; F the dtype of regrets.
+
+    Of each street but the last there is room for one street tree, of the last for a group of small ones.
+
+    member_first  [S] int64     first row of a street in what has N rows
+    tree          [S] int64     the stack: street tree of each street
+    exit          [S] int64     member of that tree where the search for the next exit goes on
+    group         [3, G] int64  last-street trees under way: the tree, its first row, the row that its value goes to
+    range_of      [N] int64     row in `reach` of the opponent's range at a member, NOWHERE: never reached
+    reach         [N+1, n] F    the opponent's ranges: that behind his action at its member's row, the first one last
+    value         [N, n] F      counterfactual values of the traverser's hands, in chips times reach
+    decision      rows of the one that is under way
+    jobs          N of them, at terminals
+    lanes         ranges side by side, for terminals
+    """
+
+    member_first: npt.NDArray[np.int64]
+    tree: npt.NDArray[np.int64]
+    exit: npt.NDArray[np.int64]
+    group: npt.NDArray[np.int64]
+    range_of: npt.NDArray[np.int64]
+    reach: npt.NDArray[np.floating]
+    value: npt.NDArray[np.floating]
+    decision: DecisionRows
+    jobs: Jobs
+    lanes: Lanes
+
+
+def new_scratch(trees: StreetTrees, hands: int, cards: int, dtype: npt.DTypeLike) -> SampledScratch:
+    """Scratch for boards of at most `hands` hands."""
+    room = trees.members.copy()
+    room[-1] = max(room[-1], _GROUP_MEMBERS)
+    streets, members, actions = len(room), int(room.sum()), int(trees.actions.max())
+    return SampledScratch(
+        np.cumsum(room) - room,
+        np.zeros(streets, np.int64),
+        np.zeros(streets, np.int64),
+        np.zeros((3, int(room[-1])), np.int64),
+        np.zeros(members, np.int64),
+        np.zeros((members + 1, hands), dtype),
+        np.zeros((members, hands), dtype),
+        DecisionRows(np.zeros((actions, hands), dtype), np.zeros((actions, hands), dtype), np.zeros(hands, dtype)),
+        new_jobs(members, dtype),
+        new_lanes(hands, cards, dtype),
+    )
+
+
+# --- a street tree ---
+
+
+@inline_njit
+def _opponent_node(trees, tables, board, task, member, scratch, here, child):
+    """Strategy sums of an opponent's node with the range `here`, and the ranges behind his actions."""
+    actions, slot, block = trees.actions[member], trees.slot[member], trees.block[member]
+    street, player = block // 2, block % 2
+    sigma, gain, total = scratch.decision
+    reach = scratch.reach
+    current_strategy(tables.regret[block], slot, actions, board, street, player, sigma, gain)
+    incoming = reach[here]
+    if board.direct[street, player]:
+        total = incoming
+    else:
+        sum_rows(board, street, player, incoming, total)
+    word = random_at(task.word, np.uint64(2 * member + task.traverser))  # a member is met once in a traversal
+    for a in range(actions):
+        step = task.sum_weight, random_at(word, np.uint64(a))
+        add_sums(tables.strategy_sum[block], slot + a, board, street, player, step, total, sigma[a])
+        alive = pass_reach(board, street, player, incoming, sigma[a], reach[child + a])
+        if alive and task.skip_below > 0:
+            alive = _kept(board, player, task, reach[child + a])
+        scratch.range_of[child + a] = child + a if alive else NOWHERE
+
+
+@part_njit
+def _kept(board, player, task, reach):
+    """Whether a line is followed: if its reach is a small share, with a chance in proportion, and then scaled up."""
+    count, share, whole = board.count[player], 0.0, 0.0
+    for k in range(count):
+        share += reach[k]
+        whole += board.weight[player, k]
+    chance = share / (whole * task.skip_below)
+    if chance >= 1:
+        return True
+    if uniform(task.rng) >= chance:
+        return False
+    factor = as_element(reach, 1.0 / chance)
+    for k in range(count):
+        reach[k] *= factor
+    return True
+
+
+@part_njit
+def _descend(trees, tables, board, task, scratch, at, count):
+    """Walk a street tree down: strategy sums, ranges, and jobs at terminals behind the `count` that are there already.
+
+    at = (street tree, first row); the range of its root is there.  Returns (jobs, nodes touched).
+    """
+    tree, base = at
+    first, range_of, jobs = trees.first[tree], scratch.range_of, scratch.jobs
+    source, ending = jobs.source, jobs.ending
+    nodes, sign = 0, 1.0 - 2.0 * task.traverser
+    for member in range(first, trees.first[tree + 1]):
+        m = base + member - first
+        kind, here = trees.kind[member], range_of[m]
+        if kind == AT_DECISION:
+            child = base + trees.child[member]
+            if here == NOWHERE or trees.player[member] == task.traverser:
+                for a in range(trees.actions[member]):
+                    range_of[child + a] = here
+            else:
+                _opponent_node(trees, tables, board, task, member, scratch, here, child)
+        if here == NOWHERE:
+            continue
+        nodes += trees.touched[member]
+        if kind in (AT_FOLD, AT_SHOWDOWN):
+            # A fold and a call of the traverser meet the same range: one job.
+            showdown = np.int64(kind == AT_SHOWDOWN)
+            if count == 0 or source[count - 1] != here or ending[showdown, count - 1] != NOWHERE:
+                source[count], ending[0, count], ending[1, count] = here, NOWHERE, NOWHERE
+                count += 1
+            ending[showdown, count - 1] = m
+            jobs.chips[showdown, count - 1] = trees.chips[member] * (1.0 if showdown else sign)
+    return count, nodes
+
+
+@part_njit
+def _terminals(board, task, scratch, count):
+    """Values of the terminals of all jobs, LANES ranges at a time."""
+    player, jobs, lanes = task.traverser, scratch.jobs, scratch.lanes
+    picked, limit, whole = lanes.picked, lanes.limit, board.showdown.cards[0] + 1
+    for start in range(0, count, LANES):
+        stop, showdown = min(start + LANES, count), False
+        for job in range(start, stop):
+            showdown = showdown or jobs.ending[1, job] != NOWHERE
+        load_lanes(board, 1 - player, scratch.reach, jobs.source[start:stop], lanes.reach)
+        fill_lanes(board, player, showdown, lanes)
+        for lane in range(LANES):
+            limit[lane] = card_removal_share(limit) * lanes.total[whole, lane]
+        for kind in range(1 + showdown):
+            found = 0
+            for job in range(start, stop):
+                if jobs.ending[kind, job] != NOWHERE:
+                    picked[0, found], picked[1, found] = job - start, jobs.ending[kind, job]
+                    lanes.factor[found] = jobs.chips[kind, job]
+                    found += 1
+            store_lanes(board, player, lanes.won if kind else lanes.met, found, lanes, scratch.value)
+
+
+@inline_njit
+def _own_node(trees, tables, board, task, member, scratch, m, child):
+    """Value of a traverser's node from those of its actions, and its regrets."""
+    actions, slot, block = trees.actions[member], trees.slot[member], trees.block[member]
+    street, player = block // 2, block % 2
+    sigma, gain, total = scratch.decision
+    value = scratch.value
+    table, count, rows = tables.regret[block], board.count[player], board.rows[street, player]
+    current_strategy(table, slot, actions, board, street, player, sigma, gain)
+    here, weight, zero = value[m], board.weight[player], as_element(value, 0.0)
+    here[:count] = zero
+    if board.direct[street, player]:
+        for a in range(actions):
+            add_shares(value[child + a], sigma[a], here, count)
+        for a in range(actions):
+            weigh_gains(value[child + a], here, weight, gain[a], count)
+    else:
+        local = board.local[street, player]
+        total[:rows] = zero
+        for a in range(actions):
+            gain[a, :rows] = zero
+            share_rows(value[child + a], weight, local, sigma[a], here, gain[a], count)
+            add_shares(gain[a], sigma[a], total, rows)
+        for a in range(actions):
+            take_values(total, gain[a], rows)
+    for a in range(actions):
+        add_regrets(table, slot + a, board, street, player, (task.regret_weight, task.floored), gain[a])
+
+
+@part_njit
+def _ascend(trees, tables, board, task, scratch, at):
+    """Bring values up a street tree, those of terminals and exits being there already, and update regrets."""
+    tree, base = at
+    first, value, range_of = trees.first[tree], scratch.value, scratch.range_of
+    count = board.count[task.traverser]
+    for member in range(trees.first[tree + 1] - 1, first - 1, -1):
+        m = base + member - first
+        if trees.kind[member] != AT_DECISION or range_of[m] == NOWHERE:
+            continue
+        child = base + trees.child[member]
+        if trees.player[member] == task.traverser:
+            _own_node(trees, tables, board, task, member, scratch, m, child)
+            continue
+        here = value[m]
+        here[:count] = as_element(value, 0.0)
+        for a in range(trees.actions[member]):
+            if range_of[child + a] != NOWHERE:
+                add_values(value[child + a], here, count)
+
+
+@part_njit
+def _last_street(trees, tables, board, task, scratch, level, jobs):
+    """Walk the next last-street trees below a tree, as many as there is room for; nodes touched.
+
+    Terminals of all of them, and of the `jobs` that are waiting, are valued together.
+    """
+    tree, group, range_of = scratch.tree[level], scratch.group, scratch.range_of
+    upper, base = scratch.member_first[level] - trees.first[tree], scratch.member_first[level + 1]
+    member, count, nodes = scratch.exit[level], 0, 0
+    while member < trees.first[tree + 1]:
+        if trees.kind[member] == AT_EXIT and range_of[upper + member] != NOWHERE:
+            below = np.int64(trees.below[member])
+            size = trees.first[below + 1] - trees.first[below]
+            if base + size > range_of.shape[0]:
+                break
+            range_of[base] = range_of[upper + member]
+            jobs, touched = _descend(trees, tables, board, task, scratch, (below, base), jobs)
+            group[0, count], group[1, count], group[2, count] = below, base, upper + member
+            nodes, base, count = nodes + touched, base + size, count + 1
+        member += 1
+    scratch.exit[level] = member
+    _terminals(board, task, scratch, jobs)
+    for i in range(count):
+        _ascend(trees, tables, board, task, scratch, (group[0, i], group[1, i]))
+        copy_values(scratch.value[group[1, i]], scratch.value[group[2, i]], scratch.value.shape[1])
+    return nodes
+
+
+@nogil_njit
+def sampled_traversal(trees, tables, board, task, scratch):
+    """One traversal on a board; `tables`, `scratch` and `task.rng` are changed in place.
+
+    tables   VectorTables
+    Returns the nodes touched.  The values of the traverser's hands [n], in chips times the opponent's reach, are left
+    in scratch.value[0].
+    """
+    level, entering, jobs, nodes = np.int64(0), True, np.int64(0), 0
+    member_first, tree, left, range_of = scratch.member_first, scratch.tree, scratch.exit, scratch.range_of
+    start, opponent = range_of.shape[0], 1 - task.traverser
+    copy_values(board.weight[opponent], scratch.reach[start], board.count[opponent])
+    tree[0], range_of[0] = 0, start
+    while True:
+        first, stop = trees.first[tree[level]], trees.first[tree[level] + 1]
+        if entering:
+            at = (tree[level], member_first[level])
+            jobs, touched = _descend(trees, tables, board, task, scratch, at, jobs)
+            nodes += touched
+            left[level] = first
+        base, member = member_first[level] - first, left[level]
+        while member < stop and (trees.kind[member] != AT_EXIT or range_of[base + member] == NOWHERE):
+            member += 1
+        left[level], entering = member, False
+        if member < stop and level + 2 == tree.shape[0]:
+            nodes += _last_street(trees, tables, board, task, scratch, level, jobs)
+            jobs = np.int64(0)
+        elif member < stop:
+            entering = True
+            level += 1
+            tree[level] = trees.below[member]
+            range_of[member_first[level]] = range_of[base + member]
+        else:
+            _terminals(board, task, scratch, jobs)
+            jobs = np.int64(0)
+            _ascend(trees, tables, board, task, scratch, (tree[level], member_first[level]))
+            if level == 0:
+                return nodes
+            level -= 1
+            at_exit = member_first[level] + left[level] - trees.first[tree[level]]
+            copy_values(scratch.value[member_first[level + 1]], scratch.value[at_exit], scratch.value.shape[1])
+            left[level] += 1

@@ -1,0 +1,213 @@
+"""Code for lanes: cells side by side that are worked on together, put together by hand as vectors.
+
+What compilers make of loops over lanes that are gathered or transposed is several times slower than loads and shuffles.
+"""
+
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from llvmlite import ir
+
+from abstraction.kernels.jit import types
+from mccfr.solvers.public.range_sums import NO_CARD, NOT_READ
+
+LINE_BYTES, _BLOCK_BYTES = 64, 32
+I64 = ir.IntType(64)
+
+
+def aligned_zeros(shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """Zeros that begin with a cache line."""
+    size, cells = np.dtype(dtype).itemsize, int(np.prod(shape))
+    room = np.zeros(cells + LINE_BYTES // size, dtype)
+    start = -room.ctypes.data % LINE_BYTES // size
+    found: npt.NDArray[Any] = room[start : start + cells].reshape(shape)
+    return found
+
+
+@contextmanager
+def counting(builder, start, stop, step=1):
+    """A loop from start to stop, both int64."""
+    before, function = builder.block, builder.function
+    head, body, end = (function.append_basic_block(name) for name in ("head", "body", "end"))
+    builder.branch(head)
+    builder.position_at_end(head)
+    i = builder.phi(I64)
+    i.add_incoming(start, before)
+    builder.cbranch(builder.icmp_signed("<", i, stop), body, end)
+    builder.position_at_end(body)
+    yield i
+    i.add_incoming(builder.add(i, I64(step)), builder.block)
+    builder.branch(head)
+    builder.position_at_end(end)
+
+
+class Code:
+    """What intrinsics are written with: one call's arrays, those of tuples among them, by their names."""
+
+    def __init__(self, context, builder, kinds, values, names):
+        self.builder, self._context = builder, context
+        self.width = 0  # lanes that are worked on: see `by_width`
+        arrays = []
+        for kind, value in zip(kinds, values, strict=True):
+            parts = kind.types if isinstance(kind, types.BaseTuple) else ()
+            inside = [builder.extract_value(value, i) for i in range(len(parts))]
+            arrays += zip([kind, *parts], [value, *inside], strict=True)
+        arrays = [(kind, value) for kind, value in arrays if isinstance(kind, types.Array)]
+        self._made = {
+            name: (kind, context.make_array(kind)(context, builder, value))
+            for name, (kind, value) in zip(names.split(), arrays, strict=True)
+        }
+
+    def data(self, name):
+        """Pointer to an array's first cell."""
+        return self._made[name][1].data
+
+    def element(self, name):
+        """Its cells' type."""
+        return self.data(name).type.pointee
+
+    def vector(self, name, count):
+        """A vector of its cells."""
+        return ir.VectorType(self.element(name), count)
+
+    def by_width(self, name, used, body):
+        """The code of `body` twice, for all lanes of an array, and for half of them where no more are used."""
+        lanes = self.lanes(name)[0]
+        few = self.builder.icmp_signed("<=", used, I64(lanes // 2))
+        with self.builder.if_else(few) as branches:
+            for branch, self.width in zip(branches, (lanes // 2, lanes), strict=True):
+                with branch:
+                    body(self.vector(name, self.width))
+
+    def lanes(self, name):
+        """Lanes of a row, and of a block."""
+        size = self._made[name][0].dtype.bitwidth // 8
+        return LINE_BYTES // size, _BLOCK_BYTES // size
+
+    def index(self, name, place):
+        """An unsigned cell as int64."""
+        cell = self.builder.load(self.builder.gep(self.data(name), [place]))
+        return cell if cell.type == I64 else self.builder.zext(cell, I64)
+
+    def row(self, name, row):
+        """Pointer to the lanes of a row that are worked on, as a vector."""
+        cell = self.builder.gep(self.data(name), [self.builder.mul(row, I64(self.lanes(name)[0]))])
+        return self.builder.bitcast(cell, self.vector(name, self.width).as_pointer())
+
+    def at(self, name, row):
+        """Pointer to the first cell of a row of an array of two axes."""
+        kind, made = self._made[name]
+        strides = self.builder.extract_value(made.strides, 0)
+        cells = self.builder.sdiv(strides, strides.type(kind.dtype.bitwidth // 8))
+        return self.builder.gep(self.data(name), [self.builder.mul(row, cells)])
+
+    def load(self, pointer):
+        """A vector at a pointer, aligned as its cells."""
+        return self.builder.load(pointer, align=4)
+
+    def store(self, value, pointer):
+        """The other way."""
+        self.builder.store(value, self.builder.bitcast(pointer, value.type.as_pointer()), align=4)
+
+    def block(self, pointer, place, count):
+        """A block of cells from a place behind a pointer on."""
+        cell = self.builder.gep(pointer, [place])
+        kind = ir.VectorType(pointer.type.pointee, count)
+        return self.load(self.builder.bitcast(cell, kind.as_pointer()))
+
+    def room(self, kind):
+        """A variable."""
+        with self.builder.goto_entry_block():
+            return self.builder.alloca(kind)
+
+    def cards(self, entry, card="card"):
+        """The rows of sums that a hand's cards have."""
+        first = self.builder.mul(entry, I64(2))
+        return self.index(card, first), self.index(card, self.builder.add(first, I64(1)))
+
+    def add_hand(self, sums, whole, entry, place, cards="card"):
+        """Add the range of a hand of the other player's to sums by card and to the whole."""
+        builder = self.builder
+        reach = self.load(self.row("reach", place))
+        builder.store(builder.fadd(builder.load(whole), reach), whole)
+        for card in self.cards(entry, cards):
+            row = builder.select(builder.icmp_unsigned("==", card, I64(NO_CARD)), I64(NOT_READ), card)
+            pointer = self.row(sums, row)
+            self.store(builder.fadd(self.load(pointer), reach), pointer)
+
+    def rest(self, sums, whole, entry):
+        """The whole less what holds a card of a hand."""
+        found = whole
+        for card in self.cards(entry):
+            found = self.builder.fsub(found, self.load(self.row(sums, card)))
+        return found
+
+
+def transposed(builder, rows):
+    """A square block: [j] lane i of what [i] lane j was."""
+    count = len(rows)
+    half = count // 2
+
+    def shuffled(one, other, chosen):
+        mask = ir.Constant(ir.VectorType(ir.IntType(32), count), chosen)
+        return builder.shuffle_vector(one, other, mask)
+
+    pairs = []  # of 64 bits each
+    if count == 8:
+        for i in range(0, count, 2):
+            one, other = rows[i], rows[i + 1]
+            low = [0, 8, 1, 9, 4, 12, 5, 13]
+            pairs.append((shuffled(one, other, low), shuffled(one, other, [p + 2 for p in low])))
+    else:
+        pairs = [(row,) for row in rows]
+    # Now 64-bit cells: within halves of 128 bits, then across them.
+    wide = 2 if count == 8 else 1
+    fours = []
+    for i in range(0, len(pairs), 2):
+        for one, other in zip(pairs[i], pairs[i + 1], strict=True):
+            low = [p + half * h for h in range(2) for p in (*range(wide), *range(count, count + wide))]
+            fours.append((shuffled(one, other, low), shuffled(one, other, [p + wide for p in low])))
+    found = [None] * count
+    lower = [*range(half), *range(count, count + half)]
+    columns = len(fours) // 2
+    for c in range(columns):
+        for place in range(2):
+            one, other = fours[c][place], fours[c + columns][place]
+            row = 2 * c + place
+            found[row] = shuffled(one, other, lower)
+            found[row + half] = shuffled(one, other, [p + half for p in lower])
+    return found
+
+
+def is_clear(builder, found, limit):
+    """Which lanes are not closer to 0 than a limit."""
+    below = builder.fsub(ir.Constant(limit.type, [0.0] * limit.type.count), limit)
+    return builder.or_(builder.fcmp_ordered(">=", found, limit), builder.fcmp_ordered("<=", found, below))
+
+
+def swept(builder, start, stop, carried, body):
+    """Code of a loop over start .. stop-1 that carries values in registers: body(k, carried) gives them anew."""
+    before = builder.block
+    head, inside, behind = (builder.append_basic_block(name) for name in ("head", "inside", "behind"))
+    builder.branch(head)
+    builder.position_at_end(head)
+    k = builder.phi(I64)
+    kept = [builder.phi(value.type) for value in carried]
+    for phi, value in zip([k, *kept], [start, *carried], strict=True):
+        phi.add_incoming(value, before)
+    builder.cbranch(builder.icmp_signed("<", k, stop), inside, behind)
+    builder.position_at_end(inside)
+    following = body(k, kept)
+    for phi, value in zip([k, *kept], [builder.add(k, I64(1)), *following], strict=True):
+        phi.add_incoming(value, builder.block)
+    builder.branch(head)
+    builder.position_at_end(behind)
+    return kept
+
+
+def first_cells(context, builder, kind, value):
+    """Pointers to the first cells of a tuple of arrays."""
+    parts = [builder.extract_value(value, i) for i in range(len(kind.types))]
+    return [context.make_array(each)(context, builder, part).data for each, part in zip(kind.types, parts, strict=True)]

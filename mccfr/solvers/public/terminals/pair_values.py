@@ -1,0 +1,385 @@
+"""Values of terminals on one full board, range against range, LANES pairs of ranges at a time.
+
+A range is what its player came to the street with, times what he has played there since, which hands of one bucket have
+in common.  So of a street's lines no range is written down for all hands: the *shares* of LANES lines lie side by side,
+`[bucket, lane]`, a few kilobytes, and a hand's row of them is multiplied with its weight where it is needed.  Lines of
+one street tree begin with the same ranges: so do each two lanes, and weights lie side by side for every two.
+
+As in `board_values`, hands come in order of strength, and a hand meets the total less what shares a card with it.  Here
+the ranges of both players are known, so what a hand is worth is weighed at once and not kept.
+
+Shares come as rows, `[row, bucket]`.  They are brought into lanes, and to hands, by vectors that are put together by
+loads and shuffles: what compilers make of such loops, gather instructions, measured three to four times slower.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from llvmlite import ir
+
+from abstraction.kernels.jit import intrinsic, part_njit, types
+from mccfr.solvers.public.terminals.board_values import LANES
+from mccfr.solvers.public.terminals.lane_code import I64, aligned_zeros, first_cells, swept
+
+BLOCK = 8  # buckets that are brought into lanes, or hands that are multiplied, at a time
+PAIRS = LANES // BLOCK  # lanes that begin with the same ranges
+_I32, _F64 = ir.IntType(32), ir.DoubleType()
+_BLOCK_VECTOR = ir.VectorType(_F64, BLOCK)
+_LANE_VECTOR = ir.VectorType(_F64, LANES)
+
+
+class HandLists(NamedTuple):
+    """Hands on a board as terminals take them, in order of strength.  n hands, S streets, C cards; by player.
+
+    count   [2] int64
+    card    [2, n, 2] int16    cards of each hand; C where it has fewer
+    same    [2, n] int32       place of the same two cards in the other player's list; else its length
+    place   [S, 2, n+1] int32  the row of shares that a hand has on a street; the last is nobody's
+    phases  [2] int64          of a showdown where this player's hands are weighed
+    phase   [2, 2n, 3] int64   of each: how many of the other's hands count by now, and which of his meet them: from, to
+    cards   [1] int64          C
+    """
+
+    count: npt.NDArray[np.int64]  # type: ignore[assignment]  # hides the tuple's own method
+    card: npt.NDArray[np.int16]
+    same: npt.NDArray[np.int32]
+    place: npt.NDArray[np.int32]
+    phases: npt.NDArray[np.int64]
+    phase: npt.NDArray[np.int64]
+    cards: npt.NDArray[np.int64]
+
+
+class PairLanes(NamedTuple):
+    """LANES pairs of ranges; n hands, C cards; float64 but for rows.
+
+    rows     [3, LANES] int64 of shares under way: of the player who did not act last; of the other behind a call,
+                              behind a fold
+    ways     [BLOCK] int64    ways into the street, of each two lanes
+
+    shares   3 × [n, LANES]   what ranges have in common by bucket: of the player who did not act last; of the one who
+                              did, times the chips at stake, behind a call and behind a fold
+    weights  2 × [n+1, BLOCK] of hands before the street, for each two lanes: of the first, of the second
+    roots    [BLOCK] int64    rows of ranges under way
+    total    [C+1, LANES]     sums by card of the ranges of the first, 0 for no card
+    won      [LANES]          chips that player 0 gets
+    """
+
+    rows: npt.NDArray[np.int64]
+    ways: npt.NDArray[np.int64]
+    shares: tuple[npt.NDArray[np.float64], ...]
+    weights: tuple[npt.NDArray[np.floating], ...]
+    roots: npt.NDArray[np.int64]
+    total: npt.NDArray[np.float64]
+    won: npt.NDArray[np.float64]
+
+
+def new_hand_lists(streets: int, hands: int) -> HandLists:
+    """Room for boards of at most `hands` hands."""
+    return HandLists(
+        np.zeros(2, np.int64),
+        np.zeros((2, hands, 2), np.int16),
+        np.zeros((2, hands), np.int32),
+        np.zeros((streets, 2, hands + 1), np.int32),
+        np.zeros(2, np.int64),
+        np.zeros((2, 2 * hands, 3), np.int64),
+        np.zeros(1, np.int64),
+    )
+
+
+def new_pair_lanes(hands: int, cards: int) -> PairLanes:
+    """Room for boards of at most `hands` hands and a deck of `cards`."""
+    return PairLanes(
+        np.zeros((3, LANES), np.int64),
+        np.zeros(BLOCK, np.int64),
+        tuple(aligned_zeros((hands, LANES), np.float64) for _ in range(3)),
+        tuple(aligned_zeros((hands + 1, BLOCK), np.float64) for _ in range(2)),
+        np.zeros(BLOCK, np.int64),
+        aligned_zeros((cards + 1, LANES), np.float64),
+        np.zeros(LANES),
+    )
+
+
+# --- vectors ---
+
+
+def _cell(context, builder, array_type, array, *index):
+    """Pointer to a cell of a C-contiguous array; leading axes take their strides in cells."""
+    made = context.make_array(array_type)(context, builder, array)
+    place = index[-1]
+    if len(index) == 2:
+        strides = builder.extract_value(made.strides, 0)
+        cells = builder.sdiv(strides, strides.type(8))
+        place = builder.add(builder.mul(index[0], cells), place)
+    return builder.gep(made.data, [place])
+
+
+def _vector(builder, pointer, kind):
+    return builder.load(builder.bitcast(pointer, kind.as_pointer()), align=8)
+
+
+def _put(builder, value, pointer):
+    builder.store(value, builder.bitcast(pointer, value.type.as_pointer()), align=8)
+
+
+@intrinsic
+def _transpose_block(typing_context, out, k, shares, rows, lane):
+    """out[k+i, lane+j] = shares[rows[lane+j], k+i] for i, j < BLOCK."""
+
+    def codegen(context, builder, signature, arguments):
+        kinds, (out_, k_, shares_, rows_, lane_) = signature.args, arguments
+        found = []
+        for j in range(BLOCK):
+            place = builder.add(lane_, lane_.type(j))
+            row = builder.load(_cell(context, builder, kinds[3], rows_, place))
+            found.append(_vector(builder, _cell(context, builder, kinds[2], shares_, row, k_), _BLOCK_VECTOR))
+        for step in (1, 2, 4):
+            for i in range(BLOCK):
+                if not i & step:
+                    one, other = found[i], found[i + step]
+                    low = [p if not p & step else BLOCK + p - step for p in range(BLOCK)]
+                    high = [p + step if not p & step else BLOCK + p for p in range(BLOCK)]
+                    for place, lanes in ((i, low), (i + step, high)):
+                        chosen = ir.Constant(ir.VectorType(_I32, BLOCK), lanes)
+                        found[place] = builder.shuffle_vector(one, other, chosen)
+        for i in range(BLOCK):
+            row = builder.add(k_, k_.type(i))
+            _put(builder, found[i], _cell(context, builder, kinds[0], out_, row, lane_))
+        return context.get_dummy_value()
+
+    return types.void(out, types.int64, shares, types.Array(types.int64, 1, "C"), types.int64), codegen
+
+
+@intrinsic
+def _hand_block(typing_context, out, k, reach, shares, place):
+    """out[k+i] = reach[k+i] · shares[place[k+i]] for i < BLOCK; bits of those above 0."""
+
+    def codegen(context, builder, signature, arguments):
+        kinds, (out_, k_, reach_, shares_, place_) = signature.args, arguments
+        found = ir.Constant(_BLOCK_VECTOR, ir.Undefined)
+        for i in range(BLOCK):
+            row = builder.load(_cell(context, builder, kinds[4], place_, builder.add(k_, k_.type(i))))
+            share = builder.load(_cell(context, builder, kinds[3], shares_, builder.sext(row, k_.type)))
+            found = builder.insert_element(found, share, _I32(i))
+        nothing = ir.Constant(_BLOCK_VECTOR, [0.0] * BLOCK)
+        before = _vector(builder, _cell(context, builder, kinds[2], reach_, k_), _BLOCK_VECTOR)
+        value = builder.fmul(before, found)
+        _put(builder, value, _cell(context, builder, kinds[0], out_, k_))
+        return builder.bitcast(builder.fcmp_ordered(">", value, nothing), ir.IntType(BLOCK))
+
+    return types.int8(out, types.int64, reach, shares, place), codegen
+
+
+class _Hands:
+    """A player's hands, and the ranges that LANES lines give them, in the code of the intrinsic below."""
+
+    def __init__(self, context, builder, kind, value):
+        """`value` is a tuple of (weights, cards, places)."""
+        self._builder = builder
+        self._weights, self._card, self._place = first_cells(context, builder, kind, value)
+
+    def weights(self, k):
+        """[LANES] of hand k before the street, by lane."""
+        start = self._builder.gep(self._weights, [self._builder.mul(k, I64(BLOCK))])
+        weights = self._builder.load(self._builder.bitcast(start, _BLOCK_VECTOR.as_pointer()), align=8)
+        lanes = ir.Constant(ir.VectorType(_I32, LANES), [lane // PAIRS for lane in range(LANES)])
+        return self._builder.shuffle_vector(weights, weights, lanes)
+
+    def shares(self, k, *tables):
+        """Rows of tables [., LANES] that hand k has."""
+        row = self._builder.sext(self._builder.load(self._builder.gep(self._place, [k])), I64)
+        return [self._builder.load(_row(self._builder, table, row), align=8) for table in tables]
+
+    def sums(self, k, total):
+        """Pointers to the sums of both cards of hand k."""
+        builder = self._builder
+        first = builder.gep(self._card, [builder.mul(k, I64(2))])
+        cards = [builder.sext(builder.load(each), I64) for each in (first, builder.gep(first, [_I32(1)]))]
+        return [_row(builder, total, card) for card in cards]
+
+    def rest(self, k, total, whole):
+        """What hand k meets: the whole less what holds one of its cards."""
+        for each in self.sums(k, total):
+            whole = self._builder.fsub(whole, self._builder.load(each, align=8))
+        return whole
+
+
+def _row(builder, table, row):
+    """Pointer to a row of a table [., LANES]."""
+    start = builder.gep(table, [builder.mul(row, I64(LANES))])
+    return builder.bitcast(start, _LANE_VECTOR.as_pointer())
+
+
+@intrinsic
+def _weigh(typing_context, tables, theirs, mine, lists, span):
+    """won [LANES] = what LANES lines come to; `total` must be zeros.
+
+    tables  (shares of the other; shares behind a call and behind a fold; total; won)
+    theirs  (weights, cards, places) of the other player's hands
+    mine    the same of the one whose hands are weighed
+    lists   (place of a hand's two cards in the other's list, phases of a showdown)
+    span    (how many phases, his hands, the other's hands, the row of `total` for no card)
+    """
+
+    def codegen(context, builder, signature, arguments):
+        kinds = signature.args
+        met, called, folded, total, won_ = first_cells(context, builder, kinds[0], arguments[0])
+        other, own = (_Hands(context, builder, kinds[i], arguments[i]) for i in (1, 2))
+        same, steps = first_cells(context, builder, kinds[3], arguments[3])
+        phases, count, other_count, none = (builder.extract_value(arguments[4], i) for i in range(4))
+        nothing = ir.Constant(_LANE_VECTOR, [0.0] * LANES)
+
+        def add(k, carried):
+            here = builder.fmul(other.weights(k), *other.shares(k, met))
+            for each in other.sums(k, total):
+                builder.store(builder.fadd(builder.load(each, align=8), here), each, align=8)
+            return [builder.fadd(carried[0], here)]
+
+        def add_until(first, stop, whole):
+            """What hands of one card add to the sum of no card is taken off again."""
+            whole = swept(builder, first, stop, [whole], add)[0]
+            builder.store(nothing, _row(builder, total, none), align=8)
+            return whole
+
+        def weigh(p, carried):
+            """A phase of a showdown: weaker hands count twice, equal ones once, less all of them in the end."""
+            whole, won, counted = carried
+            cell = builder.mul(p, I64(3))
+            until, first, stop = (builder.load(builder.gep(steps, [builder.add(cell, I64(i))])) for i in range(3))
+            whole = add_until(counted, until, whole)
+
+            def meet(k, carried):
+                here = builder.fmul(own.weights(k), *own.shares(k, called))
+                return [builder.fadd(carried[0], builder.fmul(here, own.rest(k, total, whole)))]
+
+            return [whole, swept(builder, first, stop, [won], meet)[0], until]
+
+        whole, won, counted = swept(builder, I64(0), phases, [nothing, nothing, I64(0)], weigh)
+        whole = add_until(counted, other_count, whole)
+
+        def meet_all(k, carried):
+            there = builder.sext(builder.load(builder.gep(same, [k])), I64)
+            itself = builder.fmul(other.weights(there), *other.shares(there, met))
+            call, fold = own.shares(k, called, folded)
+            found = builder.fmul(builder.fsub(fold, call), own.rest(k, total, whole))
+            found = builder.fadd(found, builder.fmul(fold, itself))
+            return [builder.fadd(carried[0], builder.fmul(own.weights(k), found))]
+
+        won = swept(builder, I64(0), count, [won], meet_all)[0]
+        builder.store(won, builder.bitcast(won_, _LANE_VECTOR.as_pointer()), align=8)
+        return context.get_dummy_value()
+
+    return types.void(tables, theirs, mine, lists, types.UniTuple(types.int64, 4)), codegen
+
+
+# --- kernels ---
+
+
+@part_njit
+def _add_phase(phase, phases, counted, first, stop):
+    """Hands first .. stop-1 meet the other's first `counted`; behind those that do so already, they join them."""
+    if counted == 0:
+        return phases
+    if phases > 0 and phase[phases - 1, 0] == counted and phase[phases - 1, 2] == first:
+        phase[phases - 1, 2] = stop
+        return phases
+    phase[phases, 0], phase[phases, 1], phase[phases, 2] = counted, first, stop
+    return phases + 1
+
+
+@part_njit
+def _list_phases(board, player, phase):
+    """Write the phases of a showdown where a player's hands are weighed; how many."""
+    strength, other_strength = board.showdown.strength[player], board.showdown.strength[1 - player]
+    count, other_count = board.count[player], board.count[1 - player]
+    k, weaker, phases = 0, 0, 0
+    while k < count:
+        here, stop = strength[k], k
+        while stop < count and strength[stop] == here:
+            stop += 1
+        while weaker < other_count and other_strength[weaker] < here:
+            weaker += 1
+        equal = weaker
+        while equal < other_count and other_strength[equal] == here:
+            equal += 1
+        phases = _add_phase(phase, phases, weaker, k, stop)
+        phases = _add_phase(phase, phases, equal, k, stop)
+        k, weaker = stop, equal
+    return phases
+
+
+@part_njit
+def list_hands(board, lists):
+    """Fill in the hands of a board that has them in order of strength."""
+    showdown = board.showdown
+    lists.cards[0] = showdown.cards[0]
+    for player in range(2):
+        count = board.count[player]
+        lists.count[player] = count
+        for k in range(count):
+            for c in range(2):
+                lists.card[player, k, c] = showdown.card[player, k, c]
+            lists.same[player, k] = showdown.same[player, k]
+        for street in range(board.rows.shape[0]):
+            for k in range(count):
+                lists.place[street, player, k] = board.local[street, player, k]
+        lists.phases[player] = _list_phases(board, player, lists.phase[player])
+
+
+@part_njit
+def _transpose(table, rows, count, out):
+    """out[k, j] = table[rows[j], k] for the first `count` cells of rows, of which there are whole blocks."""
+    whole = count - count % BLOCK
+    for k in range(0, whole, BLOCK):
+        for first in range(0, out.shape[1], BLOCK):
+            _transpose_block(out, k, table, rows, first)
+    for k in range(whole, count):
+        for j in range(out.shape[1]):
+            out[k, j] = table[rows[j], k]
+
+
+@part_njit
+def gather_shares(shares, counts, lanes):
+    """Set `lanes.shares` from `lanes.rows` of shares, those of the player who acts times the chips at stake.
+
+    counts  buckets of the one who did not act last and of the other
+    """
+    for kind in range(3):
+        _transpose(shares, lanes.rows[kind], counts[min(kind, 1)], lanes.shares[kind])
+
+
+@part_njit
+def take_shares(place, count, reach, shares, out):
+    """out [n] = reach [n] times what each hand's bucket has in shares; whether any of it is above 0."""
+    alive, k, bits = False, 0, 0
+    while k + BLOCK <= count:
+        bits |= _hand_block(out, k, reach, shares, place)
+        k += BLOCK
+    while k < count:
+        out[k] = reach[k] * shares[place[k]]
+        alive |= out[k] > 0
+        k += 1
+    return alive or bits != 0
+
+
+@part_njit
+def weigh_lanes(lists, street, hero, showdown, reach, lanes):
+    """Set `lanes.won`: what player 0 gets where `hero` acts, by the shares and the ways in `lanes`.
+
+    showdown  whether there is any: else folds alone are weighed
+    reach     [2R, n+1] float64: ranges that player p comes to the street with by way r, at row 2r + p; 0 behind hands
+    """
+    other, none = 1 - hero, lists.cards[0]
+    for kind in range(2):
+        player = hero if kind else other
+        for j in range(BLOCK):
+            lanes.roots[j] = 2 * lanes.ways[j] + player
+        _transpose(reach, lanes.roots, lists.count[player] + 1, lanes.weights[kind])
+    lanes.total[:] = 0.0
+    _weigh(
+        (*lanes.shares, lanes.total, lanes.won),
+        (lanes.weights[0], lists.card[other], lists.place[street, other]),
+        (lanes.weights[1], lists.card[hero], lists.place[street, hero]),
+        (lists.same[hero], lists.phase[hero]),
+        (lists.phases[hero] if showdown else np.int64(0), lists.count[hero], lists.count[other], none),
+    )

@@ -1,0 +1,263 @@
+"""What external and outcome sampling share: tables [bucket, slot], deals drawn ahead, batches of iterations."""
+
+import time
+from abc import ABC, abstractmethod
+from math import inf
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.cards.deals import new_deals
+from mccfr.cards.strata import stratum_dealers
+from mccfr.config.solvers import SampledActionsConfig, SampledConfig
+from mccfr.config.table import first_refused
+from mccfr.config.tables import Config
+from mccfr.games.game import Game
+from mccfr.rng import new_stream
+from mccfr.solvers.forecast import Forecast, forecast
+from mccfr.solvers.solver import Algorithm, Share, Traits, WorkerState, former_problem
+from mccfr.solvers.sweep import Sweep
+from mccfr.tables.discount import Discount, Schedule
+from mccfr.tables.layout import TableArrays, TableLayout, TableSet, make_layout
+from mccfr.tables.narrow import is_narrow
+from mccfr.trees.compiled import can_pack, pack
+
+PERIOD_NODES = 10_000_000
+"""Brown & Sandholm 2019, section 5."""
+_BATCH_DEALS = 4096
+_BATCH_NODES = 200_000  # about 10 ms: how far several workers may run past a limit, and how soon a signal is seen
+_NO_LIMIT = 2**62
+_WIDE = "of 32 or 64 bits with solver.warm_start"
+_UNSWEPT = "'none', 'linear' or 'initial' with run.strata or cells of 16 bits: tables are swept under 'dcfr'"
+BATCH_SHARE = 0.2  # of a period, in the batches of all workers together: how far they run past its end
+
+
+def schedule_of(solver: SampledConfig) -> Schedule:
+    """The discounting schedule of a `[solver]` table."""
+    return Schedule(
+        solver.discount,
+        PERIOD_NODES if solver.period_nodes is None else solver.period_nodes,
+        solver.discount_until_nodes,
+        solver.alpha,
+        solver.beta,
+        solver.gamma,
+        solver.averaging_power,
+    )
+
+
+def batch_nodes(schedule: Schedule, workers: int) -> int | None:
+    """Most nodes of a batch, ended by the first iteration that reaches them; None for a worker that is alone.
+
+    A worker learns at the end of a batch what the others have done, and with it that a period is over.  So it may train
+    on in the old one for what is under way: the batches of all workers, together `BATCH_SHARE` of a period.  What a
+    single worker does never depends on batches.
+    """
+    return None if workers == 1 else max(1, int(BATCH_SHARE * schedule.period_nodes / workers))
+
+
+class SampledAlgorithm(Algorithm):
+    """External or outcome sampling, as far as they are alike."""
+
+    walks_all: ClassVar[bool | None]
+    """Whether the traverser walks all his actions, or a sampled one; None: nothing is walked any longer."""
+    iterates: "ClassVar[type[SampledSolver]]"
+    """What `solver` makes."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        assert isinstance(config.solver, SampledActionsConfig)
+        self._solver = config.solver
+        self._schedule = schedule_of(config.solver)
+
+    @property
+    def schedule(self) -> Schedule:
+        """As `[solver]` says."""
+        return self._schedule
+
+    def problem(self) -> str | None:
+        """As `Algorithm.problem`: tables that begin with a policy, or are swept, are whole, and of 32 or 64 bits."""
+        strata, tables, cold = self.config.run.strata, self.config.tables, self._solver.warm_start is None
+        narrow = is_narrow(tables.regret_dtype) or is_narrow(tables.sum_dtype)
+        checks = [
+            ("run.strata", strata is None or cold, "left out with solver.warm_start"),
+            ("tables.strategy_sums", tables.strategy_sums == "all" or strata is None, "'all' with run.strata"),
+            ("tables.regret_dtype", not is_narrow(tables.regret_dtype) or cold, _WIDE),
+            ("tables.sum_dtype", not is_narrow(tables.sum_dtype) or cold, _WIDE),
+            ("solver.discount", not self.schedule.sweeps or (strata is None and not narrow), _UNSWEPT),
+        ]
+        return former_problem(self.config) or first_refused(self.config, checks)
+
+    def layout(self, game: Game, wide: npt.NDArray[np.uint8] | None = None) -> TableLayout:
+        """As `Algorithm.layout`; without sums after the first street where `[tables]` says so."""
+        tables = self.config.tables
+        chosen = {"regret_dtype": tables.regret_dtype, "sum_dtype": tables.sum_dtype}
+        narrow = next((key for key, dtype in chosen.items() if is_narrow(dtype)), None)
+        if narrow is not None and not can_pack(game.tree):
+            raise ValueError(
+                f"tables.{narrow} = {chosen[narrow]!r} is for betting trees of at most eight actions a decision, and "
+                f"{game.name} is none: use 'float32'"
+            )
+        return make_layout(
+            game,
+            regret_dtype=tables.regret_dtype,
+            sum_dtype=self._sum_dtype(wide),
+            summed_streets=self._summed_streets(game),
+            first_dtype=None if game.strata is None else "float64",  # totals of changes, which are added up at barriers
+        )
+
+    def _sum_dtype(self, wide: npt.NDArray[np.uint8] | None) -> str:
+        """Of strategy sums; "auto" is float32, as good as it needs to be at any length, rounded stochastically."""
+        if wide is not None and 1 in (wide if self.config.run.strata is None else wide[2:]):
+            return "float64"
+        return "float32" if self.config.tables.sum_dtype == "auto" else self.config.tables.sum_dtype
+
+    def _summed_streets(self, game: Game) -> int | None:
+        """How many streets keep strategy sums; None: all."""
+        if self.config.tables.strategy_sums == "all":
+            return None
+        if game.tree.streets < 2:
+            raise ValueError(
+                f"tables.strategy_sums = 'preflop' needs a game of several streets, and {game.name} has one: use 'all'"
+            )
+        return 1
+
+    @property
+    def traits(self) -> Traits:
+        """Under `dcfr` worker 0 discounts all tables."""
+        return Traits(sweeps=self.schedule.sweeps)
+
+    def first_floor(self, total_nodes: int) -> float:
+        """What regrets of the first street are kept at, at a count of nodes: minus infinity where there is no floor."""
+        del total_nodes
+        return -inf
+
+    def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> "SampledSolver":
+        """As `Algorithm.solver`."""
+        return self.iterates(game, self, tables, share or Share())
+
+    def first_words(self, worker: int) -> list[int]:
+        """Random words of the stream of actions with which a worker or a stratum begins."""
+        return [int(word) for word in new_stream(self.config.solver.seed, worker)]
+
+    def forecast(self, game: Game) -> Forecast | None:
+        """Expected visits under assumed play."""
+        return None if self.walks_all is None else forecast(game, self.walks_all)
+
+
+class SampledSolver(ABC):
+    """Runs iterations on tables, batch by batch.  The tables are changed in place; other workers may do so too."""
+
+    _config: SampledActionsConfig
+    _kernel: Any  # compiled, for packed trees or general records
+    _scratch: Any
+    _together = 1  # iterations of a group, of which none sees what another one learns
+
+    def __init__(self, game: Game, algorithm: SampledAlgorithm, tables: TableSet, share: Share) -> None:
+        assert tables.kernel is not None
+        assert isinstance(algorithm.config.solver, SampledActionsConfig)
+        self._schedule, self._tables, self._config = algorithm.schedule, tables.kernel, algorithm.config.solver
+        self._batch_nodes = min(_BATCH_NODES, batch_nodes(self._schedule, share.workers) or _BATCH_NODES)
+        self.state = share.state
+        if not any(self.state.rng):
+            self.state.rng = algorithm.first_words(share.worker)
+        self._rng = np.array(self.state.rng, np.uint64)
+        self._strata, seed = game.strata, algorithm.config.solver.seed
+        self._dealers = [] if game.strata is None else stratum_dealers(game.cards, game.strata, seed)
+        self._dealer = self._dealers[0] if self._dealers else game.cards.dealer(seed, share.worker)
+        self._deals = new_deals(_BATCH_DEALS, game.tree.streets)
+        self._drawn = (0, 0)  # first iteration of the deals at hand, and one past the last
+        regrets, sums = ([t for n, t in tables.items() if n.startswith(k)] for k in ("regret/", "strategy_sum/"))
+        sweeps = self._schedule.sweeps and share.worker == 0
+        self._sweep = Sweep(regrets, sums, self._schedule, (seed, share.worker)) if sweeps else None
+        self.busy_seconds = 0.0  # spent in `run` by this object
+        packed = can_pack(game.tree)
+        self._tree = pack(game.tree) if packed else game.tree.arrays
+        self._choose_kernel(game, packed)
+
+    @abstractmethod
+    def _choose_kernel(self, game: Game, packed: bool) -> None:
+        """Set the kernel, over packed betting trees or general records, and its scratch."""
+
+    @abstractmethod
+    def _own(self, total_nodes: int) -> tuple[Any, ...]:
+        """What only this algorithm's kernel takes, at a count of nodes."""
+
+    def _next_change(self, total_nodes: int) -> int | None:
+        """Count of nodes above `total_nodes` at which `_own` changes, if any."""
+        del total_nodes
+        return None
+
+    def warm_up(self) -> None:
+        """Compile (or load from the cache) the kernels without changing anything."""
+        self._call(0, 0, 0, self._schedule.at(0), 0)
+        self._dealer.draw(0, 0, self._deals)
+        if self._sweep is not None:
+            self._sweep.warm_up()
+
+    def run(self, total_nodes: int, node_limit: int, iteration_limit: int) -> tuple[int, int]:
+        """Run one batch and return its (iterations, nodes).
+
+        At least one iteration, at most `iteration_limit`, ended by the first that reaches `node_limit` nodes (both
+        counted from here), the end of the discounting period or a change of what the kernel takes.  `total_nodes` is
+        the run's count so far.  Of outcome sampling, whole groups (`deals_together`): a limit inside
+        of one is passed.
+        """
+        began, first = time.perf_counter(), self.state.iterations
+        if self._sweep is not None:
+            self.state.ends = self._sweep.run(self.state.ends, total_nodes)
+        if not self._drawn[0] <= first < self._drawn[1]:
+            self._draw(first)
+        start = first - self._drawn[0]
+        stop = min(self._drawn[1], self._group_end(first, first + iteration_limit)) - self._drawn[0]
+        limit = min(node_limit, self._schedule.period_end(total_nodes) - total_nodes, self._batch_nodes)
+        change = self._next_change(total_nodes)
+        if change is not None:
+            limit = min(limit, change - total_nodes)
+        iterations, nodes = self._call(start, stop, limit, self._schedule.at(total_nodes), total_nodes)
+        self.state.iterations += iterations
+        self.state.nodes += nodes
+        self.state.rng = [int(word) for word in self._rng]
+        self.busy_seconds += time.perf_counter() - began
+        return iterations, nodes
+
+    def _group_end(self, first: int, last: int) -> int:
+        """Where iterations from `first` on may end, `last` or soon after: groups begin at multiples of their length.
+
+        The run's first group, of one that other rules have brought between two multiples, is shorter.
+        """
+        whole = -(-last // self._together) * self._together
+        return min(whole, first + -first % self._together) if first % self._together else whole
+
+    def train_on(self, tables: TableArrays) -> None:
+        """Go on with tables in other places, of the same dtypes."""
+        self._tables = tables
+
+    def run_stratum(self, stratum: int, state: WorkerState, total_nodes: int, iterations: int) -> int:
+        """Run so many iterations on deals of one stratum, all weighed as at `total_nodes`; returns their nodes.
+
+        state  the stratum's, to go on from; changed in place.  What is done follows from it, the tables, and the rest.
+        """
+        began, before = time.perf_counter(), state.nodes
+        self._rng[:] = state.rng
+        left, discount = iterations, self._schedule.at(total_nodes)
+        while left > 0:
+            count = min(left, _BATCH_DEALS)
+            self._dealers[stratum].draw(state.iterations, count, self._deals)
+            done, nodes = self._call(0, count, _NO_LIMIT, discount, total_nodes)
+            state.iterations, state.nodes, left = state.iterations + done, state.nodes + nodes, left - done
+        state.rng = [int(word) for word in self._rng]
+        self.busy_seconds += time.perf_counter() - began
+        return state.nodes - before
+
+    def _call(self, start: int, stop: int, node_limit: int, discount: Discount, total_nodes: int) -> tuple[int, int]:
+        limits = np.array([start, stop, node_limit], np.int64)
+        iterations, nodes = self._kernel(
+            self._tree, self._tables, self._deals, limits, discount, self._rng, self._scratch, *self._own(total_nodes)
+        )
+        return int(iterations), int(nodes)
+
+    def _draw(self, first: int) -> None:
+        """Draw the deals of the next iterations; as each is a function of its number, how many does not matter."""
+        self._dealer.draw(first, _BATCH_DEALS, self._deals)
+        self._drawn = (first, (first + _BATCH_DEALS) // self._together * self._together)

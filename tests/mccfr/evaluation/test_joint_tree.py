@@ -1,0 +1,359 @@
+"""Head-to-head of policies whose betting trees differ: against a twin that plays every deal, action and draw.
+
+Shows:
+
+* Each side plays with its own bets, and what it takes the other's for is expanded exactly
+  (test_any_two_menus_give_what_every_deal_action_and_draw_gives)
+* Readings are remembered, and each side has a bucket map of its own: planted errors
+  (test_a_translation_that_is_drawn_anew_at_each_decision_is_found, test_one_bucket_map_for_both_sides_is_found,
+  test_an_error_in_the_joint_tree_is_found)
+"""
+
+from dataclasses import replace
+from functools import cache
+
+import msgspec
+import numpy as np
+import pytest
+import random_policy
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from sessions import go, make
+from strategies import random_strategy
+from test_head_to_head_buckets import renumbered
+
+from mccfr.cards.deals import card_masks
+from mccfr.config.games import HoldemGame, Menu, PokerGame
+from mccfr.evaluation import joint_tree as module
+from mccfr.evaluation.head_to_head import head_to_head
+from mccfr.evaluation.joint_tree import joint_tree, shared_tree
+from mccfr.games.betting import BettingState
+from mccfr.games.catalogue import build_game
+from mccfr.games.reading import NOWHERE, Reading
+from mccfr.games.translation import Translation
+from mccfr.policy import Policy
+from mccfr.policy.profile import Profile
+from mccfr.runs.results.evaluating import evaluate_target
+from mccfr.runs.results.export import export_run
+from mccfr.runs.results.targets import Reference
+from mccfr.tables.strategy import Strategy, uniform_strategy
+from mccfr.trees.compiled import DECISION
+from mccfr.trees.lines import find_node, line_text
+
+BLINDS = PokerGame(ranks=3, suits=2, board_cards=(0, 1), blinds=(2, 1), stack=30, first_player=(2, 1))
+ANTES = PokerGame(ranks=3, suits=2, board_cards=(0, 1), antes=(1, 1), stack=25)
+TWO_CARDS = PokerGame(ranks=3, suits=2, hole_cards=2, board_cards=(0, 1), blinds=(2, 1), stack=20, first_player=(2, 1))
+MENUS = {
+    "pot": Menu(first=("1p",), later=("1p",), max_bets=2),
+    "half or all-in": Menu(first=("0.5p", "allin"), later=("allin",), max_bets=2),
+    "two sizes": Menu(first=("0.4p", "1.5p"), later=("0.75p",), max_bets=2),
+    "no limp": Menu(first=("1p",), later=("1p",), max_bets=3, limp=False),
+    "checks only": Menu(first=(), later=()),
+    "third": Menu(first=("0.33p",), later=("allin",)),
+}
+PAIRS = [
+    (BLINDS, "pot", "half or all-in"),
+    (BLINDS, "two sizes", "pot"),
+    (BLINDS, "no limp", "third"),
+    (BLINDS, "checks only", "two sizes"),
+    (ANTES, "half or all-in", "two sizes"),
+    (TWO_CARDS, "pot", "two sizes"),
+]
+
+
+@cache
+def game(config, menu, merged=False):
+    return build_game(msgspec.structs.replace(config, menu=MENUS[menu], merge_suits=merged), None)
+
+
+def side(config, menu, seed, merged=False):
+    found = game(config, menu, merged)
+    return Profile(found, random_strategy(found, seed))
+
+
+# --- the twin ---
+
+
+class Player:
+    """A side's policy with one hand on one board, as a seat plays it."""
+
+    def __init__(self, side, player, hand, boards, cards):
+        self.side, self.player, self.hand, self.boards, self.cards = side, player, hand, boards, cards
+        self.translation = Translation(side.game.tree, side.game.real_rules)
+
+    def shares(self, node):
+        """What it plays at a decision of its tree."""
+        arrays = self.side.game.tree.arrays
+        block, slot, count = (int(getattr(arrays, name)[node]) for name in ("block", "slot", "count"))
+        street = block // 2
+        bucket = self.cards.bucket[street][self.player, self.boards[street], self.hand]
+        return self.side.strategy.probability[block][bucket, slot : slot + count]
+
+    def decides(self, reading):
+        return reading.node != NOWHERE and self.side.game.tree.arrays.kind[reading.node] == DECISION
+
+    def choices(self, reading, state):
+        """(probability, real action, reading after it) of each action."""
+        if not self.decides(reading):
+            return [(1.0, "c", self.translation.outcomes(reading, state, "c")[0])]
+        found = []
+        for number, share in enumerate(self.shares(reading.node)):
+            action = self.translation.real_action(reading.node, number, state)
+            closed = action == "c" and reading.closed != NOWHERE
+            after = reading.closed if closed else self.translation.child(reading.node, number)
+            found.append((share, action, Reading(after, 1.0)))
+        return found
+
+
+def chips_of_deal(players, result, redrawn):
+    """What player 0 gets on average with one deal: every action and every draw.
+
+    redrawn  a planted error: a side draws anew at each of its decisions what the line stands for
+    """
+    rules = players[0].translation
+
+    def play(state, readings, line):
+        actor, other = players[state.player], players[1 - state.player]
+        drawn = [readings[state.player]]
+        if redrawn:
+            drawn = [Reading(0, 1.0)]
+            for before, action in line:
+                drawn = actor.translation.follow(drawn, before, action)
+        total = 0.0
+        for reading in drawn:
+            for share, action, done in actor.choices(reading, state):
+                if share == 0:
+                    continue
+                chance, after = share * (reading.probability if redrawn else 1.0), rules.apply(state, action)
+                if not isinstance(after, BettingState):
+                    lost = state.put_in[state.player] * (1 if state.player else -1)
+                    total += chance * (lost if action == "f" else result * state.to_call)
+                    continue
+                ways = other.translation.outcomes(readings[1 - state.player], state, action)
+                for taken in ways[:1] if redrawn else ways:  # what is not remembered need not be told apart
+                    both = (taken, done) if state.player else (done, taken)
+                    probability = 1.0 if redrawn else taken.probability
+                    total += chance * probability * play(after, both, [*line, (state, action)])
+        return total
+
+    return play(rules.start()[0], (Reading(0, 1.0), Reading(0, 1.0)), [])
+
+
+def twin(one, other, redrawn=False, cards=None):
+    """What `one` wins from `other` over both seats; `cards`: a planted error, one bucket map for both sides."""
+    listed = one.game.cards
+    masks, boards = card_masks(listed.hand_cards), card_masks(listed.board_cards[-1])
+    total = weight = 0.0
+    for board, on_board in enumerate(boards):
+        path = [board]
+        for parents in listed.board_parent[:0:-1]:
+            path.append(int(parents[path[-1]]))
+        for first, second in np.ndindex(len(masks), len(masks)):
+            if masks[first] & masks[second] or (masks[first] | masks[second]) & on_board:
+                continue
+            result = np.sign(int(listed.strength[board, first]) - int(listed.strength[board, second]))
+            for sign, sides in ((1, (one, other)), (-1, (other, one))):
+                players = [
+                    Player(side, player, hand, path[::-1], cards or side.game.cards)
+                    for player, (side, hand) in enumerate(zip(sides, (first, second), strict=True))
+                ]
+                total += sign * chips_of_deal(players, result, redrawn) / 2
+            weight += 1
+    return total / weight
+
+
+@pytest.mark.parametrize(
+    ("config", "first", "second"), PAIRS, ids=[f"{a}-{b}-{i}" for i, (_, a, b) in enumerate(PAIRS)]
+)
+def test_all_boards_give_what_every_deal_action_and_draw_gives(config, first, second):
+    one, other = side(config, first, 1), side(config, second, 2)
+    found = head_to_head(one, other, boards=100)
+    assert found.ci95_chips == (found.mean_chips, found.mean_chips) and abs(found.mean_chips) > 1e-3
+    assert found.mean_chips == pytest.approx(twin(one, other), abs=1e-12)
+    assert head_to_head(other, one, boards=100).mean_chips == -found.mean_chips
+
+
+SIZES = st.lists(st.sampled_from(["0.25p", "0.5p", "1p", "2p", "3", "allin"]), max_size=2, unique=True)
+MENU = st.builds(Menu, first=SIZES, later=SIZES, max_bets=st.integers(0, 2), limp=st.booleans())
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.sampled_from([BLINDS, ANTES]), MENU, MENU, st.integers(4, 40), st.integers(0, 99))
+def test_any_two_menus_give_what_every_deal_action_and_draw_gives(config, first, second, stack, seed):
+    configs = [msgspec.structs.replace(config, stack=stack, menu=menu) for menu in (first, second)]
+    try:
+        games = [build_game(each, None) for each in configs]
+    except ValueError:
+        assume(False)  # no menu of this game
+    one, other = (Profile(game, random_strategy(game, seed + k)) for k, game in enumerate(games))
+    assert head_to_head(one, other, boards=100).mean_chips == pytest.approx(twin(one, other), abs=1e-12)
+
+
+@pytest.mark.parametrize("config", [BLINDS, ANTES, HoldemGame()], ids=["blinds", "antes", "hold'em"])
+@pytest.mark.parametrize("menu", ["half or all-in", "two sizes"])
+def test_equal_trees_meet_in_that_tree(config, menu):
+    """So those who know the same bets are walked on their own tree, and one code serves both."""
+    known = hold_em(menu).game if isinstance(config, HoldemGame) else game(config, menu)
+    found, shared = joint_tree((known, known)), shared_tree(known.tree)
+    for name in found.tree.arrays._fields:
+        if name != "touched":
+            one, other = (getattr(meeting.tree.arrays, name) for meeting in (found, shared))
+            assert np.array_equal(one, np.where(known.tree.arrays.kind == DECISION, other, one)), name
+            assert name in ("first", "slot", "row") or np.array_equal(one, other), name
+    assert np.array_equal(found.action, shared.action) and np.array_equal(found.factor, shared.factor)
+    assert np.array_equal(found.tree.parent, shared.tree.parent)
+
+
+def hold_em(menu, seed=1, stack=1_500.0):
+    found = random_policy.policy(MENUS[menu], stack).game
+    return Profile(found, random_strategy(found, seed))
+
+
+def within(narrow, wide):
+    """A side that knows more bets and makes only those of a narrower tree, as there."""
+    strategy, arrays = uniform_strategy(wide), wide.tree.arrays
+    tables = [np.array(table) for table in strategy.probability]
+    for node in narrow.game.tree.decisions.tolist():
+        twin_node = find_node(wide.tree, line_text(narrow.game.tree, node))
+        labels = [wide.tree.label[child] for child in wide.tree.children(twin_node)]
+        block, slot = int(arrays.block[twin_node]), int(arrays.slot[twin_node])
+        tables[block][:, slot : slot + len(labels)] = 0
+        first = int(narrow.game.tree.arrays.slot[node])
+        for number, child in enumerate(narrow.game.tree.children(node)):
+            place = slot + labels.index(narrow.game.tree.label[child])
+            tables[block][:, place] = narrow.strategy.probability[block][:, first + number]
+    return Profile(wide, Strategy(tuple(tables), strategy.weight))
+
+
+def test_bets_that_are_never_made_change_nothing_in_whole_hold_em():
+    """One side's tree has sizes that neither makes: the same chips as on the smaller tree, and one winner."""
+    wider = Menu(first=("0.5p", "1p", "allin"), later=("allin",), max_bets=2)
+    narrow, against = hold_em("half or all-in", 1), hold_em("half or all-in", 2)
+    wide = within(narrow, random_policy.policy(wider, 1_500.0).game)
+    expected = head_to_head(narrow, against, boards=3, seed=4)
+    found = head_to_head(wide, against, boards=3, seed=4)
+    assert abs(expected.mean_chips) > 1
+    assert found.mean_chips == pytest.approx(expected.mean_chips, rel=1e-11)
+    assert found.ci95_chips == pytest.approx(expected.ci95_chips, rel=1e-11)
+    assert head_to_head(against, wide, boards=3, seed=4).mean_chips == -found.mean_chips
+    other = head_to_head(hold_em("two sizes", 3), against, boards=3, seed=4).mean_chips
+    assert head_to_head(against, hold_em("two sizes", 3), boards=3, seed=4).mean_chips == -other != 0
+
+
+def test_renumbering_buckets_changes_nothing_across_trees():
+    one, other = side(BLINDS, "two sizes", 1), side(BLINDS, "half or all-in", 2, merged=True)
+    expected = head_to_head(one, other, boards=100).mean_chips
+    assert expected == pytest.approx(twin(one, other), abs=1e-12)
+    for pair in ((renumbered(one), other), (one, renumbered(other)), (renumbered(one, 1), renumbered(other, 2))):
+        assert head_to_head(*pair, boards=100).mean_chips == pytest.approx(expected, abs=1e-12)
+
+
+# --- planted errors ---
+
+
+def test_a_translation_that_is_drawn_anew_at_each_decision_is_found():
+    one, other = side(ANTES, "half or all-in", 1), side(ANTES, "two sizes", 2)
+    found = head_to_head(one, other, boards=100).mean_chips
+    assert abs(twin(one, other, redrawn=True) - found) > 1e-3
+
+
+def test_one_bucket_map_for_both_sides_is_found():
+    one, other = side(BLINDS, "two sizes", 1), renumbered(side(BLINDS, "half or all-in", 2))
+    found = head_to_head(one, other, boards=100).mean_chips
+    assert abs(twin(one, other, cards=one.game.cards) - found) > 1e-3
+
+
+@pytest.mark.parametrize("error", ["one reading for certain", "own bets read back", "chips of the actor's tree"])
+def test_an_error_in_the_joint_tree_is_found(monkeypatch, error):
+    one, other = side(ANTES, "half or all-in", 1), side(ANTES, "two sizes", 2)
+    truth = twin(one, other)
+    if error == "one reading for certain":
+        whole = module._JointTreeBuilder.taken
+        monkeypatch.setattr(
+            module._JointTreeBuilder,
+            "taken",
+            lambda *call: [max(whole(*call), key=lambda r: r.probability)._replace(probability=1.0)],
+        )
+    elif error == "own bets read back":
+        done = Translation.done
+
+        def forgotten(translation, reading, number, action):
+            found = done(translation, reading, number, action)
+            tree = translation.tree
+            smaller = found.node - 1 if action[0] == "r" and tree.label[found.node - 1][0] == "r" else found.node
+            return found._replace(node=smaller)
+
+        monkeypatch.setattr(Translation, "done", forgotten)
+    else:
+        tree_of = module._JointTreeBuilder.compiled
+
+        def own_chips(builder):
+            found = tree_of(builder)
+            arrays = found.tree.arrays
+            return found._replace(
+                tree=replace(found.tree, arrays=arrays._replace(showdown=np.round(arrays.showdown * 0.9)))
+            )
+
+        monkeypatch.setattr(module._JointTreeBuilder, "compiled", own_chips)
+    assert abs(head_to_head(one, other, boards=100).mean_chips - truth) > 1e-3
+
+
+# --- what is refused ---
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"stack": 31}, "a player's stack in chips is 30.* for the first and 31"),
+        ({"blinds": (4, 2)}, "the pot to begin with, in chips, is 3.* and 6"),
+        ({"blinds": (1, 2), "first_player": (1, 1)}, r"put in to begin with, in chips, is \[2.*\] .* and \[1"),
+        ({"first_player": (2, 2)}, r"who acts first on each street is \[1, 0\] .* and \[1, 1\]"),
+        ({"ranks": 4}, "the number of hands|deck"),
+    ],
+)
+def test_other_games_are_refused_whatever_their_menus(keys, message):
+    one = side(BLINDS, "pot", 1)
+    other = build_game(msgspec.structs.replace(BLINDS, menu=MENUS["two sizes"], **keys), None)
+    with pytest.raises(ValueError, match=message) as told:
+        head_to_head(one, Profile(other, random_strategy(other, 2)), boards=2)
+    assert "same game, card buckets and menus apart: " in str(told.value) and "\n" not in str(told.value)
+
+
+def test_trees_that_meet_at_too_many_places_are_refused(monkeypatch):
+    one, other = side(BLINDS, "two sizes", 1), side(BLINDS, "third", 2)
+    nodes = max(len(joint_tree(games).action) for games in ((one.game, other.game), (other.game, one.game)))
+    monkeypatch.setattr(module, "MAX_NODES", nodes)
+    head_to_head(one, other, boards=2)
+    monkeypatch.setattr(module, "MAX_NODES", nodes - 1)
+    with pytest.raises(ValueError, match=f"meet at more than {nodes - 1:,} places"):
+        head_to_head(one, other, boards=2)
+
+
+def test_trees_without_real_bets_must_be_the_same():
+    """A menu beside a game whose every bet is in its tree: which bets are legal is said by one of the two alone."""
+    short = msgspec.structs.replace(BLINDS, stack=6)
+    every = build_game(short, None)
+    with pytest.raises(ValueError, match=r"same game, card buckets apart: .* of the betting tree"):
+        head_to_head(side(short, "pot", 1), Profile(every, uniform_strategy(every)), boards=2)
+
+
+# --- on the command line ---
+
+
+def test_runs_and_policies_with_other_menus_meet(tmp_path):
+    runs = []
+    for name in ("pot", "two sizes"):
+        document = {"name": "poker", "ranks": 3, "suits": 2, "board_cards": [0, 1], "antes": [1, 1], "stack": 25}
+        menu = {"first": list(MENUS[name].first), "later": list(MENUS[name].later), "max_bets": 2}
+        runs.append(make(tmp_path / name, game=document | {"menu": menu}))
+        go(runs[-1], iterations=400)
+    policy = export_run(runs[1], runs[1].build_game(), tmp_path / "policy")
+    assert Policy.open(policy).game.real_rules is not None
+    options = {"method": "head-to-head", "boards": 100, "seed": 0}
+    found = evaluate_target(runs[0].directory, against=Reference(runs[1].directory), **options)
+    by_policy = evaluate_target(runs[0].directory, against=Reference(policy), **options)
+    back = evaluate_target(policy, against=Reference(runs[0].directory), **options)
+    assert abs(found["value_chips"]) > 1e-3
+    assert by_policy["value_chips"] == pytest.approx(found["value_chips"], abs=1e-3)  # rounded to 16 bits
+    assert back["value_chips"] == -by_policy["value_chips"]
+    assert found["against"] == str(runs[1].directory) and found["ci95_chips"] == [found["value_chips"]] * 2
