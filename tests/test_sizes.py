@@ -13,7 +13,7 @@ from mccfr.solvers.registry import _ALGORITHMS
 
 PACKED = {"external_sampling_packed"}
 """The kernel that training spends most of its time in, one loop over a worklist: split up it is slower."""
-LINES, PACKED_LINES, ARGUMENTS = 90, 90, 10
+LINES, PACKED_LINES, ARGUMENTS = 90, 90, 8
 SAMPLING_LINES, SAMPLING_ARGUMENTS = 60, 8
 """Of everything else where actions are sampled."""
 BUDGETS = {
