@@ -116,34 +116,31 @@ def commit(
     """
     root, specs = Path(root), validate_specs(specs)
     _check_arrays(specs, arrays)
-    if keep < 1:
-        raise ValueError(f"keep is {keep}; at least 1 checkpoint must stay")
-    final = checkpoint_path(root, number)
-    lowest = next_number(root)
-    if number < lowest:
-        raise FileExistsError(
-            f"checkpoint {number} cannot be written into {root}: numbers ascend, the next is {lowest} or more"
-        )
-    state_text = exact_json(state, "the state of a checkpoint")
-    fields = {
-        "number": number,
-        "table_format": format,
-        "identity": identity,
-        "parents": dict(parents or {}),
-        "arrays": specs_to_json(specs),
-    }
+    final, text = _new_place(root, number, keep), exact_json(state, "the state of a checkpoint")
+    fields = {"number": number, "table_format": format, "identity": identity}
+    fields |= {"parents": dict(parents or {}), "arrays": specs_to_json(specs)}
     exact_json(fields, "the identity of a checkpoint")
     options: dict[str, Any] = {"specs": specs, "arrays": arrays, "background": background, "notes": notes or {}}
     layout = table_format(format)
-    write = partial(_write_whole, layout, **options)
-    if not whole:
-        write = partial(_write_chunks, layout, compressed=compressed, **options)
-    content_hash = _write_and_rename(final, write, state_text, fields)
+    write = partial(_write_whole, layout) if whole else partial(_write_chunks, layout, compressed=compressed)
+    content_hash = _write_and_rename(final, partial(write, **options), text, fields)
     if journal is not None:
         line = json.dumps({"checkpoint": number, "manifest": content_hash, "unix_seconds": time.time()})
         durable.append_line(journal, line)
     drop_older(root, keep, spared)
     return final
+
+
+def _new_place(root: Path, number: int, keep: int) -> Path:
+    """Where a checkpoint goes; `ValueError` or `FileExistsError` where none of its number and so many can be."""
+    if keep < 1:
+        raise ValueError(f"keep is {keep}; at least 1 checkpoint must stay")
+    lowest = next_number(root)
+    if number < lowest:
+        raise FileExistsError(
+            f"checkpoint {number} cannot be written into {root}: numbers ascend, the next is {lowest} or more"
+        )
+    return checkpoint_path(root, number)
 
 
 def _write_chunks(layout: TableFormat, directory: Path, **options: Any) -> tuple[Files, dict[str, Any]]:

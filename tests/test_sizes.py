@@ -13,8 +13,7 @@ from mccfr.solvers.registry import _ALGORITHMS
 
 PACKED = {"external_sampling_packed"}
 """The kernel that training spends most of its time in, one loop over a worklist: split up it is slower."""
-LINES, SAMPLING_LINES, ARGUMENTS = 90, 60, 8
-"""Of any function, of others where actions are sampled than the packed kernel; and arguments of kernels."""
+LINES, PACKED_LINES, ARGUMENTS = 60, 90, 8
 BUDGETS = {
     "configuration keys": 149,
     "kernels of more than 8 arguments": 0,
@@ -41,14 +40,15 @@ def lines(function):
 def test_no_function_is_long_and_no_kernel_takes_many_arguments(package):
     found = list(functions(tracked(package)))
     assert len(found) > 10
-    assert [where for where, f in found if lines(f) > LINES] == []
+    long = [where for where, f in found if lines(f) > (PACKED_LINES if f.name in PACKED else LINES)]
+    assert long == []
     assert [where for where, f in found if kernel_arguments(f) > ARGUMENTS] == []
 
 
 def test_the_bounds_bite():
     """The packed kernel is longer than others beside it, and kernels with as many arguments as allowed are counted."""
-    every = dict(functions(tracked("mccfr/solvers/sampling")))
-    assert sorted(f.name for f in every.values() if lines(f) > SAMPLING_LINES) == sorted(PACKED)
+    every = dict(functions(tracked("mccfr/solvers")))
+    assert sorted(f.name for f in every.values() if lines(f) > LINES) == sorted(PACKED)
     assert max(map(kernel_arguments, every.values())) == ARGUMENTS
 
 

@@ -22,6 +22,13 @@ def processor_features() -> str:
     return f"{features},-prefer-256-bit" if "+avx512f" in features else features
 
 
+class Nowhere:
+    """Where a part's environment is put: what Python's calls would find, and nobody calls a part from Python."""
+
+    def set_env(self, name: str, environment: Any) -> None:
+        """Forget it."""
+
+
 def part_compiler() -> Any:
     """A compiler of functions without machine code; from now on numba optimises what it compiles once, not twice.
 
@@ -31,11 +38,6 @@ def part_compiler() -> Any:
     library: Any = import_module("numba.core.codegen").JITCodeLibrary
     parse = import_module("llvmlite.binding").parse_bitcode
     compiler: Any = import_module("numba.core.compiler").Compiler
-
-    class Nowhere:
-        """Where a part's environment is put: what Python's calls would find, and nobody calls a part from Python."""
-
-        def set_env(self, name: str, environment: Any) -> None: ...
 
     class Library(library):
         """A function's code; `part`: of a part, of which there is no machine code."""

@@ -10,6 +10,7 @@ bounds what he wins more in all (Burch, Johanson & Bowling 2014, theorem 1, with
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from math import inf
 
@@ -20,7 +21,7 @@ from mccfr.cards.listed import ListedCards
 from mccfr.games.game import Game
 from mccfr.play.resolving.depth_limited import DepthLimitedSpot
 from mccfr.play.resolving.gifts import gifts
-from mccfr.play.resolving.solve import METHODS, Effort, resolve
+from mccfr.play.resolving.solve import METHODS, Effort, Resolved, resolve
 from mccfr.play.resolving.spot import Spot, Tables
 from mccfr.solvers.public.public_tree import public_tree
 from mccfr.tables.strategy import Strategy
@@ -97,21 +98,17 @@ def resolve_street(
         spot = Spot(game, node, board, merged=merged)
         ranges, before = spot.ranges(strategy), spot.tables(strategy)
         alike = [spot.own_buckets(block) for block in range(2 * spot.game.tree.streets)]
-        for player in players:
-            if not (ranges[player] > 0).any():
-                continue
+        for player in (each for each in players if (ranges[each] > 0).any()):
             allowed = spot.best_response(1 - player, ranges[player], before).value
             if reach:
                 allowed = allowed + gifts(spot, _ancestors(cards, street, board), player, strategy)
+            solved = partial(resolve, method=method, effort=effort, dtype=dtype, alike=alike)
             if continuations is None:
-                found = resolve(spot, player, ranges, allowed, method, effort, dtype=dtype, alike=alike)
+                found = solved(spot, player, ranges, allowed)
                 tables, values = found.tables, found.values
             else:
                 here = DepthLimitedSpot(spot, before, player, continuations)
-                least = here.best_response(1 - player, ranges[player], here.tables(strategy)).value
-                found = resolve(here, player, ranges, least, method, effort, dtype=dtype, alike=alike)
-                tables = here.to_the_end(found.tables)
-                values = spot.best_response(1 - player, ranges[player], tables).value
+                found, tables, values = _within_the_street(spot, here, player, ranges, strategy, solved)
             made.write(spot, player, tables, alike)
             dealt = spot.weights[1 - player]
             comes = float(dealt @ spot.dealing.disjoint_weight(ranges[player]))
@@ -120,6 +117,21 @@ def resolve_street(
             bound[player] += inf if unbounded else chance * times * comes * found.gap_chips
             gap, spots = max(gap, found.gap_chips), spots + 1
     return Whole(Strategy(made.tables, strategy.weight), bound, excess, gap, spots)
+
+
+def _within_the_street(
+    spot: Spot,
+    limited: DepthLimitedSpot,
+    player: int,
+    ranges: npt.NDArray[np.float64],
+    strategy: Strategy,
+    solve: Callable[..., Resolved],
+) -> tuple[Resolved, Tables, npt.NDArray[np.float64]]:
+    """A spot solved for its street alone: what is found, tables to the end, the opponent's values against them."""
+    least = limited.best_response(1 - player, ranges[player], limited.tables(strategy)).value
+    found = solve(limited, player, ranges, least)
+    tables = limited.to_the_end(found.tables)
+    return found, tables, spot.best_response(1 - player, ranges[player], tables).value
 
 
 def resolve_streets(
