@@ -17,7 +17,7 @@ LINES, PACKED_LINES, ARGUMENTS = 60, 90, 8
 BUDGETS = {
     "configuration keys": 149,
     "kernels of more than 8 arguments": 0,
-    "structs of more than 10 fields": 1,
+    "structs of more than 10 fields": 2,
     "files that external sampling's kernel is made of": 6,
     "words of pages": 46_750,
     "methods of Algorithm": 11,
