@@ -46,7 +46,6 @@ BAD_KEYS = {
     "run.seconds = -1.0 .* at least 0": {"seconds": -1},
     "run.checkpoint_seconds = 0.0 .* above 0": {"checkpoint_seconds": 0},
     "run.keep_checkpoints = 0 .* at least 1": {"keep_checkpoints": 0},
-    "run.pool = 'thread' .* did you mean 'threads'": {"pool": "thread"},
     "tables.live_dir = '' .* a directory": {"live_dir": ""},
     "tables.resident = '16 bananas' .* TiB, such as '16GB'": {"resident": "16 bananas"},
     "tables.snapshot_nodes = None .* a number of nodes, at least 1": PREFLOP,

@@ -21,8 +21,6 @@ REFUSED = [
     ("run.cycle_iterations = 9", "unless tables.resident is set", {"run": {"cycle_iterations": 9}}),
     ("tables.resident = '1MB'", "unless run.strata shares the tables out", {"tables": RESIDENT}),
     ("run.strata = 1", "at least 2 with tables.resident", {"run": {"strata": 1}, "tables": RESIDENT}),
-    ("run.pool = 'threads'", "'processes' where run.strata is given", {"run": {"pool": "threads", "strata": 2}}),
-    ("tables.live_dir = '/tmp'", "'auto' with", {"run": {"pool": "threads"}, "tables": {"live_dir": "/tmp"}}),
 ]
 
 
