@@ -83,8 +83,7 @@ class RunSettings(Table, frozen=True):
     `nodes` and `iterations` are totals of the run; `seconds` is the training time of each session.
     """
 
-    workers: int = 1  # 0: in this process
-    pool: Literal["processes", "threads"] = "processes"  # what workers are; threads: of this process, in huge pages
+    workers: int = 1  # processes; 0: in this one
     strata: int | None = None  # shares of the boards of the second street that are trained apart; None: not shared out
     interval: float = 2.0  # with strata: visits between barriers of the first street's most visited row, per cube root
     blocks: int | None = None  # with tables.resident: groups of strata that are trained in turn; None: each stratum one
@@ -109,11 +108,6 @@ class RunSettings(Table, frozen=True):
             ("seconds", _at_least(self.seconds, 0) and self.seconds != inf, "at least 0"),
             ("checkpoint_seconds", self.checkpoint_seconds > 0, "above 0"),
         ]
-
-    @property
-    def trains_in_threads(self) -> bool:
-        """Whether workers are threads of the program's own process, on tables that only it can read."""
-        return self.pool == "threads" and self.workers > 0
 
 
 def _at_least(value: float | None, bound: int) -> bool:

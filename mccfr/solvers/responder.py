@@ -20,10 +20,10 @@ from mccfr.config.games import GameConfig
 from mccfr.config.solvers import ExternalSamplingConfig, PublicChanceConfig
 from mccfr.config.tables import Config
 from mccfr.games.game import Game
-from mccfr.solvers.external import ExternalSampling, ExternalSolver
 from mccfr.solvers.public.public_chance.algorithm import PublicChance, PublicChanceSolver
+from mccfr.solvers.sampling.external.algorithm import ExternalSampling, ExternalSolver
 from mccfr.solvers.solver import Share, Solver, WorkerState
-from mccfr.tables.layout import NO_SUMS, TableLayout, TableSet, make_layout, private_tables
+from mccfr.tables.layout import TableLayout, TableSet, make_layout, private_tables
 from mccfr.tables.row_tables import some_rows
 from mccfr.tables.strategy import BlockRows, Strategy
 
@@ -71,7 +71,7 @@ def responder_layout(sampler: str, game: Game) -> TableLayout:
     """Tables of a responder and his opponent; nobody needs the average of either, and one sampler keeps no sums."""
     if sampler == PUBLIC:
         return PublicChance(Config(game=GameConfig(), solver=PublicChanceConfig())).layout(game)
-    return make_layout(game, lazy=False, wide=np.full(2 * game.tree.streets, NO_SUMS, np.uint8))
+    return make_layout(game, summed_streets=0)
 
 
 def responder_tables(

@@ -8,7 +8,6 @@ import numpy.typing as npt
 
 from abstraction.kernels.jit import njit
 from mccfr.games.game import Game
-from mccfr.tables.discount import Discount
 from mccfr.tables.layout import TableSet, table_name
 from mccfr.trees.compiled import DECISION
 
@@ -158,6 +157,10 @@ def _normalise(sums, starts, probability, weight):
                 probability[bucket, slot] = sums[bucket, slot] / total if total > 0.0 else 1.0 / (stop - first)
 
 
+Fading = Callable[[npt.NDArray[np.integer]], npt.NDArray[np.float64]]
+"""What is left of weights, by their stamps (`mccfr.tables.discount.Schedule.faded`)."""
+
+
 def _normalised(
     sums: npt.NDArray[Any], starts: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
@@ -169,7 +172,7 @@ def _normalised(
 
 
 def average_block(
-    game: Game, block: int, tables: TableSet, discount: Discount | None = None
+    game: Game, block: int, tables: TableSet, faded: Fading | None = None
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Probabilities [buckets, slots] and weights [buckets, rows] of one block; otherwise as `average_strategy`."""
     starts = row_starts(game, block)
@@ -181,14 +184,9 @@ def average_block(
     check_sums(sums, block)
     probability, weight = _normalised(sums, starts)
     stamps = tables.rows("strategy_sum_stamp", block)
-    if stamps is not None and discount is not None:
-        weight *= forward_factors(stamps, discount)
+    if stamps is not None and faded is not None:
+        weight *= faded(stamps)
     return probability, weight
-
-
-def forward_factors(stamps: npt.NDArray[np.integer], discount: Discount) -> npt.NDArray[np.float64]:
-    """What weights that were last touched at `stamps` are multiplied with, to stand at the discount's period."""
-    return np.exp(discount.sum_factors[1, discount.ends] - discount.sum_factors[1, stamps.astype(np.int64)])
 
 
 def check_sums(sums: npt.NDArray[Any], block: int) -> None:
@@ -197,15 +195,15 @@ def check_sums(sums: npt.NDArray[Any], block: int) -> None:
         raise ValueError(f"{table_name('strategy_sum', block)} holds a negative or infinite sum")
 
 
-def average_strategy(game: Game, tables: TableSet, discount: Discount | None = None) -> Strategy:
+def average_strategy(game: Game, tables: TableSet, faded: Fading | None = None) -> Strategy:
     """The average strategy of `strategy_sum` tables (cells of padding are ignored).
 
-    Where tables carry stamps and `discount` is given, weights are brought forward to its period (lazy discounting;
-    probabilities do not depend on it).
+    Where tables of a former version carry stamps and `faded` is given, weights are brought forward by it; probabilities
+    do not depend on it.
 
     Raises `ValueError` where a sum is negative or not finite: no run writes such a table.
     """
-    made = [average_block(game, block, tables, discount) for block in range(2 * game.tree.streets)]
+    made = [average_block(game, block, tables, faded) for block in range(2 * game.tree.streets)]
     return Strategy(tuple(probability for probability, _ in made), tuple(weight for _, weight in made))
 
 

@@ -22,15 +22,15 @@ from mccfr.runs.events import Totals
 from mccfr.runs.results.snapshot_mean import SnapshotMean
 from mccfr.solvers.deep.asked import Asked
 from mccfr.solvers.registry import algorithm_of
-from mccfr.tables.discount import Discount, Schedule
+from mccfr.tables.discount import Schedule
 from mccfr.tables.layout import TableSet, table_name
 from mccfr.tables.narrow import number_dtype, numbers
 from mccfr.tables.strategy import (
     BlockRows,
+    Fading,
     Strategy,
     average_strategy,
     check_sums,
-    forward_factors,
     row_starts,
 )
 from storage.checkpoint import Checkpoint, checkpoint_path, open_checkpoint
@@ -107,10 +107,11 @@ def stored_average(game: Game, config: Config, checkpoint: Checkpoint) -> Strate
     stored = {
         spec.name: _read_outside(checkpoint, spec) for spec in checkpoint.specs if algorithm.averages.takes(spec.name)
     }
-    return sums_average(game, TableSet(stored, checkpoint.specs), algorithm.schedule.at(state["nodes_touched"]))
+    faded = partial(algorithm.schedule.faded, nodes=state["nodes_touched"])
+    return sums_average(game, TableSet(stored, checkpoint.specs), faded)
 
 
-def sums_average(game: Game, tables: TableSet, discount: Discount) -> Strategy:
+def sums_average(game: Game, tables: TableSet, faded: Fading) -> Strategy:
     """`average_strategy` of tables with sums on all streets, read where they lie, a row when it is asked for.
 
     So tables must stay as they are as long as the strategy is used.  Raises `ValueError` for sums no run writes.
@@ -122,14 +123,14 @@ def sums_average(game: Game, tables: TableSet, discount: Discount) -> Strategy:
             sums = np.zeros((buckets, 0), np.float32)
         check_sums(sums, block)
         stamps = tables.rows("strategy_sum_stamp", block)
-        rows.append(BlockRows(sums, sums=True, factor=None if stamps is None else partial(_forward, stamps, discount)))
+        rows.append(BlockRows(sums, sums=True, factor=None if stamps is None else partial(_faded, stamps, faded)))
     return Strategy.stored(game, rows)
 
 
-def _forward(
-    stamps: npt.NDArray[np.integer], discount: Discount, row: int, buckets: npt.NDArray[np.integer]
+def _faded(
+    stamps: npt.NDArray[np.integer], faded: Fading, row: int, buckets: npt.NDArray[np.integer]
 ) -> npt.NDArray[np.float64]:
-    return forward_factors(stamps[buckets, row], discount)
+    return faded(stamps[buckets, row])
 
 
 def _sums_outside(game: Game, tables: TableSet, block: int) -> npt.NDArray[Any] | None:
@@ -170,7 +171,8 @@ def _snapshot_average(game: Game, schedule: Schedule, newest: Checkpoint) -> Str
     totals = Totals(newest.state["nodes_touched"], newest.state["iterations"])
     sums = {spec.name: newest.read(spec.name) for spec in newest.specs if spec.name.startswith("strategy_sum")}
     first_street = replace(game, tree=replace(game.tree, streets=1))
-    mean = SnapshotMean(game, average_strategy(first_street, TableSet(sums, newest.specs), schedule.at(totals.nodes)))
+    faded = partial(schedule.faded, nodes=totals.nodes)
+    mean = SnapshotMean(game, average_strategy(first_street, TableSet(sums, newest.specs), faded))
     del sums
     before = Totals()
     for entry in [*newest.state["snapshots"], snapshot_entry(newest.number, totals)]:
@@ -213,7 +215,7 @@ def _sibling(newest: Checkpoint, number: int) -> Checkpoint:
 def stretch_weight(schedule: Schedule, before: Totals, now: Totals) -> float:
     """What the iterations between two counts weigh in the average: their number, times the mean weight of the nodes.
 
-    With lazy discounting an iteration of period n weighs n^gamma, what its sums keep up to scale.
+    Where tables are swept an iteration of period n weighs n^gamma, what its sums keep up to scale.
     """
     first, last, step = before.nodes, now.nodes, schedule.period_nodes
     edges = [first, *range((first // step + 1) * step, last, step), last]
@@ -222,5 +224,6 @@ def stretch_weight(schedule: Schedule, before: Totals, now: Totals) -> float:
 
 
 def _node_weight(schedule: Schedule, nodes: int) -> float:
-    lazy = schedule.lazy
-    return float(schedule.effective_period(nodes) ** schedule.gamma) if lazy else schedule.sum_weight(nodes)
+    if schedule.sweeps:
+        return float(schedule.effective_period(nodes) ** schedule.gamma)
+    return schedule.sum_weight(nodes)

@@ -119,8 +119,7 @@ def make_plan(config: Config, base: Path, *, seconds: float = 0.0) -> dict[str, 
         "checkpoints_kept": checkpoints_kept(config, game),
         "disk_bytes": disk_bytes(config, game, layout),
         **_time(config, game, expected, tried),
-        "pool": config.run.pool,
-        "huge_pages": huge_page_plan(config, layout),
+        "huge_pages": huge_page_plan(layout),
     }
     planned = algorithm_of(config).planned(game, layout)
     if "seconds_per_iteration" in planned and config.run.iterations is not None:
@@ -256,10 +255,6 @@ def _turn_warnings(found: Mapping[str, Any]) -> list[str]:
     return said
 
 
-def _processes(config: Config) -> int:
-    return 1 if config.run.trains_in_threads else config.run.workers + 1
-
-
 def _memory(config: Config, game: Game, layout: TableLayout) -> dict[str, int]:
     """Memory by what it is for, and in all.
 
@@ -316,7 +311,7 @@ def _nodes(config: Config, expected: Forecast | None) -> int | None:
 
 def beside_bytes(config: Config, game: Game) -> int:
     """Memory that a run cannot do without beside its live tables: bucket tables and processes."""
-    return shared_bytes(game, algorithm_of(config)) + _processes(config) * _PROCESS_BYTES
+    return shared_bytes(game, algorithm_of(config)) + (config.run.workers + 1) * _PROCESS_BYTES
 
 
 def checkpoints_kept(config: Config, game: Game) -> int:

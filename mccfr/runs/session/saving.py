@@ -4,6 +4,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,8 @@ class Stop:
 def _worker_fields(state: WorkerState) -> dict[str, Any]:
     """A worker's or a stratum's state, as `WorkerState` takes it; nothing is due to most."""
     fields = {"iterations": state.iterations, "nodes": state.nodes, "rng": state.rng}
-    return {**fields, "due": state.due} if state.due else fields
+    more = {"due": state.due, "ends": state.ends}
+    return {**fields, **{name: count for name, count in more.items() if count}}
 
 
 class Saver:
@@ -297,7 +299,7 @@ class Saver:
         """The average strategy of tables by name."""
         averages, tables = self._run.algorithm.averages, TableSet(arrays, self._layout.specs)
         if averages.of_sums:
-            return sums_average(self._game, tables, self._schedule.at(totals.nodes))
+            return sums_average(self._game, tables, partial(self._schedule.faded, nodes=totals.nodes))
         return averages.strategy(self._game, tables, totals.nodes, totals.iterations)
 
     def _stored(self, totals: Totals) -> Strategy:

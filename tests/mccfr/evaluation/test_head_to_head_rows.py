@@ -191,7 +191,7 @@ def test_tables_that_are_no_rows_are_refused():
 # Runs -----------------------------------------------------------------------------------------------------------------
 
 SOLVERS = {
-    "bucket first, lazy": {**OUTCOME, "period_nodes": 5_000},
+    "bucket first": {**OUTCOME, "period_nodes": 5_000},
     "slot first": {"algorithm": "public-chance-sampling"},
     "full width": {"algorithm": "cfr", "variant": "dcfr"},
 }

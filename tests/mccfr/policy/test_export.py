@@ -220,8 +220,8 @@ def test_parquet_holds_the_rows_of_the_csv(tmp_path):
 # Raw tables -----------------------------------------------------------------------------------------------------------
 
 
-def filled_tables(game, lazy=True):
-    tables = private_tables(make_layout(game, lazy=lazy))
+def filled_tables(game):
+    tables = private_tables(make_layout(game))
     rng = np.random.default_rng(0)
     for table in tables.values():
         table[:] = rng.integers(1, 100, table.shape)
@@ -266,7 +266,7 @@ def opened_arrays(path, kind):
 
 SOLVERS = {
     "external": {},
-    "outcome, stamped": {"algorithm": "outcome-sampling", "discount": "dcfr"},
+    "outcome, swept": {"algorithm": "outcome-sampling", "discount": "dcfr"},
     "public chance": {"algorithm": "public-chance-sampling"},
     "full width": {"algorithm": "cfr", "variant": "optimistic-lcfr"},
     "over histories": {"algorithm": "cfr", "pruning": "regret-based"},
@@ -333,7 +333,9 @@ def test_unknown_format_is_refused(tmp_path):
         write(tmp_path / "p", KuhnGame(), kind="xlsx")
 
 
-@pytest.mark.parametrize("solver", [OUTCOME, {"algorithm": "public-chance-sampling"}], ids=["lazy", "slot first"])
+@pytest.mark.parametrize(
+    "solver", [OUTCOME, {"algorithm": "public-chance-sampling"}], ids=["bucket first", "slot first"]
+)
 def test_exports_and_reports_read_rows_and_make_nothing_dense(tmp_path, monkeypatch, solver):
     """Byte for byte what is written from the dense average."""
     run = make(tmp_path / "run", solver)

@@ -22,7 +22,7 @@ from mccfr.games.catalogue import build_game
 from mccfr.games.poker import poker
 from mccfr.policy import Policy, Profile
 from mccfr.policy.query import query
-from mccfr.runs.directory.run import EVALUATIONS, open_run
+from mccfr.runs.directory.run import EVALUATIONS
 from mccfr.runs.events import Totals
 from mccfr.runs.results import averages, snapshot_mean
 from mccfr.runs.results.averages import checkpoint_average, stretch_weight
@@ -31,7 +31,7 @@ from mccfr.runs.results.evaluating import evaluate_target
 from mccfr.runs.results.export import ExportOptions, export_run
 from mccfr.runs.session.plan import make_plan
 from mccfr.tables.discount import Schedule
-from mccfr.tables.layout import NO_SUMS, TableSet, make_layout, private_tables, sum_forms, table_name
+from mccfr.tables.layout import TableSet, make_layout, private_tables, table_name
 from mccfr.tables.strategy import Strategy
 from storage import checkpoint as checkpoints
 
@@ -42,11 +42,8 @@ DCFR = {"algorithm": "outcome-sampling", "discount": "dcfr", "period_nodes": 40_
 
 def without_later_sums(trainer):
     """The trainer with no strategy sums after the first street."""
-    wide = sum_forms(2 * trainer.game.tree.streets, trainer.options["sum_dtype"])
-    wide[2:] = NO_SUMS
-    dtype = trainer.options["regret_dtype"]
-    layout = make_layout(trainer.game, lazy=trainer.schedule.lazy, regret_dtype=dtype, wide=wide)
-    trainer.tables = private_tables(layout)
+    dtypes = {"regret_dtype": trainer.options["regret_dtype"], "sum_dtype": trainer.sums}
+    trainer.tables = private_tables(make_layout(trainer.game, summed_streets=1, **dtypes))
     return trainer
 
 
@@ -142,7 +139,7 @@ def naive_mean(game, snapshots, weights):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_the_mean_weighs_each_snapshot_by_own_reach(game, dtype):
     rng = np.random.default_rng(4)
-    tables = private_tables(make_layout(game, lazy=False, regret_dtype=dtype))
+    tables = private_tables(make_layout(game, regret_dtype=dtype))
     snapshots = []
     for _ in range(4):
         regrets = {name: rng.normal(size=t.shape).astype(dtype) for name, t in tables.items() if name[:4] == "regr"}
@@ -420,7 +417,6 @@ def test_other_snapshots_are_another_run(tmp_path, capsys):
     )
     status, _, err = call(capsys, "solve", config, "--run", run.directory)
     assert status == 2 and "tables.snapshot_nodes" in err
-    assert open_run(run.directory).manifest["wide_sums"] == [0, 0, NO_SUMS, NO_SUMS]
 
 
 def test_a_plan_counts_smaller_tables_and_the_snapshots(tmp_path):

@@ -154,7 +154,8 @@ def wrong_traversals():
 def test_the_best_value_for_the_mean_and_strategies_at_the_traversers_nodes_are_caught(error):
     edits = [(SPAN, SPAN.replace("first]", f"first, {error}]"))]
     if error == 2:
-        edits.append(("plays(1 - player, t, piece.plays", "plays(player, t, piece.plays"))
+        stored = 'self._offer({0}, "strategy_memory", self._samples({0}, t, piece.plays'
+        edits.append((stored.format("1 - player"), stored.format("player")))
     module = mutant(single_deep_cfr, *edits)
     module.traversals = wrong_traversals()
     strategies, average = worst_of_twin(
