@@ -115,11 +115,11 @@ def test_gathered_rows_are_those_of_the_dense_strategy(data, form, seed):
     buckets = sorted(data.draw(st.sets(st.integers(0, int(game.buckets[block]) - 1), min_size=1, max_size=9)))
     starts = row_starts(game, block)
     out = np.full((int(starts[stop] - starts[first]) + 1, len(buckets) + 1), -1.0)
-    tables = row_tables([source.rows(block)], [starts], 8)
+    tables = row_tables([source.blocks[block]], [starts], 8)
     _gather_block(tables, (first, stop), np.array(buckets, np.int32), out)
     assert np.array_equal(out[:-1, :-1].T, dense.probability[block][buckets, starts[first] : starts[stop]])
     assert (out[-1] == -1).all() and (out[:, -1] == -1).all()
-    near = near_rows(source.rows(block), starts, 8)
+    near = near_rows(source.blocks[block], starts, 8)
     assert np.array_equal(near.cells, dense.probability[block]) and near.weight is None and not near.sums
 
 
@@ -131,7 +131,7 @@ def test_whole_tables_are_the_same_in_pieces_and_by_threads(monkeypatch, form):
     for block in range(2 * game.tree.streets):
         starts, expected = row_starts(game, block), dense.probability[block].T
         for threads in (1, 3):
-            assert np.array_equal(whole_rows(source.rows(block), starts, 8, threads), expected)
+            assert np.array_equal(whole_rows(source.blocks[block], starts, 8, threads), expected)
         slot_first = BlockRows(np.ascontiguousarray(expected).T)
         assert np.shares_memory(whole_rows(slot_first, starts, 8), slot_first.cells)
 
